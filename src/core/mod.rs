@@ -1,0 +1,10 @@
+//! The rules: what may be opened, locked, leased, deleted and renamed, and who stands in the way.
+//!
+//! Pure: no I/O, no clock, no threads, no async, no logging. Time and facts about the disk are
+//! arguments; answers are values. `engine/` asks, under the file's lock, and carries out.
+
+pub mod access;
+pub mod id;
+
+pub use access::{Access, Rights, ShareMode};
+pub use id::{Client, FileId, HandleId, Owner, Timestamp};

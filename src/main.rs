@@ -1,0 +1,3 @@
+//! The `latchfs` command.
+
+fn main() {}
