@@ -19,3 +19,4 @@
 //! Start reading at [`core`].
 
 pub mod core;
+pub mod store;

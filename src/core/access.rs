@@ -57,6 +57,7 @@ macro_rules! rwd_set {
             }
 
             /// The set of the given bits; others are dropped.
+            #[must_use]
             pub const fn from_bits(bits: u8) -> Self {
                 Self(bits & (R | W | D))
             }
@@ -221,6 +222,7 @@ impl Rights {
 
     /// The same rights with `MAXIMUM_ALLOWED` and the generic ones spelled out (MS-FSA 2.1.5.1,
     /// the usual file mapping). Nobody is refused a right here, so the maximum is everything.
+    #[must_use]
     pub const fn specific(self) -> Self {
         const STANDARD: u32 = 0x12_0000; // READ_CONTROL, SYNCHRONIZE
         let mut bits = self.0;

@@ -5,6 +5,8 @@
 
 pub mod access;
 pub mod id;
+pub mod path;
 
 pub use access::{Access, Rights, ShareMode};
 pub use id::{Client, FileId, HandleId, Owner, Timestamp};
+pub use path::{PathError, SharePath};
