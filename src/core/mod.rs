@@ -5,8 +5,10 @@
 
 pub mod access;
 pub mod id;
+pub mod lease;
 pub mod path;
 
 pub use access::{Access, Rights, ShareMode};
 pub use id::{Client, FileId, HandleId, Owner, Timestamp};
+pub use lease::{FileLease, LeaseDenial, LeaseId, ShareLease};
 pub use path::{PathError, SharePath};
