@@ -6,9 +6,11 @@
 pub mod access;
 pub mod id;
 pub mod lease;
+pub mod operation;
 pub mod path;
 
 pub use access::{Access, Rights, ShareMode};
 pub use id::{Client, FileId, HandleId, Owner, Timestamp};
 pub use lease::{FileLease, LeaseDenial, LeaseId, ShareLease};
+pub use operation::{Check, Demands, LeaseDemand, Operation, RangeDemand};
 pub use path::{PathError, SharePath};
