@@ -165,7 +165,7 @@ fn is_program(path: &Path) -> bool {
         .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 
-/// The harness names each test's thread after the test, but for `--test-threads=1`: there the
+/// The harness names each test's thread after the test. For a thread that it did not name the
 /// place of the call must do.
 fn test_name(caller: &Location<'_>) -> String {
     match thread::current().name() {
