@@ -7,10 +7,12 @@ pub mod access;
 pub mod id;
 pub mod lease;
 pub mod operation;
+pub mod name;
 pub mod path;
 
 pub use access::{Access, Rights, ShareMode};
 pub use id::{Client, FileId, HandleId, Owner, Timestamp};
 pub use lease::{FileLease, LeaseDenial, LeaseId, ShareLease};
 pub use operation::{Check, Demands, LeaseDemand, Operation, RangeDemand};
+pub use name::{NameError, fold, rest_path, same_name};
 pub use path::{PathError, SharePath};
