@@ -3,8 +3,15 @@
 //! Knows nothing of opens, share modes or leases: it is told what to do, and does it atomically
 //! where the file system can. All paths are resolved beneath the share's root.
 
+mod beneath;
+mod dir_watch;
 mod error;
+mod listing;
+mod name_cache;
+mod share_dir;
 mod stat;
 
 pub use error::StoreError;
+pub use listing::Listed;
+pub use share_dir::{Case, Found, OpenFor, RenameHow, ShareDir};
 pub use stat::{Kind, Stat};

@@ -1,0 +1,127 @@
+//! When kept names may be believed, with and without an account of the kernel.
+
+use std::fs::{self, File};
+use std::path::Path;
+
+use super::*;
+
+fn caches() -> [NameCache; 2] {
+    [
+        NameCache::new(),
+        NameCache::with(None, NAMES_MAX), // as where inotify is used up
+    ]
+}
+
+fn count(cache: &NameCache, dir: &Path) -> usize {
+    let dir = File::open(dir).unwrap();
+    cache.ask(&dir, |names| names.0.len()).unwrap()
+}
+
+#[test]
+fn names_made_within_one_step_of_the_clock_are_seen() {
+    for cache in caches() {
+        let temp = tempfile::tempdir().unwrap();
+        for number in 0..200 {
+            fs::write(temp.path().join(number.to_string()), "").unwrap();
+            assert_eq!(count(&cache, temp.path()), number + 1);
+        }
+        fs::remove_file(temp.path().join("7")).unwrap();
+        assert_eq!(count(&cache, temp.path()), 199);
+    }
+}
+
+#[test]
+fn a_directory_that_changed_just_before_it_was_read_is_not_settled() {
+    let cache = NameCache::with(None, NAMES_MAX);
+    let temp = tempfile::tempdir().unwrap();
+    let dir = File::open(temp.path()).unwrap();
+    let id = Stat::of(&dir).unwrap().id;
+    let settled = || {
+        cache.ask(&dir, |_| ()).unwrap();
+        let slot = cache.slot(id);
+        let as_of = slot.lock().unwrap().as_of;
+        as_of.expect("just read").1
+    };
+    fs::write(temp.path().join("new"), "").unwrap();
+    let fresh = settled();
+    let changed = Stat::of(&dir).unwrap().changed;
+    let in_time = now().since(changed) <= CHANGE_TIME_STEP;
+    assert!(!fresh || !in_time, "read within the step, and believed");
+    while now().since(changed) <= CHANGE_TIME_STEP {
+        std::thread::yield_now();
+    }
+    assert!(settled());
+}
+
+#[test]
+fn only_names_in_doubt_are_looked_at_again() {
+    let cache = NameCache::new();
+    let temp = tempfile::tempdir().unwrap();
+    fs::write(temp.path().join("a"), "").unwrap();
+    assert_eq!(count(&cache, temp.path()), 1);
+    let dir = File::open(temp.path()).unwrap();
+    let slot = cache.slot(Stat::of(&dir).unwrap().id);
+    // A name that is not on disk stays as long as nothing puts it in doubt: nothing was re-read.
+    let planted = Key::new("planted");
+    slot.lock()
+        .unwrap()
+        .names
+        .0
+        .insert(planted, (Kind::File, 1));
+    fs::write(temp.path().join("b"), "").unwrap();
+    assert_eq!(count(&cache, temp.path()), 3);
+}
+
+#[test]
+fn a_change_without_an_account_is_seen_by_the_change_time() {
+    let cache = NameCache::new();
+    let temp = tempfile::tempdir().unwrap();
+    assert_eq!(count(&cache, temp.path()), 0);
+    let dir = File::open(temp.path()).unwrap();
+    let slot = cache.slot(Stat::of(&dir).unwrap().id);
+    let watch = slot.lock().unwrap().watch.expect("watched");
+    fs::write(temp.path().join("a"), "").unwrap();
+    // The event is lost, as that of another host would be.
+    assert_eq!(cache.watch.as_ref().unwrap().take(watch).unwrap().len(), 1);
+    assert_eq!(count(&cache, temp.path()), 1);
+}
+
+#[test]
+fn more_names_in_doubt_than_are_kept_mean_reading_again() {
+    let cache = NameCache::new();
+    let temp = tempfile::tempdir().unwrap();
+    assert_eq!(count(&cache, temp.path()), 0);
+    // Past the doubts kept for a directory, and past the kernel's queue as well.
+    for number in 0..20_000 {
+        fs::write(temp.path().join(number.to_string()), "").unwrap();
+    }
+    assert_eq!(count(&cache, temp.path()), 20_000);
+    fs::write(temp.path().join("last"), "").unwrap();
+    assert_eq!(count(&cache, temp.path()), 20_001);
+}
+
+#[test]
+fn the_names_kept_are_bounded_and_the_oldest_directories_go() {
+    let cache = NameCache::with(DirWatch::new(), 40);
+    let temp = tempfile::tempdir().unwrap();
+    let dirs: Vec<_> = (0..8).map(|n| temp.path().join(n.to_string())).collect();
+    for dir in &dirs {
+        fs::create_dir(dir).unwrap();
+        for number in 0..9 {
+            fs::write(dir.join(number.to_string()), "").unwrap();
+        }
+        assert_eq!(count(&cache, dir), 9);
+        let table = cache.table();
+        let weights: usize = table.slots.values().map(|slot| slot.weight).sum();
+        assert_eq!(table.weight, weights);
+        assert!(table.weight <= 40, "{}", table.weight);
+    }
+    // What was forgotten is read again, and one directory above the bound is still served.
+    assert_eq!(count(&cache, &dirs[0]), 9);
+    for number in 9..60 {
+        fs::write(dirs[1].join(number.to_string()), "").unwrap();
+    }
+    assert_eq!(count(&cache, &dirs[1]), 60);
+    assert_eq!(count(&cache, &dirs[2]), 9);
+    assert!(cache.table().weight <= 40);
+}

@@ -1,0 +1,170 @@
+//! Making, renaming and removing names in a share.
+//!
+//! Each call is one atomic step of the file system. Parents are given as spelled on disk
+//! ([`ShareDir::lookup_new`] and [`ShareDir::lookup`] say how). Decides that a new name does not
+//! stand beside another spelling of itself (LOCKING 1.10), and that a removal hits the file that
+//! was meant (DESIGN section 7: a late remover cannot hit a new file of the same name).
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{MutexGuard, PoisonError};
+
+use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
+
+use super::super::beneath::Dir;
+use super::super::error::{StoreError, doing};
+use super::super::stat::{Kind, Stat};
+use super::{Case, NAMING_LOCKS, ShareDir};
+use crate::core::{FileId, SharePath};
+
+/// What becomes of an entry that stands at a rename's target.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RenameHow {
+    /// The rename is refused.
+    NoReplace,
+    /// It is replaced, at once. The target must be named as on disk, if it exists.
+    Replace,
+    /// The two change places. Both must be named as on disk.
+    Exchange,
+}
+
+impl ShareDir {
+    /// Makes an empty file, open for reading and writing. `mode` is subject to the umask.
+    pub fn create_file(&self, path: &SharePath, mode: u32) -> Result<(OwnedFd, Stat), StoreError> {
+        let (dir, name) = self.new_place(path)?;
+        let _naming = self.claim(&dir, name, None)?;
+        let flags =
+            OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&dir, name, flags, Mode::from_raw_mode(mode))
+            .map_err(doing("creating a file"))?;
+        let stat = Stat::of(&file)?;
+        Ok((file, stat))
+    }
+
+    /// Makes an empty directory. `mode` is subject to the umask.
+    pub fn create_dir(&self, path: &SharePath, mode: u32) -> Result<Stat, StoreError> {
+        let (dir, name) = self.new_place(path)?;
+        let _naming = self.claim(&dir, name, None)?;
+        rustix::fs::mkdirat(&dir, name, Mode::from_raw_mode(mode))
+            .map_err(doing("creating a directory"))?;
+        Stat::at(&dir, name)
+    }
+
+    /// Makes a symbolic link; any target is stored as it is.
+    pub fn create_symlink(&self, path: &SharePath, target: &str) -> Result<Stat, StoreError> {
+        let (dir, name) = self.new_place(path)?;
+        let _naming = self.claim(&dir, name, None)?;
+        rustix::fs::symlinkat(target, &dir, name).map_err(doing("creating a link"))?;
+        Stat::at(&dir, name)
+    }
+
+    /// The target of a symbolic link. `Damaged` if it is no UTF-8.
+    pub fn read_link(&self, path: &SharePath) -> Result<String, StoreError> {
+        let (dir, name) = self.old_place(path)?;
+        let target =
+            rustix::fs::readlinkat(&dir, name, Vec::new()).map_err(doing("reading a link"))?;
+        target.into_string().map_err(|_| StoreError::Damaged {
+            what: format!("the link {path}"),
+            why: "its target is no UTF-8".into(),
+        })
+    }
+
+    /// Gives a file one more name. A symbolic link is linked itself.
+    pub fn link(&self, from: &SharePath, to: &SharePath) -> Result<(), StoreError> {
+        let (from_dir, from_name) = self.old_place(from)?;
+        let (to_dir, to_name) = self.new_place(to)?;
+        let _naming = self.claim(&to_dir, to_name, None)?;
+        rustix::fs::linkat(&from_dir, from_name, &to_dir, to_name, AtFlags::empty())
+            .map_err(doing("linking a file"))
+    }
+
+    /// Moves an entry, also to another spelling of its own name. `AlreadyExists` if another
+    /// spelling of the target stands there, unless that is the entry itself.
+    pub fn rename(
+        &self,
+        from: &SharePath,
+        to: &SharePath,
+        how: RenameHow,
+    ) -> Result<(), StoreError> {
+        let (from_dir, from_name) = self.old_place(from)?;
+        let (to_dir, to_name) = self.new_place(to)?;
+        let (flags, _naming) = match how {
+            RenameHow::Exchange => (RenameFlags::EXCHANGE, None),
+            RenameHow::NoReplace | RenameHow::Replace => {
+                let same_dir = Stat::of(&from_dir)?.id == Stat::of(&to_dir)?.id;
+                let itself = same_dir.then_some(from_name);
+                let flags = match how {
+                    RenameHow::NoReplace => RenameFlags::NOREPLACE,
+                    _ => RenameFlags::empty(),
+                };
+                (flags, self.claim(&to_dir, to_name, itself)?)
+            }
+        };
+        rustix::fs::renameat_with(&from_dir, from_name, &to_dir, to_name, flags)
+            .map_err(doing("renaming"))
+    }
+
+    /// Removes a file's name, if it still stands for the file `expect`; `Replaced` otherwise.
+    pub fn remove_file(&self, path: &SharePath, expect: FileId) -> Result<(), StoreError> {
+        let (dir, name) = self.old_place(path)?;
+        if expected(&dir, name, expect)?.kind == Kind::Directory {
+            return Err(StoreError::IsADirectory);
+        }
+        rustix::fs::unlinkat(&dir, name, AtFlags::empty()).map_err(doing("removing a file"))
+    }
+
+    /// Removes an empty directory, if it still is the directory `expect`; `Replaced` otherwise.
+    pub fn remove_dir(&self, path: &SharePath, expect: FileId) -> Result<(), StoreError> {
+        let (dir, name) = self.old_place(path)?;
+        if expected(&dir, name, expect)?.kind != Kind::Directory {
+            return Err(StoreError::NotADirectory);
+        }
+        rustix::fs::unlinkat(&dir, name, AtFlags::REMOVEDIR).map_err(doing("removing a directory"))
+    }
+
+    /// Parent and name of an entry that is there; the root itself cannot be moved or removed.
+    fn old_place<'a>(&self, path: &'a SharePath) -> Result<(Dir<'_>, &'a str), StoreError> {
+        let (parent, name) = path.split().ok_or(StoreError::PermissionDenied)?;
+        Ok((self.root.parent(parent)?, name))
+    }
+
+    /// Parent and name of an entry to come; the root is always there.
+    fn new_place<'a>(&self, path: &'a SharePath) -> Result<(Dir<'_>, &'a str), StoreError> {
+        let (parent, name) = path.split().ok_or(StoreError::AlreadyExists)?;
+        Ok((self.root.parent(parent)?, name))
+    }
+
+    /// Makes sure that no other spelling of `name` stands in `dir`, but for `itself`, and that
+    /// none of us makes one until the guard is gone. The exact name is the system call's affair.
+    fn claim(
+        &self,
+        dir: impl AsFd,
+        name: &str,
+        itself: Option<&str>,
+    ) -> Result<Option<MutexGuard<'_, ()>>, StoreError> {
+        if self.case == Case::Sensitive {
+            return Ok(None);
+        }
+        let which = Stat::of(&dir)?.id.ino % NAMING_LOCKS as u64;
+        let lock = &self.naming[usize::try_from(which).unwrap_or_default()];
+        // It guards no data, so a panic elsewhere left nothing half done.
+        let guard = lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let taken = self.names.ask(&dir, |names| {
+            names
+                .spellings(name)
+                .any(|spelling| spelling != name && Some(spelling) != itself)
+        })?;
+        if taken {
+            return Err(StoreError::AlreadyExists);
+        }
+        Ok(Some(guard))
+    }
+}
+
+/// The entry `name`, if it is the file `expect`.
+fn expected(dir: &Dir<'_>, name: &str, expect: FileId) -> Result<Stat, StoreError> {
+    let stat = Stat::at(dir, name)?;
+    if stat.id != expect {
+        return Err(StoreError::Replaced);
+    }
+    Ok(stat)
+}

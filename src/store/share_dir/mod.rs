@@ -1,0 +1,222 @@
+//! The namespace of one share: a plain directory, its names in any case.
+//!
+//! Decides how a path finds its spelling on disk (LOCKING 1.10: case-insensitive, case-preserving)
+//! and what is missing when it does not. Changes of the namespace are in [`change`], the bounds of
+//! the share in [`super::beneath`], names that were read before in [`super::name_cache`]. Who may
+//! open or delete what is left to the rules.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use rustix::fs::OFlags;
+
+use super::beneath::{Dir, Root};
+use super::error::StoreError;
+use super::listing::{self, Listed};
+use super::name_cache::NameCache;
+use super::stat::Stat;
+use crate::core::SharePath;
+
+mod change;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod tests_outside;
+
+pub use change::RenameHow;
+
+/// Whether `File` and `file` are one name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Case {
+    /// One name, as on the service.
+    Insensitive,
+    /// Two names, for people who serve a source tree.
+    Sensitive,
+}
+
+/// What a path led to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Found {
+    /// The path as spelled on disk.
+    pub path: SharePath,
+    /// What is there.
+    pub stat: Stat,
+}
+
+/// What a descriptor is wanted for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OpenFor {
+    /// Reading a file or a directory.
+    Read,
+    /// Reading and writing a file.
+    Write,
+    /// Attributes, and as a place to start from.
+    Path,
+}
+
+/// Directories share this many locks for making names.
+const NAMING_LOCKS: usize = 64;
+
+/// The directory behind a share.
+#[derive(Debug)]
+pub struct ShareDir {
+    root: Root,
+    root_path: PathBuf,
+    case: Case,
+    names: NameCache,
+    /// Held from "no spelling of it exists" until the name is made, by the directory's identity:
+    /// two of us cannot make `a` and `A` at once.
+    naming: [Mutex<()>; NAMING_LOCKS],
+}
+
+impl ShareDir {
+    /// Serves the directory `root` as it is; nothing in it is changed.
+    pub fn open(root: &Path, case: Case) -> Result<Self, StoreError> {
+        Ok(Self {
+            root: Root::open(root)?,
+            root_path: root.to_owned(),
+            case,
+            names: NameCache::new(),
+            naming: std::array::from_fn(|_| Mutex::default()),
+        })
+    }
+
+    /// Where the share lies, as it was given.
+    pub fn root_path(&self) -> &Path {
+        &self.root_path
+    }
+
+    /// Finds a path in any spelling; a symbolic link at its end is not followed.
+    ///
+    /// An exact spelling wins; of several others, the first in byte order. `NotFound` if only the
+    /// last component is missing, `ParentNotFound` if an earlier one is, or is no directory.
+    pub fn lookup(&self, path: &SharePath) -> Result<Found, StoreError> {
+        if let Some(stat) = self.root.stat(path.as_str())? {
+            let path = path.clone();
+            return Ok(Found { path, stat });
+        }
+        if self.case == Case::Sensitive {
+            return Err(self.root.missing(path.as_str()));
+        }
+        let (parent, name) = path.split().ok_or(StoreError::NotFound)?;
+        let (parent, dir) = self.respell_dir(parent)?;
+        let name = self
+            .known_spelling(&dir, name)?
+            .ok_or(StoreError::NotFound)?;
+        let stat = Stat::at(&dir, &name)?;
+        let path = entry(&parent, &name)?;
+        Ok(Found { path, stat })
+    }
+
+    /// The path for a new entry: its parent as on disk, its name as given. `AlreadyExists` if any
+    /// spelling of it exists.
+    pub fn lookup_new(&self, path: &SharePath) -> Result<SharePath, StoreError> {
+        let (parent, name) = path.split().ok_or(StoreError::AlreadyExists)?;
+        let (parent, dir) = self.respell_dir(parent)?;
+        if self.spelling(&dir, name)?.is_some() {
+            return Err(StoreError::AlreadyExists);
+        }
+        entry(&parent, name)
+    }
+
+    /// Attributes of an exact path; a symbolic link at its end is not followed.
+    pub fn stat(&self, path: &SharePath) -> Result<Stat, StoreError> {
+        self.root
+            .stat(path.as_str())?
+            .ok_or_else(|| self.root.missing(path.as_str()))
+    }
+
+    /// Opens an exact path; a symbolic link at its end is not followed (`NotFound`, but for
+    /// [`OpenFor::Path`]). Never waits for the other end of a FIFO.
+    pub fn open_file(&self, path: &SharePath, how: OpenFor) -> Result<OwnedFd, StoreError> {
+        let flags = match how {
+            OpenFor::Read => OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY,
+            OpenFor::Write => OFlags::RDWR | OFlags::NONBLOCK | OFlags::NOCTTY,
+            OpenFor::Path => OFlags::PATH,
+        };
+        self.root
+            .open_at(path.as_str(), flags | OFlags::NOFOLLOW)
+            .map_err(|errno| self.root.refusal(path.as_str(), "opening a file", errno))
+    }
+
+    /// True if the directory has no entries, those included that cannot be named here.
+    pub fn is_empty(&self, dir: &SharePath) -> Result<bool, StoreError> {
+        listing::is_empty(self.open_dir(dir)?)
+    }
+
+    /// Up to `limit` entries of a directory (exact path), ordered by folded name, then by exact
+    /// name, from the one that follows `after`.
+    ///
+    /// `after` is the last name of the page before and need not exist any more: a name that exists
+    /// throughout comes exactly once.
+    pub fn list(
+        &self,
+        dir: &SharePath,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<Listed>, StoreError> {
+        let dir = self.open_dir(dir)?;
+        self.names.ask(&dir, |names| names.page(after, limit))
+    }
+
+    fn open_dir(&self, path: &SharePath) -> Result<OwnedFd, StoreError> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW;
+        self.root.open_at(path.as_str(), flags).map_err(|errno| {
+            self.root
+                .refusal(path.as_str(), "opening a directory", errno)
+        })
+    }
+
+    /// A directory in any spelling, as the parent of something: its path as on disk, and itself.
+    fn respell_dir(&self, path: &str) -> Result<(String, Dir<'_>), StoreError> {
+        match self.root.parent(path) {
+            Ok(dir) => return Ok((path.to_owned(), dir)),
+            Err(StoreError::ParentNotFound) if self.case == Case::Insensitive => {}
+            Err(error) => return Err(error),
+        }
+        let mut spelled = String::with_capacity(path.len());
+        let mut dir = self.root.parent("")?;
+        for component in path.split('/') {
+            let name = self
+                .spelling(&dir, component)?
+                .ok_or(StoreError::ParentNotFound)?;
+            if !spelled.is_empty() {
+                spelled.push('/');
+            }
+            spelled.push_str(&name);
+            // From the root each time: a link may point elsewhere in the share.
+            dir = self.root.parent(&spelled)?;
+        }
+        Ok((spelled, dir))
+    }
+
+    /// How `name` is spelled in `dir`, if it is there.
+    fn spelling(&self, dir: impl AsFd, name: &str) -> Result<Option<String>, StoreError> {
+        match Stat::at(&dir, name) {
+            Ok(_) => return Ok(Some(name.to_owned())),
+            Err(StoreError::NotFound) => {}
+            Err(error) => return Err(error),
+        }
+        if self.case == Case::Sensitive {
+            return Ok(None);
+        }
+        self.known_spelling(dir, name)
+    }
+
+    /// The same, once the exact name was not found.
+    fn known_spelling(&self, dir: impl AsFd, name: &str) -> Result<Option<String>, StoreError> {
+        self.names
+            .ask(dir, |names| names.spelling(name).map(str::to_owned))
+    }
+}
+
+/// The path of an entry whose parent and name were both seen on disk.
+fn entry(parent: &str, name: &str) -> Result<SharePath, StoreError> {
+    SharePath::new(parent)
+        .and_then(|parent| parent.join(name))
+        .map_err(|error| StoreError::Damaged {
+            what: format!("the name {name:?}"),
+            why: error.to_string(),
+        })
+}
