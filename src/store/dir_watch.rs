@@ -136,3 +136,24 @@ fn lose_all(doubts: &mut HashMap<WatchId, Doubts>) {
         *entry = None;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn past_the_bound_of_doubts_the_account_has_a_gap_once() {
+        let temp = tempfile::tempdir().unwrap();
+        let dir = std::fs::File::open(temp.path()).unwrap();
+        let watch = DirWatch::new().expect("inotify");
+        let id = watch.watch(&dir).expect("watched");
+        let make = |name: usize| std::fs::write(temp.path().join(name.to_string()), "").unwrap();
+        (0..DOUBTS_MAX).for_each(make);
+        assert_eq!(watch.take(id).map(|doubts| doubts.len()), Some(DOUBTS_MAX));
+        (DOUBTS_MAX..=2 * DOUBTS_MAX).for_each(make);
+        assert_eq!(watch.take(id), None);
+        assert_eq!(watch.take(id), Some(HashSet::new()));
+        watch.forget(id);
+        assert_eq!(watch.take(id), None);
+    }
+}

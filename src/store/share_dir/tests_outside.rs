@@ -93,6 +93,31 @@ fn changes_by_other_programs_are_seen_at_once() {
 }
 
 #[test]
+fn changes_are_seen_at_once_also_while_others_change_the_same_directory() {
+    let (temp, share) = share(Case::Insensitive);
+    let change = &|who: usize| {
+        for round in 0..200 {
+            let name = format!("File{who}-{round}");
+            let (here, upper) = (temp.path().join(&name), path(&name.to_uppercase()));
+            if who == 0 {
+                share.create_file(&path(&name), 0o644).unwrap();
+            } else {
+                fs::write(&here, "").unwrap();
+            }
+            assert_eq!(share.lookup(&upper).unwrap().path.as_str(), name);
+            assert!(names(&share, "").contains(&name));
+            fs::remove_file(&here).unwrap();
+            assert!(share.lookup(&upper).is_err());
+            assert!(!names(&share, "").contains(&name));
+        }
+    };
+    std::thread::scope(|scope| {
+        (0..4).for_each(|who| drop(scope.spawn(move || change(who))));
+    });
+    assert!(names(&share, "").is_empty());
+}
+
+#[test]
 fn a_name_that_became_something_else_is_listed_as_that() {
     let (temp, share) = share(Case::Insensitive);
     fs::write(temp.path().join("a"), "").unwrap();
