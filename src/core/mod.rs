@@ -4,6 +4,7 @@
 //! arguments; answers are values. `engine/` asks, under the file's lock, and carries out.
 
 pub mod access;
+pub mod attributes;
 pub mod id;
 pub mod lease;
 pub mod operation;
@@ -11,6 +12,7 @@ pub mod name;
 pub mod path;
 
 pub use access::{Access, Rights, ShareMode};
+pub use attributes::Attributes;
 pub use id::{Client, FileId, HandleId, Owner, Timestamp};
 pub use lease::{FileLease, LeaseDenial, LeaseId, ShareLease};
 pub use operation::{Check, Demands, LeaseDemand, Operation, RangeDemand};
