@@ -5,11 +5,14 @@
 
 mod beneath;
 mod dir_watch;
+pub mod data;
 mod error;
 mod listing;
 mod name_cache;
 mod share_dir;
 mod stat;
+#[cfg(test)]
+mod testing;
 
 pub use error::StoreError;
 pub use listing::Listed;
