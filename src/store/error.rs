@@ -4,6 +4,7 @@
 //! [`crate::core`] denial instead, never one of these.
 
 use std::io;
+use std::path::PathBuf;
 
 use rustix::io::Errno;
 
@@ -51,6 +52,12 @@ pub enum StoreError {
         /// What about it.
         why: String,
     },
+    /// Another process serves the state folder.
+    #[error("the state folder {} is in use by another process", path.display())]
+    InUse {
+        /// The folder.
+        path: PathBuf,
+    },
     /// Anything else the system said.
     #[error("{what}: {source}")]
     Io {
@@ -85,4 +92,15 @@ impl StoreError {
 /// Shorthand for `.map_err` on a system call.
 pub(crate) fn doing(what: &'static str) -> impl Fn(Errno) -> StoreError {
     move |errno| StoreError::from_errno(what, errno)
+}
+
+/// Shorthand for `.map_err` on a call of the standard library.
+pub(crate) fn failing(what: &'static str) -> impl Fn(io::Error) -> StoreError {
+    move |error| match Errno::from_io_error(&error) {
+        Some(errno) => StoreError::from_errno(what, errno),
+        None => StoreError::Io {
+            what,
+            source: error,
+        },
+    }
 }

@@ -10,11 +10,15 @@ mod error;
 mod listing;
 mod name_cache;
 mod share_dir;
+mod folder;
 mod stat;
+mod state;
 #[cfg(test)]
 mod testing;
 
 pub use error::StoreError;
 pub use listing::Listed;
 pub use share_dir::{Case, Found, OpenFor, RenameHow, ShareDir};
+pub use folder::Durability;
 pub use stat::{Kind, Stat};
+pub use state::{Drawer, Entries, StateDir};

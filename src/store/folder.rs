@@ -1,0 +1,219 @@
+//! A folder of small files, each replaced whole or not at all.
+//!
+//! Decides how a file is replaced (written beside, then renamed over) and what a crash leaves
+//! behind (a temporary file, swept at the next start). What the files mean is the caller's affair:
+//! the state folder's drawers, and the sidecars of records.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::error::{StoreError, failing};
+
+/// How much an acknowledged change survives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Durability {
+    /// The death of this process: it is in the page cache.
+    Cached,
+    /// A power cut too: file and folder are flushed.
+    Synced,
+}
+
+/// No name a caller writes begins like this.
+const TEMPORARY: &str = ".tmp-";
+
+/// One folder; made when the first file is written.
+#[derive(Debug)]
+pub(super) struct Folder {
+    path: PathBuf,
+    temporaries: AtomicU64,
+}
+
+impl Folder {
+    pub(super) fn new(path: PathBuf) -> Self {
+        Self {
+            path,
+            temporaries: AtomicU64::new(0),
+        }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Makes the folder, open to its owner alone, if it is missing.
+    pub(super) fn create(&self) -> Result<(), StoreError> {
+        if self.path.is_dir() {
+            return Ok(());
+        }
+        let what = "making a state folder";
+        let mut builder = DirBuilder::new();
+        builder.recursive(true).mode(0o700);
+        builder.create(&self.path).map_err(failing(what))?;
+        match self.path.parent() {
+            Some(parent) if parent != Path::new("") => flush(parent).map_err(failing(what)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Removes what a crash left half written. Nobody else may be writing here.
+    pub(super) fn sweep(&self) -> Result<(), StoreError> {
+        for name in self.entries()? {
+            if name.starts_with(TEMPORARY) {
+                fs::remove_file(self.path.join(name))
+                    .map_err(failing("sweeping a state folder"))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Replaces the file `name`, or makes it.
+    pub(super) fn write(
+        &self,
+        name: &str,
+        bytes: &[u8],
+        durability: Durability,
+    ) -> Result<(), StoreError> {
+        let number = self.temporaries.fetch_add(1, Ordering::Relaxed);
+        let temporary = self.path.join(format!("{TEMPORARY}{number}"));
+        let done = self
+            .fill(&temporary, bytes, durability)
+            .and_then(|()| self.take_place(&temporary, name, durability));
+        if done.is_err() {
+            // The error that led here is the one to report; the next start sweeps what stays.
+            let _ = fs::remove_file(&temporary);
+        }
+        done
+    }
+
+    fn fill(&self, path: &Path, bytes: &[u8], durability: Durability) -> Result<(), StoreError> {
+        let open = || {
+            let mut options = OpenOptions::new();
+            options.write(true).create(true).truncate(true).mode(0o600);
+            options.open(path)
+        };
+        let mut file = match open() {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                self.create()?;
+                open()
+            }
+            other => other,
+        }
+        .map_err(failing("making a state file"))?;
+        file.write_all(bytes)
+            .and_then(|()| match durability {
+                Durability::Cached => Ok(()),
+                Durability::Synced => file.sync_all(),
+            })
+            .map_err(failing("writing a state file"))
+    }
+
+    fn take_place(&self, from: &Path, name: &str, how: Durability) -> Result<(), StoreError> {
+        fs::rename(from, self.path.join(name)).map_err(failing("replacing a state file"))?;
+        self.settle(how)
+    }
+
+    /// Bytes of the file `name`, if there is one.
+    pub(super) fn read(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        match fs::read(self.path.join(name)) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            other => other.map(Some).map_err(failing("reading a state file")),
+        }
+    }
+
+    /// Removes the file `name`; false if there was none.
+    pub(super) fn remove(&self, name: &str, durability: Durability) -> Result<bool, StoreError> {
+        match fs::remove_file(self.path.join(name)) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            other => {
+                other.map_err(failing("removing a state file"))?;
+                self.settle(durability).map(|()| true)
+            }
+        }
+    }
+
+    /// Names of the files, sorted, without temporary ones.
+    pub(super) fn names(&self) -> Result<Vec<String>, StoreError> {
+        let mut names = self.entries()?;
+        names.retain(|name| !name.starts_with(TEMPORARY));
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    fn entries(&self) -> Result<Vec<String>, StoreError> {
+        let what = failing("listing a state folder");
+        let entries = match fs::read_dir(&self.path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            other => other.map_err(&what)?,
+        };
+        entries
+            .map(|entry| entry.map(|entry| entry.file_name().to_string_lossy().into_owned()))
+            .collect::<io::Result<_>>()
+            .map_err(what)
+    }
+
+    fn settle(&self, durability: Durability) -> Result<(), StoreError> {
+        match durability {
+            Durability::Cached => Ok(()),
+            Durability::Synced => flush(&self.path).map_err(failing("flushing a state folder")),
+        }
+    }
+}
+
+fn flush(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn folder() -> (tempfile::TempDir, Folder) {
+        let root = tempfile::tempdir().unwrap();
+        let folder = Folder::new(root.path().join("a/b"));
+        (root, folder)
+    }
+
+    #[test]
+    fn a_folder_appears_with_its_first_file_and_is_private() {
+        let (_root, folder) = folder();
+        assert_eq!(folder.read("x").unwrap(), None);
+        assert!(folder.names().unwrap().is_empty());
+        assert!(!folder.remove("x", Durability::Synced).unwrap());
+        assert!(!folder.path().exists());
+
+        folder.write("x", b"one", Durability::Cached).unwrap();
+        folder.write("x", b"two", Durability::Synced).unwrap();
+        assert_eq!(folder.read("x").unwrap().unwrap(), b"two");
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(folder.path()), 0o700);
+        assert_eq!(mode(&folder.path().join("x")), 0o600);
+    }
+
+    #[test]
+    fn a_failed_write_leaves_the_old_file_and_no_temporary_one() {
+        let (_root, folder) = folder();
+        folder.write("x", b"one", Durability::Cached).unwrap();
+        fs::create_dir(folder.path().join("taken")).unwrap();
+        let refused = folder.write("taken", b"two", Durability::Cached);
+        assert!(
+            matches!(refused, Err(StoreError::IsADirectory)),
+            "{refused:?}"
+        );
+        assert_eq!(folder.entries().unwrap().len(), 2);
+        assert_eq!(folder.read("x").unwrap().unwrap(), b"one");
+    }
+
+    #[test]
+    fn a_sweep_removes_temporary_files_only() {
+        let (_root, folder) = folder();
+        folder.write("x", b"one", Durability::Cached).unwrap();
+        fs::write(folder.path().join(".tmp-0"), b"tw").unwrap();
+        assert_eq!(folder.names().unwrap(), ["x"]);
+        folder.sweep().unwrap();
+        assert_eq!(folder.entries().unwrap(), ["x"]);
+    }
+}
