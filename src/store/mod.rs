@@ -10,7 +10,9 @@ mod error;
 mod listing;
 mod name_cache;
 mod share_dir;
+mod etag;
 mod folder;
+mod record;
 mod stat;
 mod state;
 #[cfg(test)]
@@ -19,6 +21,8 @@ mod testing;
 pub use error::StoreError;
 pub use listing::Listed;
 pub use share_dir::{Case, Found, OpenFor, RenameHow, ShareDir};
+pub use etag::{ETag, Granularity};
 pub use folder::Durability;
+pub use record::{CopyProgress, CopyState, CopyStatus, HttpHeaders, Metadata, Record, Records};
 pub use stat::{Kind, Stat};
 pub use state::{Drawer, Entries, StateDir};
