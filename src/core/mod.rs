@@ -10,6 +10,7 @@ pub mod lease;
 pub mod operation;
 pub mod name;
 pub mod path;
+pub mod ranges;
 
 pub use access::{Access, Rights, ShareMode};
 pub use attributes::Attributes;
@@ -18,3 +19,4 @@ pub use lease::{FileLease, LeaseDenial, LeaseId, ShareLease};
 pub use operation::{Check, Demands, LeaseDemand, Operation, RangeDemand};
 pub use name::{NameError, fold, rest_path, same_name};
 pub use path::{PathError, SharePath};
+pub use ranges::{ByteRange, LockKind, LockOwner, RangeLock, RangeTable};
