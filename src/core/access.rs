@@ -40,16 +40,8 @@ macro_rules! rwd_set {
             pub const RWD: Self = Self(R | W | D);
 
             /// All eight sets, in the order of their bits.
-            pub const ALL: [Self; 8] = [
-                Self(0),
-                Self(1),
-                Self(2),
-                Self(3),
-                Self(4),
-                Self(5),
-                Self(6),
-                Self(7),
-            ];
+            pub const ALL: [Self; 8] =
+                [Self(0), Self(1), Self(2), Self(3), Self(4), Self(5), Self(6), Self(7)];
 
             /// The set as bits: 1 read, 2 write, 4 delete.
             pub const fn bits(self) -> u8 {
@@ -209,10 +201,7 @@ impl Rights {
 
     /// The right of that name, without the `FILE_` prefix.
     pub fn by_name(name: &str) -> Option<Self> {
-        Self::NAMES
-            .iter()
-            .find(|(known, _)| *known == name)
-            .map(|(_, right)| *right)
+        Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, right)| *right)
     }
 
     /// True if every right of `other` is in `self`, once generic rights are spelled out.

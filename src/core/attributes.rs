@@ -162,11 +162,7 @@ mod tests {
     #[test]
     fn the_header_form_is_read_in_any_case_and_with_blanks() {
         let both = Attributes::READ_ONLY | Attributes::ARCHIVE;
-        for text in [
-            "ReadOnly|Archive",
-            " readonly | ARCHIVE ",
-            "Archive|None|ReadOnly",
-        ] {
+        for text in ["ReadOnly|Archive", " readonly | ARCHIVE ", "Archive|None|ReadOnly"] {
             assert_eq!(Attributes::parse(text), Some(both), "{text}");
         }
         for text in ["", "  ", "None", "none", "none | None"] {
@@ -176,14 +172,7 @@ mod tests {
 
     #[test]
     fn an_unknown_or_missing_name_is_no_set() {
-        for text in [
-            "Compressed",
-            "Archive|",
-            "|",
-            "Archive||Hidden",
-            "preserve",
-            "Read Only",
-        ] {
+        for text in ["Compressed", "Archive|", "|", "Archive||Hidden", "preserve", "Read Only"] {
             assert_eq!(Attributes::parse(text), None, "{text}");
         }
     }

@@ -88,9 +88,7 @@ impl SharePath {
         if dir.is_root() {
             return !self.is_root();
         }
-        self.0
-            .strip_prefix(&*dir.0)
-            .is_some_and(|rest| rest.starts_with('/'))
+        self.0.strip_prefix(&*dir.0).is_some_and(|rest| rest.starts_with('/'))
     }
 
     /// The path as text, without a leading slash.
@@ -148,9 +146,7 @@ mod tests {
     #[test]
     fn below_means_a_whole_component() {
         let below = |path: &str, dir: &str| {
-            SharePath::new(path)
-                .unwrap()
-                .is_below(&SharePath::new(dir).unwrap())
+            SharePath::new(path).unwrap().is_below(&SharePath::new(dir).unwrap())
         };
         assert!(below("a/b", "a") && below("a/b/c", "a") && below("a", ""));
         assert!(!below("ab", "a") && !below("a", "a") && !below("", ""));

@@ -76,11 +76,7 @@ impl ShareLease {
             | LeaseState::Broken
             | LeaseState::Expired => {
                 let id = proposed.unwrap_or(fresh);
-                self.0 = Record::Leased {
-                    id,
-                    duration,
-                    since: now,
-                };
+                self.0 = Record::Leased { id, duration, since: now };
                 Ok(id)
             }
         }
@@ -172,11 +168,7 @@ impl ShareLease {
             },
             LeaseState::Available | LeaseState::Broken | LeaseState::Expired => now,
         };
-        self.0 = if until > now {
-            Record::Breaking { id, until }
-        } else {
-            Record::Broken { id }
-        };
+        self.0 = if until > now { Record::Breaking { id, until } } else { Record::Broken { id } };
         Ok(self.seconds_left(now).unwrap_or(0))
     }
 
@@ -242,9 +234,7 @@ impl ShareLease {
     /// When the lease ends by itself.
     fn until(&self) -> Option<Timestamp> {
         match self.0 {
-            Record::Leased {
-                duration, since, ..
-            } => duration.span().map(|span| since.after(span)),
+            Record::Leased { duration, since, .. } => duration.span().map(|span| since.after(span)),
             Record::Breaking { until, .. } => Some(until),
             Record::Available | Record::Broken { .. } => None,
         }

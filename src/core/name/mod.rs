@@ -115,10 +115,7 @@ pub fn check_component(name: &str) -> Result<(), NameError> {
         return Err(NameError::Control(name.into()));
     }
     if let Some(character) = name.chars().find(|&letter| is_forbidden(letter)) {
-        return Err(NameError::Forbidden {
-            component: name.into(),
-            character,
-        });
+        return Err(NameError::Forbidden { component: name.into(), character });
     }
     if is_device(name) {
         return Err(NameError::Reserved(name.into()));

@@ -23,11 +23,7 @@ pub fn rest_path(raw_path: &str, allow_trailing_dot: bool) -> Result<SharePath, 
         if depth == DEPTH_MAX {
             return Err(NameError::TooDeep);
         }
-        let name = if allow_trailing_dot {
-            part
-        } else {
-            trim_dots(part)?
-        };
+        let name = if allow_trailing_dot { part } else { trim_dots(part)? };
         check_component(name)?;
         if depth > 0 {
             path.push('/');

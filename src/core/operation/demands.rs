@@ -11,10 +11,7 @@ use crate::core::{Access, ShareMode};
 
 /// What an operation asks of the file or directory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "the yes-or-no columns of one table"
-)]
+#[expect(clippy::struct_excessive_bools, reason = "the yes-or-no columns of one table")]
 pub struct Demands {
     /// The access of the momentary open.
     pub access: Access,
@@ -74,25 +71,15 @@ const NOTHING: Demands = Demands {
 };
 
 /// Asks only that the thing is not delete pending: "any FileREST operation" (LOCKING 3.4).
-const LIVE: Demands = Demands {
-    refused_while_pending: true,
-    ..NOTHING
-};
+const LIVE: Demands = Demands { refused_while_pending: true, ..NOTHING };
 
 /// Looks at a file's attributes, which no handle can deny (LOCKING 2.2); an ID sent along is a
 /// condition (4.1).
-const LOOK: Demands = Demands {
-    lease: LeaseDemand::ReadCondition,
-    ..LIVE
-};
+const LOOK: Demands = Demands { lease: LeaseDemand::ReadCondition, ..LIVE };
 
 /// Reads a file's bytes as the source of another operation: the ID of the request, if any, is the
 /// target's (LOCKING 4.1 "Needs none").
-const SOURCE: Demands = Demands {
-    access: Access::R,
-    ranges: RangeDemand::ReadOverlap,
-    ..LIVE
-};
+const SOURCE: Demands = Demands { access: Access::R, ranges: RangeDemand::ReadOverlap, ..LIVE };
 
 /// Changes a file that exists: needs the lease ID (LOCKING 4.1), not while a copy to it runs
 /// (7.9), not if it is read-only (3.9).
@@ -105,10 +92,7 @@ const CHANGE: Demands = Demands {
 };
 
 /// Changes a file's bytes: on top of that, no byte of it may be locked (LOCKING 6.5, 6.7).
-const CHANGE_BYTES: Demands = Demands {
-    ranges: RangeDemand::AnyLock,
-    ..CHANGE
-};
+const CHANGE_BYTES: Demands = Demands { ranges: RangeDemand::AnyLock, ..CHANGE };
 
 const WRITE_DELETE: Access = Access::from_bits(Access::W.bits() | Access::D.bits());
 
@@ -122,25 +106,16 @@ impl Operation {
             // 2.2: succeed even under share none; 3.4: but not while pending; 6.8.
             Self::GetFileProperties | Self::GetFileMetadata => LOOK,
             // 6.6: an exclusive lock on the bytes asked for.
-            Self::GetFile => Demands {
-                access: Access::R,
-                ranges: RangeDemand::ReadOverlap,
-                ..LOOK
-            },
+            Self::GetFile => {
+                Demands { access: Access::R, ranges: RangeDemand::ReadOverlap, ..LOOK }
+            }
             // 6.8: no content moves.
-            Self::ListRanges => Demands {
-                access: Access::R,
-                ..LOOK
-            },
+            Self::ListRanges => Demands { access: Access::R, ..LOOK },
             // C3: carrying attributes it is the way to clear the read-only bit; 6.7: a resize
             // writes content.
             Self::SetFileProperties { resize, attributes } => Demands {
                 refused_if_read_only: !attributes,
-                ranges: if resize {
-                    RangeDemand::AnyLock
-                } else {
-                    RangeDemand::None
-                },
+                ranges: if resize { RangeDemand::AnyLock } else { RangeDemand::None },
                 ..CHANGE
             },
             // 6.7: not affected by byte ranges.
@@ -151,15 +126,9 @@ impl Operation {
             Self::PutRangeFromUrlSource | Self::CopySource => SOURCE,
             // 4.1: an ID for a file that does not exist fails; 3.10: a pending directory takes no
             // new children.
-            Self::CreateFileNew => Demands {
-                lease: LeaseDemand::Write,
-                ..LIVE
-            },
+            Self::CreateFileNew => Demands { lease: LeaseDemand::Write, ..LIVE },
             // 3.9, 4.1, 6.7.
-            Self::CreateFileOver => Demands {
-                access: WRITE_DELETE,
-                ..CHANGE_BYTES
-            },
+            Self::CreateFileOver => Demands { access: WRITE_DELETE, ..CHANGE_BYTES },
             // 3.9, 4.1, 6.7: as Create File over, but for the header.
             Self::CopyDestinationOver { ignore_read_only } => Demands {
                 access: WRITE_DELETE,
@@ -167,11 +136,7 @@ impl Operation {
                 ..CHANGE_BYTES
             },
             // 3.8, 3.9. Locks need handles, and there may be none.
-            Self::DeleteFile => Demands {
-                access: Access::D,
-                no_open_handles: true,
-                ..CHANGE
-            },
+            Self::DeleteFile => Demands { access: Access::D, no_open_handles: true, ..CHANGE },
             // 3.9, 4.1 (`x-ms-destination-lease-id`): as Delete File, but for the header.
             Self::RenameTarget { ignore_read_only } => Demands {
                 access: Access::D,
@@ -180,18 +145,14 @@ impl Operation {
                 ..CHANGE
             },
             // 3.9 names only the target; 4.1 (`x-ms-source-lease-id`); 6.7: no content moves.
-            Self::RenameSource => Demands {
-                access: Access::D,
-                refused_if_read_only: false,
-                ..CHANGE
-            },
+            Self::RenameSource => {
+                Demands { access: Access::D, refused_if_read_only: false, ..CHANGE }
+            }
             // 4.1, 7.9: it is the copy that it ends, so neither that nor what the copy did to the
             // attributes can stop it; 6.7 does not name it.
-            Self::AbortCopy => Demands {
-                refused_by_pending_copy: false,
-                refused_if_read_only: false,
-                ..CHANGE
-            },
+            Self::AbortCopy => {
+                Demands { refused_by_pending_copy: false, refused_if_read_only: false, ..CHANGE }
+            }
             // 2.4: one open with all access that shares R; 4.1: not while a copy is pending.
             Self::LeaseAcquire => Demands {
                 access: Access::RWD,
@@ -200,16 +161,9 @@ impl Operation {
                 ..LIVE
             },
             // 2.2: only the lease record changes; 4.1 as above.
-            Self::LeaseOther => Demands {
-                refused_by_pending_copy: true,
-                ..LIVE
-            },
+            Self::LeaseOther => Demands { refused_by_pending_copy: true, ..LIVE },
             // 3.11: handles below block it.
-            Self::RenameDirectory => Demands {
-                access: Access::D,
-                no_handles_below: true,
-                ..LIVE
-            },
+            Self::RenameDirectory => Demands { access: Access::D, no_handles_below: true, ..LIVE },
             // 3.10: a pending directory of that name, or above it.
             Self::CreateDirectory => LIVE,
             // 2.2: a handle on it refuses (C9); SMB-RULES 2, dr16: nor may it be read-only.
@@ -222,10 +176,9 @@ impl Operation {
             // 2.2, by analogy with files; directories have no leases.
             Self::GetDirectoryProperties | Self::GetDirectoryMetadata => LIVE,
             // 2.2, by analogy with files; 1.9 keeps writers off read-only files, not directories.
-            Self::SetDirectoryProperties | Self::SetDirectoryMetadata => Demands {
-                access: Access::W,
-                ..LIVE
-            },
+            Self::SetDirectoryProperties | Self::SetDirectoryMetadata => {
+                Demands { access: Access::W, ..LIVE }
+            }
             // 3.4: the cure for a pending file works on one.
             Self::ListHandles | Self::ForceCloseHandles => NOTHING,
             // 2.2; 4.1: share operations ignore file leases.

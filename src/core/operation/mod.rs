@@ -133,22 +133,10 @@ impl Operation {
         Self::GetFileMetadata,
         Self::GetFile,
         Self::ListRanges,
-        Self::SetFileProperties {
-            resize: false,
-            attributes: false,
-        },
-        Self::SetFileProperties {
-            resize: false,
-            attributes: true,
-        },
-        Self::SetFileProperties {
-            resize: true,
-            attributes: false,
-        },
-        Self::SetFileProperties {
-            resize: true,
-            attributes: true,
-        },
+        Self::SetFileProperties { resize: false, attributes: false },
+        Self::SetFileProperties { resize: false, attributes: true },
+        Self::SetFileProperties { resize: true, attributes: false },
+        Self::SetFileProperties { resize: true, attributes: true },
         Self::SetFileMetadata,
         Self::PutRange,
         Self::ClearRange,
@@ -158,22 +146,14 @@ impl Operation {
         Self::CreateFileOver,
         Self::DeleteFile,
         Self::CopySource,
-        Self::CopyDestinationOver {
-            ignore_read_only: false,
-        },
-        Self::CopyDestinationOver {
-            ignore_read_only: true,
-        },
+        Self::CopyDestinationOver { ignore_read_only: false },
+        Self::CopyDestinationOver { ignore_read_only: true },
         Self::AbortCopy,
         Self::LeaseAcquire,
         Self::LeaseOther,
         Self::RenameSource,
-        Self::RenameTarget {
-            ignore_read_only: false,
-        },
-        Self::RenameTarget {
-            ignore_read_only: true,
-        },
+        Self::RenameTarget { ignore_read_only: false },
+        Self::RenameTarget { ignore_read_only: true },
         Self::RenameDirectory,
         Self::CreateDirectory,
         Self::DeleteDirectory,

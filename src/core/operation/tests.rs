@@ -76,22 +76,14 @@ SnapshotRead                             | -       | -     | -    | -         | 
 ";
 
 fn rows(table: &str) -> impl Iterator<Item = Vec<&str>> {
-    table
-        .trim()
-        .lines()
-        .map(|line| line.split('|').map(str::trim).collect())
+    table.trim().lines().map(|line| line.split('|').map(str::trim).collect())
 }
 
 /// The operations a column of LOCKING 2.3 speaks for.
 fn column(name: &str) -> Vec<Operation> {
     use Operation as O;
     match name {
-        "Create" => vec![
-            O::CreateFileOver,
-            O::CopyDestinationOver {
-                ignore_read_only: false,
-            },
-        ],
+        "Create" => vec![O::CreateFileOver, O::CopyDestinationOver { ignore_read_only: false }],
         "Get" => vec![O::GetFile, O::CopySource, O::PutRangeFromUrlSource],
         "Ranges" => vec![O::ListRanges],
         "Put" => vec![O::PutRange, O::ClearRange, O::PutRangeFromUrlTarget],
@@ -99,12 +91,7 @@ fn column(name: &str) -> Vec<Operation> {
             .map(|(resize, attributes)| O::SetFileProperties { resize, attributes })
             .into(),
         "Meta" => vec![O::SetFileMetadata],
-        "Delete" => vec![
-            O::DeleteFile,
-            O::RenameTarget {
-                ignore_read_only: false,
-            },
-        ],
+        "Delete" => vec![O::DeleteFile, O::RenameTarget { ignore_read_only: false }],
         "Lease" => vec![O::LeaseAcquire],
         "Look" => vec![O::GetFileProperties, O::GetFileMetadata, O::ListDirectory],
         other => panic!("no column {other}"),
@@ -116,11 +103,7 @@ fn answer(operation: Operation, handle: Access, share: ShareMode) -> &'static st
     let demands = operation.demands();
     let both_count = !handle.is_empty() && !demands.access.is_empty();
     let tolerated = demands.access.allowed_by(share) && handle.allowed_by(demands.share);
-    if demands.no_open_handles || both_count && !tolerated {
-        "x"
-    } else {
-        "ok"
-    }
+    if demands.no_open_handles || both_count && !tolerated { "x" } else { "ok" }
 }
 
 #[test]
@@ -143,9 +126,7 @@ fn one_handle_refuses_by_its_share_set_as_in_the_table() {
 
 #[test]
 fn the_access_of_a_handle_matters_only_to_a_lease() {
-    for name in [
-        "Create", "Get", "Ranges", "Put", "Props", "Meta", "Delete", "Look",
-    ] {
+    for name in ["Create", "Get", "Ranges", "Put", "Props", "Meta", "Delete", "Look"] {
         for operation in column(name) {
             for share in ShareMode::ALL {
                 let by_reader = answer(operation, Access::R, share);
@@ -170,16 +151,8 @@ fn a_lease_is_acquired_against_readers_only() {
 #[test]
 fn an_attribute_only_handle_stops_nothing_but_what_wants_no_handle() {
     for operation in Operation::ALL {
-        let expected = if operation.demands().no_open_handles {
-            "x"
-        } else {
-            "ok"
-        };
-        assert_eq!(
-            answer(operation, Access::NONE, ShareMode::NONE),
-            expected,
-            "{operation:?}"
-        );
+        let expected = if operation.demands().no_open_handles { "x" } else { "ok" };
+        assert_eq!(answer(operation, Access::NONE, ShareMode::NONE), expected, "{operation:?}");
     }
 }
 
@@ -212,11 +185,7 @@ fn access_outside_the_share_table_is_as_listed() {
         (O::ShareLevel, ""),
         (O::SnapshotRead, ""),
     ] {
-        assert_eq!(
-            Some(operation.demands().access),
-            Access::parse(access),
-            "{operation:?}"
-        );
+        assert_eq!(Some(operation.demands().access), Access::parse(access), "{operation:?}");
     }
 }
 
@@ -226,11 +195,7 @@ fn name(operation: Operation) -> String {
     let words: Vec<_> = debug.split_whitespace().collect();
     let flags = words[1..].chunks(2).filter(|pair| pair[1] == "true");
     let flags = flags.map(|pair| pair[0].trim_end_matches(':'));
-    [words[0]]
-        .into_iter()
-        .chain(flags)
-        .collect::<Vec<_>>()
-        .join(" ")
+    [words[0]].into_iter().chain(flags).collect::<Vec<_>>().join(" ")
 }
 
 #[test]
@@ -274,15 +239,11 @@ fn the_other_columns_are_as_listed_for_every_operation() {
 
 /// The variants as the source declares them: the compiler cannot say that a list is complete.
 fn declared() -> HashSet<&'static str> {
-    let (_, from) = include_str!("mod.rs")
-        .split_once("pub enum Operation {\n")
-        .unwrap();
+    let (_, from) = include_str!("mod.rs").split_once("pub enum Operation {\n").unwrap();
     let (body, _) = from.split_once("\n}").unwrap();
     let variants = body.lines().filter_map(|line| line.strip_prefix("    "));
     let variants = variants.filter(|line| line.starts_with(char::is_uppercase));
-    variants
-        .map(|line| line.trim_end_matches([',', '{', ' ']))
-        .collect()
+    variants.map(|line| line.trim_end_matches([',', '{', ' '])).collect()
 }
 
 #[test]
@@ -290,10 +251,7 @@ fn every_operation_is_in_the_list_once() {
     let distinct: HashSet<_> = Operation::ALL.into_iter().collect();
     assert_eq!(distinct.len(), Operation::ALL.len());
     let names = Operation::ALL.map(name);
-    let listed: HashSet<_> = names
-        .iter()
-        .filter_map(|name| name.split(' ').next())
-        .collect();
+    let listed: HashSet<_> = names.iter().filter_map(|name| name.split(' ').next()).collect();
     assert_eq!(listed, declared());
     assert_eq!(listed.len(), 32);
 }
@@ -301,8 +259,5 @@ fn every_operation_is_in_the_list_once() {
 #[test]
 fn checks_are_made_in_the_documented_order() {
     let order = Check::ORDER.map(|check| format!("{check:?}")).join(" > ");
-    assert_eq!(
-        order,
-        "DeletePending > Lease > PendingCopy > ReadOnly > ShareModes > ByteRanges"
-    );
+    assert_eq!(order, "DeletePending > Lease > PendingCopy > ReadOnly > ShareModes > ByteRanges");
 }

@@ -35,29 +35,17 @@ struct Key {
 
 impl Key {
     fn new(range: ByteRange, number: u64) -> Self {
-        Self {
-            class: class_of(range),
-            range,
-            number,
-        }
+        Self { class: class_of(range), range, number }
     }
 
     /// Before every key of the class that starts at `start` or later.
     fn first_from(class: u32, start: u64) -> Self {
-        Self {
-            class,
-            range: ByteRange::empty_at(start),
-            number: 0,
-        }
+        Self { class, range: ByteRange::empty_at(start), number: 0 }
     }
 
     /// After every key of the class that starts at `start` or earlier.
     fn last_up_to(class: u32, start: u64) -> Self {
-        Self {
-            class,
-            range: ByteRange::from_bounds(start, u64::MAX),
-            number: u64::MAX,
-        }
+        Self { class, range: ByteRange::from_bounds(start, u64::MAX), number: u64::MAX }
     }
 }
 
@@ -107,8 +95,7 @@ impl Index {
 
     /// The keys of a class that start from `from` to `to`, both included.
     fn stretch(&self, class: u32, from: u64, to: u64) -> impl DoubleEndedIterator<Item = &Key> {
-        self.keys
-            .range(Key::first_from(class, from)..=Key::last_up_to(class, to))
+        self.keys.range(Key::first_from(class, from)..=Key::last_up_to(class, to))
     }
 }
 
@@ -127,21 +114,14 @@ fn starts(class: u32, query: ByteRange) -> Option<(u64, u64)> {
         (EMPTY, Some(last)) => (query.start().checked_add(1)?, last),
         (_, Some(last)) => (query.start().saturating_sub(reach(class)), last),
         // The query's place must lie strictly inside the range.
-        (_, None) => (
-            query.start().saturating_sub(reach(class)),
-            query.start().checked_sub(1)?,
-        ),
+        (_, None) => (query.start().saturating_sub(reach(class)), query.start().checked_sub(1)?),
     };
     (from <= to).then_some((from, to))
 }
 
 /// How far the last byte of a range of the class, not empty, can lie from its start.
 fn reach(class: u32) -> u64 {
-    if class >= WHOLE {
-        u64::MAX
-    } else {
-        (u64::MAX >> (64 - class)) - 1
-    }
+    if class >= WHOLE { u64::MAX } else { (u64::MAX >> (64 - class)) - 1 }
 }
 
 /// The positions of the set bits, lowest first.

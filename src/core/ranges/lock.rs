@@ -43,13 +43,7 @@ pub struct RangeLock {
 impl RangeLock {
     /// An SMB lock: its owner is the open it is taken through.
     pub const fn smb(handle: HandleId, kind: LockKind, range: ByteRange, pid: u32) -> Self {
-        Self {
-            range,
-            kind,
-            owner: LockOwner::Handle(handle),
-            handle,
-            pid,
-        }
+        Self { range, kind, owner: LockOwner::Handle(handle), handle, pid }
     }
 
     /// An `fcntl` lock of the kernel's lock owner `owner`, taken through `handle`.
@@ -60,13 +54,7 @@ impl RangeLock {
         range: ByteRange,
         pid: u32,
     ) -> Self {
-        Self {
-            range,
-            kind,
-            owner: LockOwner::Posix(owner),
-            handle,
-            pid,
-        }
+        Self { range, kind, owner: LockOwner::Posix(owner), handle, pid }
     }
 }
 

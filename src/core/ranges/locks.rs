@@ -117,15 +117,9 @@ impl RangeLocks {
         handle: HandleId,
         range: ByteRange,
     ) -> Result<RangeLock, RangeNotLocked> {
-        let own = self
-            .owned
-            .get(&LockOwner::Handle(handle))
-            .ok_or(RangeNotLocked)?;
-        let number = own
-            .exclusive
-            .exact(range)
-            .or_else(|| own.shared.exact(range))
-            .ok_or(RangeNotLocked)?;
+        let own = self.owned.get(&LockOwner::Handle(handle)).ok_or(RangeNotLocked)?;
+        let number =
+            own.exclusive.exact(range).or_else(|| own.shared.exact(range)).ok_or(RangeNotLocked)?;
         Ok(self.remove(number))
     }
 
@@ -175,11 +169,7 @@ impl RangeLocks {
     pub fn release_taken_through(&mut self, handle: HandleId) -> bool {
         let every_owner =
             (handle, LockOwner::Handle(HandleId(0)))..=(handle, LockOwner::Posix(u64::MAX));
-        let owners: Vec<_> = self
-            .through
-            .range(every_owner)
-            .map(|(key, _)| key.1)
-            .collect();
+        let owners: Vec<_> = self.through.range(every_owner).map(|(key, _)| key.1).collect();
         for owner in &owners {
             let doomed = self.owned_numbers(*owner).into_iter();
             let doomed = doomed.filter(|number| self.locks[number].handle == handle);
@@ -230,8 +220,7 @@ impl RangeLocks {
         range: ByteRange,
     ) -> Vec<u64> {
         let own = self.owned.get(&owner);
-        own.map(|own| own.of(kind).overlapping(range).collect())
-            .unwrap_or_default()
+        own.map(|own| own.of(kind).overlapping(range).collect()).unwrap_or_default()
     }
 
     pub(super) fn get(&self, number: u64) -> RangeLock {
@@ -250,10 +239,8 @@ impl RangeLocks {
     }
 
     pub(super) fn remove(&mut self, number: u64) -> RangeLock {
-        let lock = self
-            .locks
-            .remove(&number)
-            .expect("an index only holds numbers of locks in the table");
+        let lock =
+            self.locks.remove(&number).expect("an index only holds numbers of locks in the table");
         self.all.of_mut(lock.kind).remove(lock.range, number);
         if let Some(own) = self.owned.get_mut(&lock.owner) {
             own.of_mut(lock.kind).remove(lock.range, number);

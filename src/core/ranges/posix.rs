@@ -16,9 +16,7 @@ use super::range::ByteRange;
 impl RangeLocks {
     /// What would stop the lock owner from taking such a lock, if anything (`F_GETLK`).
     pub fn posix_test(&self, owner: u64, kind: LockKind, range: ByteRange) -> Option<RangeLock> {
-        self.check_posix(LockOwner::Posix(owner), kind, range)
-            .err()
-            .map(|conflict| conflict.holder)
+        self.check_posix(LockOwner::Posix(owner), kind, range).err().map(|conflict| conflict.holder)
     }
 
     /// Unlocks the range for this lock owner, whatever of it was locked; what lies outside stays
@@ -71,10 +69,7 @@ impl RangeLocks {
             }
             if old_last > last {
                 let right = ByteRange::from_bounds(last + 1, old_last);
-                self.insert(RangeLock {
-                    range: right,
-                    ..old
-                });
+                self.insert(RangeLock { range: right, ..old });
             }
         }
         !cut.is_empty()

@@ -27,6 +27,9 @@ pub struct ByteRange {
 pub struct InvalidRange;
 
 impl ByteRange {
+    /// Every byte there can be.
+    pub const WHOLE: Self = Self::from_bounds(0, u64::MAX);
+
     /// The range as SMB and REST give it. Legal as long as its last byte is at most 2^64-1;
     /// a length of zero is legal anywhere (SMB-RULES 3, br16-br21).
     pub fn new(offset: u64, length: u64) -> Result<Self, InvalidRange> {
@@ -34,10 +37,7 @@ impl ByteRange {
             None => None,
             Some(rest) => Some(offset.checked_add(rest).ok_or(InvalidRange)?),
         };
-        Ok(Self {
-            start: offset,
-            last,
-        })
+        Ok(Self { start: offset, last })
     }
 
     /// The range as FUSE gives it for `fcntl` locks: first and last byte, the last at `i64::MAX`
@@ -57,10 +57,7 @@ impl ByteRange {
 
     /// From first to last byte; `last` is not below `start`.
     pub(super) const fn from_bounds(start: u64, last: u64) -> Self {
-        Self {
-            start,
-            last: Some(last),
-        }
+        Self { start, last: Some(last) }
     }
 
     /// Where the range begins.
@@ -80,8 +77,7 @@ impl ByteRange {
 
     /// How many bytes it has, up to 2^64.
     pub fn length(self) -> u128 {
-        self.last
-            .map_or(0, |last| u128::from(last - self.start) + 1)
+        self.last.map_or(0, |last| u128::from(last - self.start) + 1)
     }
 
     /// First and last byte for an `F_GETLK` answer, within what POSIX can say. A range of no

@@ -49,10 +49,7 @@ impl Waiters {
     /// Ends the wait without the lock (br29). False if the request no longer waits: it was
     /// granted or dropped, and has its answer.
     pub fn cancel(&mut self, ticket: Ticket) -> bool {
-        let place = self
-            .queue
-            .iter()
-            .position(|(waiting, _)| *waiting == ticket);
+        let place = self.queue.iter().position(|(waiting, _)| *waiting == ticket);
         place.and_then(|place| self.queue.remove(place)).is_some()
     }
 

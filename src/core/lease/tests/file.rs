@@ -17,31 +17,19 @@ fn b079_acquire_without_a_proposal_takes_the_fresh_id() {
 fn b080_a_file_lease_must_be_asked_for_as_infinite() {
     let mut lease = FileLease::default();
     for seconds in [30, 15, 60, 0, 1, -2, i64::MAX, i64::MIN] {
-        assert_eq!(
-            lease.acquire(Some(seconds), None, X),
-            Err(D::InvalidDuration(LeaseOn::File))
-        );
+        assert_eq!(lease.acquire(Some(seconds), None, X), Err(D::InvalidDuration(LeaseOn::File)));
     }
     assert_eq!(lease.acquire(None, None, X), Err(D::MissingDuration));
     assert_eq!(lease, FileLease::Available);
     lease = FileLease::Leased(A);
-    assert_eq!(
-        lease.acquire(Some(30), None, X),
-        Err(D::InvalidDuration(LeaseOn::File))
-    );
+    assert_eq!(lease.acquire(Some(30), None, X), Err(D::InvalidDuration(LeaseOn::File)));
 }
 
 #[test]
 fn b081_acquire_while_leased_by_another_is_refused() {
     let mut lease = FileLease::Leased(A);
-    assert_eq!(
-        lease.acquire(Some(-1), Some(B), X),
-        Err(D::LeaseAlreadyPresent)
-    );
-    assert_eq!(
-        lease.acquire(Some(-1), None, X),
-        Err(D::LeaseAlreadyPresent)
-    );
+    assert_eq!(lease.acquire(Some(-1), Some(B), X), Err(D::LeaseAlreadyPresent));
+    assert_eq!(lease.acquire(Some(-1), None, X), Err(D::LeaseAlreadyPresent));
     assert_eq!(lease.acquire(Some(-1), Some(A), X), Ok(A));
 }
 
@@ -75,10 +63,7 @@ fn b086_reads_of_a_leased_file_need_no_id_but_not_a_wrong_one() {
     let lease = FileLease::Leased(A);
     assert_eq!(lease.check(READ, None), Ok(()));
     assert_eq!(lease.check(READ, Some(A)), Ok(()));
-    assert_eq!(
-        lease.check(READ, Some(B)),
-        Err(D::LeaseIdMismatchWithFileOperation)
-    );
+    assert_eq!(lease.check(READ, Some(B)), Err(D::LeaseIdMismatchWithFileOperation));
 }
 
 #[test]
@@ -98,15 +83,9 @@ fn b088_create_with_an_id_for_a_new_name_is_refused() {
 #[test]
 fn b089_after_a_change_only_the_new_id_counts() {
     let mut lease = FileLease::Leased(A);
-    assert_eq!(
-        lease.change(B, C),
-        Err(D::LeaseIdMismatchWithLeaseOperation(LeaseOn::File))
-    );
+    assert_eq!(lease.change(B, C), Err(D::LeaseIdMismatchWithLeaseOperation(LeaseOn::File)));
     assert_eq!(lease.change(A, B), Ok(B));
-    assert_eq!(
-        lease.check(WRITE, Some(A)),
-        Err(D::LeaseIdMismatchWithFileOperation)
-    );
+    assert_eq!(lease.check(WRITE, Some(A)), Err(D::LeaseIdMismatchWithFileOperation));
     assert_eq!(lease.check(WRITE, Some(B)), Ok(()));
     assert_eq!(lease.change(A, B), Ok(B), "the same request once more");
 }
@@ -125,10 +104,7 @@ fn b091_a_write_after_a_break_makes_the_file_available() {
     let mut lease = FileLease::Leased(A);
     assert_eq!(lease.break_now(), Ok(()));
     assert_eq!(lease.state(), LeaseState::Broken);
-    assert_eq!(
-        lease.check(WRITE, Some(A)),
-        Err(D::LeaseLost(LeaseOn::File))
-    );
+    assert_eq!(lease.check(WRITE, Some(A)), Err(D::LeaseLost(LeaseOn::File)));
     assert_eq!(lease.check(WRITE, None), Ok(()));
     lease.after_write();
     assert_eq!(lease, FileLease::Available);
@@ -139,10 +115,7 @@ fn b092_a_broken_lease_may_be_read_past_taken_and_broken_again_but_not_changed()
     let mut lease = FileLease::Broken(A);
     assert_eq!(lease.check(READ, None), Ok(()));
     assert_eq!(lease, FileLease::Broken(A));
-    assert_eq!(
-        lease.change(A, B),
-        Err(D::LeaseNotPresentWithLeaseOperation(LeaseOn::File))
-    );
+    assert_eq!(lease.change(A, B), Err(D::LeaseNotPresentWithLeaseOperation(LeaseOn::File)));
     assert_eq!(lease.break_now(), Ok(()));
     assert_eq!(lease, FileLease::Broken(A));
     assert_eq!(lease.acquire(Some(-1), Some(B), X), Ok(B));
@@ -152,29 +125,12 @@ fn b092_a_broken_lease_may_be_read_past_taken_and_broken_again_but_not_changed()
 fn b094_headers_show_a_duration_only_while_leased() {
     let shown = |lease: FileLease| {
         let duration = lease.duration().map(|duration| duration.to_string());
-        (
-            lease.status().to_string(),
-            lease.state().to_string(),
-            duration,
-        )
+        (lease.status().to_string(), lease.state().to_string(), duration)
     };
     let text = |status: &str, state: &str, duration: Option<&str>| {
-        (
-            status.to_owned(),
-            state.to_owned(),
-            duration.map(str::to_owned),
-        )
+        (status.to_owned(), state.to_owned(), duration.map(str::to_owned))
     };
-    assert_eq!(
-        shown(FileLease::Leased(A)),
-        text("locked", "leased", Some("infinite"))
-    );
-    assert_eq!(
-        shown(FileLease::Available),
-        text("unlocked", "available", None)
-    );
-    assert_eq!(
-        shown(FileLease::Broken(A)),
-        text("unlocked", "broken", None)
-    );
+    assert_eq!(shown(FileLease::Leased(A)), text("locked", "leased", Some("infinite")));
+    assert_eq!(shown(FileLease::Available), text("unlocked", "available", None));
+    assert_eq!(shown(FileLease::Broken(A)), text("unlocked", "broken", None));
 }

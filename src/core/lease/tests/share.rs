@@ -12,11 +12,9 @@ fn b107_a_share_lease_lasts_15_to_60_seconds_or_for_ever() {
         assert_eq!(answer, Err(D::InvalidDuration(LeaseOn::Share)), "{seconds}");
         assert_eq!(lease, ShareLease::default());
     }
-    for (seconds, left, shown) in [
-        (15, Some(15), "fixed"),
-        (60, Some(60), "fixed"),
-        (-1, None, "infinite"),
-    ] {
+    for (seconds, left, shown) in
+        [(15, Some(15), "fixed"), (60, Some(60), "fixed"), (-1, None, "infinite")]
+    {
         let mut lease = ShareLease::default();
         assert_eq!(lease.acquire(Some(seconds), None, X, at(0)), Ok(X));
         assert_eq!(lease.seconds_left(at(0)), left);
@@ -42,15 +40,8 @@ fn b108_an_expired_lease_may_be_renewed_until_another_takes_it() {
     assert_eq!(lease.state(at(35)), LeaseState::Expired);
 
     assert_eq!(lease.acquire(Some(15), Some(B), X, at(35)), Ok(B));
-    assert_eq!(
-        lease.renew(A, at(36)),
-        Err(D::LeaseIdMismatchWithLeaseOperation(LeaseOn::Share))
-    );
-    assert_eq!(
-        lease.seconds_left(at(36)),
-        Some(14),
-        "a refused renewal adds nothing"
-    );
+    assert_eq!(lease.renew(A, at(36)), Err(D::LeaseIdMismatchWithLeaseOperation(LeaseOn::Share)));
+    assert_eq!(lease.seconds_left(at(36)), Some(14), "a refused renewal adds nothing");
 }
 
 #[test]
@@ -73,11 +64,7 @@ fn b109_a_break_period_runs_before_the_lease_is_broken() {
 fn b110_a_break_period_longer_than_the_time_left_is_cut_to_it() {
     for (period, left) in [(59, 20), (21, 20), (20, 20), (19, 19), (1, 1), (0, 0)] {
         let mut lease = share_leased(30);
-        assert_eq!(
-            lease.break_within(Some(period), at(10)),
-            Ok(left),
-            "{period}"
-        );
+        assert_eq!(lease.break_within(Some(period), at(10)), Ok(left), "{period}");
     }
 }
 

@@ -60,10 +60,7 @@ time       | Available | Expired(A)  | Broken(A)          | Broken(A)  | Expired
 
 /// Calls `each` with row name, column name and cell; returns how many cells there were.
 fn for_each_cell(table: &str, mut each: impl FnMut(&str, &str, &str)) -> usize {
-    let mut lines = table
-        .trim()
-        .lines()
-        .map(|line| line.split('|').map(str::trim));
+    let mut lines = table.trim().lines().map(|line| line.split('|').map(str::trim));
     let columns: Vec<_> = lines.next().unwrap().skip(1).collect();
     let mut count = 0;
     for mut cells in lines {
@@ -138,11 +135,7 @@ fn uses_of_a_file_follow_the_table() {
     let cells = for_each_cell(FILE_USES, |row, state, expected| {
         let mut lease = file_in(state);
         let words = words(row);
-        let file_use = if words[0] == "write" {
-            LeaseUse::Write
-        } else {
-            LeaseUse::Read
-        };
+        let file_use = if words[0] == "write" { LeaseUse::Write } else { LeaseUse::Read };
         let admitted = lease.check(file_use, named(words[1]));
         if admitted.is_ok() && file_use == LeaseUse::Write {
             lease.after_write();
@@ -174,15 +167,8 @@ fn actions_on_a_file_lease_follow_the_table() {
         match answer {
             Ok(()) => assert_eq!(show_file(lease), expected, "{row} when {state}"),
             Err(denial) => {
-                assert_eq!(
-                    refusal(denial, LeaseOn::File),
-                    expected,
-                    "{row} when {state}"
-                );
-                assert_eq!(
-                    lease, before,
-                    "a refusal changed the lease: {row} when {state}"
-                );
+                assert_eq!(refusal(denial, LeaseOn::File), expected, "{row} when {state}");
+                assert_eq!(lease, before, "a refusal changed the lease: {row} when {state}");
             }
         }
     });
@@ -226,11 +212,7 @@ fn uses_of_a_share_follow_the_table() {
     let cells = for_each_cell(SHARE_USES, |row, state, expected| {
         let lease = share_in(state);
         let words = words(row);
-        let share_use = if words[0] == "delete" {
-            ShareUse::Delete
-        } else {
-            ShareUse::Other
-        };
+        let share_use = if words[0] == "delete" { ShareUse::Delete } else { ShareUse::Other };
         let answer = match lease.check(share_use, named(words[1]), at(NOW)) {
             Err(denial) => refusal(denial, LeaseOn::Share),
             Ok(()) => "ok",
@@ -263,15 +245,8 @@ fn actions_on_a_share_lease_follow_the_table() {
         match answer {
             Ok(()) => assert_eq!(show_share(&lease, now), expected, "{row} when {state}"),
             Err(denial) => {
-                assert_eq!(
-                    refusal(denial, LeaseOn::Share),
-                    expected,
-                    "{row} when {state}"
-                );
-                assert_eq!(
-                    lease, before,
-                    "a refusal changed the lease: {row} when {state}"
-                );
+                assert_eq!(refusal(denial, LeaseOn::Share), expected, "{row} when {state}");
+                assert_eq!(lease, before, "a refusal changed the lease: {row} when {state}");
             }
         }
     });

@@ -62,10 +62,7 @@ fn messages_seen_on_the_wire_are_matched_word_for_word() {
             D::LeaseNotPresentWithLeaseOperation(LeaseOn::Share),
             "There is currently no lease on the file share.",
         ),
-        (
-            D::InvalidDuration(LeaseOn::File),
-            "The lease duration of a file must be -1 (infinite).",
-        ),
+        (D::InvalidDuration(LeaseOn::File), "The lease duration of a file must be -1 (infinite)."),
     ] {
         assert_eq!(denial.to_string(), text);
     }
@@ -81,17 +78,9 @@ fn a_fresh_id_is_marked_as_random() {
 
 #[test]
 fn leases_outlive_a_restart() {
-    for lease in [
-        FileLease::Available,
-        FileLease::Leased(A),
-        FileLease::Broken(B),
-    ] {
+    for lease in [FileLease::Available, FileLease::Leased(A), FileLease::Broken(B)] {
         let text = serde_json::to_string(&lease).unwrap();
-        assert_eq!(
-            serde_json::from_str::<FileLease>(&text).unwrap(),
-            lease,
-            "{text}"
-        );
+        assert_eq!(serde_json::from_str::<FileLease>(&text).unwrap(), lease, "{text}");
     }
     let text = serde_json::to_string(&FileLease::Leased(A)).unwrap();
     assert_eq!(text, r#"{"leased":"00000000-0000-4000-8000-00000000000a"}"#);
@@ -100,19 +89,9 @@ fn leases_outlive_a_restart() {
     breaking.break_within(Some(10), at(0)).unwrap();
     let mut broken = share_leased(60);
     broken.break_within(Some(0), at(0)).unwrap();
-    for lease in [
-        ShareLease::default(),
-        share_leased(15),
-        share_leased(-1),
-        breaking,
-        broken,
-    ] {
+    for lease in [ShareLease::default(), share_leased(15), share_leased(-1), breaking, broken] {
         let text = serde_json::to_string(&lease).unwrap();
-        assert_eq!(
-            serde_json::from_str::<ShareLease>(&text).unwrap(),
-            lease,
-            "{text}"
-        );
+        assert_eq!(serde_json::from_str::<ShareLease>(&text).unwrap(), lease, "{text}");
     }
 }
 
@@ -120,8 +99,5 @@ fn leases_outlive_a_restart() {
 fn a_damaged_record_is_refused() {
     assert!(serde_json::from_str::<FileLease>(r#"{"leased":"nobody"}"#).is_err());
     assert!(serde_json::from_str::<LeaseDuration>("61").is_err());
-    assert_eq!(
-        serde_json::from_str::<LeaseDuration>("-1").unwrap(),
-        LeaseDuration::INFINITE
-    );
+    assert_eq!(serde_json::from_str::<LeaseDuration>("-1").unwrap(), LeaseDuration::INFINITE);
 }

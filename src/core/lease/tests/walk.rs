@@ -111,12 +111,8 @@ impl Reference {
     }
 }
 
-const AVAILABLE: Reference = Reference {
-    state: LeaseState::Available,
-    id: None,
-    duration: 0,
-    left: None,
-};
+const AVAILABLE: Reference =
+    Reference { state: LeaseState::Available, id: None, duration: 0, left: None };
 
 fn duration_is_valid(seconds: i64) -> bool {
     seconds == -1 || (15..=60).contains(&seconds)

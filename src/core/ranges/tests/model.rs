@@ -44,10 +44,7 @@ fn wide(random: &mut Random) -> (u64, u64) {
     let mut around_a_power = || {
         let power = 1u64.checked_shl(u32::try_from(random.below(66)).expect("small"));
         let near = random.below(7);
-        power
-            .unwrap_or(u64::MAX)
-            .saturating_add(near)
-            .saturating_sub(3)
+        power.unwrap_or(u64::MAX).saturating_add(near).saturating_sub(3)
     };
     let offset = around_a_power();
     let length = around_a_power();
@@ -78,11 +75,7 @@ impl World {
         world.random = Random(seed);
         for step in 0..STEPS {
             let agreed = world.step(step);
-            assert!(
-                agreed.is_ok(),
-                "seed {seed}, step {step}: {}",
-                agreed.unwrap_err()
-            );
+            assert!(agreed.is_ok(), "seed {seed}, step {step}: {}", agreed.unwrap_err());
         }
         assert!(
             !world.waiting || world.granted_late >= GRANTED_LATE_MIN,
@@ -105,11 +98,7 @@ impl World {
     }
 
     fn step(&mut self, step: u32) -> Result<(), String> {
-        let crowd = if self.waiting {
-            LOCKS_MAX_WAITING
-        } else {
-            LOCKS_MAX
-        };
+        let crowd = if self.waiting { LOCKS_MAX_WAITING } else { LOCKS_MAX };
         if self.table.locks.len() > crowd {
             let handle = self.random.below(HANDLES);
             self.release_taken_through(handle)?;
@@ -149,11 +138,7 @@ impl World {
             length = length.max(1);
         }
         let range = ByteRange::new(offset, length).expect("made to fit");
-        (
-            range,
-            u128::from(offset),
-            u128::from(offset) + u128::from(length),
-        )
+        (range, u128::from(offset), u128::from(offset) + u128::from(length))
     }
 
     fn lock(&mut self) -> Result<(), String> {
@@ -165,13 +150,7 @@ impl World {
             Who::Posix(owner) => (owner + self.random.below(8) / 7) % HANDLES,
         };
         let exclusive = self.random.below(3) == 0;
-        let asked = Entry {
-            who,
-            handle,
-            start,
-            end,
-            exclusive,
-        };
+        let asked = Entry { who, handle, start, end, exclusive };
         let lock = RangeLock {
             range,
             kind: asked.kind(),
@@ -181,20 +160,12 @@ impl World {
         };
         if let Who::Posix(owner) = who {
             let told = self.table.locks.posix_test(owner, lock.kind, range);
-            same(
-                "posix_test",
-                told.is_none(),
-                self.reference.allows_lock(&asked),
-            )?;
+            same("posix_test", told.is_none(), self.reference.allows_lock(&asked))?;
         }
         let answer = self.table.locks.lock(lock);
         if let Err(conflict) = answer {
             let held = entry(&conflict.holder);
-            same(
-                "a holder in the way",
-                Reference::stops_lock(&held, &asked),
-                true,
-            )?;
+            same("a holder in the way", Reference::stops_lock(&held, &asked), true)?;
         }
         let granted = self.reference.lock(asked);
         same(&format!("{asked:?}"), answer.is_ok(), granted)?;
@@ -226,11 +197,7 @@ impl World {
             }
             Who::Posix(owner) => {
                 let got = self.table.locks.posix_unlock(owner, range);
-                same(
-                    "posix unlock",
-                    got,
-                    self.reference.posix_unlock(owner, start, end),
-                )
+                same("posix unlock", got, self.reference.posix_unlock(owner, start, end))
             }
         }
     }
@@ -254,11 +221,7 @@ impl World {
             same("a holder in the way of I/O", real, true)?;
         }
         let expected = self.reference.allows_io(who, write, start, end);
-        same(
-            &format!("{who:?} write {write} at {range}"),
-            got.is_ok(),
-            expected,
-        )
+        same(&format!("{who:?} write {write} at {range}"), got.is_ok(), expected)
     }
 
     fn release(&mut self) -> Result<(), String> {
@@ -283,11 +246,7 @@ impl World {
         let got: Vec<_> = got.iter().map(|ticket| ticket.0).collect();
         same("dropped waiters", got, self.reference.drop_handle(handle))?;
         let got = self.table.locks.release_taken_through(HandleId(handle));
-        same(
-            "release_taken_through",
-            got,
-            self.reference.release_taken_through(handle),
-        )
+        same("release_taken_through", got, self.reference.release_taken_through(handle))
     }
 
     /// Cancels one of the latest tickets, which may wait or have had its answer.

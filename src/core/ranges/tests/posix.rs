@@ -20,12 +20,9 @@ fn bytes(first: u64, last: u64) -> ByteRange {
 
 /// What the owner holds, by position.
 fn held(table: &RangeLocks, owner: u64) -> Vec<(u64, u64, LockKind)> {
-    let own = table
-        .iter()
-        .filter(|lock| lock.owner == LockOwner::Posix(owner));
-    let mut spans: Vec<_> = own
-        .map(|lock| (lock.range.start(), lock.range.to_posix().1, lock.kind))
-        .collect();
+    let own = table.iter().filter(|lock| lock.owner == LockOwner::Posix(owner));
+    let mut spans: Vec<_> =
+        own.map(|lock| (lock.range.start(), lock.range.to_posix().1, lock.kind)).collect();
     spans.sort_by_key(|span| span.0);
     spans
 }
@@ -33,18 +30,14 @@ fn held(table: &RangeLocks, owner: u64) -> Vec<(u64, u64, LockKind)> {
 #[test]
 fn only_other_owners_conflict_and_only_if_one_is_exclusive() {
     let cases = [(Shared, Shared, true), (Shared, Exclusive, false)];
-    let cases = cases
-        .into_iter()
-        .chain([(Exclusive, Shared, false), (Exclusive, Exclusive, false)]);
+    let cases =
+        cases.into_iter().chain([(Exclusive, Shared, false), (Exclusive, Exclusive, false)]);
     for (existing, asked, granted) in cases {
         let mut table = holding(&[fcntl(P, 0, 9, existing)]);
         assert_eq!(table.lock(fcntl(Q, 9, 20, asked)).is_ok(), granted);
         assert!(table.clone().lock(fcntl(Q, 30, 40, asked)).is_ok());
         table.release_posix(Q);
-        assert!(
-            table.lock(fcntl(P, 9, 20, asked)).is_ok(),
-            "own locks never refuse"
-        );
+        assert!(table.lock(fcntl(P, 9, 20, asked)).is_ok(), "own locks never refuse");
     }
 }
 
@@ -57,11 +50,7 @@ fn a_lock_in_the_middle_of_another_kind_splits_it() {
 
 #[test]
 fn touching_and_overlapping_locks_of_one_kind_become_one() {
-    let table = holding(&[
-        fcntl(P, 0, 3, Shared),
-        fcntl(P, 8, 9, Shared),
-        fcntl(P, 4, 7, Shared),
-    ]);
+    let table = holding(&[fcntl(P, 0, 3, Shared), fcntl(P, 8, 9, Shared), fcntl(P, 4, 7, Shared)]);
     assert_eq!(held(&table, P), [(0, 9, Shared)]);
     let table = holding(&[fcntl(P, 0, 5, Shared), fcntl(P, 3, 9, Shared)]);
     assert_eq!(held(&table, P), [(0, 9, Shared)]);

@@ -8,25 +8,14 @@ const HALF: u64 = 1 << 63;
 
 #[test]
 fn a_range_may_reach_the_last_byte_and_not_past_it() {
-    for (offset, length) in [
-        (0, MAX),
-        (1, MAX),
-        (MAX, 1),
-        (MAX, 0),
-        (HALF, 10),
-        (HALF - 1, 2),
-    ] {
+    for (offset, length) in [(0, MAX), (1, MAX), (MAX, 1), (MAX, 0), (HALF, 10), (HALF - 1, 2)] {
         assert!(ByteRange::new(offset, length).is_ok(), "{offset} {length}");
     }
     for (offset, length) in [(10, MAX), (2, MAX), (MAX, 2), (MAX, MAX), (HALF, HALF + 1)] {
         assert_eq!(ByteRange::new(offset, length), Err(InvalidRange));
     }
     assert_eq!(range(1, MAX).last(), Some(MAX));
-    assert_eq!(
-        range(0, MAX).last(),
-        Some(MAX - 1),
-        "br19 leaves the last byte"
-    );
+    assert_eq!(range(0, MAX).last(), Some(MAX - 1), "br19 leaves the last byte");
 }
 
 #[test]
@@ -69,10 +58,7 @@ fn posix_bounds_are_inclusive_and_the_largest_offset_means_the_end() {
     assert_eq!(whole.length(), 1 << 64);
     assert_eq!(whole.to_posix(), (0, end));
     assert!(whole.overlaps(range(MAX, 1)));
-    assert_eq!(
-        ByteRange::from_posix(end, MAX).map(ByteRange::to_posix),
-        Ok((end, end))
-    );
+    assert_eq!(ByteRange::from_posix(end, MAX).map(ByteRange::to_posix), Ok((end, end)));
     assert_eq!(ByteRange::from_posix(0, end - 1), Ok(range(0, end)));
 }
 
@@ -82,13 +68,5 @@ fn a_range_reads_as_a_person_would_say_it() {
         .iter()
         .map(ToString::to_string)
         .collect();
-    assert_eq!(
-        said,
-        [
-            "no bytes at 5",
-            "byte 5",
-            "bytes 5 to 6",
-            "bytes 1 to the end"
-        ]
-    );
+    assert_eq!(said, ["no bytes at 5", "byte 5", "bytes 5 to 6", "bytes 1 to the end"]);
 }

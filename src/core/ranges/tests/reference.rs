@@ -55,22 +55,10 @@ impl Reference {
     pub fn entries(&self) -> Vec<Entry> {
         let mut all = self.smb.clone();
         for (&(owner, byte), &(exclusive, handle)) in &self.cells {
-            let cell = Entry {
-                who: Who::Posix(owner),
-                handle,
-                start: byte,
-                end: byte + 1,
-                exclusive,
-            };
+            let cell =
+                Entry { who: Who::Posix(owner), handle, start: byte, end: byte + 1, exclusive };
             match all.last_mut() {
-                Some(run)
-                    if cell
-                        == (Entry {
-                            start: run.end,
-                            end: run.end + 1,
-                            ..*run
-                        }) =>
-                {
+                Some(run) if cell == (Entry { start: run.end, end: run.end + 1, ..*run }) => {
                     run.end += 1;
                 }
                 _ => all.push(cell),
@@ -103,15 +91,11 @@ impl Reference {
 
     pub fn allows_io(&self, who: Option<Who>, write: bool, start: u128, end: u128) -> bool {
         let all = self.entries();
-        !all.iter()
-            .any(|held| Self::stops_io(held, who, write, start, end))
+        !all.iter().any(|held| Self::stops_io(held, who, write, start, end))
     }
 
     pub fn allows_lock(&self, asked: &Entry) -> bool {
-        !self
-            .entries()
-            .iter()
-            .any(|held| Self::stops_lock(held, asked))
+        !self.entries().iter().any(|held| Self::stops_lock(held, asked))
     }
 
     pub fn lock(&mut self, asked: Entry) -> bool {
@@ -121,8 +105,7 @@ impl Reference {
                 Who::Handle(_) => self.smb.push(asked),
                 Who::Posix(owner) => {
                     for byte in asked.start..asked.end {
-                        self.cells
-                            .insert((owner, byte), (asked.exclusive, asked.handle));
+                        self.cells.insert((owner, byte), (asked.exclusive, asked.handle));
                     }
                 }
             }
@@ -144,8 +127,7 @@ impl Reference {
 
     pub fn posix_unlock(&mut self, owner: u64, start: u128, end: u128) -> bool {
         let before = self.cells.len();
-        self.cells
-            .retain(|&(whose, byte), _| whose != owner || byte < start || byte >= end);
+        self.cells.retain(|&(whose, byte), _| whose != owner || byte < start || byte >= end);
         self.cells.len() != before
     }
 
@@ -177,10 +159,7 @@ impl Reference {
     }
 
     pub fn drop_handle(&mut self, handle: u64) -> Vec<u64> {
-        let gone = self
-            .waiting
-            .iter()
-            .filter(|(_, asked)| asked.handle == handle);
+        let gone = self.waiting.iter().filter(|(_, asked)| asked.handle == handle);
         let gone = gone.map(|(ticket, _)| *ticket).collect();
         self.waiting.retain(|(_, asked)| asked.handle != handle);
         gone

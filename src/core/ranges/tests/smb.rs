@@ -48,10 +48,7 @@ fn a_conflict_names_the_lock_in_the_way() {
     let held = RangeLock::smb(A, Exclusive, range(0, 4), 77);
     let mut table = holding(&[smb(C, 20, 4, Exclusive), held]);
     assert_eq!(table.lock(smb(B, 3, 1, Shared)).unwrap_err().holder, held);
-    assert_eq!(
-        table.check_read(None, range(0, 1)).unwrap_err().holder,
-        held
-    );
+    assert_eq!(table.check_read(None, range(0, 1)).unwrap_err().holder, held);
 }
 
 #[test]
@@ -89,10 +86,7 @@ fn an_unlock_takes_the_exclusive_lock_first() {
 fn an_unlock_must_match_exactly_and_be_of_the_same_open() {
     let mut table = holding(&[smb(A, 0, 10, Exclusive)]); // br08, br09
     for (handle, offset, length) in [(A, 0, 5), (A, 5, 5), (A, 0, 11), (A, 0, 0), (B, 0, 10)] {
-        assert_eq!(
-            table.unlock(handle, range(offset, length)),
-            Err(RangeNotLocked)
-        );
+        assert_eq!(table.unlock(handle, range(offset, length)), Err(RangeNotLocked));
     }
     assert!(table.unlock(A, range(0, 10)).is_ok());
     assert!(table.is_empty());
@@ -114,11 +108,7 @@ fn a_lock_of_no_bytes_stops_what_runs_across_it() {
     assert!(table.check_read(Some(of(B)), range(4, 4)).is_err());
     assert!(table.check_write(Some(of(B)), range(4, 4)).is_err());
     assert!(table.lock(smb(B, 0, 10, Exclusive)).is_err());
-    for granted in [
-        smb(B, 5, 0, Exclusive),
-        smb(B, 5, 1, Exclusive),
-        smb(B, 4, 1, Exclusive),
-    ] {
+    for granted in [smb(B, 5, 0, Exclusive), smb(B, 5, 1, Exclusive), smb(B, 4, 1, Exclusive)] {
         assert!(table.lock(granted).is_ok());
     }
     assert!(table.unlock(A, range(5, 0)).is_ok());
@@ -182,9 +172,8 @@ fn several_locks_conflict_among_themselves_as_if_taken_one_by_one() {
 #[test]
 fn several_unlocks_keep_what_went_before_the_first_miss() {
     let mut table = holding(&[smb(A, 0, 1, Exclusive), smb(A, 10, 1, Exclusive)]); // br25
-    let misses = [0, 5, 10]
-        .into_iter()
-        .try_for_each(|offset| table.unlock(A, range(offset, 1)).map(drop));
+    let misses =
+        [0, 5, 10].into_iter().try_for_each(|offset| table.unlock(A, range(offset, 1)).map(drop));
     assert!(misses.is_err());
     assert!(table.lock(smb(B, 0, 1, Exclusive)).is_ok());
     assert!(table.lock(smb(B, 10, 1, Exclusive)).is_err());
@@ -208,11 +197,7 @@ fn a_write_across_an_own_exclusive_and_a_foreign_shared_lock_is_refused() {
 
 #[test]
 fn a_rest_reader_meets_overlapping_exclusive_locks_only() {
-    let table = holding(&[
-        smb(A, 0, 4, Exclusive),
-        smb(A, 8, 4, Shared),
-        fcntl(9, 20, 23, Shared),
-    ]);
+    let table = holding(&[smb(A, 0, 4, Exclusive), smb(A, 8, 4, Shared), fcntl(9, 20, 23, Shared)]);
     assert!(table.check_read(None, range(3, 5)).is_err()); // LOCKING 6.6
     assert!(table.check_read(None, range(4, 100)).is_ok());
 }
@@ -232,16 +217,9 @@ fn a_rest_writer_meets_any_lock_of_the_file() {
 fn smb_and_fcntl_locks_are_strangers_to_each_other_even_on_one_open() {
     let through_a = fcntl(A.0, 0, 9, Exclusive);
     let mut table = holding(&[through_a]);
-    assert_eq!(
-        table.lock(smb(A, 5, 1, Shared)).unwrap_err().holder,
-        through_a
-    );
+    assert_eq!(table.lock(smb(A, 5, 1, Shared)).unwrap_err().holder, through_a);
     assert!(table.check_read(Some(of(A)), range(5, 1)).is_err());
-    assert!(
-        table
-            .check_write(Some(LockOwner::Posix(A.0)), range(5, 1))
-            .is_ok()
-    );
+    assert!(table.check_write(Some(LockOwner::Posix(A.0)), range(5, 1)).is_ok());
     assert!(table.release_taken_through(A));
     assert!(table.lock(smb(A, 5, 1, Exclusive)).is_ok());
     assert!(table.lock(fcntl(A.0, 0, 9, Shared)).is_err());
@@ -249,11 +227,7 @@ fn smb_and_fcntl_locks_are_strangers_to_each_other_even_on_one_open() {
 
 #[test]
 fn the_list_of_locks_is_in_the_order_they_were_taken() {
-    let taken = [
-        smb(B, 90, 1, Shared),
-        smb(A, 0, 4, Exclusive),
-        smb(B, 50, 500, Shared),
-    ];
+    let taken = [smb(B, 90, 1, Shared), smb(A, 0, 4, Exclusive), smb(B, 50, 500, Shared)];
     let table = holding(&taken);
     assert!(table.iter().eq(taken.iter()));
     assert_eq!(table.len(), 3);

@@ -50,16 +50,10 @@ impl Replay {
                     Some("SH") => LockKind::Shared,
                     other => panic!("lock mode {other:?}"),
                 };
-                let granted = self
-                    .locks
-                    .lock(RangeLock::smb(handle, kind, bytes, 0))
-                    .is_ok();
+                let granted = self.locks.lock(RangeLock::smb(handle, kind, bytes, 0)).is_ok();
                 said(granted, "STATUS_LOCK_NOT_GRANTED")
             }
-            "unlock" => said(
-                self.locks.unlock(handle, bytes).is_ok(),
-                "STATUS_RANGE_NOT_LOCKED",
-            ),
+            "unlock" => said(self.locks.unlock(handle, bytes).is_ok(), "STATUS_RANGE_NOT_LOCKED"),
             "read" => {
                 let ok = self.locks.check_read(Some(of(handle)), bytes).is_ok();
                 said(ok, "STATUS_FILE_LOCK_CONFLICT")

@@ -7,10 +7,7 @@ use crate::core::ranges::{Ticket, TooManyWaiters, WAITERS_MAX};
 fn table(held: &[RangeLock], waiting: &[RangeLock]) -> RangeTable {
     let mut table = RangeTable::default();
     for lock in held {
-        table
-            .locks
-            .lock(*lock)
-            .expect("the locks of a test are granted");
+        table.locks.lock(*lock).expect("the locks of a test are granted");
     }
     for (number, request) in (0..).zip(waiting) {
         assert!(table.locks.clone().lock(*request).is_err(), "has to wait");
@@ -36,12 +33,7 @@ fn a_request_is_granted_when_the_holder_unlocks() {
     assert!(table.grant().is_empty());
     table.locks.unlock(A, range(0, 4)).unwrap();
     assert_eq!(table.grant(), [(Ticket(0), request)]);
-    assert!(
-        table
-            .locks
-            .check_write(Some(super::of(A)), range(0, 4))
-            .is_err()
-    );
+    assert!(table.locks.check_write(Some(super::of(A)), range(0, 4)).is_err());
     assert!(table.waiters.is_empty());
 }
 
@@ -73,11 +65,7 @@ fn a_granted_request_can_no_longer_be_cancelled() {
 
 #[test]
 fn closing_the_waiter_ends_its_requests_only() {
-    let waiting = [
-        smb(B, 0, 4, Exclusive),
-        smb(C, 0, 4, Shared),
-        smb(B, 1, 1, Shared),
-    ];
+    let waiting = [smb(B, 0, 4, Exclusive), smb(C, 0, 4, Shared), smb(B, 1, 1, Shared)];
     let mut table = table(&[smb(A, 0, 4, Exclusive)], &waiting); // br30
     assert_eq!(table.waiters.drop_handle(B), [Ticket(0), Ticket(2)]);
     assert_eq!(table.waiters.len(), 1);
@@ -133,20 +121,12 @@ fn a_granted_fcntl_lock_that_weakens_its_owner_lets_an_earlier_request_through()
 fn the_queue_takes_its_bound_and_not_one_more() {
     let mut table = table(&[smb(A, 0, 4, Exclusive)], &[]);
     for number in 0..WAITERS_MAX as u64 {
-        table
-            .waiters
-            .wait(Ticket(number), smb(B, 0, 4, Shared))
-            .unwrap();
+        table.waiters.wait(Ticket(number), smb(B, 0, 4, Shared)).unwrap();
     }
     let one_more = table.waiters.wait(Ticket(u64::MAX), smb(C, 0, 4, Shared));
     assert_eq!(one_more, Err(TooManyWaiters));
     assert!(table.waiters.cancel(Ticket(5)));
-    assert!(
-        table
-            .waiters
-            .wait(Ticket(u64::MAX), smb(C, 0, 4, Shared))
-            .is_ok()
-    );
+    assert!(table.waiters.wait(Ticket(u64::MAX), smb(C, 0, 4, Shared)).is_ok());
     table.locks.release_handle(A);
     let order = granted(&mut table);
     assert_eq!(order.len(), WAITERS_MAX);

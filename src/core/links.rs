@@ -1,0 +1,92 @@
+//! The names of one file that are in use: opened by somebody, or delete pending.
+//!
+//! Share modes and byte-range locks belong to the file; the delete-pending mark belongs to the
+//! *link*, one boolean each, not a counter (SMB-RULES section 2, "Hard links"; dp36, dp46).
+
+use super::SharePath;
+
+/// A name of the file with live opens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// Path from the share's root, spelled as on disk.
+    pub path: SharePath,
+    /// Marked for deletion when the last open through this name closes.
+    pub pending: bool,
+    opens: u32,
+}
+
+/// The names in use. Numbers of links stay valid while an open uses them.
+#[derive(Clone, Debug, Default)]
+pub struct Links {
+    /// The common case, one name, costs no allocation of its own.
+    first: Option<Link>,
+    more: Vec<Option<Link>>,
+}
+
+impl Links {
+    /// Counts one more open through `path`; returns the link's number.
+    pub fn enter(&mut self, path: &SharePath) -> u32 {
+        if let Some((number, link)) = self.iter_mut().find(|(_, link)| link.path == *path) {
+            link.opens += 1;
+            return number;
+        }
+        let link = Link { path: path.clone(), pending: false, opens: 1 };
+        if self.first.is_none() {
+            self.first = Some(link);
+            return 0;
+        }
+        let free = self.more.iter().position(Option::is_none);
+        let index = free.unwrap_or_else(|| {
+            self.more.push(None);
+            self.more.len() - 1
+        });
+        self.more[index] = Some(link);
+        u32::try_from(index + 1).expect("links of a file are limited by its opens")
+    }
+
+    /// Counts one open less; the link itself is returned, and forgotten, with its last open.
+    pub fn leave(&mut self, number: u32) -> Option<Link> {
+        let place = self.place(number);
+        let link = place.as_mut().expect("an open leaves the link it entered");
+        link.opens -= 1;
+        if link.opens == 0 { place.take() } else { None }
+    }
+
+    /// The link of that number.
+    pub fn get(&self, number: u32) -> &Link {
+        match number {
+            0 => self.first.as_ref(),
+            n => self.more.get(n as usize - 1).and_then(Option::as_ref),
+        }
+        .expect("an open's link lives as long as the open")
+    }
+
+    /// The same, to mark or move it.
+    pub fn get_mut(&mut self, number: u32) -> &mut Link {
+        self.place(number).as_mut().expect("an open's link lives as long as the open")
+    }
+
+    fn place(&mut self, number: u32) -> &mut Option<Link> {
+        match number {
+            0 => &mut self.first,
+            n => &mut self.more[n as usize - 1],
+        }
+    }
+
+    /// The link of that path, if any open uses it.
+    pub fn by_path(&self, path: &SharePath) -> Option<(u32, &Link)> {
+        self.iter().find(|(_, link)| link.path == *path)
+    }
+
+    /// All links in use.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &Link)> {
+        let more = (1..).zip(&self.more).filter_map(|(n, link)| Some((n, link.as_ref()?)));
+        self.first.iter().map(|link| (0, link)).chain(more)
+    }
+
+    /// All links in use, to move them.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut Link)> {
+        let more = (1..).zip(&mut self.more).filter_map(|(n, link)| Some((n, link.as_mut()?)));
+        self.first.iter_mut().map(|link| (0, link)).chain(more)
+    }
+}
