@@ -64,8 +64,7 @@ impl Root {
         if path.is_empty() {
             return Ok(Dir::Root(self.0.as_fd()));
         }
-        self.open_at(path, OFlags::PATH | OFlags::DIRECTORY)
-            .map(Dir::Below)
+        self.open_at(path, OFlags::PATH | OFlags::DIRECTORY).map(Dir::Below)
     }
 
     /// The directory `path` as the parent of something.
@@ -122,8 +121,5 @@ impl Root {
 /// True if a resolution that failed so found nothing inside the share: a component is missing, is
 /// no directory, leads outside (`EXDEV`) or in circles (`ELOOP`).
 fn is_miss(errno: Errno) -> bool {
-    matches!(
-        errno,
-        Errno::NOENT | Errno::NOTDIR | Errno::XDEV | Errno::LOOP
-    )
+    matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::XDEV | Errno::LOOP)
 }

@@ -76,9 +76,7 @@ fn write_zeros(fd: impl AsFd, range: Range<u64>) -> Result<(), StoreError> {
     static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
     let mut at = range.start;
     while at < range.end {
-        let count = ZEROS
-            .len()
-            .min(usize::try_from(range.end - at).unwrap_or(usize::MAX));
+        let count = ZEROS.len().min(usize::try_from(range.end - at).unwrap_or(usize::MAX));
         write_at(&fd, &ZEROS[..count], at)?;
         at += count as u64;
     }
@@ -145,10 +143,8 @@ pub fn set_times(
     accessed: Option<Timestamp>,
     written: Option<Timestamp>,
 ) -> Result<(), StoreError> {
-    let times = Timestamps {
-        last_access: timespec(accessed),
-        last_modification: timespec(written),
-    };
+    let times =
+        Timestamps { last_access: timespec(accessed), last_modification: timespec(written) };
     rustix::fs::utimensat(fd, "", &times, AtFlags::EMPTY_PATH).map_err(doing("setting times"))
 }
 
@@ -156,14 +152,10 @@ fn timespec(time: Option<Timestamp>) -> Timespec {
     const SECOND: i64 = 1_000_000_000;
     match time {
         // Euclidean, so that the nanoseconds of a time before 1970 are not negative.
-        Some(Timestamp(nanos)) => Timespec {
-            tv_sec: nanos.div_euclid(SECOND),
-            tv_nsec: nanos.rem_euclid(SECOND),
-        },
-        None => Timespec {
-            tv_sec: 0,
-            tv_nsec: UTIME_OMIT,
-        },
+        Some(Timestamp(nanos)) => {
+            Timespec { tv_sec: nanos.div_euclid(SECOND), tv_nsec: nanos.rem_euclid(SECOND) }
+        }
+        None => Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
     }
 }
 

@@ -44,10 +44,7 @@ impl DirWatch {
     /// Nothing, where the system has no watches left to give.
     pub(super) fn new() -> Option<Self> {
         match inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK) {
-            Ok(queue) => Some(Self {
-                queue,
-                doubts: Mutex::default(),
-            }),
+            Ok(queue) => Some(Self { queue, doubts: Mutex::default() }),
             Err(error) => {
                 log::warn!("no inotify ({error}): large directories will be read more often");
                 None
@@ -114,9 +111,7 @@ impl DirWatch {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<WatchId, Doubts>> {
-        self.doubts
-            .lock()
-            .expect("nothing panics while it holds the doubts")
+        self.doubts.lock().expect("nothing panics while it holds the doubts")
     }
 }
 

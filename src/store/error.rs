@@ -81,10 +81,7 @@ impl StoreError {
             Errno::ROFS => Self::ReadOnly,
             Errno::ACCESS | Errno::PERM => Self::PermissionDenied,
             Errno::NAMETOOLONG => Self::NameTooLong,
-            other => Self::Io {
-                what,
-                source: other.into(),
-            },
+            other => Self::Io { what, source: other.into() },
         }
     }
 }
@@ -98,9 +95,6 @@ pub(crate) fn doing(what: &'static str) -> impl Fn(Errno) -> StoreError {
 pub(crate) fn failing(what: &'static str) -> impl Fn(io::Error) -> StoreError {
     move |error| match Errno::from_io_error(&error) {
         Some(errno) => StoreError::from_errno(what, errno),
-        None => StoreError::Io {
-            what,
-            source: error,
-        },
+        None => StoreError::Io { what, source: error },
     }
 }

@@ -116,10 +116,7 @@ mod tests {
     use std::path::Path;
 
     fn tag(path: &Path) -> ETag {
-        ETag::of(
-            &Stat::of(File::open(path).unwrap()).unwrap(),
-            &Record::default(),
-        )
+        ETag::of(&Stat::of(File::open(path).unwrap()).unwrap(), &Record::default())
     }
 
     fn fine(dir: &Path) -> bool {
@@ -133,10 +130,7 @@ mod tests {
     #[test]
     fn a_tag_is_the_same_on_every_build() {
         let stat = Stat {
-            id: FileId {
-                ino: 12,
-                born: 1_700_000_000_123_456_789,
-            },
+            id: FileId { ino: 12, born: 1_700_000_000_123_456_789 },
             kind: Kind::File,
             size: 4096,
             allocated: 4096,
@@ -153,10 +147,7 @@ mod tests {
         let plain = ETag::of(&stat, &Record::default());
         assert_eq!(plain.to_string(), "\"0x8D161D3B5D645C3\"");
 
-        let counted = Record {
-            changes: 1,
-            ..Record::default()
-        };
+        let counted = Record { changes: 1, ..Record::default() };
         let mut all = HashSet::from([plain, ETag::of(&stat, &counted)]);
         let mut with = |change: fn(&mut Stat)| {
             let mut other = stat;
@@ -237,9 +228,7 @@ mod tests {
             let records = Records::new(&place.path().join("state")).unwrap();
             let mut record = Record::default();
             record.metadata.insert("a", "1");
-            records
-                .save(&file, Stat::of(&file).unwrap().id, &mut record)
-                .unwrap();
+            records.save(&file, Stat::of(&file).unwrap().id, &mut record).unwrap();
             moved("record");
             data::clear_range(&file, 0..1).unwrap();
             moved("clear");

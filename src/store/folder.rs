@@ -33,10 +33,7 @@ pub(super) struct Folder {
 
 impl Folder {
     pub(super) fn new(path: PathBuf) -> Self {
-        Self {
-            path,
-            temporaries: AtomicU64::new(0),
-        }
+        Self { path, temporaries: AtomicU64::new(0) }
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -199,10 +196,7 @@ mod tests {
         folder.write("x", b"one", Durability::Cached).unwrap();
         fs::create_dir(folder.path().join("taken")).unwrap();
         let refused = folder.write("taken", b"two", Durability::Cached);
-        assert!(
-            matches!(refused, Err(StoreError::IsADirectory)),
-            "{refused:?}"
-        );
+        assert!(matches!(refused, Err(StoreError::IsADirectory)), "{refused:?}");
         assert_eq!(folder.entries().unwrap().len(), 2);
         assert_eq!(folder.read("x").unwrap().unwrap(), b"one");
     }

@@ -4,25 +4,25 @@
 //! where the file system can. All paths are resolved beneath the share's root.
 
 mod beneath;
-mod dir_watch;
 pub mod data;
+mod dir_watch;
 mod error;
-mod listing;
-mod name_cache;
-mod share_dir;
 mod etag;
 mod folder;
+mod listing;
+mod name_cache;
 mod record;
+mod share_dir;
 mod stat;
 mod state;
 #[cfg(test)]
 mod testing;
 
 pub use error::StoreError;
-pub use listing::Listed;
-pub use share_dir::{Case, Found, OpenFor, RenameHow, ShareDir};
 pub use etag::{ETag, Granularity};
 pub use folder::Durability;
+pub use listing::Listed;
 pub use record::{CopyProgress, CopyState, CopyStatus, HttpHeaders, Metadata, Record, Records};
+pub use share_dir::{Case, Found, OpenFor, RenameHow, ShareDir};
 pub use stat::{Kind, Stat};
 pub use state::{Drawer, Entries, StateDir};

@@ -75,10 +75,7 @@ impl Stat {
         let changed = timestamp(raw.stx_ctime);
         let born = (raw.stx_mask & StatxFlags::BTIME.bits() != 0).then(|| timestamp(raw.stx_btime));
         Self {
-            id: FileId {
-                ino: raw.stx_ino,
-                born: born.map_or(0, |time| time.0),
-            },
+            id: FileId { ino: raw.stx_ino, born: born.map_or(0, |time| time.0) },
             kind: match FileType::from_raw_mode(raw.stx_mode.into()) {
                 FileType::RegularFile => Kind::File,
                 FileType::Directory => Kind::Directory,
@@ -101,9 +98,5 @@ impl Stat {
 }
 
 fn timestamp(raw: StatxTimestamp) -> Timestamp {
-    Timestamp(
-        raw.tv_sec
-            .saturating_mul(1_000_000_000)
-            .saturating_add(raw.tv_nsec.into()),
-    )
+    Timestamp(raw.tv_sec.saturating_mul(1_000_000_000).saturating_add(raw.tv_nsec.into()))
 }

@@ -41,13 +41,8 @@ pub enum Drawer {
 }
 
 impl Drawer {
-    const ALL: [Self; 5] = [
-        Self::Leases,
-        Self::Pending,
-        Self::Share,
-        Self::Permissions,
-        Self::Copies,
-    ];
+    const ALL: [Self; 5] =
+        [Self::Leases, Self::Pending, Self::Share, Self::Permissions, Self::Copies];
 
     fn folder_name(self) -> &'static str {
         match self {
@@ -101,11 +96,7 @@ impl StateDir {
         let drawers = Drawer::ALL.map(|drawer| Folder::new(root.path().join(drawer.folder_name())));
         root.sweep()?;
         drawers.iter().try_for_each(Folder::sweep)?;
-        Ok(Self {
-            root,
-            drawers,
-            _lock: lock,
-        })
+        Ok(Self { root, drawers, _lock: lock })
     }
 
     /// Where it is.
@@ -148,10 +139,7 @@ impl StateDir {
 
     /// All of a drawer. An entry that is damaged is named and does not hide the others.
     pub fn all<T: DeserializeOwned>(&self, drawer: Drawer) -> Result<Entries<T>, StoreError> {
-        let mut entries = Entries {
-            good: Vec::new(),
-            damaged: Vec::new(),
-        };
+        let mut entries = Entries { good: Vec::new(), damaged: Vec::new() };
         for name in self.folder(drawer).names()? {
             let Some(key) = key_of(&name) else {
                 let why = "its name is none that an entry can have".to_owned();
@@ -187,14 +175,11 @@ impl StateDir {
             None => 0,
         };
         if last >= EPOCH_MAX {
-            return Err(damaged(format!(
-                "{last} is past the last number, {EPOCH_MAX}"
-            )));
+            return Err(damaged(format!("{last} is past the last number, {EPOCH_MAX}")));
         }
         let next = last + 1;
         let text = format!("{next}\n");
-        self.root
-            .write(EPOCH, text.as_bytes(), Durability::Synced)?;
+        self.root.write(EPOCH, text.as_bytes(), Durability::Synced)?;
         Ok(next)
     }
 
@@ -224,10 +209,7 @@ impl StateDir {
 
     fn damaged(&self, drawer: Drawer, name: &str, why: String) -> StoreError {
         let path: PathBuf = self.folder(drawer).path().join(name);
-        StoreError::Damaged {
-            what: path.display().to_string(),
-            why,
-        }
+        StoreError::Damaged { what: path.display().to_string(), why }
     }
 }
 
@@ -238,9 +220,7 @@ fn take(folder: &Path) -> Result<File, StoreError> {
     let file = options.open(folder.join(LOCK)).map_err(failing(what))?;
     match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(file),
-        Err(Errno::WOULDBLOCK) => Err(StoreError::InUse {
-            path: folder.to_owned(),
-        }),
+        Err(Errno::WOULDBLOCK) => Err(StoreError::InUse { path: folder.to_owned() }),
         Err(errno) => Err(doing(what)(errno)),
     }
 }

@@ -139,19 +139,14 @@ fn allocation_grows_the_file_only_if_told_so() {
 fn a_file_system_that_cannot_allocate_says_so() {
     let Some(ramfs) = Ramfs::mount() else { return };
     let refused = allocate(file_in(ramfs.path()), 0..10, Length::Grows);
-    let Err(StoreError::Io { source, .. }) = refused else {
-        panic!("{refused:?}")
-    };
+    let Err(StoreError::Io { source, .. }) = refused else { panic!("{refused:?}") };
     assert_eq!(Errno::from_io_error(&source), Some(Errno::OPNOTSUPP));
 }
 
 #[test]
 fn times_are_set_one_by_one_also_before_1970() {
     on_each(|file| {
-        let (read, written) = (
-            Timestamp(-1_500_000_000),
-            Timestamp(1_234_567_890_123_456_700),
-        );
+        let (read, written) = (Timestamp(-1_500_000_000), Timestamp(1_234_567_890_123_456_700));
         set_times(file, Some(read), Some(written)).unwrap();
         set_times(file, None, None).unwrap();
         let stat = Stat::of(file).unwrap();
@@ -178,13 +173,7 @@ fn a_descriptor_that_cannot_write_is_an_error_and_changes_nothing() {
     let place = tempfile::tempdir().unwrap();
     write_at(file_in(place.path()), b"abcd", 0).unwrap();
     let file = File::open(place.path().join("f")).unwrap();
-    assert!(matches!(
-        write_at(&file, b"x", 0),
-        Err(StoreError::Io {
-            what: "writing",
-            ..
-        })
-    ));
+    assert!(matches!(write_at(&file, b"x", 0), Err(StoreError::Io { what: "writing", .. })));
     assert!(set_len(&file, 0).is_err());
     assert!(clear_range(&file, 0..2).is_err());
     assert!(allocate(&file, 0..9, Length::Grows).is_err());
@@ -195,10 +184,7 @@ fn a_descriptor_that_cannot_write_is_an_error_and_changes_nothing() {
 fn a_directory_has_no_bytes() {
     let place = tempfile::tempdir().unwrap();
     let dir = File::open(place.path()).unwrap();
-    assert!(matches!(
-        read_at(&dir, &mut [0; 4], 0),
-        Err(StoreError::IsADirectory)
-    ));
+    assert!(matches!(read_at(&dir, &mut [0; 4], 0), Err(StoreError::IsADirectory)));
     sync(&dir).unwrap();
 }
 
@@ -210,10 +196,7 @@ fn offsets_past_the_largest_file_are_errors() {
         assert!(read_at(&file, &mut [0; 4], offset).is_err(), "{offset}");
         assert!(write_at(&file, b"x", offset).is_err(), "{offset}");
         assert!(set_len(&file, offset).is_err(), "{offset}");
-        assert!(
-            allocate(&file, 0..offset, Length::Grows).is_err(),
-            "{offset}"
-        );
+        assert!(allocate(&file, 0..offset, Length::Grows).is_err(), "{offset}");
         assert!(data_ranges(&file, offset..u64::MAX).unwrap().is_empty());
     }
 }

@@ -46,10 +46,7 @@ struct Key {
 
 impl Key {
     fn new(name: &str) -> Self {
-        Self {
-            folded: fold(name).into(),
-            name: name.into(),
-        }
+        Self { folded: fold(name).into(), name: name.into() }
     }
 }
 
@@ -57,10 +54,7 @@ impl Names {
     /// All spellings of `name` that exist, in byte order.
     pub(super) fn spellings<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a str> {
         let folded = fold(name).into_owned();
-        let first = Key {
-            folded: folded.as_str().into(),
-            name: "".into(),
-        };
+        let first = Key { folded: folded.as_str().into(), name: "".into() };
         self.0
             .range(first..)
             .map(|(key, _)| key)
@@ -71,9 +65,7 @@ impl Names {
     /// The spelling that `name` stands for: the exact one, else the first in byte order.
     pub(super) fn spelling(&self, name: &str) -> Option<&str> {
         let exact = self.0.get_key_value(&Key::new(name));
-        exact
-            .map(|(key, _)| &*key.name)
-            .or_else(|| self.spellings(name).next())
+        exact.map(|(key, _)| &*key.name).or_else(|| self.spellings(name).next())
     }
 
     /// Up to `limit` entries that follow `after` in the order of listings.
@@ -83,11 +75,7 @@ impl Names {
         self.0
             .range((from, Unbounded))
             .take(limit)
-            .map(|(key, &(kind, ino))| Listed {
-                name: key.name.to_string(),
-                kind,
-                ino,
-            })
+            .map(|(key, &(kind, ino))| Listed { name: key.name.to_string(), kind, ino })
             .collect()
     }
 }
@@ -132,11 +120,7 @@ impl NameCache {
     }
 
     fn with(watch: Option<DirWatch>, names_max: usize) -> Self {
-        Self {
-            watch,
-            table: Mutex::default(),
-            names_max,
-        }
+        Self { watch, table: Mutex::default(), names_max }
     }
 
     /// Asks about the names of `dir` as they are now.
@@ -183,11 +167,7 @@ impl NameCache {
             return self.read(seen, dir);
         };
         let Some((watch, id)) = self.watch.as_ref().zip(seen.watch) else {
-            return if settled && as_of == changed {
-                Ok(())
-            } else {
-                self.read(seen, dir)
-            };
+            return if settled && as_of == changed { Ok(()) } else { self.read(seen, dir) };
         };
         let mut doubts = watch.take(id);
         if as_of != changed && doubts.as_ref().is_some_and(HashSet::is_empty) {
@@ -254,10 +234,7 @@ impl NameCache {
                 continue;
             };
             table.weight -= slot.weight;
-            let seen = slot
-                .seen
-                .lock()
-                .expect("nothing panics while it reads names");
+            let seen = slot.seen.lock().expect("nothing panics while it reads names");
             if let Some((watch, id)) = self.watch.as_ref().zip(seen.watch) {
                 watch.forget(id);
             }
@@ -265,9 +242,7 @@ impl NameCache {
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
-        self.table
-            .lock()
-            .expect("nothing panics while it holds the table of directories")
+        self.table.lock().expect("nothing panics while it holds the table of directories")
     }
 }
 

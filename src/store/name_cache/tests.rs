@@ -63,11 +63,7 @@ fn only_names_in_doubt_are_looked_at_again() {
     let slot = cache.slot(Stat::of(&dir).unwrap().id);
     // A name that is not on disk stays as long as nothing puts it in doubt: nothing was re-read.
     let planted = Key::new("planted");
-    slot.lock()
-        .unwrap()
-        .names
-        .0
-        .insert(planted, (Kind::File, 1));
+    slot.lock().unwrap().names.0.insert(planted, (Kind::File, 1));
     fs::write(temp.path().join("b"), "").unwrap();
     assert_eq!(count(&cache, temp.path()), 3);
 }

@@ -23,15 +23,12 @@ impl Metadata {
     /// Sets `name`, in this spelling from now on.
     pub fn insert(&mut self, name: impl Into<String>, value: impl Into<String>) {
         let (name, value) = (name.into(), value.into());
-        self.0
-            .insert(name.to_ascii_lowercase(), Pair { name, value });
+        self.0.insert(name.to_ascii_lowercase(), Pair { name, value });
     }
 
     /// The value of `name`, spelled in any case.
     pub fn get(&self, name: &str) -> Option<&str> {
-        self.0
-            .get(&name.to_ascii_lowercase())
-            .map(|pair| &*pair.value)
+        self.0.get(&name.to_ascii_lowercase()).map(|pair| &*pair.value)
     }
 
     /// Names as they were written, with values.

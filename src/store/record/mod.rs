@@ -56,10 +56,7 @@ pub struct Record {
     pub changes: u64,
 }
 
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde passes a reference"
-)]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_zero(number: &u64) -> bool {
     *number == 0
 }
@@ -164,10 +161,7 @@ struct Written<'a> {
 }
 
 fn encode(sidecar: Option<u64>, record: &Record) -> Vec<u8> {
-    let head = Head {
-        v: VERSION,
-        sidecar,
-    };
+    let head = Head { v: VERSION, sidecar };
     serde_json::to_vec(&Written { head, record })
         .expect("a record has text keys only and no value that JSON lacks")
 }

@@ -52,11 +52,7 @@ impl Records {
     pub fn new(state: &Path) -> Result<Self, StoreError> {
         let folder = Folder::new(state.join("records"));
         folder.sweep()?;
-        let sidecars = folder
-            .names()?
-            .iter()
-            .filter_map(|name| owner(name))
-            .collect();
+        let sidecars = folder.names()?.iter().filter_map(|name| owner(name)).collect();
         Ok(Self { folder, sidecars })
     }
 
@@ -125,8 +121,7 @@ impl Records {
     fn write_sidecar(&self, id: FileId, record: &Record) -> Result<(), StoreError> {
         // Noted first: an entry without a file costs a look, a file without an entry is lost.
         self.sidecars.insert(id);
-        self.folder
-            .write(&name(id), &encode(None, record), Durability::Synced)
+        self.folder.write(&name(id), &encode(None, record), Durability::Synced)
     }
 
     fn sidecar(&self, id: FileId) -> Result<Option<Record>, StoreError> {
@@ -159,8 +154,5 @@ fn name(id: FileId) -> String {
 
 fn owner(name: &str) -> Option<FileId> {
     let (ino, born) = name.strip_suffix(".json")?.split_once('-')?;
-    Some(FileId {
-        ino: ino.parse().ok()?,
-        born: born.parse().ok()?,
-    })
+    Some(FileId { ino: ino.parse().ok()?, born: born.parse().ok()? })
 }

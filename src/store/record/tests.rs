@@ -40,10 +40,7 @@ impl Bench {
     }
 
     fn restarted(self) -> Self {
-        Self {
-            records: Records::new(&self.state).unwrap(),
-            ..self
-        }
+        Self { records: Records::new(&self.state).unwrap(), ..self }
     }
 
     fn sidecars(&self) -> Vec<String> {
@@ -102,19 +99,14 @@ fn small() -> Record {
 fn large() -> Record {
     let mut record = small();
     for number in 0..8 {
-        record
-            .metadata
-            .insert(format!("m{number}"), "v".repeat(1022));
+        record.metadata.insert(format!("m{number}"), "v".repeat(1022));
     }
     record
 }
 
 fn same_but_for_changes(one: &Record, other: &Record) -> bool {
     let changes = other.changes;
-    Record {
-        changes,
-        ..one.clone()
-    } == *other
+    Record { changes, ..one.clone() } == *other
 }
 
 #[test]
@@ -142,11 +134,7 @@ fn a_record_comes_back_after_a_restart_whatever_its_size() {
 
 #[test]
 fn the_written_form_is_versioned_and_compact() {
-    let record = Record {
-        permission_key: Some("k".into()),
-        changes: 2,
-        ..Record::default()
-    };
+    let record = Record { permission_key: Some("k".into()), changes: 2, ..Record::default() };
     let text = String::from_utf8(encode(None, &record)).unwrap();
     assert_eq!(text, r#"{"v":1,"permission_key":"k","changes":2}"#);
     let text = String::from_utf8(encode(Some(7), &Record::default())).unwrap();
@@ -385,10 +373,7 @@ fn a_lost_sidecar_is_reported_and_can_be_replaced() {
     let bench = Bench::in_dir(place.path());
     bench.put_attribute("{\"v\":1,\"sidecar\":4}");
     let text = damage(bench.load());
-    assert!(
-        text.contains(&bench.sidecar_name()) && text.contains("missing"),
-        "{text}"
-    );
+    assert!(text.contains(&bench.sidecar_name()) && text.contains("missing"), "{text}");
     let saved = bench.save(&small());
     assert_eq!(bench.load().unwrap(), saved);
 }
@@ -397,14 +382,9 @@ fn a_lost_sidecar_is_reported_and_can_be_replaced() {
 fn a_record_that_cannot_be_understood_is_reported() {
     let place = tempfile::tempdir().unwrap();
     let bench = Bench::in_dir(place.path());
-    for text in [
-        "",
-        "x",
-        "{}",
-        "[1]",
-        "{\"v\":1,\"changes\":-1}",
-        "{\"v\":1,\"metadata\":{\"a\":1}}",
-    ] {
+    for text in
+        ["", "x", "{}", "[1]", "{\"v\":1,\"changes\":-1}", "{\"v\":1,\"metadata\":{\"a\":1}}"]
+    {
         bench.put_attribute(text);
         let said = damage(bench.load());
         assert!(said.contains(&format!("inode {}", bench.id.ino)), "{said}");
@@ -421,28 +401,16 @@ fn a_newer_version_is_refused_with_its_number_and_new_fields_are_ignored() {
     let bench = Bench::in_dir(place.path());
     bench.put_attribute("{\"v\":2,\"metadata\":[\"another\",\"form\"]}");
     let text = damage(bench.load());
-    assert!(
-        text.contains("version 2") && text.contains("newer"),
-        "{text}"
-    );
+    assert!(text.contains("version 2") && text.contains("newer"), "{text}");
     bench.put_attribute("{\"v\":1,\"changes\":5,\"colour\":\"red\"}");
-    assert_eq!(
-        bench.load().unwrap(),
-        Record {
-            changes: 5,
-            ..Record::default()
-        }
-    );
+    assert_eq!(bench.load().unwrap(), Record { changes: 5, ..Record::default() });
 }
 
 #[test]
 fn the_counter_of_changes_cannot_overflow() {
     let Some(ramfs) = Ramfs::mount() else { return };
     let bench = Bench::in_dir(ramfs.path());
-    let saved = bench.save(&Record {
-        changes: u64::MAX,
-        ..small()
-    });
+    let saved = bench.save(&Record { changes: u64::MAX, ..small() });
     assert_eq!(bench.load().unwrap(), saved);
 }
 
@@ -478,18 +446,10 @@ fn an_immutable_file_refuses_and_gets_no_sidecar() {
         return;
     }
     let saved = bench.records.save(&bench.file, bench.id, &mut small());
-    let cleared = bench
-        .records
-        .save(&bench.file, bench.id, &mut Record::default());
+    let cleared = bench.records.save(&bench.file, bench.id, &mut Record::default());
     rustix::fs::ioctl_setflags(&bench.file, before).unwrap();
-    assert!(
-        matches!(saved, Err(StoreError::PermissionDenied)),
-        "{saved:?}"
-    );
-    assert!(
-        matches!(cleared, Err(StoreError::PermissionDenied)),
-        "{cleared:?}"
-    );
+    assert!(matches!(saved, Err(StoreError::PermissionDenied)), "{saved:?}");
+    assert!(matches!(cleared, Err(StoreError::PermissionDenied)), "{cleared:?}");
     assert!(bench.sidecars().is_empty());
 }
 
@@ -499,10 +459,7 @@ fn a_state_folder_that_cannot_be_written_is_an_error_and_keeps_the_old_record() 
     let bench = Bench::in_dir(ramfs.path());
     fs::write(&bench.state, b"in the way").unwrap();
     let refused = bench.records.save(&bench.file, bench.id, &mut small());
-    assert!(
-        matches!(refused, Err(StoreError::NotADirectory)),
-        "{refused:?}"
-    );
+    assert!(matches!(refused, Err(StoreError::NotADirectory)), "{refused:?}");
     fs::remove_file(&bench.state).unwrap();
     assert!(bench.load().unwrap().is_default());
 }

@@ -149,9 +149,7 @@ impl ShareDir {
         // It guards no data, so a panic elsewhere left nothing half done.
         let guard = lock.lock().unwrap_or_else(PoisonError::into_inner);
         let taken = self.names.ask(&dir, |names| {
-            names
-                .spellings(name)
-                .any(|spelling| spelling != name && Some(spelling) != itself)
+            names.spellings(name).any(|spelling| spelling != name && Some(spelling) != itself)
         })?;
         if taken {
             return Err(StoreError::AlreadyExists);

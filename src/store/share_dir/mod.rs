@@ -101,9 +101,7 @@ impl ShareDir {
         }
         let (parent, name) = path.split().ok_or(StoreError::NotFound)?;
         let (parent, dir) = self.respell_dir(parent)?;
-        let name = self
-            .known_spelling(&dir, name)?
-            .ok_or(StoreError::NotFound)?;
+        let name = self.known_spelling(&dir, name)?.ok_or(StoreError::NotFound)?;
         let stat = Stat::at(&dir, &name)?;
         let path = entry(&parent, &name)?;
         Ok(Found { path, stat })
@@ -122,9 +120,7 @@ impl ShareDir {
 
     /// Attributes of an exact path; a symbolic link at its end is not followed.
     pub fn stat(&self, path: &SharePath) -> Result<Stat, StoreError> {
-        self.root
-            .stat(path.as_str())?
-            .ok_or_else(|| self.root.missing(path.as_str()))
+        self.root.stat(path.as_str())?.ok_or_else(|| self.root.missing(path.as_str()))
     }
 
     /// Opens an exact path; a symbolic link at its end is not followed (`NotFound`, but for
@@ -162,10 +158,9 @@ impl ShareDir {
 
     fn open_dir(&self, path: &SharePath) -> Result<OwnedFd, StoreError> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW;
-        self.root.open_at(path.as_str(), flags).map_err(|errno| {
-            self.root
-                .refusal(path.as_str(), "opening a directory", errno)
-        })
+        self.root
+            .open_at(path.as_str(), flags)
+            .map_err(|errno| self.root.refusal(path.as_str(), "opening a directory", errno))
     }
 
     /// A directory in any spelling, as the parent of something: its path as on disk, and itself.
@@ -178,9 +173,7 @@ impl ShareDir {
         let mut spelled = String::with_capacity(path.len());
         let mut dir = self.root.parent("")?;
         for component in path.split('/') {
-            let name = self
-                .spelling(&dir, component)?
-                .ok_or(StoreError::ParentNotFound)?;
+            let name = self.spelling(&dir, component)?.ok_or(StoreError::ParentNotFound)?;
             if !spelled.is_empty() {
                 spelled.push('/');
             }
@@ -206,17 +199,13 @@ impl ShareDir {
 
     /// The same, once the exact name was not found.
     fn known_spelling(&self, dir: impl AsFd, name: &str) -> Result<Option<String>, StoreError> {
-        self.names
-            .ask(dir, |names| names.spelling(name).map(str::to_owned))
+        self.names.ask(dir, |names| names.spelling(name).map(str::to_owned))
     }
 }
 
 /// The path of an entry whose parent and name were both seen on disk.
 fn entry(parent: &str, name: &str) -> Result<SharePath, StoreError> {
-    SharePath::new(parent)
-        .and_then(|parent| parent.join(name))
-        .map_err(|error| StoreError::Damaged {
-            what: format!("the name {name:?}"),
-            why: error.to_string(),
-        })
+    SharePath::new(parent).and_then(|parent| parent.join(name)).map_err(|error| {
+        StoreError::Damaged { what: format!("the name {name:?}"), why: error.to_string() }
+    })
 }

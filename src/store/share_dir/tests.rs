@@ -147,10 +147,7 @@ fn of_many_who_make_one_name_in_different_spellings_one_succeeds() {
 fn a_created_file_is_open_for_writing() {
     let (temp, share) = share(Case::Insensitive);
     let (file, stat) = share.create_file(&path("new"), 0o600).unwrap();
-    assert_eq!(
-        (stat.kind, stat.size, stat.mode & 0o777),
-        (Kind::File, 0, 0o600)
-    );
+    assert_eq!((stat.kind, stat.size, stat.mode & 0o777), (Kind::File, 0, 0o600));
     fs::File::from(file).write_all(b"bytes").unwrap();
     assert_eq!(fs::read(temp.path().join("new")).unwrap(), b"bytes");
     assert_eq!(share.stat(&path("new")).unwrap().id, stat.id);

@@ -124,18 +124,10 @@ fn a_name_that_became_something_else_is_listed_as_that() {
     fs::create_dir(temp.path().join("b")).unwrap();
     let listed = |share: &ShareDir| share.list(&SharePath::root(), None, 9).unwrap();
     let before = listed(&share);
-    assert_eq!(
-        [before[0].kind, before[1].kind],
-        [Kind::File, Kind::Directory]
-    );
-    share
-        .rename(&path("a"), &path("b"), RenameHow::Exchange)
-        .unwrap();
+    assert_eq!([before[0].kind, before[1].kind], [Kind::File, Kind::Directory]);
+    share.rename(&path("a"), &path("b"), RenameHow::Exchange).unwrap();
     let after = listed(&share);
-    assert_eq!(
-        [after[0].kind, after[1].kind],
-        [Kind::Directory, Kind::File]
-    );
+    assert_eq!([after[0].kind, after[1].kind], [Kind::Directory, Kind::File]);
     assert_eq!((after[0].ino, after[1].ino), (before[1].ino, before[0].ino));
 }
 
@@ -147,10 +139,7 @@ fn a_directory_made_anew_does_not_answer_with_the_names_of_the_old_one() {
         fs::create_dir(&dir).unwrap();
         let name = format!("Old{round}");
         fs::write(dir.join(&name), "").unwrap();
-        assert_eq!(
-            found(&share, &format!("DIR/OLD{round}")),
-            format!("dir/{name}")
-        );
+        assert_eq!(found(&share, &format!("DIR/OLD{round}")), format!("dir/{name}"));
         fs::remove_dir_all(&dir).unwrap();
         fs::create_dir(&dir).unwrap();
         assert!(share.lookup(&path(&format!("dir/old{round}"))).is_err());
@@ -214,16 +203,10 @@ fn a_listing_is_ordered_by_folded_and_then_by_exact_name() {
     for name in ["b", "B", "a", "C", "é", "É", "_", "a.b"] {
         fs::write(temp.path().join(name), "").unwrap();
     }
-    assert_eq!(
-        names(&share, ""),
-        ["a", "a.b", "B", "b", "C", "_", "É", "é"]
-    );
+    assert_eq!(names(&share, ""), ["a", "a.b", "B", "b", "C", "_", "É", "é"]);
     let page = |after| {
         let listed = share.list(&SharePath::root(), after, 2).unwrap();
-        listed
-            .into_iter()
-            .map(|entry| entry.name)
-            .collect::<Vec<_>>()
+        listed.into_iter().map(|entry| entry.name).collect::<Vec<_>>()
     };
     assert_eq!(page(Some("B")), ["b", "C"]);
     assert_eq!(page(Some("b")), ["C", "_"]);
@@ -263,9 +246,7 @@ fn a_listing_in_pages_shows_each_lasting_name_once_while_others_come_and_go() {
         round += 1;
     }
     assert!(seen.is_sorted_by(|a, b| (fold(a), a) < (fold(b), b)));
-    let lasting = seen
-        .iter()
-        .filter(|name| name.len() == "lasting-00000".len());
+    let lasting = seen.iter().filter(|name| name.len() == "lasting-00000".len());
     assert_eq!(lasting.count(), LASTING);
     assert!(round > 40);
 }

@@ -21,9 +21,7 @@ fn entries_are_kept_over_a_restart_each_in_its_drawer() {
         let state = StateDir::open(&path).unwrap();
         for (number, drawer) in Drawer::ALL.into_iter().enumerate() {
             state.put(drawer, "a/b", &0, Durability::Cached).unwrap();
-            state
-                .put(drawer, "a/b", &number, Durability::Synced)
-                .unwrap();
+            state.put(drawer, "a/b", &number, Durability::Synced).unwrap();
             state.put(drawer, "other", &99, Durability::Synced).unwrap();
         }
         drop(state);
@@ -80,9 +78,7 @@ fn a_folder_in_use_is_not_swept() {
 fn what_a_crash_left_half_written_is_gone_at_the_next_start() {
     let (_place, state) = state();
     let path = state.path().to_owned();
-    state
-        .put(Drawer::Pending, "a", &1, Durability::Synced)
-        .unwrap();
+    state.put(Drawer::Pending, "a", &1, Durability::Synced).unwrap();
     assert_eq!(state.next_epoch().unwrap(), 1);
     drop(state);
     fs::write(path.join("pending/.tmp-0"), b"{\"v\":1,\"val").unwrap();
@@ -98,10 +94,7 @@ fn what_a_crash_left_half_written_is_gone_at_the_next_start() {
 fn an_epoch_never_comes_back() {
     let (_place, state) = state();
     let path = state.path().to_owned();
-    assert_eq!(
-        (state.next_epoch().unwrap(), state.next_epoch().unwrap()),
-        (1, 2)
-    );
+    assert_eq!((state.next_epoch().unwrap(), state.next_epoch().unwrap()), (1, 2));
     drop(state);
     for expected in 3..10 {
         let state = StateDir::open(&path).unwrap();
@@ -116,10 +109,7 @@ fn a_damaged_or_used_up_epoch_is_an_error_and_no_fresh_start() {
     for text in ["", "x", "-1", "16777215", "4294967296"] {
         fs::write(&file, text).unwrap();
         let error = state.next_epoch().unwrap_err();
-        assert!(
-            text_of(&error).contains("epoch is damaged"),
-            "{text}: {error}"
-        );
+        assert!(text_of(&error).contains("epoch is damaged"), "{text}: {error}");
         assert_eq!(fs::read_to_string(&file).unwrap(), text);
     }
     fs::write(&file, "16777214").unwrap();
@@ -129,16 +119,10 @@ fn a_damaged_or_used_up_epoch_is_an_error_and_no_fresh_start() {
 #[test]
 fn a_damaged_entry_is_named_and_hides_no_other() {
     let (_place, state) = state();
-    state
-        .put(Drawer::Leases, "good", &7, Durability::Cached)
-        .unwrap();
+    state.put(Drawer::Leases, "good", &7, Durability::Cached).unwrap();
     let folder = state.path().join("leases");
     fs::write(folder.join("empty.json"), b"").unwrap();
-    fs::write(
-        folder.join("newer.json"),
-        b"{\"v\":2,\"value\":{\"new\":1}}",
-    )
-    .unwrap();
+    fs::write(folder.join("newer.json"), b"{\"v\":2,\"value\":{\"new\":1}}").unwrap();
     fs::write(folder.join("wrong.json"), b"{\"v\":1,\"value\":\"text\"}").unwrap();
     fs::write(folder.join("foreign.txt"), b"").unwrap();
     fs::create_dir(folder.join("dir.json")).unwrap();
@@ -147,18 +131,9 @@ fn a_damaged_entry_is_named_and_hides_no_other() {
     assert_eq!(entries.good, [("good".to_owned(), 7)]);
     let texts: Vec<_> = entries.damaged.iter().map(text_of).collect();
     assert_eq!(texts.len(), 5, "{texts:?}");
-    for name in [
-        "empty.json",
-        "newer.json",
-        "wrong.json",
-        "foreign.txt",
-        "dir.json",
-    ] {
+    for name in ["empty.json", "newer.json", "wrong.json", "foreign.txt", "dir.json"] {
         let place = folder.join(name).display().to_string();
-        assert!(
-            texts.iter().any(|text| text.contains(&place)),
-            "{name}: {texts:?}"
-        );
+        assert!(texts.iter().any(|text| text.contains(&place)), "{name}: {texts:?}");
     }
 
     let newer = state.get::<u32>(Drawer::Leases, "newer").unwrap_err();
@@ -169,24 +144,10 @@ fn a_damaged_entry_is_named_and_hides_no_other() {
 
 #[test]
 fn any_key_is_a_name_in_its_folder() {
-    let keys = [
-        "",
-        ".",
-        "..",
-        "../../x",
-        "a/b",
-        ".tmp-1",
-        "%41",
-        "A",
-        "a",
-        "gr\u{fc}n",
-        "a\0b",
-    ];
+    let keys = ["", ".", "..", "../../x", "a/b", ".tmp-1", "%41", "A", "a", "gr\u{fc}n", "a\0b"];
     let (_place, state) = state();
     for key in keys {
-        state
-            .put(Drawer::Share, key, &key, Durability::Cached)
-            .unwrap();
+        state.put(Drawer::Share, key, &key, Durability::Cached).unwrap();
     }
     let mut found: Vec<String> = Vec::new();
     for (key, value) in state.all::<String>(Drawer::Share).unwrap().good {
@@ -208,10 +169,7 @@ fn a_key_too_long_for_a_name_is_refused() {
     assert!(matches!(put("k".repeat(251)), Err(StoreError::NameTooLong)));
     assert!(matches!(put("/".repeat(84)), Err(StoreError::NameTooLong)));
     let long = "k".repeat(251);
-    assert!(matches!(
-        state.get::<u8>(Drawer::Share, &long),
-        Err(StoreError::NameTooLong)
-    ));
+    assert!(matches!(state.get::<u8>(Drawer::Share, &long), Err(StoreError::NameTooLong)));
 }
 
 #[test]
@@ -226,14 +184,8 @@ fn a_state_folder_that_cannot_be_made_is_an_error() {
 #[test]
 fn a_value_without_a_json_form_is_refused_and_the_old_one_stays() {
     let (_place, state) = state();
-    state
-        .put(Drawer::Share, "k", &1, Durability::Cached)
-        .unwrap();
+    state.put(Drawer::Share, "k", &1, Durability::Cached).unwrap();
     let unwritable = std::collections::HashMap::from([(vec![1], 1)]);
-    assert!(
-        state
-            .put(Drawer::Share, "k", &unwritable, Durability::Cached)
-            .is_err()
-    );
+    assert!(state.put(Drawer::Share, "k", &unwritable, Durability::Cached).is_err());
     assert_eq!(state.get::<u8>(Drawer::Share, "k").unwrap(), Some(1));
 }

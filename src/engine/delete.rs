@@ -1,0 +1,175 @@
+//! Deleting: the mark through a handle, unlink and rmdir by name, taking a mark away.
+
+use super::error::Result;
+use super::events::Happening;
+use super::open::{Handle, Wake};
+use super::share::{Attempt, Share};
+use super::table::Latched;
+use crate::core::file::DeleteFacts;
+use crate::core::{Access, Denial, FileId, Owner, ShareMode, SharePath};
+use crate::store::{Found, Kind};
+
+/// What became of a name that was deleted through the mount.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unlinked {
+    /// It is gone.
+    Removed,
+    /// Others have it open: it is delete pending and goes with the last of them.
+    Pending,
+}
+
+impl Share {
+    /// Sets or clears the delete-pending mark of the name the handle was opened by.
+    pub fn set_disposition(&self, handle: &Handle, delete: bool) -> Result<()> {
+        let mut noted = None;
+        let answer = self.latched(handle, |latched, path| {
+            let (open, _) = latched.state.get(handle.slot(), handle.id())?;
+            noted = Some((path.clone(), open.owner.clone()));
+            let facts = if delete {
+                self.delete_facts(latched, path, handle.file())?
+            } else {
+                DeleteFacts::default()
+            };
+            let changed =
+                latched.state.set_disposition(handle.slot(), handle.id(), delete, facts)?;
+            if changed && delete {
+                self.remember_pending(handle.file(), path)?;
+            } else if changed {
+                self.forget_pending(handle.file(), path)?;
+            }
+            Ok((changed, Wake::changed(latched)))
+        });
+        let Some((path, owner)) = noted else { return answer.map(|_| ()) };
+        let (changed, wake) = self.note_refusal("delete", &path, &owner, answer)?;
+        wake.call();
+        if changed {
+            let what = if delete { Happening::MarkedForDeletion } else { Happening::Unmarked };
+            self.note(&path, &owner, what);
+        }
+        Ok(())
+    }
+
+    /// Deletes a file by name, as `unlink(2)` on the mount does: a momentary open with D that
+    /// shares everything, marks the name, and closes (DESIGN section 4, "Unlink of an open
+    /// file").
+    pub fn unlink(&self, who: &Owner, path: &SharePath) -> Result<Unlinked> {
+        self.delete_name("unlink", who, path, false)
+    }
+
+    /// Deletes an empty directory by name, likewise.
+    pub fn rmdir(&self, who: &Owner, path: &SharePath) -> Result<Unlinked> {
+        self.delete_name("rmdir", who, path, true)
+    }
+
+    fn delete_name(
+        &self,
+        operation: &'static str,
+        who: &Owner,
+        path: &SharePath,
+        directory: bool,
+    ) -> Result<Unlinked> {
+        let answer = {
+            let _names = self.names.read().expect("nothing panics under the name lock");
+            self.with_name(path, |found, generation| match found {
+                Ok(found) => self.table.with(found.stat.id, |_, latched| {
+                    if !self.is_still(&found.path, found.stat.id, generation) {
+                        return Attempt::Again;
+                    }
+                    Attempt::Done(self.delete_latched(latched, &found, directory))
+                }),
+                Err(error) => Attempt::Done(Err(error.into())),
+            })
+        };
+        if let Ok(unlinked) = &answer {
+            self.note(
+                path,
+                who,
+                match unlinked {
+                    Unlinked::Removed => Happening::Removed,
+                    Unlinked::Pending => Happening::MarkedForDeletion,
+                },
+            );
+        }
+        self.note_refusal(operation, path, who, answer)
+    }
+
+    fn delete_latched(
+        &self,
+        latched: &mut Latched,
+        found: &Found,
+        directory: bool,
+    ) -> Result<Unlinked> {
+        let Found { path, stat } = found;
+        match (directory, stat.kind == Kind::Directory) {
+            (true, false) => return Err(Denial::NotDirectory.into()),
+            (false, true) => return Err(Denial::IsDirectory.into()),
+            _ => {}
+        }
+        if path.is_root() {
+            return Err(Denial::ShareRoot.into());
+        }
+        latched.state.check_not_pending(path)?;
+        latched.state.check_access(Access::D, ShareMode::RWD)?;
+        self.delete_facts_of(path, stat.id, directory)?.check()?;
+        if latched.state.mark(path) {
+            self.remember_pending(stat.id, path)?;
+            return Ok(Unlinked::Pending);
+        }
+        self.remove_name(path, stat.id, directory)?;
+        self.forget_file(latched, stat.id, stat.links)?;
+        Ok(Unlinked::Removed)
+    }
+
+    /// Takes the delete-pending mark of a name away; says whether there was one.
+    pub fn undelete(&self, who: &Owner, path: &SharePath) -> Result<bool> {
+        let _names = self.names.read().expect("nothing panics under the name lock");
+        let undone = self.with_name(path, |found, generation| match found {
+            Ok(Found { path, stat }) => self.table.with(stat.id, |_, latched| {
+                if !self.is_still(&path, stat.id, generation) {
+                    return Attempt::Again;
+                }
+                if !latched.state.undelete(&path) {
+                    return Attempt::Done(Ok(None));
+                }
+                let kept = self.forget_pending(stat.id, &path);
+                Attempt::Done(kept.map(|()| Some(Wake::changed(latched))))
+            }),
+            Err(error) => Attempt::Done(Err(error.into())),
+        })?;
+        let Some(wake) = undone else { return Ok(false) };
+        wake.call();
+        self.note(path, who, Happening::Unmarked);
+        Ok(true)
+    }
+
+    fn delete_facts(&self, latched: &Latched, path: &SharePath, id: FileId) -> Result<DeleteFacts> {
+        if path.is_root() {
+            return Err(Denial::ShareRoot.into());
+        }
+        self.delete_facts_of(path, id, latched.state.is_directory())
+    }
+
+    pub(super) fn delete_facts_of(
+        &self,
+        path: &SharePath,
+        id: FileId,
+        directory: bool,
+    ) -> Result<DeleteFacts> {
+        let not_empty = directory && !self.dir.is_empty(path)?;
+        Ok(DeleteFacts { read_only: self.is_read_only(path, id)?, not_empty })
+    }
+
+    /// A name of the file was removed; `links` is how many it had. With the last one goes what is
+    /// kept beside the file: its sidecar and its lease.
+    pub(super) fn forget_file(&self, latched: &mut Latched, id: FileId, links: u32) -> Result<()> {
+        if links > 1 && !latched.state.is_directory() {
+            return Ok(());
+        }
+        self.records.forget(id)?;
+        if latched.state.lease() != crate::core::lease::FileLease::default() {
+            latched.state.set_lease(crate::core::lease::FileLease::default());
+            self.forget_lease(id)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,367 @@
+//! Opening and closing: check and insert in one step, under the file's own lock.
+
+use std::sync::Arc;
+
+use super::error::{Error, Result};
+use super::events::Happening;
+use super::share::{Attempt, Share};
+use super::table::{FileCell, Latched};
+use super::waiting::Nudge;
+use crate::core::create::{Action, OpenRequest, Target};
+use crate::core::file::{Closed, Ending, Grant};
+use crate::core::opens::Slot;
+use crate::core::ranges::Ticket;
+use crate::core::{Attributes, Denial, FileId, HandleId, Owner, SharePath};
+use crate::store::{Found, Kind, OpenFor, Record, Stat, StoreError, data};
+
+/// An open that was granted. It lasts until it is given to [`Share::close`], or force-closed.
+#[derive(Debug)]
+pub struct Handle {
+    id: HandleId,
+    slot: Slot,
+    cell: Arc<FileCell>,
+}
+
+impl Handle {
+    /// Its identity.
+    pub fn id(&self) -> HandleId {
+        self.id
+    }
+
+    /// The file it is open on.
+    pub fn file(&self) -> FileId {
+        self.cell.id
+    }
+
+    pub(super) fn slot(&self) -> Slot {
+        self.slot
+    }
+
+    pub(super) fn cell(&self) -> &Arc<FileCell> {
+        &self.cell
+    }
+}
+
+/// A granted open and what became of the name.
+#[derive(Debug)]
+pub struct Opened {
+    /// The open.
+    pub handle: Handle,
+    /// What became of the name.
+    pub action: Action,
+    /// The file's path as spelled on disk.
+    pub path: SharePath,
+    /// The file as it is now.
+    pub stat: Stat,
+}
+
+impl Share {
+    /// Opens, creates or overwrites as an SMB client can ask for it.
+    pub fn open(&self, who: &Owner, path: &SharePath, request: &OpenRequest) -> Result<Opened> {
+        let answer = self.open_quietly(who, path, request);
+        if let Ok(opened) = &answer
+            && self.events.keeps_all()
+        {
+            let (handle, access) = (opened.handle.id, request.rights.access());
+            self.note(path, who, Happening::Granted { handle, access, share: request.share });
+        }
+        self.note_refusal("open", path, who, answer)
+    }
+
+    fn open_quietly(&self, who: &Owner, path: &SharePath, request: &OpenRequest) -> Result<Opened> {
+        request.check_options()?;
+        let _names = self.names.read().expect("nothing panics under the name lock");
+        self.with_name(path, |found, generation| match found {
+            Ok(found) => self.open_existing(who, &found, generation, request),
+            Err(StoreError::NotFound) => self.open_absent(who, path, request),
+            Err(error) => Attempt::Done(Err(error.into())),
+        })
+    }
+
+    fn open_existing(
+        &self,
+        who: &Owner,
+        found: &Found,
+        generation: u64,
+        request: &OpenRequest,
+    ) -> Attempt<Opened> {
+        let Found { path, stat } = found;
+        self.table.with(stat.id, |cell, latched| {
+            if !self.is_still(path, stat.id, generation) {
+                return Attempt::Again;
+            }
+            Attempt::Done(self.open_latched(who, found, request, cell, latched))
+        })
+    }
+
+    fn open_latched(
+        &self,
+        who: &Owner,
+        found: &Found,
+        request: &OpenRequest,
+        cell: &Arc<FileCell>,
+        latched: &mut Latched,
+    ) -> Result<Opened> {
+        let Found { path, mut stat } = found.clone();
+        let mut target =
+            Target { directory: stat.kind == Kind::Directory, attributes: Attributes::default() };
+        let action = request.on_existing(&target)?;
+        if request.wants_attributes(action) {
+            target = self.target(&path, &stat)?;
+        }
+        let grant = self.grant(who);
+        let id = grant.id;
+        let slot = latched.state.open(request, action, &target, &path, grant)?;
+        if matches!(action, Action::Overwritten | Action::Superseded) {
+            match self.empty(&path, stat.id, request.attributes) {
+                Ok(now) => stat = now,
+                Err(error) => {
+                    // The open is taken back as if it had never been: no mark, no removal.
+                    let _ = latched.state.close(slot, id, Ending::Forced);
+                    return Err(error);
+                }
+            }
+        }
+        let handle = Handle { id, slot, cell: Arc::clone(cell) };
+        Ok(Opened { handle, action, path, stat })
+    }
+
+    /// Cuts a file to nothing and replaces its attributes: what overwriting means.
+    fn empty(&self, path: &SharePath, id: FileId, attributes: Attributes) -> Result<Stat> {
+        let fd = self.dir.open_file(path, OpenFor::Write)?;
+        data::set_len(&fd, 0)?;
+        let mut record = self.records.load(&fd, id)?;
+        let attributes = (attributes != Attributes::default()).then_some(attributes);
+        if record.attributes != attributes {
+            record.attributes = attributes;
+            self.records.save(&fd, id, &mut record)?;
+        }
+        Ok(Stat::of(&fd)?)
+    }
+
+    fn open_absent(&self, who: &Owner, path: &SharePath, request: &OpenRequest) -> Attempt<Opened> {
+        let made = request.on_absent().map_err(Error::from).and_then(|action| {
+            let make = |path: &SharePath| self.make(path, request);
+            self.make_entry(path, make, |path, stat| {
+                self.table.with(stat.id, |cell, latched| {
+                    let target = Target {
+                        directory: stat.kind == Kind::Directory,
+                        attributes: request.attributes,
+                    };
+                    let grant = self.grant(who);
+                    let id = grant.id;
+                    let slot = latched.state.open(request, action, &target, path, grant)?;
+                    let handle = Handle { id, slot, cell: Arc::clone(cell) };
+                    Ok(Opened { handle, action, path: path.clone(), stat })
+                })
+            })
+        });
+        match made {
+            // Somebody else made it in between: it exists now.
+            Err(Error::Denied(Denial::NameTaken)) => Attempt::Again,
+            made => Attempt::Done(made),
+        }
+    }
+
+    fn make(&self, path: &SharePath, request: &OpenRequest) -> Result<Stat> {
+        let (fd, stat) = if request.options.directory {
+            let stat = self.dir.create_dir(path, self.options.dir_mode)?;
+            (None, stat)
+        } else {
+            let (fd, stat) = self.dir.create_file(path, self.options.file_mode)?;
+            (Some(fd), stat)
+        };
+        if request.attributes != Attributes::default() {
+            let mut record = Record { attributes: Some(request.attributes), ..Record::default() };
+            let fd = match fd {
+                Some(fd) => fd,
+                None => self.dir.open_file(path, OpenFor::Read)?,
+            };
+            self.records.save(fd, stat.id, &mut record)?;
+        }
+        Ok(stat)
+    }
+
+    /// Makes a new entry under the lock of the directory that gets it, which must not be delete
+    /// pending (dp58), and goes on with it before that lock is let go.
+    pub(super) fn make_entry<T>(
+        &self,
+        path: &SharePath,
+        make: impl FnOnce(&SharePath) -> Result<Stat>,
+        then: impl FnOnce(&SharePath, Stat) -> Result<T>,
+    ) -> Result<T> {
+        let parent = path.parent().ok_or(Denial::NameTaken)?;
+        let path = self.dir.lookup_new(path)?;
+        let Found { path: parent, stat } = self.dir.lookup(&parent)?;
+        self.table.with(stat.id, |_, latched| {
+            if let Some(holder) = latched.state.pending_holder(&parent) {
+                let holder = Box::new(holder);
+                return Err(Denial::ParentDeletePending { holder, renaming: false }.into());
+            }
+            let stat = make(&path)?;
+            then(&path, stat)
+        })
+    }
+
+    fn grant(&self, who: &Owner) -> Grant {
+        Grant { id: self.next_handle(), owner: who.clone(), now: self.clock.now() }
+    }
+
+    /// Ends an open: its share mode and locks are gone, and a name that was waiting for this to
+    /// be deleted is removed.
+    pub fn close(&self, handle: &Handle) -> Result<()> {
+        self.end(&handle.cell, handle.slot, handle.id, false).map(|_| ())
+    }
+
+    /// Ends the open of that identity wherever it is; says whether there was one.
+    pub fn force_close(&self, who: &Owner, id: HandleId) -> Result<bool> {
+        for cell in self.table.cells() {
+            let slot = cell.latch().state.find(id);
+            if let Some(slot) = slot {
+                return self.force_close_at(who, &cell, slot, id);
+            }
+        }
+        Ok(false)
+    }
+
+    pub(super) fn force_close_at(
+        &self,
+        who: &Owner,
+        cell: &Arc<FileCell>,
+        slot: Slot,
+        id: HandleId,
+    ) -> Result<bool> {
+        match self.end(cell, slot, id, true) {
+            Ok(closed) => {
+                self.note(&closed.path, who, Happening::Closed { handle: id, forced: true });
+                Ok(true)
+            }
+            Err(Error::Denied(Denial::HandleClosed)) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn end(&self, cell: &Arc<FileCell>, slot: Slot, id: HandleId, forced: bool) -> Result<Closed> {
+        let (closed, wake) = self.table.with_cell(cell, |latched| {
+            let closed = self.end_latched(cell.id, latched, slot, id, forced)?;
+            let wake = Wake::after_close(latched, id);
+            Ok::<_, Error>((closed, wake))
+        })?;
+        wake.call();
+        let owner = &closed.open.owner;
+        if closed.marked {
+            self.note(&closed.path, owner, Happening::MarkedForDeletion);
+        }
+        if closed.remove {
+            self.note(&closed.path, owner, Happening::Removed);
+        }
+        if !forced && self.events.keeps_all() {
+            self.note(&closed.path, owner, Happening::Closed { handle: id, forced: false });
+        }
+        Ok(closed)
+    }
+
+    fn end_latched(
+        &self,
+        file: FileId,
+        latched: &mut Latched,
+        slot: Slot,
+        id: HandleId,
+        forced: bool,
+    ) -> Result<Closed> {
+        let (open, path) = latched.state.get(slot, id)?;
+        let directory = latched.state.is_directory();
+        let how = if forced {
+            Ending::Forced
+        } else {
+            let may_mark = open.delete_on_close && directory;
+            let not_empty = may_mark && !self.dir.is_empty(path).unwrap_or(true);
+            Ending::Closed { not_empty }
+        };
+        let closed = latched.state.close(slot, id, how)?;
+        if closed.marked {
+            self.remember_pending(file, &closed.path)?;
+        }
+        if closed.remove {
+            self.finish_delete(file, &closed.path, directory)?;
+        }
+        Ok(closed)
+    }
+
+    /// The last open of a pending name is gone: the name goes too, and all that is kept of it.
+    fn finish_delete(&self, file: FileId, path: &SharePath, directory: bool) -> Result<()> {
+        match self.remove_name(path, file, directory) {
+            // Filled directly in the directory meanwhile: it stays, and is ordinary again.
+            Err(Error::Denied(Denial::DirectoryNotEmpty)) => {
+                log::warn!("{path}: marked for deletion, but no longer empty: kept");
+            }
+            done => done?,
+        }
+        self.forget_pending(file, path)
+    }
+
+    /// Changes what an open tolerates.
+    pub fn set_share_mode(
+        &self,
+        who: &Owner,
+        handle: &Handle,
+        share: crate::core::ShareMode,
+    ) -> Result<()> {
+        let (answer, path, wake) = self.table.with_cell(&handle.cell, |latched| {
+            let (_, path) = latched.state.get(handle.slot, handle.id)?;
+            let path = path.clone();
+            let answer = latched.state.set_share(handle.slot, handle.id, share);
+            Ok::<_, Error>((answer, path, Wake::changed(latched)))
+        })?;
+        wake.call();
+        self.note_refusal("set share mode", &path, who, answer.map_err(Error::from))
+    }
+}
+
+/// Who is to be told of a change, once the file's lock is let go.
+pub(super) struct Wake {
+    nudges: Vec<Nudge>,
+    answers: Vec<(super::waiting::Completion, std::result::Result<(), Denial>)>,
+}
+
+impl Wake {
+    /// After any change that could let a refused request through.
+    pub(super) fn changed(latched: &mut Latched) -> Self {
+        let mut wake = Self { nudges: latched.waiting.changed(), answers: Vec::new() };
+        for ticket in latched.state.grant_waiting() {
+            wake.answer(latched, ticket, Ok(()));
+        }
+        wake
+    }
+
+    /// After the end of an open: its own waiting requests end with it (br30).
+    fn after_close(latched: &mut Latched, id: HandleId) -> Self {
+        let ended = latched.state.release_ranges(id);
+        let mut wake = Self::changed(latched);
+        for ticket in ended {
+            wake.answer(latched, ticket, Err(Denial::RangeNotLocked));
+        }
+        wake
+    }
+
+    pub(super) fn answer(
+        &mut self,
+        latched: &mut Latched,
+        ticket: Ticket,
+        answer: std::result::Result<(), Denial>,
+    ) {
+        if let Some(completion) = latched.waiting.answered(ticket) {
+            self.answers.push((completion, answer));
+        }
+    }
+
+    /// Calls them.
+    pub(super) fn call(self) {
+        for (completion, answer) in self.answers {
+            completion(answer);
+        }
+        for nudge in self.nudges {
+            nudge();
+        }
+    }
+}

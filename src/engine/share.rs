@@ -1,0 +1,254 @@
+//! One share: its directory, its table of files in use, its state on disk.
+//!
+//! Decides how names and files are kept together while others act: every change of a name is
+//! made under the lock of the file it belongs to, and raises the share's generation before that
+//! lock is let go. Whoever looked a name up, took the lock and finds the generation unchanged
+//! holds the file that the name stands for. Renaming a directory moves many names at once and
+//! takes the share's name lock alone; everything else shares it.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::clock::Clock;
+use super::error::{Error, Result};
+use super::events::{Event, EventLog, Happening};
+use super::table::Table;
+use crate::core::create::Target;
+use crate::core::{Attributes, Denial, FileId, HandleId, Owner, SharePath};
+use crate::store::{
+    Case, Drawer, Durability, Found, Kind, OpenFor, Record, Records, ShareDir, Stat, StateDir,
+    StoreError,
+};
+use crate::sync::{AtomicU64, Ordering, RwLock};
+
+/// How often a name may change under a caller before it is told that it is gone.
+pub(super) const NAME_RETRIES_MAX: u32 = 64;
+
+/// Bits of a handle id that count within one run; the rest is the number of the run.
+const HANDLE_BITS: u32 = 40;
+
+/// How a share behaves.
+#[derive(Clone, Copy, Debug)]
+pub struct ShareOptions {
+    /// Whether names differ by case alone.
+    pub case: Case,
+    /// Permission bits of files made through the engine by callers that name none.
+    pub file_mode: u32,
+    /// The same for directories.
+    pub dir_mode: u32,
+    /// Flush each REST write to the disk before it is acknowledged.
+    pub sync_always: bool,
+}
+
+impl Default for ShareOptions {
+    fn default() -> Self {
+        Self { case: Case::Insensitive, file_mode: 0o666, dir_mode: 0o777, sync_always: false }
+    }
+}
+
+/// A share that is being served.
+pub struct Share {
+    name: Arc<str>,
+    pub(super) options: ShareOptions,
+    pub(super) dir: ShareDir,
+    pub(super) records: Records,
+    pub(super) disk_state: StateDir,
+    pub(super) table: Table,
+    /// Shared by all who look names up; taken alone to rename a directory.
+    pub(super) names: RwLock<()>,
+    generation: AtomicU64,
+    next_handle: AtomicU64,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) events: Arc<EventLog>,
+}
+
+/// What a step that met a changed name wants.
+pub(super) enum Attempt<T> {
+    /// Done, one way or the other.
+    Done(Result<T>),
+    /// The name stands for another file now: look again.
+    Again,
+}
+
+impl Share {
+    /// Opens the directory `root` as the share `name`, with its state in `state`. The directory
+    /// itself is not changed. What a killed predecessor left half done is finished first.
+    pub fn open_directory(
+        name: &str,
+        root: &Path,
+        state: &Path,
+        options: ShareOptions,
+        clock: Arc<dyn Clock>,
+        events: Arc<EventLog>,
+    ) -> Result<Self> {
+        let disk_state = StateDir::open(state)?;
+        let epoch = disk_state.next_epoch()?;
+        let share = Self {
+            name: name.into(),
+            options,
+            dir: ShareDir::open(root, options.case)?,
+            records: Records::new(disk_state.path())?,
+            disk_state,
+            table: Table::default(),
+            names: RwLock::default(),
+            generation: AtomicU64::new(0),
+            next_handle: AtomicU64::new((u64::from(epoch) << HANDLE_BITS) | 1),
+            clock,
+            events,
+        };
+        share.recover()?;
+        Ok(share)
+    }
+
+    /// The share's name.
+    pub fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    /// How it behaves.
+    pub fn options(&self) -> &ShareOptions {
+        &self.options
+    }
+
+    /// How many files have opens, locks or leases.
+    pub fn files_in_use(&self) -> usize {
+        self.table.len()
+    }
+
+    pub(super) fn next_handle(&self) -> HandleId {
+        HandleId(self.next_handle.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Counts the changes of names so far.
+    pub(super) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// Looks `path` up and does `step` with what was found, again while the name keeps changing.
+    /// `step` locks the file and asks [`Share::is_still`] first.
+    pub(super) fn with_name<T>(
+        &self,
+        path: &SharePath,
+        mut step: impl FnMut(std::result::Result<Found, StoreError>, u64) -> Attempt<T>,
+    ) -> Result<T> {
+        for _ in 0..NAME_RETRIES_MAX {
+            let generation = self.generation();
+            match step(self.dir.lookup(path), generation) {
+                Attempt::Done(answer) => return answer,
+                Attempt::Again => {}
+            }
+        }
+        Err(Denial::NotFound.into())
+    }
+
+    /// True if `path` still stands for the file `id`, whose lock the caller holds.
+    pub(super) fn is_still(&self, path: &SharePath, id: FileId, generation: u64) -> bool {
+        self.generation() == generation || self.dir.stat(path).is_ok_and(|stat| stat.id == id)
+    }
+
+    /// To be called after each change of a name, before the file's lock is let go.
+    pub(super) fn names_changed(&self) {
+        self.generation.fetch_add(1, Ordering::Release);
+    }
+
+    /// The metadata record of a file. One that this process may not read has none to show.
+    pub(super) fn record(&self, path: &SharePath, id: FileId) -> Result<Record> {
+        match self.dir.open_file(path, OpenFor::Read) {
+            Ok(fd) => Ok(self.records.load(fd, id)?),
+            Err(StoreError::PermissionDenied) => Ok(Record::default()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// What the rules want to know of an existing file.
+    pub(super) fn target(&self, path: &SharePath, stat: &Stat) -> Result<Target> {
+        let attributes = self.record(path, stat.id)?.attributes.unwrap_or_default();
+        Ok(Target { directory: stat.kind == Kind::Directory, attributes })
+    }
+
+    pub(super) fn is_read_only(&self, path: &SharePath, id: FileId) -> Result<bool> {
+        let attributes = self.record(path, id)?.attributes.unwrap_or_default();
+        Ok(attributes.contains(Attributes::READ_ONLY))
+    }
+
+    /// Writes down that a name is delete pending: the promise outlives a killed process. Not
+    /// flushed to the disk; after a power failure a file that was never removed is simply back.
+    pub(super) fn remember_pending(&self, id: FileId, path: &SharePath) -> Result<()> {
+        let entry = PendingEntry { id, path: path.clone() };
+        let key = entry.key();
+        Ok(self.disk_state.put(Drawer::Pending, &key, &entry, Durability::Cached)?)
+    }
+
+    /// Takes that back.
+    pub(super) fn forget_pending(&self, id: FileId, path: &SharePath) -> Result<()> {
+        let key = PendingEntry { id, path: path.clone() }.key();
+        self.disk_state.remove(Drawer::Pending, &key, Durability::Cached)?;
+        Ok(())
+    }
+
+    /// Removes a name whose file's lock the caller holds, in two steps: it was marked, now it is
+    /// removed if it still is that file.
+    pub(super) fn remove_name(&self, path: &SharePath, id: FileId, directory: bool) -> Result<()> {
+        let removed =
+            if directory { self.dir.remove_dir(path, id) } else { self.dir.remove_file(path, id) };
+        self.names_changed();
+        match removed {
+            // Somebody took or replaced the name directly in the directory: it is not ours now.
+            Ok(()) | Err(StoreError::NotFound | StoreError::Replaced) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Notes an event that is always kept.
+    pub(super) fn note(&self, path: &SharePath, who: &Owner, what: Happening) {
+        self.events.push(Event {
+            seq: 0,
+            time: self.clock.now(),
+            share: Arc::clone(&self.name),
+            path: path.clone(),
+            who: who.clone(),
+            what,
+        });
+    }
+
+    /// Notes a refusal, and passes the answer on.
+    pub(super) fn note_refusal<T>(
+        &self,
+        operation: &'static str,
+        path: &SharePath,
+        who: &Owner,
+        answer: Result<T>,
+    ) -> Result<T> {
+        if let Err(Error::Denied(denial)) = &answer {
+            let holder = denial.holder().map(|holder| holder.handle);
+            self.note(path, who, Happening::Refused { operation, why: denial.to_string(), holder });
+        }
+        answer
+    }
+}
+
+impl fmt::Debug for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Share({}, {} files in use)", self.name, self.table.len())
+    }
+}
+
+/// A pending name as it is kept on disk.
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
+pub(super) struct PendingEntry {
+    pub id: FileId,
+    pub path: SharePath,
+}
+
+impl PendingEntry {
+    /// One file may have several pending names: the path is part of the key, as a checksum since
+    /// it may be longer than a file name.
+    fn key(&self) -> String {
+        // FNV-1a: stable between builds, unlike the standard hasher.
+        let hash = self.path.as_str().bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+        });
+        format!("{}-{}-{hash:016x}", self.id.ino, self.id.born)
+    }
+}

@@ -1,0 +1,14 @@
+//! The swap point for synchronisation: the standard library's, or shuttle's under
+//! `--cfg shuttle`, which then runs the engine's races through many schedules.
+
+#[cfg(not(shuttle))]
+pub use std::sync::{
+    Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard,
+    atomic::{AtomicU64, Ordering},
+};
+
+#[cfg(shuttle)]
+pub use shuttle::sync::{
+    Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard,
+    atomic::{AtomicU64, Ordering},
+};
