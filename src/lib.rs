@@ -18,5 +18,9 @@
 //!
 //! Start reading at [`core`].
 
+pub mod cli;
 pub mod core;
+pub mod engine;
+pub mod play;
 pub mod store;
+pub mod sync;

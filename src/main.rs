@@ -1,3 +1,7 @@
 //! The `latchfs` command.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    latchfs::cli::run()
+}

@@ -38,10 +38,7 @@ fn a_skipped_test_passes_and_is_seen_by_name_without_nocapture() {
     let output = run_alone(name, "");
     let shown = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{output:?}");
-    assert!(
-        shown.contains(&format!("SKIPPED {name}: nobody has that\n")),
-        "{output:?}"
-    );
+    assert!(shown.contains(&format!("SKIPPED {name}: nobody has that\n")), "{output:?}");
 }
 
 #[test]
@@ -54,10 +51,7 @@ fn a_required_need_that_is_not_met_fails_the_test() {
     let output = run_alone(name, "fuse,root");
     let shown = String::from_utf8_lossy(&output.stdout);
     assert!(!output.status.success(), "{output:?}");
-    assert!(
-        shown.contains("needs root, which LATCHFS_REQUIRE says is there"),
-        "{output:?}"
-    );
+    assert!(shown.contains("needs root, which LATCHFS_REQUIRE says is there"), "{output:?}");
     assert!(run_alone(name, "fuse,clients").status.success());
 }
 
@@ -69,10 +63,7 @@ fn the_list_of_required_needs_takes_blanks_and_refuses_unknown_words() {
         Ok(vec![Need::Fuse, Need::Clients, Need::Root])
     );
     let why = parse_required("fuze").unwrap_err();
-    assert!(
-        why.contains("'fuze'") && why.contains("fuse, clients, root"),
-        "{why}"
-    );
+    assert!(why.contains("'fuze'") && why.contains("fuse, clients, root"), "{why}");
 }
 
 #[test]

@@ -1,7 +1,4 @@
 //! What integration tests share. Each test file takes it in with `mod common;`.
-#![allow(
-    dead_code,
-    reason = "every test file compiles this folder anew and uses a part of it"
-)]
+#![allow(dead_code, reason = "every test file compiles this folder anew and uses a part of it")]
 
 pub mod need;

@@ -68,13 +68,10 @@ pub fn parse_required(list: &str) -> Result<Vec<Need>, String> {
         .map(str::trim)
         .filter(|word| !word.is_empty())
         .map(|word| {
-            Need::ALL
-                .into_iter()
-                .find(|need| need.word() == word)
-                .ok_or_else(|| {
-                    let known = Need::ALL.map(Need::word).join(", ");
-                    format!("{REQUIRE} names '{word}'; known are {known}")
-                })
+            Need::ALL.into_iter().find(|need| need.word() == word).ok_or_else(|| {
+                let known = Need::ALL.map(Need::word).join(", ");
+                format!("{REQUIRE} names '{word}'; known are {known}")
+            })
         })
         .collect()
 }
@@ -83,9 +80,9 @@ pub fn parse_required(list: &str) -> Result<Vec<Need>, String> {
 pub fn decide(test: &str, need: Need, present: Result<(), String>, required: &[Need]) -> Verdict {
     match present {
         Ok(()) => Verdict::Run,
-        Err(why) if required.contains(&need) => Verdict::Fail(format!(
-            "{test} needs {need}, which {REQUIRE} says is there: {why}"
-        )),
+        Err(why) if required.contains(&need) => {
+            Verdict::Fail(format!("{test} needs {need}, which {REQUIRE} says is there: {why}"))
+        }
         Err(why) => Verdict::Skip(format!("SKIPPED {test}: {why}")),
     }
 }
@@ -136,13 +133,7 @@ pub fn client(program: &str) -> bool {
 #[must_use = "the test is to return if the need is not met"]
 #[track_caller]
 pub fn root() -> bool {
-    met(Need::Root, || {
-        if is_root() {
-            Ok(())
-        } else {
-            Err("not running as root".to_owned())
-        }
-    })
+    met(Need::Root, || if is_root() { Ok(()) } else { Err("not running as root".to_owned()) })
 }
 
 fn is_root() -> bool {
@@ -161,8 +152,7 @@ pub fn on_path(program: &str) -> Result<(), String> {
 
 fn is_program(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt as _;
-    path.metadata()
-        .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+    path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 
 /// The harness names each test's thread after the test. For a thread that it did not name the

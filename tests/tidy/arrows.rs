@@ -114,26 +114,18 @@ pub fn check_purity(file: &File) -> Vec<Violation> {
         return Vec::new();
     }
     let named = paths(&file.text);
-    let impure = named
-        .iter()
-        .filter(|path| !path.in_test)
-        .filter_map(|path| {
-            let taken = IMPURE
-                .iter()
-                .find(|taken| path.segments.starts_with(taken))?;
-            let what = format!(
-                "core/ is pure and may not use {}: take the fact or the time as an argument",
-                taken.join("::")
-            );
-            Some(file.violation(path.line, what))
-        });
+    let impure = named.iter().filter(|path| !path.in_test).filter_map(|path| {
+        let taken = IMPURE.iter().find(|taken| path.segments.starts_with(taken))?;
+        let what = format!(
+            "core/ is pure and may not use {}: take the fact or the time as an argument",
+            taken.join("::")
+        );
+        Some(file.violation(path.line, what))
+    });
     let printing = tokens(&file.text);
     let printing = printing.windows(2).filter_map(|pair| match *pair {
         [(Token::Word(word), line), (Token::Mark('!'), _)] if PRINTING.contains(&word) => {
-            Some(file.violation(
-                line,
-                format!("core/ is pure and may not {word}!: return a value"),
-            ))
+            Some(file.violation(line, format!("core/ is pure and may not {word}!: return a value")))
         }
         _ => None,
     });
@@ -156,20 +148,13 @@ impl<'a> Module<'a> {
             return Self { top: "", depth: 0 };
         }
         let name = name.strip_suffix("/mod").unwrap_or(name);
-        Self {
-            top: name.split('/').next().unwrap_or(name),
-            depth: name.split('/').count(),
-        }
+        Self { top: name.split('/').next().unwrap_or(name), depth: name.split('/').count() }
     }
 
     /// What the path names in the crate's root, if it goes there: by `crate::`, or by as many
     /// `super::` as it takes to climb out of the top module.
     fn reached_by<'p>(&self, path: &NamedPath<'p>) -> Option<&'p str> {
-        let mut segments = path
-            .segments
-            .iter()
-            .copied()
-            .skip_while(|name| *name == "self");
+        let mut segments = path.segments.iter().copied().skip_while(|name| *name == "self");
         let mut left = self.depth + path.inline_depth;
         loop {
             match segments.next()? {
@@ -212,22 +197,10 @@ mod tests {
     #[test]
     fn arrows_of_the_design_pass() {
         for (path, text) in [
-            (
-                "src/store/stat.rs",
-                "use crate::core::id; use super::error; use crate::sync::Mutex;",
-            ),
-            (
-                "src/core/ranges/tests.rs",
-                "use super::super::id; use super::*; use crate::core;",
-            ),
-            (
-                "src/core/id.rs",
-                "mod tests { use super::*; use super::super::path; }",
-            ),
-            (
-                "src/core/id.rs",
-                "// crate::engine\n/// [`crate::engine`]\npub(crate) fn f() {}",
-            ),
+            ("src/store/stat.rs", "use crate::core::id; use super::error; use crate::sync::Mutex;"),
+            ("src/core/ranges/tests.rs", "use super::super::id; use super::*; use crate::core;"),
+            ("src/core/id.rs", "mod tests { use super::*; use super::super::path; }"),
+            ("src/core/id.rs", "// crate::engine\n/// [`crate::engine`]\npub(crate) fn f() {}"),
             ("src/engine/mod.rs", "use crate::{coord, core, store};"),
             ("src/cli/run.rs", "use crate::fuse; use crate::rest;"),
             ("src/main.rs", "use crate::anything;"),
@@ -242,11 +215,7 @@ mod tests {
         for from in ends {
             for to in ends.into_iter().filter(|to| *to != from) {
                 let path = format!("src/{from}/mod.rs");
-                assert_eq!(
-                    lines(&path, &format!("use crate::{to}::x;")),
-                    [1],
-                    "{from} {to}"
-                );
+                assert_eq!(lines(&path, &format!("use crate::{to}::x;")), [1], "{from} {to}");
             }
         }
         assert_eq!(lines("src/core/id.rs", "use crate::sync::Mutex;"), [1]);
@@ -276,11 +245,7 @@ mod tests {
             "fn f() { println!(\"x\") }",
         ] {
             assert_eq!(impure("src/core/id.rs", text), 1, "{text}");
-            for free in [
-                "src/engine/mod.rs",
-                "src/core/a/tests.rs",
-                "src/core/a/tests/b.rs",
-            ] {
+            for free in ["src/engine/mod.rs", "src/core/a/tests.rs", "src/core/a/tests/b.rs"] {
                 assert_eq!(impure(free, text), 0, "{free} {text}");
             }
         }

@@ -12,11 +12,7 @@ const UNSAFE_FILE: &str = "src/store/sys.rs";
 const BANNED_MACROS: [&str; 3] = ["todo", "unimplemented", "dbg"];
 
 /// Put together here, so that this file does not break its own rule.
-const BANNED_WORDS: [&str; 3] = [
-    concat!("TO", "DO"),
-    concat!("FIX", "ME"),
-    concat!("XX", "X"),
-];
+const BANNED_WORDS: [&str; 3] = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X")];
 
 /// The file opens with `//!`.
 pub fn check_header(file: &File) -> Vec<Violation> {
@@ -67,10 +63,9 @@ pub fn check_banned(file: &File) -> Vec<Violation> {
         if let [(Token::Word(word), line), (Token::Mark('!'), _)] = *pair
             && BANNED_MACROS.contains(&word)
         {
-            found.push(file.violation(
-                line,
-                format!("{word}! is not for committed code: finish it"),
-            ));
+            found.push(
+                file.violation(line, format!("{word}! is not for committed code: finish it")),
+            );
         }
     }
     for (number, line) in file.lines() {
@@ -119,31 +114,19 @@ mod tests {
     #[test]
     fn unsafe_is_found_in_code_but_not_in_words() {
         assert_eq!(lines(check_unsafe, "\nfn f() { unsafe { g() } }"), [2]);
-        assert_eq!(
-            lines(check_unsafe, "// unsafe\nlet unsafe_code = \"unsafe\";"),
-            [0; 0]
-        );
-        assert_eq!(
-            check_unsafe(&File::sample(UNSAFE_FILE, "unsafe fn f() {}")),
-            []
-        );
+        assert_eq!(lines(check_unsafe, "// unsafe\nlet unsafe_code = \"unsafe\";"), [0; 0]);
+        assert_eq!(check_unsafe(&File::sample(UNSAFE_FILE, "unsafe fn f() {}")), []);
     }
 
     #[test]
     fn unfinished_code_and_stray_blanks_are_found() {
         for word in BANNED_MACROS {
             assert_eq!(lines(check_banned, &format!("fn f() {{ {word}!() }}")), [1]);
-            assert_eq!(
-                lines(check_banned, &format!("// not {word}!\nlet {word} = 1;")),
-                [0; 0]
-            );
+            assert_eq!(lines(check_banned, &format!("// not {word}!\nlet {word} = 1;")), [0; 0]);
         }
         for word in BANNED_WORDS {
             assert_eq!(lines(check_banned, &format!("\n// {word}: later")), [2]);
-            assert_eq!(
-                lines(check_banned, &format!("// {word}S and A{word}")),
-                [0; 0]
-            );
+            assert_eq!(lines(check_banned, &format!("// {word}S and A{word}")), [0; 0]);
         }
         assert_eq!(lines(check_banned, "a;\n\tb;\nc; \nd;\r\n"), [2, 3, 4]);
     }

@@ -19,12 +19,7 @@ use tree::{File, Violation};
 /// Fails with every violation, one a line.
 fn hold(violations: &[Violation]) {
     let list: Vec<_> = violations.iter().map(ToString::to_string).collect();
-    assert!(
-        list.is_empty(),
-        "{} violation(s):\n{}\n",
-        list.len(),
-        list.join("\n")
-    );
+    assert!(list.is_empty(), "{} violation(s):\n{}\n", list.len(), list.join("\n"));
 }
 
 /// The violations of every file that `wanted` lets through.
@@ -74,24 +69,15 @@ fn scripts_can_be_run_as_they_are() {
 fn the_changelog_speaks_of_this_version() {
     let files = tree::files();
     let text = |path: &str| {
-        files
-            .iter()
-            .find(|file| file.path == path)
-            .map_or("", |file| file.text.as_str())
+        files.iter().find(|file| file.path == path).map_or("", |file| file.text.as_str())
     };
-    hold(&repo::check_changelog(
-        text("CHANGELOG.md"),
-        text("Cargo.toml"),
-    ));
+    hold(&repo::check_changelog(text("CHANGELOG.md"), text("Cargo.toml")));
 }
 
 #[test]
 fn links_between_documents_lead_somewhere() {
     let files = tree::files();
-    hold(&over(
-        |file| file.has_suffix("md"),
-        |file| repo::check_links(file, &files),
-    ));
+    hold(&over(|file| file.has_suffix("md"), |file| repo::check_links(file, &files)));
 }
 
 #[test]

@@ -58,10 +58,8 @@ impl<'a> Reader<'a> {
         while let Some(token) = self.token(0) {
             match token {
                 Token::Word("mod") if self.token(2) == Some(Token::Mark('{')) => {
-                    self.modules.push(InlineModule {
-                        outside: self.braces,
-                        test: self.under_cfg_test,
-                    });
+                    self.modules
+                        .push(InlineModule { outside: self.braces, test: self.under_cfg_test });
                     // The brace itself is counted in the next round.
                     self.at += 2;
                 }
@@ -85,11 +83,7 @@ impl<'a> Reader<'a> {
             '{' => self.braces += 1,
             '}' => {
                 self.braces = self.braces.saturating_sub(1);
-                if self
-                    .modules
-                    .last()
-                    .is_some_and(|module| module.outside == self.braces)
-                {
+                if self.modules.last().is_some_and(|module| module.outside == self.braces) {
                     self.modules.pop();
                 }
             }
@@ -106,9 +100,7 @@ impl<'a> Reader<'a> {
             return;
         }
         let rest = self.tokens[self.at..].iter().map(|(token, _)| *token);
-        let inside: Vec<_> = rest
-            .take_while(|token| *token != Token::Mark(']'))
-            .collect();
+        let inside: Vec<_> = rest.take_while(|token| *token != Token::Mark(']')).collect();
         let has = |word| inside.contains(&Token::Word(word));
         self.under_cfg_test |= has("test") && !has("not");
         self.at += inside.len();
@@ -175,12 +167,7 @@ mod tests {
     #[test]
     fn use_trees_are_spelled_out() {
         let text = "use crate::{core::{Access, id::*}, store as s};\npub(crate) use log;";
-        let expected = [
-            "crate::core::Access",
-            "crate::core::id::*",
-            "crate::store",
-            "log",
-        ];
+        let expected = ["crate::core::Access", "crate::core::id::*", "crate::store", "log"];
         assert_eq!(joined(text), expected);
         assert_eq!(joined("use {std::fs, std::net};"), ["std::fs", "std::net"]);
     }

@@ -21,10 +21,7 @@ pub fn check_script(file: &File) -> Vec<Violation> {
     let script = shebang || file.executable || is_script_name(&file.path);
     let mut found = Vec::new();
     if script && !shebang {
-        found.push(file.violation(
-            1,
-            "a script without '#!': name what runs it in the first line",
-        ));
+        found.push(file.violation(1, "a script without '#!': name what runs it in the first line"));
     }
     if script && !file.executable {
         found.push(file.violation(1, "a script that cannot be executed: chmod +x it"));
@@ -46,9 +43,7 @@ pub fn check_changelog(changelog: &str, manifest: &str) -> Vec<Violation> {
         .find_map(|line| line.strip_prefix("version = \"")?.strip_suffix('"'))
         .expect("Cargo.toml names the version on a line of its own");
     let named = changelog.lines().any(|line| {
-        let title = line
-            .strip_prefix("## [")
-            .and_then(|rest| rest.split(']').next());
+        let title = line.strip_prefix("## [").and_then(|rest| rest.split(']').next());
         title.is_some_and(|title| title == "Unreleased" || title == version)
     });
     if named {
@@ -65,11 +60,8 @@ pub fn check_links(file: &File, files: &[File]) -> Vec<Violation> {
     for (number, line) in prose(file) {
         for link in links(&line) {
             let (path, heading) = link.split_once('#').unwrap_or((link, ""));
-            let target = if path.is_empty() {
-                file.path.clone()
-            } else {
-                resolve(&file.path, path)
-            };
+            let target =
+                if path.is_empty() { file.path.clone() } else { resolve(&file.path, path) };
             let mut all = files.iter().chain([file]);
             let known = all.find(|other| other.path == target);
             let folder = files.iter().any(|other| other.is_below(&target));
@@ -101,15 +93,10 @@ fn prose(file: &File) -> impl Iterator<Item = (usize, String)> {
 
 /// The targets of `[text](target)` and `[text]: target` that stay in the repository.
 fn links(line: &str) -> Vec<&str> {
-    let inline = line
-        .split("](")
-        .skip(1)
-        .filter_map(|rest| rest.split_once(')').map(|(target, _)| target));
-    let reference = line
-        .starts_with('[')
-        .then(|| line.split_once("]: "))
-        .flatten()
-        .map(|(_, target)| target);
+    let inline =
+        line.split("](").skip(1).filter_map(|rest| rest.split_once(')').map(|(target, _)| target));
+    let reference =
+        line.starts_with('[').then(|| line.split_once("]: ")).flatten().map(|(_, target)| target);
     inline
         .chain(reference)
         .filter_map(|target| target.split_whitespace().next())
@@ -140,9 +127,7 @@ fn has_heading(file: &File, anchor: &str) -> bool {
     file.lines().any(|(_, line)| {
         let title = line.trim_start_matches('#');
         let slug = title.trim().to_lowercase().replace(' ', "-");
-        let kept = slug
-            .chars()
-            .filter(|c| c.is_alphanumeric() || matches!(c, '-' | '_'));
+        let kept = slug.chars().filter(|c| c.is_alphanumeric() || matches!(c, '-' | '_'));
         line.starts_with('#') && kept.eq(anchor.chars())
     })
 }
@@ -153,10 +138,7 @@ pub fn check_machine_paths(file: &File) -> Vec<Violation> {
     for (number, line) in file.lines() {
         for folder in MACHINE_FOLDERS {
             let pattern = format!("/{folder}/");
-            if line
-                .match_indices(&pattern)
-                .any(|(at, _)| is_absolute(&line[..at]))
-            {
+            if line.match_indices(&pattern).any(|(at, _)| is_absolute(&line[..at])) {
                 let what = format!("a path of one machine ({pattern}...): make it relative");
                 found.push(file.violation(number, what));
             }
@@ -189,10 +171,7 @@ mod tests {
         assert_eq!(count("tests/run", "#!/bin/sh\n", false), 1);
         assert_eq!(count("mount-scripts/up.sh", "echo\n", true), 1);
         assert_eq!(count(".ci/run", "echo\n", false), 2);
-        assert_eq!(
-            count("tests/clients/check.py", "#!/usr/bin/env python3\n", false),
-            1
-        );
+        assert_eq!(count("tests/clients/check.py", "#!/usr/bin/env python3\n", false), 1);
         assert_eq!(count("tests/clients/helper.py", "import os\n", false), 0);
         assert_eq!(count("tests/a.rs", "#![allow(unused)]\n", false), 0);
         assert_eq!(count("tests/Dockerfile", "FROM x\n", false), 0);
@@ -202,15 +181,9 @@ mod tests {
     #[test]
     fn a_changelog_of_another_version_is_found() {
         let manifest = "[package]\nname = \"x\"\nversion = \"0.2.0\"\n";
-        assert_eq!(
-            check_changelog("# Changelog\n## [Unreleased]\n", manifest),
-            []
-        );
+        assert_eq!(check_changelog("# Changelog\n## [Unreleased]\n", manifest), []);
         assert_eq!(check_changelog("## [0.2.0] - 2026-11-16\n", manifest), []);
-        assert_eq!(
-            check_changelog("## [0.1.0]\nUnreleased 0.2.0\n", manifest).len(),
-            1
-        );
+        assert_eq!(check_changelog("## [0.1.0]\nUnreleased 0.2.0\n", manifest).len(), 1);
         assert_eq!(check_changelog("", manifest).len(), 1);
     }
 
@@ -238,9 +211,7 @@ mod tests {
             assert_eq!(check(format!("\nsee /{folder}/x")), [2]);
             assert_eq!(check(format!("file:///{folder}/x or '/{folder}/y'")), [1]);
             assert_eq!(
-                check(format!(
-                    "a/{folder}/x https://a.b/{folder}/c ${{D}}/{folder}/"
-                )),
+                check(format!("a/{folder}/x https://a.b/{folder}/c ${{D}}/{folder}/")),
                 [0; 0]
             );
         }

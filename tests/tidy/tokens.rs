@@ -51,9 +51,7 @@ fn word_length(rest: &str) -> Option<usize> {
 /// How much at the start of `rest` is blank, comment, literal or lifetime.
 fn dropped_length(rest: &str) -> usize {
     if rest.starts_with(char::is_whitespace) {
-        return rest
-            .find(|c: char| !c.is_whitespace())
-            .unwrap_or(rest.len());
+        return rest.find(|c: char| !c.is_whitespace()).unwrap_or(rest.len());
     }
     if rest.starts_with("//") {
         return rest.find('\n').unwrap_or(rest.len());
@@ -97,9 +95,7 @@ fn quote_length(rest: &str) -> usize {
     if first == '\\' {
         // The escaped character itself may be a quote.
         letters.next();
-        return letters
-            .find(|(_, letter)| *letter == '\'')
-            .map_or(rest.len(), |(at, _)| at + 1);
+        return letters.find(|(_, letter)| *letter == '\'').map_or(rest.len(), |(at, _)| at + 1);
     }
     match letters.next() {
         Some((at, '\'')) => at + 1,
@@ -121,9 +117,7 @@ fn string_length(rest: &str) -> usize {
         }
         let end = format!("\"{}", "#".repeat(hashes));
         let start = prefix.len() + hashes + 1;
-        return rest[start..]
-            .find(&end)
-            .map_or(rest.len(), |at| start + at + end.len());
+        return rest[start..].find(&end).map_or(rest.len(), |at| start + at + end.len());
     }
     if !body.starts_with('"') {
         return 0;
@@ -157,18 +151,12 @@ mod tests {
     fn comments_and_literals_are_dropped_and_lines_kept() {
         let text =
             "a // b\n/* c /* d */\n e */ f\n\"g \\\" h\" i r#\"j \" k\"# l b\"m\" 'n' '\\'' o";
-        assert_eq!(
-            words(text),
-            [("a", 1), ("f", 3), ("i", 4), ("l", 4), ("o", 4)]
-        );
+        assert_eq!(words(text), [("a", 1), ("f", 3), ("i", 4), ("l", 4), ("o", 4)]);
     }
 
     #[test]
     fn lifetimes_do_not_swallow_what_follows() {
-        assert_eq!(
-            words("&'a str '_ x '{' y"),
-            [("str", 1), ("x", 1), ("y", 1)]
-        );
+        assert_eq!(words("&'a str '_ x '{' y"), [("str", 1), ("x", 1), ("y", 1)]);
     }
 
     #[test]

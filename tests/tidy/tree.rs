@@ -20,18 +20,12 @@ pub struct File {
 impl File {
     /// A file for the samples of a checker's own tests.
     pub fn sample(path: &str, text: &str) -> Self {
-        Self {
-            path: path.to_owned(),
-            text: text.to_owned(),
-            executable: false,
-        }
+        Self { path: path.to_owned(), text: text.to_owned(), executable: false }
     }
 
     /// True for Rust source anywhere in the crate.
     pub fn is_rust(&self) -> bool {
-        ["src", "tests", "benches"]
-            .iter()
-            .any(|top| self.is_rust_in(top))
+        ["src", "tests", "benches"].iter().any(|top| self.is_rust_in(top))
     }
 
     /// True for Rust source below the folder `top`.
@@ -41,16 +35,12 @@ impl File {
 
     /// True for a file of that suffix.
     pub fn has_suffix(&self, suffix: &str) -> bool {
-        Path::new(&self.path)
-            .extension()
-            .is_some_and(|found| found == suffix)
+        Path::new(&self.path).extension().is_some_and(|found| found == suffix)
     }
 
     /// True for a file below the folder `top`.
     pub fn is_below(&self, top: &str) -> bool {
-        self.path
-            .strip_prefix(top)
-            .is_some_and(|rest| rest.starts_with('/'))
+        self.path.strip_prefix(top).is_some_and(|rest| rest.starts_with('/'))
     }
 
     /// The lines with their numbers, from 1.
@@ -60,11 +50,7 @@ impl File {
 
     /// A violation at `line` of this file.
     pub fn violation(&self, line: usize, what: impl Into<String>) -> Violation {
-        Violation {
-            path: self.path.clone(),
-            line,
-            what: what.into(),
-        }
+        Violation { path: self.path.clone(), line, what: what.into() }
     }
 }
 
@@ -100,28 +86,18 @@ fn walk(root: &Path, folder: &str, ignored: &Ignored, files: &mut Vec<File>) {
     for entry in entries {
         let entry = entry.expect("a folder of the repository can be read");
         let name = entry.file_name().to_string_lossy().into_owned();
-        let path = if folder.is_empty() {
-            name.clone()
-        } else {
-            format!("{folder}/{name}")
-        };
+        let path = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
         if name == ".git" || ignored.covers(&path) {
             continue;
         }
-        let kind = entry
-            .file_type()
-            .expect("an entry of the repository has a type");
+        let kind = entry.file_type().expect("an entry of the repository has a type");
         if kind.is_dir() {
             walk(root, &path, ignored, files);
         } else if kind.is_file()
             && let Ok(text) = fs::read_to_string(entry.path())
         {
             let meta = entry.metadata().expect("a file just read can be looked at");
-            files.push(File {
-                path,
-                text,
-                executable: meta.permissions().mode() & 0o111 != 0,
-            });
+            files.push(File { path, text, executable: meta.permissions().mode() & 0o111 != 0 });
         }
     }
 }

@@ -1,0 +1,56 @@
+//! A share of its own in a temporary directory: where scripts play when no server runs.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::Context;
+
+use crate::engine::{EventLog, Share, ShareOptions, SystemClock};
+
+/// A share that is gone when it is dropped.
+pub struct FreshShare {
+    share: Share,
+    root: PathBuf,
+    /// Removes both folders when dropped.
+    _folder: tempfile::TempDir,
+}
+
+impl FreshShare {
+    /// Makes one.
+    pub fn new() -> anyhow::Result<Self> {
+        let folder = tempfile::Builder::new()
+            .prefix("latchfs-play-")
+            .tempdir()
+            .context("making a temporary directory for the share")?;
+        let root = folder.path().join("share");
+        fs::create_dir(&root)?;
+        let share = Share::open_directory(
+            "play",
+            &root,
+            &folder.path().join("state"),
+            ShareOptions::default(),
+            Arc::new(SystemClock),
+            Arc::new(EventLog::default()),
+        )?;
+        Ok(Self { share, root, _folder: folder })
+    }
+
+    /// The share.
+    pub fn share(&self) -> &Share {
+        &self.share
+    }
+
+    /// Empties it for the next group. Nothing may be open.
+    pub fn clear(&self) -> anyhow::Result<()> {
+        for entry in fs::read_dir(&self.root)? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                fs::remove_dir_all(entry.path())?;
+            } else {
+                fs::remove_file(entry.path())?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,482 @@
+//! Carries the steps of a script out on a share, keeping handles by their names in the script.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::ntstatus::{NO_STATUS, STILL_WAITING, ntstatus};
+use super::script::{Group, Op, RangeArg};
+use crate::core::create::{Action, Disposition, OpenRequest, Options};
+use crate::core::ranges::{ByteRange, LockKind, RangeLock, Ticket};
+use crate::core::{Access, Attributes, Client, Denial, Owner, Rights, ShareMode, SharePath};
+use crate::engine::{Error, Handle, Result, Share};
+
+/// The file that every trace works on, and what is in it.
+const TRACE_FILE: (&str, &str) = ("f", "01234567890123456789");
+
+/// The longest that `await`, or a lock without `fail_immediately`, waits.
+const WAIT_MAX: Duration = Duration::from_secs(30);
+
+/// How a lock waits that nobody else in the script can release: not for long.
+const LONE_WAIT: Duration = Duration::from_secs(1);
+
+/// What a step answered.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    /// By its NTSTATUS name.
+    pub status: &'static str,
+    /// What it gave back.
+    pub out: Option<Value>,
+    /// What the refusal says, naming the holder.
+    pub why: Option<String>,
+}
+
+struct Held {
+    conn: String,
+    request: OpenRequest,
+    path: SharePath,
+    handle: Handle,
+}
+
+struct Waiting {
+    h: String,
+    ticket: Option<Ticket>,
+    answers: Receiver<std::result::Result<(), Denial>>,
+}
+
+/// Plays scripts on a share.
+pub struct Player<'a> {
+    share: &'a Share,
+    clients: HashMap<String, Owner>,
+    handles: HashMap<String, Held>,
+    waiting: HashMap<String, Waiting>,
+    trace: bool,
+}
+
+impl<'a> Player<'a> {
+    /// On that share, which should be empty.
+    pub fn new(share: &'a Share) -> Self {
+        Self {
+            share,
+            clients: HashMap::new(),
+            handles: HashMap::new(),
+            waiting: HashMap::new(),
+            trace: false,
+        }
+    }
+
+    /// Makes ready for a group: a trace gets its file.
+    pub fn start(&mut self, group: &Group) -> Result<()> {
+        self.trace = group.trace;
+        if self.trace {
+            self.make_file(TRACE_FILE.0, TRACE_FILE.1, None)?;
+        }
+        Ok(())
+    }
+
+    /// Carries one step out.
+    pub fn step(&mut self, op: &Op) -> Answer {
+        match op {
+            Op::DropConnection { conn } => self.drop_connection(conn),
+            Op::Cancel { tag } => self.cancel(tag),
+            Op::Await { tag, timeout } => self.wait_for(tag, *timeout),
+            Op::LockAsync { tag, h, ranges } => self.lock_async(tag, h, ranges),
+            Op::ServerLs {} => Answer { status: NO_STATUS, ..self.answer(self.tree().map(Some)) },
+            // The POSIX forms are not offered, as the recording server does not (dp39-dp41).
+            Op::SetDispositionEx { .. } | Op::RenameEx { .. } => {
+                Answer { status: "STATUS_INVALID_INFO_CLASS", out: None, why: None }
+            }
+            other => {
+                let done = self.plain(other);
+                self.answer(done)
+            }
+        }
+    }
+
+    /// Ends all opens that the script left.
+    pub fn finish(&mut self) -> Result<()> {
+        for (_, held) in self.handles.drain() {
+            match self.share.close(&held.handle) {
+                Ok(()) | Err(Error::Denied(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.waiting.clear();
+        Ok(())
+    }
+
+    fn answer(&self, done: Result<Option<Value>>) -> Answer {
+        let status = ntstatus(&done);
+        let why = done.as_ref().err().map(ToString::to_string);
+        Answer { status, out: done.unwrap_or_default(), why }
+    }
+
+    fn plain(&mut self, op: &Op) -> Result<Option<Value>> {
+        match op {
+            Op::Mkfile { name, data, attrs } => self.make_file(name, data, attrs.as_deref())?,
+            Op::Mkdir { name, attrs } => self.make_dir(name, attrs.as_deref())?,
+            Op::Open { .. } => return self.open(op).map(Some),
+            Op::Close { h } => {
+                let held = self.handles.remove(h).ok_or(Denial::HandleClosed)?;
+                self.share.close(&held.handle)?;
+            }
+            Op::Reopen { h } => self.reopen(h)?,
+            Op::Read { h, off, len } => {
+                let bytes = self.share.read(self.handle(h)?, *off, *len)?;
+                return Ok(Some(String::from_utf8_lossy(&bytes).into()));
+            }
+            Op::Write { h, off, data, len } => {
+                let zeros = || "x".repeat(len.unwrap_or(0));
+                let data = data.clone().unwrap_or_else(zeros);
+                self.share.write(self.handle(h)?, *off, data.as_bytes())?;
+            }
+            Op::Lock { h, ranges, off, len, mode, fail_immediately } => {
+                let one = lone_range(*off, *len, mode.as_ref());
+                let ranges = one.map_or(ranges.clone(), |range| vec![range]);
+                self.lock(h, &ranges, *fail_immediately)?;
+            }
+            Op::Unlock { h, ranges, off, len } => {
+                let one = lone_range(*off, *len, None);
+                let ranges = one.map_or(ranges.clone(), |range| vec![range]);
+                let ranges = ranges.iter().map(byte_range).collect::<Result<Vec<_>>>()?;
+                self.share.unlock(self.handle(h)?, &ranges)?;
+            }
+            Op::SetDisposition { h, delete } => {
+                self.share.set_disposition(self.handle(h)?, *delete)?;
+            }
+            Op::Rename { h, new, replace } => {
+                self.share.rename_handle(self.handle(h)?, &SharePath::new(new)?, *replace)?;
+            }
+            Op::Link { h, new, replace } => {
+                self.share.link_handle(self.handle(h)?, &SharePath::new(new)?, *replace)?;
+            }
+            Op::SetEof { h, size } => self.share.set_size(self.handle(h)?, *size)?,
+            Op::SetAlloc { h, size } => self.share.set_allocation(self.handle(h)?, *size)?,
+            Op::SetAttr { h, attrs } => {
+                self.share.set_attributes(self.handle(h)?, attributes(Some(attrs))?)?;
+            }
+            Op::QueryStandard { h } => return self.standard(h).map(Some),
+            Op::List { conn, path } => return self.list(conn, path).map(Some),
+            Op::DropConnection { .. }
+            | Op::Cancel { .. }
+            | Op::Await { .. }
+            | Op::LockAsync { .. }
+            | Op::ServerLs {}
+            | Op::SetDispositionEx { .. }
+            | Op::RenameEx { .. } => unreachable!("step() has done these"),
+        }
+        Ok(None)
+    }
+
+    fn client(&mut self, conn: &str) -> Owner {
+        let session = self.clients.len() as u64 + 1;
+        let owner = self.clients.entry(conn.to_owned()).or_insert_with(|| {
+            let client = Client { session, name: format!("connection {conn}") };
+            Owner { client: Arc::new(client), pid: 0, program: None }
+        });
+        owner.clone()
+    }
+
+    /// The handle of that name. In a trace a name that was never opened is opened on first use.
+    fn handle(&mut self, h: &str) -> Result<&Handle> {
+        if self.trace && !self.handles.contains_key(h) {
+            let request = OpenRequest::plain(Access::RW, ShareMode::RWD);
+            let conn = h.get(..1).unwrap_or("A").to_uppercase();
+            self.open_as(&conn, h, &SharePath::new(TRACE_FILE.0)?, &request)?;
+        }
+        Ok(&self.handles.get(h).ok_or(Denial::HandleClosed)?.handle)
+    }
+
+    fn open(&mut self, op: &Op) -> Result<Value> {
+        let Op::Open { conn, h, name, access, share, disp, opts, attrs } = op else {
+            unreachable!("called for opens only")
+        };
+        let request = OpenRequest {
+            rights: rights(access)?,
+            share: ShareMode::parse(share)
+                .ok_or(Denial::InvalidParameter("a share mode is made of R, W and D"))?,
+            disposition: disposition(disp)?,
+            options: options(opts)?,
+            attributes: attributes(attrs.as_deref())?,
+        };
+        let (action, eof) = self.open_as(conn, h, &SharePath::new(name)?, &request)?;
+        Ok(json!({ "action": action_name(action), "eof": eof }))
+    }
+
+    fn open_as(
+        &mut self,
+        conn: &str,
+        h: &str,
+        path: &SharePath,
+        request: &OpenRequest,
+    ) -> Result<(Action, u64)> {
+        let who = self.client(conn);
+        let opened = self.share.open(&who, path, request)?;
+        let eof = self.share.standard(&opened.handle)?.size;
+        let held = Held {
+            conn: conn.to_owned(),
+            request: *request,
+            path: opened.path,
+            handle: opened.handle,
+        };
+        if let Some(before) = self.handles.insert(h.to_owned(), held) {
+            // The name is taken over; the open it stood for goes on until the end of the script.
+            let lost = format!("{h} {}", before.handle.id());
+            self.handles.insert(lost, before);
+        }
+        Ok((opened.action, eof))
+    }
+
+    fn reopen(&mut self, h: &str) -> Result<()> {
+        self.handle(h)?;
+        let held = self.handles.remove(h).ok_or(Denial::HandleClosed)?;
+        self.share.close(&held.handle)?;
+        self.open_as(&held.conn, h, &held.path, &held.request).map(drop)
+    }
+
+    fn drop_connection(&mut self, conn: &str) -> Answer {
+        let of_conn = self.handles.extract_if(|_, held| held.conn == conn);
+        let mut done = Ok(None);
+        for (_, held) in of_conn {
+            if let Err(error) = self.share.close(&held.handle) {
+                done = Err(error);
+            }
+        }
+        let why = done.as_ref().err().map(ToString::to_string);
+        let status = if done.is_ok() { NO_STATUS } else { ntstatus::<Option<Value>>(&done) };
+        Answer { status, out: None, why }
+    }
+
+    fn make_file(&mut self, name: &str, data: &str, attrs: Option<&str>) -> Result<()> {
+        let request = OpenRequest {
+            disposition: Disposition::Create,
+            attributes: attributes(attrs)?,
+            ..OpenRequest::plain(Access::RW, ShareMode::RWD)
+        };
+        let who = self.client("setup");
+        let opened = self.share.open(&who, &SharePath::new(name)?, &request)?;
+        self.share.write(&opened.handle, 0, data.as_bytes())?;
+        self.share.close(&opened.handle)
+    }
+
+    fn make_dir(&mut self, name: &str, attrs: Option<&str>) -> Result<()> {
+        let request = OpenRequest {
+            disposition: Disposition::Create,
+            attributes: attributes(attrs)?,
+            options: Options { directory: true, ..Options::default() },
+            ..OpenRequest::plain(Access::R, ShareMode::RWD)
+        };
+        let who = self.client("setup");
+        let opened = self.share.open(&who, &SharePath::new(name)?, &request)?;
+        self.share.close(&opened.handle)
+    }
+
+    fn lock(&mut self, h: &str, ranges: &[RangeArg], fail_immediately: bool) -> Result<()> {
+        if !fail_immediately && ranges.len() > 1 {
+            return Err(Denial::InvalidParameter("only one range can be waited for").into()); // br26
+        }
+        let wanted = ranges.iter().map(|range| Ok((byte_range(range)?, lock_kind(range)?)));
+        let wanted = wanted.collect::<Result<Vec<_>>>()?;
+        let share = self.share;
+        let handle = self.handle(h)?;
+        match wanted[..] {
+            [(range, kind)] if !fail_immediately => {
+                share.lock_within(handle, range, kind, LONE_WAIT)
+            }
+            _ => share.lock(handle, &wanted),
+        }
+    }
+
+    fn lock_async(&mut self, tag: &str, h: &str, ranges: &[RangeArg]) -> Answer {
+        match self.ask_for_lock(h, ranges) {
+            Ok(waiting) => {
+                let pending = waiting.ticket.is_some();
+                self.waiting.insert(tag.to_owned(), waiting);
+                let status = if pending { "STATUS_PENDING" } else { "STATUS_SUCCESS" };
+                Answer { status, out: None, why: None }
+            }
+            Err(error) => self.answer(Err(error)),
+        }
+    }
+
+    fn ask_for_lock(&mut self, h: &str, ranges: &[RangeArg]) -> Result<Waiting> {
+        let [range] = ranges else {
+            return Err(Denial::InvalidParameter("only one range can be waited for").into());
+        };
+        let (bytes, kind) = (byte_range(range)?, lock_kind(range)?);
+        let (sender, answers) = channel();
+        let share = self.share;
+        let handle = self.handle(h)?;
+        let lock = RangeLock::smb(handle.id(), kind, bytes, 0);
+        let granted = sender.clone();
+        // The receiver is gone only once the script has ended.
+        let completion = Box::new(move |answer| drop(sender.send(answer)));
+        let ticket = share.lock_later(handle, lock, completion)?;
+        if ticket.is_none() {
+            drop(granted.send(Ok(())));
+        }
+        Ok(Waiting { h: h.to_owned(), ticket, answers })
+    }
+
+    fn wait_for(&mut self, tag: &str, timeout: f64) -> Answer {
+        let Some(waiting) = self.waiting.get(tag) else {
+            return self.answer(Err(Denial::InvalidParameter("no request of that tag").into()));
+        };
+        let patience = Duration::try_from_secs_f64(timeout).unwrap_or(WAIT_MAX).min(WAIT_MAX);
+        match waiting.answers.recv_timeout(patience) {
+            Ok(answer) => {
+                self.waiting.remove(tag);
+                self.answer(answer.map(|()| None).map_err(Error::from))
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                Answer { status: STILL_WAITING, out: None, why: None }
+            }
+            Err(RecvTimeoutError::Disconnected) => self.answer(Err(Denial::Cancelled.into())),
+        }
+    }
+
+    fn cancel(&mut self, tag: &str) -> Answer {
+        if let Some(Waiting { h, ticket: Some(ticket), .. }) = self.waiting.get(tag)
+            && let Some(held) = self.handles.get(h)
+        {
+            self.share.cancel_lock(&held.handle, *ticket);
+        }
+        Answer { status: NO_STATUS, out: None, why: None }
+    }
+
+    fn standard(&mut self, h: &str) -> Result<Value> {
+        let share = self.share;
+        let standard = share.standard(self.handle(h)?)?;
+        Ok(json!({
+            "eof": standard.size,
+            "nlink": standard.links,
+            "delete_pending": standard.delete_pending,
+            "dir": standard.directory,
+        }))
+    }
+
+    /// Lists a directory as an SMB client does: through an open of it (dr02, dp35).
+    fn list(&mut self, conn: &str, path: &str) -> Result<Value> {
+        let request = OpenRequest {
+            options: Options { directory: true, ..Options::default() },
+            ..OpenRequest::plain(Access::R, ShareMode::RWD)
+        };
+        let who = self.client(conn);
+        let opened = self.share.open(&who, &SharePath::new(path)?, &request)?;
+        let names = self.names_in(&opened.path);
+        self.share.close(&opened.handle)?;
+        let mut names = names?;
+        names.sort_unstable();
+        Ok(names.into())
+    }
+
+    fn names_in(&self, dir: &SharePath) -> Result<Vec<String>> {
+        let listed = self.share.list(dir, None, usize::MAX)?;
+        Ok(listed.into_iter().map(|entry| entry.name).collect())
+    }
+
+    /// Everything on the disk, from the root down.
+    fn tree(&self) -> Result<Value> {
+        let mut found = Vec::new();
+        let mut left = vec![SharePath::root()];
+        while let Some(dir) = left.pop() {
+            for name in self.names_in(&dir)? {
+                let path = dir.join(&name)?;
+                found.push(path.as_str().to_owned());
+                if self.share.stat(&path)?.kind == crate::store::Kind::Directory {
+                    left.push(path);
+                }
+            }
+        }
+        found.sort_unstable();
+        Ok(found.into())
+    }
+}
+
+fn lone_range(off: Option<u64>, len: Option<u64>, mode: Option<&String>) -> Option<RangeArg> {
+    Some(RangeArg { offset: off?, length: len?, kind: mode.cloned() })
+}
+
+fn byte_range(range: &RangeArg) -> Result<ByteRange> {
+    Ok(ByteRange::new(range.offset, range.length).map_err(|_| Denial::InvalidLockRange)?)
+}
+
+fn lock_kind(range: &RangeArg) -> Result<LockKind> {
+    match range.kind.as_deref() {
+        Some("EX") => Ok(LockKind::Exclusive),
+        Some("SH") => Ok(LockKind::Shared),
+        _ => Err(Denial::InvalidParameter("a lock is EX or SH").into()), // br41
+    }
+}
+
+/// Letters, or the name of one right.
+fn rights(text: &str) -> Result<Rights> {
+    if let Some(right) = Rights::by_name(text) {
+        return Ok(right);
+    }
+    let mut rights = Rights::SYNCHRONIZE;
+    for letter in text.chars() {
+        rights |= match letter {
+            'R' => Rights::READ_DATA,
+            'W' => Rights::WRITE_DATA,
+            'A' | 'P' => Rights::APPEND_DATA,
+            'X' => Rights::EXECUTE,
+            'D' => Rights::DELETE,
+            'a' => Rights::READ_ATTRIBUTES,
+            'w' => Rights::WRITE_ATTRIBUTES,
+            _ => return Err(Denial::InvalidParameter("access: letters R W A X D a w").into()),
+        };
+    }
+    Ok(rights)
+}
+
+fn disposition(text: &str) -> Result<Disposition> {
+    Ok(match text {
+        "OPEN" => Disposition::Open,
+        "CREATE" => Disposition::Create,
+        "OPEN_IF" => Disposition::OpenIf,
+        "OVERWRITE" => Disposition::Overwrite,
+        "OVERWRITE_IF" => Disposition::OverwriteIf,
+        "SUPERSEDE" => Disposition::Supersede,
+        _ => return Err(Denial::InvalidParameter("no such disposition").into()),
+    })
+}
+
+fn options(text: &str) -> Result<Options> {
+    let mut options = Options::default();
+    for option in text.split(',').filter(|option| !option.is_empty()) {
+        match option {
+            "DELETE_ON_CLOSE" => options.delete_on_close = true,
+            "DIRECTORY_FILE" => options.directory = true,
+            "NON_DIRECTORY_FILE" => options.non_directory = true,
+            _ => return Err(Denial::InvalidParameter("no such option").into()),
+        }
+    }
+    Ok(options)
+}
+
+fn attributes(text: Option<&str>) -> Result<Attributes> {
+    let mut attributes = Attributes::default();
+    for name in text.unwrap_or_default().split(',').filter(|name| !name.is_empty()) {
+        attributes |= match name {
+            "READONLY" => Attributes::READ_ONLY,
+            "HIDDEN" => Attributes::HIDDEN,
+            "SYSTEM" => Attributes::SYSTEM,
+            "NORMAL" => Attributes::default(),
+            _ => return Err(Denial::InvalidParameter("no such attribute").into()),
+        };
+    }
+    Ok(attributes)
+}
+
+fn action_name(action: Action) -> &'static str {
+    match action {
+        Action::Opened => "OPENED",
+        Action::Created => "CREATED",
+        Action::Overwritten => "OVERWRITTEN",
+        Action::Superseded => "SUPERSEDED",
+    }
+}
