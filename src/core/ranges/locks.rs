@@ -194,6 +194,9 @@ impl RangeLocks {
     }
 
     /// Refuses if a lock of this kind, not of the owner `exempt`, overlaps the range.
+    ///
+    /// Walks past the exempt owner's own locks within the range: an owner that reads across many
+    /// of its own while somebody else holds one too pays for each.
     pub(super) fn refuse(
         &self,
         kind: LockKind,
