@@ -33,6 +33,7 @@ pub mod ranges;
 pub mod share;
 #[cfg(test)]
 mod testing;
+pub mod stamp;
 
 pub use access::{Access, Rights, ShareMode};
 pub use attributes::Attributes;
