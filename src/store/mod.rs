@@ -17,12 +17,19 @@ mod stat;
 mod state;
 #[cfg(test)]
 mod testing;
+pub mod clone;
+mod error;
+pub mod snapshot;
+mod stat;
+mod tree;
 
+pub use clone::{Control, Progress};
 pub use error::StoreError;
 pub use etag::{ETag, Granularity};
 pub use folder::Durability;
 pub use listing::Listed;
 pub use record::{CopyProgress, CopyState, CopyStatus, HttpHeaders, Metadata, Record, Records};
 pub use share_dir::{Case, Found, OpenFor, RenameHow, ShareDir};
+pub use snapshot::{SNAPSHOTS_MAX, SnapshotError, SnapshotName, Snapshots};
 pub use stat::{Kind, Stat};
 pub use state::{Drawer, Entries, StateDir};
