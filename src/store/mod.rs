@@ -22,6 +22,7 @@ mod error;
 pub mod snapshot;
 mod stat;
 mod tree;
+pub mod usage;
 
 pub use clone::{Control, Progress};
 pub use error::StoreError;
@@ -33,3 +34,4 @@ pub use share_dir::{Case, Found, OpenFor, RenameHow, ShareDir};
 pub use snapshot::{SNAPSHOTS_MAX, SnapshotError, SnapshotName, Snapshots};
 pub use stat::{Kind, Stat};
 pub use state::{Drawer, Entries, StateDir};
+pub use usage::Usage;
