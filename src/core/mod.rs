@@ -31,9 +31,9 @@ pub mod operation;
 pub mod path;
 pub mod ranges;
 pub mod share;
+pub mod stamp;
 #[cfg(test)]
 mod testing;
-pub mod stamp;
 
 pub use access::{Access, Rights, ShareMode};
 pub use attributes::Attributes;

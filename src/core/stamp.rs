@@ -14,9 +14,8 @@ const SECOND_NANOS: i64 = 1_000_000_000;
 pub const TICK_NANOS: i64 = 100;
 
 const WEEKDAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
-const MONTHS: [&str; 12] = [
-    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-];
+const MONTHS: [&str; 12] =
+    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 /// The moment as `2026-01-02T03:04:05.0000000Z`, cut to 100 ns toward the past.
 pub fn iso(moment: Timestamp) -> String {
@@ -101,14 +100,7 @@ impl Civil {
             && hour < 24
             && minute < 60
             && second < 60;
-        exists.then_some(Self {
-            year,
-            month,
-            day,
-            hour,
-            minute,
-            second,
-        })
+        exists.then_some(Self { year, month, day, hour, minute, second })
     }
 
     /// Counts in eras of 400 years that begin on 1 March, so that a leap day ends its year.
@@ -202,36 +194,12 @@ mod tests {
     const KNOWN: [(i64, &str, &str); 8] = [
         (0, "1970-01-01T00:00:00", "Thu, 01 Jan 1970 00:00:00 GMT"),
         (-1, "1969-12-31T23:59:59", "Wed, 31 Dec 1969 23:59:59 GMT"),
-        (
-            951_782_400,
-            "2000-02-29T00:00:00",
-            "Tue, 29 Feb 2000 00:00:00 GMT",
-        ),
-        (
-            1_709_210_096,
-            "2024-02-29T12:34:56",
-            "Thu, 29 Feb 2024 12:34:56 GMT",
-        ),
-        (
-            1_767_607_200,
-            "2026-01-05T10:00:00",
-            "Mon, 05 Jan 2026 10:00:00 GMT",
-        ),
-        (
-            4_107_542_400,
-            "2100-03-01T00:00:00",
-            "Mon, 01 Mar 2100 00:00:00 GMT",
-        ),
-        (
-            -2_203_891_200,
-            "1900-03-01T00:00:00",
-            "Thu, 01 Mar 1900 00:00:00 GMT",
-        ),
-        (
-            -8_520_336_000,
-            "1700-01-01T00:00:00",
-            "Fri, 01 Jan 1700 00:00:00 GMT",
-        ),
+        (951_782_400, "2000-02-29T00:00:00", "Tue, 29 Feb 2000 00:00:00 GMT"),
+        (1_709_210_096, "2024-02-29T12:34:56", "Thu, 29 Feb 2024 12:34:56 GMT"),
+        (1_767_607_200, "2026-01-05T10:00:00", "Mon, 05 Jan 2026 10:00:00 GMT"),
+        (4_107_542_400, "2100-03-01T00:00:00", "Mon, 01 Mar 2100 00:00:00 GMT"),
+        (-2_203_891_200, "1900-03-01T00:00:00", "Thu, 01 Mar 1900 00:00:00 GMT"),
+        (-8_520_336_000, "1700-01-01T00:00:00", "Fri, 01 Jan 1700 00:00:00 GMT"),
     ];
 
     #[test]
@@ -272,28 +240,16 @@ mod tests {
     fn a_fraction_is_cut_to_ticks_toward_the_past() {
         assert_eq!(iso(Timestamp(199)), "1970-01-01T00:00:00.0000001Z");
         assert_eq!(iso(Timestamp(-1)), "1969-12-31T23:59:59.9999999Z");
-        assert_eq!(
-            parse_iso("1970-01-01T00:00:00.0000001Z"),
-            Some(Timestamp(100))
-        );
-        assert_eq!(
-            parse_iso("1970-01-01T00:00:00.5Z"),
-            Some(Timestamp(500_000_000))
-        );
+        assert_eq!(parse_iso("1970-01-01T00:00:00.0000001Z"), Some(Timestamp(100)));
+        assert_eq!(parse_iso("1970-01-01T00:00:00.5Z"), Some(Timestamp(500_000_000)));
         assert_eq!(parse_iso("1970-01-01T00:00:00Z"), Some(Timestamp(0)));
     }
 
     #[test]
     fn dates_out_of_reach_are_the_ends_of_time() {
-        assert_eq!(
-            parse_iso("9999-12-31T23:59:59.9999999Z"),
-            Some(Timestamp(i64::MAX))
-        );
+        assert_eq!(parse_iso("9999-12-31T23:59:59.9999999Z"), Some(Timestamp(i64::MAX)));
         assert_eq!(parse_iso("0001-01-01T00:00:00Z"), Some(Timestamp(i64::MIN)));
-        assert_eq!(
-            parse_rfc1123("Fri, 31 Dec 9999 23:59:59 GMT"),
-            Some(Timestamp(i64::MAX))
-        );
+        assert_eq!(parse_rfc1123("Fri, 31 Dec 9999 23:59:59 GMT"), Some(Timestamp(i64::MAX)));
         for end in [i64::MIN, i64::MAX] {
             let ticks = Timestamp(end.div_euclid(TICK_NANOS));
             let read = parse_iso(&iso(Timestamp(end))).unwrap();

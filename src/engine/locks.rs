@@ -12,7 +12,7 @@ use crate::core::file_ranges::LockAnswer;
 use crate::core::ranges::{ByteRange, LockKind, RangeLock, Ticket};
 
 /// The longest a caller may wait for a lock in one call.
-pub const LOCK_WAIT_MAX: Duration = Duration::from_secs(3600);
+pub const LOCK_WAIT_MAX: Duration = Duration::from_hours(1);
 
 impl Share {
     /// Takes all ranges or none, at once.

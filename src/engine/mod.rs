@@ -13,6 +13,7 @@
 //!   names     looking names up, listing
 //!   io        reading and writing through a handle
 //!   locks     byte-range locks, waiting with a bound
+//!   momentary REST's door: operations as momentary opens
 //!   recover   what a start finds
 //!   events    the log that observers follow
 //! ```
@@ -23,6 +24,7 @@ mod error;
 pub mod events;
 mod io;
 mod locks;
+mod momentary;
 mod names;
 mod open;
 mod recover;
@@ -37,5 +39,9 @@ pub use error::{Error, Result};
 pub use events::EventLog;
 pub use io::{IO_MAX, Standard};
 pub use locks::LOCK_WAIT_MAX;
+pub use momentary::Asking;
 pub use open::{Handle, Opened};
 pub use share::{Share, ShareOptions};
+
+// What the disk says, as front ends see it.
+pub use crate::store::{Case, Found, Kind, Listed, Stat, StoreError};

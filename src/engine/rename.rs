@@ -191,12 +191,11 @@ impl Share {
         to: &SharePath,
         how: RenameHow,
     ) -> Result<()> {
-        match source.handle {
-            Some((slot, id)) => latched.state.check_rename(slot, id)?,
-            None => {
-                latched.state.check_not_pending(&source.path)?;
-                latched.state.check_access(Access::D, ShareMode::RWD)?;
-            }
+        if let Some((slot, id)) = source.handle {
+            latched.state.check_rename(slot, id)?;
+        } else {
+            latched.state.check_not_pending(&source.path)?;
+            latched.state.check_access(Access::D, ShareMode::RWD)?;
         }
         if source.path != *to {
             self.dir.rename(&source.path, to, how)?;

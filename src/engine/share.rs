@@ -7,6 +7,7 @@
 //! takes the share's name lock alone; everything else shares it.
 
 use std::fmt;
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -152,10 +153,22 @@ impl Share {
         self.generation.fetch_add(1, Ordering::Release);
     }
 
+    /// The metadata record of an open file. One that lost its sidecar (a copy made directly in
+    /// the directory) has a default one, and is named in the log.
+    pub(super) fn load_record(&self, fd: &OwnedFd, id: FileId) -> Result<Record> {
+        match self.records.load(fd, id) {
+            Err(StoreError::Damaged { what, why }) => {
+                log::warn!("share {}: {what} is damaged: {why}", self.name);
+                Ok(Record::default())
+            }
+            loaded => Ok(loaded?),
+        }
+    }
+
     /// The metadata record of a file. One that this process may not read has none to show.
     pub(super) fn record(&self, path: &SharePath, id: FileId) -> Result<Record> {
         match self.dir.open_file(path, OpenFor::Read) {
-            Ok(fd) => Ok(self.records.load(fd, id)?),
+            Ok(fd) => self.load_record(&fd, id),
             Err(StoreError::PermissionDenied) => Ok(Record::default()),
             Err(error) => Err(error.into()),
         }

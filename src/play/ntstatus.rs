@@ -3,8 +3,7 @@
 //! Source: SMB-RULES sections 1-3 and the recordings in `tests/oracle`.
 
 use crate::core::Denial;
-use crate::engine::Error;
-use crate::store::StoreError;
+use crate::engine::{Error, StoreError};
 
 /// Shown for a step that has no status of its own, such as a cut connection.
 pub const NO_STATUS: &str = "-";

@@ -12,7 +12,7 @@ use super::script::{Group, Op, RangeArg};
 use crate::core::create::{Action, Disposition, OpenRequest, Options};
 use crate::core::ranges::{ByteRange, LockKind, RangeLock, Ticket};
 use crate::core::{Access, Attributes, Client, Denial, Owner, Rights, ShareMode, SharePath};
-use crate::engine::{Error, Handle, Result, Share};
+use crate::engine::{Error, Handle, Kind, Result, Share};
 
 /// The file that every trace works on, and what is in it.
 const TRACE_FILE: (&str, &str) = ("f", "01234567890123456789");
@@ -84,15 +84,12 @@ impl<'a> Player<'a> {
             Op::Cancel { tag } => self.cancel(tag),
             Op::Await { tag, timeout } => self.wait_for(tag, *timeout),
             Op::LockAsync { tag, h, ranges } => self.lock_async(tag, h, ranges),
-            Op::ServerLs {} => Answer { status: NO_STATUS, ..self.answer(self.tree().map(Some)) },
+            Op::ServerLs {} => Answer { status: NO_STATUS, ..answer(self.tree().map(Some)) },
             // The POSIX forms are not offered, as the recording server does not (dp39-dp41).
             Op::SetDispositionEx { .. } | Op::RenameEx { .. } => {
                 Answer { status: "STATUS_INVALID_INFO_CLASS", out: None, why: None }
             }
-            other => {
-                let done = self.plain(other);
-                self.answer(done)
-            }
+            other => answer(self.plain(other)),
         }
     }
 
@@ -106,12 +103,6 @@ impl<'a> Player<'a> {
         }
         self.waiting.clear();
         Ok(())
-    }
-
-    fn answer(&self, done: Result<Option<Value>>) -> Answer {
-        let status = ntstatus(&done);
-        let why = done.as_ref().err().map(ToString::to_string);
-        Answer { status, out: done.unwrap_or_default(), why }
     }
 
     fn plain(&mut self, op: &Op) -> Result<Option<Value>> {
@@ -298,7 +289,7 @@ impl<'a> Player<'a> {
                 let status = if pending { "STATUS_PENDING" } else { "STATUS_SUCCESS" };
                 Answer { status, out: None, why: None }
             }
-            Err(error) => self.answer(Err(error)),
+            Err(error) => answer(Err(error)),
         }
     }
 
@@ -323,18 +314,18 @@ impl<'a> Player<'a> {
 
     fn wait_for(&mut self, tag: &str, timeout: f64) -> Answer {
         let Some(waiting) = self.waiting.get(tag) else {
-            return self.answer(Err(Denial::InvalidParameter("no request of that tag").into()));
+            return answer(Err(Denial::InvalidParameter("no request of that tag").into()));
         };
         let patience = Duration::try_from_secs_f64(timeout).unwrap_or(WAIT_MAX).min(WAIT_MAX);
         match waiting.answers.recv_timeout(patience) {
-            Ok(answer) => {
+            Ok(got) => {
                 self.waiting.remove(tag);
-                self.answer(answer.map(|()| None).map_err(Error::from))
+                answer(got.map(|()| None).map_err(Error::from))
             }
             Err(RecvTimeoutError::Timeout) => {
                 Answer { status: STILL_WAITING, out: None, why: None }
             }
-            Err(RecvTimeoutError::Disconnected) => self.answer(Err(Denial::Cancelled.into())),
+            Err(RecvTimeoutError::Disconnected) => answer(Err(Denial::Cancelled.into())),
         }
     }
 
@@ -386,7 +377,7 @@ impl<'a> Player<'a> {
             for name in self.names_in(&dir)? {
                 let path = dir.join(&name)?;
                 found.push(path.as_str().to_owned());
-                if self.share.stat(&path)?.kind == crate::store::Kind::Directory {
+                if self.share.stat(&path)?.kind == Kind::Directory {
                     left.push(path);
                 }
             }
@@ -394,6 +385,12 @@ impl<'a> Player<'a> {
         found.sort_unstable();
         Ok(found.into())
     }
+}
+
+fn answer(done: Result<Option<Value>>) -> Answer {
+    let status = ntstatus(&done);
+    let why = done.as_ref().err().map(ToString::to_string);
+    Answer { status, out: done.unwrap_or_default(), why }
 }
 
 fn lone_range(off: Option<u64>, len: Option<u64>, mode: Option<&String>) -> Option<RangeArg> {

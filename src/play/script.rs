@@ -237,9 +237,8 @@ fn read_scenario(mut object: Map<String, Value>) -> Result<Group, String> {
     let Some(Value::Array(steps)) = object.remove("steps") else {
         return Err("`steps` must be a list".into());
     };
-    let id = match object.remove("id") {
-        Some(Value::String(id)) => id,
-        _ => return Err("a scenario needs a text `id`".into()),
+    let Some(Value::String(id)) = object.remove("id") else {
+        return Err("a scenario needs a text `id`".into());
     };
     let mut read = Vec::with_capacity(steps.len());
     for (number, step) in (1..).zip(steps) {

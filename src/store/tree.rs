@@ -15,10 +15,8 @@ use rustix::io::Errno;
 
 use super::error::{StoreError, doing};
 
-const DIRECTORY: OFlags = OFlags::RDONLY
-    .union(OFlags::DIRECTORY)
-    .union(OFlags::NOFOLLOW)
-    .union(OFlags::CLOEXEC);
+const DIRECTORY: OFlags =
+    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// Opens the directory at `path`; the last component may be a symbolic link, as the user gave it.
 pub(super) fn open_root(path: &Path) -> Result<OwnedFd, StoreError> {
@@ -130,9 +128,7 @@ fn empty(root: impl AsFd, path: &Path) -> Result<Vec<PathBuf>, StoreError> {
 }
 
 fn unlink(root: impl AsFd, path: &Path, flags: AtFlags) -> Result<(), StoreError> {
-    ignore_gone(on_parent(root, path, |dir, name| {
-        rustix::fs::unlinkat(dir, name, flags)
-    }))
+    ignore_gone(on_parent(root, path, |dir, name| rustix::fs::unlinkat(dir, name, flags)))
 }
 
 fn ignore_gone(answer: Result<(), Errno>) -> Result<(), StoreError> {

@@ -37,12 +37,7 @@ struct Count {
 impl Usage {
     /// Of the tree at `root`, counted anew when the last count is `refresh` old.
     pub fn new(root: impl Into<PathBuf>, refresh: Duration) -> Self {
-        Self {
-            root: root.into(),
-            refresh,
-            counted: Mutex::new(None),
-            walking: Mutex::new(()),
-        }
+        Self { root: root.into(), refresh, counted: Mutex::new(None), walking: Mutex::new(()) }
     }
 
     /// Bytes in use, at most the refresh interval old; walks the tree if it must. While one caller
@@ -174,11 +169,7 @@ mod tests {
         let usage = Usage::new(root.path(), MINUTE);
         let start = Timestamp(0);
         usage.add(7);
-        assert_eq!(
-            usage.usage(start).unwrap(),
-            10,
-            "nothing to move before the first walk"
-        );
+        assert_eq!(usage.usage(start).unwrap(), 10, "nothing to move before the first walk");
         usage.add(100);
         usage.add(-30);
         assert_eq!(usage.usage(start).unwrap(), 80);

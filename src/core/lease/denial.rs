@@ -86,7 +86,7 @@ pub enum LeaseDenial {
     #[error("The lease was broken and cannot be renewed.")]
     LeaseIsBrokenAndCannotBeRenewed,
     /// Acquire with a duration that leases of this kind do not have (bad request).
-    #[error("The lease duration of a {on} must be {durations}.", on = .0, durations = .0.durations())]
+    #[error("The lease duration of a {} must be {}.", .0, .0.durations())]
     InvalidDuration(LeaseOn),
     /// Acquire without a duration (bad request).
     #[error("A lease cannot be acquired without a lease duration.")]

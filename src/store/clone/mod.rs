@@ -159,13 +159,7 @@ struct Pump<'a, 'm> {
 
 impl<'a, 'm> Pump<'a, 'm> {
     fn new(source: BorrowedFd<'a>, target: BorrowedFd<'a>, meter: &'a mut Meter<'m>) -> Self {
-        Self {
-            source,
-            target,
-            in_kernel: true,
-            buffer: Vec::new(),
-            meter,
-        }
+        Self { source, target, in_kernel: true, buffer: Vec::new(), meter }
     }
 
     /// Copies the data extents up to `size`; false, with nothing written, where the file system
@@ -311,10 +305,7 @@ pub(super) fn apply_link_stat(
 }
 
 fn times(stat: &Stat) -> Timestamps {
-    Timestamps {
-        last_access: timespec(stat.accessed),
-        last_modification: timespec(stat.written),
-    }
+    Timestamps { last_access: timespec(stat.accessed), last_modification: timespec(stat.written) }
 }
 
 fn timespec(moment: Timestamp) -> Timespec {

@@ -1,3 +1,5 @@
+//! Tests of clone: every way, holes, attributes, cancelling.
+
 use std::fs::File;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
@@ -70,14 +72,7 @@ fn each_way_brings_every_byte_across() {
     let bytes: Vec<u8> = (0..251).cycle().take(2 * CHUNK_BYTES + 12_345).collect();
     std::fs::write(&path, &bytes).unwrap();
     for (first, expected) in [
-        (
-            Way::Reflink,
-            if shares_extents {
-                Way::Reflink
-            } else {
-                Way::SparseCopy
-            },
-        ),
+        (Way::Reflink, if shares_extents { Way::Reflink } else { Way::SparseCopy }),
         (Way::SparseCopy, Way::SparseCopy),
         (Way::Copy, Way::Copy),
     ] {
@@ -134,14 +129,8 @@ fn attributes_go_along() {
     set("user.empty", b"");
     set("user.long", &[7; 2000]);
     rustix::fs::fchmod(&source, Mode::from_raw_mode(0o444)).unwrap();
-    let before_1970 = Timespec {
-        tv_sec: -5,
-        tv_nsec: 123_456_789,
-    };
-    let times = Timestamps {
-        last_access: before_1970,
-        last_modification: before_1970,
-    };
+    let before_1970 = Timespec { tv_sec: -5, tv_nsec: 123_456_789 };
+    let times = Timestamps { last_access: before_1970, last_modification: before_1970 };
     rustix::fs::futimens(&source, &times).unwrap();
 
     let target = File::create_new(dir.path().join("target")).unwrap();
@@ -152,11 +141,9 @@ fn attributes_go_along() {
     assert_eq!((to.mtime(), to.mtime_nsec()), (-5, 123_456_789));
     assert_eq!((to.atime(), to.atime_nsec()), (-5, 123_456_789));
     let mut value = [0; 4096];
-    for (name, expected) in [
-        ("user.latchfs", &b"{\"v\":1}"[..]),
-        ("user.empty", b""),
-        ("user.long", &[7; 2000]),
-    ] {
+    for (name, expected) in
+        [("user.latchfs", &b"{\"v\":1}"[..]), ("user.empty", b""), ("user.long", &[7; 2000])]
+    {
         let size = rustix::fs::fgetxattr(&target, name, &mut value[..]).unwrap();
         assert_eq!(&value[..size], expected, "{name}");
     }
@@ -169,19 +156,10 @@ fn cancelling_stops_between_chunks() {
     std::fs::write(&path, vec![1; 3 * CHUNK_BYTES]).unwrap();
     let target = File::create_new(dir.path().join("target")).unwrap();
     let mut cancel = |done: Progress| {
-        if done.bytes_done >= CHUNK_BYTES as u64 {
-            Control::Cancel
-        } else {
-            Control::Continue
-        }
+        if done.bytes_done >= CHUNK_BYTES as u64 { Control::Cancel } else { Control::Continue }
     };
     let source = File::open(&path).unwrap();
-    let answer = clone_file(
-        &source,
-        &target,
-        Way::SparseCopy,
-        &mut Meter::new(&mut cancel),
-    );
+    let answer = clone_file(&source, &target, Way::SparseCopy, &mut Meter::new(&mut cancel));
     assert!(matches!(answer, Err(CloneError::Cancelled)));
     assert_eq!(target.metadata().unwrap().len(), CHUNK_BYTES as u64);
 }

@@ -1,3 +1,5 @@
+//! Tests of data: bytes in and out, holes, allocation, times.
+
 use super::*;
 use crate::store::testing::{Ramfs, places};
 use std::fs::{File, OpenOptions};

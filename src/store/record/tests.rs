@@ -1,3 +1,5 @@
+//! Tests of records: round trips, limits, half-done saves.
+
 use super::*;
 use crate::core::FileId;
 use crate::store::testing::{Ramfs, names_in, places};

@@ -213,12 +213,7 @@ impl DataRoot {
     }
 
     fn sync_places(&self, entry: &Path) -> Result<(), RootError> {
-        for folder in [
-            &*self.root,
-            entry,
-            &self.hidden(SHARES),
-            &self.hidden(SNAPSHOTS),
-        ] {
+        for folder in [&*self.root, entry, &self.hidden(SHARES), &self.hidden(SNAPSHOTS)] {
             sync(folder)?;
         }
         Ok(())
@@ -246,10 +241,7 @@ fn move_if_there(from: &Path, to: &Path) -> Result<(), RootError> {
 
 fn write_synced(path: &Path, text: &str) -> Result<(), RootError> {
     File::create(path)
-        .and_then(|mut file| {
-            file.write_all(text.as_bytes())
-                .and_then(|()| file.sync_all())
-        })
+        .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
         .map_err(about_io("writing a mark", path))
 }
 

@@ -44,7 +44,7 @@ const DELETED: &str = "deleted";
 #[derive(Debug, thiserror::Error)]
 pub enum RootError {
     /// Another process holds the root.
-    #[error("{} is being served by another latchfs; stop it, or choose another directory", .0.display())]
+    #[error("{} is served by another latchfs: stop it, or choose another directory", .0.display())]
     Served(PathBuf),
     /// No share could have that name.
     #[error(
@@ -72,10 +72,7 @@ pub enum RootError {
 
 /// Attaches the path an error is about.
 fn about(path: &Path) -> impl Fn(StoreError) -> RootError {
-    move |source| RootError::Store {
-        path: path.to_owned(),
-        source,
-    }
+    move |source| RootError::Store { path: path.to_owned(), source }
 }
 
 /// The same for an error of the standard library.
@@ -83,10 +80,7 @@ fn about_io(what: &'static str, path: &Path) -> impl Fn(std::io::Error) -> RootE
     move |error| {
         about(path)(match Errno::from_io_error(&error) {
             Some(errno) => StoreError::from_errno(what, errno),
-            None => StoreError::Io {
-                what,
-                source: error,
-            },
+            None => StoreError::Io { what, source: error },
         })
     }
 }
@@ -114,12 +108,7 @@ impl DataRoot {
         for folder in [SHARES, SNAPSHOTS, DELETED] {
             make_private(&hidden.join(folder))?;
         }
-        let this = Self {
-            root,
-            changing: Mutex::default(),
-            warned: Mutex::default(),
-            _lock: lock,
-        };
+        let this = Self { root, changing: Mutex::default(), warned: Mutex::default(), _lock: lock };
         this.sweep_deleted()?;
         this.finish_moves(|_| true)?;
         for name in names(&this.hidden(SNAPSHOTS))? {
@@ -181,17 +170,11 @@ impl DataRoot {
 pub fn is_share_name(name: &str) -> bool {
     let letters = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     (3..=63).contains(&name.len())
-        && name
-            .split('-')
-            .all(|part| !part.is_empty() && part.bytes().all(letters))
+        && name.split('-').all(|part| !part.is_empty() && part.bytes().all(letters))
 }
 
 fn checked(name: &str) -> Result<&str, RootError> {
-    if is_share_name(name) {
-        Ok(name)
-    } else {
-        Err(RootError::ShareName(name.to_owned()))
-    }
+    if is_share_name(name) { Ok(name) } else { Err(RootError::ShareName(name.to_owned())) }
 }
 
 fn names(path: &Path) -> Result<Vec<String>, RootError> {

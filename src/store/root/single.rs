@@ -25,9 +25,7 @@ pub struct SingleShare {
 impl SingleShare {
     /// Serves the existing directory `path`, with its state in `state` or in the default place.
     pub fn open(path: &Path, state: Option<&Path>) -> Result<Self, RootError> {
-        let path = path
-            .canonicalize()
-            .map_err(about_io("opening the share", path))?;
+        let path = path.canonicalize().map_err(about_io("opening the share", path))?;
         super::tree::open_root(&path).map_err(about(&path))?;
         let state = match state {
             Some(state) => state.to_owned(),
@@ -38,11 +36,7 @@ impl SingleShare {
         }
         make_folder(&state)?;
         let lock = lock_folder(&state, &path)?;
-        let this = Self {
-            path,
-            state,
-            _lock: lock,
-        };
+        let this = Self { path, state, _lock: lock };
         let snapshots = this.snapshots();
         snapshots.sweep().map_err(about(&this.state))?;
         Ok(this)

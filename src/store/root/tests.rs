@@ -1,3 +1,5 @@
+//! Tests of root: shares, soft delete, half-done moves.
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
@@ -43,9 +45,7 @@ impl Setup {
         fs::create_dir_all(root.state_path("demo").unwrap()).unwrap();
         fs::write(root.state_path("demo").unwrap().join("leases"), "{}").unwrap();
         let snapshots = root.snapshots("demo").unwrap();
-        snapshots
-            .create(&self.path("demo"), NOW, &mut |_| Control::Continue)
-            .unwrap()
+        snapshots.create(&self.path("demo"), NOW, &mut |_| Control::Continue).unwrap()
     }
 
     fn is_whole(&self, name: &SnapshotName) -> bool {
@@ -55,9 +55,7 @@ impl Setup {
             && root.state_path("demo").unwrap().join("leases").is_file()
             && root.snapshots("demo").unwrap().list().unwrap() == std::slice::from_ref(name)
             && root.deleted().unwrap().is_empty()
-            && tree::names(&self.path(".latchfs/deleted"))
-                .unwrap()
-                .is_empty()
+            && tree::names(&self.path(".latchfs/deleted")).unwrap().is_empty()
     }
 
     fn is_deleted_as_a_whole(&self) -> bool {
@@ -143,11 +141,7 @@ fn a_share_is_deleted_and_restored_with_all_it_has() {
     assert!(setup.is_deleted_as_a_whole());
     setup.reopen();
     assert!(setup.is_deleted_as_a_whole());
-    let expected = DeletedShare {
-        name: "demo".to_owned(),
-        version: VERSION.to_owned(),
-        when: NOW,
-    };
+    let expected = DeletedShare { name: "demo".to_owned(), version: VERSION.to_owned(), when: NOW };
     assert_eq!(setup.root().deleted().unwrap(), [expected]);
     setup.root().restore_share("demo", VERSION).unwrap();
     assert!(setup.is_whole(&snapshot));
@@ -164,24 +158,12 @@ fn a_new_share_of_the_same_name_is_not_touched_by_the_deleted_one() {
     fs::write(setup.path("demo/new"), "new").unwrap();
     setup.reopen();
     assert_eq!(tree::names(&setup.path("demo")).unwrap(), ["new"]);
-    assert!(
-        setup
-            .root()
-            .snapshots("demo")
-            .unwrap()
-            .list()
-            .unwrap()
-            .is_empty()
-    );
+    assert!(setup.root().snapshots("demo").unwrap().list().unwrap().is_empty());
 
     let taken = setup.root().restore_share("demo", VERSION).unwrap_err();
     let says = StoreError::AlreadyExists.to_string();
     assert!(taken.to_string().ends_with(&says), "{taken}");
-    assert_eq!(
-        setup.root().deleted().unwrap().len(),
-        1,
-        "and is still there"
-    );
+    assert_eq!(setup.root().deleted().unwrap().len(), 1, "and is still there");
     let same = setup.root().delete_share("demo", VERSION, NOW).unwrap_err();
     assert!(same.to_string().ends_with(&says), "{same}");
     setup.root().delete_share("demo", "01D1", NOW).unwrap();
@@ -195,11 +177,7 @@ fn purging_is_for_good() {
     setup.root().delete_share("demo", VERSION, NOW).unwrap();
     setup.root().purge("demo", VERSION).unwrap();
     assert!(setup.root().deleted().unwrap().is_empty());
-    assert!(
-        tree::names(&setup.path(".latchfs/deleted"))
-            .unwrap()
-            .is_empty()
-    );
+    assert!(tree::names(&setup.path(".latchfs/deleted")).unwrap().is_empty());
     assert!(setup.root().restore_share("demo", VERSION).is_err());
     assert!(setup.root().purge("demo", VERSION).is_err());
     assert!(setup.reopen().shares().unwrap().is_empty());
@@ -216,11 +194,7 @@ fn missing_shares_and_bad_versions_are_refused() {
         assert!(matches!(answer, Err(RootError::Version(_))), "{version}");
     }
     assert_eq!(setup.root().shares().unwrap(), ["demo"]);
-    assert!(
-        tree::names(&setup.path(".latchfs/deleted"))
-            .unwrap()
-            .is_empty()
-    );
+    assert!(tree::names(&setup.path(".latchfs/deleted")).unwrap().is_empty());
 }
 
 /// Places in the root, and names in a deleted share's folder, in the order of a deletion.
@@ -297,15 +271,7 @@ fn remains_of_a_failed_deletion_do_not_reach_a_new_share() {
     fs::rename(setup.path("demo"), entry.join("share")).unwrap();
     setup.root().create_share("demo").unwrap();
     assert!(!setup.root().state_path("demo").unwrap().exists());
-    assert!(
-        setup
-            .root()
-            .snapshots("demo")
-            .unwrap()
-            .list()
-            .unwrap()
-            .is_empty()
-    );
+    assert!(setup.root().snapshots("demo").unwrap().list().unwrap().is_empty());
     assert!(!entry.join("deleting").exists());
 }
 
@@ -339,9 +305,7 @@ fn a_single_directory_is_served_unchanged() {
     let before = fs::metadata(&share).unwrap().modified().unwrap();
     let single = SingleShare::open(&share, Some(&state)).unwrap();
     let snapshots = single.snapshots();
-    let name = snapshots
-        .create(single.share_path(), NOW, &mut |_| Control::Continue)
-        .unwrap();
+    let name = snapshots.create(single.share_path(), NOW, &mut |_| Control::Continue).unwrap();
     assert!(snapshots.path(&name).starts_with(&state));
     assert!(single.state_path().starts_with(&state));
     assert_eq!(tree::names(&share).unwrap(), ["file"]);
@@ -373,13 +337,13 @@ fn the_default_state_follows_from_path_and_environment() {
     let at = |share: &str, xdg: Option<&str>, home: Option<&str>| {
         single::default_state(Path::new(share), xdg.map(Into::into), home.map(Into::into))
     };
-    let xdg = at("/srv/My Data", Some("/state"), Some("/home/me")).unwrap();
+    let xdg = at("/srv/My Data", Some("/state"), Some("/users/me")).unwrap();
     assert_eq!(xdg.parent().unwrap(), Path::new("/state/latchfs"));
     let name = xdg.file_name().unwrap().to_str().unwrap();
     assert!(name.starts_with("MyData-") && name.len() == "MyData-".len() + 16);
-    let home = at("/srv/My Data", Some("relative"), Some("/home/me")).unwrap();
-    assert_eq!(home, Path::new("/home/me/.local/state/latchfs").join(name));
-    let other = at("/other/My Data", None, Some("/home/me")).unwrap();
+    let home = at("/srv/My Data", Some("relative"), Some("/users/me")).unwrap();
+    assert_eq!(home, Path::new("/users/me/.local/state/latchfs").join(name));
+    let other = at("/other/My Data", None, Some("/users/me")).unwrap();
     assert_ne!(other, home);
     assert!(at("/", Some("/state"), None).is_ok());
     assert!(matches!(at("/srv", None, None), Err(RootError::NoHome)));

@@ -80,11 +80,7 @@ fn enter(
     copy_xattrs(&source, &target).map_err(here)?;
 
     let mut below = Vec::new();
-    let folder = Folder {
-        source,
-        target,
-        links: &trees.links,
-    };
+    let folder = Folder { source, target, links: &trees.links };
     for name in tree::entries(&folder.source).map_err(here)? {
         let name = name.map_err(here)?;
         let copied = folder.copy_entry(&name, meter);
@@ -154,11 +150,7 @@ impl Folder<'_> {
         if stat.kind != Kind::File {
             return Ok(false);
         }
-        let alias = if stat.links > 1 {
-            Some(alias(&source, &stat)?)
-        } else {
-            None
-        };
+        let alias = if stat.links > 1 { Some(alias(&source, &stat)?) } else { None };
         if let Some(alias) = &alias
             && link(self.links, alias, &self.target, name)?
         {
@@ -197,9 +189,7 @@ impl Folder<'_> {
 /// The name under which a file with several names is remembered: its identity, birth time
 /// included, since an inode number may be handed out again while the copy runs.
 fn alias(source: &OwnedFd, stat: &Stat) -> Result<String, StoreError> {
-    let device = rustix::fs::fstat(source)
-        .map_err(doing("reading attributes"))?
-        .st_dev;
+    let device = rustix::fs::fstat(source).map_err(doing("reading attributes"))?.st_dev;
     Ok(format!("{device:x}-{:x}-{:x}", stat.id.ino, stat.id.born))
 }
 

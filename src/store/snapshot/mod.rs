@@ -94,10 +94,7 @@ impl SnapshotError {
     fn at(path: &Path, error: CloneError) -> Self {
         match error {
             CloneError::Cancelled => Self::Cancelled,
-            CloneError::Store(source) => Self::Entry {
-                path: path.to_owned(),
-                source,
-            },
+            CloneError::Store(source) => Self::Entry { path: path.to_owned(), source },
         }
     }
 }
@@ -124,9 +121,7 @@ impl Snapshots {
             return Ok(());
         }
         let dir = tree::open_root(&self.dir)?;
-        leftovers
-            .iter()
-            .try_for_each(|name| tree::remove(&dir, name))
+        leftovers.iter().try_for_each(|name| tree::remove(&dir, name))
     }
 
     /// Copies the tree at `share_root` as it is now. The name is the stamp of `now`, or the next
@@ -144,9 +139,7 @@ impl Snapshots {
         make_folder(&self.dir)?;
         let dir = tree::open_root(&self.dir)?;
         let name = self.claim(&dir, now)?;
-        let made = self
-            .check_limit()
-            .and_then(|()| build_in(&dir, source, &name, progress));
+        let made = self.check_limit().and_then(|()| build_in(&dir, source, &name, progress));
         let links = tree::remove(&dir, &format!("{LINKS}{name}"));
         if made.is_err() {
             // The first error is the one to tell; the next start sweeps what stays.
@@ -160,10 +153,7 @@ impl Snapshots {
     /// All complete snapshots, oldest first.
     pub fn list(&self) -> Result<Vec<SnapshotName>, StoreError> {
         let names = tree::names(&self.dir)?;
-        let mut found: Vec<_> = names
-            .iter()
-            .filter_map(|n| SnapshotName::parse(n))
-            .collect();
+        let mut found: Vec<_> = names.iter().filter_map(|n| SnapshotName::parse(n)).collect();
         found.sort();
         Ok(found)
     }
@@ -247,22 +237,16 @@ fn build_in(
 fn make_folder(dir: &Path) -> Result<(), StoreError> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true).mode(0o700);
-    builder.create(dir).map_err(|source| StoreError::Io {
-        what: "making the snapshot folder",
-        source,
-    })
+    builder
+        .create(dir)
+        .map_err(|source| StoreError::Io { what: "making the snapshot folder", source })
 }
 
 /// True if `inner`, which need not exist yet, is the existing directory `outer` or below it.
 pub(super) fn lies_within(inner: &Path, outer: &Path) -> Result<bool, StoreError> {
-    let failed = |source| StoreError::Io {
-        what: "resolving a path",
-        source,
-    };
+    let failed = |source| StoreError::Io { what: "resolving a path", source };
     let inner = std::path::absolute(inner).map_err(failed)?;
     let there = inner.ancestors().find(|path| path.exists());
     let there = there.unwrap_or(Path::new("/")).canonicalize();
-    Ok(there
-        .map_err(failed)?
-        .starts_with(outer.canonicalize().map_err(failed)?))
+    Ok(there.map_err(failed)?.starts_with(outer.canonicalize().map_err(failed)?))
 }

@@ -1,3 +1,5 @@
+//! Tests of snapshots: what is kept, what is left alone, half-done ones.
+
 use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::fs::{self, File};
@@ -22,11 +24,7 @@ fn setup() -> Setup {
     let share = dir.path().join("share");
     fs::create_dir(&share).unwrap();
     let snapshots = Snapshots::at(dir.path().join("state/snapshots"));
-    Setup {
-        _dir: dir,
-        share,
-        snapshots,
-    }
+    Setup { _dir: dir, share, snapshots }
 }
 
 fn go_on(_: Progress) -> Control {
@@ -46,14 +44,8 @@ impl Setup {
 }
 
 fn set_times(path: &Path, seconds: i64) {
-    let time = Timespec {
-        tv_sec: seconds,
-        tv_nsec: 987_654_321,
-    };
-    let times = Timestamps {
-        last_access: time,
-        last_modification: time,
-    };
+    let time = Timespec { tv_sec: seconds, tv_nsec: 987_654_321 };
+    let times = Timestamps { last_access: time, last_modification: time };
     rustix::fs::utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW).unwrap();
 }
 
@@ -86,11 +78,7 @@ fn picture(root: &Path) -> BTreeMap<PathBuf, String> {
         );
         seen.insert(path.strip_prefix(root).unwrap().to_owned(), line);
         if meta.is_dir() {
-            pending.extend(
-                fs::read_dir(&path)
-                    .unwrap()
-                    .map(|entry| entry.unwrap().path()),
-            );
+            pending.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
         }
     }
     seen
@@ -170,11 +158,7 @@ fn reading_for_a_snapshot_does_not_count_as_access() {
         if path != "link" {
             assert_eq!(accessed(&setup.share), 1_000_000_000, "/{path}");
         }
-        assert_eq!(
-            accessed(&setup.snapshots.path(&name)),
-            1_000_000_000,
-            "copy of /{path}"
-        );
+        assert_eq!(accessed(&setup.snapshots.path(&name)), 1_000_000_000, "copy of /{path}");
     }
 }
 
@@ -277,23 +261,14 @@ fn names_are_stamps_and_differ_within_a_tick() {
     assert_eq!(second.as_str(), "2026-01-05T10:00:00.1234568Z");
     assert_eq!(third.as_str(), "2026-01-05T10:00:00.1234569Z");
     let earlier = setup.create(Timestamp(0)).unwrap();
-    assert_eq!(
-        setup.snapshots.list().unwrap(),
-        [earlier, first.clone(), second, third]
-    );
+    assert_eq!(setup.snapshots.list().unwrap(), [earlier, first.clone(), second, third]);
     assert_eq!(first.taken(), Timestamp(NOW.0 / 100 * 100));
 }
 
 #[test]
 fn only_a_full_stamp_is_a_name() {
     assert!(SnapshotName::parse(NOW_STAMP).is_some());
-    for text in [
-        "",
-        "..",
-        "2026-01-05T10:00:00Z",
-        "9999-12-31T23:59:59.9999999Z",
-        "../x",
-    ] {
+    for text in ["", "..", "2026-01-05T10:00:00Z", "9999-12-31T23:59:59.9999999Z", "../x"] {
         assert_eq!(SnapshotName::parse(text), None, "{text}");
     }
 }
@@ -307,11 +282,7 @@ fn cancelling_leaves_nothing() {
         let mut left = steps;
         let answer = setup.snapshots.create(&setup.share, NOW, &mut |_| {
             left -= 1;
-            if left < 0 {
-                Control::Cancel
-            } else {
-                Control::Continue
-            }
+            if left < 0 { Control::Cancel } else { Control::Continue }
         });
         assert!(matches!(answer, Err(SnapshotError::Cancelled)), "{steps}");
         assert!(tree::names(&setup.snapshots.dir).unwrap().is_empty());
@@ -325,10 +296,7 @@ fn what_a_crash_left_is_never_listed_and_is_swept() {
     let setup = setup();
     let kept = setup.create(NOW).unwrap();
     for mark in [NEW, LINKS, OLD] {
-        let half = setup
-            .snapshots
-            .dir
-            .join(format!("{mark}2026-01-05T11:00:00.0000000Z"));
+        let half = setup.snapshots.dir.join(format!("{mark}2026-01-05T11:00:00.0000000Z"));
         fs::create_dir_all(half.join("locked/below")).unwrap();
         fs::write(half.join("locked/file"), "x").unwrap();
         fs::set_permissions(half.join("locked"), fs::Permissions::from_mode(0o000)).unwrap();
@@ -366,10 +334,7 @@ fn a_deleted_snapshot_is_gone_and_cannot_be_deleted_twice() {
     fs::create_dir_all(setup.snapshots.dir.join(format!("{OLD}{name}/rest"))).unwrap();
     setup.snapshots.delete(&name).unwrap();
     assert!(tree::names(&setup.snapshots.dir).unwrap().is_empty());
-    assert!(matches!(
-        setup.snapshots.delete(&name),
-        Err(StoreError::NotFound)
-    ));
+    assert!(matches!(setup.snapshots.delete(&name), Err(StoreError::NotFound)));
 }
 
 #[test]
@@ -379,18 +344,10 @@ fn an_error_names_the_file_and_leaves_nothing() {
     let answer = nested.create(&setup.share, NOW, &mut go_on);
     assert!(matches!(answer, Err(SnapshotError::Nested(_))));
     assert!(!setup.share.join("inside").exists());
-    let gone = setup
-        .snapshots
-        .create(&setup.share.join("gone"), NOW, &mut go_on);
-    assert!(matches!(
-        gone,
-        Err(SnapshotError::Store(StoreError::NotFound))
-    ));
+    let gone = setup.snapshots.create(&setup.share.join("gone"), NOW, &mut go_on);
+    assert!(matches!(gone, Err(SnapshotError::Store(StoreError::NotFound))));
     let entry = SnapshotError::at(Path::new("a/b"), StoreError::PermissionDenied.into());
-    assert_eq!(
-        entry.to_string(),
-        "/a/b: permission denied in the backing directory"
-    );
+    assert_eq!(entry.to_string(), "/a/b: permission denied in the backing directory");
 }
 
 #[test]
@@ -398,13 +355,8 @@ fn two_at_once_take_two_names() {
     let setup = setup();
     furnish(&setup.share);
     let names: Vec<_> = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..2)
-            .map(|_| scope.spawn(|| setup.create(NOW).unwrap()))
-            .collect();
-        threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap())
-            .collect()
+        let threads: Vec<_> = (0..2).map(|_| scope.spawn(|| setup.create(NOW).unwrap())).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
     assert_ne!(names[0], names[1]);
     assert_eq!(setup.snapshots.list().unwrap().len(), 2);

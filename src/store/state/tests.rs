@@ -1,3 +1,5 @@
+//! Tests of state: small files, epochs, leftovers.
+
 use super::*;
 use crate::store::testing::{names_in, places};
 use std::fs;
