@@ -4,9 +4,10 @@ use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
-use serde_json::{Map, Value};
+use serde::Serialize;
+use serde_json::Value;
 
 use super::EXIT_DIFFERENT;
 use crate::play::{Answer, FreshShare, Group, Player, Step, read_script};
@@ -37,60 +38,72 @@ Example: one program holds a file with share none, another wants to read it.
   {\"op\":\"mkfile\",\"name\":\"f\",\"data\":\"hello\"}
   {\"op\":\"open\",\"conn\":\"A\",\"h\":\"a\",\"name\":\"f\",\"access\":\"RW\",\"share\":\"\"}
   {\"op\":\"open\",\"conn\":\"B\",\"h\":\"b\",\"name\":\"f\",\"access\":\"R\",\"share\":\"RWD\"}
-All operations are described in docs/play.md.";
+All operations are described in docs/play.md.
 
-/// Where a step stands in the script, and what differs.
-struct Difference {
-    number: usize,
-    what: String,
-}
+Exit status: 0 played, 1 --check found a difference, 2 the script could not be read or played.";
 
 impl Play {
     /// Plays the script.
     pub fn run(&self) -> Result<ExitCode> {
-        let text = self.read().with_context(|| format!("reading {}", self.file.display()))?;
-        let groups = read_script(&text).with_context(|| self.file.display().to_string())?;
+        let name = self.name();
+        let text = self.read().with_context(|| format!("reading {name}"))?;
+        let groups = read_script(&text).with_context(|| name.clone())?;
+        let says_what = |step: &Step| step.status.is_some() || step.out.is_some();
+        ensure!(
+            !self.check || groups.iter().flat_map(|group| &group.steps).any(says_what),
+            "{name}: no step says what it expects, so there is nothing to check"
+        );
         let fresh = FreshShare::new()?;
-        let mut out = BufWriter::new(io::stdout().lock());
+        let mut printer = Printer::new(io::stdout().lock());
         for group in &groups {
-            let difference = match self.play(&fresh, group, &mut out) {
-                // Whoever reads has seen enough, as `head` has.
-                Err(error) if is_broken_pipe(&error) => return Ok(ExitCode::SUCCESS),
-                played => played?,
-            };
-            if let Some(Difference { number, what }) = difference {
-                out.flush()?;
-                let id =
-                    if group.id.is_empty() { String::new() } else { format!("{}, ", group.id) };
-                eprintln!("latchfs: {id}step {number}: {what}");
+            let difference = self.play(&fresh, group, &mut printer)?;
+            if let Some(difference) = difference {
+                printer.flush()?;
+                eprintln!("latchfs: {name}: {difference}");
                 return Ok(ExitCode::from(EXIT_DIFFERENT));
             }
+            if printer.closed && !self.check {
+                break;
+            }
         }
-        out.flush()?;
+        printer.flush()?;
         Ok(ExitCode::SUCCESS)
     }
 
+    fn reads_stdin(&self) -> bool {
+        self.file.as_os_str() == "-"
+    }
+
+    /// What messages call the script.
+    fn name(&self) -> String {
+        if self.reads_stdin() {
+            return "standard input".into();
+        }
+        self.file.display().to_string()
+    }
+
     fn read(&self) -> io::Result<String> {
-        if self.file.as_os_str() == "-" {
+        if self.reads_stdin() {
             return io::read_to_string(io::stdin().lock());
         }
         std::fs::read_to_string(&self.file)
     }
 
+    /// Plays a group to its end, or to the first difference, which it says in words.
     fn play(
         &self,
         fresh: &FreshShare,
         group: &Group,
-        out: &mut impl Write,
-    ) -> Result<Option<Difference>> {
+        printer: &mut Printer<impl Write>,
+    ) -> Result<Option<String>> {
         let mut player = Player::new(fresh.share());
         player.start(group)?;
         for (number, step) in (1..).zip(&group.steps) {
             let answer = player.step(&step.op);
-            serde_json::to_writer(&mut *out, &line(group, &answer))?;
-            writeln!(out)?;
+            printer.print(&Line::new(group, &answer))?;
             if let Some(what) = self.difference(step, &answer) {
-                return Ok(Some(Difference { number, what }));
+                let place = place(group, number);
+                return Ok(Some(format!("line {}: {place}: {what}", step.line)));
             }
         }
         player.finish()?;
@@ -118,23 +131,70 @@ impl Play {
     }
 }
 
-fn line(group: &Group, answer: &Answer) -> Value {
-    let mut line = Map::new();
-    if !group.id.is_empty() {
-        line.insert("id".into(), group.id.clone().into());
-    }
-    line.insert("status".into(), answer.status.into());
-    if let Some(out) = &answer.out {
-        line.insert("out".into(), out.clone());
-    }
-    if let Some(why) = &answer.why {
-        line.insert("why".into(), why.clone().into());
-    }
-    line.into()
+/// An answer as it is printed.
+#[derive(Serialize)]
+struct Line<'a> {
+    #[serde(skip_serializing_if = "str::is_empty")]
+    id: &'a str,
+    status: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    out: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<&'a str>,
 }
 
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    let io = error.downcast_ref::<io::Error>().map(io::Error::kind);
-    let json = error.downcast_ref::<serde_json::Error>().and_then(serde_json::Error::io_error_kind);
-    io.or(json) == Some(ErrorKind::BrokenPipe)
+impl<'a> Line<'a> {
+    fn new(group: &'a Group, answer: &'a Answer) -> Self {
+        let Answer { status, out, why } = answer;
+        Self { id: &group.id, status, out: out.as_ref(), why: why.as_deref() }
+    }
+}
+
+/// Prints answers until nobody reads them any more.
+struct Printer<W: Write> {
+    out: BufWriter<W>,
+    /// Whoever read has seen enough, as `head` has. That is no failure, but a check goes on.
+    closed: bool,
+}
+
+impl<W: Write> Printer<W> {
+    fn new(out: W) -> Self {
+        Self { out: BufWriter::new(out), closed: false }
+    }
+
+    fn print(&mut self, line: &Line<'_>) -> io::Result<()> {
+        if self.closed {
+            return Ok(());
+        }
+        let printed = serde_json::to_writer(&mut self.out, line).map_err(io::Error::from);
+        let ended = printed.and_then(|()| writeln!(self.out));
+        self.unless_closed(ended)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if self.closed {
+            return Ok(());
+        }
+        let flushed = self.out.flush();
+        self.unless_closed(flushed)
+    }
+
+    fn unless_closed(&mut self, done: io::Result<()>) -> io::Result<()> {
+        match done {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => {
+                self.closed = true;
+                Ok(())
+            }
+            done => done,
+        }
+    }
+}
+
+/// Where a step stands, as a person would look for it.
+fn place(group: &Group, number: usize) -> String {
+    match (group.trace, group.id.as_str()) {
+        (true, seq) => format!("seq {seq}, step {number}"),
+        (false, "") => format!("step {number}"),
+        (false, id) => format!("{id}, step {number}"),
+    }
 }

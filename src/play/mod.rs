@@ -6,6 +6,7 @@
 //!
 //! ```text
 //!   script     the format: scenarios, steps, traces
+//!   words      how a script spells accesses, share modes, options
 //!   player     carries steps out on a share
 //!   ntstatus   what a refusal is called
 //! ```
@@ -14,6 +15,7 @@ mod fresh;
 mod ntstatus;
 mod player;
 mod script;
+mod words;
 
 pub use fresh::FreshShare;
 pub use ntstatus::{NO_STATUS, STILL_WAITING, ntstatus, store_status};

@@ -9,10 +9,14 @@ use serde_json::{Value, json};
 
 use super::ntstatus::{NO_STATUS, STILL_WAITING, ntstatus};
 use super::script::{Group, Op, RangeArg};
+use super::words::{
+    action_name, all_ranges, attributes, byte_range, disposition, lock_kind, options, rights,
+    share_mode,
+};
 use crate::core::create::{Action, Disposition, OpenRequest, Options};
-use crate::core::ranges::{ByteRange, LockKind, RangeLock, Ticket};
-use crate::core::{Access, Attributes, Client, Denial, Owner, Rights, ShareMode, SharePath};
-use crate::engine::{Error, Handle, Kind, Result, Share};
+use crate::core::ranges::{RangeLock, Ticket};
+use crate::core::{Access, Client, Denial, Owner, ShareMode, SharePath};
+use crate::engine::{Error, Handle, IO_MAX, Kind, Result, Share};
 
 /// The file that every trace works on, and what is in it.
 const TRACE_FILE: (&str, &str) = ("f", "01234567890123456789");
@@ -79,6 +83,13 @@ impl<'a> Player<'a> {
 
     /// Carries one step out.
     pub fn step(&mut self, op: &Op) -> Answer {
+        if let Some(h) = op.handle()
+            && !self.trace
+            && !self.handles.contains_key(h)
+        {
+            let why = format!("no handle {h} is open: it was closed, or its open was refused");
+            return Answer { why: Some(why), ..answer(Err(Denial::HandleClosed.into())) };
+        }
         match op {
             Op::DropConnection { conn } => self.drop_connection(conn),
             Op::Cancel { tag } => self.cancel(tag),
@@ -120,18 +131,17 @@ impl<'a> Player<'a> {
                 return Ok(Some(String::from_utf8_lossy(&bytes).into()));
             }
             Op::Write { h, off, data, len } => {
-                let zeros = || "x".repeat(len.unwrap_or(0));
-                let data = data.clone().unwrap_or_else(zeros);
+                // One byte more than allowed is enough to be refused.
+                let filler = || "x".repeat(len.unwrap_or(0).min(IO_MAX + 1));
+                let data = data.clone().unwrap_or_else(filler);
                 self.share.write(self.handle(h)?, *off, data.as_bytes())?;
             }
             Op::Lock { h, ranges, off, len, mode, fail_immediately } => {
-                let one = lone_range(*off, *len, mode.as_ref());
-                let ranges = one.map_or(ranges.clone(), |range| vec![range]);
+                let ranges = all_ranges(ranges, *off, *len, mode.as_ref())?;
                 self.lock(h, &ranges, *fail_immediately)?;
             }
             Op::Unlock { h, ranges, off, len } => {
-                let one = lone_range(*off, *len, None);
-                let ranges = one.map_or(ranges.clone(), |range| vec![range]);
+                let ranges = all_ranges(ranges, *off, *len, None)?;
                 let ranges = ranges.iter().map(byte_range).collect::<Result<Vec<_>>>()?;
                 self.share.unlock(self.handle(h)?, &ranges)?;
             }
@@ -187,8 +197,7 @@ impl<'a> Player<'a> {
         };
         let request = OpenRequest {
             rights: rights(access)?,
-            share: ShareMode::parse(share)
-                .ok_or(Denial::InvalidParameter("a share mode is made of R, W and D"))?,
+            share: share_mode(share)?,
             disposition: disposition(disp)?,
             options: options(opts)?,
             attributes: attributes(attrs.as_deref())?,
@@ -313,10 +322,9 @@ impl<'a> Player<'a> {
     }
 
     fn wait_for(&mut self, tag: &str, timeout: f64) -> Answer {
-        let Some(waiting) = self.waiting.get(tag) else {
-            return answer(Err(Denial::InvalidParameter("no request of that tag").into()));
-        };
-        let patience = Duration::try_from_secs_f64(timeout).unwrap_or(WAIT_MAX).min(WAIT_MAX);
+        let Some(waiting) = self.waiting.get(tag) else { return no_such_request() };
+        let patience = Duration::try_from_secs_f64(timeout.max(0.0)).unwrap_or(WAIT_MAX);
+        let patience = patience.min(WAIT_MAX);
         match waiting.answers.recv_timeout(patience) {
             Ok(got) => {
                 self.waiting.remove(tag);
@@ -330,7 +338,8 @@ impl<'a> Player<'a> {
     }
 
     fn cancel(&mut self, tag: &str) -> Answer {
-        if let Some(Waiting { h, ticket: Some(ticket), .. }) = self.waiting.get(tag)
+        let Some(waiting) = self.waiting.get(tag) else { return no_such_request() };
+        if let Waiting { h, ticket: Some(ticket), .. } = waiting
             && let Some(held) = self.handles.get(h)
         {
             self.share.cancel_lock(&held.handle, *ticket);
@@ -393,87 +402,6 @@ fn answer(done: Result<Option<Value>>) -> Answer {
     Answer { status, out: done.unwrap_or_default(), why }
 }
 
-fn lone_range(off: Option<u64>, len: Option<u64>, mode: Option<&String>) -> Option<RangeArg> {
-    Some(RangeArg { offset: off?, length: len?, kind: mode.cloned() })
-}
-
-fn byte_range(range: &RangeArg) -> Result<ByteRange> {
-    Ok(ByteRange::new(range.offset, range.length).map_err(|_| Denial::InvalidLockRange)?)
-}
-
-fn lock_kind(range: &RangeArg) -> Result<LockKind> {
-    match range.kind.as_deref() {
-        Some("EX") => Ok(LockKind::Exclusive),
-        Some("SH") => Ok(LockKind::Shared),
-        _ => Err(Denial::InvalidParameter("a lock is EX or SH").into()), // br41
-    }
-}
-
-/// Letters, or the name of one right.
-fn rights(text: &str) -> Result<Rights> {
-    if let Some(right) = Rights::by_name(text) {
-        return Ok(right);
-    }
-    let mut rights = Rights::SYNCHRONIZE;
-    for letter in text.chars() {
-        rights |= match letter {
-            'R' => Rights::READ_DATA,
-            'W' => Rights::WRITE_DATA,
-            'A' | 'P' => Rights::APPEND_DATA,
-            'X' => Rights::EXECUTE,
-            'D' => Rights::DELETE,
-            'a' => Rights::READ_ATTRIBUTES,
-            'w' => Rights::WRITE_ATTRIBUTES,
-            _ => return Err(Denial::InvalidParameter("access: letters R W A X D a w").into()),
-        };
-    }
-    Ok(rights)
-}
-
-fn disposition(text: &str) -> Result<Disposition> {
-    Ok(match text {
-        "OPEN" => Disposition::Open,
-        "CREATE" => Disposition::Create,
-        "OPEN_IF" => Disposition::OpenIf,
-        "OVERWRITE" => Disposition::Overwrite,
-        "OVERWRITE_IF" => Disposition::OverwriteIf,
-        "SUPERSEDE" => Disposition::Supersede,
-        _ => return Err(Denial::InvalidParameter("no such disposition").into()),
-    })
-}
-
-fn options(text: &str) -> Result<Options> {
-    let mut options = Options::default();
-    for option in text.split(',').filter(|option| !option.is_empty()) {
-        match option {
-            "DELETE_ON_CLOSE" => options.delete_on_close = true,
-            "DIRECTORY_FILE" => options.directory = true,
-            "NON_DIRECTORY_FILE" => options.non_directory = true,
-            _ => return Err(Denial::InvalidParameter("no such option").into()),
-        }
-    }
-    Ok(options)
-}
-
-fn attributes(text: Option<&str>) -> Result<Attributes> {
-    let mut attributes = Attributes::default();
-    for name in text.unwrap_or_default().split(',').filter(|name| !name.is_empty()) {
-        attributes |= match name {
-            "READONLY" => Attributes::READ_ONLY,
-            "HIDDEN" => Attributes::HIDDEN,
-            "SYSTEM" => Attributes::SYSTEM,
-            "NORMAL" => Attributes::default(),
-            _ => return Err(Denial::InvalidParameter("no such attribute").into()),
-        };
-    }
-    Ok(attributes)
-}
-
-fn action_name(action: Action) -> &'static str {
-    match action {
-        Action::Opened => "OPENED",
-        Action::Created => "CREATED",
-        Action::Overwritten => "OVERWRITTEN",
-        Action::Superseded => "SUPERSEDED",
-    }
+fn no_such_request() -> Answer {
+    answer(Err(Denial::InvalidParameter("no lock request of that tag waits for its answer").into()))
 }

@@ -24,6 +24,8 @@ pub struct Group {
 /// One thing to do, and what is expected of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
+    /// The line of the script it stands on.
+    pub line: usize,
     /// What to do.
     pub op: Op,
     /// The status expected; none where the script says none or `-`.
@@ -104,6 +106,7 @@ pub enum Op {
     },
     Await {
         tag: String,
+        #[serde(default = "one_second")]
         timeout: f64,
     },
     Cancel {
@@ -157,6 +160,38 @@ pub enum Op {
     ServerLs {},
 }
 
+impl Op {
+    /// The handle it works through, which must be open: an `open` only names one.
+    pub fn handle(&self) -> Option<&str> {
+        match self {
+            Self::Close { h }
+            | Self::Reopen { h }
+            | Self::Read { h, .. }
+            | Self::Write { h, .. }
+            | Self::Lock { h, .. }
+            | Self::Unlock { h, .. }
+            | Self::LockAsync { h, .. }
+            | Self::SetDisposition { h, .. }
+            | Self::SetDispositionEx { h, .. }
+            | Self::Rename { h, .. }
+            | Self::RenameEx { h, .. }
+            | Self::Link { h, .. }
+            | Self::SetEof { h, .. }
+            | Self::SetAlloc { h, .. }
+            | Self::SetAttr { h, .. }
+            | Self::QueryStandard { h } => Some(h),
+            Self::Mkfile { .. }
+            | Self::Mkdir { .. }
+            | Self::Open { .. }
+            | Self::DropConnection { .. }
+            | Self::Await { .. }
+            | Self::Cancel { .. }
+            | Self::List { .. }
+            | Self::ServerLs {} => None,
+        }
+    }
+}
+
 fn only_file() -> String {
     "f".into()
 }
@@ -167,6 +202,10 @@ fn open_disposition() -> String {
 
 fn yes() -> bool {
     true
+}
+
+fn one_second() -> f64 {
+    1.0
 }
 
 /// A range of a lock request: `[offset, length, "EX" or "SH"]`; an unlock has no kind.
@@ -219,10 +258,10 @@ pub fn read_script(text: &str) -> Result<Vec<Group>, ScriptError> {
         let object: Map<String, Value> =
             serde_json::from_str(text).map_err(|e| fail(format!("not a JSON object: {e}")))?;
         if object.contains_key("steps") {
-            groups.push(read_scenario(object).map_err(fail)?);
+            groups.push(read_scenario(line, object).map_err(fail)?);
             continue;
         }
-        let (seq, step) = read_step(object).map_err(fail)?;
+        let (seq, step) = read_step(line, object).map_err(fail)?;
         let trace = seq.is_some();
         let id = seq.unwrap_or_default();
         match groups.last_mut() {
@@ -233,7 +272,7 @@ pub fn read_script(text: &str) -> Result<Vec<Group>, ScriptError> {
     Ok(groups)
 }
 
-fn read_scenario(mut object: Map<String, Value>) -> Result<Group, String> {
+fn read_scenario(line: usize, mut object: Map<String, Value>) -> Result<Group, String> {
     let Some(Value::Array(steps)) = object.remove("steps") else {
         return Err("`steps` must be a list".into());
     };
@@ -243,13 +282,16 @@ fn read_scenario(mut object: Map<String, Value>) -> Result<Group, String> {
     let mut read = Vec::with_capacity(steps.len());
     for (number, step) in (1..).zip(steps) {
         let Value::Object(step) = step else { return Err(format!("step {number}: not an object")) };
-        let (_, step) = read_step(step).map_err(|why| format!("step {number}: {why}"))?;
+        let (_, step) = read_step(line, step).map_err(|why| format!("step {number}: {why}"))?;
         read.push(step);
     }
     Ok(Group { id, trace: false, steps: read })
 }
 
-fn read_step(mut object: Map<String, Value>) -> Result<(Option<String>, Step), String> {
+fn read_step(
+    line: usize,
+    mut object: Map<String, Value>,
+) -> Result<(Option<String>, Step), String> {
     let seq = object.remove("seq").map(|seq| seq.to_string());
     let out = object.remove("out");
     let status = match object.remove("status") {
@@ -258,7 +300,7 @@ fn read_step(mut object: Map<String, Value>) -> Result<(Option<String>, Step), S
         Some(_) => return Err("`status` must be a text".into()),
     };
     let op = serde_json::from_value(Value::Object(object)).map_err(|e| e.to_string())?;
-    Ok((seq, Step { op, status, out }))
+    Ok((seq, Step { line, op, status, out }))
 }
 
 #[cfg(test)]
@@ -281,6 +323,7 @@ mod tests {
         assert_eq!(shape, [("s1", false, 1), ("", false, 2), ("0", true, 1), ("1", true, 1)]);
         assert_eq!(groups[0].steps[0].status, None);
         assert_eq!(groups[1].steps[1].status.as_deref(), Some("STATUS_SUCCESS"));
+        assert_eq!(groups[1].steps[1].line, 5);
     }
 
     #[test]
