@@ -13,6 +13,7 @@
 //!   operation         what each REST operation demands; momentary: the check
 //!   denial            why something was refused
 //!   name, path        names, and paths within a share
+//!   metadata          user metadata: legal names, the limit
 //! ```
 
 pub mod access;
@@ -24,6 +25,7 @@ pub mod file_ranges;
 pub mod id;
 pub mod lease;
 pub mod links;
+pub mod metadata;
 pub mod momentary;
 pub mod name;
 pub mod opens;
@@ -40,6 +42,7 @@ pub use attributes::Attributes;
 pub use denial::Denial;
 pub use id::{Client, FileId, HandleId, Owner, Timestamp};
 pub use lease::{FileLease, LeaseDenial, LeaseId, ShareLease};
+pub use metadata::{MetadataError, check_metadata};
 pub use name::{NameError, fold, rest_path, same_name};
 pub use opens::Holder;
 pub use operation::{Check, Demands, LeaseDemand, Operation, RangeDemand};
