@@ -16,8 +16,10 @@
 //!   momentary REST's door: operations as momentary opens
 //!   recover   what a start finds
 //!   events    the log that observers follow
+//!   account   all shares: created, deleted, restored, and what each is as a whole
 //! ```
 
+pub mod account;
 pub mod clock;
 mod delete;
 mod error;
@@ -33,6 +35,7 @@ mod share;
 mod table;
 mod waiting;
 
+pub use account::{AccountError, Engine, EngineOptions, ShareDenial};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use delete::Unlinked;
 pub use error::{Error, Result};

@@ -1,0 +1,86 @@
+//! Leases of shares and of their snapshots: the rules are `core`'s, the time is the engine's.
+//!
+//! A lease is on the disk before anybody is told of it. No action moves the share's `ETag` or
+//! Last-Modified (LOCKING 4.1).
+
+use std::io;
+
+use super::error::AccountResult;
+use super::properties::ShareVersion;
+use super::{Engine, ShareRef};
+use crate::core::Timestamp;
+use crate::core::lease::{LeaseDenial, LeaseId, ShareLease};
+use crate::store::StoreError;
+
+impl Engine {
+    /// Takes the lease, for 15 to 60 seconds or -1 for ever; with a fresh ID if none is proposed.
+    pub fn acquire_lease(
+        &self,
+        at: &ShareRef<'_>,
+        duration: Option<i64>,
+        proposed: Option<LeaseId>,
+    ) -> AccountResult<(LeaseId, ShareVersion)> {
+        let fresh = fresh_lease_id()?;
+        self.lease(at, |lease, now| lease.acquire(duration, proposed, fresh, now))
+    }
+
+    /// Starts the duration anew.
+    pub fn renew_lease(&self, at: &ShareRef<'_>, id: LeaseId) -> AccountResult<ShareVersion> {
+        Ok(self.lease(at, |lease, now| lease.renew(id, now))?.1)
+    }
+
+    /// Gives the lease another ID.
+    pub fn change_lease(
+        &self,
+        at: &ShareRef<'_>,
+        current: LeaseId,
+        proposed: LeaseId,
+    ) -> AccountResult<(LeaseId, ShareVersion)> {
+        self.lease(at, |lease, now| lease.change(current, proposed, now))
+    }
+
+    /// Gives the lease up.
+    pub fn release_lease(&self, at: &ShareRef<'_>, id: LeaseId) -> AccountResult<ShareVersion> {
+        Ok(self.lease(at, |lease, _| lease.release(id))?.1)
+    }
+
+    /// Ends the lease within `period` seconds; the seconds left. An ID is not needed, and one
+    /// that came along is not looked at.
+    pub fn break_lease(
+        &self,
+        at: &ShareRef<'_>,
+        period: Option<i64>,
+    ) -> AccountResult<(u64, ShareVersion)> {
+        self.lease(at, |lease, now| lease.break_within(period, now))
+    }
+
+    fn lease<T>(
+        &self,
+        at: &ShareRef<'_>,
+        action: impl FnOnce(&mut ShareLease, Timestamp) -> Result<T, LeaseDenial>,
+    ) -> AccountResult<(T, ShareVersion)> {
+        let served = self.served(at.name)?;
+        let mut kept = served.kept()?;
+        let facts = kept.facts_mut(at.snapshot)?;
+        let mut lease = facts.lease;
+        let answer = action(&mut lease, self.now())?;
+        if lease != facts.lease {
+            served.keep_lease(at.snapshot, &lease)?;
+            facts.lease = lease;
+        }
+        Ok((answer, facts.properties.version()))
+    }
+}
+
+/// A lease ID that nobody has.
+pub fn fresh_lease_id() -> Result<LeaseId, StoreError> {
+    let failed = |source: io::Error| StoreError::Io { what: "making a lease ID", source };
+    let mut bytes = [0; 16];
+    let got = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
+        .map_err(|errno| failed(errno.into()))?;
+    // The system gives up to 256 bytes whole.
+    if got != bytes.len() {
+        return Err(failed(io::ErrorKind::UnexpectedEof.into()));
+    }
+    Ok(LeaseId::from_random_bytes(bytes))
+}
