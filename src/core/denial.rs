@@ -5,6 +5,7 @@
 //! full, no permission) is a store error, never one of these.
 
 use super::lease::LeaseDenial;
+use super::metadata::MetadataError;
 use super::opens::Holder;
 use super::ranges::{LockKind, RangeLock};
 use super::share::Clash;
@@ -114,6 +115,28 @@ pub enum Denial {
     /// A read that starts at or past the end.
     #[error("the read starts past the end of the file")]
     EndOfFile,
+    /// A request names bytes that the file does not have (LOCKING 8.3 `InvalidRange`, FILEREST
+    /// section 7: a read that starts at or past the end, a write that would go past it).
+    #[error("the range lies outside the file, which has {size} bytes")]
+    InvalidRange {
+        /// How many bytes it has.
+        size: u64,
+    },
+    /// More bytes than one request may carry (FILEREST section 8, Put Range).
+    #[error("a request carries at most {max} bytes")]
+    BodyTooLarge {
+        /// How many it may carry.
+        max: u64,
+    },
+    /// A length that no file may have (FILEREST section 8).
+    #[error("a file has at most {max} bytes")]
+    FileTooLarge {
+        /// How many it may have.
+        max: u64,
+    },
+    /// Metadata that is not allowed (FILEREST section 8).
+    #[error(transparent)]
+    Metadata(#[from] MetadataError),
     /// A copy to the file is under way (LOCKING 7.9).
     #[error("a copy to this file is under way")]
     CopyPending,

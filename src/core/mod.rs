@@ -14,6 +14,7 @@
 //!   denial            why something was refused
 //!   name, path        names, and paths within a share
 //!   metadata          user metadata: legal names, the limit
+//!   metadata          what user metadata may be
 //! ```
 
 pub mod access;
