@@ -63,6 +63,7 @@ impl Share {
             let range = byte_range(offset, bytes.len())?;
             latched.state.check_write(handle.slot(), handle.id(), range)?;
             let fd = self.dir.open_file(path, OpenFor::Write)?;
+            self.count_change(&fd, handle.file())?;
             let _writing = handle.cell().data.write().expect("nothing panics while bytes move");
             Ok(data::write_at(&fd, bytes, offset)?)
         })
@@ -73,6 +74,7 @@ impl Share {
         self.latched(handle, |latched, path| {
             latched.state.check_resize(handle.slot(), handle.id())?;
             let fd = self.dir.open_file(path, OpenFor::Write)?;
+            self.count_change(&fd, handle.file())?;
             let _writing = handle.cell().data.write().expect("nothing panics while bytes move");
             Ok(data::set_len(&fd, size)?)
         })

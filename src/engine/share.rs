@@ -18,8 +18,8 @@ use super::table::Table;
 use crate::core::create::Target;
 use crate::core::{Attributes, Denial, FileId, HandleId, Owner, SharePath};
 use crate::store::{
-    Case, Drawer, Durability, Found, Kind, OpenFor, Record, Records, ShareDir, Stat, StateDir,
-    StoreError,
+    Case, Drawer, Durability, Found, Granularity, Kind, OpenFor, Record, Records, ShareDir, Stat,
+    StateDir, StoreError,
 };
 use crate::sync::{AtomicU64, Ordering, RwLock};
 
@@ -60,6 +60,8 @@ pub struct Share {
     pub(super) names: RwLock<()>,
     generation: AtomicU64,
     next_handle: AtomicU64,
+    /// Whether the kernel's change times alone make each change a new `ETag`.
+    pub(super) granularity: Granularity,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) events: Arc<EventLog>,
 }
@@ -85,10 +87,12 @@ impl Share {
     ) -> Result<Self> {
         let disk_state = StateDir::open(state)?;
         let epoch = disk_state.next_epoch()?;
+        let dir = ShareDir::open(root, options.case)?;
         let share = Self {
             name: name.into(),
             options,
-            dir: ShareDir::open(root, options.case)?,
+            granularity: granularity(&dir)?,
+            dir,
             records: Records::new(disk_state.path())?,
             disk_state,
             table: Table::default(),
@@ -174,6 +178,17 @@ impl Share {
         }
     }
 
+    /// Counts a change of the bytes made through a handle where the kernel's change times may
+    /// not show it.
+    pub(super) fn count_change(&self, fd: &OwnedFd, id: FileId) -> Result<()> {
+        if self.granularity == Granularity::Coarse {
+            let mut record = self.load_record(fd, id)?;
+            record.changes = record.changes.wrapping_add(1);
+            self.records.save(fd, id, &mut record)?;
+        }
+        Ok(())
+    }
+
     /// What the rules want to know of an existing file.
     pub(super) fn target(&self, path: &SharePath, stat: &Stat) -> Result<Target> {
         let attributes = self.record(path, stat.id)?.attributes.unwrap_or_default();
@@ -238,6 +253,17 @@ impl Share {
             self.note(path, who, Happening::Refused { operation, why: denial.to_string(), holder });
         }
         answer
+    }
+}
+
+/// How well change times tell changes apart here. Where nothing can be tried out nobody but us
+/// knows of our changes, so they are counted.
+fn granularity(dir: &ShareDir) -> Result<Granularity> {
+    match Granularity::probe(dir.open_file(&SharePath::root(), OpenFor::Read)?) {
+        Err(StoreError::ReadOnly | StoreError::PermissionDenied | StoreError::NoSpace) => {
+            Ok(Granularity::Coarse)
+        }
+        probed => Ok(probed?),
     }
 }
 

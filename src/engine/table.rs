@@ -36,7 +36,16 @@ pub struct Latched {
     pub state: FileState,
     /// Those who wait for a lock or for a change.
     pub waiting: Waiting,
+    /// Readers that outlast their request's step and need the data latch of this very cell.
+    pins: u32,
     retired: bool,
+}
+
+impl Latched {
+    /// Keeps the cell until [`Table::unpin`].
+    pub fn pin(&mut self) {
+        self.pins += 1;
+    }
 }
 
 impl FileCell {
@@ -98,6 +107,13 @@ impl Table {
         answer
     }
 
+    /// Takes one [`Latched::pin`] back.
+    pub fn unpin(&self, cell: &Arc<FileCell>) {
+        self.with_cell(cell, |latched| {
+            latched.pins = latched.pins.checked_sub(1).expect("a pin is taken back once");
+        });
+    }
+
     /// The cell of a file in use; none if nobody uses it.
     pub fn get(&self, id: FileId) -> Option<Arc<FileCell>> {
         self.cells.get(&id).map(|cell| Arc::clone(cell.value()))
@@ -126,7 +142,7 @@ impl Table {
     }
 
     fn retire_if_idle(&self, cell: &Arc<FileCell>, latched: &mut Latched) {
-        if latched.state.is_idle() && latched.waiting.is_empty() {
+        if latched.state.is_idle() && latched.waiting.is_empty() && latched.pins == 0 {
             latched.retired = true;
             self.cells.remove(&cell.id);
         }
