@@ -7,15 +7,16 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use super::error::{Error, Result};
+use super::error::Result;
+use super::open::Wake;
 use super::share::{Attempt, Share};
 use super::table::{FileCell, Latched};
 use crate::core::lease::{FileLease, LeaseId};
 use crate::core::momentary::Circumstances;
-use crate::core::operation::{LeaseDemand, Operation};
+use crate::core::operation::{Demands, LeaseDemand, Operation};
 use crate::core::ranges::ByteRange;
 use crate::core::{Access, Attributes, Denial, Owner, SharePath};
-use crate::store::{CopyStatus, Found, Kind, OpenFor, Record};
+use crate::store::{CopyStatus, Found, Kind, OpenFor, Record, Stat, StoreError};
 
 /// A request as far as the rules care: who asks, and with which lease ID.
 #[derive(Clone, Copy, Debug)]
@@ -28,9 +29,9 @@ pub struct Asking<'a> {
 
 /// The file an operation was let through to; its lock is held.
 pub(super) struct Granted<'a> {
-    /// Its path as on disk, and what the disk says of it.
+    /// Its path as on disk, and what the disk says of it now.
     pub found: &'a Found,
-    /// Open for writing if the operation writes bytes, else for reading.
+    /// Open for what the operation does with the bytes; a path alone, if that is nothing.
     pub fd: OwnedFd,
     /// Its metadata record.
     pub record: Record,
@@ -47,6 +48,29 @@ pub(super) enum Wanted {
     Directory,
 }
 
+/// One operation on its way to a file.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Visit<'a> {
+    pub operation: Operation,
+    pub asking: Asking<'a>,
+    pub wanted: Wanted,
+    /// The bytes to be read; all, if none are named.
+    pub range: Option<ByteRange>,
+}
+
+/// The answer of a visit, and who is to be told once no lock is held.
+pub(super) struct Visited<T> {
+    answer: T,
+    wake: Option<Wake>,
+}
+
+impl<T> Visited<T> {
+    /// An answer that lets nobody else through.
+    pub(super) fn quietly(answer: T) -> Self {
+        Self { answer, wake: None }
+    }
+}
+
 impl Share {
     /// Does `step` on the file behind `path` if the rules let `operation` through.
     pub(super) fn momentarily<T>(
@@ -58,78 +82,109 @@ impl Share {
         range: Option<ByteRange>,
         step: impl FnOnce(Granted<'_>) -> Result<T>,
     ) -> Result<T> {
+        let visit = Visit { operation, asking, wanted, range };
         let mut step = Some(step);
-        let answer = {
-            let _names = self.names.read().expect("nothing panics under the name lock");
-            self.with_name(path, |found, generation| match found {
-                Ok(found) => self.table.with(found.stat.id, |cell, latched| {
-                    if !self.is_still(&found.path, found.stat.id, generation) {
-                        return Attempt::Again;
-                    }
-                    let step = step.take().expect("an operation is done once");
-                    let door = Door { share: self, operation, asking, wanted, range };
-                    Attempt::Done(door.enter(&found, cell, latched, step))
-                }),
-                Err(error) => Attempt::Done(Err(error.into())),
-            })
-        };
-        self.note_refusal(name, path, asking.who, answer)
+        self.visiting(name, asking, path, |found, generation| match found {
+            Ok(found) => self.visit(&visit, found, generation, &mut step),
+            Err(error) => Attempt::Done(Err(error.into())),
+        })
     }
-}
 
-/// One operation on its way to one file.
-struct Door<'a> {
-    share: &'a Share,
-    operation: Operation,
-    asking: Asking<'a>,
-    wanted: Wanted,
-    range: Option<ByteRange>,
-}
-
-impl Door<'_> {
-    fn enter<T>(
+    /// Looks `path` up and does `step` with what was found, again while the name keeps changing;
+    /// then notes a refusal and wakes whom the answer concerns.
+    pub(super) fn visiting<T>(
         &self,
-        found: &Found,
-        cell: &Arc<FileCell>,
-        latched: &mut Latched,
-        step: impl FnOnce(Granted<'_>) -> Result<T>,
+        name: &'static str,
+        asking: Asking<'_>,
+        path: &SharePath,
+        step: impl FnMut(std::result::Result<Found, StoreError>, u64) -> Attempt<Visited<T>>,
     ) -> Result<T> {
-        self.check_kind(found.stat.kind)?;
-        let demands = self.operation.demands();
-        let writes = demands.access.contains(Access::W) && self.wanted == Wanted::File;
-        let how = if writes { OpenFor::Write } else { OpenFor::Read };
-        let fd = self.share.dir.open_file(&found.path, how)?;
-        let record = self.share.load_record(&fd, found.stat.id)?;
-        let attributes = record.attributes.unwrap_or_default();
-        latched.state.check_operation(
-            self.operation,
-            &Circumstances {
-                path: &found.path,
-                lease_id: self.asking.lease_id,
-                copy_pending: record.copy.as_ref().is_some_and(|c| c.status == CopyStatus::Pending),
-                read_only: attributes.contains(Attributes::READ_ONLY),
-                range: self.range,
-            },
-        )?;
-        let answer = step(Granted { found, fd, record, cell, latched: &mut *latched })?;
-        if demands.lease == LeaseDemand::Write {
-            self.share.after_write(latched, cell)?;
+        let visited = {
+            let _names = self.names.read().expect("nothing panics under the name lock");
+            self.with_name(path, step)
+        };
+        let Visited { answer, wake } = self.note_refusal(name, path, asking.who, visited)?;
+        if let Some(wake) = wake {
+            wake.call();
         }
         Ok(answer)
     }
 
-    fn check_kind(&self, kind: Kind) -> Result<()> {
-        match (self.wanted, kind) {
-            (Wanted::File, Kind::File) | (Wanted::Directory, Kind::Directory) => Ok(()),
-            (Wanted::File, Kind::Directory) => Err(Denial::IsDirectory.into()),
-            (Wanted::Directory, Kind::File) => Err(Denial::NotDirectory.into()),
-            // Links and special files are the mount's: REST does not know them.
-            (_, Kind::Symlink | Kind::Special) => Err(Error::Denied(Denial::NotFound)),
-        }
+    /// Locks the file that was found and does `step` there, if it still is that file and the
+    /// rules let the visit through. `step` is taken when it is done.
+    pub(super) fn visit<T, S: FnOnce(Granted<'_>) -> Result<T>>(
+        &self,
+        visit: &Visit<'_>,
+        mut found: Found,
+        generation: u64,
+        step: &mut Option<S>,
+    ) -> Attempt<Visited<T>> {
+        let id = found.stat.id;
+        self.table.with(id, |cell, latched| {
+            if !self.is_still(&found.path, id, generation) {
+                return Attempt::Again;
+            }
+            let fd = match self.open_for(visit, &found) {
+                Ok(fd) => fd,
+                Err(error) => return Attempt::Done(Err(error)),
+            };
+            // The name was looked up before the lock was had: somebody may have written since,
+            // or put another file in its place directly in the directory.
+            match Stat::of(&fd) {
+                Ok(stat) if stat.id == id => found.stat = stat,
+                Ok(_) => return Attempt::Again,
+                Err(error) => return Attempt::Done(Err(error.into())),
+            }
+            let step = step.take().expect("an operation is done once");
+            let before = latched.state.seq;
+            let answer = self.enter(visit, &found, fd, (cell, latched), step);
+            let changed = latched.state.seq != before;
+            let wake = changed.then(|| Wake::changed(latched));
+            Attempt::Done(answer.map(|answer| Visited { answer, wake }))
+        })
     }
-}
 
-impl Share {
+    fn open_for(&self, visit: &Visit<'_>, found: &Found) -> Result<OwnedFd> {
+        check_kind(visit.wanted, found.stat.kind)?;
+        let Demands { access, lease, .. } = visit.operation.demands();
+        // A lease asks for all access and writes nothing.
+        let writes = access.contains(Access::W) && lease == LeaseDemand::Write;
+        let how = match visit.wanted {
+            Wanted::File if writes => OpenFor::Write,
+            // No bytes are touched: a file that this process may not read has properties too.
+            Wanted::File if !access.contains(Access::R) => OpenFor::Path,
+            Wanted::File | Wanted::Directory => OpenFor::Read,
+        };
+        Ok(self.dir.open_file(&found.path, how)?)
+    }
+
+    fn enter<T>(
+        &self,
+        visit: &Visit<'_>,
+        found: &Found,
+        fd: OwnedFd,
+        (cell, latched): (&Arc<FileCell>, &mut Latched),
+        step: impl FnOnce(Granted<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let record = self.load_record(&fd, found.stat.id)?;
+        let attributes = record.attributes.unwrap_or_default();
+        latched.state.check_operation(
+            visit.operation,
+            &Circumstances {
+                path: &found.path,
+                lease_id: visit.asking.lease_id,
+                copy_pending: record.copy.as_ref().is_some_and(|c| c.status == CopyStatus::Pending),
+                read_only: attributes.contains(Attributes::READ_ONLY),
+                range: visit.range,
+            },
+        )?;
+        let answer = step(Granted { found, fd, record, cell, latched: &mut *latched })?;
+        if visit.operation.demands().lease == LeaseDemand::Write {
+            self.after_write(latched, cell)?;
+        }
+        Ok(answer)
+    }
+
     /// A write forgets a broken lease (LOCKING 4.1, "write, no ID").
     fn after_write(&self, latched: &mut Latched, cell: &FileCell) -> Result<()> {
         let before = latched.state.lease();
@@ -146,7 +201,7 @@ impl Share {
     /// this process.
     pub(super) fn change_lease<T>(
         &self,
-        granted: Granted<'_>,
+        granted: &mut Granted<'_>,
         action: impl FnOnce(&mut FileLease) -> Result<T>,
     ) -> Result<T> {
         let mut lease = granted.latched.state.lease();
@@ -156,5 +211,15 @@ impl Share {
             granted.latched.state.set_lease(lease);
         }
         Ok(answer)
+    }
+}
+
+fn check_kind(wanted: Wanted, kind: Kind) -> Result<()> {
+    match (wanted, kind) {
+        (Wanted::File, Kind::File) | (Wanted::Directory, Kind::Directory) => Ok(()),
+        (Wanted::File, Kind::Directory) => Err(Denial::IsDirectory.into()),
+        (Wanted::Directory, Kind::File) => Err(Denial::NotDirectory.into()),
+        // Links and special files are the mount's: REST does not know them.
+        (_, Kind::Symlink | Kind::Special) => Err(Denial::NotFound.into()),
     }
 }
