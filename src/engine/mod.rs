@@ -14,6 +14,8 @@
 //!   io        reading and writing through a handle
 //!   locks     byte-range locks, waiting with a bound
 //!   momentary REST's door: operations as momentary opens
+//!   files     REST's operations on files
+//!   random    identities that nobody can guess
 //!   recover   what a start finds
 //!   events    the log that observers follow
 //!   account   all shares: created, deleted, restored, and what each is as a whole
@@ -24,11 +26,13 @@ pub mod clock;
 mod delete;
 mod error;
 pub mod events;
+mod files;
 mod io;
 mod locks;
 mod momentary;
 mod names;
 mod open;
+mod random;
 mod recover;
 mod rename;
 mod share;
@@ -40,6 +44,10 @@ pub use clock::{Clock, ManualClock, SystemClock};
 pub use delete::Unlinked;
 pub use error::{Error, Result};
 pub use events::EventLog;
+pub use files::{
+    FILE_SIZE_MAX, FileProperties, FileReader, LastWrite, Leased, NewProperties, PropertyChanges,
+    RangeList, Semantics, TimeChange,
+};
 pub use io::{IO_MAX, Standard};
 pub use locks::LOCK_WAIT_MAX;
 pub use momentary::Asking;
@@ -47,4 +55,7 @@ pub use open::{Handle, Opened};
 pub use share::{Share, ShareOptions};
 
 // What the disk says, as front ends see it.
-pub use crate::store::{Case, Found, Kind, Listed, Stat, StoreError};
+pub use crate::store::{
+    Case, CopyProgress, CopyState, CopyStatus, ETag, Found, HttpHeaders, Kind, Listed, Metadata,
+    Record, Stat, StoreError,
+};

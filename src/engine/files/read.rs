@@ -1,0 +1,134 @@
+//! Looking at a file and reading it: Get File Properties, Get File, List Ranges.
+//!
+//! A Get File is let through once and then reads on without holding anything but its descriptor:
+//! no open on the mount fails because of it. Each single read sees whole ranges of other
+//! requests, or nothing of them (S3).
+
+use std::ops::Range;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use super::super::error::Result;
+use super::super::momentary::{Asking, Granted, Wanted};
+use super::super::share::Share;
+use super::super::table::FileCell;
+use super::shown::FileProperties;
+use crate::core::operation::Operation;
+use crate::core::ranges::ByteRange;
+use crate::core::{Denial, SharePath};
+use crate::store::data;
+
+/// A Get File that was let through.
+#[derive(Debug)]
+pub struct FileReader {
+    share: Arc<Share>,
+    /// Pinned: a writer that comes later must find the same data latch.
+    cell: Arc<FileCell>,
+    fd: OwnedFd,
+    range: Range<u64>,
+    properties: FileProperties,
+}
+
+/// Which parts of a file were written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RangeList {
+    /// The file at that moment.
+    pub properties: FileProperties,
+    /// Ascending, apart from each other, within the window asked for. Granular as the backing
+    /// file system is.
+    pub ranges: Vec<Range<u64>>,
+}
+
+impl Share {
+    /// Get File Properties, Get File Metadata. No handle can deny it (LOCKING 2.2).
+    pub fn file_properties(&self, asking: Asking<'_>, path: &SharePath) -> Result<FileProperties> {
+        self.momentarily(
+            "get file properties",
+            Operation::GetFileProperties,
+            asking,
+            (path, Wanted::File),
+            None,
+            |granted| self.shown(&granted),
+        )
+    }
+
+    /// Get File: the whole of it, or the part of `range` that it has.
+    pub fn open_reader(
+        self: &Arc<Self>,
+        asking: Asking<'_>,
+        path: &SharePath,
+        range: Option<Range<u64>>,
+    ) -> Result<FileReader> {
+        let asked = range.as_ref().map(byte_range);
+        let target = (path, Wanted::File);
+        let (cell, fd, range, properties) =
+            self.momentarily("get file", Operation::GetFile, asking, target, asked, |granted| {
+                let range = clipped(range, granted.found.stat.size)?;
+                let properties = self.shown(&granted)?;
+                let Granted { cell, fd, latched, .. } = granted;
+                latched.pin();
+                Ok((Arc::clone(cell), fd, range, properties))
+            })?;
+        Ok(FileReader { share: Arc::clone(self), cell, fd, range, properties })
+    }
+
+    /// List Ranges: what was written of the file, or of the part of `window` that it has.
+    pub fn range_list(
+        &self,
+        asking: Asking<'_>,
+        path: &SharePath,
+        window: Option<Range<u64>>,
+    ) -> Result<RangeList> {
+        let target = (path, Wanted::File);
+        self.momentarily("list ranges", Operation::ListRanges, asking, target, None, |granted| {
+            let window = clipped(window, granted.found.stat.size)?;
+            let properties = self.shown(&granted)?;
+            let ranges = data::data_ranges(&granted.fd, window)?;
+            Ok(RangeList { properties, ranges })
+        })
+    }
+}
+
+impl FileReader {
+    /// The file at the moment the request was let through.
+    pub fn properties(&self) -> &FileProperties {
+        &self.properties
+    }
+
+    /// The bytes there are to read.
+    pub fn range(&self) -> Range<u64> {
+        self.range.clone()
+    }
+
+    /// Reads from `offset` on until `buffer` is full, the range ends, or the file does, which
+    /// may have become shorter. Says how many bytes it read.
+    pub fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize> {
+        if !self.range.contains(&offset) {
+            return Ok(0);
+        }
+        let left = usize::try_from(self.range.end - offset).unwrap_or(usize::MAX);
+        let wanted = buffer.len().min(left);
+        let _reading = self.cell.data.read().expect("nothing panics while bytes move");
+        Ok(data::read_at(&self.fd, &mut buffer[..wanted], offset)?)
+    }
+}
+
+impl Drop for FileReader {
+    fn drop(&mut self) {
+        self.share.table.unpin(&self.cell);
+    }
+}
+
+/// A range as the rules know it. One that ends before it starts has no bytes.
+fn byte_range(range: &Range<u64>) -> ByteRange {
+    ByteRange::new(range.start, range.end.saturating_sub(range.start))
+        .expect("a range between two offsets has a last byte below 2^64")
+}
+
+/// The part of `range` that a file of `size` bytes has; all of it, if none is named. A range
+/// that starts at or past the end has none (FILEREST section 7; 10.3 for the empty file).
+fn clipped(range: Option<Range<u64>>, size: u64) -> std::result::Result<Range<u64>, Denial> {
+    let Some(range) = range else { return Ok(0..size) };
+    let clipped = range.start..range.end.min(size);
+    if clipped.is_empty() { Err(Denial::InvalidRange { size }) } else { Ok(clipped) }
+}

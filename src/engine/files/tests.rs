@@ -1,0 +1,56 @@
+//! What only shows from inside: the count of changes where change times are coarse.
+
+use std::sync::Arc;
+
+use super::super::events::EventLog;
+use super::super::share::ShareOptions;
+use super::super::{Asking, SystemClock};
+use super::{LastWrite, NewProperties, PropertyChanges};
+use crate::core::create::OpenRequest;
+use crate::core::{Access, Client, Owner, ShareMode, SharePath};
+use crate::engine::Share;
+use crate::store::{Granularity, Metadata};
+
+#[test]
+fn where_change_times_are_coarse_each_change_is_counted_and_no_look_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("share");
+    std::fs::create_dir(&root).unwrap();
+    std::fs::write(root.join("f"), b"0123456789").unwrap();
+    let state = folder.path().join("state");
+    let (clock, events) = (Arc::new(SystemClock), Arc::new(EventLog::default()));
+    let options = ShareOptions::default();
+    let mut share = Share::open_directory("test", &root, &state, options, clock, events).unwrap();
+    share.granularity = Granularity::Coarse;
+
+    let client = Arc::new(Client { session: 1, name: "test".into() });
+    let who = Owner { client, pid: 0, program: None };
+    let asking = Asking { who: &who, lease_id: None };
+    let path = SharePath::new("f").unwrap();
+    let changes = || share.file_properties(asking, &path).unwrap().record.changes;
+
+    assert_eq!(changes(), 0);
+    share.put_range(asking, &path, 0, b"x", LastWrite::Now).unwrap();
+    assert_eq!(changes(), 1);
+    share.clear_range(asking, &path, 0..1, LastWrite::Preserve).unwrap();
+    assert_eq!(changes(), 2);
+    share.set_file_properties(asking, &path, &PropertyChanges::default()).unwrap();
+    assert_eq!(changes(), 3);
+    share.set_file_metadata(asking, &path, &Metadata::default()).unwrap();
+    assert_eq!(changes(), 4);
+    let created = share.create_file(asking, &path, 5, &NewProperties::default(), None).unwrap();
+    assert_eq!((changes(), created.record.changes), (5, 5));
+
+    let request = OpenRequest::plain(Access::RW, ShareMode::RWD);
+    let handle = share.open(&who, &path, &request).unwrap().handle;
+    share.write(&handle, 0, b"mount").unwrap();
+    assert_eq!(changes(), 6);
+    share.set_size(&handle, 3).unwrap();
+    assert_eq!(changes(), 7);
+    share.close(&handle).unwrap();
+
+    share.lease_acquire(asking, &path, Some(-1), None).unwrap();
+    share.lease_break(asking, &path).unwrap();
+    share.range_list(asking, &path, None).unwrap();
+    assert_eq!(changes(), 7);
+}
