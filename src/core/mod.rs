@@ -14,7 +14,6 @@
 //!   denial            why something was refused
 //!   name, path        names, and paths within a share
 //!   metadata          user metadata: legal names, the limit
-//!   metadata          what user metadata may be
 //! ```
 
 pub mod access;

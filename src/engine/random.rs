@@ -3,19 +3,18 @@
 use rustix::io::Errno;
 use rustix::rand::{GetRandomFlags, getrandom};
 
-use super::error::Result;
 use crate::core::LeaseId;
 use crate::store::StoreError;
 
 /// A lease ID for those who propose none.
-pub(super) fn lease_id() -> Result<LeaseId> {
+pub(super) fn lease_id() -> Result<LeaseId, StoreError> {
     let what = "asking for random bytes";
     let mut bytes = [0; 16];
     let got = getrandom(&mut bytes, GetRandomFlags::empty())
         .map_err(|errno| StoreError::from_errno(what, errno))?;
     // Up to 256 bytes come whole (getrandom(2)).
     if got < bytes.len() {
-        return Err(StoreError::from_errno(what, Errno::IO).into());
+        return Err(StoreError::from_errno(what, Errno::IO));
     }
     Ok(LeaseId::from_random_bytes(bytes))
 }

@@ -262,9 +262,11 @@ fn denial_code(denial: &Denial) -> &'static str {
         Denial::BodyTooLarge { .. } => "RequestBodyTooLarge",
         Denial::FileTooLarge { .. } => "OutOfRangeInput",
         Denial::InvalidParameter(_) => "InvalidHeaderValue",
-        Denial::Metadata(MetadataError::TooLarge) => "MetadataTooLarge",
+        Denial::Metadata(MetadataError::TooLarge(_)) => "MetadataTooLarge",
         Denial::Metadata(MetadataError::EmptyName) => "EmptyMetadataKey",
-        Denial::Metadata(MetadataError::InvalidName) => "InvalidMetadata",
+        Denial::Metadata(MetadataError::InvalidName(_) | MetadataError::InvalidValue(_)) => {
+            "InvalidMetadata"
+        }
         Denial::Lease(denial) => lease_code(*denial),
         other => panic!("a refusal that no test here expects: {other}"),
     }

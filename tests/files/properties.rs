@@ -1,6 +1,6 @@
 //! Set File Properties and Set File Metadata: what is replaced and what stays.
 
-use latchfs::core::metadata::METADATA_MAX;
+use latchfs::core::metadata::METADATA_BYTES_MAX;
 use latchfs::core::{Attributes, SharePath};
 use latchfs::engine::{FILE_SIZE_MAX, HttpHeaders, Metadata, PropertyChanges, Result};
 
@@ -83,7 +83,7 @@ fn metadata_has_limits() {
         let metadata: Metadata = [(name, value)].into_iter().collect();
         fixture.share.set_file_metadata(fixture.rest(), &path, &metadata)
     };
-    let full = "x".repeat(METADATA_MAX - 1);
+    let full = "x".repeat(METADATA_BYTES_MAX - 1);
     assert_eq!(set("a", &full).unwrap().metadata().get("A"), Some(&*full));
     assert_eq!(fixture.head(&path).unwrap().metadata().get("a"), Some(&*full));
     assert_eq!(code(&set("ab", &full)), "MetadataTooLarge");

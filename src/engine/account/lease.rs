@@ -3,14 +3,12 @@
 //! A lease is on the disk before anybody is told of it. No action moves the share's `ETag` or
 //! Last-Modified (LOCKING 4.1).
 
-use std::io;
-
+use super::super::random;
 use super::error::AccountResult;
 use super::properties::ShareVersion;
 use super::{Engine, ShareRef};
 use crate::core::Timestamp;
 use crate::core::lease::{LeaseDenial, LeaseId, ShareLease};
-use crate::store::StoreError;
 
 impl Engine {
     /// Takes the lease, for 15 to 60 seconds or -1 for ever; with a fresh ID if none is proposed.
@@ -20,7 +18,7 @@ impl Engine {
         duration: Option<i64>,
         proposed: Option<LeaseId>,
     ) -> AccountResult<(LeaseId, ShareVersion)> {
-        let fresh = fresh_lease_id()?;
+        let fresh = random::lease_id()?;
         self.lease(at, |lease, now| lease.acquire(duration, proposed, fresh, now))
     }
 
@@ -70,17 +68,4 @@ impl Engine {
         }
         Ok((answer, facts.properties.version()))
     }
-}
-
-/// A lease ID that nobody has.
-pub fn fresh_lease_id() -> Result<LeaseId, StoreError> {
-    let failed = |source: io::Error| StoreError::Io { what: "making a lease ID", source };
-    let mut bytes = [0; 16];
-    let got = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
-        .map_err(|errno| failed(errno.into()))?;
-    // The system gives up to 256 bytes whole.
-    if got != bytes.len() {
-        return Err(failed(io::ErrorKind::UnexpectedEof.into()));
-    }
-    Ok(LeaseId::from_random_bytes(bytes))
 }

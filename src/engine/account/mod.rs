@@ -37,7 +37,6 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 pub use error::{AccountError, AccountResult, ShareDenial};
-pub use lease::fresh_lease_id;
 pub use lifecycle::DeleteSnapshots;
 pub use list::{Deleted, LIST_MAX, ListOptions, ShareInfo, SharePage};
 pub use permission::{
