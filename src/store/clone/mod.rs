@@ -7,6 +7,7 @@
 #[cfg(test)]
 mod tests;
 
+use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::fs::{AtFlags, Gid, Mode, SeekFrom, Timespec, Timestamps, Uid, XattrFlags};
@@ -121,12 +122,12 @@ fn clone_bytes(
     first: Way,
     meter: &mut Meter<'_>,
 ) -> Result<Way, CloneError> {
-    if first == Way::Reflink && reflink(source, target)? {
+    if first == Way::Reflink && share_extents(source, target)? {
         meter.bytes(size)?;
         return Ok(Way::Reflink);
     }
     let mut pump = Pump::new(source, target, meter);
-    let way = if first != Way::Copy && pump.extents(size)? {
+    let way = if first != Way::Copy && pump.extents(0, size)? {
         Way::SparseCopy
     } else {
         pump.run(0, size)?;
@@ -136,8 +137,9 @@ fn clone_bytes(
     Ok(way)
 }
 
-/// False where the file system, or this pair of files, has no shared extents.
-fn reflink(source: BorrowedFd<'_>, target: BorrowedFd<'_>) -> Result<bool, StoreError> {
+/// Lets the empty file `target` share all extents of `source`: its bytes, and nothing else of it.
+/// False, with nothing done, where the file system or this pair of files cannot.
+pub fn share_extents(source: impl AsFd, target: impl AsFd) -> Result<bool, StoreError> {
     match rustix::fs::ioctl_ficlone(target, source) {
         Ok(()) => Ok(true),
         // These a plain copy would meet too; all others say that it cannot be done here.
@@ -146,6 +148,25 @@ fn reflink(source: BorrowedFd<'_>, target: BorrowedFd<'_>) -> Result<bool, Store
         }
         Err(_) => Ok(false),
     }
+}
+
+/// Copies the bytes of `range`, and nothing else, to where `target` has nothing but zeros. Holes
+/// are left out where the file system tells them. Moves the file offset of `source`.
+pub fn copy_range(
+    source: impl AsFd,
+    target: impl AsFd,
+    range: Range<u64>,
+) -> Result<(), StoreError> {
+    let mut go_on = |_| Control::Continue;
+    let mut meter = Meter::new(&mut go_on);
+    let mut pump = Pump::new(source.as_fd(), target.as_fd(), &mut meter);
+    let copied = pump
+        .extents(range.start, range.end)
+        .and_then(|told| if told { Ok(()) } else { pump.run(range.start, range.end) });
+    copied.map_err(|error| match error {
+        CloneError::Store(error) => error,
+        CloneError::Cancelled => unreachable!("the meter above never says so"),
+    })
 }
 
 /// Moves ranges of bytes, in the kernel as long as it agrees to.
@@ -162,24 +183,24 @@ impl<'a, 'm> Pump<'a, 'm> {
         Self { source, target, in_kernel: true, buffer: Vec::new(), meter }
     }
 
-    /// Copies the data extents up to `size`; false, with nothing written, where the file system
+    /// Copies the data extents of `from..to`; false, with nothing written, where the file system
     /// does not tell them.
-    fn extents(&mut self, size: u64) -> Result<bool, CloneError> {
-        let mut at = 0;
-        while at < size {
+    fn extents(&mut self, from: u64, to: u64) -> Result<bool, CloneError> {
+        let mut at = from;
+        while at < to {
             let data = match rustix::fs::seek(self.source, SeekFrom::Data(at)) {
-                Ok(data) => data.min(size),
-                Err(Errno::NXIO) => size,
-                Err(_) if at == 0 => return Ok(false),
+                Ok(data) => data.min(to),
+                Err(Errno::NXIO) => to,
+                Err(_) if at == from => return Ok(false),
                 Err(errno) => return Err(doing("looking for data")(errno).into()),
             };
             self.meter.bytes(data - at)?;
-            if data == size {
+            if data == to {
                 break;
             }
             at = match rustix::fs::seek(self.source, SeekFrom::Hole(data)) {
-                Ok(hole) => hole.min(size),
-                Err(Errno::NXIO) => size,
+                Ok(hole) => hole.min(to),
+                Err(Errno::NXIO) => to,
                 Err(errno) => return Err(doing("looking for a hole")(errno).into()),
             };
             self.run(data, at)?;

@@ -31,7 +31,7 @@ fn clone(source: &File, target: &File, first: Way) -> Way {
 fn has_reflink(dir: &Path) -> bool {
     let one = File::create_new(dir.join("probe-1")).unwrap();
     let two = File::create_new(dir.join("probe-2")).unwrap();
-    reflink(one.as_fd(), two.as_fd()).unwrap()
+    share_extents(&one, &two).unwrap()
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn the_copy_by_hand_does_what_the_kernel_does() {
     let mut meter = Meter::new(&mut report);
     let mut pump = Pump::new(source.as_fd(), target.as_fd(), &mut meter);
     pump.in_kernel = false;
-    assert!(pump.extents(GIB).unwrap());
+    assert!(pump.extents(0, GIB).unwrap());
     assert!(!pump.buffer.is_empty(), "it went through the buffer");
     assert_eq!(meter.done().bytes_done, GIB);
     assert_eq!(extents(&source), extents(&target));
@@ -162,4 +162,25 @@ fn cancelling_stops_between_chunks() {
     let answer = clone_file(&source, &target, Way::SparseCopy, &mut Meter::new(&mut cancel));
     assert!(matches!(answer, Err(CloneError::Cancelled)));
     assert_eq!(target.metadata().unwrap().len(), CHUNK_BYTES as u64);
+}
+
+#[test]
+fn a_range_is_copied_alone_with_its_holes() {
+    let dir = tempfile::tempdir().unwrap();
+    let source = sparse(&dir.path().join("source"));
+    let path = dir.path().join("target");
+    let target = File::create_new(&path).unwrap();
+    target.set_len(GIB).unwrap();
+    copy_range(&source, &target, 2048..GIB / 2 + 1024).unwrap();
+    let target = File::open(&path).unwrap();
+    let byte = |at| {
+        let mut byte = [0xff];
+        target.read_exact_at(&mut byte, at).unwrap();
+        byte[0]
+    };
+    assert_eq!([2047, 2048, 4095, 4096].map(byte), [0, 1, 1, 0]);
+    assert_eq!([GIB / 2 - 1, GIB / 2, GIB / 2 + 1023, GIB / 2 + 1024].map(byte), [0, 2, 2, 0]);
+    assert!(target.metadata().unwrap().blocks() * 512 < 1 << 20, "the hole was copied");
+    copy_range(&source, &target, GIB..2 * GIB).unwrap();
+    assert_eq!(target.metadata().unwrap().len(), GIB, "nothing lies past the end");
 }

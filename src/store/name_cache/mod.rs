@@ -68,12 +68,19 @@ impl Names {
         exact.map(|(key, _)| &*key.name).or_else(|| self.spellings(name).next())
     }
 
-    /// Up to `limit` entries that follow `after` in the order of listings.
-    pub(super) fn page(&self, after: Option<&str>, limit: usize) -> Vec<Listed> {
-        use std::ops::Bound::{Excluded, Unbounded};
-        let from = after.map_or(Unbounded, |name| Excluded(Key::new(name)));
+    /// Up to `limit` entries that begin with `prefix`, spelled in any case, and follow `after` in
+    /// the order of listings.
+    pub(super) fn page(&self, prefix: &str, after: Option<&str>, limit: usize) -> Vec<Listed> {
+        use std::ops::Bound::{Excluded, Included, Unbounded};
+        let prefix = fold(prefix);
+        let first = Key { folded: (*prefix).into(), name: "".into() };
+        let from = match after.map(Key::new) {
+            Some(after) if after >= first => Excluded(after),
+            _ => Included(first),
+        };
         self.0
             .range((from, Unbounded))
+            .take_while(|(key, _)| key.folded.starts_with(&*prefix))
             .take(limit)
             .map(|(key, &(kind, ino))| Listed { name: key.name.to_string(), kind, ino })
             .collect()

@@ -152,8 +152,19 @@ impl ShareDir {
         after: Option<&str>,
         limit: usize,
     ) -> Result<Vec<Listed>, StoreError> {
+        self.list_prefix(dir, "", after, limit)
+    }
+
+    /// The same of those whose names begin with `prefix`, spelled in any case.
+    pub fn list_prefix(
+        &self,
+        dir: &SharePath,
+        prefix: &str,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<Listed>, StoreError> {
         let dir = self.open_dir(dir)?;
-        self.names.ask(&dir, |names| names.page(after, limit))
+        self.names.ask(&dir, |names| names.page(prefix, after, limit))
     }
 
     fn open_dir(&self, path: &SharePath) -> Result<OwnedFd, StoreError> {
