@@ -140,6 +140,15 @@ pub enum Denial {
     /// A copy to the file is under way (LOCKING 7.9).
     #[error("a copy to this file is under way")]
     CopyPending,
+    /// Abort of a copy that has ended, or never was (LOCKING 7.9).
+    #[error("no copy to this file is under way")]
+    NoPendingCopy,
+    /// Abort of a running copy under another copy's ID (LOCKING 7.9).
+    #[error("the copy under way to this file has another ID")]
+    CopyIdMismatch,
+    /// The source of a running copy is not what it was when the copy began (LOCKING 7.9).
+    #[error("the source of the copy changed while it was copied")]
+    CopySourceChanged,
     /// The share's root cannot be deleted or renamed (LOCKING C9).
     #[error("the root of a share cannot be deleted or renamed")]
     ShareRoot,

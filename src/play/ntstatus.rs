@@ -50,11 +50,14 @@ fn denial_status(denial: &Denial) -> &'static str {
         Denial::IsDirectory => "STATUS_FILE_IS_A_DIRECTORY",
         Denial::NotDirectory => "STATUS_NOT_A_DIRECTORY",
         Denial::DirectoryNotEmpty => "STATUS_DIRECTORY_NOT_EMPTY",
-        // The last three are refusals of FileREST requests; SMB has no name of its own for them.
+        // All but the first are refusals of FileREST requests, which an SMB client cannot make.
         Denial::InvalidParameter(_)
         | Denial::InvalidRange { .. }
         | Denial::BodyTooLarge { .. }
-        | Denial::Metadata(_) => "STATUS_INVALID_PARAMETER",
+        | Denial::Metadata(_)
+        | Denial::NoPendingCopy
+        | Denial::CopyIdMismatch
+        | Denial::CopySourceChanged => "STATUS_INVALID_PARAMETER",
         Denial::FileTooLarge { .. } => "STATUS_FILE_TOO_LARGE",
         Denial::NotOnDirectory => "STATUS_INVALID_DEVICE_REQUEST",
         Denial::EndOfFile => "STATUS_END_OF_FILE",

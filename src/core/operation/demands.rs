@@ -148,6 +148,13 @@ impl Operation {
             Self::RenameSource => {
                 Demands { access: Access::D, refused_if_read_only: false, ..CHANGE }
             }
+            // 7.9: it is the copy itself, let through at its start; a handle or a lock that came
+            // since stops it as it would stop any write (6.7).
+            Self::CopyStep => Demands {
+                refused_by_pending_copy: false,
+                refused_if_read_only: false,
+                ..CHANGE_BYTES
+            },
             // 4.1, 7.9: it is the copy that it ends, so neither that nor what the copy did to the
             // attributes can stop it; 6.7 does not name it.
             Self::AbortCopy => {

@@ -58,6 +58,8 @@ pub enum Operation {
         /// `x-ms-file-copy-ignore-readonly` is true.
         ignore_read_only: bool,
     },
+    /// The next bytes of a copy that is under way, on the destination.
+    CopyStep,
     /// Abort Copy File, on the destination.
     AbortCopy,
     /// Lease File: acquire.
@@ -127,7 +129,7 @@ impl Check {
 
 impl Operation {
     /// Every operation, with every combination of its flags, once.
-    pub const ALL: [Self; 37] = [
+    pub const ALL: [Self; 38] = [
         Self::ListDirectory,
         Self::GetFileProperties,
         Self::GetFileMetadata,
@@ -148,6 +150,7 @@ impl Operation {
         Self::CopySource,
         Self::CopyDestinationOver { ignore_read_only: false },
         Self::CopyDestinationOver { ignore_read_only: true },
+        Self::CopyStep,
         Self::AbortCopy,
         Self::LeaseAcquire,
         Self::LeaseOther,

@@ -56,6 +56,7 @@ DeleteFile                               | x       | write | x    | x         | 
 CopySource                               | x       | -     | -    | -         | overlap | -
 CopyDestinationOver                      | x       | write | x    | x         | any     | -
 CopyDestinationOver ignore_read_only     | x       | write | x    | -         | any     | -
+CopyStep                                 | x       | write | -    | -         | any     | -
 AbortCopy                                | x       | write | -    | -         | -       | -
 LeaseAcquire                             | x       | -     | x    | -         | -       | -
 LeaseOther                               | x       | -     | x    | -         | -       | -
@@ -170,6 +171,7 @@ fn access_outside_the_share_table_is_as_listed() {
     use Operation as O;
     for (operation, access) in [
         (O::CreateFileNew, ""),
+        (O::CopyStep, "w"),
         (O::AbortCopy, "w"),
         (O::LeaseOther, ""),
         (O::RenameSource, "d"),
@@ -253,7 +255,7 @@ fn every_operation_is_in_the_list_once() {
     let names = Operation::ALL.map(name);
     let listed: HashSet<_> = names.iter().filter_map(|name| name.split(' ').next()).collect();
     assert_eq!(listed, declared());
-    assert_eq!(listed.len(), 32);
+    assert_eq!(listed.len(), 33);
 }
 
 #[test]
