@@ -3,10 +3,11 @@
 use super::error::Result;
 use super::events::Happening;
 use super::open::{Handle, Wake};
+use super::rename::check_momentary;
 use super::share::{Attempt, Share};
 use super::table::Latched;
 use crate::core::file::DeleteFacts;
-use crate::core::{Access, Denial, FileId, Owner, ShareMode, SharePath};
+use crate::core::{Denial, FileId, Owner, SharePath};
 use crate::store::{Found, Kind};
 
 /// What became of a name that was deleted through the mount.
@@ -108,15 +109,15 @@ impl Share {
         if path.is_root() {
             return Err(Denial::ShareRoot.into());
         }
-        latched.state.check_not_pending(path)?;
-        latched.state.check_access(Access::D, ShareMode::RWD)?;
+        check_momentary(latched, path)?;
         self.delete_facts_of(path, stat.id, directory)?.check()?;
         if latched.state.mark(path) {
             self.remember_pending(stat.id, path)?;
             return Ok(Unlinked::Pending);
         }
         self.remove_name(path, stat.id, directory)?;
-        self.forget_file(latched, stat.id, stat.links)?;
+        // A directory has one name, whatever its link count says.
+        self.forget_file(latched, stat.id, if directory { 1 } else { stat.links })?;
         Ok(Unlinked::Removed)
     }
 

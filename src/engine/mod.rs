@@ -9,13 +9,16 @@
 //!   table     files in use, each with its lock
 //!   open      opening and closing
 //!   delete    delete pending, unlink, rmdir, undelete
-//!   rename    rename and link
+//!   rename    rename; link, exchange
 //!   names     looking names up, listing
 //!   io        reading and writing through a handle
 //!   locks     byte-range locks, waiting with a bound
 //!   momentary REST's door: operations as momentary opens
 //!   files     REST's operations on files
 //!   random    identities that nobody can guess
+//!   shown     what REST shows of a file, and sets
+//!   directories, listing, rest_rename, copy, handles
+//!             REST's operations on them
 //!   recover   what a start finds
 //!   events    the log that observers follow
 //!   account   all shares: created, deleted, restored, and what each is as a whole
@@ -23,11 +26,18 @@
 
 pub mod account;
 pub mod clock;
+mod copy;
 mod delete;
+mod directories;
 mod error;
 pub mod events;
+mod exchange;
 mod files;
+mod force_close;
+mod handles;
 mod io;
+mod link;
+mod listing;
 mod locks;
 mod momentary;
 mod names;
@@ -35,27 +45,38 @@ mod open;
 mod random;
 mod recover;
 mod rename;
+mod rest_rename;
 mod share;
+mod shown;
 mod table;
 mod waiting;
+mod why;
 
 pub use account::{AccountError, Engine, EngineOptions, ShareDenial};
 pub use clock::{Clock, ManualClock, SystemClock};
+pub use copy::{Copied, CopyOptions, Copying, Started, Taken};
 pub use delete::Unlinked;
+pub use directories::DirectoryProperties;
 pub use error::{Error, Result};
 pub use events::EventLog;
 pub use files::{
-    FILE_SIZE_MAX, FileProperties, FileReader, LastWrite, Leased, NewProperties, PropertyChanges,
+    FILE_SIZE_MAX, FileChanges, FileProperties, FileReader, LastWrite, Leased, NewProperties,
     RangeList, Semantics, TimeChange,
 };
+pub use force_close::{ClosedHandle, ForceClosed, LISTENERS_MAX, WhichHandles};
+pub use handles::{HandleInfo, HandlePage};
 pub use io::{IO_MAX, Standard};
+pub use listing::{DirectoryEntry, DirectoryPage, ListOptions, PAGE_MAX};
 pub use locks::LOCK_WAIT_MAX;
 pub use momentary::Asking;
 pub use open::{Handle, Opened};
+pub use rest_rename::{Renamed, RestRename};
 pub use share::{Share, ShareOptions};
+pub use shown::{PropertyChanges, Shown};
+pub use why::Standing;
 
 // What the disk says, as front ends see it.
 pub use crate::store::{
-    Case, CopyProgress, CopyState, CopyStatus, ETag, Found, HttpHeaders, Kind, Listed, Metadata,
-    Record, Stat, StoreError,
+    Case, Control, CopyProgress, CopyState, CopyStatus, ETag, Found, HttpHeaders, Kind, Listed,
+    Metadata, Record, Stat, StoreError,
 };

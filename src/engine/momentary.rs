@@ -15,7 +15,7 @@ use crate::core::lease::{FileLease, LeaseId};
 use crate::core::momentary::Circumstances;
 use crate::core::operation::{Demands, LeaseDemand, Operation};
 use crate::core::ranges::ByteRange;
-use crate::core::{Access, Attributes, Denial, Owner, SharePath};
+use crate::core::{Access, Attributes, Denial, FileId, Owner, SharePath};
 use crate::store::{CopyStatus, Found, Kind, OpenFor, Record, Stat, StoreError};
 
 /// A request as far as the rules care: who asks, and with which lease ID.
@@ -167,32 +167,23 @@ impl Share {
         step: impl FnOnce(Granted<'_>) -> Result<T>,
     ) -> Result<T> {
         let record = self.load_record(&fd, found.stat.id)?;
-        let attributes = record.attributes.unwrap_or_default();
-        latched.state.check_operation(
-            visit.operation,
-            &Circumstances {
-                path: &found.path,
-                lease_id: visit.asking.lease_id,
-                copy_pending: record.copy.as_ref().is_some_and(|c| c.status == CopyStatus::Pending),
-                read_only: attributes.contains(Attributes::READ_ONLY),
-                range: visit.range,
-            },
-        )?;
+        let at = (&found.path, &record);
+        ask(visit.operation, latched, at, visit.asking.lease_id, visit.range)?;
         let answer = step(Granted { found, fd, record, cell, latched: &mut *latched })?;
         if visit.operation.demands().lease == LeaseDemand::Write {
-            self.after_write(latched, cell)?;
+            self.after_write(latched, cell.id)?;
         }
         Ok(answer)
     }
 
     /// A write forgets a broken lease (LOCKING 4.1, "write, no ID").
-    fn after_write(&self, latched: &mut Latched, cell: &FileCell) -> Result<()> {
+    pub(super) fn after_write(&self, latched: &mut Latched, id: FileId) -> Result<()> {
         let before = latched.state.lease();
         let mut lease = before;
         lease.after_write();
         if lease != before {
             latched.state.set_lease(lease);
-            self.remember_lease(cell.id, lease)?;
+            self.remember_lease(id, lease)?;
         }
         Ok(())
     }
@@ -212,6 +203,25 @@ impl Share {
         }
         Ok(answer)
     }
+}
+
+/// Asks the rules about an operation on the file behind `path`, whose lock the caller holds.
+pub(super) fn ask(
+    operation: Operation,
+    latched: &mut Latched,
+    (path, record): (&SharePath, &Record),
+    lease_id: Option<LeaseId>,
+    range: Option<ByteRange>,
+) -> Result<()> {
+    let attributes = record.attributes.unwrap_or_default();
+    let at = Circumstances {
+        path,
+        lease_id,
+        copy_pending: record.copy.as_ref().is_some_and(|c| c.status == CopyStatus::Pending),
+        read_only: attributes.contains(Attributes::READ_ONLY),
+        range,
+    };
+    Ok(latched.state.check_operation(operation, &at)?)
 }
 
 fn check_kind(wanted: Wanted, kind: Kind) -> Result<()> {

@@ -234,6 +234,7 @@ impl Share {
         match self.end(cell, slot, id, true) {
             Ok(closed) => {
                 self.note(&closed.path, who, Happening::Closed { handle: id, forced: true });
+                self.tell_force_closed(cell.id, closed);
                 Ok(true)
             }
             Err(Error::Denied(Denial::HandleClosed)) => Ok(false),

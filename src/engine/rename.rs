@@ -1,31 +1,42 @@
-//! Renaming and linking: two names, up to two files, one step.
+//! Renaming: two names, up to two files, one step.
 //!
-//! Rules: SMB-RULES "Rename and link". Order of locks: the target's directory, then the two files
-//! by identity. A directory is renamed under the share's name lock alone, since every path below
-//! it changes.
+//! Rules: SMB-RULES "Rename and link" for handles and the mount; what REST asks on top of that is
+//! in [`super::rest_rename`]. Order of locks: the target's directory, then the two files by
+//! identity. A directory is renamed under the share's name lock alone, since every path below it
+//! changes.
 
-use super::error::{Error, Result};
+use super::error::Result;
 use super::open::Handle;
+use super::rest_rename::{Renamed, RestRename};
 use super::share::{Attempt, NAME_RETRIES_MAX, Share};
 use super::table::Latched;
 use crate::core::name::same_name;
 use crate::core::opens::Slot;
-use crate::core::{Access, Denial, FileId, HandleId, Holder, Owner, ShareMode, SharePath};
-use crate::store::{Found, Kind, RenameHow, Stat, StoreError};
+use crate::core::{Access, Denial, HandleId, Holder, Owner, ShareMode, SharePath};
+use crate::store::{Found, Kind, RenameHow, StoreError};
 
-/// The source of a rename, looked up.
-struct Source {
-    path: SharePath,
-    stat: Stat,
-    /// The handle that asks, if it is one: its own rights count, not a momentary open's.
-    handle: Option<(Slot, HandleId)>,
+/// By whose rules a name moves.
+#[derive(Clone, Copy)]
+pub(super) enum RenameRules<'a> {
+    /// Through a handle: its own rights count, not a momentary open's.
+    Handle(Slot, HandleId),
+    /// By name on the mount: a momentary open of the source with D that shares everything.
+    Mount,
+    /// By REST: momentary opens of both ends, with their lease IDs.
+    Rest(&'a RestRename<'a>),
 }
 
-impl Source {
-    fn is_directory(&self) -> bool {
-        self.stat.kind == Kind::Directory
-    }
+/// A rename as it was asked for.
+#[derive(Clone, Copy)]
+pub(super) struct Rename<'a> {
+    pub to: &'a SharePath,
+    /// An existing target may be replaced.
+    pub replace: bool,
+    pub rules: RenameRules<'a>,
 }
+
+/// What REST is told of the moved file; the others want nothing.
+pub(super) type Moved = Option<Renamed>;
 
 impl Share {
     /// Renames the file a handle is open on.
@@ -34,12 +45,13 @@ impl Share {
             let (open, _) = latched.state.get(handle.slot(), handle.id())?;
             Ok((path.clone(), open.owner.clone()))
         })?;
-        let answer = self.rename_found(to, replace, || {
+        let rules = RenameRules::Handle(handle.slot(), handle.id());
+        let answer = self.rename_found(Rename { to, replace, rules }, || {
             let path = self.latched(handle, |_, path| Ok(path.clone()))?;
             let stat = self.dir.stat(&path)?;
-            Ok(Source { path, stat, handle: Some((handle.slot(), handle.id())) })
+            Ok(Found { path, stat })
         });
-        self.note_refusal("rename", &path, &owner, answer)
+        self.note_refusal("rename", &path, &owner, answer.map(drop))
     }
 
     /// Renames by name, as `rename(2)` on the mount does: a momentary open of the source with D
@@ -51,31 +63,28 @@ impl Share {
         to: &SharePath,
         replace: bool,
     ) -> Result<()> {
-        let answer = self.rename_found(to, replace, || {
-            let Found { path, stat } = self.dir.lookup(from)?;
-            Ok(Source { path, stat, handle: None })
-        });
-        self.note_refusal("rename", from, who, answer)
+        let rename = Rename { to, replace, rules: RenameRules::Mount };
+        let answer = self.rename_found(rename, || Ok(self.dir.lookup(from)?));
+        self.note_refusal("rename", from, who, answer.map(drop))
     }
 
     /// Finds the source and moves it, again while names keep changing.
-    fn rename_found(
+    pub(super) fn rename_found(
         &self,
-        to: &SharePath,
-        replace: bool,
-        find: impl Fn() -> Result<Source>,
-    ) -> Result<()> {
+        rename: Rename<'_>,
+        find: impl Fn() -> Result<Found>,
+    ) -> Result<Moved> {
         const POISON: &str = "nothing panics under the name lock";
         for _ in 0..NAME_RETRIES_MAX {
-            let directory = find()?.is_directory();
+            let directory = is_directory(&find()?);
             let alone = directory.then(|| self.names.write().expect(POISON));
             let _shared = alone.is_none().then(|| self.names.read().expect(POISON));
             let generation = self.generation();
             let source = find()?;
-            if source.is_directory() != directory {
+            if is_directory(&source) != directory {
                 continue;
             }
-            match self.rename_source(&source, to, replace, generation) {
+            match self.rename_source(&source, rename, generation) {
                 Attempt::Done(answer) => return answer,
                 Attempt::Again => {}
             }
@@ -83,20 +92,10 @@ impl Share {
         Err(Denial::NotFound.into())
     }
 
-    fn rename_source(
-        &self,
-        source: &Source,
-        to: &SharePath,
-        replace: bool,
-        generation: u64,
-    ) -> Attempt<()> {
-        let (to, target) = match self.rename_target(source, to) {
+    fn rename_source(&self, source: &Found, rename: Rename<'_>, generation: u64) -> Attempt<Moved> {
+        let (to, parent, target) = match self.rename_target(source, rename.to) {
             Ok(found) => found,
             Err(error) => return Attempt::Done(Err(error)),
-        };
-        let parent = match self.dir.lookup(&to.parent().unwrap_or_default()) {
-            Ok(parent) => parent,
-            Err(error) => return Attempt::Done(Err(error.into())),
         };
         self.table.with(parent.stat.id, |_, latched| {
             if let Some(holder) = latched.state.pending_holder(&parent.path) {
@@ -109,22 +108,22 @@ impl Share {
                     if !self.is_still(&source.path, source.stat.id, generation) {
                         return Attempt::Again;
                     }
-                    Attempt::Done(self.move_name(latched, source, &to, RenameHow::NoReplace))
+                    Attempt::Done(self.rename_to_free(latched, source, &to, rename.rules))
                 }),
-                Some(_) if !replace => Attempt::Done(Err(Denial::NameTaken.into())),
-                Some(target) => self.rename_over(source, &to, &target, generation),
+                Some(target) => self.rename_over(source, &to, &target, rename, generation),
             }
         })
     }
 
-    /// What the new name stands for now, and how it will be spelled. Refuses what no opens could
-    /// allow.
-    fn rename_target(&self, source: &Source, to: &SharePath) -> Result<(SharePath, Option<Found>)> {
+    /// How the new name will be spelled, the directory it will stand in, and what it stands for
+    /// now. Refuses what no opens could allow.
+    fn rename_target(
+        &self,
+        source: &Found,
+        to: &SharePath,
+    ) -> Result<(SharePath, Found, Option<Found>)> {
         if source.path.is_root() || to.is_root() {
             return Err(Denial::ShareRoot.into());
-        }
-        if to.is_below(&source.path) {
-            return Err(Denial::InvalidParameter("a directory cannot move below itself").into());
         }
         let target = match self.dir.lookup(to) {
             // Another spelling of the source's own name: only the spelling changes (di28).
@@ -133,28 +132,58 @@ impl Share {
             Err(StoreError::NotFound) => None,
             Err(error) => return Err(error.into()),
         };
+        let (parent, name) = to.split().ok_or(Denial::ShareRoot)?;
+        let parent = self.dir.lookup(&SharePath::new(parent)?)?;
+        let spelled = parent.path.join(name)?;
+        // The second way leads through a link.
+        if spelled.is_below(&source.path) || parent.stat.id == source.stat.id {
+            return Err(Denial::InvalidParameter("a directory cannot move below itself").into());
+        }
         // Under the name lock alone no open can come in: what is below now is all there is.
-        if source.is_directory()
+        if is_directory(source)
             && let Some(holder) = self.open_below(&source.path)
         {
             return Err(Denial::OpenBelow(Box::new(holder)).into());
         }
-        let (parent, name) = to.split().ok_or(Denial::ShareRoot)?;
-        let parent = self.dir.lookup(&SharePath::new(parent)?)?.path;
-        Ok((parent.join(name)?, target))
+        Ok((spelled, parent, target))
+    }
+
+    fn rename_to_free(
+        &self,
+        latched: &mut Latched,
+        source: &Found,
+        to: &SharePath,
+        rules: RenameRules<'_>,
+    ) -> Result<Moved> {
+        self.check_source(latched, source, rules)?;
+        if let RenameRules::Rest(options) = rules {
+            options.check_free(to)?;
+        }
+        self.move_name(latched, source, to, RenameHow::NoReplace)?;
+        self.after_move(latched, source, to, rules)
     }
 
     fn rename_over(
         &self,
-        source: &Source,
+        source: &Found,
         to: &SharePath,
         target: &Found,
+        rename: Rename<'_>,
         generation: u64,
-    ) -> Attempt<()> {
-        if target.stat.id == source.stat.id {
-            return Attempt::Done(Ok(())); // Two names of one file: rename(2) leaves both.
-        }
-        if source.is_directory() != (target.stat.kind == Kind::Directory) {
+    ) -> Attempt<Moved> {
+        let same_file = target.stat.id == source.stat.id;
+        let same_kind = is_directory(source) == is_directory(target);
+        if matches!(rename.rules, RenameRules::Rest(_)) {
+            // LOCKING 3.11. A file and a directory are never locked together by identity: that
+            // order is for files, and a directory's lock may be held for an entry's.
+            if !rename.replace || same_file || is_directory(target) {
+                return self.refuse_taken(target, generation);
+            }
+        } else if !rename.replace {
+            return Attempt::Done(Err(Denial::NameTaken.into()));
+        } else if same_file {
+            return Attempt::Done(Ok(None)); // Two names of one file: rename(2) leaves both.
+        } else if !same_kind {
             return Attempt::Done(Err(Denial::NameTaken.into())); // di30
         }
         self.table.with_two(source.stat.id, target.stat.id, |latched, replaced| {
@@ -163,40 +192,73 @@ impl Share {
             {
                 return Attempt::Again;
             }
-            Attempt::Done(self.check_replaced(replaced, target).and_then(|()| {
-                self.move_name(latched, source, to, RenameHow::Replace)?;
-                self.forget_file(replaced, target.stat.id, target.stat.links)
-            }))
+            Attempt::Done(self.check_both(latched, source, replaced, target, rename).and_then(
+                |()| {
+                    if same_kind {
+                        self.move_name(latched, source, to, RenameHow::Replace)?;
+                    } else {
+                        // No file system replaces a file by a directory. Exchanging them first
+                        // leaves no moment without the name.
+                        self.move_name(latched, source, to, RenameHow::Exchange)?;
+                        self.remove_name(&source.path, target.stat.id, false)?;
+                    }
+                    self.forget_file(replaced, target.stat.id, names_of(target))?;
+                    self.after_move(latched, source, to, rename.rules)
+                },
+            ))
         })
+    }
+
+    fn check_both(
+        &self,
+        latched: &mut Latched,
+        source: &Found,
+        replaced: &mut Latched,
+        target: &Found,
+        rename: Rename<'_>,
+    ) -> Result<()> {
+        if let RenameRules::Rest(options) = rename.rules {
+            self.check_source(latched, source, rename.rules)?;
+            return self.check_rest_target(replaced, target, options);
+        }
+        self.check_replaced(replaced, target)?;
+        self.check_source(latched, source, rename.rules)
     }
 
     /// May the target of a rename or link go? Not while anybody has it open, whatever it shares
     /// (di22-di25, dp21, dp60), nor if it is read-only (di26, our rule), leased, or a directory
     /// with entries.
-    fn check_replaced(&self, replaced: &mut Latched, target: &Found) -> Result<()> {
+    pub(super) fn check_replaced(&self, replaced: &mut Latched, target: &Found) -> Result<()> {
         replaced.state.check_nobody()?;
         replaced.state.check_access(Access::D, ShareMode::RWD)?;
-        let directory = target.stat.kind == Kind::Directory;
-        let facts = self.delete_facts_of(&target.path, target.stat.id, directory)?;
+        let facts = self.delete_facts_of(&target.path, target.stat.id, is_directory(target))?;
         if facts.read_only {
             return Err(Denial::ReadOnly.into());
         }
         Ok(facts.check()?)
     }
 
+    /// May the source move?
+    fn check_source(
+        &self,
+        latched: &mut Latched,
+        source: &Found,
+        rules: RenameRules<'_>,
+    ) -> Result<()> {
+        match rules {
+            RenameRules::Handle(slot, id) => Ok(latched.state.check_rename(slot, id)?),
+            RenameRules::Mount => check_momentary(latched, &source.path),
+            RenameRules::Rest(options) => self.check_rest_source(latched, source, options),
+        }
+    }
+
     fn move_name(
         &self,
         latched: &mut Latched,
-        source: &Source,
+        source: &Found,
         to: &SharePath,
         how: RenameHow,
     ) -> Result<()> {
-        if let Some((slot, id)) = source.handle {
-            latched.state.check_rename(slot, id)?;
-        } else {
-            latched.state.check_not_pending(&source.path)?;
-            latched.state.check_access(Access::D, ShareMode::RWD)?;
-        }
         if source.path != *to {
             self.dir.rename(&source.path, to, how)?;
             self.names_changed();
@@ -205,59 +267,45 @@ impl Share {
         Ok(())
     }
 
+    fn after_move(
+        &self,
+        latched: &mut Latched,
+        source: &Found,
+        to: &SharePath,
+        rules: RenameRules<'_>,
+    ) -> Result<Moved> {
+        match rules {
+            RenameRules::Handle(..) | RenameRules::Mount => Ok(None),
+            RenameRules::Rest(options) => {
+                self.after_rest_move(latched, source.stat.id, to, options).map(Some)
+            }
+        }
+    }
+
     /// An open of anything below a directory. Looks at all files in use: renaming a directory is
     /// rare, and the way of an open stays free of the bookkeeping that would make this faster.
-    fn open_below(&self, dir: &SharePath) -> Option<Holder> {
+    pub(super) fn open_below(&self, dir: &SharePath) -> Option<Holder> {
         self.table.cells().into_iter().find_map(|cell| {
             let latched = cell.latch();
             let below = latched.state.opens().find(|(_, _, path)| path.is_below(dir));
             below.map(|(_, open, _)| open.holder())
         })
     }
+}
 
-    /// Makes another name for the file a handle is open on; any handle will do (di35).
-    pub fn link_handle(&self, handle: &Handle, to: &SharePath, replace: bool) -> Result<()> {
-        let path = self.latched(handle, |latched, path| {
-            if latched.state.is_directory() {
-                return Err(Denial::IsDirectory.into());
-            }
-            Ok(path.clone())
-        })?;
-        self.link_file(&path, handle.file(), to, replace)
-    }
+/// The check of a momentary open with D that shares everything (DESIGN section 4).
+pub(super) fn check_momentary(latched: &mut Latched, path: &SharePath) -> Result<()> {
+    latched.state.check_not_pending(path)?;
+    Ok(latched.state.check_access(Access::D, ShareMode::RWD)?)
+}
 
-    /// Makes another name for a file, as `link(2)` on the mount does.
-    pub fn link(&self, who: &Owner, from: &SharePath, to: &SharePath) -> Result<()> {
-        let answer = self.dir.lookup(from).map_err(Error::from).and_then(|found| {
-            if found.stat.kind == Kind::Directory {
-                return Err(Denial::IsDirectory.into());
-            }
-            self.link_file(&found.path, found.stat.id, to, false)
-        });
-        self.note_refusal("link", from, who, answer)
-    }
+pub(super) fn is_directory(found: &Found) -> bool {
+    found.stat.kind == Kind::Directory
+}
 
-    fn link_file(&self, from: &SharePath, id: FileId, to: &SharePath, replace: bool) -> Result<()> {
-        let _names = self.names.read().expect("nothing panics under the name lock");
-        if replace && let Ok(target) = self.dir.lookup(to) {
-            if target.stat.kind == Kind::Directory {
-                return Err(Denial::NameTaken.into());
-            }
-            if target.stat.id == id {
-                return Ok(());
-            }
-            self.table.with(target.stat.id, |_, latched| {
-                self.check_replaced(latched, &target)?;
-                self.remove_name(&target.path, target.stat.id, false)?;
-                self.forget_file(latched, target.stat.id, target.stat.links)
-            })?;
-        }
-        let make = |to: &SharePath| {
-            self.dir.link(from, to)?;
-            Ok(self.dir.stat(to)?)
-        };
-        self.make_entry(to, make, |_, _| Ok(()))
-    }
+/// How many names keep a file; a directory has one, whatever its link count says.
+fn names_of(found: &Found) -> u32 {
+    if is_directory(found) { 1 } else { found.stat.links }
 }
 
 /// The same name in the same directory, spelled alike or not.

@@ -12,8 +12,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::clock::Clock;
+use super::copy::RunningCopies;
 use super::error::{Error, Result};
 use super::events::{Event, EventLog, Happening};
+use super::force_close::Listeners;
 use super::table::Table;
 use crate::core::create::Target;
 use crate::core::{Attributes, Denial, FileId, HandleId, Owner, SharePath};
@@ -64,6 +66,8 @@ pub struct Share {
     pub(super) granularity: Granularity,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) events: Arc<EventLog>,
+    pub(super) copies: RunningCopies,
+    pub(super) listeners: Listeners,
 }
 
 /// What a step that met a changed name wants.
@@ -101,6 +105,8 @@ impl Share {
             next_handle: AtomicU64::new((u64::from(epoch) << HANDLE_BITS) | 1),
             clock,
             events,
+            copies: RunningCopies::default(),
+            listeners: Listeners::default(),
         };
         share.recover()?;
         Ok(share)
@@ -160,13 +166,15 @@ impl Share {
     /// The metadata record of an open file. One that lost its sidecar (a copy made directly in
     /// the directory) has a default one, and is named in the log.
     pub(super) fn load_record(&self, fd: &OwnedFd, id: FileId) -> Result<Record> {
-        match self.records.load(fd, id) {
+        let mut record = match self.records.load(fd, id) {
             Err(StoreError::Damaged { what, why }) => {
                 log::warn!("share {}: {what} is damaged: {why}", self.name);
-                Ok(Record::default())
+                Record::default()
             }
-            loaded => Ok(loaded?),
-        }
+            loaded => loaded?,
+        };
+        self.copies.end_if_dead(id, &mut record);
+        Ok(record)
     }
 
     /// The metadata record of a file. One that this process may not read has none to show.

@@ -12,8 +12,8 @@ use latchfs::core::{
     Timestamp,
 };
 use latchfs::engine::{
-    Asking, Error, EventLog, FileProperties, Handle, LastWrite, ManualClock, Metadata,
-    NewProperties, PropertyChanges, Result, Share, ShareOptions,
+    Asking, Error, EventLog, FileChanges, FileProperties, Handle, LastWrite, ManualClock, Metadata,
+    NewProperties, Result, Share, ShareOptions,
 };
 use tempfile::TempDir;
 
@@ -119,7 +119,7 @@ impl Fixture {
     pub fn read_only_file(&self) -> SharePath {
         let path = self.file();
         let attributes = Some(Attributes::READ_ONLY);
-        let changes = PropertyChanges { attributes, ..PropertyChanges::default() };
+        let changes = FileChanges { attributes, ..FileChanges::default() };
         self.share.set_file_properties(self.rest(), &path, &changes).unwrap();
         path
     }
@@ -206,11 +206,11 @@ impl Fixture {
             Call::Put => share.put_range(asking, path, 0, b"new", now).map(drop),
             Call::Clear => share.clear_range(asking, path, 0..3, now).map(drop),
             Call::SetProperties => {
-                let changes = PropertyChanges::default();
+                let changes = FileChanges::default();
                 share.set_file_properties(asking, path, &changes).map(drop)
             }
             Call::Resize => {
-                let changes = PropertyChanges { size: Some(5), ..PropertyChanges::default() };
+                let changes = FileChanges { size: Some(5), ..FileChanges::default() };
                 share.set_file_properties(asking, path, &changes).map(drop)
             }
             Call::SetMetadata => {

@@ -2,11 +2,11 @@
 
 use latchfs::core::metadata::METADATA_BYTES_MAX;
 use latchfs::core::{Attributes, SharePath};
-use latchfs::engine::{FILE_SIZE_MAX, HttpHeaders, Metadata, PropertyChanges, Result};
+use latchfs::engine::{FILE_SIZE_MAX, FileChanges, HttpHeaders, Metadata, Result};
 
 use crate::fixture::{Fixture, code};
 
-fn set(fixture: &Fixture, path: &SharePath, changes: &PropertyChanges) -> Result<HttpHeaders> {
+fn set(fixture: &Fixture, path: &SharePath, changes: &FileChanges) -> Result<HttpHeaders> {
     let shown = fixture.share.set_file_properties(fixture.rest(), path, changes)?;
     Ok(shown.headers().clone())
 }
@@ -20,13 +20,13 @@ fn naming_one_content_header_replaces_all_and_a_resize_keeps_them() {
         cache_control: Some("no-store".into()),
         ..HttpHeaders::default()
     };
-    let given = PropertyChanges { headers: Some(both.clone()), ..PropertyChanges::default() };
+    let given = FileChanges { headers: Some(both.clone()), ..FileChanges::default() };
     assert_eq!(set(&fixture, &path, &given).unwrap(), both);
-    let resize = PropertyChanges { size: Some(4), ..PropertyChanges::default() };
+    let resize = FileChanges { size: Some(4), ..FileChanges::default() };
     assert_eq!(set(&fixture, &path, &resize).unwrap(), both);
     assert_eq!(fixture.get(&path, None).unwrap(), b"0123");
     let one = HttpHeaders { content_language: Some("de".into()), ..HttpHeaders::default() };
-    let given = PropertyChanges { headers: Some(one.clone()), ..PropertyChanges::default() };
+    let given = FileChanges { headers: Some(one.clone()), ..FileChanges::default() };
     assert_eq!(set(&fixture, &path, &given).unwrap(), one);
 }
 
@@ -34,11 +34,11 @@ fn naming_one_content_header_replaces_all_and_a_resize_keeps_them() {
 fn a_longer_file_ends_in_zeros() {
     let fixture = Fixture::new();
     let path = fixture.file();
-    let longer = PropertyChanges { size: Some(12), ..PropertyChanges::default() };
+    let longer = FileChanges { size: Some(12), ..FileChanges::default() };
     set(&fixture, &path, &longer).unwrap();
     assert_eq!(fixture.get(&path, None).unwrap(), b"0123456789\0\0");
     let size = Some(FILE_SIZE_MAX + 1);
-    let too_long = PropertyChanges { size, ..PropertyChanges::default() };
+    let too_long = FileChanges { size, ..FileChanges::default() };
     assert_eq!(code(&set(&fixture, &path, &too_long)), "OutOfRangeInput");
 }
 
@@ -46,18 +46,18 @@ fn a_longer_file_ends_in_zeros() {
 fn attributes_and_permission_stay_until_they_are_set() {
     let fixture = Fixture::new();
     let path = fixture.file();
-    let given = PropertyChanges {
+    let given = FileChanges {
         attributes: Some(Attributes::SYSTEM),
         permission_key: Some("7*7".into()),
-        ..PropertyChanges::default()
+        ..FileChanges::default()
     };
     set(&fixture, &path, &given).unwrap();
-    set(&fixture, &path, &PropertyChanges::default()).unwrap();
+    set(&fixture, &path, &FileChanges::default()).unwrap();
     let shown = fixture.head(&path).unwrap();
     assert_eq!(shown.attributes(), Attributes::SYSTEM);
     assert_eq!(shown.permission_key(), Some("7*7"));
     let attributes = Some(Attributes::DIRECTORY);
-    let directory = PropertyChanges { attributes, ..PropertyChanges::default() };
+    let directory = FileChanges { attributes, ..FileChanges::default() };
     assert_eq!(code(&set(&fixture, &path, &directory)), "InvalidHeaderValue");
 }
 

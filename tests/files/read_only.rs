@@ -1,7 +1,7 @@
 //! The read-only attribute: LOCKING 3.9, behaviours 73-77.
 
 use latchfs::core::Attributes;
-use latchfs::engine::PropertyChanges;
+use latchfs::engine::FileChanges;
 
 use crate::fixture::{BYTES, Call, Fixture, code};
 
@@ -30,7 +30,7 @@ fn b075_setting_other_attributes_makes_it_writable_again() {
     let fixture = Fixture::new();
     let path = fixture.read_only_file();
     let attributes = Some(Attributes::NONE);
-    let changes = PropertyChanges { attributes, ..PropertyChanges::default() };
+    let changes = FileChanges { attributes, ..FileChanges::default() };
     let shown = fixture.share.set_file_properties(fixture.rest(), &path, &changes).unwrap();
     assert_eq!(shown.attributes().to_string(), "None");
     assert_eq!(code(&fixture.put(&path, 0, b"new")), "ok");

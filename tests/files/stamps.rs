@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use latchfs::core::Timestamp;
-use latchfs::engine::{FileProperties, LastWrite, PropertyChanges, TimeChange};
+use latchfs::engine::{FileChanges, FileProperties, LastWrite, TimeChange};
 
 use crate::fixture::{Call, Fixture, START, code};
 
@@ -12,13 +12,13 @@ const OLD: Timestamp = Timestamp(1_000_000_000_000_000_000);
 fn set(
     fixture: &Fixture,
     path: &latchfs::core::SharePath,
-    changes: &PropertyChanges,
+    changes: &FileChanges,
 ) -> FileProperties {
     fixture.share.set_file_properties(fixture.rest(), path, changes).unwrap()
 }
 
-fn times() -> PropertyChanges {
-    PropertyChanges::default()
+fn times() -> FileChanges {
+    FileChanges::default()
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn an_answer_shows_the_etag_that_the_next_look_shows() {
     let path = fixture.file();
     let put = fixture.put(&path, 0, b"x").unwrap();
     assert_eq!(fixture.head(&path).unwrap(), put);
-    let set = set(&fixture, &path, &PropertyChanges { size: Some(7), ..times() });
+    let set = set(&fixture, &path, &FileChanges { size: Some(7), ..times() });
     assert_eq!(fixture.head(&path).unwrap(), set);
     let created = fixture.create(&path, 5).unwrap();
     assert_eq!(fixture.head(&path).unwrap(), created);
@@ -87,7 +87,7 @@ fn b127_a_write_by_others_changes_the_etag() {
 fn b129_a_put_range_may_keep_the_last_write_time() {
     let fixture = Fixture::new();
     let path = fixture.file();
-    let before = set(&fixture, &path, &PropertyChanges { written: TimeChange::At(OLD), ..times() });
+    let before = set(&fixture, &path, &FileChanges { written: TimeChange::At(OLD), ..times() });
     assert_eq!(before.written(), OLD);
     let put = |how| fixture.share.put_range(fixture.rest(), &path, 0, b"x", how).unwrap();
     let kept = put(LastWrite::Preserve);
@@ -102,13 +102,13 @@ fn b129_a_put_range_may_keep_the_last_write_time() {
 fn setting_properties_keeps_the_last_write_time_unless_it_resizes() {
     let fixture = Fixture::new();
     let path = fixture.file();
-    set(&fixture, &path, &PropertyChanges { written: TimeChange::At(OLD), ..times() });
+    set(&fixture, &path, &FileChanges { written: TimeChange::At(OLD), ..times() });
     assert_eq!(set(&fixture, &path, &times()).written(), OLD);
-    let resized = PropertyChanges { size: Some(4), written: TimeChange::Preserve, ..times() };
+    let resized = FileChanges { size: Some(4), written: TimeChange::Preserve, ..times() };
     assert!(set(&fixture, &path, &resized).written() > OLD);
-    let given = PropertyChanges { written: TimeChange::At(OLD), ..resized };
+    let given = FileChanges { written: TimeChange::At(OLD), ..resized };
     assert_eq!(set(&fixture, &path, &given).written(), OLD);
-    let now = PropertyChanges { written: TimeChange::Now, ..times() };
+    let now = FileChanges { written: TimeChange::Now, ..times() };
     assert_eq!(set(&fixture, &path, &now).written(), START);
 }
 
@@ -118,10 +118,10 @@ fn the_creation_time_stays_until_it_is_set() {
     let path = fixture.file();
     let born = fixture.head(&path).unwrap().created();
     assert_eq!(set(&fixture, &path, &times()).created(), born);
-    let old = PropertyChanges { created: TimeChange::At(OLD), ..times() };
+    let old = FileChanges { created: TimeChange::At(OLD), ..times() };
     assert_eq!(set(&fixture, &path, &old).created(), OLD);
     assert_eq!(fixture.put(&path, 0, b"x").unwrap().created(), OLD);
-    let now = PropertyChanges { created: TimeChange::Now, ..times() };
+    let now = FileChanges { created: TimeChange::Now, ..times() };
     assert_eq!(set(&fixture, &path, &now).created(), START);
 }
 
@@ -129,13 +129,13 @@ fn the_creation_time_stays_until_it_is_set() {
 fn a_change_time_that_was_set_lasts_until_the_next_change() {
     let fixture = Fixture::new();
     let path = fixture.file();
-    let given = set(&fixture, &path, &PropertyChanges { changed: TimeChange::At(OLD), ..times() });
+    let given = set(&fixture, &path, &FileChanges { changed: TimeChange::At(OLD), ..times() });
     assert_eq!(given.changed(), OLD);
     assert!(given.last_modified() > OLD, "Last-Modified cannot be set");
-    let kept = PropertyChanges { changed: TimeChange::Preserve, ..times() };
+    let kept = FileChanges { changed: TimeChange::Preserve, ..times() };
     assert_eq!(set(&fixture, &path, &kept).changed(), OLD);
     for call in [Call::Put, Call::SetMetadata, Call::SetProperties, Call::Create] {
-        set(&fixture, &path, &PropertyChanges { changed: TimeChange::At(OLD), ..times() });
+        set(&fixture, &path, &FileChanges { changed: TimeChange::At(OLD), ..times() });
         fixture.call(fixture.rest(), &path, call).unwrap();
         let now = fixture.head(&path).unwrap();
         assert_eq!(now.changed(), now.last_modified(), "{call:?}");
@@ -147,7 +147,7 @@ fn a_preserved_change_time_is_the_one_that_was_shown() {
     let fixture = Fixture::new();
     let path = fixture.file();
     let before = fixture.head(&path).unwrap();
-    let kept = PropertyChanges { changed: TimeChange::Preserve, ..times() };
+    let kept = FileChanges { changed: TimeChange::Preserve, ..times() };
     let after = set(&fixture, &path, &kept);
     assert_eq!(after.changed(), before.changed());
     assert_ne!(after.etag(), before.etag());

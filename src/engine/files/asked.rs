@@ -79,7 +79,7 @@ impl Default for NewProperties {
 
 /// Changes of a file's properties; what is not given stays.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct PropertyChanges {
+pub struct FileChanges {
     /// A new length.
     pub size: Option<u64>,
     /// Attributes. Giving some is what lets a read-only file be changed (LOCKING C3).
@@ -96,7 +96,7 @@ pub struct PropertyChanges {
     pub headers: Option<HttpHeaders>,
 }
 
-impl Default for PropertyChanges {
+impl Default for FileChanges {
     fn default() -> Self {
         Self {
             size: None,
@@ -154,7 +154,7 @@ impl NewProperties {
     }
 }
 
-impl PropertyChanges {
+impl FileChanges {
     /// Refuses what no file can have.
     pub(super) fn check(&self) -> Result<(), Denial> {
         check_size(self.size.unwrap_or(0))?;

@@ -28,7 +28,7 @@ mod shown;
 mod tests;
 mod write;
 
-pub use asked::{FILE_SIZE_MAX, LastWrite, NewProperties, PropertyChanges, Semantics, TimeChange};
+pub use asked::{FILE_SIZE_MAX, FileChanges, LastWrite, NewProperties, Semantics, TimeChange};
 pub use lease::Leased;
 pub use read::{FileReader, RangeList};
 pub use shown::FileProperties;

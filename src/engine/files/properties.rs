@@ -3,7 +3,7 @@
 use super::super::error::Result;
 use super::super::momentary::{Asking, Wanted};
 use super::super::share::Share;
-use super::asked::PropertyChanges;
+use super::asked::FileChanges;
 use super::shown::FileProperties;
 use crate::core::operation::Operation;
 use crate::core::{Denial, SharePath, check_metadata};
@@ -15,7 +15,7 @@ impl Share {
         &self,
         asking: Asking<'_>,
         path: &SharePath,
-        changes: &PropertyChanges,
+        changes: &FileChanges,
     ) -> Result<FileProperties> {
         const NAME: &str = "set file properties";
         self.arguments(NAME, asking, path, changes.check())?;

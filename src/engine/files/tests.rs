@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::super::events::EventLog;
 use super::super::share::ShareOptions;
 use super::super::{Asking, SystemClock};
-use super::{LastWrite, NewProperties, PropertyChanges};
+use super::{FileChanges, LastWrite, NewProperties};
 use crate::core::create::OpenRequest;
 use crate::core::{Access, Client, Owner, ShareMode, SharePath};
 use crate::engine::Share;
@@ -34,7 +34,7 @@ fn where_change_times_are_coarse_each_change_is_counted_and_no_look_is() {
     assert_eq!(changes(), 1);
     share.clear_range(asking, &path, 0..1, LastWrite::Preserve).unwrap();
     assert_eq!(changes(), 2);
-    share.set_file_properties(asking, &path, &PropertyChanges::default()).unwrap();
+    share.set_file_properties(asking, &path, &FileChanges::default()).unwrap();
     assert_eq!(changes(), 3);
     share.set_file_metadata(asking, &path, &Metadata::default()).unwrap();
     assert_eq!(changes(), 4);
