@@ -151,8 +151,9 @@ impl EventLog {
 impl Kept {
     fn after(&self, seq: u64) -> Page {
         let first = self.last - self.events.len() as u64 + 1;
-        let lost = first.saturating_sub(seq + 1);
-        let skip = usize::try_from((seq + 1).saturating_sub(first)).unwrap_or(usize::MAX);
+        let wanted = seq.saturating_add(1);
+        let lost = first.saturating_sub(wanted);
+        let skip = usize::try_from(wanted.saturating_sub(first)).unwrap_or(usize::MAX);
         Page { events: self.events.iter().skip(skip).cloned().collect(), lost }
     }
 }
@@ -186,6 +187,7 @@ mod tests {
         assert_eq!(log.after(4).events.len(), 1);
         assert_eq!(log.after(5), Page::default());
         assert_eq!(log.after(900), Page::default());
+        assert_eq!(log.after(u64::MAX), Page::default());
     }
 
     #[test]
