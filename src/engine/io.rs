@@ -71,19 +71,31 @@ impl Share {
 
     /// Sets the file's length.
     pub fn set_size(&self, handle: &Handle, size: u64) -> Result<()> {
-        self.latched(handle, |latched, path| {
-            latched.state.check_resize(handle.slot(), handle.id())?;
-            let fd = self.dir.open_file(path, OpenFor::Write)?;
-            self.count_change(&fd, handle.file())?;
-            let _writing = handle.cell().data.write().expect("nothing panics while bytes move");
-            Ok(data::set_len(&fd, size)?)
-        })
+        self.latched(handle, |latched, path| self.cut_or_grow(latched, handle, path, size))
+    }
+
+    fn cut_or_grow(
+        &self,
+        latched: &Latched,
+        handle: &Handle,
+        path: &SharePath,
+        size: u64,
+    ) -> Result<()> {
+        latched.state.check_resize(handle.slot(), handle.id())?;
+        let fd = self.dir.open_file(path, OpenFor::Write)?;
+        self.count_change(&fd, handle.file())?;
+        let _writing = handle.cell().data.write().expect("nothing panics while bytes move");
+        Ok(data::set_len(&fd, size)?)
     }
 
     /// Sets the allocation: cuts the file if it is longer, and reserves nothing (di37, br45).
     pub fn set_allocation(&self, handle: &Handle, size: u64) -> Result<()> {
-        let now = self.standard(handle)?.size;
-        if size < now { self.set_size(handle, size) } else { Ok(()) }
+        self.latched(handle, |latched, path| {
+            if latched.state.is_directory() || size >= self.dir.stat(path)?.size {
+                return Ok(());
+            }
+            self.cut_or_grow(latched, handle, path, size)
+        })
     }
 
     /// Replaces the file's attributes.
