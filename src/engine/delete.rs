@@ -33,10 +33,22 @@ impl Share {
             };
             let changed =
                 latched.state.set_disposition(handle.slot(), handle.id(), delete, facts)?;
-            if changed && delete {
-                self.remember_pending(handle.file(), path)?;
-            } else if changed {
-                self.forget_pending(handle.file(), path)?;
+            if changed {
+                let kept = if delete {
+                    self.remember_pending(handle.file(), path)
+                } else {
+                    self.forget_pending(handle.file(), path)
+                };
+                if let Err(error) = kept {
+                    // The disk and the table say the same, also where the disk could not.
+                    let _ = latched.state.set_disposition(
+                        handle.slot(),
+                        handle.id(),
+                        !delete,
+                        DeleteFacts::default(),
+                    );
+                    return Err(error);
+                }
             }
             Ok((changed, Wake::changed(latched)))
         });
@@ -112,7 +124,10 @@ impl Share {
         check_momentary(latched, path)?;
         self.delete_facts_of(path, stat.id, directory)?.check()?;
         if latched.state.mark(path) {
-            self.remember_pending(stat.id, path)?;
+            if let Err(error) = self.remember_pending(stat.id, path) {
+                latched.state.undelete(path);
+                return Err(error);
+            }
             return Ok(Unlinked::Pending);
         }
         self.remove_name(path, stat.id, directory)?;
@@ -123,24 +138,39 @@ impl Share {
 
     /// Takes the delete-pending mark of a name away; says whether there was one.
     pub fn undelete(&self, who: &Owner, path: &SharePath) -> Result<bool> {
-        let _names = self.names.read().expect("nothing panics under the name lock");
-        let undone = self.with_name(path, |found, generation| match found {
-            Ok(Found { path, stat }) => self.table.with(stat.id, |_, latched| {
-                if !self.is_still(&path, stat.id, generation) {
-                    return Attempt::Again;
-                }
-                if !latched.state.undelete(&path) {
-                    return Attempt::Done(Ok(None));
-                }
-                let kept = self.forget_pending(stat.id, &path);
-                Attempt::Done(kept.map(|()| Some(Wake::changed(latched))))
-            }),
-            Err(error) => Attempt::Done(Err(error.into())),
-        })?;
+        // Those who are told act at once: the name lock is let go before.
+        let undone = {
+            let _names = self.names.read().expect("nothing panics under the name lock");
+            self.with_name(path, |found, generation| match found {
+                Ok(Found { path, stat }) => self.table.with(stat.id, |_, latched| {
+                    if !self.is_still(&path, stat.id, generation) {
+                        return Attempt::Again;
+                    }
+                    Attempt::Done(self.undelete_latched(latched, stat.id, &path))
+                }),
+                Err(error) => Attempt::Done(Err(error.into())),
+            })?
+        };
         let Some(wake) = undone else { return Ok(false) };
         wake.call();
         self.note(path, who, Happening::Unmarked);
         Ok(true)
+    }
+
+    fn undelete_latched(
+        &self,
+        latched: &mut Latched,
+        id: FileId,
+        path: &SharePath,
+    ) -> Result<Option<Wake>> {
+        if !latched.state.undelete(path) {
+            return Ok(None);
+        }
+        if let Err(error) = self.forget_pending(id, path) {
+            latched.state.mark(path);
+            return Err(error);
+        }
+        Ok(Some(Wake::changed(latched)))
     }
 
     fn delete_facts(&self, latched: &Latched, path: &SharePath, id: FileId) -> Result<DeleteFacts> {

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::error::Result;
+use super::error::{Error, Result};
 use super::share::{PendingEntry, Share};
 use crate::core::FileId;
 use crate::core::lease::FileLease;
@@ -67,12 +67,13 @@ impl Share {
             return self.forget_lease(id);
         }
         let entry = LeaseEntry { id, lease };
-        Ok(self.disk_state.put(Drawer::Leases, &lease_key(id), &entry, Durability::Synced)?)
+        let kept = self.disk_state.put(Drawer::Leases, &lease_key(id), &entry, Durability::Synced);
+        kept.map_err(Error::Store)
     }
 
     pub(super) fn forget_lease(&self, id: FileId) -> Result<()> {
-        self.disk_state.remove(Drawer::Leases, &lease_key(id), Durability::Synced)?;
-        Ok(())
+        let removed = self.disk_state.remove(Drawer::Leases, &lease_key(id), Durability::Synced);
+        removed.map(drop).map_err(Error::Store)
     }
 }
 

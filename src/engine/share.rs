@@ -213,14 +213,16 @@ impl Share {
     pub(super) fn remember_pending(&self, id: FileId, path: &SharePath) -> Result<()> {
         let entry = PendingEntry { id, path: path.clone() };
         let key = entry.key();
-        Ok(self.disk_state.put(Drawer::Pending, &key, &entry, Durability::Cached)?)
+        let kept = self.disk_state.put(Drawer::Pending, &key, &entry, Durability::Cached);
+        // Not by `?`: what the state folder lacks is no answer about the file.
+        kept.map_err(Error::Store)
     }
 
     /// Takes that back.
     pub(super) fn forget_pending(&self, id: FileId, path: &SharePath) -> Result<()> {
         let key = PendingEntry { id, path: path.clone() }.key();
-        self.disk_state.remove(Drawer::Pending, &key, Durability::Cached)?;
-        Ok(())
+        let removed = self.disk_state.remove(Drawer::Pending, &key, Durability::Cached);
+        removed.map(drop).map_err(Error::Store)
     }
 
     /// Removes a name whose file's lock the caller holds, in two steps: it was marked, now it is
