@@ -244,11 +244,12 @@ impl Share {
 
     fn end(&self, cell: &Arc<FileCell>, slot: Slot, id: HandleId, forced: bool) -> Result<Closed> {
         let (closed, wake) = self.table.with_cell(cell, |latched| {
-            let closed = self.end_latched(cell.id, latched, slot, id, forced)?;
-            let wake = Wake::after_close(latched, id);
-            Ok::<_, Error>((closed, wake))
-        })?;
+            let closed = self.end_latched(cell.id, latched, slot, id, forced);
+            // Whatever the disk says, the open is over: its locks go, and others get theirs.
+            (closed, Wake::after_close(latched, id))
+        });
         wake.call();
+        let closed = closed?;
         let owner = &closed.open.owner;
         if closed.marked {
             self.note(&closed.path, owner, Happening::MarkedForDeletion);
