@@ -7,6 +7,7 @@ use super::rename::check_momentary;
 use super::share::{Attempt, Share};
 use super::table::Latched;
 use crate::core::file::DeleteFacts;
+use crate::core::lease::FileLease;
 use crate::core::{Denial, FileId, Owner, SharePath};
 use crate::store::{Found, Kind};
 
@@ -130,9 +131,9 @@ impl Share {
             }
             return Ok(Unlinked::Pending);
         }
+        let links = self.links(path, stat.id, directory);
         self.remove_name(path, stat.id, directory)?;
-        // A directory has one name, whatever its link count says.
-        self.forget_file(latched, stat.id, if directory { 1 } else { stat.links })?;
+        self.forget_file(latched, stat.id, links)?;
         Ok(Unlinked::Removed)
     }
 
@@ -190,17 +191,97 @@ impl Share {
         Ok(DeleteFacts { read_only: self.is_read_only(path, id)?, not_empty })
     }
 
-    /// A name of the file was removed; `links` is how many it had. With the last one goes what is
-    /// kept beside the file: its sidecar and its lease.
+    /// How many names a file has; its lock is held, so that none of us changes it. A directory
+    /// has one. If the name is not the file's any more, others are assumed.
+    pub(super) fn links(&self, path: &SharePath, id: FileId, directory: bool) -> u32 {
+        match self.dir.stat(path) {
+            Ok(stat) if stat.id == id => {
+                if directory {
+                    1
+                } else {
+                    stat.links
+                }
+            }
+            _ => u32::MAX,
+        }
+    }
+
+    /// A name of the file was removed; `links` is how many it had before. With the last one goes
+    /// what is kept beside the file: its sidecar and its lease.
     pub(super) fn forget_file(&self, latched: &mut Latched, id: FileId, links: u32) -> Result<()> {
-        if links > 1 && !latched.state.is_directory() {
+        if links > 1 {
             return Ok(());
         }
         self.records.forget(id)?;
-        if latched.state.lease() != crate::core::lease::FileLease::default() {
-            latched.state.set_lease(crate::core::lease::FileLease::default());
+        if latched.state.lease() != FileLease::default() {
+            latched.state.set_lease(FileLease::default());
             self.forget_lease(id)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::{EventLog, ManualClock, ShareOptions};
+    use super::*;
+    use crate::core::create::{Disposition, OpenRequest, Options};
+    use crate::core::{Client, LeaseId};
+    use crate::store::Drawer;
+
+    /// A share with one file, `f`, whose lease was broken.
+    fn leased(folder: &tempfile::TempDir) -> (Share, Owner, SharePath) {
+        let root = folder.path().join("share");
+        std::fs::create_dir(&root).unwrap();
+        std::fs::write(root.join("f"), "").unwrap();
+        let share = Share::open_directory(
+            "s",
+            &root,
+            &folder.path().join("state"),
+            ShareOptions::default(),
+            Arc::new(ManualClock::default()),
+            Arc::new(EventLog::default()),
+        )
+        .unwrap();
+        let client = Arc::new(Client { session: 1, name: "test".into() });
+        let path = SharePath::new("f").unwrap();
+        let id = share.stat(&path).unwrap().id;
+        let lease = FileLease::Broken(LeaseId::from_random_bytes([1; 16]));
+        share.table.with(id, |_, latched| latched.state.set_lease(lease));
+        share.remember_lease(id, lease).unwrap();
+        (share, Owner { client, pid: 0, program: None }, path)
+    }
+
+    fn leases(share: &Share) -> usize {
+        share.disk_state.all::<serde_json::Value>(Drawer::Leases).unwrap().good.len()
+    }
+
+    #[test]
+    fn a_broken_lease_goes_with_a_file_that_is_deleted_at_its_last_close() {
+        let folder = tempfile::tempdir().unwrap();
+        let (share, who, path) = leased(&folder);
+        let request = OpenRequest {
+            disposition: Disposition::Open,
+            options: Options { delete_on_close: true, ..Options::default() },
+            ..OpenRequest::plain(Access::D, ShareMode::RWD)
+        };
+        let opened = share.open(&who, &path, &request).unwrap();
+        assert_eq!((share.files_in_use(), leases(&share)), (1, 1));
+        share.close(&opened.handle).unwrap();
+        assert!(share.lookup(&path).is_err());
+        assert_eq!((share.files_in_use(), leases(&share)), (0, 0));
+    }
+
+    #[test]
+    fn a_lease_stays_while_the_file_has_another_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let (share, who, path) = leased(&folder);
+        share.link(&who, &path, &SharePath::new("g").unwrap()).unwrap();
+        assert_eq!(share.unlink(&who, &path).unwrap(), Unlinked::Removed);
+        assert_eq!((share.files_in_use(), leases(&share)), (1, 1));
+        assert_eq!(share.unlink(&who, &SharePath::new("g").unwrap()).unwrap(), Unlinked::Removed);
+        assert_eq!((share.files_in_use(), leases(&share)), (0, 0));
     }
 }

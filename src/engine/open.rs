@@ -285,19 +285,29 @@ impl Share {
             self.remember_pending(file, &closed.path)?;
         }
         if closed.remove {
-            self.finish_delete(file, &closed.path, directory)?;
+            self.finish_delete(file, latched, &closed.path, directory)?;
         }
         Ok(closed)
     }
 
     /// The last open of a pending name is gone: the name goes too, and all that is kept of it.
-    fn finish_delete(&self, file: FileId, path: &SharePath, directory: bool) -> Result<()> {
+    fn finish_delete(
+        &self,
+        file: FileId,
+        latched: &mut Latched,
+        path: &SharePath,
+        directory: bool,
+    ) -> Result<()> {
+        let links = self.links(path, file, directory);
         match self.remove_name(path, file, directory) {
             // Filled directly in the directory meanwhile: it stays, and is ordinary again.
             Err(Error::Denied(Denial::DirectoryNotEmpty)) => {
                 log::warn!("{path}: marked for deletion, but no longer empty: kept");
             }
-            done => done?,
+            done => {
+                done?;
+                self.forget_file(latched, file, links)?;
+            }
         }
         self.forget_pending(file, path)
     }
