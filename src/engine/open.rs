@@ -183,7 +183,8 @@ impl Share {
     }
 
     /// Makes a new entry under the lock of the directory that gets it, which must not be delete
-    /// pending (dp58), and goes on with it before that lock is let go.
+    /// pending (dp58), and goes on with it before that lock is let go. Until then nobody who asks
+    /// by name gets to it.
     pub(super) fn make_entry<T>(
         &self,
         path: &SharePath,
@@ -192,14 +193,23 @@ impl Share {
     ) -> Result<T> {
         let parent = path.parent().ok_or(Denial::NameTaken)?;
         let path = self.dir.lookup_new(path)?;
-        let Found { path: parent, stat } = self.dir.lookup(&parent)?;
-        self.table.with(stat.id, |_, latched| {
-            if let Some(holder) = latched.state.pending_holder(&parent) {
-                let holder = Box::new(holder);
-                return Err(Denial::ParentDeletePending { holder, renaming: false }.into());
-            }
-            let stat = make(&path)?;
-            then(&path, stat)
+        let mut steps = Some((make, then));
+        self.with_name(&parent, |found, generation| match found {
+            Ok(Found { path: parent, stat }) => self.table.with(stat.id, |_, latched| {
+                if !self.is_still(&parent, stat.id, generation) {
+                    return Attempt::Again;
+                }
+                if let Some(holder) = latched.state.pending_holder(&parent) {
+                    let holder = Box::new(holder);
+                    let denial = Denial::ParentDeletePending { holder, renaming: false };
+                    return Attempt::Done(Err(denial.into()));
+                }
+                let (make, then) = steps.take().expect("an entry is made once");
+                let _making = self.making();
+                Attempt::Done(make(&path).and_then(|stat| then(&path, stat)))
+            }),
+            Err(StoreError::NotFound) => Attempt::Done(Err(Denial::PathNotFound.into())),
+            Err(error) => Attempt::Done(Err(error.into())),
         })
     }
 

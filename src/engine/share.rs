@@ -3,7 +3,8 @@
 //! Decides how names and files are kept together while others act: every change of a name is
 //! made under the lock of the file it belongs to, and raises the share's generation before that
 //! lock is let go. Whoever looked a name up, took the lock and finds the generation unchanged
-//! holds the file that the name stands for. Renaming a directory moves many names at once and
+//! holds the file that the name stands for. A file that is being made is found only once its
+//! maker has it open ([`Share::find`]). Renaming a directory moves many names at once and
 //! takes the share's name lock alone; everything else shares it.
 
 use std::fmt;
@@ -61,6 +62,8 @@ pub struct Share {
     /// Shared by all who look names up; taken alone to rename a directory.
     pub(super) names: RwLock<()>,
     generation: AtomicU64,
+    /// How many entries are being made just now.
+    making: AtomicU64,
     next_handle: AtomicU64,
     /// Whether the kernel's change times alone make each change a new `ETag`.
     pub(super) granularity: Granularity,
@@ -102,6 +105,7 @@ impl Share {
             table: Table::default(),
             names: RwLock::default(),
             generation: AtomicU64::new(0),
+            making: AtomicU64::new(0),
             next_handle: AtomicU64::new((u64::from(epoch) << HANDLE_BITS) | 1),
             clock,
             events,
@@ -145,12 +149,36 @@ impl Share {
     ) -> Result<T> {
         for _ in 0..NAME_RETRIES_MAX {
             let generation = self.generation();
-            match step(self.dir.lookup(path), generation) {
+            match step(self.find(path), generation) {
                 Attempt::Done(answer) => return answer,
                 Attempt::Again => {}
             }
         }
         Err(Denial::NotFound.into())
+    }
+
+    /// Looks a name up for somebody who will act on it, and who holds no file's lock yet.
+    ///
+    /// A new entry is on disk a moment before its maker's open is in the table. Whoever finds it
+    /// in between waits here for the maker, who holds the lock of the directory until both are
+    /// there: nobody opens, deletes or moves a file before the one who made it has it open.
+    pub(super) fn find(&self, path: &SharePath) -> std::result::Result<Found, StoreError> {
+        let found = self.dir.lookup(path)?;
+        if self.making.load(Ordering::SeqCst) > 0
+            && let Some(parent) = found.path.parent()
+            && let Ok(parent) = self.dir.lookup(&parent)
+            && let Some(cell) = self.table.get(parent.stat.id)
+        {
+            drop(cell.latch());
+        }
+        Ok(found)
+    }
+
+    /// An entry is about to be made by the caller, who holds the lock of its directory until the
+    /// guard is gone.
+    pub(super) fn making(&self) -> Making<'_> {
+        self.making.fetch_add(1, Ordering::SeqCst);
+        Making(&self.making)
     }
 
     /// True if `path` still stands for the file `id`, whose lock the caller holds.
@@ -274,6 +302,15 @@ fn granularity(dir: &ShareDir) -> Result<Granularity> {
             Ok(Granularity::Coarse)
         }
         probed => Ok(probed?),
+    }
+}
+
+/// An entry is being made; see [`Share::find`].
+pub(super) struct Making<'a>(&'a AtomicU64);
+
+impl Drop for Making<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
