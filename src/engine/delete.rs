@@ -228,7 +228,7 @@ mod tests {
     use super::super::{EventLog, ManualClock, ShareOptions};
     use super::*;
     use crate::core::create::{Disposition, OpenRequest, Options};
-    use crate::core::{Client, LeaseId};
+    use crate::core::{Access, Client, LeaseId, ShareMode};
     use crate::store::Drawer;
 
     /// A share with one file, `f`, whose lease was broken.

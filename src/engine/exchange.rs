@@ -18,7 +18,7 @@ impl Share {
 
     fn exchange_found(&self, one: &SharePath, other: &SharePath) -> Result<()> {
         const POISON: &str = "nothing panics under the name lock";
-        let find = || Ok::<_, super::Error>((self.dir.lookup(one)?, self.dir.lookup(other)?));
+        let find = || Ok::<_, super::Error>((self.find(one)?, self.find(other)?));
         let any_directory =
             |(one, other): &(Found, Found)| is_directory(one) || is_directory(other);
         for _ in 0..NAME_RETRIES_MAX {

@@ -3,54 +3,99 @@
 //! Rules: SMB-RULES "Rename and link". A name that is to be replaced must be free to go, by the
 //! same rule as a rename's target.
 
-use super::error::{Error, Result};
+use super::error::Result;
 use super::open::Handle;
-use super::share::Share;
-use crate::core::{Denial, FileId, Owner, SharePath};
-use crate::store::Kind;
+use super::rename::is_directory;
+use super::share::{Attempt, NAME_RETRIES_MAX, Share};
+use crate::core::{Denial, Owner, SharePath};
+use crate::store::Found;
 
 impl Share {
     /// Makes another name for the file a handle is open on; any handle will do (di35).
     pub fn link_handle(&self, handle: &Handle, to: &SharePath, replace: bool) -> Result<()> {
-        let path = self.latched(handle, |latched, path| {
-            if latched.state.is_directory() {
-                return Err(Denial::IsDirectory.into());
-            }
-            Ok(path.clone())
-        })?;
-        self.link_file(&path, handle.file(), to, replace)
+        self.link_found(to, replace, || {
+            self.latched(handle, |_, path| {
+                Ok(Found { path: path.clone(), stat: self.dir.stat(path)? })
+            })
+        })
     }
 
     /// Makes another name for a file, as `link(2)` on the mount does.
     pub fn link(&self, who: &Owner, from: &SharePath, to: &SharePath) -> Result<()> {
-        let answer = self.dir.lookup(from).map_err(Error::from).and_then(|found| {
-            if found.stat.kind == Kind::Directory {
-                return Err(Denial::IsDirectory.into());
-            }
-            self.link_file(&found.path, found.stat.id, to, false)
-        });
+        let answer = self.link_found(to, false, || Ok(self.find(from)?));
         self.note_refusal("link", from, who, answer)
     }
 
-    fn link_file(&self, from: &SharePath, id: FileId, to: &SharePath, replace: bool) -> Result<()> {
+    /// Finds the file and links it, again while names keep changing.
+    fn link_found(
+        &self,
+        to: &SharePath,
+        replace: bool,
+        find: impl Fn() -> Result<Found>,
+    ) -> Result<()> {
         let _names = self.names.read().expect("nothing panics under the name lock");
-        if replace && let Ok(target) = self.dir.lookup(to) {
-            if target.stat.kind == Kind::Directory {
-                return Err(Denial::NameTaken.into());
+        for _ in 0..NAME_RETRIES_MAX {
+            let generation = self.generation();
+            let source = find()?;
+            if is_directory(&source) {
+                return Err(Denial::IsDirectory.into());
             }
-            if target.stat.id == id {
-                return Ok(());
+            match self.link_source(&source, to, replace, generation) {
+                Attempt::Done(answer) => return answer,
+                Attempt::Again => {}
             }
-            self.table.with(target.stat.id, |_, latched| {
-                self.check_replaced(latched, &target)?;
-                self.remove_name(&target.path, target.stat.id, false)?;
-                self.forget_file(latched, target.stat.id, target.stat.links)
-            })?;
         }
+        Err(Denial::NotFound.into())
+    }
+
+    fn link_source(
+        &self,
+        source: &Found,
+        to: &SharePath,
+        replace: bool,
+        generation: u64,
+    ) -> Attempt<()> {
+        if replace && let Ok(target) = self.find(to) {
+            if is_directory(&target) {
+                return Attempt::Done(Err(Denial::NameTaken.into()));
+            }
+            if target.stat.id == source.stat.id {
+                return Attempt::Done(Ok(()));
+            }
+            match self.clear_for_link(source, &target, generation) {
+                Attempt::Done(Ok(())) => {}
+                other => return other,
+            }
+        }
+        let mut moved = false;
         let make = |to: &SharePath| {
-            self.dir.link(from, to)?;
-            Ok(self.dir.stat(to)?)
+            self.table.with(source.stat.id, |_, _| {
+                if !self.is_still(&source.path, source.stat.id, generation) {
+                    moved = true;
+                    return Err(Denial::NotFound.into());
+                }
+                self.dir.link(&source.path, to)?;
+                self.names_changed();
+                Ok(self.dir.stat(to)?)
+            })
         };
-        self.make_entry(to, make, |_, _| Ok(()))
+        let answer = self.make_entry(to, make, |_, _| Ok(()));
+        if moved { Attempt::Again } else { Attempt::Done(answer) }
+    }
+
+    /// Removes the target of a replacing link, if the source is there to take its place.
+    fn clear_for_link(&self, source: &Found, target: &Found, generation: u64) -> Attempt<()> {
+        self.table.with_two(source.stat.id, target.stat.id, |_, replaced| {
+            if !self.is_still(&source.path, source.stat.id, generation)
+                || !self.is_still(&target.path, target.stat.id, generation)
+            {
+                return Attempt::Again;
+            }
+            Attempt::Done(self.check_replaced(replaced, target).and_then(|()| {
+                let links = self.links(&target.path, target.stat.id, false);
+                self.remove_name(&target.path, target.stat.id, false)?;
+                self.forget_file(replaced, target.stat.id, links)
+            }))
+        })
     }
 }

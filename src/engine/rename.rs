@@ -5,7 +5,7 @@
 //! identity. A directory is renamed under the share's name lock alone, since every path below it
 //! changes.
 
-use super::error::Result;
+use super::error::{Error, Result};
 use super::open::Handle;
 use super::rest_rename::{Renamed, RestRename};
 use super::share::{Attempt, NAME_RETRIES_MAX, Share};
@@ -47,9 +47,9 @@ impl Share {
         })?;
         let rules = RenameRules::Handle(handle.slot(), handle.id());
         let answer = self.rename_found(Rename { to, replace, rules }, || {
-            let path = self.latched(handle, |_, path| Ok(path.clone()))?;
-            let stat = self.dir.stat(&path)?;
-            Ok(Found { path, stat })
+            self.latched(handle, |_, path| {
+                Ok(Found { path: path.clone(), stat: self.dir.stat(path)? })
+            })
         });
         self.note_refusal("rename", &path, &owner, answer.map(drop))
     }
@@ -64,7 +64,7 @@ impl Share {
         replace: bool,
     ) -> Result<()> {
         let rename = Rename { to, replace, rules: RenameRules::Mount };
-        let answer = self.rename_found(rename, || Ok(self.dir.lookup(from)?));
+        let answer = self.rename_found(rename, || Ok(self.find(from)?));
         self.note_refusal("rename", from, who, answer.map(drop))
     }
 
@@ -98,6 +98,9 @@ impl Share {
             Err(error) => return Attempt::Done(Err(error)),
         };
         self.table.with(parent.stat.id, |_, latched| {
+            if !self.is_still(&parent.path, parent.stat.id, generation) {
+                return Attempt::Again;
+            }
             if let Some(holder) = latched.state.pending_holder(&parent.path) {
                 let holder = Box::new(holder);
                 let denial = Denial::ParentDeletePending { holder, renaming: true };
@@ -108,9 +111,17 @@ impl Share {
                     if !self.is_still(&source.path, source.stat.id, generation) {
                         return Attempt::Again;
                     }
-                    Attempt::Done(self.rename_to_free(latched, source, &to, rename.rules))
+                    match self.rename_to_free(latched, source, &to, rename.rules) {
+                        // Made since it was looked for: it is there to be replaced.
+                        Err(Error::Denied(Denial::NameTaken))
+                            if rename.replace && !is_respelling(&source.path, &to) =>
+                        {
+                            Attempt::Again
+                        }
+                        answer => Attempt::Done(answer),
+                    }
                 }),
-                Some(target) => self.rename_over(source, &to, &target, rename, generation),
+                Some(target) => self.rename_over(source, &target, rename, generation),
             }
         })
     }
@@ -125,7 +136,7 @@ impl Share {
         if source.path.is_root() || to.is_root() {
             return Err(Denial::ShareRoot.into());
         }
-        let target = match self.dir.lookup(to) {
+        let target = match self.find(to) {
             // Another spelling of the source's own name: only the spelling changes (di28).
             Ok(found) if is_respelling(&source.path, &found.path) => None,
             Ok(found) => Some(found),
@@ -163,10 +174,10 @@ impl Share {
         self.after_move(latched, source, to, rules)
     }
 
+    /// Replaces the target, in one step of the file system; its name keeps the spelling it has.
     fn rename_over(
         &self,
         source: &Found,
-        to: &SharePath,
         target: &Found,
         rename: Rename<'_>,
         generation: u64,
@@ -194,6 +205,8 @@ impl Share {
             }
             Attempt::Done(self.check_both(latched, source, replaced, target, rename).and_then(
                 |()| {
+                    let to = &target.path;
+                    let links = self.links(to, target.stat.id, is_directory(target));
                     if same_kind {
                         self.move_name(latched, source, to, RenameHow::Replace)?;
                     } else {
@@ -202,7 +215,7 @@ impl Share {
                         self.move_name(latched, source, to, RenameHow::Exchange)?;
                         self.remove_name(&source.path, target.stat.id, false)?;
                     }
-                    self.forget_file(replaced, target.stat.id, names_of(target))?;
+                    self.forget_file(replaced, target.stat.id, links)?;
                     self.after_move(latched, source, to, rename.rules)
                 },
             ))
@@ -301,11 +314,6 @@ pub(super) fn check_momentary(latched: &mut Latched, path: &SharePath) -> Result
 
 pub(super) fn is_directory(found: &Found) -> bool {
     found.stat.kind == Kind::Directory
-}
-
-/// How many names keep a file; a directory has one, whatever its link count says.
-fn names_of(found: &Found) -> u32 {
-    if is_directory(found) { 1 } else { found.stat.links }
 }
 
 /// The same name in the same directory, spelled alike or not.

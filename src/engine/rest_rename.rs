@@ -101,7 +101,7 @@ impl Share {
             let rules = RenameRules::Rest(options);
             let rename = Rename { to, replace: options.replace, rules };
             self.rename_found(rename, || {
-                let found = self.dir.lookup(from)?;
+                let found = self.find(from)?;
                 check_kind(found.stat.kind, options.directory)?;
                 Ok(found)
             })

@@ -36,7 +36,7 @@ impl Share {
         options: &CopyOptions,
     ) -> Result<(Copied, Option<Running>)> {
         for _ in 0..NAME_RETRIES_MAX {
-            let begun = match self.dir.lookup(to) {
+            let begun = match self.find(to) {
                 // REST does not see it, and cannot make it either.
                 Ok(found) if matches!(found.stat.kind, Kind::Symlink | Kind::Special) => {
                     self.note_refusal("copy to", to, asking.who, Err(Denial::NameTaken.into()))
