@@ -152,6 +152,9 @@ pub enum Denial {
     /// The share's root cannot be deleted or renamed (LOCKING C9).
     #[error("the root of a share cannot be deleted or renamed")]
     ShareRoot,
+    /// The share was deleted while its caller still held it (LOCKING 8.1, `ShareNotFound`).
+    #[error("the share was deleted")]
+    ShareDeleted,
     /// More opens than one file may have.
     #[error("too many handles are open on this file")]
     TooManyHandles,

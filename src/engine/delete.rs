@@ -83,7 +83,7 @@ impl Share {
         directory: bool,
     ) -> Result<Unlinked> {
         let answer = {
-            let _names = self.names.read().expect("nothing panics under the name lock");
+            let _names = self.names()?;
             self.with_name(path, |found, generation| match found {
                 Ok(found) => self.table.with(found.stat.id, |_, latched| {
                     if !self.is_still(&found.path, found.stat.id, generation) {
@@ -141,7 +141,7 @@ impl Share {
     pub fn undelete(&self, who: &Owner, path: &SharePath) -> Result<bool> {
         // Those who are told act at once: the name lock is let go before.
         let undone = {
-            let _names = self.names.read().expect("nothing panics under the name lock");
+            let _names = self.names()?;
             self.with_name(path, |found, generation| match found {
                 Ok(Found { path, stat }) => self.table.with(stat.id, |_, latched| {
                     if !self.is_still(&path, stat.id, generation) {

@@ -36,7 +36,7 @@ impl Share {
         metadata: &Metadata,
     ) -> Result<DirectoryProperties> {
         let answer = {
-            let _names = self.names.read().expect("nothing panics under the name lock");
+            let _names = self.names()?;
             self.with_name(path, |found, generation| match found {
                 Ok(found) => self.refuse_taken(&found, generation),
                 Err(StoreError::NotFound) => self.make_directory(path, properties, metadata),

@@ -17,14 +17,13 @@ impl Share {
     }
 
     fn exchange_found(&self, one: &SharePath, other: &SharePath) -> Result<()> {
-        const POISON: &str = "nothing panics under the name lock";
         let find = || Ok::<_, super::Error>((self.find(one)?, self.find(other)?));
         let any_directory =
             |(one, other): &(Found, Found)| is_directory(one) || is_directory(other);
         for _ in 0..NAME_RETRIES_MAX {
             let directory = any_directory(&find()?);
-            let alone = directory.then(|| self.names.write().expect(POISON));
-            let _shared = alone.is_none().then(|| self.names.read().expect(POISON));
+            let _alone = directory.then(|| self.names_alone()).transpose()?;
+            let _shared = if directory { None } else { Some(self.names()?) };
             let generation = self.generation();
             let ends = find()?;
             if any_directory(&ends) != directory {

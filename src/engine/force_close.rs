@@ -88,7 +88,7 @@ impl Share {
     ) -> Result<ForceClosed> {
         let mut places = Vec::new();
         {
-            let _names = self.names.read().expect("nothing panics under the name lock");
+            let _names = self.names()?;
             let extent = self.extent(path, recursive)?;
             if recursive && !extent.is_directory() {
                 return Err(Denial::InvalidParameter("a file has nothing below it").into());

@@ -81,7 +81,7 @@ impl Share {
             return Err(Denial::InvalidParameter("a page has at least one handle").into());
         }
         let limit = limit.min(PAGE_MAX);
-        let _names = self.names.read().expect("nothing panics under the name lock");
+        let _names = self.names()?;
         let extent = self.extent(path, recursive)?;
         let mut handles = Vec::new();
         self.each_handle(&extent, |place, open, path| {

@@ -33,7 +33,7 @@ impl Share {
         replace: bool,
         find: impl Fn() -> Result<Found>,
     ) -> Result<()> {
-        let _names = self.names.read().expect("nothing panics under the name lock");
+        let _names = self.names()?;
         for _ in 0..NAME_RETRIES_MAX {
             let generation = self.generation();
             let source = find()?;

@@ -64,7 +64,7 @@ impl Share {
             return Err(Denial::InvalidParameter("a page has at least one entry").into());
         }
         // A page is of one directory: it is not renamed while the page is put together.
-        let _names = self.names.read().expect("nothing panics under the name lock");
+        let _names = self.names()?;
         let found = self.dir.lookup(dir)?;
         match found.stat.kind {
             Kind::Directory => {}

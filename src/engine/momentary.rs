@@ -100,7 +100,7 @@ impl Share {
         step: impl FnMut(std::result::Result<Found, StoreError>, u64) -> Attempt<Visited<T>>,
     ) -> Result<T> {
         let visited = {
-            let _names = self.names.read().expect("nothing panics under the name lock");
+            let _names = self.names()?;
             self.with_name(path, step)
         };
         let Visited { answer, wake } = self.note_refusal(name, path, asking.who, visited)?;

@@ -70,7 +70,7 @@ impl Share {
 
     fn open_quietly(&self, who: &Owner, path: &SharePath, request: &OpenRequest) -> Result<Opened> {
         request.check_options()?;
-        let _names = self.names.read().expect("nothing panics under the name lock");
+        let _names = self.names()?;
         self.with_name(path, |found, generation| match found {
             Ok(found) => self.open_existing(who, &found, generation, request),
             Err(StoreError::NotFound) => self.open_absent(who, path, request),

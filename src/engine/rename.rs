@@ -74,11 +74,10 @@ impl Share {
         rename: Rename<'_>,
         find: impl Fn() -> Result<Found>,
     ) -> Result<Moved> {
-        const POISON: &str = "nothing panics under the name lock";
         for _ in 0..NAME_RETRIES_MAX {
             let directory = is_directory(&find()?);
-            let alone = directory.then(|| self.names.write().expect(POISON));
-            let _shared = alone.is_none().then(|| self.names.read().expect(POISON));
+            let _alone = directory.then(|| self.names_alone()).transpose()?;
+            let _shared = if directory { None } else { Some(self.names()?) };
             let generation = self.generation();
             let source = find()?;
             if is_directory(&source) != directory {

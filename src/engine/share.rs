@@ -24,7 +24,7 @@ use crate::store::{
     Case, Drawer, Durability, Found, Granularity, Kind, OpenFor, Record, Records, ShareDir, Stat,
     StateDir, StoreError,
 };
-use crate::sync::{AtomicU64, Ordering, RwLock};
+use crate::sync::{AtomicU64, Ordering, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// How often a name may change under a caller before it is told that it is gone.
 pub(super) const NAME_RETRIES_MAX: u32 = 64;
@@ -60,7 +60,7 @@ pub struct Share {
     pub(super) disk_state: StateDir,
     pub(super) table: Table,
     /// Shared by all who look names up; taken alone to rename a directory.
-    pub(super) names: RwLock<()>,
+    names: RwLock<Standing>,
     generation: AtomicU64,
     /// How many entries are being made just now.
     making: AtomicU64,
@@ -71,6 +71,24 @@ pub struct Share {
     pub(super) events: Arc<EventLog>,
     pub(super) copies: RunningCopies,
     pub(super) listeners: Listeners,
+}
+
+/// Whether the share can still be acted on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Standing {
+    /// It is served.
+    Served,
+    /// It was deleted while somebody still held it.
+    Deleted,
+}
+
+impl Standing {
+    fn check(self) -> Result<()> {
+        match self {
+            Self::Served => Ok(()),
+            Self::Deleted => Err(Denial::ShareDeleted.into()),
+        }
+    }
 }
 
 /// What a step that met a changed name wants.
@@ -103,7 +121,7 @@ impl Share {
             records: Records::new(disk_state.path())?,
             disk_state,
             table: Table::default(),
-            names: RwLock::default(),
+            names: RwLock::new(Standing::Served),
             generation: AtomicU64::new(0),
             making: AtomicU64::new(0),
             next_handle: AtomicU64::new((u64::from(epoch) << HANDLE_BITS) | 1),
@@ -133,6 +151,26 @@ impl Share {
 
     pub(super) fn next_handle(&self) -> HandleId {
         HandleId(self.next_handle.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// The name lock, shared: names may be looked up, and files acted on. Refused once the share
+    /// was deleted: its folder may be another share's by now.
+    pub(super) fn names(&self) -> Result<RwLockReadGuard<'_, Standing>> {
+        let names = self.names.read().expect("nothing panics under the name lock");
+        names.check()?;
+        Ok(names)
+    }
+
+    /// The name lock, alone: nobody else looks a name up meanwhile.
+    pub(super) fn names_alone(&self) -> Result<RwLockWriteGuard<'_, Standing>> {
+        let names = self.names.write().expect("nothing panics under the name lock");
+        names.check()?;
+        Ok(names)
+    }
+
+    /// A deleted share was restored: it is served again.
+    pub(super) fn serve_again(&self) {
+        *self.names.write().expect("nothing panics under the name lock") = Standing::Served;
     }
 
     /// Counts the changes of names so far.

@@ -29,7 +29,7 @@ impl Share {
     /// What stands on the file behind `path`, in the order in which it is asked about (LOCKING
     /// 2.8). Empty for a file that nothing keeps from anybody.
     pub fn why(&self, path: &SharePath) -> Result<Vec<Standing>> {
-        let _names = self.names.read().expect("nothing panics under the name lock");
+        let _names = self.names()?;
         let found = self.dir.lookup(path)?;
         let record = self.record(&found.path, found.stat.id)?;
         let read_only = record.attributes.unwrap_or_default().contains(Attributes::READ_ONLY);

@@ -59,6 +59,7 @@ fn denial_status(denial: &Denial) -> &'static str {
         | Denial::CopyIdMismatch
         | Denial::CopySourceChanged => "STATUS_INVALID_PARAMETER",
         Denial::FileTooLarge { .. } => "STATUS_FILE_TOO_LARGE",
+        Denial::ShareDeleted => "STATUS_NETWORK_NAME_DELETED",
         Denial::NotOnDirectory => "STATUS_INVALID_DEVICE_REQUEST",
         Denial::EndOfFile => "STATUS_END_OF_FILE",
         Denial::TooManyHandles => "STATUS_TOO_MANY_OPENED_FILES",

@@ -1,8 +1,9 @@
 //! Creating, deleting, restoring, purging.
 
+use latchfs::core::create::{Disposition, OpenRequest};
 use latchfs::core::lease::{FileLease, LeaseId};
 use latchfs::core::ranges::{ByteRange, LockKind, RangeLock};
-use latchfs::core::{Denial, Timestamp};
+use latchfs::core::{Access, Denial, ShareMode, SharePath, Timestamp};
 use latchfs::engine::account::{DeleteSnapshots, PropertyChanges};
 use latchfs::engine::events::Happening;
 use latchfs::store::{Drawer, Durability, StateDir};
@@ -182,6 +183,25 @@ fn whoever_still_holds_a_deleted_share_has_it_back_when_it_is_restored() {
     assert!(Arc::ptr_eq(&share, &engine.share("docs").unwrap()));
     let opened = open_file(&share, "file", Access::R).unwrap();
     assert_eq!(share.read(&opened.handle, 0, 10).unwrap(), b"bytes");
+}
+
+#[test]
+fn whoever_still_holds_a_deleted_share_does_not_act_on_the_next_one_of_its_name() {
+    let setup = Setup::new();
+    let engine = with_share(&setup);
+    let stale = engine.share("docs").unwrap();
+    delete(&engine);
+    engine.create_share("docs", NewShare::default()).unwrap();
+    let request = OpenRequest {
+        disposition: Disposition::Create,
+        ..OpenRequest::plain(Access::W, ShareMode::RWD)
+    };
+    let file = SharePath::new("f").unwrap();
+    let gone = |error: latchfs::engine::Error| error.denial() == Some(&Denial::ShareDeleted);
+    assert!(gone(stale.open(&somebody(), &file, &request).unwrap_err()));
+    assert!(gone(stale.unlink(&somebody(), &file).unwrap_err()));
+    assert!(gone(stale.list(&SharePath::root(), None, 1).unwrap_err()));
+    assert!(!setup.data().join("docs/f").exists());
 }
 
 #[test]

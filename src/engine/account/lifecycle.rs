@@ -22,7 +22,7 @@ use crate::core::name::check_share_name;
 use crate::core::opens::Slot as OpenSlot;
 use crate::core::{HandleId, Owner, SharePath, Timestamp, stamp};
 use crate::engine::events::Happening;
-use crate::engine::share::Share;
+use crate::engine::share::{Share, Standing};
 use crate::store::root::HIDDEN;
 use crate::store::{DataRoot, Drawer, StateDir};
 
@@ -126,7 +126,10 @@ impl Engine {
         };
         root.restore_share(name, version)?;
         let opened = match share {
-            Some(share) => self.serve(share, None),
+            Some(share) => {
+                share.serve_again();
+                self.serve(share, None)
+            }
             None => self.open_served(name, None),
         };
         let served = match opened {
@@ -237,14 +240,17 @@ impl Engine {
     /// is opened until the share has moved.
     fn carry_out(&self, root: &DataRoot, who: &Owner, served: &Served) -> AccountResult<DeletedAt> {
         let share = &served.share;
-        let _names = share.names.write().expect("nothing panics under the name lock");
-        share.close_all(who).map_err(|source| AccountError::Share {
+        let failed = |source| AccountError::Share {
             what: format!("closing the handles of {}", share.name()),
             source,
-        })?;
+        };
+        let mut names = share.names_alone().map_err(failed)?;
+        share.close_all(who).map_err(failed)?;
         let when = self.now();
         let version = self.free_version(share.name(), when);
         root.delete_share(share.name(), &version, when)?;
+        // Whoever still holds the share finds it gone, not the next share of its name.
+        *names = Standing::Deleted;
         share.note(&SharePath::default(), who, Happening::Removed);
         Ok(DeletedAt { version, when })
     }

@@ -97,7 +97,7 @@ impl Share {
             range: None,
         };
         FileState::default().check_operation(Operation::CreateFileNew, &at)?;
-        let _names = self.names.read().expect("nothing panics under the name lock");
+        let _names = self.names()?;
         let make = |path: &SharePath| {
             let (_, stat) = self.dir.create_file(path, self.options.file_mode)?;
             Ok(stat)

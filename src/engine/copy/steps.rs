@@ -150,7 +150,7 @@ impl Share {
     /// Keeps in the destination's record why the copy ended. No rule is asked: it is no change
     /// of the file but of what is said about it, and the rule that ended the copy would refuse.
     fn note_failure(&self, copying: &Copying, error: &Error) -> Result<()> {
-        let _names = self.names.read().expect("nothing panics under the name lock");
+        let _names = self.names()?;
         self.with_name(&copying.to, |found, generation| match found {
             Ok(Found { path, stat }) if stat.id == copying.file => {
                 self.table.with(stat.id, |_, _| {
