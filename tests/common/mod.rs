@@ -1,4 +1,5 @@
 //! What integration tests share. Each test file takes it in with `mod common;`.
 #![allow(dead_code, reason = "every test file compiles this folder anew and uses a part of it")]
 
+pub mod asking;
 pub mod need;
