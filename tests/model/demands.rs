@@ -79,6 +79,7 @@ pub fn needs(operation: Operation) -> Needs {
         O::DeleteFile => delete,
         O::RenameTarget { ignore_read_only } => Needs { writable: !ignore_read_only, ..delete },
         O::RenameSource => Needs { access: D, writable: false, ..change },
+        O::CopyStep => Needs { no_copy: false, writable: false, unlocked: true, ..change },
         O::AbortCopy => Needs { no_copy: false, writable: false, ..change },
         O::LeaseAcquire => Needs { access: R | W | D, share: R, no_copy: true, ..live },
         O::LeaseOther => Needs { no_copy: true, ..live },
