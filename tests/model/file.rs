@@ -237,9 +237,9 @@ impl World {
                 let got = self.state.set_disposition(slot, id, delete, self.facts());
                 agree(got, self.rules.set_disposition(id.0, delete))
             }
-            Op::Mark { name } => same(self.state.mark(&self.paths[name]), self.rules.mark(name)),
+            Op::Mark { name } => same(&self.state.mark(&self.paths[name]), &self.rules.mark(name)),
             Op::Undelete { name } => {
-                same(self.state.undelete(&self.paths[name]), self.rules.undelete(name))
+                same(&self.state.undelete(&self.paths[name]), &self.rules.undelete(name))
             }
             Op::Rename { handle, to } => self.rename(handle, to),
             Op::SetShare { handle, share: letters } => {
@@ -311,7 +311,7 @@ impl World {
                 let got = self.state.all_in_the_way_flushed(access, share);
                 let culprits = self.rules.check_share(letters, tolerated, None).err();
                 let flushed = |id: &u64| self.rules.get(*id).is_ok_and(|open| open.flushed);
-                same(got, culprits.is_none_or(|why| why.culprits.iter().all(flushed)))
+                same(&got, &culprits.is_none_or(|why| why.culprits.iter().all(flushed)))
             }
             other => unreachable!("{other:?} has to do with no range"),
         }
@@ -409,23 +409,23 @@ impl World {
     /// What can be seen of the state is what the rules remember.
     fn compare(&self) -> Result<(), String> {
         let Self { state, rules, .. } = self;
-        same(state.open_count(), rules.opens.len())?;
-        same(state.is_idle(), rules.is_idle())?;
-        same(state.locks().count(), rules.locks.len())?;
+        same(&state.open_count(), &rules.opens.len())?;
+        same(&state.is_idle(), &rules.is_idle())?;
+        same(&state.locks().count(), &rules.locks.len())?;
         let mut names = 0;
         for (path, pending) in state.names() {
             let name = self.paths.iter().position(|known| known == path);
             let name = name.ok_or_else(|| format!("{path} is none of ours"))?;
             let used = rules.opens.iter().any(|open| open.name == name);
-            same((path, true, pending), (path, used, rules.pending.contains(&name)))?;
+            same(&(path, true, pending), &(path, used, rules.pending.contains(&name)))?;
             names |= 1 << name;
         }
         let used = rules.opens.iter().fold(0, |names, open| names | (1 << open.name));
-        same(names, used)
+        same(&names, &used)
     }
 }
 
-fn same<T: PartialEq + std::fmt::Debug>(got: T, expected: T) -> Result<(), String> {
+fn same<T: PartialEq + std::fmt::Debug>(got: &T, expected: &T) -> Result<(), String> {
     if got == expected { Ok(()) } else { Err(format!("got {got:?}, expected {expected:?}")) }
 }
 
