@@ -19,8 +19,10 @@
 //! Start reading at [`core`].
 
 pub mod cli;
+pub mod client;
 pub mod core;
 pub mod engine;
+pub mod fuse;
 pub mod play;
 pub mod store;
 pub mod sync;

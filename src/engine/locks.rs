@@ -8,7 +8,6 @@ use super::open::{Handle, Wake};
 use super::share::Share;
 use super::waiting::Completion;
 use crate::core::Denial;
-use crate::core::file_ranges::LockAnswer;
 use crate::core::ranges::{ByteRange, LockKind, RangeLock, Ticket};
 
 /// The longest a caller may wait for a lock in one call.
@@ -30,16 +29,9 @@ impl Share {
         lock: RangeLock,
         completion: Completion,
     ) -> Result<Option<Ticket>> {
-        let ticket = Ticket(self.next_handle().0);
-        self.latched(handle, |latched, _| {
-            match latched.state.lock_or_wait(handle.slot(), lock, ticket)? {
-                LockAnswer::Granted => Ok(None),
-                LockAnswer::Waiting => {
-                    latched.waiting.for_lock(ticket, completion);
-                    Ok(Some(ticket))
-                }
-            }
-        })
+        let ticket = self.ticket();
+        let waits = self.lock_later_as(handle, lock, ticket, completion)?;
+        Ok(waits.then_some(ticket))
     }
 
     /// Takes an SMB-style lock, waiting for it for at most `patience`.

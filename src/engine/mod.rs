@@ -13,6 +13,8 @@
 //!   names     looking names up, listing
 //!   io        reading and writing through a handle
 //!   locks     byte-range locks, waiting with a bound
+//!   posix     what the mount adds
+//!   releases  handles that are being released, and what else the mount asks
 //!   momentary REST's door: operations as momentary opens
 //!   files     REST's operations on files
 //!   random    identities that nobody can guess
@@ -42,8 +44,10 @@ mod locks;
 mod momentary;
 mod names;
 mod open;
+mod posix;
 mod random;
 mod recover;
+mod releases;
 mod rename;
 mod rest_rename;
 mod share;
@@ -70,13 +74,16 @@ pub use listing::{DirectoryEntry, DirectoryPage, ListOptions, PAGE_MAX};
 pub use locks::LOCK_WAIT_MAX;
 pub use momentary::Asking;
 pub use open::{Handle, Opened};
+pub use posix::{Creation, PosixOpen};
+pub use releases::{Described, Space};
 pub use rest_rename::{Renamed, RestRename};
 pub use share::{Share, ShareOptions};
 pub use shown::{PropertyChanges, Shown};
 pub use why::Standing;
 
 // What the disk says, as front ends see it.
+pub use crate::store::data::{read_at, write_at};
 pub use crate::store::{
     Case, Control, CopyProgress, CopyState, CopyStatus, ETag, Found, HttpHeaders, Kind, Listed,
-    Metadata, Record, Stat, StoreError,
+    Metadata, OpenFor, Record, Records, Stat, StoreError,
 };

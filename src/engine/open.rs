@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::error::{Error, Result};
 use super::events::Happening;
+use super::posix::{Creation, PosixOpen};
 use super::share::{Attempt, Share};
 use super::table::{FileCell, Latched};
 use super::waiting::Nudge;
@@ -58,7 +59,17 @@ pub struct Opened {
 impl Share {
     /// Opens, creates or overwrites as an SMB client can ask for it.
     pub fn open(&self, who: &Owner, path: &SharePath, request: &OpenRequest) -> Result<Opened> {
-        let answer = self.open_quietly(who, path, request);
+        self.open_noted(who, path, request, PosixOpen::default())
+    }
+
+    pub(super) fn open_noted(
+        &self,
+        who: &Owner,
+        path: &SharePath,
+        request: &OpenRequest,
+        posix: PosixOpen,
+    ) -> Result<Opened> {
+        let answer = self.open_quietly(who, path, request, posix);
         if let Ok(opened) = &answer
             && self.events.keeps_all()
         {
@@ -68,12 +79,18 @@ impl Share {
         self.note_refusal("open", path, who, answer)
     }
 
-    fn open_quietly(&self, who: &Owner, path: &SharePath, request: &OpenRequest) -> Result<Opened> {
+    fn open_quietly(
+        &self,
+        who: &Owner,
+        path: &SharePath,
+        request: &OpenRequest,
+        posix: PosixOpen,
+    ) -> Result<Opened> {
         request.check_options()?;
         let _names = self.names()?;
         self.with_name(path, |found, generation| match found {
-            Ok(found) => self.open_existing(who, &found, generation, request),
-            Err(StoreError::NotFound) => self.open_absent(who, path, request),
+            Ok(found) => self.open_existing(who, &found, generation, (request, posix)),
+            Err(StoreError::NotFound) => self.open_absent(who, path, request, posix),
             Err(error) => Attempt::Done(Err(error.into())),
         })
     }
@@ -83,14 +100,14 @@ impl Share {
         who: &Owner,
         found: &Found,
         generation: u64,
-        request: &OpenRequest,
+        ask: (&OpenRequest, PosixOpen),
     ) -> Attempt<Opened> {
         let Found { path, stat } = found;
         self.table.with(stat.id, |cell, latched| {
             if !self.is_still(path, stat.id, generation) {
                 return Attempt::Again;
             }
-            Attempt::Done(self.open_latched(who, found, request, cell, latched))
+            Attempt::Done(self.open_latched(who, found, ask, cell, latched))
         })
     }
 
@@ -98,7 +115,7 @@ impl Share {
         &self,
         who: &Owner,
         found: &Found,
-        request: &OpenRequest,
+        (request, posix): (&OpenRequest, PosixOpen),
         cell: &Arc<FileCell>,
         latched: &mut Latched,
     ) -> Result<Opened> {
@@ -116,8 +133,16 @@ impl Share {
             match self.empty(&path, stat.id, request.attributes) {
                 Ok(now) => stat = now,
                 Err(error) => {
-                    // The open is taken back as if it had never been: no mark, no removal.
-                    let _ = latched.state.close(slot, id, Ending::Forced);
+                    take_back(latched, slot, id);
+                    return Err(error);
+                }
+            }
+        }
+        if posix.truncate && stat.size > 0 {
+            match self.cut(&path) {
+                Ok(now) => stat = now,
+                Err(error) => {
+                    take_back(latched, slot, id);
                     return Err(error);
                 }
             }
@@ -139,9 +164,21 @@ impl Share {
         Ok(Stat::of(&fd)?)
     }
 
-    fn open_absent(&self, who: &Owner, path: &SharePath, request: &OpenRequest) -> Attempt<Opened> {
+    fn cut(&self, path: &SharePath) -> Result<Stat> {
+        let fd = self.dir.open_file(path, OpenFor::Write)?;
+        data::set_len(&fd, 0)?;
+        Ok(Stat::of(&fd)?)
+    }
+
+    fn open_absent(
+        &self,
+        who: &Owner,
+        path: &SharePath,
+        request: &OpenRequest,
+        posix: PosixOpen,
+    ) -> Attempt<Opened> {
         let made = request.on_absent().map_err(Error::from).and_then(|action| {
-            let make = |path: &SharePath| self.make(path, request);
+            let make = |path: &SharePath| self.make(path, request, posix.creation);
             self.make_entry(path, make, |path, stat| {
                 self.table.with(stat.id, |cell, latched| {
                     let target = Target {
@@ -163,12 +200,19 @@ impl Share {
         }
     }
 
-    fn make(&self, path: &SharePath, request: &OpenRequest) -> Result<Stat> {
+    fn make(
+        &self,
+        path: &SharePath,
+        request: &OpenRequest,
+        creation: Option<Creation>,
+    ) -> Result<Stat> {
         let (fd, stat) = if request.options.directory {
-            let stat = self.dir.create_dir(path, self.options.dir_mode)?;
+            let stat =
+                self.dir.create_dir(path, creation.map_or(self.options.dir_mode, |c| c.mode))?;
             (None, stat)
         } else {
-            let (fd, stat) = self.dir.create_file(path, self.options.file_mode)?;
+            let (fd, stat) =
+                self.dir.create_file(path, creation.map_or(self.options.file_mode, |c| c.mode))?;
             (Some(fd), stat)
         };
         if request.attributes != Attributes::default() {
@@ -179,7 +223,10 @@ impl Share {
             };
             self.records.save(fd, stat.id, &mut record)?;
         }
-        Ok(stat)
+        match creation {
+            Some(creation) => self.own(path, creation),
+            None => Ok(stat),
+        }
     }
 
     /// Makes a new entry under the lock of the directory that gets it, which must not be delete
@@ -220,7 +267,13 @@ impl Share {
     /// Ends an open: its share mode and locks are gone, and a name that was waiting for this to
     /// be deleted is removed.
     pub fn close(&self, handle: &Handle) -> Result<()> {
-        self.end(&handle.cell, handle.slot, handle.id, false).map(|_| ())
+        self.release(handle).map(drop)
+    }
+
+    /// Ends an open and says which name was removed with it, if one was.
+    pub fn release(&self, handle: &Handle) -> Result<Option<SharePath>> {
+        let closed = self.end(&handle.cell, handle.slot, handle.id, false)?;
+        Ok(closed.remove.then_some(closed.path))
     }
 
     /// Ends the open of that identity wherever it is; says whether there was one.
@@ -340,6 +393,12 @@ impl Share {
     }
 }
 
+/// An open whose work on disk failed is taken back as if it had never been: no mark, no removal.
+fn take_back(latched: &mut Latched, slot: Slot, id: HandleId) {
+    let taken = latched.state.close(slot, id, Ending::Forced);
+    debug_assert!(taken.is_ok(), "it was granted under this very lock");
+}
+
 /// Who is to be told of a change, once the file's lock is let go.
 pub(super) struct Wake {
     nudges: Vec<Nudge>,
@@ -347,6 +406,11 @@ pub(super) struct Wake {
 }
 
 impl Wake {
+    /// Nobody.
+    pub(super) fn nobody() -> Self {
+        Self { nudges: Vec::new(), answers: Vec::new() }
+    }
+
     /// After any change that could let a refused request through.
     pub(super) fn changed(latched: &mut Latched) -> Self {
         let mut wake = Self { nudges: latched.waiting.changed(), answers: Vec::new() };

@@ -67,6 +67,8 @@ pub struct Share {
     next_handle: AtomicU64,
     /// Whether the kernel's change times alone make each change a new `ETag`.
     pub(super) granularity: Granularity,
+    /// How many names are delete pending; read without a lock on every lookup of the mount.
+    pending: AtomicU64,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) events: Arc<EventLog>,
     pub(super) copies: RunningCopies,
@@ -125,6 +127,7 @@ impl Share {
             generation: AtomicU64::new(0),
             making: AtomicU64::new(0),
             next_handle: AtomicU64::new((u64::from(epoch) << HANDLE_BITS) | 1),
+            pending: AtomicU64::new(0),
             clock,
             events,
             copies: RunningCopies::default(),
@@ -279,16 +282,27 @@ impl Share {
     pub(super) fn remember_pending(&self, id: FileId, path: &SharePath) -> Result<()> {
         let entry = PendingEntry { id, path: path.clone() };
         let key = entry.key();
-        let kept = self.disk_state.put(Drawer::Pending, &key, &entry, Durability::Cached);
         // Not by `?`: what the state folder lacks is no answer about the file.
-        kept.map_err(Error::Store)
+        let kept = self.disk_state.put(Drawer::Pending, &key, &entry, Durability::Cached);
+        kept.map_err(Error::Store)?;
+        self.pending.fetch_add(1, Ordering::Release);
+        Ok(())
     }
 
     /// Takes that back.
     pub(super) fn forget_pending(&self, id: FileId, path: &SharePath) -> Result<()> {
         let key = PendingEntry { id, path: path.clone() }.key();
         let removed = self.disk_state.remove(Drawer::Pending, &key, Durability::Cached);
-        removed.map(drop).map_err(Error::Store)
+        // A name that goes with the very close that marks it was never written down.
+        if removed.map_err(Error::Store)? {
+            self.pending.fetch_sub(1, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    /// True if any name is delete pending.
+    pub(super) fn has_pending(&self) -> bool {
+        self.pending.load(Ordering::Acquire) > 0
     }
 
     /// Removes a name whose file's lock the caller holds, in two steps: it was marked, now it is

@@ -8,7 +8,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{MutexGuard, PoisonError};
 
-use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
 
 use super::super::beneath::Dir;
 use super::super::error::{StoreError, doing};
@@ -54,6 +54,23 @@ impl ShareDir {
         let (dir, name) = self.new_place(path)?;
         let _naming = self.claim(&dir, name, None)?;
         rustix::fs::symlinkat(target, &dir, name).map_err(doing("creating a link"))?;
+        Stat::at(&dir, name)
+    }
+
+    /// Makes a FIFO or socket. `mode` is subject to the umask; devices are refused.
+    pub fn create_special(
+        &self,
+        path: &SharePath,
+        kind: FileType,
+        mode: u32,
+    ) -> Result<Stat, StoreError> {
+        if !matches!(kind, FileType::Fifo | FileType::Socket) {
+            return Err(StoreError::PermissionDenied);
+        }
+        let (dir, name) = self.new_place(path)?;
+        let _naming = self.claim(&dir, name, None)?;
+        rustix::fs::mknodat(&dir, name, kind, Mode::from_raw_mode(mode), 0)
+            .map_err(doing("creating a special file"))?;
         Stat::at(&dir, name)
     }
 

@@ -1,0 +1,181 @@
+//! What the mount asks for and SMB does not know: permission bits and owners of new files,
+//! truncation at the open and by name, symbolic links and special files, the file behind a path.
+
+use std::os::fd::OwnedFd;
+
+use rustix::fs::{FileType, Gid, Mode, Uid};
+
+use super::error::{Error, Result};
+use super::open::Opened;
+use super::share::{Attempt, Share};
+use crate::core::create::OpenRequest;
+use crate::core::{Access, Denial, Owner, ShareMode, SharePath};
+use crate::store::{Found, Kind, OpenFor, Stat, data};
+
+/// Permission bits and owner of a file to be made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Creation {
+    /// Permission bits, with the caller's umask taken out already.
+    pub mode: u32,
+    /// Whose it is.
+    pub uid: u32,
+    /// Its group, unless the directory hands its own down.
+    pub gid: u32,
+}
+
+/// What POSIX adds to an open.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PosixOpen {
+    /// `O_TRUNC`: cut the file, in the same step, and leave its attributes alone. The request
+    /// must ask for W.
+    pub truncate: bool,
+    /// For a file that is made.
+    pub creation: Option<Creation>,
+}
+
+impl Share {
+    /// Opens as the mount does.
+    pub fn open_posix(
+        &self,
+        who: &Owner,
+        path: &SharePath,
+        request: &OpenRequest,
+        posix: PosixOpen,
+    ) -> Result<Opened> {
+        self.open_noted(who, path, request, posix)
+    }
+
+    /// Makes a directory.
+    pub fn mkdir(&self, who: &Owner, path: &SharePath, creation: Creation) -> Result<Stat> {
+        self.make_noted("mkdir", who, path, |path| {
+            self.dir.create_dir(path, creation.mode)?;
+            self.own(path, creation)
+        })
+    }
+
+    /// Makes a symbolic link with any target.
+    pub fn symlink(
+        &self,
+        who: &Owner,
+        path: &SharePath,
+        target: &str,
+        creation: Creation,
+    ) -> Result<Stat> {
+        self.make_noted("symlink", who, path, |path| {
+            self.dir.create_symlink(path, target)?;
+            self.own(path, creation)
+        })
+    }
+
+    /// Makes a FIFO or socket.
+    pub fn mknod(
+        &self,
+        who: &Owner,
+        path: &SharePath,
+        kind: FileType,
+        creation: Creation,
+    ) -> Result<Stat> {
+        self.make_noted("mknod", who, path, |path| {
+            self.dir.create_special(path, kind, creation.mode)?;
+            self.own(path, creation)
+        })
+    }
+
+    /// The target of a symbolic link.
+    pub fn read_link(&self, path: &SharePath) -> Result<String> {
+        let found = self.dir.lookup(path)?;
+        Ok(self.dir.read_link(&found.path)?)
+    }
+
+    /// Cuts or grows a file by name: a momentary open with W that shares everything.
+    pub fn truncate(&self, who: &Owner, path: &SharePath, size: u64) -> Result<Stat> {
+        let answer = {
+            let _names = self.names()?;
+            self.with_name(path, |found, generation| match found {
+                Ok(Found { path, stat }) => self.table.with(stat.id, |cell, latched| {
+                    if !self.is_still(&path, stat.id, generation) {
+                        return Attempt::Again;
+                    }
+                    let mut cut = || {
+                        if stat.kind == Kind::Directory {
+                            return Err(Denial::IsDirectory.into());
+                        }
+                        latched.state.check_not_pending(&path)?;
+                        if self.is_read_only(&path, stat.id)? {
+                            return Err(Denial::ReadOnly.into());
+                        }
+                        latched.state.check_access(Access::W, ShareMode::RWD)?;
+                        let fd = self.dir.open_file(&path, OpenFor::Write)?;
+                        let _writing = cell.data.write().expect("nothing panics as bytes move");
+                        data::set_len(&fd, size)?;
+                        Ok(Stat::of(&fd)?)
+                    };
+                    Attempt::Done(cut())
+                }),
+                Err(error) => Attempt::Done(Err(error.into())),
+            })
+        };
+        self.note_refusal("truncate", path, who, answer)
+    }
+
+    /// The file behind a path, in any spelling, for what takes part in no rule (permission bits,
+    /// times, extended attributes) and for the kernel's own reads and writes.
+    pub fn backing(&self, path: &SharePath, how: OpenFor) -> Result<OwnedFd> {
+        match self.dir.open_file(path, how) {
+            Ok(fd) => Ok(fd),
+            Err(_) => {
+                let found = self.dir.lookup(path)?;
+                Ok(self.dir.open_file(&found.path, how)?)
+            }
+        }
+    }
+
+    fn make_noted(
+        &self,
+        operation: &'static str,
+        who: &Owner,
+        path: &SharePath,
+        make: impl FnOnce(&SharePath) -> Result<Stat>,
+    ) -> Result<Stat> {
+        let answer = {
+            let _names = self.names()?;
+            self.make_entry(path, make, |_, stat| Ok(stat))
+        };
+        self.note_refusal(operation, path, who, answer)
+    }
+
+    /// Gives a new file its owner and its permission bits, whatever the umask of this process.
+    pub(super) fn own(&self, path: &SharePath, creation: Creation) -> Result<Stat> {
+        let stat = self.dir.stat(path)?;
+        let parent = self.dir.stat(&path.parent().unwrap_or_default())?;
+        let inherits = parent.mode & SET_GROUP_ID != 0;
+        let gid = if inherits { parent.gid } else { creation.gid };
+        if (stat.uid, stat.gid) != (creation.uid, gid) {
+            let fd = self.dir.open_file(path, OpenFor::Path)?;
+            let (uid, gid) = (Uid::from_raw(creation.uid), Gid::from_raw(gid));
+            let empty = rustix::fs::AtFlags::EMPTY_PATH;
+            match rustix::fs::chownat(&fd, "", Some(uid), Some(gid), empty) {
+                // Without the privilege it stays this process's, as any program's file would.
+                Ok(()) | Err(rustix::io::Errno::PERM) => {}
+                Err(errno) => return Err(store_error("changing the owner", errno)),
+            }
+        }
+        let mut mode = creation.mode & 0o7777;
+        if inherits && stat.kind == Kind::Directory {
+            mode |= SET_GROUP_ID;
+        }
+        if stat.kind != Kind::Symlink && stat.mode & 0o7777 != mode {
+            let fd = self.dir.open_file(path, OpenFor::Path)?;
+            let name = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&fd));
+            rustix::fs::chmod(name, Mode::from_raw_mode(mode))
+                .map_err(|errno| store_error("setting permission bits", errno))?;
+        }
+        Ok(self.dir.stat(path)?)
+    }
+}
+
+const SET_GROUP_ID: u32 = 0o2000;
+
+fn store_error(what: &'static str, errno: rustix::io::Errno) -> Error {
+    crate::store::StoreError::from_errno(what, errno).into()
+}

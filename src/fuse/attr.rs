@@ -1,0 +1,76 @@
+//! A file's attributes as the kernel wants them.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use fuser::{FileAttr, FileType, INodeNo};
+
+use crate::core::Timestamp;
+use crate::engine::{Kind, Stat};
+
+/// How long the kernel may answer for us. Changes made beside the mount are told to it.
+pub const TTL: Duration = Duration::from_secs(1);
+
+/// For a name that may vanish with somebody's close.
+pub const NO_TTL: Duration = Duration::ZERO;
+
+/// What `stat` uses for its block size: what the page cache works with.
+const BLOCK: u32 = 4096;
+
+/// The attributes of a node.
+pub fn attr(node: u64, stat: &Stat) -> FileAttr {
+    FileAttr {
+        ino: INodeNo(node),
+        size: stat.size,
+        blocks: stat.allocated.div_ceil(512),
+        atime: time(stat.accessed),
+        mtime: time(stat.written),
+        ctime: time(stat.changed),
+        crtime: time(stat.created),
+        kind: kind(stat),
+        perm: u16::try_from(stat.mode & 0o7777).expect("twelve bits"),
+        nlink: stat.links,
+        uid: stat.uid,
+        gid: stat.gid,
+        rdev: u32::try_from(stat.rdev).unwrap_or(0),
+        blksize: BLOCK,
+        flags: 0,
+    }
+}
+
+fn kind(stat: &Stat) -> FileType {
+    match stat.kind {
+        Kind::File => FileType::RegularFile,
+        Kind::Directory => FileType::Directory,
+        Kind::Symlink => FileType::Symlink,
+        Kind::Special => match stat.mode & libc::S_IFMT {
+            libc::S_IFIFO => FileType::NamedPipe,
+            libc::S_IFCHR => FileType::CharDevice,
+            libc::S_IFBLK => FileType::BlockDevice,
+            _ => FileType::Socket,
+        },
+    }
+}
+
+/// The kind of a directory entry, where the file system told no more than that.
+pub fn entry_kind(kind: Kind) -> FileType {
+    match kind {
+        Kind::File => FileType::RegularFile,
+        Kind::Directory => FileType::Directory,
+        Kind::Symlink => FileType::Symlink,
+        Kind::Special => FileType::NamedPipe,
+    }
+}
+
+fn time(moment: Timestamp) -> SystemTime {
+    let span = Duration::from_nanos(moment.0.unsigned_abs());
+    if moment.0 < 0 { UNIX_EPOCH - span } else { UNIX_EPOCH + span }
+}
+
+/// The moment of a kernel time.
+pub fn timestamp(time: SystemTime) -> Timestamp {
+    let nanos = |span: Duration| i64::try_from(span.as_nanos()).unwrap_or(i64::MAX);
+    Timestamp(match time.duration_since(UNIX_EPOCH) {
+        Ok(after) => nanos(after),
+        Err(before) => -nanos(before.duration()),
+    })
+}

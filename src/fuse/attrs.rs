@@ -1,0 +1,276 @@
+//! Attributes: stat, chmod, chown, times, size, extended attributes, the share's size.
+
+use std::os::fd::OwnedFd;
+use std::time::SystemTime;
+
+use fuser::{AccessFlags, Errno, ReplyAttr, ReplyEmpty, ReplyStatfs, ReplyXattr, TimeOrNow};
+use rustix::fs::{Gid, Mode, Timespec, Timestamps, Uid, XattrFlags};
+
+use super::attr::{attr, timestamp};
+use super::driver::Caller;
+use super::errno::errno;
+use super::opens::{proc_path, ttl};
+use super::privileges;
+use super::state::State;
+use crate::core::SharePath;
+use crate::engine::{Error, Found, Kind, OpenFor, Stat};
+
+/// The record that latchfs keeps in an extended attribute is not for programs.
+const HIDDEN: &str = crate::engine::Records::XATTR;
+
+/// What `stat(2)` shows. A descriptor whose name is gone still has its file.
+pub fn get(state: &State, node: u64, fh: Option<u64>, reply: ReplyAttr) {
+    match stat_of(state, node, fh) {
+        Ok((path, stat)) => {
+            let ttl = path.map_or(super::attr::NO_TTL, |path| ttl(state, &path, stat.id));
+            reply.attr(&ttl, &attr(node, &stat));
+        }
+        Err(errno) => reply.error(errno),
+    }
+}
+
+fn stat_of(state: &State, node: u64, fh: Option<u64>) -> Result<(Option<SharePath>, Stat), Errno> {
+    if let Some(path) = state.nodes.path(node) {
+        let Found { path, stat } = state.share.lookup(&path).map_err(|error| errno(&error))?;
+        if state.nodes.file(node).is_some_and(|file| file != stat.id) {
+            return Err(Errno::ESTALE); // Another file stands there now.
+        }
+        return Ok((Some(path), stat));
+    }
+    let file = fh.and_then(|fh| state.file(fh)).ok_or(Errno::ESTALE)?;
+    let fd = file.fd.as_ref().ok_or(Errno::ESTALE)?;
+    Stat::of(fd).map(|stat| (None, stat)).map_err(|error| errno(&Error::Store(error)))
+}
+
+/// What `setattr` changes.
+pub struct Changes {
+    pub mode: Option<u32>,
+    pub uid: Option<u32>,
+    pub gid: Option<u32>,
+    pub size: Option<u64>,
+    pub atime: Option<TimeOrNow>,
+    pub mtime: Option<TimeOrNow>,
+}
+
+/// `chmod`, `chown`, `truncate`, `utimens`.
+pub fn set(
+    state: &State,
+    caller: Caller,
+    node: u64,
+    fh: Option<u64>,
+    changes: &Changes,
+    reply: ReplyAttr,
+) {
+    let done = change(state, caller, node, fh, changes).and_then(|()| stat_of(state, node, fh));
+    match done {
+        Ok((path, stat)) => {
+            let ttl = path.map_or(super::attr::NO_TTL, |path| ttl(state, &path, stat.id));
+            reply.attr(&ttl, &attr(node, &stat));
+        }
+        Err(errno) => reply.error(errno),
+    }
+}
+
+fn change(
+    state: &State,
+    caller: Caller,
+    node: u64,
+    fh: Option<u64>,
+    changes: &Changes,
+) -> Result<(), Errno> {
+    let (path, stat) = stat_of(state, node, fh)?;
+    let path = path.ok_or(Errno::ESTALE)?;
+    let privileged = caller.uid == 0;
+    if !privileged && (changes.size.is_some() || changes.uid.is_some() || changes.gid.is_some()) {
+        privileges::strip(&state.share, &path, &stat).map_err(Errno::from)?;
+    }
+    if let Some(size) = changes.size {
+        resize(state, caller, fh, &path, size).map_err(|error| errno(&error))?;
+    }
+    let changes_inode = changes.mode.is_some()
+        || changes.uid.is_some()
+        || changes.gid.is_some()
+        || changes.atime.is_some()
+        || changes.mtime.is_some();
+    if changes_inode {
+        let fd = backing(state, &path)?;
+        change_inode(&fd, changes).map_err(|errno| Errno::from(std::io::Error::from(errno)))?;
+    }
+    Ok(())
+}
+
+/// Through a descriptor that may write, or else as a momentary open with W.
+fn resize(
+    state: &State,
+    caller: Caller,
+    fh: Option<u64>,
+    path: &SharePath,
+    size: u64,
+) -> Result<(), Error> {
+    if let Some(file) = fh.and_then(|fh| state.file(fh)) {
+        return state.share.set_size(&file.handle, size);
+    }
+    state.share.truncate(&state.owner(caller.pid), path, size).map(drop)
+}
+
+fn change_inode(fd: &OwnedFd, changes: &Changes) -> rustix::io::Result<()> {
+    let name = proc_path(fd);
+    if changes.uid.is_some() || changes.gid.is_some() {
+        let (uid, gid) = (changes.uid.map(Uid::from_raw), changes.gid.map(Gid::from_raw));
+        rustix::fs::chownat(fd, "", uid, gid, rustix::fs::AtFlags::EMPTY_PATH)?;
+    }
+    if let Some(mode) = changes.mode {
+        rustix::fs::chmod(&name, Mode::from_raw_mode(mode & 0o7777))?;
+    }
+    if changes.atime.is_some() || changes.mtime.is_some() {
+        let times = Timestamps {
+            last_access: timespec(changes.atime),
+            last_modification: timespec(changes.mtime),
+        };
+        rustix::fs::utimensat(fd, "", &times, rustix::fs::AtFlags::EMPTY_PATH)?;
+    }
+    Ok(())
+}
+
+fn timespec(time: Option<TimeOrNow>) -> Timespec {
+    let at = |time: SystemTime| {
+        let nanos = timestamp(time).0;
+        Timespec {
+            tv_sec: nanos.div_euclid(1_000_000_000),
+            tv_nsec: nanos.rem_euclid(1_000_000_000),
+        }
+    };
+    match time {
+        None => Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT },
+        Some(TimeOrNow::Now) => Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_NOW },
+        Some(TimeOrNow::SpecificTime(time)) => at(time),
+    }
+}
+
+fn backing(state: &State, path: &SharePath) -> Result<OwnedFd, Errno> {
+    state.share.backing(path, OpenFor::Path).map_err(|error| errno(&error))
+}
+
+/// Does `call` on a path that means the node's file itself.
+fn on_file<T>(
+    state: &State,
+    node: u64,
+    call: impl FnOnce(&str) -> rustix::io::Result<T>,
+) -> Result<T, Errno> {
+    let path = state.nodes.path(node).ok_or(Errno::ESTALE)?;
+    let fd = backing(state, &path)?;
+    call(&proc_path(&fd)).map_err(|errno| Errno::from(std::io::Error::from(errno)))
+}
+
+/// `getxattr(2)`.
+pub fn get_xattr(state: &State, node: u64, name: &str, size: u32, reply: ReplyXattr) {
+    if name == HIDDEN {
+        return reply.error(Errno::NO_XATTR);
+    }
+    let mut value = vec![0; size as usize];
+    let got = on_file(state, node, |file| rustix::fs::getxattr(file, name, &mut value[..]));
+    answer_xattr(got, size, &value, reply);
+}
+
+fn answer_xattr(got: Result<usize, Errno>, size: u32, value: &[u8], reply: ReplyXattr) {
+    match got {
+        Ok(length) if size == 0 => reply.size(u32::try_from(length).unwrap_or(u32::MAX)),
+        Ok(length) => reply.data(&value[..length]),
+        Err(errno) => reply.error(errno),
+    }
+}
+
+/// `setxattr(2)`.
+pub fn set_xattr(
+    state: &State,
+    node: u64,
+    (name, value): (&str, &[u8]),
+    flags: i32,
+    reply: ReplyEmpty,
+) {
+    if name == HIDDEN {
+        return reply.error(Errno::EPERM);
+    }
+    let flags = XattrFlags::from_bits_truncate(flags.cast_unsigned());
+    match on_file(state, node, |file| rustix::fs::setxattr(file, name, value, flags)) {
+        Ok(()) => reply.ok(),
+        Err(errno) => reply.error(errno),
+    }
+}
+
+/// `removexattr(2)`.
+pub fn remove_xattr(state: &State, node: u64, name: &str, reply: ReplyEmpty) {
+    if name == HIDDEN {
+        return reply.error(Errno::NO_XATTR);
+    }
+    match on_file(state, node, |file| rustix::fs::removexattr(file, name)) {
+        Ok(()) => reply.ok(),
+        Err(errno) => reply.error(errno),
+    }
+}
+
+/// `listxattr(2)`, without our own.
+pub fn list_xattr(state: &State, node: u64, size: u32, reply: ReplyXattr) {
+    let listed = on_file(state, node, |file| {
+        let length = rustix::fs::listxattr(file, &mut [0_u8; 0])?;
+        let mut names = vec![0_u8; length];
+        let length = rustix::fs::listxattr(file, &mut names[..])?;
+        names.truncate(length);
+        Ok(names)
+    });
+    let names = match listed {
+        Ok(names) => names,
+        Err(errno) => return reply.error(errno),
+    };
+    let shown: Vec<u8> = names
+        .split_inclusive(|byte| *byte == 0)
+        .filter(|name| name.strip_suffix(&[0]) != Some(HIDDEN.as_bytes()))
+        .flatten()
+        .copied()
+        .collect();
+    if size != 0 && shown.len() > size as usize {
+        return reply.error(Errno::ERANGE);
+    }
+    answer_xattr(Ok(shown.len()), size, &shown, reply);
+}
+
+/// `statfs(2)`: the share's quota and use.
+pub fn statfs(state: &State, reply: ReplyStatfs) {
+    const BLOCK: u64 = 4096;
+    const NAME_MAX: u32 = 255;
+    match state.share.space() {
+        Ok(space) => {
+            let (total, free) = (space.total / BLOCK, space.free / BLOCK);
+            let block = u32::try_from(BLOCK).expect("4096");
+            reply.statfs(total, free, free, space.files, space.files_free, block, NAME_MAX, block);
+        }
+        Err(error) => reply.error(errno(&error)),
+    }
+}
+
+/// `fsync(2)` of a directory.
+pub fn sync_dir(state: &State, node: u64, reply: ReplyEmpty) {
+    let done = state.nodes.path(node).ok_or(Errno::ESTALE).and_then(|path| {
+        let fd = state.share.backing(&path, OpenFor::Read).map_err(|error| errno(&error))?;
+        rustix::fs::fsync(&fd).map_err(|errno| Errno::from(std::io::Error::from(errno)))
+    });
+    match done {
+        Ok(()) => reply.ok(),
+        Err(errno) => reply.error(errno),
+    }
+}
+
+/// `access(2)` where the kernel does not check permission bits itself: only the owner is here,
+/// who may do what the server may, but for executing what nobody may execute.
+pub fn access(state: &State, node: u64, mask: AccessFlags, reply: ReplyEmpty) {
+    match stat_of(state, node, None) {
+        Ok((_, stat)) => {
+            let executes = mask.contains(AccessFlags::X_OK) && stat.kind == Kind::File;
+            if executes && stat.mode & 0o111 == 0 {
+                return reply.error(Errno::EACCES);
+            }
+            reply.ok();
+        }
+        Err(errno) => reply.error(errno),
+    }
+}

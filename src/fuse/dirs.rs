@@ -1,0 +1,123 @@
+//! Directories: opening, reading with and without attributes, closing.
+
+use std::sync::{Arc, Mutex};
+
+use fuser::{
+    Errno, FileHandle, FileType, FopenFlags, Generation, INodeNo, ReplyDirectory,
+    ReplyDirectoryPlus, ReplyEmpty, ReplyOpen,
+};
+
+use super::attr::{attr, entry_kind};
+use super::driver::Caller;
+use super::errno::errno;
+use super::opens::{end, ttl};
+use super::state::{OpenDir, State};
+use crate::core::create::{OpenRequest, Options};
+use crate::core::{Access, ShareMode};
+use crate::engine::{Error, Found, Listed};
+
+/// `opendir(3)`: an open with R that shares everything. The kernel sends no flush for
+/// directories, so the handle counts as one whose release is on its way from the start.
+pub fn open(state: &State, caller: Caller, node: u64, reply: ReplyOpen) {
+    let Some(path) = state.nodes.path(node) else { return reply.error(Errno::ESTALE) };
+    let request = OpenRequest {
+        options: Options { directory: true, ..Options::default() },
+        ..OpenRequest::plain(Access::R, ShareMode::RWD)
+    };
+    let who = state.owner(caller.pid);
+    let opened = state.share.open(&who, &path, &request).and_then(|opened| {
+        state.share.set_flushed(&opened.handle)?;
+        Ok(opened)
+    });
+    match opened {
+        Ok(opened) => {
+            let entries = Mutex::default();
+            let dir = OpenDir { handle: opened.handle, path: opened.path, entries };
+            reply.opened(FileHandle(state.keep_dir(dir)), FopenFlags::empty());
+        }
+        Err(error) => reply.error(errno(&error)),
+    }
+}
+
+/// `closedir(3)`.
+pub fn release(state: &State, fh: u64, reply: ReplyEmpty) {
+    if let Some(dir) = state.drop_dir(fh) {
+        end(state, &dir.handle);
+    }
+    reply.ok();
+}
+
+/// The entries as they were when the directory was read from the start; offsets count into them,
+/// after `.` and `..`.
+fn entries(state: &State, dir: &OpenDir, offset: u64) -> Result<Arc<Vec<Listed>>, Error> {
+    let mut kept = dir.entries.lock().expect("entries are only replaced");
+    if offset == 0 {
+        let path = state.share.path_of(&dir.handle)?;
+        *kept = Arc::new(state.share.list(&path, None, usize::MAX)?);
+    }
+    Ok(Arc::clone(&kept))
+}
+
+const DOTS: [&str; 2] = [".", ".."];
+
+/// `readdir(3)` without attributes.
+pub fn read(state: &State, node: u64, fh: u64, offset: u64, mut reply: ReplyDirectory) {
+    let Some(dir) = state.dir(fh) else { return reply.error(Errno::EBADF) };
+    let entries = match entries(state, &dir, offset) {
+        Ok(entries) => entries,
+        Err(error) => return reply.error(errno(&error)),
+    };
+    let mut at = offset;
+    while let Some(dot) = usize::try_from(at).ok().and_then(|at| DOTS.get(at)) {
+        if reply.add(INodeNo(node), at + 1, FileType::Directory, dot) {
+            return reply.ok();
+        }
+        at += 1;
+    }
+    let skip = usize::try_from(at).unwrap_or(usize::MAX) - DOTS.len();
+    for entry in entries.iter().skip(skip) {
+        at += 1;
+        if reply.add(INodeNo(entry.ino), at, entry_kind(entry.kind), &entry.name) {
+            break;
+        }
+    }
+    reply.ok();
+}
+
+/// `readdir(3)` with attributes: each entry that fits counts as looked up.
+pub fn read_plus(state: &State, node: u64, fh: u64, offset: u64, mut reply: ReplyDirectoryPlus) {
+    let Some(dir) = state.dir(fh) else { return reply.error(Errno::EBADF) };
+    let (entries, path) = match entries(state, &dir, offset)
+        .and_then(|entries| Ok((entries, state.share.path_of(&dir.handle)?)))
+    {
+        Ok(found) => found,
+        Err(error) => return reply.error(errno(&error)),
+    };
+    let Ok(own) = state.share.stat(&path) else { return reply.error(Errno::ESTALE) };
+    let mut at = offset;
+    while let Some(dot) = usize::try_from(at).ok().and_then(|at| DOTS.get(at)) {
+        let attr = attr(node, &own);
+        if reply.add(INodeNo(node), at + 1, dot, &super::attr::TTL, &attr, Generation(0)) {
+            return reply.ok();
+        }
+        at += 1;
+    }
+    let skip = usize::try_from(at).unwrap_or(usize::MAX) - DOTS.len();
+    for entry in entries.iter().skip(skip) {
+        at += 1;
+        // Gone since the directory was read: left out, as it would be by the next reader.
+        let Ok(child) = path.join(&entry.name) else { continue };
+        let Ok(Found { stat, .. }) =
+            state.share.stat(&child).map(|stat| Found { path: child.clone(), stat })
+        else {
+            continue;
+        };
+        let (id, generation) = state.nodes.enter(node, &entry.name, stat.id);
+        let ttl = ttl(state, &child, stat.id);
+        if reply.add(INodeNo(id), at, &entry.name, &ttl, &attr(id, &stat), Generation(generation)) {
+            state.nodes.forget(id, 1);
+            break;
+        }
+    }
+    reply.ok();
+}

@@ -1,0 +1,76 @@
+//! What a refusal is called on the mount: one exhaustive table (DESIGN section 4, "errno").
+
+use fuser::Errno;
+
+use crate::core::Denial;
+use crate::engine::{Error, StoreError};
+
+/// The errno of what an operation came back with.
+pub fn errno(error: &Error) -> Errno {
+    match error {
+        Error::Denied(denial) => of_denial(denial),
+        Error::Store(error) => of_store(error),
+    }
+}
+
+fn of_denial(denial: &Denial) -> Errno {
+    match denial {
+        Denial::SharingViolation { .. }
+        | Denial::Open(_)
+        | Denial::Leased
+        | Denial::OpenBelow(_)
+        | Denial::DeletePending(_)
+        | Denial::ParentDeletePending { .. }
+        | Denial::CopyPending
+        | Denial::ShareRoot
+        | Denial::Lease(_) => Errno::EBUSY,
+        Denial::ShareDeleted => Errno::ESTALE,
+        Denial::LockNotGranted { .. } => Errno::EAGAIN,
+        Denial::RangeLocked { .. }
+        | Denial::ReadOnly
+        | Denial::CannotDelete
+        | Denial::HiddenMismatch
+        | Denial::AccessDenied => Errno::EACCES,
+        Denial::RangeNotLocked
+        | Denial::InvalidLockRange
+        | Denial::InvalidParameter(_)
+        | Denial::EndOfFile
+        // The rest are REST's requests: no call of the mount asks for them.
+        | Denial::InvalidRange { .. }
+        | Denial::Metadata(_)
+        | Denial::NoPendingCopy
+        | Denial::CopyIdMismatch
+        | Denial::CopySourceChanged => Errno::EINVAL,
+        Denial::BodyTooLarge { .. } | Denial::FileTooLarge { .. } => Errno::EFBIG,
+        Denial::Cancelled => Errno::EINTR,
+        Denial::TooManyWaiting => Errno::ENOLCK,
+        // A live descriptor whose handle is gone was force-closed.
+        Denial::HandleClosed => Errno::EIO,
+        Denial::NotFound | Denial::PathNotFound => Errno::ENOENT,
+        Denial::NameTaken => Errno::EEXIST,
+        Denial::IsDirectory | Denial::NotOnDirectory => Errno::EISDIR,
+        Denial::NotDirectory => Errno::ENOTDIR,
+        Denial::DirectoryNotEmpty => Errno::ENOTEMPTY,
+        Denial::TooManyHandles => Errno::ENFILE,
+    }
+}
+
+fn of_store(error: &StoreError) -> Errno {
+    match error {
+        StoreError::NotFound | StoreError::ParentNotFound => Errno::ENOENT,
+        StoreError::AlreadyExists => Errno::EEXIST,
+        StoreError::NotADirectory => Errno::ENOTDIR,
+        StoreError::IsADirectory => Errno::EISDIR,
+        StoreError::NotEmpty => Errno::ENOTEMPTY,
+        StoreError::Replaced => Errno::ESTALE,
+        StoreError::NoSpace => Errno::ENOSPC,
+        StoreError::ReadOnly => Errno::EROFS,
+        StoreError::PermissionDenied => Errno::EACCES,
+        StoreError::NameTooLong => Errno::ENAMETOOLONG,
+        StoreError::InUse { .. } => Errno::EBUSY,
+        StoreError::Damaged { .. } => Errno::EIO,
+        StoreError::Io { source, .. } => {
+            Errno::from_i32(source.raw_os_error().unwrap_or(libc::EIO))
+        }
+    }
+}

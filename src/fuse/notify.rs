@@ -1,0 +1,58 @@
+//! Telling the kernel what is no longer true, from a thread of its own.
+//!
+//! A notification about a name takes the kernel's lock on the directory, which a request on its
+//! way to us may hold: never from a handler (FUSE-BETS section 3). Dropping an attribute takes no
+//! such lock and may be done anywhere.
+
+use std::ffi::OsStr;
+use std::sync::OnceLock;
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use std::thread;
+
+use fuser::{INodeNo, Notifier};
+
+use super::nodes::Stale;
+
+/// The most notices that wait. Past it names are left to their time to live.
+const WAITING_MAX: usize = 65_536;
+
+/// The way to the kernel's caches; closed until the mount is up.
+#[derive(Debug, Default)]
+pub struct Notices {
+    open: OnceLock<(Notifier, SyncSender<Stale>)>,
+}
+
+impl Notices {
+    /// Opens the way.
+    pub fn start(&self, notifier: Notifier) -> std::io::Result<()> {
+        let (sender, receiver) = sync_channel::<Stale>(WAITING_MAX);
+        let to_kernel = notifier.clone();
+        thread::Builder::new().name("latchfs-notify".into()).spawn(move || {
+            for Stale { parent, name, .. } in receiver {
+                // ENOENT: the kernel does not know the name any more, which is what we want.
+                drop(to_kernel.inval_entry(INodeNo(parent), OsStr::new(&name)));
+            }
+        })?;
+        // A second start would be a second mount of one driver, which nobody makes.
+        drop(self.open.set((notifier, sender)));
+        Ok(())
+    }
+
+    /// The kernel forgets what it knows of a node's attributes, now.
+    pub fn attributes(&self, node: u64) {
+        if let Some((notifier, _)) = self.open.get() {
+            drop(notifier.inval_inode(INodeNo(node), -1, 0));
+        }
+    }
+
+    /// The kernel forgets these names and their nodes' attributes, soon.
+    pub fn names(&self, stale: impl IntoIterator<Item = Stale>) {
+        let Some((_, sender)) = self.open.get() else { return };
+        for name in stale {
+            self.attributes(name.node);
+            if let Err(TrySendError::Full(name)) = sender.try_send(name) {
+                log::warn!("too many names to forget at once: {} stays up to 1 s", name.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! Which share mode an open gets that could not name one: `run` policy, path rule, default.
+
+use std::collections::HashMap;
+use std::fs;
+use std::sync::RwLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::core::name::fold;
+use crate::core::{ShareMode, SharePath};
+
+/// The deepest process tree that is walked; past it there is a loop or no policy.
+const ANCESTORS_MAX: usize = 256;
+
+/// The most verdicts remembered; then all are forgotten at once.
+const VERDICTS_MAX: usize = 4096;
+
+/// `--share-rule GLOB=MODE`: files whose name (or path, if the pattern has a slash) matches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShareRule {
+    /// `*` and `?` do not match a slash, `**` does.
+    pub glob: String,
+    /// What such opens tolerate.
+    pub share: ShareMode,
+}
+
+impl ShareRule {
+    /// Reads `GLOB=MODE`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (glob, mode) = text.rsplit_once('=')?;
+        (!glob.is_empty()).then_some(())?;
+        Some(Self { glob: glob.to_owned(), share: ShareMode::parse(mode)? })
+    }
+
+    fn matches(&self, path: &SharePath) -> bool {
+        let glob = self.glob.strip_prefix('/').unwrap_or(&self.glob);
+        let subject =
+            if self.glob.contains('/') { path.as_str() } else { path.name().unwrap_or("") };
+        glob_matches(fold(glob).as_bytes(), fold(subject).as_bytes())
+    }
+}
+
+/// True if the whole text matches. `*` any run without a slash, `**` any run, `?` one byte but a
+/// slash. Backtracks only to the last star.
+fn glob_matches(glob: &[u8], text: &[u8]) -> bool {
+    match glob {
+        [] => text.is_empty(),
+        [b'*', b'*', rest @ ..] => (0..=text.len()).any(|n| glob_matches(rest, &text[n..])),
+        [b'*', rest @ ..] => {
+            let run = text.iter().position(|byte| *byte == b'/').unwrap_or(text.len());
+            (0..=run).any(|n| glob_matches(rest, &text[n..]))
+        }
+        [b'?', rest @ ..] => {
+            text.first().is_some_and(|byte| *byte != b'/') && glob_matches(rest, &text[1..])
+        }
+        [byte, rest @ ..] => text.first() == Some(byte) && glob_matches(rest, &text[1..]),
+    }
+}
+
+/// The policies of one mount.
+#[derive(Debug)]
+pub struct Policy {
+    default: ShareMode,
+    rules: Vec<ShareRule>,
+    /// Process trees under `latchfs run`, by the pid at their root.
+    runs: RwLock<HashMap<u32, ShareMode>>,
+    /// How many of them; read without a lock on every open.
+    run_count: AtomicUsize,
+    verdicts: RwLock<HashMap<u32, Verdict>>,
+}
+
+/// What was found for a thread, good while it is the same thread.
+#[derive(Clone, Copy, Debug)]
+struct Verdict {
+    started: u64,
+    share: Option<ShareMode>,
+}
+
+const POISON: &str = "policies are only looked up and replaced";
+
+impl Policy {
+    /// Rules are tried in order.
+    pub fn new(default: ShareMode, rules: Vec<ShareRule>) -> Self {
+        Self {
+            default,
+            rules,
+            runs: RwLock::default(),
+            run_count: AtomicUsize::new(0),
+            verdicts: RwLock::default(),
+        }
+    }
+
+    /// What an open of `path` by thread `tid` tolerates.
+    pub fn share_of(&self, tid: u32, path: &SharePath) -> ShareMode {
+        if self.run_count.load(Ordering::Acquire) > 0
+            && let Some(share) = self.run_share(tid)
+        {
+            return share;
+        }
+        let rule = self.rules.iter().find(|rule| rule.matches(path));
+        rule.map_or(self.default, |rule| rule.share)
+    }
+
+    /// From now on the tree of `pid` opens with that share mode.
+    pub fn start_run(&self, pid: u32, share: ShareMode) {
+        let mut runs = self.runs.write().expect(POISON);
+        runs.insert(pid, share);
+        self.verdicts.write().expect(POISON).clear();
+        self.run_count.store(runs.len(), Ordering::Release);
+    }
+
+    /// The tree's policy ends.
+    pub fn end_run(&self, pid: u32) {
+        let mut runs = self.runs.write().expect(POISON);
+        runs.remove(&pid);
+        self.verdicts.write().expect(POISON).clear();
+        self.run_count.store(runs.len(), Ordering::Release);
+    }
+
+    fn run_share(&self, tid: u32) -> Option<ShareMode> {
+        let (parent, started) = parent_and_start(tid)?;
+        if let Some(verdict) = self.verdicts.read().expect(POISON).get(&tid)
+            && verdict.started == started
+        {
+            return verdict.share;
+        }
+        let share = self.walk(tid, parent);
+        let mut verdicts = self.verdicts.write().expect(POISON);
+        if verdicts.len() >= VERDICTS_MAX {
+            verdicts.clear();
+        }
+        verdicts.insert(tid, Verdict { started, share });
+        share
+    }
+
+    fn walk(&self, tid: u32, parent: u32) -> Option<ShareMode> {
+        let runs = self.runs.read().expect(POISON);
+        let mut pid = tid;
+        let mut above = Some(parent);
+        for _ in 0..ANCESTORS_MAX {
+            if let Some(share) = runs.get(&pid) {
+                return Some(*share);
+            }
+            pid = above?;
+            above = parent_and_start(pid).map(|(parent, _)| parent);
+        }
+        None
+    }
+}
+
+/// Parent process and start time of a thread or process.
+fn parent_and_start(tid: u32) -> Option<(u32, u64)> {
+    let stat = fs::read_to_string(format!("/proc/{tid}/stat")).ok()?;
+    // The program's name stands in parentheses and may hold anything, parentheses too.
+    let fields: Vec<&str> = stat.get(stat.rfind(')')? + 2..)?.split(' ').collect();
+    Some((fields.get(1)?.parse().ok()?, fields.get(19)?.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(text: &str) -> SharePath {
+        SharePath::new(text).unwrap()
+    }
+
+    #[test]
+    fn a_pattern_without_a_slash_is_for_names_in_any_case() {
+        let rule = ShareRule::parse("*.xlsx=r").unwrap();
+        assert!(rule.matches(&path("a/b/Report.XLSX")));
+        assert!(!rule.matches(&path("a/report.xlsx.bak")));
+        assert!(ShareRule::parse("report.???=none").unwrap().matches(&path("x/report.txt")));
+    }
+
+    #[test]
+    fn a_pattern_with_a_slash_is_for_paths() {
+        let rule = ShareRule::parse("/data/*/in.txt=rw").unwrap();
+        assert!(rule.matches(&path("data/x/in.txt")));
+        assert!(!rule.matches(&path("data/x/y/in.txt")));
+        assert!(ShareRule::parse("data/**=none").unwrap().matches(&path("data/x/y/in.txt")));
+    }
+
+    #[test]
+    fn what_is_no_rule_is_refused() {
+        for text in ["", "=r", "*.txt", "*.txt=x"] {
+            assert_eq!(ShareRule::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_run_policy_wins_over_rules_and_covers_children_until_it_ends() {
+        let rules = vec![ShareRule::parse("*=r").unwrap()];
+        let policy = Policy::new(ShareMode::RWD, rules);
+        let me = std::process::id();
+        assert_eq!(policy.share_of(me, &path("f")), ShareMode::R);
+        policy.start_run(me, ShareMode::NONE);
+        assert_eq!(policy.share_of(me, &path("f")), ShareMode::NONE);
+        let mut child = std::process::Command::new("sleep").arg("30").spawn().unwrap();
+        assert_eq!(policy.share_of(child.id(), &path("f")), ShareMode::NONE);
+        assert_eq!(policy.share_of(1, &path("f")), ShareMode::R);
+        policy.end_run(me);
+        assert_eq!(policy.share_of(child.id(), &path("f")), ShareMode::R);
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}

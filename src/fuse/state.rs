@@ -1,0 +1,162 @@
+//! What one mount knows: its share, the kernel's nodes, its open files.
+
+use std::collections::HashMap;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, RwLock, Weak};
+
+use fuser::BackingId;
+
+use super::MountOptions;
+use super::nodes::Nodes;
+use super::notify::Notices;
+use super::park::Park;
+use super::policy::Policy;
+use crate::core::{Access, Client, FileId, Owner, SharePath};
+use crate::engine::{Handle, Listed, Share};
+
+/// How bytes get from the disk to a program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DataPath {
+    /// The kernel reads and writes the backing file itself.
+    Passthrough,
+    /// Reads and writes come to us; nothing is cached.
+    Direct,
+}
+
+/// An open file of the mount.
+#[derive(Debug)]
+pub struct OpenFile {
+    /// The engine's handle.
+    pub handle: Handle,
+    /// What it may do.
+    pub access: Access,
+    /// For calls that come to us: bytes without passthrough, and all under mandatory locks.
+    pub fd: Option<OwnedFd>,
+    /// Kept while the file is open: the kernel reads and writes through it.
+    pub backing: Option<Arc<BackingId>>,
+}
+
+/// An open directory of the mount.
+#[derive(Debug)]
+pub struct OpenDir {
+    /// The engine's handle.
+    pub handle: Handle,
+    /// Where it was opened.
+    pub path: SharePath,
+    /// What it held when it was read from the start.
+    pub entries: Mutex<Arc<Vec<Listed>>>,
+}
+
+/// One mount.
+pub struct State {
+    pub share: Arc<Share>,
+    pub options: MountOptions,
+    pub client: Arc<Client>,
+    pub nodes: Nodes,
+    pub notices: Notices,
+    pub park: Arc<Park>,
+    pub policy: Policy,
+    files: RwLock<HashMap<u64, Arc<OpenFile>>>,
+    dirs: RwLock<HashMap<u64, Arc<OpenDir>>>,
+    backings: Mutex<HashMap<FileId, Weak<BackingId>>>,
+    data_path: AtomicU8,
+}
+
+const POISON: &str = "tables of open files are only looked up and changed";
+
+impl State {
+    /// Before the kernel is asked what it can do.
+    pub fn new(
+        share: Arc<Share>,
+        options: MountOptions,
+        client: Arc<Client>,
+        root: FileId,
+    ) -> Self {
+        let case_sensitive = share.options().case == crate::engine::Case::Sensitive;
+        Self {
+            policy: Policy::new(options.default_share, options.rules.clone()),
+            share,
+            options,
+            client,
+            nodes: Nodes::new(root, case_sensitive),
+            notices: Notices::default(),
+            park: Arc::default(),
+            files: RwLock::default(),
+            dirs: RwLock::default(),
+            backings: Mutex::default(),
+            data_path: AtomicU8::new(1),
+        }
+    }
+
+    /// Which way bytes go.
+    pub fn data_path(&self) -> DataPath {
+        match self.data_path.load(Ordering::Relaxed) {
+            0 => DataPath::Passthrough,
+            _ => DataPath::Direct,
+        }
+    }
+
+    /// Decides it.
+    pub fn set_data_path(&self, path: DataPath) {
+        self.data_path.store(u8::from(path == DataPath::Direct), Ordering::Relaxed);
+    }
+
+    /// Who a request of thread `tid` is from.
+    pub fn owner(&self, tid: u32) -> Owner {
+        Owner { client: Arc::clone(&self.client), pid: tid, program: None }
+    }
+
+    /// Keeps an open file under its handle's number, which is never used again.
+    pub fn keep_file(&self, file: OpenFile) -> u64 {
+        let fh = file.handle.id().0;
+        self.files.write().expect(POISON).insert(fh, Arc::new(file));
+        fh
+    }
+
+    /// The open file of a number.
+    pub fn file(&self, fh: u64) -> Option<Arc<OpenFile>> {
+        self.files.read().expect(POISON).get(&fh).cloned()
+    }
+
+    /// Takes it out.
+    pub fn drop_file(&self, fh: u64) -> Option<Arc<OpenFile>> {
+        self.files.write().expect(POISON).remove(&fh)
+    }
+
+    /// Keeps an open directory.
+    pub fn keep_dir(&self, dir: OpenDir) -> u64 {
+        let fh = dir.handle.id().0;
+        self.dirs.write().expect(POISON).insert(fh, Arc::new(dir));
+        fh
+    }
+
+    /// The open directory of a number.
+    pub fn dir(&self, fh: u64) -> Option<Arc<OpenDir>> {
+        self.dirs.read().expect(POISON).get(&fh).cloned()
+    }
+
+    /// Takes it out.
+    pub fn drop_dir(&self, fh: u64) -> Option<Arc<OpenDir>> {
+        self.dirs.write().expect(POISON).remove(&fh)
+    }
+
+    /// The registered backing file of an inode that is open: once per inode, kept while any open
+    /// of it lasts (the kernel refuses two for one inode).
+    pub fn backing(
+        &self,
+        file: FileId,
+        register: impl FnOnce() -> std::io::Result<BackingId>,
+    ) -> std::io::Result<Arc<BackingId>> {
+        let mut backings = self.backings.lock().expect(POISON);
+        if let Some(known) = backings.get(&file).and_then(Weak::upgrade) {
+            return Ok(known);
+        }
+        let made = Arc::new(register()?);
+        if backings.len() >= backings.capacity() {
+            backings.retain(|_, backing| backing.strong_count() > 0);
+        }
+        backings.insert(file, Arc::downgrade(&made));
+        Ok(made)
+    }
+}
