@@ -129,6 +129,11 @@ impl Table {
         self.cells.len()
     }
 
+    /// True if no file is in use.
+    pub fn is_empty(&self) -> bool {
+        self.cells.is_empty()
+    }
+
     fn cell(&self, id: FileId) -> Arc<FileCell> {
         match self.cells.entry(id) {
             Entry::Occupied(entry) => Arc::clone(entry.get()),

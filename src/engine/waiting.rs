@@ -38,7 +38,6 @@ impl Waiting {
     }
 
     /// `nudge` is called at the next change that could let a refused request through.
-    #[expect(dead_code, reason = "the mount is to wait by it")]
     pub fn for_change(&mut self, nudge: Nudge) {
         self.0.get_or_insert_default().changes.push(nudge);
     }
