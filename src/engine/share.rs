@@ -246,12 +246,13 @@ impl Share {
         Ok(record)
     }
 
-    /// The metadata record of a file. One that this process may not read has none to show.
+    /// The metadata record of a file, a symbolic link or a special file. One that this process
+    /// may not read has none to show.
     pub(super) fn record(&self, path: &SharePath, id: FileId) -> Result<Record> {
-        match self.dir.open_file(path, OpenFor::Read) {
-            Ok(fd) => self.load_record(&fd, id),
-            Err(StoreError::PermissionDenied) => Ok(Record::default()),
-            Err(error) => Err(error.into()),
+        let fd = self.dir.open_file(path, OpenFor::Path)?;
+        match self.load_record(&fd, id) {
+            Err(Error::Store(StoreError::PermissionDenied)) => Ok(Record::default()),
+            loaded => loaded,
         }
     }
 
