@@ -120,7 +120,7 @@ impl Share {
                         answer => Attempt::Done(answer),
                     }
                 }),
-                Some(target) => self.rename_over(source, &target, rename, generation),
+                Some(target) => self.rename_over(source, &to, &target, rename, generation),
             }
         })
     }
@@ -173,10 +173,12 @@ impl Share {
         self.after_move(latched, source, to, rules)
     }
 
-    /// Replaces the target, in one step of the file system; its name keeps the spelling it has.
+    /// Replaces the target, in one step of the file system, then gives the name the spelling that
+    /// was asked for.
     fn rename_over(
         &self,
         source: &Found,
+        to: &SharePath,
         target: &Found,
         rename: Rename<'_>,
         generation: u64,
@@ -204,17 +206,18 @@ impl Share {
             }
             Attempt::Done(self.check_both(latched, source, replaced, target, rename).and_then(
                 |()| {
-                    let to = &target.path;
-                    let links = self.links(to, target.stat.id, is_directory(target));
+                    let there = &target.path;
+                    let links = self.links(there, target.stat.id, is_directory(target));
                     if same_kind {
-                        self.move_name(latched, source, to, RenameHow::Replace)?;
+                        self.move_name(latched, source, there, RenameHow::Replace)?;
                     } else {
                         // No file system replaces a file by a directory. Exchanging them first
                         // leaves no moment without the name.
-                        self.move_name(latched, source, to, RenameHow::Exchange)?;
+                        self.move_name(latched, source, there, RenameHow::Exchange)?;
                         self.remove_name(&source.path, target.stat.id, false)?;
                     }
                     self.forget_file(replaced, target.stat.id, links)?;
+                    let to = self.respell(latched, there, to);
                     self.after_move(latched, source, to, rename.rules)
                 },
             ))
@@ -261,6 +264,31 @@ impl Share {
             RenameRules::Handle(slot, id) => Ok(latched.state.check_rename(slot, id)?),
             RenameRules::Mount => check_momentary(latched, &source.path),
             RenameRules::Rest(options) => self.check_rest_source(latched, source, options),
+        }
+    }
+
+    /// Gives a name that was just replaced the spelling that was asked for (di28), and says which
+    /// it has. It is the same name in either, so a failure is no reason to say that nothing was
+    /// renamed.
+    fn respell<'a>(
+        &self,
+        latched: &mut Latched,
+        from: &'a SharePath,
+        to: &'a SharePath,
+    ) -> &'a SharePath {
+        if from == to {
+            return to;
+        }
+        match self.dir.rename(from, to, RenameHow::NoReplace) {
+            Ok(()) => {
+                self.names_changed();
+                latched.state.moved(from, to);
+                to
+            }
+            Err(error) => {
+                log::warn!("{from} keeps its spelling, {to} was not possible: {error}");
+                from
+            }
         }
     }
 
