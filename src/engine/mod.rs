@@ -75,7 +75,7 @@ pub use locks::LOCK_WAIT_MAX;
 pub use momentary::Asking;
 pub use open::{Handle, Opened};
 pub use posix::{Creation, PosixOpen};
-pub use releases::{Described, Space};
+pub use releases::{Described, RELEASE_WAIT_MAX, Space};
 pub use rest_rename::{Renamed, RestRename};
 pub use share::{Share, ShareOptions};
 pub use shown::{PropertyChanges, Shown};

@@ -70,6 +70,17 @@ impl Share {
         posix: PosixOpen,
     ) -> Result<Opened> {
         let answer = self.open_quietly(who, path, request, posix);
+        self.note_open(who, path, request, answer)
+    }
+
+    /// Notes what became of an open, and passes the answer on.
+    pub fn note_open(
+        &self,
+        who: &Owner,
+        path: &SharePath,
+        request: &OpenRequest,
+        answer: Result<Opened>,
+    ) -> Result<Opened> {
         if let Ok(opened) = &answer
             && self.events.keeps_all()
         {
@@ -79,7 +90,7 @@ impl Share {
         self.note_refusal("open", path, who, answer)
     }
 
-    fn open_quietly(
+    pub(super) fn open_quietly(
         &self,
         who: &Owner,
         path: &SharePath,

@@ -45,6 +45,18 @@ impl Share {
         self.open_noted(who, path, request, posix)
     }
 
+    /// The same, without a word in the event log: for a front end that may ask again, and notes
+    /// the answer that stands with [`Share::note_open`].
+    pub fn open_posix_unnoted(
+        &self,
+        who: &Owner,
+        path: &SharePath,
+        request: &OpenRequest,
+        posix: PosixOpen,
+    ) -> Result<Opened> {
+        self.open_quietly(who, path, request, posix)
+    }
+
     /// Makes a directory.
     pub fn mkdir(&self, who: &Owner, path: &SharePath, creation: Creation) -> Result<Stat> {
         self.make_noted("mkdir", who, path, |path| {
@@ -121,13 +133,11 @@ impl Share {
     /// The file behind a path, in any spelling, for what takes part in no rule (permission bits,
     /// times, extended attributes) and for the kernel's own reads and writes.
     pub fn backing(&self, path: &SharePath, how: OpenFor) -> Result<OwnedFd> {
-        match self.dir.open_file(path, how) {
-            Ok(fd) => Ok(fd),
-            Err(_) => {
-                let found = self.dir.lookup(path)?;
-                Ok(self.dir.open_file(&found.path, how)?)
-            }
+        if let Ok(fd) = self.dir.open_file(path, how) {
+            return Ok(fd);
         }
+        let found = self.dir.lookup(path)?;
+        Ok(self.dir.open_file(&found.path, how)?)
     }
 
     fn make_noted(

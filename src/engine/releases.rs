@@ -3,14 +3,20 @@
 //! A conflict that only such handles cause is not decided but waited for, by the front end, with a
 //! bound (DESIGN section 4, "End of an open").
 
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
 use super::error::{Error, Result};
 use super::events::Happening;
-use super::open::{Handle, Wake};
+use super::open::{Handle, Opened, Wake};
+use super::posix::PosixOpen;
 use super::share::Share;
 use super::table::Latched;
 use super::waiting::Completion;
+use crate::core::create::OpenRequest;
 use crate::core::file_ranges::{LockAnswer, RangeUse};
 use crate::core::ranges::{ByteRange, LockOwner, RangeLock, Ticket};
+use crate::core::share::clash;
 use crate::core::{Access, Denial, FileId, Owner, ShareMode, SharePath};
 
 /// What an open looks like to its own program.
@@ -37,7 +43,64 @@ pub struct Space {
     pub files_free: u64,
 }
 
+/// The most entries a directory may have for its removal to wait until they are gone.
+const EMPTIES_MAX: usize = 64;
+
+/// The longest a caller waits for releases in one call.
+pub const RELEASE_WAIT_MAX: Duration = Duration::from_secs(10);
+
 impl Share {
+    /// Opens as [`Share::open`] does; a refusal that is due only to handles whose release is on
+    /// its way is waited for, at most for `patience`. Blocks: for callers on a thread of their own.
+    pub fn open_waiting(
+        &self,
+        who: &Owner,
+        path: &SharePath,
+        request: &OpenRequest,
+        patience: Duration,
+    ) -> Result<Opened> {
+        let end = Instant::now() + patience.min(RELEASE_WAIT_MAX);
+        let access = request.rights.access();
+        loop {
+            let refused = match self.open_quietly(who, path, request, PosixOpen::default()) {
+                Err(Error::Denied(refused)) => refused,
+                answer => return self.note_open(who, path, request, answer),
+            };
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero()
+                || !self.only_flushed_in_the_way(path, &refused, access, request.share)
+            {
+                return self.note_open(who, path, request, Err(refused.into()));
+            }
+            self.wait_for_release(path, left);
+        }
+    }
+
+    /// Returns when something about the file changed, or after `patience`; at once if it is not
+    /// waiting for a release any more.
+    fn wait_for_release(&self, path: &SharePath, patience: Duration) {
+        let Ok(found) = self.dir.lookup(path) else { return };
+        let Some(cell) = self.table.get(found.stat.id) else { return };
+        let (sender, changed) = mpsc::channel();
+        {
+            // The last open may have ended since the refusal: then no change is to come.
+            let mut latched = cell.latch();
+            if !latched.state.opens().any(|(_, open, _)| open.flushed) {
+                return;
+            }
+            // The receiver is gone only if the caller stopped waiting: nobody is left to tell.
+            latched.waiting.for_change(Box::new(move || sender.send(()).unwrap_or_default()));
+        }
+        if changed.recv_timeout(patience).is_err() {
+            // It stops waiting: whoever else does is woken too, and asks again. A list of those
+            // who gave up would grow while a file stays open.
+            let nudges = self.table.with_cell(&cell, |latched| latched.waiting.changed());
+            for nudge in nudges {
+                nudge();
+            }
+        }
+    }
+
     /// The holder's last descriptor was closed: the release will follow.
     pub fn set_flushed(&self, handle: &Handle) -> Result<()> {
         self.latched(handle, |latched, _| {
@@ -45,8 +108,8 @@ impl Share {
         })
     }
 
-    /// True if the refusal of an open with `access` and `share` is due only to handles whose
-    /// release is on its way.
+    /// True if the refusal of a request for `access` and `share` is due only to handles whose
+    /// release is on its way, or which are gone by now: it is worth asking again.
     pub fn only_flushed_in_the_way(
         &self,
         path: &SharePath,
@@ -54,38 +117,96 @@ impl Share {
         access: Access,
         share: ShareMode,
     ) -> bool {
+        let all_flushed =
+            |latched: &Latched| latched.state.opens().all(|(_, open, _)| open.flushed);
         match denial {
-            Denial::SharingViolation { .. } => {
-                self.of_file(path, |latched, _| latched.state.all_in_the_way_flushed(access, share))
+            Denial::SharingViolation { .. } => self
+                .of_file(path, |latched, _| latched.state.all_in_the_way_flushed(access, share))
+                .unwrap_or(true),
+            Denial::DeletePending(_) | Denial::Open(_) => {
+                self.of_file(path, |latched, _| all_flushed(latched)).unwrap_or(true)
             }
-            Denial::DeletePending(_) => self.awaits_release(path),
+            Denial::OpenBelow(_) => {
+                let Ok(dir) = self.dir.lookup(path) else { return true };
+                self.table.cells().iter().all(|cell| {
+                    let latched = cell.latch();
+                    let mut below = latched.state.opens().filter(|(_, _, p)| p.is_below(&dir.path));
+                    below.all(|(_, open, _)| open.flushed)
+                })
+            }
+            Denial::DirectoryNotEmpty => self.has_pending() && self.empties_soon(path),
             _ => false,
         }
+    }
+
+    /// True if everything in the directory is delete pending and goes as soon as the releases
+    /// arrive.
+    fn empties_soon(&self, dir: &SharePath) -> bool {
+        let Ok(dir) = self.dir.lookup(dir) else { return true };
+        // One more than are worth waiting for: a full directory is not read to its end.
+        let Ok(listed) = self.dir.list(&dir.path, None, EMPTIES_MAX + 1) else { return false };
+        listed.len() <= EMPTIES_MAX
+            && listed.iter().all(|entry| {
+                dir.path
+                    .join(&entry.name)
+                    .is_ok_and(|child| self.of_file(&child, is_on_its_way_out).unwrap_or(true))
+            })
+    }
+
+    /// True if a name in the directory is delete pending and goes as soon as the releases arrive.
+    pub fn loses_names_soon(&self, dir: &SharePath) -> bool {
+        self.has_pending()
+            && self.table.cells().iter().any(|cell| {
+                let latched = cell.latch();
+                let pending: Vec<_> =
+                    latched.state.names().filter(|(_, pending)| *pending).map(|(p, _)| p).collect();
+                pending.iter().any(|path| {
+                    path.parent().as_ref() == Some(dir) && is_on_its_way_out(&latched, path)
+                })
+            })
+    }
+
+    /// True if what keeps an open from a share mode are only handles whose release is on its way,
+    /// or which are gone by now.
+    pub fn only_flushed_beside(&self, handle: &Handle, share: ShareMode) -> bool {
+        let asked = self.latched(handle, |latched, _| {
+            let (own, _) = latched.state.get(handle.slot(), handle.id())?;
+            let access = own.access();
+            Ok(latched.state.opens().all(|(_, open, _)| {
+                open.id == handle.id()
+                    || open.flushed
+                    || !clash(access, share, open.access(), open.share)
+            }))
+        });
+        asked.unwrap_or(false)
     }
 
     /// True if the file has opens and all of them are being released.
     pub fn awaits_release(&self, path: &SharePath) -> bool {
         !self.table.is_empty()
-            && self.of_file(path, |latched, _| {
-                latched.state.open_count() > 0
-                    && latched.state.opens().all(|(_, open, _)| open.flushed)
-            })
+            && self
+                .of_file(path, |latched, _| {
+                    latched.state.open_count() > 0
+                        && latched.state.opens().all(|(_, open, _)| open.flushed)
+                })
+                .unwrap_or(false)
     }
 
     /// True if the name is delete pending and goes as soon as the releases arrive.
     pub fn is_on_its_way_out(&self, path: &SharePath) -> bool {
-        self.has_pending()
-            && self.of_file(path, |latched, path| {
-                latched.state.pending_holder(path).is_some()
-                    && latched.state.opens().all(|(_, open, _)| open.flushed)
-            })
+        self.has_pending() && self.of_file(path, is_on_its_way_out).unwrap_or(false)
     }
 
-    fn of_file(&self, path: &SharePath, ask: impl FnOnce(&Latched, &SharePath) -> bool) -> bool {
-        let Ok(found) = self.dir.lookup(path) else { return false };
-        let Some(cell) = self.table.get(found.stat.id) else { return false };
+    /// Asks about a file in use; none if there is no such name, or nobody uses the file.
+    fn of_file(
+        &self,
+        path: &SharePath,
+        ask: impl FnOnce(&Latched, &SharePath) -> bool,
+    ) -> Option<bool> {
+        let found = self.dir.lookup(path).ok()?;
+        let cell = self.table.get(found.stat.id)?;
         let latched = cell.latch();
-        ask(&latched, &found.path)
+        Some(ask(&latched, &found.path))
     }
 
     /// True if the name, spelled as on disk, is delete pending.
@@ -196,4 +317,11 @@ impl Share {
             files_free: stat.f_ffree,
         })
     }
+}
+
+/// The name is delete pending, and all its opens are being released. An open by another name of
+/// the file does not keep it.
+fn is_on_its_way_out(latched: &Latched, path: &SharePath) -> bool {
+    latched.state.pending_holder(path).is_some()
+        && latched.state.opens().all(|(_, open, name)| open.flushed || name != path)
 }
