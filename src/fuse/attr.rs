@@ -66,11 +66,16 @@ fn time(moment: Timestamp) -> SystemTime {
     if moment.0 < 0 { UNIX_EPOCH - span } else { UNIX_EPOCH + span }
 }
 
-/// The moment of a kernel time.
+/// The moment of a time that a request carries. fuser reads the kernel's -1 s + 0.3 s as 1.3 s
+/// before the epoch: whole seconds count back from it, the rest forward.
 pub fn timestamp(time: SystemTime) -> Timestamp {
     let nanos = |span: Duration| i64::try_from(span.as_nanos()).unwrap_or(i64::MAX);
     Timestamp(match time.duration_since(UNIX_EPOCH) {
         Ok(after) => nanos(after),
-        Err(before) => -nanos(before.duration()),
+        Err(before) => {
+            let before = before.duration();
+            let rest = i64::from(before.subsec_nanos());
+            2 * rest - nanos(before)
+        }
     })
 }
