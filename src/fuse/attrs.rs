@@ -168,7 +168,10 @@ pub fn get_xattr(state: &State, node: u64, name: &str, size: u32, reply: ReplyXa
         return reply.error(Errno::NO_XATTR);
     }
     let mut value = vec![0; size as usize];
-    let got = on_file(state, node, |file| rustix::fs::getxattr(file, name, &mut value[..]));
+    let got = on_file(state, node, |file| match size {
+        0 => rustix::fs::getxattr_query(file, name),
+        _ => rustix::fs::getxattr(file, name, &mut value[..]),
+    });
     answer_xattr(got, size, &value, reply);
 }
 
@@ -212,7 +215,7 @@ pub fn remove_xattr(state: &State, node: u64, name: &str, reply: ReplyEmpty) {
 /// `listxattr(2)`, without our own.
 pub fn list_xattr(state: &State, node: u64, size: u32, reply: ReplyXattr) {
     let listed = on_file(state, node, |file| {
-        let length = rustix::fs::listxattr(file, &mut [0_u8; 0])?;
+        let length = rustix::fs::listxattr_query(file)?;
         let mut names = vec![0_u8; length];
         let length = rustix::fs::listxattr(file, &mut names[..])?;
         names.truncate(length);
