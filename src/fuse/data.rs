@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use fuser::{Errno, ReplyData, ReplyEmpty, ReplyLseek, ReplyWrite};
 use rustix::fs::{FallocateFlags, SeekFrom};
+use rustix::io::ReadWriteFlags;
 
 use super::errno::errno;
 use super::state::{OpenFile, State};
 use crate::core::Access;
 use crate::core::file_ranges::RangeUse;
 use crate::core::ranges::{ByteRange, LockOwner};
-use crate::engine::{Error, OpenFor, StoreError, read_at, write_at};
+use crate::engine::{Error, OpenFor, Stat, StoreError, read_at, write_at};
 
 type Done<T> = Result<T, Errno>;
 
@@ -96,23 +97,44 @@ pub fn read(
     }
 }
 
-/// `write(2)`.
+/// `write(2)`: at an offset, or at the end of the file as it is now. The kernel's idea of the end
+/// may be old: others write through other names, through REST and beside us.
 pub fn write(
     state: &State,
     fh: u64,
-    (offset, bytes): (u64, &[u8]),
+    (offset, bytes): (Option<u64>, &[u8]),
     lock_owner: Option<u64>,
     reply: ReplyWrite,
 ) {
     let done = file(state, fh).and_then(|file| {
-        check_range(state, &file, (offset, bytes.len()), lock_owner, RangeUse::Write)?;
-        let descriptor = Descriptor::of(state, file)?;
-        write_at(descriptor.fd(), bytes, offset).map_err(store_errno)
+        let descriptor = Descriptor::of(state, Arc::clone(&file))?;
+        let end = || Stat::of(descriptor.fd()).map(|stat| stat.size).map_err(store_errno);
+        let at = offset.map_or_else(end, Ok)?;
+        check_range(state, &file, (at, bytes.len()), lock_owner, RangeUse::Write)?;
+        match offset {
+            Some(offset) => write_at(descriptor.fd(), bytes, offset).map_err(store_errno),
+            None => append(descriptor.fd(), bytes).map_err(Errno::from),
+        }
     });
     match done {
         Ok(()) => reply.written(u32::try_from(bytes.len()).expect("writes are at most 1 MiB")),
         Err(errno) => reply.error(errno),
     }
+}
+
+/// Writes all bytes at the end, which the system finds in the same step.
+fn append(fd: &OwnedFd, bytes: &[u8]) -> std::io::Result<()> {
+    let mut left = bytes;
+    while !left.is_empty() {
+        let slices = [std::io::IoSlice::new(left)];
+        match rustix::io::pwritev2(fd, &slices, 0, ReadWriteFlags::APPEND) {
+            Ok(0) => return Err(std::io::ErrorKind::WriteZero.into()),
+            Ok(written) => left = &left[written..],
+            Err(rustix::io::Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+    Ok(())
 }
 
 /// `fsync(2)` and `fdatasync(2)`.

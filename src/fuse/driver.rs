@@ -239,10 +239,11 @@ impl Filesystem for Driver {
         offset: u64,
         data: &[u8],
         _write_flags: WriteFlags,
-        _flags: OpenFlags,
+        flags: OpenFlags,
         lock_owner: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
+        let offset = (flags.0 & libc::O_APPEND == 0).then_some(offset);
         data::write(&self.0, fh.0, (offset, data), lock_owner.map(|owner| owner.0), reply);
     }
 
