@@ -1,6 +1,7 @@
 //! Attributes: stat, chmod, chown, times, size, extended attributes, the share's size.
 
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use fuser::{AccessFlags, Errno, ReplyAttr, ReplyEmpty, ReplyStatfs, ReplyXattr, TimeOrNow};
@@ -12,15 +13,32 @@ use super::errno::errno;
 use super::opens::{proc_path, ttl};
 use super::privileges;
 use super::state::State;
-use crate::core::SharePath;
-use crate::engine::{Error, Found, Kind, OpenFor, Stat};
+use crate::core::{Access, Denial, ShareMode, SharePath};
+use crate::engine::{Error, Found, Kind, OpenFor, Stat, StoreError};
 
 /// The record that latchfs keeps in an extended attribute is not for programs.
 const HIDDEN: &str = crate::engine::Records::XATTR;
 
-/// What `stat(2)` shows. A descriptor whose name is gone still has its file.
-pub fn get(state: &State, node: u64, fh: Option<u64>, reply: ReplyAttr) {
-    match stat_of(state, node, fh) {
+/// What `stat(2)` shows. A pending name whose opens are all being released is waited for.
+pub fn get(state: &Arc<State>, node: u64, reply: ReplyAttr) {
+    let (asked, again) = (Arc::clone(state), Arc::clone(state));
+    state.park.until(
+        move |last| {
+            let path = asked.nodes.path(node);
+            let waits = !last && path.is_some_and(|path| asked.share.is_on_its_way_out(&path));
+            (!waits).then(|| stat_of(&asked, node))
+        },
+        move |seen| answer(&again, node, seen, reply),
+    );
+}
+
+fn answer(
+    state: &State,
+    node: u64,
+    seen: Result<(Option<SharePath>, Stat), Errno>,
+    reply: ReplyAttr,
+) {
+    match seen {
         Ok((path, stat)) => {
             let ttl = path.map_or(super::attr::NO_TTL, |path| ttl(state, &path, stat.id));
             reply.attr(&ttl, &attr(node, &stat));
@@ -29,7 +47,9 @@ pub fn get(state: &State, node: u64, fh: Option<u64>, reply: ReplyAttr) {
     }
 }
 
-fn stat_of(state: &State, node: u64, fh: Option<u64>) -> Result<(Option<SharePath>, Stat), Errno> {
+/// The file of a node, by the node's name. If that is gone, a descriptor that was opened by it
+/// still has its file, which may have another name now.
+fn stat_of(state: &State, node: u64) -> Result<(Option<SharePath>, Stat), Errno> {
     if let Some(path) = state.nodes.path(node) {
         let Found { path, stat } = state.share.lookup(&path).map_err(|error| errno(&error))?;
         if state.nodes.file(node).is_some_and(|file| file != stat.id) {
@@ -37,9 +57,16 @@ fn stat_of(state: &State, node: u64, fh: Option<u64>) -> Result<(Option<SharePat
         }
         return Ok((Some(path), stat));
     }
-    let file = fh.and_then(|fh| state.file(fh)).ok_or(Errno::ESTALE)?;
-    let fd = file.fd.as_ref().ok_or(Errno::ESTALE)?;
-    Stat::of(fd).map(|stat| (None, stat)).map_err(|error| errno(&Error::Store(error)))
+    let stat = state.stat_open(node).ok_or(Errno::ESTALE)?;
+    stat.map(|stat| (None, stat)).map_err(|error| errno(&error))
+}
+
+/// Where the file of a node is now.
+fn path_of(state: &State, node: u64) -> Result<SharePath, Errno> {
+    match state.nodes.path(node) {
+        Some(path) => Ok(path),
+        None => state.path_open(node).ok_or(Errno::ESTALE),
+    }
 }
 
 /// What `setattr` changes.
@@ -52,40 +79,47 @@ pub struct Changes {
     pub mtime: Option<TimeOrNow>,
 }
 
-/// `chmod`, `chown`, `truncate`, `utimens`.
+/// `chmod`, `chown`, `truncate`, `utimens`. Opens that are only being released and would refuse a
+/// new size are waited for.
 pub fn set(
-    state: &State,
+    state: &Arc<State>,
     caller: Caller,
     node: u64,
     fh: Option<u64>,
-    changes: &Changes,
+    changes: Changes,
     reply: ReplyAttr,
 ) {
-    let done = change(state, caller, node, fh, changes).and_then(|()| stat_of(state, node, fh));
-    match done {
-        Ok((path, stat)) => {
-            let ttl = path.map_or(super::attr::NO_TTL, |path| ttl(state, &path, stat.id));
-            reply.attr(&ttl, &attr(node, &stat));
-        }
-        Err(errno) => reply.error(errno),
-    }
+    let (asked, again) = (Arc::clone(state), Arc::clone(state));
+    state.park.until(
+        move |last| {
+            let waits = |refused: &Error| {
+                let (Error::Denied(denial), Ok(path)) = (refused, path_of(&asked, node)) else {
+                    return false;
+                };
+                asked.share.only_flushed_in_the_way(&path, denial, Access::W, ShareMode::RWD)
+            };
+            if let Some(size) = changes.size
+                && let Err(refused) = resize(&asked, caller, (node, fh), size)
+            {
+                return (last || !waits(&refused)).then(|| Err(errno(&refused)));
+            }
+            Some(change(&asked, caller, node, &changes).and_then(|()| stat_of(&asked, node)))
+        },
+        move |seen| {
+            // Each spelling and each name of the file has attributes of its own in the kernel.
+            for sibling in again.nodes.siblings(node) {
+                again.notices.attributes(sibling);
+            }
+            answer(&again, node, seen, reply);
+        },
+    );
 }
 
-fn change(
-    state: &State,
-    caller: Caller,
-    node: u64,
-    fh: Option<u64>,
-    changes: &Changes,
-) -> Result<(), Errno> {
-    let (path, stat) = stat_of(state, node, fh)?;
-    let path = path.ok_or(Errno::ESTALE)?;
-    let privileged = caller.uid == 0;
-    if !privileged && (changes.size.is_some() || changes.uid.is_some() || changes.gid.is_some()) {
+fn change(state: &State, caller: Caller, node: u64, changes: &Changes) -> Result<(), Errno> {
+    let path = path_of(state, node)?;
+    if caller.uid != 0 && (changes.uid.is_some() || changes.gid.is_some()) {
+        let (_, stat) = stat_of(state, node)?;
         privileges::strip(&state.share, &path, &stat).map_err(Errno::from)?;
-    }
-    if let Some(size) = changes.size {
-        resize(state, caller, fh, &path, size).map_err(|error| errno(&error))?;
     }
     let changes_inode = changes.mode.is_some()
         || changes.uid.is_some()
@@ -99,18 +133,24 @@ fn change(
     Ok(())
 }
 
-/// Through a descriptor that may write, or else as a momentary open with W.
+/// Through a descriptor that may write, or else as a momentary open with W. Set-id bits go before
+/// the first byte can change.
 fn resize(
     state: &State,
     caller: Caller,
-    fh: Option<u64>,
-    path: &SharePath,
+    (node, fh): (u64, Option<u64>),
     size: u64,
 ) -> Result<(), Error> {
+    let path = path_of(state, node).map_err(|_| Denial::NotFound)?;
+    if caller.uid != 0 {
+        let stat = state.share.lookup(&path)?.stat;
+        let stripped = privileges::strip(&state.share, &path, &stat);
+        stripped.map_err(|source| Error::Store(StoreError::Io { what: "set-id bits", source }))?;
+    }
     if let Some(file) = fh.and_then(|fh| state.file(fh)) {
         return state.share.set_size(&file.handle, size);
     }
-    state.share.truncate(&state.owner(caller.pid), path, size).map(drop)
+    state.share.truncate(&state.owner(caller.pid), &path, size).map(drop)
 }
 
 fn change_inode(fd: &OwnedFd, changes: &Changes) -> rustix::io::Result<()> {
@@ -157,7 +197,7 @@ fn on_file<T>(
     node: u64,
     call: impl FnOnce(&str) -> rustix::io::Result<T>,
 ) -> Result<T, Errno> {
-    let path = state.nodes.path(node).ok_or(Errno::ESTALE)?;
+    let path = path_of(state, node)?;
     let fd = backing(state, &path)?;
     call(&proc_path(&fd)).map_err(|errno| Errno::from(std::io::Error::from(errno)))
 }
@@ -253,7 +293,7 @@ pub fn statfs(state: &State, reply: ReplyStatfs) {
 
 /// `fsync(2)` of a directory.
 pub fn sync_dir(state: &State, node: u64, reply: ReplyEmpty) {
-    let done = state.nodes.path(node).ok_or(Errno::ESTALE).and_then(|path| {
+    let done = path_of(state, node).and_then(|path| {
         let fd = state.share.backing(&path, OpenFor::Read).map_err(|error| errno(&error))?;
         rustix::fs::fsync(&fd).map_err(|errno| Errno::from(std::io::Error::from(errno)))
     });
@@ -266,7 +306,7 @@ pub fn sync_dir(state: &State, node: u64, reply: ReplyEmpty) {
 /// `access(2)` where the kernel does not check permission bits itself: only the owner is here,
 /// who may do what the server may, but for executing what nobody may execute.
 pub fn access(state: &State, node: u64, mask: AccessFlags, reply: ReplyEmpty) {
-    match stat_of(state, node, None) {
+    match stat_of(state, node) {
         Ok((_, stat)) => {
             let executes = mask.contains(AccessFlags::X_OK) && stat.kind == Kind::File;
             if executes && stat.mode & 0o111 == 0 {

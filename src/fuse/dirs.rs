@@ -13,8 +13,8 @@ use super::errno::errno;
 use super::opens::{end, ttl};
 use super::state::{OpenDir, State};
 use crate::core::create::{OpenRequest, Options};
-use crate::core::{Access, ShareMode};
-use crate::engine::{Error, Found, Listed};
+use crate::core::{Access, Denial, ShareMode, SharePath};
+use crate::engine::{Error, Listed};
 
 /// `opendir(3)`: an open with R that shares everything. The kernel sends no flush for
 /// directories, so the handle counts as one whose release is on its way from the start.
@@ -32,7 +32,7 @@ pub fn open(state: &State, caller: Caller, node: u64, reply: ReplyOpen) {
     match opened {
         Ok(opened) => {
             let entries = Mutex::default();
-            let dir = OpenDir { handle: opened.handle, path: opened.path, entries };
+            let dir = OpenDir { handle: opened.handle, node, entries };
             reply.opened(FileHandle(state.keep_dir(dir)), FopenFlags::empty());
         }
         Err(error) => reply.error(errno(&error)),
@@ -47,13 +47,44 @@ pub fn release(state: &State, fh: u64, reply: ReplyEmpty) {
     reply.ok();
 }
 
-/// The entries as they were when the directory was read from the start; offsets count into them,
-/// after `.` and `..`.
-fn entries(state: &State, dir: &OpenDir, offset: u64) -> Result<Arc<Vec<Listed>>, Error> {
+/// What a reader goes through: the directory's path, and its entries as they were when it was
+/// read from the start. Offsets count into them, after `.` and `..`.
+type Reading = Result<(SharePath, Arc<Vec<Listed>>), Error>;
+
+/// Answers a reader. One who starts while a pending name is about to go waits for it: right after
+/// the last `close(2)` it is not listed.
+fn read_from(
+    state: &Arc<State>,
+    fh: u64,
+    offset: u64,
+    answer: impl FnOnce(&State, Reading) + Send + 'static,
+) {
+    let (asked, again) = (Arc::clone(state), Arc::clone(state));
+    state.park.until(
+        move |last| {
+            let Some(dir) = asked.dir(fh) else { return Some(Err(Denial::HandleClosed.into())) };
+            let path = match asked.share.path_of(&dir.handle) {
+                Ok(path) => path,
+                Err(error) => return Some(Err(error)),
+            };
+            if !last && offset == 0 && asked.share.loses_names_soon(&path) {
+                return None;
+            }
+            Some(entries(&asked, &dir, &path, offset).map(|entries| (path, entries)))
+        },
+        move |reading| answer(&again, reading),
+    );
+}
+
+fn entries(
+    state: &State,
+    dir: &OpenDir,
+    path: &SharePath,
+    offset: u64,
+) -> Result<Arc<Vec<Listed>>, Error> {
     let mut kept = dir.entries.lock().expect("entries are only replaced");
     if offset == 0 {
-        let path = state.share.path_of(&dir.handle)?;
-        *kept = Arc::new(state.share.list(&path, None, usize::MAX)?);
+        *kept = Arc::new(state.share.list(path, None, usize::MAX)?);
     }
     Ok(Arc::clone(&kept))
 }
@@ -61,10 +92,13 @@ fn entries(state: &State, dir: &OpenDir, offset: u64) -> Result<Arc<Vec<Listed>>
 const DOTS: [&str; 2] = [".", ".."];
 
 /// `readdir(3)` without attributes.
-pub fn read(state: &State, node: u64, fh: u64, offset: u64, mut reply: ReplyDirectory) {
-    let Some(dir) = state.dir(fh) else { return reply.error(Errno::EBADF) };
-    let entries = match entries(state, &dir, offset) {
-        Ok(entries) => entries,
+pub fn read(state: &Arc<State>, node: u64, fh: u64, offset: u64, reply: ReplyDirectory) {
+    read_from(state, fh, offset, move |_, reading| answer(node, offset, reading, reply));
+}
+
+fn answer(node: u64, offset: u64, reading: Reading, mut reply: ReplyDirectory) {
+    let entries = match reading {
+        Ok((_, entries)) => entries,
         Err(error) => return reply.error(errno(&error)),
     };
     let mut at = offset;
@@ -85,11 +119,19 @@ pub fn read(state: &State, node: u64, fh: u64, offset: u64, mut reply: ReplyDire
 }
 
 /// `readdir(3)` with attributes: each entry that fits counts as looked up.
-pub fn read_plus(state: &State, node: u64, fh: u64, offset: u64, mut reply: ReplyDirectoryPlus) {
-    let Some(dir) = state.dir(fh) else { return reply.error(Errno::EBADF) };
-    let (entries, path) = match entries(state, &dir, offset)
-        .and_then(|entries| Ok((entries, state.share.path_of(&dir.handle)?)))
-    {
+pub fn read_plus(state: &Arc<State>, node: u64, fh: u64, offset: u64, reply: ReplyDirectoryPlus) {
+    let answer = move |state: &State, reading| answer_plus(state, node, offset, reading, reply);
+    read_from(state, fh, offset, answer);
+}
+
+fn answer_plus(
+    state: &State,
+    node: u64,
+    offset: u64,
+    reading: Reading,
+    mut reply: ReplyDirectoryPlus,
+) {
+    let (path, entries) = match reading {
         Ok(found) => found,
         Err(error) => return reply.error(errno(&error)),
     };
@@ -107,11 +149,7 @@ pub fn read_plus(state: &State, node: u64, fh: u64, offset: u64, mut reply: Repl
         at += 1;
         // Gone since the directory was read: left out, as it would be by the next reader.
         let Ok(child) = path.join(&entry.name) else { continue };
-        let Ok(Found { stat, .. }) =
-            state.share.stat(&child).map(|stat| Found { path: child.clone(), stat })
-        else {
-            continue;
-        };
+        let Ok(stat) = state.share.stat(&child) else { continue };
         let (id, generation) = state.nodes.enter(node, &entry.name, stat.id);
         let ttl = ttl(state, &child, stat.id);
         if reply.add(INodeNo(id), at, &entry.name, &ttl, &attr(id, &stat), Generation(generation)) {

@@ -99,8 +99,8 @@ impl Filesystem for Driver {
         self.0.nodes.forget(ino.0, nlookup);
     }
 
-    fn getattr(&self, _: &Request, ino: INodeNo, fh: Option<FileHandle>, reply: ReplyAttr) {
-        attrs::get(&self.0, ino.0, fh.map(|fh| fh.0), reply);
+    fn getattr(&self, _: &Request, ino: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+        attrs::get(&self.0, ino.0, reply);
     }
 
     fn setattr(
@@ -122,7 +122,7 @@ impl Filesystem for Driver {
         reply: ReplyAttr,
     ) {
         let changes = attrs::Changes { mode, uid, gid, size, atime, mtime };
-        attrs::set(&self.0, req.into(), ino.0, fh.map(|fh| fh.0), &changes, reply);
+        attrs::set(&self.0, req.into(), ino.0, fh.map(|fh| fh.0), changes, reply);
     }
 
     fn readlink(&self, _: &Request, ino: INodeNo, reply: ReplyData) {

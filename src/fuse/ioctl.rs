@@ -4,10 +4,13 @@
 //! [`crate::client`]: type `L`, little-endian. Anything else answers `ENOTTY`, so that nobody
 //! takes a file for a terminal (FUSE section 3b).
 
+use std::sync::Arc;
+
 use fuser::{Errno, ReplyIoctl};
 
 use super::driver::Caller;
 use super::errno::errno;
+use super::opens::{ask_again, set_share};
 use super::state::State;
 use crate::client::{GET_HANDLE, HandleInfo, SET_DELETE, SET_SHARE};
 use crate::core::ShareMode;
@@ -15,7 +18,7 @@ use crate::engine::Error;
 
 /// Carries an ioctl out on an open file.
 pub fn ioctl(
-    state: &State,
+    state: &Arc<State>,
     caller: Caller,
     fh: u64,
     (command, data): (u32, &[u8]),
@@ -29,14 +32,21 @@ pub fn ioctl(
             else {
                 return reply.error(Errno::EINVAL);
             };
-            let who = state.owner(caller.pid);
             let share = ShareMode::from_bits(bits);
-            state.share.set_share_mode(&who, &file.handle, share).map(|()| Vec::new())
+            return set_share(state, caller, &file, share, move |done| match done {
+                Ok(()) => reply.ioctl(0, &[]),
+                Err(error) => reply.error(errno(&error)),
+            });
         }
         SET_DELETE => {
             let Some(delete @ (0 | 1)) = argument() else { return reply.error(Errno::EINVAL) };
             let who = state.owner(caller.pid);
             let marked = state.share.set_disposition_of_file(&who, &file.handle, delete == 1);
+            if marked.is_ok()
+                && let Ok(path) = state.share.path_of(&file.handle)
+            {
+                ask_again(state, &path);
+            }
             marked.map(|()| Vec::new())
         }
         GET_HANDLE => state.share.describe(&file.handle).map(|seen| {

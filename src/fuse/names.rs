@@ -11,27 +11,21 @@ use super::errno::errno;
 use super::opens::{forget_name, ttl};
 use super::state::State;
 use crate::core::create::{Disposition, OpenRequest};
-use crate::core::{Access, ShareMode, SharePath};
+use crate::core::{Access, Denial, ShareMode, SharePath};
 use crate::engine::{Creation, Error, Found, PosixOpen, Stat, Unlinked};
 
 /// What a name stands for. A pending name whose opens are all being released is waited for: right
 /// after the last `close(2)` it is gone.
 pub fn lookup(state: &Arc<State>, parent: u64, name: &str, reply: ReplyEntry) {
     let Some(path) = state.nodes.child(parent, name) else { return reply.error(Errno::ESTALE) };
-    if state.share.is_on_its_way_out(&path) {
-        let (again, name) = (Arc::clone(state), name.to_owned());
-        let mut reply = Some(reply);
-        state.park.park(Box::new(move |last| {
-            if !last && again.share.is_on_its_way_out(&path) {
-                return false;
-            }
-            let reply = reply.take().expect("a parked request is answered once");
-            answer_lookup(&again, parent, &name, again.share.lookup(&path), reply);
-            true
-        }));
-        return;
-    }
-    answer_lookup(state, parent, name, state.share.lookup(&path), reply);
+    let (asked, again, name) = (Arc::clone(state), Arc::clone(state), name.to_owned());
+    state.park.until(
+        move |last| {
+            let waits = !last && asked.share.is_on_its_way_out(&path);
+            (!waits).then(|| asked.share.lookup(&path))
+        },
+        move |found| answer_lookup(&again, parent, &name, found, reply),
+    );
 }
 
 fn answer_lookup(
@@ -75,8 +69,8 @@ fn creation(caller: Caller, mode: u32) -> Creation {
 pub fn mkdir(state: &State, caller: Caller, at: (u64, &str), mode: u32, reply: ReplyEntry) {
     let Some(path) = state.nodes.child(at.0, at.1) else { return reply.error(Errno::ESTALE) };
     let who = state.owner(caller.pid);
-    let made = state.share.mkdir(&who, &path, creation(caller, mode));
-    answer_made(state, at, made, reply);
+    let stat = state.share.mkdir(&who, &path, creation(caller, mode));
+    answer_made(state, at, stat, reply);
 }
 
 /// `mknod(2)`: files, FIFOs and sockets; no devices on a share.
@@ -84,7 +78,7 @@ pub fn mknod(state: &State, caller: Caller, at: (u64, &str), mode: u32, reply: R
     let Some(path) = state.nodes.child(at.0, at.1) else { return reply.error(Errno::ESTALE) };
     let who = state.owner(caller.pid);
     let creation = creation(caller, mode);
-    let made = match FileType::from_raw_mode(mode) {
+    let stat = match FileType::from_raw_mode(mode) {
         FileType::RegularFile => {
             let request = OpenRequest {
                 disposition: Disposition::Create,
@@ -96,7 +90,7 @@ pub fn mknod(state: &State, caller: Caller, at: (u64, &str), mode: u32, reply: R
         }
         kind => state.share.mknod(&who, &path, kind, creation),
     };
-    answer_made(state, at, made, reply);
+    answer_made(state, at, stat, reply);
 }
 
 /// `symlink(2)`: any target is stored as it is.
@@ -136,39 +130,49 @@ pub fn remove(
     reply: ReplyEmpty,
 ) {
     let Some(path) = state.nodes.child(parent, name) else { return reply.error(Errno::ESTALE) };
-    let (again, name) = (Arc::clone(state), name.to_owned());
-    let mut reply = Some(reply);
-    let mut attempt = move |last: bool| {
-        if !last && again.share.awaits_release(&path) {
-            return false;
-        }
-        let who = again.owner(caller.pid);
-        let removed = if directory {
-            again.share.rmdir(&who, &path)
-        } else {
-            again.share.unlink(&who, &path)
-        };
-        let reply = reply.take().expect("a request is answered once");
-        match removed {
-            Ok(Unlinked::Removed) => {
-                let stale = again.nodes.removed(parent, &name);
-                reply.ok();
-                again.notices.names(stale);
+    let (asked, again, name) = (Arc::clone(state), Arc::clone(state), name.to_owned());
+    let removed = path.clone();
+    state.park.until(
+        move |last| {
+            if !last && asked.share.awaits_release(&path) {
+                return None;
             }
-            Ok(Unlinked::Pending) => {
-                // The name stays: the kernel must ask again, and go on asking.
-                let stale = again.nodes.spellings(&path);
-                stale.iter().for_each(|stale| again.notices.attributes(stale.node));
+            let who = asked.owner(caller.pid);
+            let answer = if directory {
+                asked.share.rmdir(&who, &path)
+            } else {
+                asked.share.unlink(&who, &path)
+            };
+            let waits = !last && passes_soon(&asked, &path, Access::D, &answer);
+            (!waits).then_some(answer)
+        },
+        move |answer| match answer {
+            Ok(done) => {
+                let gone = match done {
+                    // The kernel takes a removed directory for dead and lets nothing be made in
+                    // it: if it is only pending, it goes on under another number.
+                    Unlinked::Pending if !directory => again.nodes.spellings(&removed),
+                    _ => again.nodes.removed(parent, &name),
+                };
+                // Before the answer: whoever asks after it must not be told what was.
+                again.notices.attributes_of(&gone);
                 reply.ok();
-                again.notices.names(stale);
+                again.notices.names(gone);
             }
             Err(error) => reply.error(errno(&error)),
-        }
-        true
-    };
-    if !attempt(false) {
-        state.park.park(Box::new(attempt));
-    }
+        },
+    );
+}
+
+/// True if the refusal of a request for `access` may be over as soon as a release arrives.
+fn passes_soon<T>(
+    state: &State,
+    path: &SharePath,
+    access: Access,
+    answer: &Result<T, Error>,
+) -> bool {
+    let Err(Error::Denied(denial)) = answer else { return false };
+    state.share.only_flushed_in_the_way(path, denial, access, ShareMode::RWD)
 }
 
 /// `renameat2(2)`. An open target that is only being released is waited for.
@@ -185,61 +189,42 @@ pub fn rename(
     else {
         return reply.error(Errno::ESTALE);
     };
-    let move_ = Move { caller, source, target, flags };
-    let (again, from, to) =
-        (Arc::clone(state), (from.0, from.1.to_owned()), (to.0, to.1.to_owned()));
-    let mut reply = Some(reply);
-    let mut attempt = move |last: bool| {
-        if !last
-            && (again.share.awaits_release(&move_.source)
-                || again.share.awaits_release(&move_.target))
-        {
-            return false;
-        }
-        let moved = move_.carry_out(&again);
-        let reply = reply.take().expect("a request is answered once");
-        match moved {
-            Ok(()) if move_.flags.contains(RenameFlags::RENAME_EXCHANGE) => {
+    let exchange = flags == RenameFlags::RENAME_EXCHANGE;
+    if !exchange && !RenameFlags::RENAME_NOREPLACE.contains(flags) {
+        return reply.error(Errno::EINVAL);
+    }
+    let replace = !flags.contains(RenameFlags::RENAME_NOREPLACE);
+    let (asked, again) = (Arc::clone(state), Arc::clone(state));
+    let (from, to) = ((from.0, from.1.to_owned()), (to.0, to.1.to_owned()));
+    state.park.until(
+        move |last| {
+            let who = asked.owner(caller.pid);
+            let answer = if exchange {
+                asked.share.exchange(&who, &source, &target)
+            } else {
+                asked.share.rename(&who, &source, &target, replace)
+            };
+            let place = match &answer {
+                Err(Error::Denied(Denial::Open(_))) => &target,
+                _ => &source,
+            };
+            let waits = !last && passes_soon(&asked, place, Access::D, &answer);
+            (!waits).then_some(answer)
+        },
+        move |answer| match answer {
+            Ok(()) if exchange => {
                 again.nodes.exchanged((from.0, &from.1), (to.0, &to.1));
                 reply.ok();
             }
             Ok(()) => {
-                let stale = again.nodes.moved((from.0, &from.1), (to.0, &to.1));
-                stale.iter().for_each(|stale| again.notices.attributes(stale.node));
+                let gone = again.nodes.moved((from.0, &from.1), (to.0, &to.1));
+                again.notices.attributes_of(&gone);
                 reply.ok();
-                again.notices.names(stale);
+                again.notices.names(gone);
             }
-            Err(errno) => reply.error(errno),
-        }
-        true
-    };
-    if !attempt(false) {
-        state.park.park(Box::new(attempt));
-    }
-}
-
-struct Move {
-    caller: Caller,
-    source: SharePath,
-    target: SharePath,
-    flags: RenameFlags,
-}
-
-impl Move {
-    fn carry_out(&self, state: &State) -> Result<(), Errno> {
-        let who = state.owner(self.caller.pid);
-        let known = RenameFlags::RENAME_EXCHANGE | RenameFlags::RENAME_NOREPLACE;
-        if !known.contains(self.flags) {
-            return Err(Errno::EINVAL);
-        }
-        let done = if self.flags.contains(RenameFlags::RENAME_EXCHANGE) {
-            state.share.exchange(&who, &self.source, &self.target)
-        } else {
-            let replace = !self.flags.contains(RenameFlags::RENAME_NOREPLACE);
-            state.share.rename(&who, &self.source, &self.target, replace)
-        };
-        done.map_err(|error| errno(&error))
-    }
+            Err(error) => reply.error(errno(&error)),
+        },
+    );
 }
 
 /// A name was changed beside the mount: the kernel asks again.

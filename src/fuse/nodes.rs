@@ -50,6 +50,8 @@ struct Inner {
     nodes: HashMap<u64, Node>,
     /// (directory, folded name) to the nodes of its spellings.
     names: HashMap<(u64, Box<str>), Vec<u64>>,
+    /// File to its living nodes: the kernel caches the attributes of each by itself.
+    files: HashMap<FileId, Vec<u64>>,
     last: u64,
 }
 
@@ -107,7 +109,16 @@ impl Nodes {
         let node = Node { parent, name: name.into(), file, lookups: 1, generation: 0, dead: false };
         inner.nodes.insert(id, node);
         inner.names.entry(key).or_default().push(id);
+        inner.files.entry(file).or_default().push(id);
         (id, 0)
+    }
+
+    /// The other nodes of a node's file: its other spellings and names.
+    pub fn siblings(&self, node: u64) -> Vec<u64> {
+        let inner = self.inner.read().expect(POISON);
+        let Some(file) = inner.nodes.get(&node).map(|node| node.file) else { return Vec::new() };
+        let ids = inner.files.get(&file).into_iter().flatten();
+        ids.copied().filter(|id| *id != node).collect()
     }
 
     /// The kernel has forgotten `times` lookups of a node.
@@ -119,7 +130,10 @@ impl Nodes {
         let Some(entry) = inner.nodes.get_mut(&node) else { return };
         entry.lookups = entry.lookups.saturating_sub(times);
         if entry.lookups == 0 {
-            inner.unname(node, self.case_sensitive);
+            if !entry.dead {
+                inner.unname(node, self.case_sensitive);
+                inner.unfile(node);
+            }
             inner.nodes.remove(&node);
         }
     }
@@ -155,19 +169,6 @@ impl Nodes {
             inner.rename(id, to, self.key(to.0, to.1), self.case_sensitive);
         }
         stale
-    }
-
-    /// The two names have changed places.
-    pub fn exchanged(&self, one: (u64, &str), other: (u64, &str)) {
-        let mut inner = self.inner.write().expect(POISON);
-        let (key1, key2) = (self.key(one.0, one.1), self.key(other.0, other.1));
-        let (id1, id2) = (inner.find(&key1, one.1), inner.find(&key2, other.1));
-        if let Some(id) = id1 {
-            inner.rename(id, other, key2, self.case_sensitive);
-        }
-        if let Some(id) = id2 {
-            inner.rename(id, one, key1, self.case_sensitive);
-        }
     }
 
     /// The node ids of a path, in every spelling the kernel knows, and their directory's.
@@ -232,7 +233,18 @@ impl Inner {
         node.dead = true;
         let stale = Stale { parent: node.parent, name: node.name.to_string(), node: id };
         self.unname(id, case_sensitive);
+        self.unfile(id);
         Some(stale)
+    }
+
+    fn unfile(&mut self, id: u64) {
+        let Some(file) = self.nodes.get(&id).map(|node| node.file) else { return };
+        if let Some(ids) = self.files.get_mut(&file) {
+            ids.retain(|other| *other != id);
+            if ids.is_empty() {
+                self.files.remove(&file);
+            }
+        }
     }
 
     fn unname(&mut self, id: u64, case_sensitive: bool) {
@@ -329,16 +341,28 @@ mod tests {
     }
 
     #[test]
-    fn what_a_rename_replaces_is_dead_and_an_exchange_swaps() {
+    fn what_a_rename_replaces_is_dead() {
         let nodes = nodes();
         let (a, _) = nodes.enter(ROOT, "a", file(7));
         let (b, _) = nodes.enter(ROOT, "b", file(8));
-        nodes.exchanged((ROOT, "a"), (ROOT, "b"));
-        assert_eq!(path(&nodes, a).as_deref(), Some("b"));
-        assert_eq!(path(&nodes, b).as_deref(), Some("a"));
-        let stale = nodes.moved((ROOT, "a"), (ROOT, "b"));
+        let stale = nodes.moved((ROOT, "b"), (ROOT, "a"));
         assert_eq!(stale.len(), 1);
-        assert_eq!((path(&nodes, a), path(&nodes, b).as_deref()), (None, Some("b")));
+        assert_eq!((path(&nodes, a), path(&nodes, b).as_deref()), (None, Some("a")));
+    }
+
+    #[test]
+    fn the_spellings_and_names_of_a_file_are_siblings_while_they_live() {
+        let nodes = nodes();
+        let (lower, _) = nodes.enter(ROOT, "foo", file(7));
+        let (upper, _) = nodes.enter(ROOT, "FOO", file(7));
+        let (link, _) = nodes.enter(ROOT, "link", file(7));
+        nodes.enter(ROOT, "other", file(8));
+        assert_eq!(nodes.siblings(lower), [upper, link]);
+        nodes.forget(upper, 1);
+        assert_eq!(nodes.siblings(lower), [link]);
+        nodes.removed(ROOT, "link");
+        assert!(nodes.siblings(lower).is_empty());
+        assert_eq!(nodes.siblings(link), [lower]);
     }
 
     #[test]
@@ -351,6 +375,7 @@ mod tests {
         nodes.forget(node, 1);
         assert!(nodes.path(node).is_none());
         assert!(nodes.inner.read().unwrap().names.is_empty());
+        assert!(nodes.inner.read().unwrap().files.is_empty());
         nodes.forget(ROOT, 9);
         assert!(nodes.path(ROOT).is_some());
     }

@@ -45,6 +45,13 @@ impl Notices {
         }
     }
 
+    /// The same for the nodes of these names.
+    pub fn attributes_of(&self, names: &[Stale]) {
+        for name in names {
+            self.attributes(name.node);
+        }
+    }
+
     /// The kernel forgets these names and their nodes' attributes, soon.
     pub fn names(&self, stale: impl IntoIterator<Item = Stale>) {
         let Some((_, sender)) = self.open.get() else { return };

@@ -1,18 +1,16 @@
 //! Opening, creating, flushing and releasing files.
 
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
-use fuser::{
-    Errno, FileHandle, FopenFlags, Generation, INodeNo, ReplyCreate, ReplyEmpty, ReplyOpen,
-};
+use fuser::{Errno, FileHandle, FopenFlags, Generation, ReplyCreate, ReplyEmpty, ReplyOpen};
 
 use super::attr::{NO_TTL, TTL, attr};
 use super::driver::Caller;
 use super::errno::errno;
 use super::state::{DataPath, OpenFile, State};
-use crate::core::create::{Disposition, OpenRequest};
-use crate::core::{Access, Denial, FileId, SharePath};
+use crate::core::create::{Action, Disposition, OpenRequest};
+use crate::core::{Access, Denial, FileId, ShareMode, SharePath};
 use crate::engine::{Creation, Error, OpenFor, Opened, PosixOpen, Stat};
 
 /// The access of `open(2)` flags: the mode, and W for `O_TRUNC` (DESIGN section 4).
@@ -26,7 +24,6 @@ pub fn access(flags: i32) -> Access {
 }
 
 /// An open on its way: asked again as it is, if it has to wait for a release.
-#[derive(Clone)]
 struct Ask {
     path: SharePath,
     caller: Caller,
@@ -45,7 +42,13 @@ impl Ask {
 
     fn open(&self, state: &State) -> Result<Opened, Error> {
         let who = state.owner(self.caller.pid);
-        state.share.open_posix(&who, &self.path, &self.request, self.posix)
+        state.share.open_posix_unnoted(&who, &self.path, &self.request, self.posix)
+    }
+
+    /// Notes the answer that stands; one that was waited out is nobody's refusal.
+    fn note(&self, state: &State, answer: Result<Opened, Error>) -> Result<Opened, Error> {
+        let who = state.owner(self.caller.pid);
+        state.share.note_open(&who, &self.path, &self.request, answer)
     }
 
     /// True if the refusal may be over as soon as a release arrives.
@@ -56,41 +59,39 @@ impl Ask {
     }
 }
 
+/// Opens, and answers when it is decided: a conflict with handles that are being released waits.
+fn ask_for(
+    state: &Arc<State>,
+    ask: Ask,
+    answer: impl FnOnce(&State, &Ask, Result<Opened, Error>) + Send + 'static,
+) {
+    let (asked, again, ask) = (Arc::clone(state), Arc::clone(state), Arc::new(ask));
+    let same = Arc::clone(&ask);
+    state.park.until(
+        move |last| {
+            let opened = ask.open(&asked);
+            let waits =
+                !last && opened.as_ref().is_err_and(|refused| ask.may_wait(&asked, refused));
+            (!waits).then_some(opened)
+        },
+        move |opened| answer(&again, &same, same.note(&again, opened)),
+    );
+}
+
 /// `open(2)` of a file that exists.
 pub fn open(state: &Arc<State>, caller: Caller, node: u64, flags: i32, reply: ReplyOpen) {
     let Some(path) = state.nodes.path(node) else { return reply.error(Errno::ESTALE) };
     let ask = Ask::new(state, caller, path, flags);
-    match ask.open(state) {
-        Ok(opened) => answer_open(state, &ask, opened, reply),
-        Err(refused) if ask.may_wait(state, &refused) => park_open(state, ask, reply),
+    ask_for(state, ask, move |state, ask, opened| match opened {
+        Ok(opened) => answer_open(state, node, ask, opened, reply),
         Err(refused) => reply.error(errno(&refused)),
-    }
+    });
 }
 
-fn park_open(state: &Arc<State>, ask: Ask, reply: ReplyOpen) {
-    let mut reply = Some(reply);
-    let again = Arc::clone(state);
-    state.park.park(Box::new(move |last| {
-        let answer = ask.open(&again);
-        if let Err(refused) = &answer
-            && !last
-            && ask.may_wait(&again, refused)
-        {
-            return false;
-        }
-        let reply = reply.take().expect("a parked request is answered once");
-        match answer {
-            Ok(opened) => answer_open(&again, &ask, opened, reply),
-            Err(refused) => reply.error(errno(&refused)),
-        }
-        true
-    }));
-}
-
-fn answer_open(state: &State, ask: &Ask, opened: Opened, reply: ReplyOpen) {
+fn answer_open(state: &State, node: u64, ask: &Ask, opened: Opened, reply: ReplyOpen) {
     strip_privileges(state, ask, &opened.stat, &opened.path);
     let register = |fd: OwnedFd| reply.open_backing(fd);
-    match make_file(state, ask, opened, register) {
+    match make_file(state, node, ask, opened, register) {
         Ok((file, flags)) => {
             let backing = file.backing.clone();
             let fh = FileHandle(state.keep_file(file));
@@ -116,10 +117,11 @@ pub fn create(
     let exclusive = flags & libc::O_EXCL != 0;
     ask.request.disposition = if exclusive { Disposition::Create } else { Disposition::OpenIf };
     ask.posix.creation = Some(Creation { mode, uid: caller.uid, gid: caller.gid });
-    match ask.open(state) {
-        Ok(opened) => answer_create(state, &ask, (parent, name), opened, reply),
+    let name = name.to_owned();
+    ask_for(state, ask, move |state, ask, opened| match opened {
+        Ok(opened) => answer_create(state, ask, (parent, &name), opened, reply),
         Err(refused) => reply.error(errno(&refused)),
-    }
+    });
 }
 
 fn answer_create(
@@ -129,12 +131,16 @@ fn answer_create(
     opened: Opened,
     reply: ReplyCreate,
 ) {
-    let (stat, id) = (opened.stat, opened.stat.id);
+    if opened.action == Action::Opened {
+        // Somebody else made it since the kernel looked.
+        strip_privileges(state, ask, &opened.stat, &opened.path);
+    }
+    let stat = opened.stat;
+    let (node, generation) = state.nodes.enter(parent, name, stat.id);
     let register = |fd: OwnedFd| reply.open_backing(fd);
-    match make_file(state, ask, opened, register) {
+    match make_file(state, node, ask, opened, register) {
         Ok((file, flags)) => {
             let backing = file.backing.clone();
-            let (node, generation) = state.nodes.enter(parent, name, id);
             let fh = FileHandle(state.keep_file(file));
             let (attr, generation) = (attr(node, &stat), Generation(generation));
             match backing {
@@ -144,13 +150,17 @@ fn answer_create(
                 None => reply.created(&TTL, &attr, generation, fh, flags),
             }
         }
-        Err(error) => reply.error(errno(&error)),
+        Err(error) => {
+            state.nodes.forget(node, 1);
+            reply.error(errno(&error));
+        }
     }
 }
 
 /// The open file behind a grant. If the mount's part of it fails, the grant is given back.
 fn make_file(
     state: &State,
+    node: u64,
     ask: &Ask,
     opened: Opened,
     register: impl FnOnce(OwnedFd) -> std::io::Result<fuser::BackingId>,
@@ -159,7 +169,8 @@ fn make_file(
     let made = data_path(state, ask, access, &opened, register);
     match made {
         Ok((fd, backing, flags)) => {
-            Ok((OpenFile { handle: opened.handle, access, fd, backing }, flags))
+            let (handle, before_flock) = (opened.handle, Mutex::default());
+            Ok((OpenFile { handle, node, access, fd, backing, before_flock }, flags))
         }
         Err(error) => {
             state.share.close(&opened.handle)?;
@@ -214,9 +225,37 @@ fn strip_privileges(state: &State, ask: &Ask, stat: &Stat, path: &SharePath) {
     }
 }
 
+/// Changes what an open tolerates, and answers when it is decided: others that are only being
+/// released are waited for.
+pub fn set_share(
+    state: &Arc<State>,
+    caller: Caller,
+    file: &Arc<OpenFile>,
+    share: ShareMode,
+    answer: impl FnOnce(Result<(), Error>) + Send + 'static,
+) {
+    let (asked, file) = (Arc::clone(state), Arc::clone(file));
+    state.park.until(
+        move |last| {
+            let who = asked.owner(caller.pid);
+            let set = asked.share.set_share_mode(&who, &file.handle, share);
+            let refused = matches!(set, Err(Error::Denied(Denial::SharingViolation { .. })));
+            let waits = !last && refused && asked.share.only_flushed_beside(&file.handle, share);
+            (!waits).then_some(set)
+        },
+        answer,
+    );
+}
+
 /// A descriptor was closed: its owner's `fcntl` locks go, and the release is on its way.
 pub fn flush(state: &State, fh: u64, lock_owner: u64, reply: ReplyEmpty) {
     let Some(file) = state.file(fh) else { return reply.error(Errno::EBADF) };
+    if file.access.contains(Access::W) {
+        // It may have been written through: the kernel remembers the size of each name by itself.
+        for sibling in state.nodes.siblings(file.node) {
+            state.notices.attributes(sibling);
+        }
+    }
     match state.share.flush(&file.handle, lock_owner) {
         // Closing a force-closed descriptor is the cure, not another error.
         Ok(()) | Err(Error::Denied(Denial::HandleClosed)) => reply.ok(),
@@ -250,14 +289,15 @@ pub fn forget_name(state: &State, path: &SharePath) {
     }
 }
 
+/// The name stays, but may vanish by a close, or no longer: the kernel asks again, in every
+/// spelling.
+pub fn ask_again(state: &State, path: &SharePath) {
+    state.notices.names(state.nodes.spellings(path));
+}
+
 /// How long the kernel may remember a name: not at all while it can vanish by a close.
 pub fn ttl(state: &State, path: &SharePath, id: FileId) -> std::time::Duration {
     if state.share.is_pending_name(path, id) { NO_TTL } else { TTL }
-}
-
-/// The number of a node, as fuser spells it.
-pub fn number(node: INodeNo) -> u64 {
-    node.0
 }
 
 /// A path that names the open file itself, for calls that take no descriptor.

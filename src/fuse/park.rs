@@ -71,6 +71,25 @@ impl Park {
         self.change.notify_all();
     }
 
+    /// Answers with what `attempt` comes to: now, or once it no longer says that it waits for a
+    /// release. Told that this is the last time, it must have come to something.
+    pub fn until<T: 'static>(
+        &self,
+        mut attempt: impl FnMut(bool) -> Option<T> + Send + 'static,
+        answer: impl FnOnce(T) + Send + 'static,
+    ) {
+        if let Some(come_to) = attempt(false) {
+            return answer(come_to);
+        }
+        let mut answer = Some(answer);
+        self.park(Box::new(move |last| {
+            let Some(come_to) = attempt(last) else { return false };
+            let answer = answer.take().expect("a parked request is answered once");
+            answer(come_to);
+            true
+        }));
+    }
+
     /// Something was closed: try now.
     pub fn nudge(&self) {
         self.inside.lock().expect(POISON).nudged = true;

@@ -12,8 +12,8 @@ use super::nodes::Nodes;
 use super::notify::Notices;
 use super::park::Park;
 use super::policy::Policy;
-use crate::core::{Access, Client, FileId, Owner, SharePath};
-use crate::engine::{Handle, Listed, Share};
+use crate::core::{Access, Client, FileId, Owner, ShareMode, SharePath};
+use crate::engine::{Error, Handle, Listed, Share, Stat};
 
 /// How bytes get from the disk to a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,12 +29,16 @@ pub enum DataPath {
 pub struct OpenFile {
     /// The engine's handle.
     pub handle: Handle,
+    /// What the kernel opened it by.
+    pub node: u64,
     /// What it may do.
     pub access: Access,
     /// For calls that come to us: bytes without passthrough, and all under mandatory locks.
     pub fd: Option<OwnedFd>,
     /// Kept while the file is open: the kernel reads and writes through it.
     pub backing: Option<Arc<BackingId>>,
+    /// The share mode it had before `flock` changed it.
+    pub before_flock: Mutex<Option<ShareMode>>,
 }
 
 /// An open directory of the mount.
@@ -42,8 +46,8 @@ pub struct OpenFile {
 pub struct OpenDir {
     /// The engine's handle.
     pub handle: Handle,
-    /// Where it was opened.
-    pub path: SharePath,
+    /// What the kernel opened it by.
+    pub node: u64,
     /// What it held when it was read from the start.
     pub entries: Mutex<Arc<Vec<Listed>>>,
 }
@@ -122,6 +126,27 @@ impl State {
     /// Takes it out.
     pub fn drop_file(&self, fh: u64) -> Option<Arc<OpenFile>> {
         self.files.write().expect(POISON).remove(&fh)
+    }
+
+    /// What is open through a node, as the disk shows it now; none if nothing is. For a node
+    /// whose name is gone: its descriptors are still good.
+    pub fn stat_open(&self, node: u64) -> Option<Result<Stat, Error>> {
+        let file = self.files.read().expect(POISON).values().find(|f| f.node == node).cloned();
+        if let Some(file) = file {
+            return Some(self.share.stat_handle(&file.handle));
+        }
+        let dir = self.dirs.read().expect(POISON).values().find(|d| d.node == node).cloned();
+        dir.map(|dir| self.share.stat_handle(&dir.handle))
+    }
+
+    /// Where the file that is open through a node is now; none if nothing is.
+    pub fn path_open(&self, node: u64) -> Option<SharePath> {
+        let file = self.files.read().expect(POISON).values().find(|f| f.node == node).cloned();
+        if let Some(file) = file {
+            return self.share.path_of(&file.handle).ok();
+        }
+        let dir = self.dirs.read().expect(POISON).values().find(|d| d.node == node).cloned();
+        self.share.path_of(&dir?.handle).ok()
     }
 
     /// Keeps an open directory.
