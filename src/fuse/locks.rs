@@ -6,9 +6,12 @@ use fuser::{Errno, ReplyEmpty, ReplyLock};
 
 use super::driver::Caller;
 use super::errno::errno;
+use super::opens::set_share;
 use super::state::{OpenFile, State};
 use crate::core::ShareMode;
 use crate::core::ranges::{ByteRange, LockKind, RangeLock};
+
+const POISON: &str = "a share mode is only kept and taken";
 
 /// A lock as the kernel asks for it.
 #[derive(Clone, Copy, Debug)]
@@ -66,22 +69,65 @@ pub fn set(
     let Ok(range) = ByteRange::from_posix(wanted.start, wanted.end) else {
         return reply.error(Errno::EINVAL);
     };
+    let flocks = state.options.flock_as_share_mode && is_flock(wanted);
     let Some(kind) = kind(wanted.kind) else {
-        return answer(unlock(state, &file, wanted.owner, range), reply);
-    };
-    if state.options.flock_as_share_mode && is_flock(wanted) {
-        let share = if kind == LockKind::Exclusive { ShareMode::NONE } else { ShareMode::RWD };
-        let who = state.owner(caller.pid);
-        if let Err(error) = state.share.set_share_mode(&who, &file.handle, share) {
-            return answer(Err(flock_errno(&error)), reply);
+        let unlocked = unlock(state, &file, wanted.owner, range);
+        if flocks {
+            restore_share(state, caller, &file);
         }
-    }
+        return answer(unlocked, reply);
+    };
     let lock = RangeLock::posix(wanted.owner, file.handle.id(), kind, range, wanted.pid);
+    if flocks {
+        return flock(state, caller, &file, lock, sleep, reply);
+    }
     if sleep {
         wait(state, caller, &file, lock, reply);
     } else {
         let taken = state.share.posix_lock(&file.handle, lock);
         answer(taken.map_err(|error| errno(&error)), reply);
+    }
+}
+
+/// `flock`: the share mode first, which lets in no other open that could hold the lock.
+fn flock(
+    state: &Arc<State>,
+    caller: Caller,
+    file: &Arc<OpenFile>,
+    lock: RangeLock,
+    sleep: bool,
+    reply: ReplyEmpty,
+) {
+    let exclusive = lock.kind == LockKind::Exclusive;
+    let share = if exclusive { ShareMode::NONE } else { ShareMode::RWD };
+    let had = state.share.describe(&file.handle).map(|seen| seen.share);
+    let (again, file_again) = (Arc::clone(state), Arc::clone(file));
+    set_share(state, caller, file, share, move |set| {
+        let (state, file) = (again, file_again);
+        if let Err(error) = set {
+            return answer(Err(flock_errno(&error)), reply);
+        }
+        if let Ok(had) = had {
+            file.before_flock.lock().expect(POISON).get_or_insert(had);
+        }
+        if sleep {
+            return wait(&state, caller, &file, lock, reply);
+        }
+        let taken = state.share.posix_lock(&file.handle, lock);
+        if taken.is_err() {
+            restore_share(&state, caller, &file);
+        }
+        answer(taken.map_err(|error| errno(&error)), reply);
+    });
+}
+
+/// Gives an open the share mode back that it had before `flock`. Others that came in beside a
+/// shared lock may stand against it: then it goes on sharing what it shares.
+fn restore_share(state: &State, caller: Caller, file: &OpenFile) {
+    let Some(had) = file.before_flock.lock().expect(POISON).take() else { return };
+    let who = state.owner(caller.pid);
+    if let Err(error) = state.share.set_share_mode(&who, &file.handle, had) {
+        log::debug!("handle {} keeps the share mode of its flock: {error}", file.handle.id());
     }
 }
 
