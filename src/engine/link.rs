@@ -20,9 +20,16 @@ impl Share {
         })
     }
 
-    /// Makes another name for a file, as `link(2)` on the mount does.
+    /// Makes another name for a file, as `link(2)` on the mount does: a momentary open, which a
+    /// pending name refuses. Through a handle it does not (dp48).
     pub fn link(&self, who: &Owner, from: &SharePath, to: &SharePath) -> Result<()> {
-        let answer = self.link_found(to, false, || Ok(self.find(from)?));
+        let answer = self.link_found(to, false, || {
+            let found = self.find(from)?;
+            if let Some(cell) = self.table.get(found.stat.id) {
+                cell.latch().state.check_not_pending(&found.path)?;
+            }
+            Ok(found)
+        });
         self.note_refusal("link", from, who, answer)
     }
 

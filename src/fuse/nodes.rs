@@ -171,6 +171,19 @@ impl Nodes {
         stale
     }
 
+    /// The two names have changed places.
+    pub fn exchanged(&self, one: (u64, &str), other: (u64, &str)) {
+        let mut inner = self.inner.write().expect(POISON);
+        let (key1, key2) = (self.key(one.0, one.1), self.key(other.0, other.1));
+        let (id1, id2) = (inner.find(&key1, one.1), inner.find(&key2, other.1));
+        if let Some(id) = id1 {
+            inner.rename(id, other, key2, self.case_sensitive);
+        }
+        if let Some(id) = id2 {
+            inner.rename(id, one, key1, self.case_sensitive);
+        }
+    }
+
     /// The node ids of a path, in every spelling the kernel knows, and their directory's.
     pub fn spellings(&self, path: &SharePath) -> Vec<Stale> {
         let inner = self.inner.read().expect(POISON);
@@ -348,6 +361,17 @@ mod tests {
         let stale = nodes.moved((ROOT, "b"), (ROOT, "a"));
         assert_eq!(stale.len(), 1);
         assert_eq!((path(&nodes, a), path(&nodes, b).as_deref()), (None, Some("a")));
+    }
+
+    #[test]
+    fn an_exchange_swaps_two_names() {
+        let nodes = nodes();
+        let (a, _) = nodes.enter(ROOT, "a", file(7));
+        let (b, _) = nodes.enter(ROOT, "b", file(8));
+        nodes.exchanged((ROOT, "a"), (ROOT, "b"));
+        assert_eq!(path(&nodes, a).as_deref(), Some("b"));
+        assert_eq!(path(&nodes, b).as_deref(), Some("a"));
+        assert_eq!(nodes.enter(ROOT, "a", file(8)).0, b);
     }
 
     #[test]

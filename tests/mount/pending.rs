@@ -209,3 +209,23 @@ fn under_passthrough_a_mapping_is_of_the_file_behind_and_keeps_no_open() {
     assert_eq!(open_errno(&path, Access::R), 0);
     assert_eq!(program.ok("m[0:2]"), json!("xx"));
 }
+
+#[test]
+fn a_pending_file_can_still_be_changed_through_its_descriptor() {
+    let Some(at) = Fixture::start() else { return };
+    let Some(mut program) = Program::start(&at.mnt) else { return };
+    let path = at.make("f", "x");
+    program.ok("fd = os.open('f', os.O_RDWR)");
+    fs::remove_file(&path).unwrap();
+    program.ok("os.fchmod(fd, 0o600)");
+    program.ok("os.utime(fd, (1, 1))");
+    program.ok("os.setxattr(fd, 'user.x', b'1')");
+    assert_eq!(program.ok("os.getxattr(fd, 'user.x')"), json!("1"));
+    program.ok("os.ftruncate(fd, 9)");
+    program.ok("os.fsync(fd)");
+    program.ok("lock(fd, SETLK, fcntl.F_WRLCK)");
+    assert_eq!(program.ok("os.fstat(fd).st_size"), json!(9));
+    assert_eq!(program.ok("os.fstat(fd).st_mode & 0o777"), json!(0o600));
+    assert_eq!(program.fails("os.truncate('f', 0)"), libc::EBUSY);
+    assert_eq!(program.fails("os.link('f', 'g')"), libc::EBUSY);
+}
