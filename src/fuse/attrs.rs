@@ -10,7 +10,7 @@ use rustix::fs::{Gid, Mode, Timespec, Timestamps, Uid, XattrFlags};
 use super::attr::{attr, timestamp};
 use super::driver::Caller;
 use super::errno::errno;
-use super::opens::{proc_path, ttl};
+use super::opens::{proc_path, tell_siblings, ttl};
 use super::privileges;
 use super::state::State;
 use crate::core::{Access, Denial, ShareMode, SharePath};
@@ -106,10 +106,7 @@ pub fn set(
             Some(change(&asked, caller, node, &changes).and_then(|()| stat_of(&asked, node)))
         },
         move |seen| {
-            // Each spelling and each name of the file has attributes of its own in the kernel.
-            for sibling in again.nodes.siblings(node) {
-                again.notices.attributes(sibling);
-            }
+            tell_siblings(&again, node);
             answer(&again, node, seen, reply);
         },
     );

@@ -8,7 +8,7 @@ use rustix::fs::FileType;
 use super::attr::attr;
 use super::driver::Caller;
 use super::errno::errno;
-use super::opens::{forget_name, ttl};
+use super::opens::{forget_name, tell_siblings, ttl};
 use super::state::State;
 use crate::core::create::{Disposition, OpenRequest};
 use crate::core::{Access, Denial, ShareMode, SharePath};
@@ -117,7 +117,9 @@ pub fn link(state: &State, caller: Caller, node: u64, at: (u64, &str), reply: Re
     };
     let who = state.owner(caller.pid);
     let made = state.share.link(&who, &from, &to).and_then(|()| Ok(state.share.lookup(&to)?.stat));
-    state.notices.attributes(node); // One link more.
+    // One link more, under every name.
+    state.notices.attributes(node);
+    tell_siblings(state, node);
     answer_made(state, at, made, reply);
 }
 
@@ -156,6 +158,9 @@ pub fn remove(
                 };
                 // Before the answer: whoever asks after it must not be told what was.
                 again.notices.attributes_of(&gone);
+                if let Some(gone) = gone.first() {
+                    tell_siblings(&again, gone.node); // One link less, under every other name.
+                }
                 reply.ok();
                 again.notices.names(gone);
             }
@@ -219,6 +224,9 @@ pub fn rename(
             Ok(()) => {
                 let gone = again.nodes.moved((from.0, &from.1), (to.0, &to.1));
                 again.notices.attributes_of(&gone);
+                for gone in &gone {
+                    tell_siblings(&again, gone.node); // What was replaced may have other names.
+                }
                 reply.ok();
                 again.notices.names(gone);
             }

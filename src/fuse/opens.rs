@@ -251,10 +251,7 @@ pub fn set_share(
 pub fn flush(state: &State, fh: u64, lock_owner: u64, reply: ReplyEmpty) {
     let Some(file) = state.file(fh) else { return reply.error(Errno::EBADF) };
     if file.access.contains(Access::W) {
-        // It may have been written through: the kernel remembers the size of each name by itself.
-        for sibling in state.nodes.siblings(file.node) {
-            state.notices.attributes(sibling);
-        }
+        tell_siblings(state, file.node); // It may have been written through.
     }
     match state.share.flush(&file.handle, lock_owner) {
         // Closing a force-closed descriptor is the cure, not another error.
@@ -286,6 +283,15 @@ pub fn forget_name(state: &State, path: &SharePath) {
     for stale in state.nodes.spellings(path) {
         let gone = state.nodes.removed(stale.parent, &stale.name);
         state.notices.names(gone);
+        tell_siblings(state, stale.node);
+    }
+}
+
+/// A file changed through one node: the kernel keeps attributes for each spelling and each name
+/// of it, and forgets the others'.
+pub fn tell_siblings(state: &State, node: u64) {
+    for sibling in state.nodes.siblings(node) {
+        state.notices.attributes(sibling);
     }
 }
 

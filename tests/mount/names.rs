@@ -161,3 +161,44 @@ fn pipes_work_and_devices_cannot_be_made() {
     assert_eq!(said, Ok("through\n".into()));
     assert!(sh(&at.mnt, "mknod null c 1 3").is_err());
 }
+
+#[test]
+fn a_socket_is_bound_found_and_removed() {
+    let Some(at) = Fixture::start() else { return };
+    let Some(mut program) = crate::program::Program::start(&at.mnt) else { return };
+    program.ok("import socket");
+    program.ok("s = socket.socket(socket.AF_UNIX)");
+    program.ok("s.bind('sock')");
+    program.ok("s.listen(1)");
+    program.ok("c = socket.socket(socket.AF_UNIX)");
+    program.ok("c.connect('sock')");
+    fs::remove_file(at.path("sock")).unwrap();
+    assert_eq!(errno(fs::symlink_metadata(at.path("sock"))), libc::ENOENT);
+}
+
+#[test]
+fn renaming_one_name_of_a_file_onto_another_leaves_both() {
+    let Some(at) = Fixture::start() else { return };
+    at.make("one", "x");
+    fs::hard_link(at.path("one"), at.path("two")).unwrap();
+    fs::rename(at.path("one"), at.path("two")).unwrap();
+    assert_eq!((read(at.path("one")), read(at.path("two"))), ("x".into(), "x".into()));
+}
+
+#[test]
+fn links_are_counted_and_sizes_seen_under_every_name_at_once() {
+    let Some(at) = Fixture::start() else { return };
+    at.make("one", "x");
+    for n in 0..20 {
+        let name = format!("link-{n}");
+        fs::hard_link(at.path("one"), at.path(&name)).unwrap();
+        assert_eq!(fs::metadata(at.path("one")).unwrap().nlink(), n + 2);
+        assert_eq!(fs::metadata(at.path(&name)).unwrap().nlink(), n + 2);
+        fs::write(at.path(&name), "x".repeat(usize::try_from(n).unwrap())).unwrap();
+        assert_eq!(fs::metadata(at.path("one")).unwrap().size(), n);
+    }
+    for n in 0..20 {
+        fs::remove_file(at.path(&format!("link-{n}"))).unwrap();
+        assert_eq!(fs::metadata(at.path("one")).unwrap().nlink(), 20 - n);
+    }
+}
