@@ -134,7 +134,7 @@ impl Share {
                     below.all(|(_, open, _)| open.flushed)
                 })
             }
-            Denial::DirectoryNotEmpty => self.has_pending() && self.empties_soon(path),
+            Denial::DirectoryNotEmpty => self.empties_soon(path),
             _ => false,
         }
     }
@@ -146,11 +146,18 @@ impl Share {
         // One more than are worth waiting for: a full directory is not read to its end.
         let Ok(listed) = self.dir.list(&dir.path, None, EMPTIES_MAX + 1) else { return false };
         listed.len() <= EMPTIES_MAX
-            && listed.iter().all(|entry| {
-                dir.path
-                    .join(&entry.name)
-                    .is_ok_and(|child| self.of_file(&child, is_on_its_way_out).unwrap_or(true))
-            })
+            && listed
+                .iter()
+                .all(|entry| dir.path.join(&entry.name).is_ok_and(|child| self.goes_soon(&child)))
+    }
+
+    /// True if the name, spelled as on disk, is gone or goes as soon as the releases arrive.
+    fn goes_soon(&self, path: &SharePath) -> bool {
+        let Ok(stat) = self.dir.stat(path) else { return true };
+        let cell = self.table.get(stat.id);
+        cell.is_some_and(|cell| is_on_its_way_out(&cell.latch(), path))
+            // Not pending: an ordinary file, or one that went since it was looked at.
+            || self.dir.stat(path).is_err()
     }
 
     /// True if a name in the directory is delete pending and goes as soon as the releases arrive.

@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::json;
 
-use crate::fixture::{Fixture, errno};
+use crate::fixture::{Fixture, errno, rounds};
 use crate::program::Program;
 
 #[test]
@@ -104,7 +104,7 @@ fn a_whole_tree_can_be_made_and_removed() {
 #[test]
 fn a_directory_goes_right_after_its_last_file_was_removed_while_open() {
     let Some(at) = Fixture::start() else { return };
-    for round in 0..300 {
+    for round in 0..rounds(300) {
         fs::create_dir(at.path("d")).unwrap();
         let file = fs::File::create(at.path("d/f")).unwrap();
         fs::remove_file(at.path("d/f")).unwrap();
@@ -119,7 +119,7 @@ fn a_directory_moves_right_after_what_is_below_it_was_closed() {
     fs::create_dir_all(at.path("a/sub")).unwrap();
     fs::write(at.path("a/sub/f"), "").unwrap();
     let mut names = ["a", "b"];
-    for round in 0..300 {
+    for round in 0..rounds(300) {
         let [from, to] = names;
         drop(fs::File::open(at.path(&format!("{from}/sub/f"))).unwrap());
         assert_eq!(fs::read_dir(at.path(&format!("{from}/sub"))).unwrap().count(), 1);
