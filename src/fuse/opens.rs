@@ -13,6 +13,10 @@ use crate::core::create::{Action, Disposition, OpenRequest};
 use crate::core::{Access, Denial, FileId, ShareMode, SharePath};
 use crate::engine::{Creation, Error, OpenFor, Opened, PosixOpen, Stat};
 
+/// The kernel opens a program to run it (`__FMODE_EXEC`). No descriptor is ever closed, so no
+/// flush announces the release: it counts as on its way from the start.
+const OPEN_FOR_EXEC: i32 = 0x20;
+
 /// The access of `open(2)` flags: the mode, and W for `O_TRUNC` (DESIGN section 4).
 pub fn access(flags: i32) -> Access {
     let access = match flags & libc::O_ACCMODE {
@@ -89,6 +93,11 @@ pub fn open(state: &Arc<State>, caller: Caller, node: u64, flags: i32, reply: Re
 }
 
 fn answer_open(state: &State, node: u64, ask: &Ask, opened: Opened, reply: ReplyOpen) {
+    if ask.flags & OPEN_FOR_EXEC != 0
+        && let Err(error) = state.share.set_flushed(&opened.handle)
+    {
+        return reply.error(errno(&error));
+    }
     strip_privileges(state, ask, &opened.stat, &opened.path);
     let register = |fd: OwnedFd| reply.open_backing(fd);
     match make_file(state, node, ask, opened, register) {

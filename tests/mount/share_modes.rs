@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as
 use latchfs::core::{Access, ShareMode};
 use latchfs::fuse::ShareRule;
 
-use crate::fixture::{Fixture, errno, open, open_errno};
+use crate::fixture::{Fixture, errno, open, open_errno, rounds};
 use crate::program::{Program, sh};
 
 const ACCESSES: [Access; 3] = [Access::R, Access::W, Access::RW];
@@ -108,6 +108,18 @@ fn running_a_program_counts_as_reading_it() {
     running.wait().unwrap();
     assert_eq!(refused, libc::EBUSY);
     assert_eq!(open_errno(&at.path("sleep"), Access::RW), 0);
+}
+
+#[test]
+fn a_program_that_ended_is_not_in_the_way() {
+    let Some(at) = Fixture::sharing(ShareMode::NONE) else { return };
+    fs::copy("/bin/true", at.path("true")).unwrap();
+    fs::set_permissions(at.path("true"), Permissions::from_mode(0o755)).unwrap();
+    at.idle();
+    for round in 0..rounds(100) {
+        assert!(std::process::Command::new(at.path("true")).status().unwrap().success());
+        assert_eq!(open_errno(&at.path("true"), Access::RW), 0, "round {round}");
+    }
 }
 
 #[test]
