@@ -6,6 +6,8 @@ use std::path::Path;
 
 use rustix::fs::{CWD, RenameFlags};
 
+use latchfs::core::ShareMode;
+
 use crate::fixture::{Fixture, errno};
 use crate::program::sh;
 
@@ -70,14 +72,18 @@ fn a_rename_that_must_not_replace_does_not() {
 }
 
 #[test]
-fn names_do_not_change_places() {
+fn two_names_change_places_in_one_step_unless_one_is_held_without_share_delete() {
     let Some(at) = Fixture::start() else { return };
     at.make("a", "a");
     at.make("b", "b");
     let (a, b) = (at.path("a"), at.path("b"));
-    let exchanged = rustix::fs::renameat_with(CWD, &a, CWD, &b, RenameFlags::EXCHANGE);
-    assert_eq!(exchanged, Err(rustix::io::Errno::INVAL));
-    assert_eq!((read(&a), read(&b)), ("a".into(), "b".into()));
+    let exchange = || rustix::fs::renameat_with(CWD, &a, CWD, &b, RenameFlags::EXCHANGE);
+    exchange().unwrap();
+    assert_eq!((read(&a), read(&b)), ("b".into(), "a".into()));
+    let held = fs::File::open(&b).unwrap();
+    latchfs::client::set_share(&held, ShareMode::RW).unwrap();
+    assert_eq!(exchange(), Err(rustix::io::Errno::BUSY));
+    assert_eq!((read(&a), read(&b)), ("b".into(), "a".into()));
 }
 
 #[test]
