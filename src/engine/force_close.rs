@@ -5,10 +5,14 @@
 //! each one, to cut it off.
 
 use std::fmt;
+use std::sync::Arc;
 
-use super::error::Result;
+use super::error::{Error, Result};
+use super::events::Happening;
 use super::share::Share;
+use super::table::FileCell;
 use crate::core::file::Closed;
+use crate::core::opens::Slot;
 use crate::core::{Access, Denial, FileId, HandleId, Owner, SharePath};
 use crate::sync::RwLock;
 
@@ -50,7 +54,7 @@ pub struct ForceClosed {
     pub failed: u64,
 }
 
-type Listener = Box<dyn Fn(&ClosedHandle) + Send + Sync>;
+type Listener = Box<dyn Fn(&ClosedHandle) -> Vec<HandleId> + Send + Sync>;
 
 /// Those who are told of forced closes.
 #[derive(Default)]
@@ -64,10 +68,11 @@ impl fmt::Debug for Listeners {
 
 impl Share {
     /// Has `listener` called after each forced close, from the thread that closed, with no lock
-    /// held. Refused past [`LISTENERS_MAX`].
+    /// held. It says which other handles of the file end with that one, because it cannot tell
+    /// them apart; they are closed too, and counted. Refused past [`LISTENERS_MAX`].
     pub fn on_force_close(
         &self,
-        listener: impl Fn(&ClosedHandle) + Send + Sync + 'static,
+        listener: impl Fn(&ClosedHandle) -> Vec<HandleId> + Send + Sync + 'static,
     ) -> Result<()> {
         let mut listeners = self.listeners.0.write().expect("nothing panics while it is held");
         if listeners.len() == LISTENERS_MAX {
@@ -101,8 +106,8 @@ impl Share {
         let mut count = ForceClosed::default();
         for place in places {
             match self.force_close_at(who, &place.cell, place.slot, place.id) {
-                Ok(true) => count.closed += 1,
-                Ok(false) => {} // Closed by its holder meanwhile.
+                // None, if its holder closed it meanwhile, or it ended with another.
+                Ok(closed) => count.closed += closed,
                 Err(error) => {
                     log::warn!("{path}: closing handle {} by force: {error}", place.id);
                     count.failed += 1;
@@ -112,12 +117,50 @@ impl Share {
         Ok(count)
     }
 
-    pub(super) fn tell_force_closed(&self, file: FileId, closed: Closed) {
+    /// Ends an open by force, and those that end with it; says how many.
+    pub(super) fn force_close_at(
+        &self,
+        who: &Owner,
+        cell: &Arc<FileCell>,
+        slot: Slot,
+        id: HandleId,
+    ) -> Result<u64> {
+        let Some(closed) = self.end_forced(who, cell, slot, id)? else { return Ok(0) };
+        let mut count = 1;
+        for other in self.tell_force_closed(cell.id, closed) {
+            let slot = cell.latch().state.find(other);
+            if let Some(slot) = slot
+                && self.end_forced(who, cell, slot, other)?.is_some()
+            {
+                count += 1;
+            }
+        }
+        Ok(count)
+    }
+
+    fn end_forced(
+        &self,
+        who: &Owner,
+        cell: &Arc<FileCell>,
+        slot: Slot,
+        id: HandleId,
+    ) -> Result<Option<Closed>> {
+        match self.end(cell, slot, id, true) {
+            Ok(closed) => {
+                self.note(&closed.path, who, Happening::Closed { handle: id, forced: true });
+                Ok(Some(closed))
+            }
+            Err(Error::Denied(Denial::HandleClosed)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn tell_force_closed(&self, file: FileId, closed: Closed) -> Vec<HandleId> {
         let Closed { open, path, remove, .. } = closed;
         let access = open.access();
         let closed =
             ClosedHandle { id: open.id, file, path, owner: open.owner, access, removed: remove };
         let listeners = self.listeners.0.read().expect("nothing panics while it is held");
-        listeners.iter().for_each(|listener| listener(&closed));
+        listeners.iter().flat_map(|listener| listener(&closed)).collect()
     }
 }

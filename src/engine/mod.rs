@@ -22,11 +22,13 @@
 //!   directories, listing, rest_rename, copy, handles
 //!             REST's operations on them
 //!   recover   what a start finds
+//!   changes   what is told to those who keep copies
 //!   events    the log that observers follow
 //!   account   all shares: created, deleted, restored, and what each is as a whole
 //! ```
 
 pub mod account;
+mod changes;
 pub mod clock;
 mod copy;
 mod delete;
@@ -57,6 +59,7 @@ mod waiting;
 mod why;
 
 pub use account::{AccountError, Engine, EngineOptions, ShareDenial};
+pub use changes::Change;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use copy::{Copied, CopyOptions, Copying, Started, Taken};
 pub use delete::Unlinked;

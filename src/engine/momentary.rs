@@ -84,10 +84,12 @@ impl Share {
     ) -> Result<T> {
         let visit = Visit { operation, asking, wanted, range };
         let mut step = Some(step);
-        self.visiting(name, asking, path, |found, generation| match found {
+        let answer = self.visiting(name, asking, path, |found, generation| match found {
             Ok(found) => self.visit(&visit, found, generation, &mut step),
             Err(error) => Attempt::Done(Err(error.into())),
-        })
+        })?;
+        self.tell_done(operation, path);
+        Ok(answer)
     }
 
     /// Looks `path` up and does `step` with what was found, again while the name keeps changing;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::changes::Change;
 use super::error::{Error, Result};
 use super::events::Happening;
 use super::posix::{Creation, PosixOpen};
@@ -292,31 +293,19 @@ impl Share {
         for cell in self.table.cells() {
             let slot = cell.latch().state.find(id);
             if let Some(slot) = slot {
-                return self.force_close_at(who, &cell, slot, id);
+                return Ok(self.force_close_at(who, &cell, slot, id)? > 0);
             }
         }
         Ok(false)
     }
 
-    pub(super) fn force_close_at(
+    pub(super) fn end(
         &self,
-        who: &Owner,
         cell: &Arc<FileCell>,
         slot: Slot,
         id: HandleId,
-    ) -> Result<bool> {
-        match self.end(cell, slot, id, true) {
-            Ok(closed) => {
-                self.note(&closed.path, who, Happening::Closed { handle: id, forced: true });
-                self.tell_force_closed(cell.id, closed);
-                Ok(true)
-            }
-            Err(Error::Denied(Denial::HandleClosed)) => Ok(false),
-            Err(error) => Err(error),
-        }
-    }
-
-    fn end(&self, cell: &Arc<FileCell>, slot: Slot, id: HandleId, forced: bool) -> Result<Closed> {
+        forced: bool,
+    ) -> Result<Closed> {
         let (closed, wake) = self.table.with_cell(cell, |latched| {
             let closed = self.end_latched(cell.id, latched, slot, id, forced);
             // Whatever the disk says, the open is over: its locks go, and others get theirs.
@@ -330,6 +319,7 @@ impl Share {
         }
         if closed.remove {
             self.note(&closed.path, owner, Happening::Removed);
+            self.tell(Change::Name(&closed.path));
         }
         if !forced && self.events.keeps_all() {
             self.note(&closed.path, owner, Happening::Closed { handle: id, forced: false });

@@ -5,6 +5,7 @@
 //! identity. A directory is renamed under the share's name lock alone, since every path below it
 //! changes.
 
+use super::changes::Change;
 use super::error::{Error, Result};
 use super::open::Handle;
 use super::rest_rename::{Renamed, RestRename};
@@ -51,7 +52,10 @@ impl Share {
                 Ok(Found { path: path.clone(), stat: self.dir.stat(path)? })
             })
         });
-        self.note_refusal("rename", &path, &owner, answer.map(drop))
+        self.note_refusal("rename", &path, &owner, answer.map(drop))?;
+        self.tell(Change::Name(&path));
+        self.tell(Change::Name(to));
+        Ok(())
     }
 
     /// Renames by name, as `rename(2)` on the mount does: a momentary open of the source with D

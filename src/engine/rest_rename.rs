@@ -6,6 +6,7 @@
 //! Rules: LOCKING 3.9, 3.11, 4.1. A file may be replaced, by a directory too (4.2: both renames
 //! were seen to ask for the lease of their target); a directory never is.
 
+use super::changes::Change;
 use super::error::Result;
 use super::momentary::ask;
 use super::rename::{Rename, RenameRules};
@@ -107,6 +108,8 @@ impl Share {
             })
         };
         let moved = self.note_refusal("rename", from, who, answer)?;
+        self.tell(Change::Name(from));
+        self.tell(Change::Name(to));
         Ok(moved.expect("a rename by REST's rules answers REST"))
     }
 

@@ -12,6 +12,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::changes::Observers;
 use super::clock::Clock;
 use super::copy::RunningCopies;
 use super::error::{Error, Result};
@@ -73,6 +74,7 @@ pub struct Share {
     pub(super) events: Arc<EventLog>,
     pub(super) copies: RunningCopies,
     pub(super) listeners: Listeners,
+    pub(super) observers: Observers,
 }
 
 /// Whether the share can still be acted on.
@@ -132,6 +134,7 @@ impl Share {
             events,
             copies: RunningCopies::default(),
             listeners: Listeners::default(),
+            observers: Observers::default(),
         };
         share.recover()?;
         Ok(share)

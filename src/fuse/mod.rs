@@ -9,6 +9,7 @@
 //!   nodes             which name the kernel means by a number
 //!   policy            which share mode an open gets that could not name one
 //!   park, notify      what waits; what the kernel is told
+//!   watch             what happens beside the mount and concerns it
 //!   session           mounting and unmounting
 //! ```
 
@@ -29,6 +30,7 @@ mod policy;
 mod privileges;
 mod session;
 mod state;
+mod watch;
 
 pub use policy::ShareRule;
 pub use session::{Mount, MountError};

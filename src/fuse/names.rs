@@ -8,7 +8,7 @@ use rustix::fs::FileType;
 use super::attr::attr;
 use super::driver::Caller;
 use super::errno::errno;
-use super::opens::{forget_name, tell_siblings, ttl};
+use super::opens::{tell_siblings, ttl};
 use super::state::State;
 use crate::core::create::{Disposition, OpenRequest};
 use crate::core::{Access, Denial, ShareMode, SharePath};
@@ -233,15 +233,4 @@ pub fn rename(
             Err(error) => reply.error(errno(&error)),
         },
     );
-}
-
-/// A name was changed beside the mount: the kernel asks again.
-pub fn changed_outside(state: &State, path: &SharePath, gone: bool) {
-    if gone {
-        forget_name(state, path);
-        return;
-    }
-    for stale in state.nodes.spellings(path) {
-        state.notices.attributes(stale.node);
-    }
 }

@@ -52,6 +52,13 @@ impl Notices {
         }
     }
 
+    /// The kernel forgets a name, now. Not from a handler.
+    pub fn name_now(&self, stale: &Stale) {
+        if let Some((notifier, _)) = self.open.get() {
+            drop(notifier.inval_entry(INodeNo(stale.parent), OsStr::new(&stale.name)));
+        }
+    }
+
     /// The kernel forgets these names and their nodes' attributes, soon.
     pub fn names(&self, stale: impl IntoIterator<Item = Stale>) {
         let Some((_, sender)) = self.open.get() else { return };

@@ -77,6 +77,7 @@ impl Mount {
         let session = session.spawn().map_err(fail)?;
         state.notices.start(session.notifier()).map_err(fail)?;
         state.park.start().map_err(fail)?;
+        super::watch::watch(&state, path.to_owned())?;
         Ok(Self { path: path.to_owned(), state, session: Some(session) })
     }
 

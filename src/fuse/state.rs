@@ -12,7 +12,7 @@ use super::nodes::Nodes;
 use super::notify::Notices;
 use super::park::Park;
 use super::policy::Policy;
-use crate::core::{Access, Client, FileId, Owner, ShareMode, SharePath};
+use crate::core::{Access, Client, FileId, HandleId, Owner, ShareMode, SharePath};
 use crate::engine::{Error, Handle, Listed, Share, Stat};
 
 /// How bytes get from the disk to a program.
@@ -126,6 +126,13 @@ impl State {
     /// Takes it out.
     pub fn drop_file(&self, fh: u64) -> Option<Arc<OpenFile>> {
         self.files.write().expect(POISON).remove(&fh)
+    }
+
+    /// The handles of a file that are open through this mount.
+    pub fn handles_of(&self, file: FileId) -> Vec<HandleId> {
+        let files = self.files.read().expect(POISON);
+        let of_file = files.values().filter(|open| open.handle.file() == file);
+        of_file.map(|open| open.handle.id()).collect()
     }
 
     /// What is open through a node, as the disk shows it now; none if nothing is. For a node

@@ -14,6 +14,7 @@ mod fixture;
 mod program;
 
 mod attributes;
+mod beside;
 mod case;
 mod data;
 mod directories;

@@ -20,7 +20,8 @@ const ARROWS: [(&str, May); 13] = [
     ("store", May::Use(&["core", "sync"])),
     ("coord", May::Use(&["core", "sync"])),
     ("engine", May::Use(&["core", "store", "coord", "sync"])),
-    ("fuse", May::Use(&["engine", "core", "sync"])),
+    // `client` is the ioctl numbers that the two sides share.
+    ("fuse", May::Use(&["engine", "core", "sync", "client"])),
     ("rest", May::Use(&["engine", "core", "sync"])),
     ("control", May::Use(&["engine", "core", "sync"])),
     ("play", May::Use(&["engine", "core", "sync"])),

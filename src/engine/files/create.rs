@@ -44,7 +44,7 @@ impl Share {
             wanted: Wanted::File,
             range: None,
         };
-        self.visiting(NAME, asking, path, |found, generation| match found {
+        let created = self.visiting(NAME, asking, path, |found, generation| match found {
             // A link or special file, which REST does not know, keeps its name all the same.
             Ok(Found { stat, .. }) if matches!(stat.kind, Kind::Symlink | Kind::Special) => {
                 Attempt::Done(Err(Denial::NameTaken.into()))
@@ -59,7 +59,9 @@ impl Share {
                 made => Attempt::Done(made.map(Visited::quietly)),
             },
             Err(error) => Attempt::Done(Err(error.into())),
-        })
+        })?;
+        self.tell_done(visit.operation, path);
+        Ok(created)
     }
 
     fn create_over(&self, granted: &Granted<'_>, wish: Wish<'_>) -> Result<FileProperties> {

@@ -1,0 +1,91 @@
+//! What happens beside the mount and concerns it: forced closes, changes by REST.
+//!
+//! With passthrough the kernel does I/O on a descriptor without asking us, so that forgetting a
+//! handle does not stop it. It is cut off by its inode: the name is looked up again and answered
+//! with the same node and a higher generation, at which the kernel drops every descriptor of the
+//! old inode; all of them get `EIO` at once (FUSE section 7). One of several cannot be singled
+//! out: they end together, and the engine is told which. A mapping made before can still store.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::nodes::Stale;
+use super::opens::forget_name;
+use super::state::{DataPath, State};
+use crate::core::{Access, HandleId};
+use crate::engine::{Change, ClosedHandle, Result};
+
+/// How long a forced close waits for the kernel to let go.
+const CUT_MAX: Duration = Duration::from_secs(1);
+
+/// How often it looks whether that has happened.
+const TICK: Duration = Duration::from_millis(1);
+
+/// Starts listening. The share may outlive the mount: then nothing is done.
+pub fn watch(state: &Arc<State>, mounted_on: PathBuf) -> Result<()> {
+    let mount = Arc::downgrade(state);
+    state.share.on_change(move |change| {
+        let Some(state) = mount.upgrade() else { return };
+        match change {
+            Change::Name(path) => forget_name(&state, path),
+            Change::Attributes(path) => {
+                state.notices.attributes_of(&state.nodes.spellings(path));
+            }
+        }
+    });
+    let mount = Arc::downgrade(state);
+    state.share.on_force_close(move |closed| {
+        mount.upgrade().map_or_else(Vec::new, |state| cut_off(&state, closed, &mounted_on))
+    })
+}
+
+/// Cuts the descriptor of a handle of ours off, and says which others end with it.
+fn cut_off(state: &State, closed: &ClosedHandle, mounted_on: &PathBuf) -> Vec<HandleId> {
+    // A handle that cannot write changes nothing; without passthrough its next use comes to us.
+    let cuts = state.file(closed.id.0).is_some()
+        && state.data_path() == DataPath::Passthrough
+        && closed.access.contains(Access::W);
+    if !cuts {
+        return Vec::new();
+    }
+    let others = state.handles_of(closed.file).into_iter().filter(|id| *id != closed.id).collect();
+    let stale = state.nodes.cut_off(closed.file);
+    for name in &stale {
+        state.notices.name_now(name);
+        look_up(state, name, mounted_on);
+    }
+    others
+}
+
+/// Has the kernel look a name up. From a process of its own: if this one were killed while a
+/// thread of it waits on its own mount, both would hang (FUSE-BETS 1.3).
+fn look_up(state: &State, name: &Stale, mounted_on: &PathBuf) {
+    let Some(path) = state.nodes.path(name.node) else { return };
+    let path = mounted_on.join(path.as_str());
+    let asked = Command::new("test")
+        .arg("-e")
+        .arg(&path)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    let mut asked = match asked {
+        Ok(asked) => asked,
+        Err(error) => {
+            log::error!("{}: descriptors stay until it is looked up: {error}", path.display());
+            return;
+        }
+    };
+    let end = Instant::now() + CUT_MAX;
+    while matches!(asked.try_wait(), Ok(None)) {
+        if Instant::now() >= end {
+            log::error!("{}: the kernel did not let go of its descriptors", path.display());
+            // Its answer is of no use any more; killing it leaves no zombie behind.
+            drop(asked.kill().and_then(|()| asked.wait()));
+            return;
+        }
+        std::thread::sleep(TICK);
+    }
+}
