@@ -20,6 +20,7 @@
 
 pub mod cli;
 pub mod client;
+pub mod control;
 pub mod core;
 pub mod engine;
 pub mod fuse;

@@ -10,7 +10,7 @@
 //!   policy            which share mode an open gets that could not name one
 //!   park, notify      what waits; what the kernel is told
 //!   watch             what happens beside the mount and concerns it
-//!   session           mounting and unmounting
+//!   session           mounting and unmounting; mounts: what is mounted where, and who uses it
 //! ```
 
 mod attr;
@@ -21,6 +21,7 @@ mod driver;
 mod errno;
 mod ioctl;
 mod locks;
+pub mod mounts;
 mod names;
 mod nodes;
 mod notify;
@@ -33,9 +34,21 @@ mod state;
 mod watch;
 
 pub use policy::ShareRule;
-pub use session::{Mount, MountError};
+pub use session::{Mount, MountError, clear_dead};
+
+use std::path::PathBuf;
 
 use crate::core::ShareMode;
+
+/// What becomes of an open file that is unlinked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum UnlinkMode {
+    /// It is delete pending and keeps its name until its last open closes.
+    #[default]
+    Nt,
+    /// Its name is free at once.
+    Posix,
+}
 
 /// How a mount behaves.
 #[derive(Clone, Debug)]
@@ -57,6 +70,17 @@ pub struct MountOptions {
     pub passthrough: bool,
     /// Threads that read requests.
     pub workers: usize,
+    /// What becomes of an open file that is unlinked.
+    pub unlink: UnlinkMode,
+    /// Every file is shown as this user's.
+    pub uid: Option<u32>,
+    /// Every file is shown as this group's.
+    pub gid: Option<u32>,
+    /// Permission bits that no file is shown with.
+    pub umask: Option<u32>,
+    /// The server's control socket: shown in the mount's source, so that a path on the mount
+    /// leads to it.
+    pub control: Option<PathBuf>,
 }
 
 impl Default for MountOptions {
@@ -70,6 +94,11 @@ impl Default for MountOptions {
             read_only: false,
             passthrough: true,
             workers: 2,
+            unlink: UnlinkMode::default(),
+            uid: None,
+            gid: None,
+            umask: None,
+            control: None,
         }
     }
 }

@@ -10,6 +10,7 @@ use rustix::mount::UnmountFlags;
 
 use super::MountOptions;
 use super::driver::Driver;
+use super::mounts::{self, users_of};
 use super::state::State;
 use crate::core::{Client, ShareMode, SharePath};
 use crate::engine::{Error, Share};
@@ -147,7 +148,7 @@ impl Drop for Mount {
 
 fn config(share: &Share, options: &MountOptions) -> Config {
     let mut mount_options = vec![
-        MountOption::FSName(format!("latchfs:{}", share.name())),
+        MountOption::FSName(mounts::source(share.name(), options.control.as_deref())),
         MountOption::Subtype("latchfs".into()),
         MountOption::NoSuid,
         MountOption::NoDev,
@@ -180,7 +181,7 @@ fn check_place(path: &Path) -> Result<(), MountError> {
 }
 
 /// A mount whose server was killed answers `ENOTCONN` to everything: it is taken away.
-fn clear_dead(path: &Path) -> Result<(), MountError> {
+pub fn clear_dead(path: &Path) -> Result<(), MountError> {
     let dead = fs::metadata(path).is_err_and(|error| error.raw_os_error() == Some(libc::ENOTCONN));
     if !dead {
         return Ok(());
@@ -210,49 +211,7 @@ fn unmount_as_user(path: &Path) -> Result<(), MountError> {
     }
 }
 
-fn mounts() -> Vec<PathBuf> {
-    let table = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    let unescape = |text: &str| {
-        text.replace("\\040", " ")
-            .replace("\\011", "\t")
-            .replace("\\012", "\n")
-            .replace("\\134", "\\")
-    };
-    table
-        .lines()
-        .filter_map(|line| line.split(' ').nth(4))
-        .map(|path| unescape(path).into())
-        .collect()
-}
-
 fn is_mounted(path: &Path) -> bool {
     let Ok(path) = path.canonicalize() else { return false };
-    mounts().contains(&path)
-}
-
-/// Processes with a descriptor, mapping or working directory below a mount point.
-fn users_of(path: &Path) -> Vec<String> {
-    let mut users = Vec::new();
-    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
-            continue;
-        };
-        if pid != std::process::id() && uses(&entry.path(), path) {
-            let name = fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
-            users.push(format!("{} (pid {pid})", name.trim()));
-        }
-    }
-    users
-}
-
-fn uses(process: &Path, path: &Path) -> bool {
-    let below = |link: PathBuf| fs::read_link(link).is_ok_and(|target| target.starts_with(path));
-    below(process.join("cwd"))
-        || below(process.join("root"))
-        || below(process.join("exe"))
-        || fs::read_dir(process.join("fd"))
-            .into_iter()
-            .flatten()
-            .flatten()
-            .any(|fd| below(fd.path()))
+    mounts::all().iter().any(|mount| mount.path == path)
 }

@@ -1,0 +1,69 @@
+//! What a refusal is called on the control socket: one exhaustive table.
+
+use serde::{Deserialize, Serialize};
+
+use crate::core::Denial;
+
+/// Which kind of rule refused. Scripts tell by it whether to try again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RefusalKind {
+    /// Access and share modes exclude each other.
+    SharingViolation,
+    /// The name, or its directory, is marked for deletion.
+    DeletePending,
+    /// Somebody has it open, or something below it.
+    Open,
+    /// A lease, or a copy under way, keeps it.
+    Leased,
+    /// A byte-range lock.
+    Locked,
+    /// Nothing of that name.
+    NotFound,
+    /// The name is taken.
+    Exists,
+    /// The request cannot be meant so.
+    Invalid,
+    /// Any other rule.
+    Denied,
+}
+
+impl RefusalKind {
+    /// The kind of a refusal.
+    pub fn of(denial: &Denial) -> Self {
+        match denial {
+            Denial::SharingViolation { .. } => Self::SharingViolation,
+            Denial::DeletePending(_) | Denial::ParentDeletePending { .. } => Self::DeletePending,
+            Denial::Open(_) | Denial::OpenBelow(_) => Self::Open,
+            Denial::Leased | Denial::Lease(_) | Denial::CopyPending => Self::Leased,
+            Denial::RangeLocked { .. } | Denial::LockNotGranted { .. } => Self::Locked,
+            Denial::NotFound | Denial::PathNotFound => Self::NotFound,
+            Denial::NameTaken => Self::Exists,
+            Denial::InvalidParameter(_)
+            | Denial::InvalidLockRange
+            | Denial::IsDirectory
+            | Denial::NotDirectory
+            | Denial::NotOnDirectory => Self::Invalid,
+            Denial::RangeNotLocked
+            | Denial::Cancelled
+            | Denial::TooManyWaiting
+            | Denial::ReadOnly
+            | Denial::CannotDelete
+            | Denial::HiddenMismatch
+            | Denial::AccessDenied
+            | Denial::HandleClosed
+            | Denial::DirectoryNotEmpty
+            | Denial::EndOfFile
+            | Denial::ShareRoot
+            | Denial::TooManyHandles => Self::Denied,
+        }
+    }
+
+    /// True if somebody else holds what was asked for: later it may be granted.
+    pub fn is_busy(self) -> bool {
+        matches!(
+            self,
+            Self::SharingViolation | Self::DeletePending | Self::Open | Self::Leased | Self::Locked
+        )
+    }
+}

@@ -1,0 +1,145 @@
+//! Opens as people are told of them. Program names are looked up here, when somebody asks, and
+//! never when a file is opened.
+
+use std::fs;
+use std::sync::Arc;
+
+use super::protocol::{HandleRow, Refused, Why};
+use super::refusal::RefusalKind;
+use crate::core::ranges::LockKind;
+use crate::core::stamp::iso;
+use crate::core::{Denial, Holder, Owner, SharePath};
+use crate::engine::events::{EventLog, Happening};
+use crate::engine::{Clock, SeenOpen, Share, SystemClock};
+
+/// The most opens in one answer; how many more there are is said.
+pub const HANDLES_MAX: usize = 10_000;
+
+/// The most refusals that `why` tells of.
+const REFUSALS_MAX: usize = 5;
+
+/// The owner with its process, not the thread the kernel names, and its program.
+fn resolved(owner: &Owner) -> Owner {
+    let mut owner = owner.clone();
+    if owner.pid == 0 || owner.program.is_some() {
+        return owner;
+    }
+    owner.pid = process_of(owner.pid).unwrap_or(owner.pid);
+    let comm = fs::read_to_string(format!("/proc/{}/comm", owner.pid)).ok();
+    owner.program = comm.map(|name| Arc::from(name.trim_end()));
+    owner
+}
+
+/// The process of a thread.
+fn process_of(tid: u32) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"))?;
+    line.trim().parse().ok()
+}
+
+/// An open as a row.
+pub fn row(share_name: &str, open: &SeenOpen) -> HandleRow {
+    let owner = resolved(&open.owner);
+    HandleRow {
+        handle: open.id.0,
+        share_name: share_name.to_owned(),
+        path: open.path.to_string(),
+        access: open.access.to_string(),
+        share: open.share.to_string(),
+        pid: owner.pid,
+        program: owner.program.as_deref().map(str::to_owned),
+        client: owner.client.name.clone(),
+        since: iso(open.since),
+        seconds: SystemClock.now().since(open.since).as_secs(),
+        delete_on_close: open.delete_on_close,
+        delete_pending: open.delete_pending,
+    }
+}
+
+/// A refusal with the holder's program in its text, and the holder's whole row where the open is
+/// still there.
+pub fn refused(share: &Share, path: &SharePath, denial: &Denial) -> Refused {
+    let mut message = denial.to_string();
+    let mut holder = None;
+    if let Some(in_the_way) = denial.holder() {
+        let named = Holder { owner: resolved(&in_the_way.owner), ..in_the_way.clone() };
+        message = message.replace(&in_the_way.to_string(), &named.to_string());
+        let opens = share.seen_opens(path, true).unwrap_or_default();
+        let open = opens.iter().find(|open| open.id == in_the_way.handle);
+        holder = open.map(|open| row(share.name(), open));
+    }
+    Refused { kind: RefusalKind::of(denial), message, holder }
+}
+
+/// What stands in the way of a name.
+pub fn why(share: &Share, path: &SharePath, events: &EventLog) -> crate::engine::Result<Why> {
+    let seen = share.see(path)?;
+    let locks = seen.locks.iter().map(|lock| {
+        let kind = match lock.kind {
+            LockKind::Shared => "shared",
+            LockKind::Exclusive => "exclusive",
+        };
+        format!("{} ({kind}), through handle {}", lock.range, lock.handle)
+    });
+    Ok(Why {
+        share_name: share.name().to_string(),
+        path: seen.path.to_string(),
+        delete_pending: seen.delete_pending,
+        leased: seen.leased,
+        read_only: seen.read_only,
+        opens: seen.opens.iter().map(|open| row(share.name(), open)).collect(),
+        locks: locks.collect(),
+        opens_below: seen.opens_below,
+        refusals: refusals(share, &seen.path, events),
+    })
+}
+
+fn refusals(share: &Share, path: &SharePath, events: &EventLog) -> Vec<String> {
+    let page = events.after(0);
+    let of_file = page.events.iter().rev().filter(|event| {
+        event.share == *share.name() && event.path.as_str().eq_ignore_ascii_case(path.as_str())
+    });
+    let mut told: Vec<String> = of_file
+        .filter_map(|event| match &event.what {
+            Happening::Refused { operation, why, .. } => {
+                let who = resolved(&event.who);
+                Some(format!("{}: {operation} by {who}: {why}", iso(event.time)))
+            }
+            _ => None,
+        })
+        .take(REFUSALS_MAX)
+        .collect();
+    told.reverse();
+    told
+}
+
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::Client;
+
+    #[test]
+    fn a_thread_is_reported_as_its_process_with_the_program() {
+        let own = std::process::id();
+        let tid = std::thread::spawn(|| rustix::thread::gettid().as_raw_nonzero().get())
+            .join()
+            .map(|tid| u32::try_from(tid).unwrap());
+        // The thread has ended: nothing is known of it any more.
+        let client = Arc::new(Client { session: 1, name: "mount".into() });
+        let gone = Owner { client: Arc::clone(&client), pid: tid.unwrap(), program: None };
+        assert_eq!(resolved(&gone).program, None);
+        let (send, receive) = std::sync::mpsc::channel();
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || {
+            send.send(rustix::thread::gettid().as_raw_nonzero().get()).unwrap();
+            ended.recv().unwrap_err();
+        });
+        let pid = u32::try_from(receive.recv().unwrap()).unwrap();
+        let seen = resolved(&Owner { client, pid, program: None });
+        assert_eq!(seen.pid, own);
+        assert!(seen.program.is_some());
+        drop(end);
+        thread.join().unwrap();
+    }
+}

@@ -1,0 +1,228 @@
+//! Accepting connections: a thread each, so many and no more, and an end to all of them.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::Shutdown;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use super::connection::Connection;
+use super::protocol::{Answer, read_request, write_line};
+use super::serving::Serving;
+use super::socket::{self, SocketError};
+
+/// The most connections at a time: each is a thread. `hold` and `run` take one each.
+pub const CONNECTIONS_MAX: usize = 256;
+
+/// The longest line of a request, in bytes, without its end.
+pub const LINE_MAX: usize = 1 << 20;
+
+/// How long a client may take to read an answer.
+const WRITE_WAIT: Duration = Duration::from_secs(30);
+
+/// How long a stop waits for connections to end what they are doing.
+const STOP_WAIT: Duration = Duration::from_secs(5);
+
+/// A control socket that is being served. Ends when dropped.
+pub struct Server {
+    path: PathBuf,
+    listener: Arc<UnixListener>,
+    accepting: Option<JoinHandle<()>>,
+    connections: Arc<Connections>,
+}
+
+impl Server {
+    /// Listens on the socket.
+    pub fn start(path: &Path, serving: Arc<dyn Serving>) -> Result<Self, SocketError> {
+        let listener = Arc::new(socket::listen(path)?);
+        let connections = Arc::new(Connections::default());
+        let accepting = {
+            let (listener, connections) = (Arc::clone(&listener), Arc::clone(&connections));
+            thread::Builder::new()
+                .name("latchfs-control".into())
+                .spawn(move || accept(&listener, &connections, &serving))
+        };
+        let accepting = accepting
+            .map_err(|source| SocketError::System { path: path.to_owned(), source })?;
+        Ok(Self { path: path.to_owned(), listener, accepting: Some(accepting), connections })
+    }
+
+    /// Where it listens.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Ends all connections, and with them what they hold; the socket is gone afterwards.
+    pub fn stop(&mut self) {
+        let Some(accepting) = self.accepting.take() else { return };
+        // Wakes the thread that waits for the next connection.
+        drop(rustix::net::shutdown(&*self.listener, rustix::net::Shutdown::Both));
+        drop(accepting.join());
+        if !self.connections.end_all(STOP_WAIT) {
+            log::warn!("a control connection is busy and is left to the end of the process");
+        }
+        drop(fs::remove_file(&self.path));
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn accept(listener: &UnixListener, connections: &Arc<Connections>, serving: &Arc<dyn Serving>) {
+    loop {
+        let stream = match listener.accept() {
+            Ok((stream, _)) => stream,
+            // The listener was shut down.
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => return,
+            Err(error) => {
+                // Out of descriptors, most likely: the backlog waits while some are given back.
+                log::warn!("the control socket: {error}");
+                thread::sleep(Duration::from_millis(50));
+                continue;
+            }
+        };
+        if let Err(why) = begin(stream, connections, serving) {
+            log::warn!("a control connection was turned away: {why}");
+        }
+    }
+}
+
+fn begin(
+    mut stream: UnixStream,
+    connections: &Arc<Connections>,
+    serving: &Arc<dyn Serving>,
+) -> Result<(), String> {
+    stream.set_write_timeout(Some(WRITE_WAIT)).map_err(|error| error.to_string())?;
+    let (uid, pid) = socket::peer(&stream).map_err(|error| error.to_string())?;
+    if !socket::may_enter(uid, rustix::process::geteuid().as_raw()) {
+        let message = format!("user {uid} may not ask this server: its owner and root may");
+        turn_away(&mut stream, message.clone());
+        return Err(message);
+    }
+    let Some(number) = connections.enter(&stream) else {
+        let message = format!("the server has {CONNECTIONS_MAX} connections already: end some");
+        turn_away(&mut stream, message.clone());
+        return Err(message);
+    };
+    let (serving, leaving) = (Arc::clone(serving), Arc::clone(connections));
+    let spawned = thread::Builder::new().name("latchfs-control".into()).spawn(move || {
+        let mut connection = Connection::new(serving, number, pid);
+        serve(stream, &mut connection);
+        // What it holds ends before the place is free.
+        drop(connection);
+        leaving.leave(number);
+    });
+    spawned.map(drop).map_err(|error| {
+        connections.leave(number);
+        error.to_string()
+    })
+}
+
+fn turn_away(stream: &mut UnixStream, message: String) {
+    // A client that has gone needs no answer.
+    drop(stream.write_all(&write_line(&Answer::Failed { message })));
+}
+
+fn serve(stream: UnixStream, connection: &mut Connection) {
+    let mut lines = Lines(BufReader::new(stream));
+    while let Some(read) = lines.next_line() {
+        let request = match read {
+            Ok(line) => read_request(&line),
+            Err(message) => {
+                lines.write(&Answer::Failed { message });
+                return;
+            }
+        };
+        match request {
+            Ok(request) => connection.carry_out(request, &mut lines),
+            Err(message) => lines.write(&Answer::Failed { message }),
+        }
+    }
+}
+
+/// The lines of a connection, both ways.
+pub struct Lines(BufReader<UnixStream>);
+
+impl Lines {
+    /// The next line; an error for one that is too long, after which nothing can be read; none at
+    /// the end.
+    pub fn next_line(&mut self) -> Option<Result<Vec<u8>, String>> {
+        let mut line = Vec::new();
+        let mut limited = (&mut self.0).take(LINE_MAX as u64 + 1);
+        limited.read_until(b'\n', &mut line).ok().filter(|read| *read > 0)?;
+        if line.last() == Some(&b'\n') {
+            line.pop();
+        } else if line.len() > LINE_MAX {
+            return Some(Err(format!("a request has at most {LINE_MAX} bytes")));
+        }
+        Some(Ok(line))
+    }
+
+    /// Answers. A client that has gone is noticed at the next read.
+    pub fn write(&mut self, answer: &Answer) {
+        drop(self.0.get_mut().write_all(&write_line(answer)));
+    }
+}
+
+#[derive(Default)]
+struct Open {
+    streams: HashMap<u64, UnixStream>,
+    last: u64,
+}
+
+/// The connections there are.
+#[derive(Default)]
+struct Connections {
+    open: Mutex<Open>,
+    left: Condvar,
+}
+
+impl Connections {
+    fn open(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().expect("the list of connections is only added to and taken from")
+    }
+
+    /// A place for one more, if there is one.
+    fn enter(&self, stream: &UnixStream) -> Option<u64> {
+        let mut open = self.open();
+        if open.streams.len() >= CONNECTIONS_MAX {
+            return None;
+        }
+        let stream = stream.try_clone().ok()?;
+        open.last += 1;
+        let number = open.last;
+        open.streams.insert(number, stream);
+        Some(number)
+    }
+
+    fn leave(&self, number: u64) {
+        self.open().streams.remove(&number);
+        self.left.notify_all();
+    }
+
+    /// Cuts all of them and waits for them to end; false if some are still there after `patience`.
+    fn end_all(&self, patience: Duration) -> bool {
+        let end = Instant::now() + patience;
+        let mut open = self.open();
+        for stream in open.streams.values() {
+            // It may have been closed by the client just now.
+            drop(stream.shutdown(Shutdown::Read));
+        }
+        while !open.streams.is_empty() {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            let waited = self.left.wait_timeout(open, left);
+            open = waited.expect("the list of connections is only added to and taken from").0;
+        }
+        true
+    }
+}

@@ -1,0 +1,1 @@
+//! Through a real socket.
