@@ -6,18 +6,23 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
+use clap::builder::BoolishValueParser;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::EXIT_DIFFERENT;
-use crate::play::{Answer, FreshShare, Group, Player, Step, read_script};
+use super::locate::{Where, answered, unexpected};
+use crate::control::protocol::StepAnswer;
+use crate::control::{self, Client, Request};
+use crate::play::{FreshShare, Group, Op, Player, Step, read_script};
 
 /// Play a script of SMB-style opens, locks and deletes
 ///
 /// A script has one JSON object a line: a scenario (id, title, steps) or a step, as below. Each
 /// scenario starts on an empty share of its own. Each step's answer is printed as a line of JSON,
 /// in order: "status" is the NTSTATUS name, "out" what the step gave back, "why" who stood in
-/// the way.
+/// the way. With --server the steps are carried out on a running server's share, as it is; its
+/// handles are closed after each scenario.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Play {
@@ -25,12 +30,20 @@ pub struct Play {
     file: PathBuf,
 
     /// Compare each status with the one in the script; exit 1 at the first difference
-    #[arg(long)]
+    #[arg(long, env = "LATCHFS_CHECK", value_parser = BoolishValueParser::new())]
     check: bool,
 
     /// With --check, compare what each step gave back as well
-    #[arg(long, requires = "check")]
+    #[arg(long, requires = "check", env = "LATCHFS_CHECK_OUT")]
+    #[arg(value_parser = BoolishValueParser::new())]
     check_out: bool,
+
+    /// Play against a running server
+    #[arg(long, env = "LATCHFS_SERVER", value_parser = BoolishValueParser::new())]
+    server: bool,
+
+    #[command(flatten)]
+    place: Where,
 }
 
 const EXAMPLES: &str = "\
@@ -41,6 +54,12 @@ Example: one program holds a file with share none, another wants to read it.
 All operations are described in docs/play.md.
 
 Exit status: 0 played, 1 --check found a difference, 2 the script could not be read or played.";
+
+/// Where scenarios play.
+enum Stage {
+    Fresh(FreshShare),
+    Server(PathBuf, Option<String>),
+}
 
 impl Play {
     /// Plays the script.
@@ -53,10 +72,10 @@ impl Play {
             !self.check || groups.iter().flat_map(|group| &group.steps).any(says_what),
             "{name}: no step says what it expects, so there is nothing to check"
         );
-        let fresh = FreshShare::new()?;
+        let stage = self.stage()?;
         let mut printer = Printer::new(io::stdout().lock());
         for group in &groups {
-            let difference = self.play(&fresh, group, &mut printer)?;
+            let difference = self.play(&stage, group, &mut printer)?;
             if let Some(difference) = difference {
                 printer.flush()?;
                 eprintln!("latchfs: {name}: {difference}");
@@ -89,34 +108,66 @@ impl Play {
         std::fs::read_to_string(&self.file)
     }
 
+    fn stage(&self) -> Result<Stage> {
+        if self.server {
+            return Ok(Stage::Server(self.place.socket()?, self.place.share_name.clone()));
+        }
+        Ok(Stage::Fresh(FreshShare::new()?))
+    }
+
     /// Plays a group to its end, or to the first difference, which it says in words.
     fn play(
         &self,
-        fresh: &FreshShare,
+        stage: &Stage,
         group: &Group,
         printer: &mut Printer<impl Write>,
     ) -> Result<Option<String>> {
-        let mut player = Player::new(fresh.share());
-        player.start(group)?;
+        match stage {
+            Stage::Fresh(fresh) => {
+                let mut player = Player::new(fresh.share());
+                player.start(group)?;
+                let difference = self.play_steps(group, printer, |op| {
+                    let answer = player.step(op);
+                    let status = answer.status.to_owned();
+                    Ok(StepAnswer { status, out: answer.out, why: answer.why })
+                })?;
+                player.finish()?;
+                fresh.clear()?;
+                Ok(difference)
+            }
+            Stage::Server(control, share_name) => {
+                let mut server = Client::connect(control)?;
+                let share_name = share_name.clone();
+                let start = Request::Play { share_name, trace: group.trace };
+                answered(server.ask(&start)?)?;
+                self.play_steps(group, printer, |op| ask_step(&mut server, op))
+            }
+        }
+    }
+
+    fn play_steps(
+        &self,
+        group: &Group,
+        printer: &mut Printer<impl Write>,
+        mut carry_out: impl FnMut(&Op) -> Result<StepAnswer>,
+    ) -> Result<Option<String>> {
         for (number, step) in (1..).zip(&group.steps) {
-            let answer = player.step(&step.op);
+            let answer = carry_out(&step.op)?;
             printer.print(&Line::new(group, &answer))?;
             if let Some(what) = self.difference(step, &answer) {
                 let place = place(group, number);
                 return Ok(Some(format!("line {}: {place}: {what}", step.line)));
             }
         }
-        player.finish()?;
-        fresh.clear()?;
         Ok(None)
     }
 
-    fn difference(&self, step: &Step, answer: &Answer) -> Option<String> {
+    fn difference(&self, step: &Step, answer: &StepAnswer) -> Option<String> {
         if !self.check {
             return None;
         }
         if let Some(expected) = &step.status
-            && expected != answer.status
+            && *expected != answer.status
         {
             let why = answer.why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
             return Some(format!("expected {expected}, got {}{why}", answer.status));
@@ -128,6 +179,16 @@ impl Play {
             return Some(format!("expected the output {expected}, got {got}"));
         }
         None
+    }
+}
+
+fn ask_step(server: &mut Client, op: &Op) -> Result<StepAnswer> {
+    let Value::Object(step) = serde_json::to_value(op)? else {
+        unreachable!("an operation is written as an object")
+    };
+    match answered(server.ask(&Request::Step { step })?)? {
+        control::Answer::Step(answer) => Ok(answer),
+        other => Err(unexpected(&other)),
     }
 }
 
@@ -144,8 +205,8 @@ struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    fn new(group: &'a Group, answer: &'a Answer) -> Self {
-        let Answer { status, out, why } = answer;
+    fn new(group: &'a Group, answer: &'a StepAnswer) -> Self {
+        let StepAnswer { status, out, why } = answer;
         Self { id: &group.id, status, out: out.as_ref(), why: why.as_deref() }
     }
 }

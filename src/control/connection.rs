@@ -175,7 +175,7 @@ impl Connection {
             Ok(opened) => opened,
             Err(error) => return Err(Not::Refused(share, path, error)),
         };
-        let held = Held {
+        let granted = Held {
             handle: opened.handle.id().0,
             share_name: share.name().to_string(),
             path: opened.path.to_string(),
@@ -183,7 +183,7 @@ impl Connection {
             share: request.share.to_string(),
         };
         self.holds.push((share, opened.handle));
-        Ok(Answer::Held(held))
+        Ok(Answer::Held(granted))
     }
 
     fn handles(

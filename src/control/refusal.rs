@@ -37,13 +37,17 @@ impl RefusalKind {
             Denial::Open(_) | Denial::OpenBelow(_) => Self::Open,
             Denial::Leased | Denial::Lease(_) | Denial::CopyPending => Self::Leased,
             Denial::RangeLocked { .. } | Denial::LockNotGranted { .. } => Self::Locked,
-            Denial::NotFound | Denial::PathNotFound => Self::NotFound,
+            Denial::NotFound | Denial::PathNotFound | Denial::ShareDeleted => Self::NotFound,
             Denial::NameTaken => Self::Exists,
             Denial::InvalidParameter(_)
             | Denial::InvalidLockRange
             | Denial::IsDirectory
             | Denial::NotDirectory
-            | Denial::NotOnDirectory => Self::Invalid,
+            | Denial::NotOnDirectory
+            | Denial::InvalidRange { .. }
+            | Denial::BodyTooLarge { .. }
+            | Denial::FileTooLarge { .. }
+            | Denial::Metadata(_) => Self::Invalid,
             Denial::RangeNotLocked
             | Denial::Cancelled
             | Denial::TooManyWaiting
@@ -55,6 +59,9 @@ impl RefusalKind {
             | Denial::DirectoryNotEmpty
             | Denial::EndOfFile
             | Denial::ShareRoot
+            | Denial::NoPendingCopy
+            | Denial::CopyIdMismatch
+            | Denial::CopySourceChanged
             | Denial::TooManyHandles => Self::Denied,
         }
     }

@@ -113,7 +113,6 @@ fn refusals(share: &Share, path: &SharePath, events: &EventLog) -> Vec<String> {
     told
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -46,8 +46,8 @@ impl Server {
                 .name("latchfs-control".into())
                 .spawn(move || accept(&listener, &connections, &serving))
         };
-        let accepting = accepting
-            .map_err(|source| SocketError::System { path: path.to_owned(), source })?;
+        let accepting =
+            accepting.map_err(|source| SocketError::System { path: path.to_owned(), source })?;
         Ok(Self { path: path.to_owned(), listener, accepting: Some(accepting), connections })
     }
 

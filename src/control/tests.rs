@@ -1,1 +1,255 @@
-//! Through a real socket.
+//! Through a real socket, with a server that has one share and no mounts.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use super::protocol::{Hold, Refused, StepAnswer, read_answer};
+use super::*;
+use crate::core::ShareMode;
+use crate::engine::{EventLog, Share, ShareOptions, SystemClock};
+
+struct Fake {
+    share: Arc<Share>,
+    events: Arc<EventLog>,
+    runs: Mutex<Vec<u32>>,
+}
+
+impl Serving for Fake {
+    fn shares(&self) -> Vec<Arc<Share>> {
+        vec![Arc::clone(&self.share)]
+    }
+    fn events(&self) -> &EventLog {
+        &self.events
+    }
+    fn mounts(&self) -> Vec<MountedAt> {
+        Vec::new()
+    }
+    fn start_run(&self, pid: u32, _: ShareMode, _: Option<&Path>) -> Result<(), String> {
+        self.runs.lock().unwrap().push(pid);
+        Ok(())
+    }
+    fn end_run(&self, pid: u32) {
+        self.runs.lock().unwrap().retain(|run| *run != pid);
+    }
+    fn unmount(&self, _: &Path, _: bool) -> Result<(), String> {
+        Err("nothing is mounted".into())
+    }
+    fn play(&self, _: &Share, _: bool, steps: &mut dyn Steps) -> Result<(), String> {
+        while let Some(step) = steps.next_step() {
+            let status = step["op"].as_str().unwrap_or("?").to_owned();
+            steps.answer(Ok(StepAnswer { status, ..StepAnswer::default() }));
+        }
+        Ok(())
+    }
+    fn shut_down(&self) {}
+}
+
+struct Setup {
+    fake: Arc<Fake>,
+    server: Server,
+    path: PathBuf,
+    _folder: tempfile::TempDir,
+}
+
+impl Setup {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("share");
+        fs::create_dir(&root).unwrap();
+        fs::write(root.join("a.txt"), "hello").unwrap();
+        let events = Arc::new(EventLog::default());
+        let share = Share::open_directory(
+            "docs",
+            &root,
+            &folder.path().join("state"),
+            ShareOptions::default(),
+            Arc::new(SystemClock),
+            Arc::clone(&events),
+        );
+        let share = Arc::new(share.unwrap());
+        let fake = Arc::new(Fake { share, events, runs: Mutex::default() });
+        let path = folder.path().join(SOCKET_NAME);
+        let server = Server::start(&path, Arc::clone(&fake) as Arc<dyn Serving>).unwrap();
+        Self { fake, server, path, _folder: folder }
+    }
+
+    fn client(&self) -> Client {
+        Client::connect(&self.path).unwrap()
+    }
+
+    /// Waits until nothing is open: connections end on threads of their own.
+    fn wait_for(&self, condition: impl Fn(&Fake) -> bool) {
+        let end = Instant::now() + Duration::from_secs(10);
+        while !condition(&self.fake) {
+            assert!(Instant::now() < end, "the condition did not come");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+fn hold(access: &str, share: &str) -> Request {
+    let (access, share) = (access.into(), share.into());
+    Request::Hold(Hold { path: "a.txt".into(), access, share, ..Hold::default() })
+}
+
+fn raw(path: &Path, bytes: &[u8]) -> (Answer, BufReader<UnixStream>) {
+    let mut stream = UnixStream::connect(path).unwrap();
+    stream.write_all(bytes).unwrap();
+    let mut stream = BufReader::new(stream);
+    let mut line = Vec::new();
+    stream.read_until(b'\n', &mut line).unwrap();
+    (read_answer(&line).unwrap(), stream)
+}
+
+#[test]
+fn a_hold_lasts_as_long_as_its_connection() {
+    let setup = Setup::new();
+    let mut first = setup.client();
+    let Answer::Held(held) = first.ask(&hold("rw", "none")).unwrap() else { panic!("not held") };
+    let mut second = setup.client();
+    let answer = second.ask(&hold("r", "rwd")).unwrap();
+    let Answer::Refused(Refused { kind, message, holder }) = answer else {
+        panic!("not refused: {answer:?}")
+    };
+    assert_eq!(kind, RefusalKind::SharingViolation);
+    assert!(kind.is_busy() && message.contains("latchfs hold (pid"), "{message}");
+    let holder = holder.unwrap();
+    assert_eq!((holder.handle, holder.pid), (held.handle, std::process::id()));
+    drop(first);
+    setup.wait_for(|fake| fake.share.files_in_use() == 0);
+    assert!(matches!(second.ask(&hold("r", "rwd")).unwrap(), Answer::Held(_)));
+}
+
+#[test]
+fn a_run_policy_ends_with_its_connection() {
+    let setup = Setup::new();
+    let mut client = setup.client();
+    let start = Request::RunStart { share: "none".into(), mount: None };
+    assert_eq!(client.ask(&start).unwrap(), Answer::Done {});
+    assert_eq!(*setup.fake.runs.lock().unwrap(), [std::process::id()]);
+    drop(client);
+    setup.wait_for(|fake| fake.runs.lock().unwrap().is_empty());
+}
+
+#[test]
+fn handles_are_listed_closed_by_force_and_told_of_by_why() {
+    let setup = Setup::new();
+    let mut holder = setup.client();
+    let Answer::Held(held) = holder.ask(&hold("d", "r")).unwrap() else { panic!("not held") };
+    let mut client = setup.client();
+    let all = Request::Handles { share_name: None, path: None, recursive: false };
+    let Answer::Handles { handles, left_out: 0 } = client.ask(&all).unwrap() else { panic!() };
+    assert_eq!(handles.len(), 1);
+    assert_eq!((handles[0].handle, handles[0].path.as_str()), (held.handle, "/a.txt"));
+    let why = Request::Why { share_name: Some("docs".into()), path: "A.TXT".into() };
+    let Answer::Why(told) = client.ask(&why).unwrap() else { panic!() };
+    assert!(!told.is_free() && told.opens.len() == 1);
+    let close = |handle, all| Request::CloseHandle { share_name: None, handle, all };
+    let both = client.ask(&close(Some(held.handle), true)).unwrap();
+    assert!(matches!(both, Answer::Failed { .. }));
+    let closed = client.ask(&close(Some(held.handle), false)).unwrap();
+    assert_eq!(closed, Answer::Closed { closed: 1 });
+    assert_eq!(client.ask(&close(None, true)).unwrap(), Answer::Closed { closed: 0 });
+    let Answer::Why(told) = client.ask(&why).unwrap() else { panic!() };
+    assert!(told.is_free());
+}
+
+#[test]
+fn a_connection_that_plays_takes_steps_only() {
+    let setup = Setup::new();
+    let mut client = setup.client();
+    let step = || {
+        let step = serde_json::from_str(r#"{"op":"mkdir","name":"d"}"#).unwrap();
+        Request::Step { step }
+    };
+    assert!(matches!(client.ask(&step()).unwrap(), Answer::Failed { .. }));
+    let play = Request::Play { share_name: None, trace: false };
+    assert_eq!(client.ask(&play).unwrap(), Answer::Done {});
+    let Answer::Step(answer) = client.ask(&step()).unwrap() else { panic!() };
+    assert_eq!(answer.status, "mkdir");
+    assert!(matches!(client.ask(&Request::Ping {}).unwrap(), Answer::Failed { .. }));
+    assert!(matches!(client.ask(&step()).unwrap(), Answer::Step(_)));
+}
+
+#[test]
+fn a_line_of_the_greatest_length_is_read_and_a_longer_one_ends_the_connection() {
+    let setup = Setup::new();
+    let mut line = br#"{"v":1,"do":"ping"}"#.to_vec();
+    line.resize(LINE_MAX, b' ');
+    line.push(b'\n');
+    let (answer, mut stream) = raw(&setup.path, &line);
+    assert_eq!(answer, Answer::Done {});
+    stream.get_mut().write_all(b"{\"v\":1,\"do\":\"ping\"}\n").unwrap();
+    let mut next = Vec::new();
+    stream.read_until(b'\n', &mut next).unwrap();
+    assert_eq!(read_answer(&next).unwrap(), Answer::Done {});
+    line.insert(0, b' ');
+    line.pop();
+    let (answer, mut stream) = raw(&setup.path, &line);
+    assert!(matches!(answer, Answer::Failed { .. }));
+    assert_eq!(stream.read_until(b'\n', &mut Vec::new()).unwrap(), 0);
+}
+
+#[test]
+fn the_last_connection_there_is_room_for_is_served_and_one_more_is_turned_away() {
+    let setup = Setup::new();
+    let mut clients: Vec<_> = (0..CONNECTIONS_MAX).map(|_| setup.client()).collect();
+    for client in &mut clients {
+        assert_eq!(client.ask(&Request::Ping {}).unwrap(), Answer::Done {});
+    }
+    let Answer::Failed { message } = setup.client().ask(&Request::Ping {}).unwrap() else {
+        panic!("one too many was served")
+    };
+    assert!(message.contains("connections already"), "{message}");
+    clients.pop();
+    let end = Instant::now() + Duration::from_secs(10);
+    while setup.client().ask(&Request::Ping {}).ok() != Some(Answer::Done {}) {
+        assert!(Instant::now() < end, "the place was not given back");
+    }
+}
+
+#[test]
+fn a_connection_holds_so_many_and_no_more() {
+    let setup = Setup::new();
+    let mut client = setup.client();
+    for _ in 0..HOLDS_MAX {
+        assert!(matches!(client.ask(&hold("r", "rwd")).unwrap(), Answer::Held(_)));
+    }
+    assert!(matches!(client.ask(&hold("r", "rwd")).unwrap(), Answer::Failed { .. }));
+}
+
+#[test]
+fn a_stop_ends_connections_and_what_they_hold_and_takes_the_socket_away() {
+    let mut setup = Setup::new();
+    let mut client = setup.client();
+    assert!(matches!(client.ask(&hold("r", "none")).unwrap(), Answer::Held(_)));
+    setup.server.stop();
+    assert_eq!(setup.fake.share.files_in_use(), 0);
+    assert!(!setup.path.exists());
+    client.wait_for_end();
+    assert!(matches!(Client::connect(&setup.path), Err(ClientError::NoServer { .. })));
+}
+
+#[test]
+fn what_cannot_be_meant_is_answered_and_the_connection_goes_on() {
+    let setup = Setup::new();
+    let mut client = setup.client();
+    for request in [
+        hold("x", "none"),
+        hold("r", "q"),
+        Request::Undelete { share_name: Some("other".into()), path: "a.txt".into() },
+        Request::Undelete { share_name: None, path: "../a".into() },
+        Request::Unmount { path: "/".into(), lazy: false },
+    ] {
+        let answer = client.ask(&request).unwrap();
+        assert!(matches!(answer, Answer::Failed { .. }), "{request:?}: {answer:?}");
+    }
+    let missing = Request::Why { share_name: None, path: "none".into() };
+    let Answer::Refused(refused) = client.ask(&missing).unwrap() else { panic!() };
+    assert_eq!(refused.kind, RefusalKind::NotFound);
+    assert_eq!(client.ask(&Request::Ping {}).unwrap(), Answer::Done {});
+}

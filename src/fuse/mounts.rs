@@ -126,7 +126,8 @@ mod tests {
 
     #[test]
     fn a_line_of_the_table_is_read_with_its_blanks() {
-        let line = br"36 35 0:47 / /mnt/a\040b rw,nosuid shared:1 - fuse latchfs:docs:/d\040d/c.sock rw";
+        let line =
+            br"36 35 0:47 / /mnt/a\040b rw,nosuid shared:1 - fuse latchfs:docs:/d\040d/c.sock rw";
         let mount = read_line(line).unwrap();
         assert_eq!(mount.path, Path::new("/mnt/a b"));
         let origin = mount.origin().unwrap();

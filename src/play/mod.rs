@@ -20,4 +20,4 @@ mod words;
 pub use fresh::FreshShare;
 pub use ntstatus::{NO_STATUS, STILL_WAITING, ntstatus, store_status};
 pub use player::{Answer, Player};
-pub use script::{Group, Op, RangeArg, ScriptError, Step, read_script};
+pub use script::{Group, Op, RangeArg, ScriptError, Step, read_script, read_step};

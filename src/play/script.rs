@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// Steps that start together on an empty share.
@@ -35,7 +35,7 @@ pub struct Step {
 }
 
 /// What a step does.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
 #[expect(missing_docs, reason = "the table of operations in docs/play.md names each field")]
 pub enum Op {
@@ -219,6 +219,15 @@ pub struct RangeArg {
     pub kind: Option<String>,
 }
 
+impl Serialize for RangeArg {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match &self.kind {
+            Some(kind) => (self.offset, self.length, kind).serialize(to),
+            None => (self.offset, self.length).serialize(to),
+        }
+    }
+}
+
 impl<'de> Deserialize<'de> for RangeArg {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
@@ -288,7 +297,8 @@ fn read_scenario(line: usize, mut object: Map<String, Value>) -> Result<Group, S
     Ok(Group { id, trace: false, steps: read })
 }
 
-fn read_step(
+/// Reads one step, from that line of its script: its sequence number, if it has one, and what to do.
+pub fn read_step(
     line: usize,
     mut object: Map<String, Value>,
 ) -> Result<(Option<String>, Step), String> {
@@ -324,6 +334,20 @@ mod tests {
         assert_eq!(groups[0].steps[0].status, None);
         assert_eq!(groups[1].steps[1].status.as_deref(), Some("STATUS_SUCCESS"));
         assert_eq!(groups[1].steps[1].line, 5);
+    }
+
+    #[test]
+    fn a_step_is_written_as_it_is_read() {
+        for text in [
+            r#"{"op":"lock","h":"a","ranges":[[0,10,"EX"],[20,1,"SH"]]}"#,
+            r#"{"op":"unlock","h":"a","ranges":[[0,10]]}"#,
+            r#"{"op":"open","conn":"A","h":"a","access":"R","share":""}"#,
+            r#"{"op":"server_ls"}"#,
+        ] {
+            let step = &read_script(text).unwrap()[0].steps[0];
+            let written = serde_json::to_string(&step.op).unwrap();
+            assert_eq!(read_script(&written).unwrap()[0].steps[0], *step, "{written}");
+        }
     }
 
     #[test]

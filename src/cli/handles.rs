@@ -1,0 +1,144 @@
+//! `latchfs handles` and `latchfs close-handle`: who has what open, and ending it.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Args;
+use clap::builder::BoolishValueParser;
+
+use super::locate::{Target, Where, ask, unexpected};
+use super::{EXIT_DIFFERENT, table};
+use crate::control::protocol::HandleRow;
+use crate::control::{Answer, Request};
+
+/// Show who has what open
+///
+/// A table on a terminal, otherwise a line for each open with tabs between: handle, path, access,
+/// share mode, program, process id, for how long.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  latchfs handles latchfs-mnt -r")]
+pub struct Handles {
+    /// A file or directory on a mount; without it, all that is open
+    path: Option<PathBuf>,
+
+    /// And all below it
+    #[arg(short, long, requires = "path", env = "LATCHFS_RECURSIVE")]
+    #[arg(value_parser = BoolishValueParser::new())]
+    recursive: bool,
+
+    /// One line of JSON
+    #[arg(long, env = "LATCHFS_JSON", value_parser = BoolishValueParser::new())]
+    json: bool,
+
+    #[command(flatten)]
+    server: Where,
+}
+
+impl Handles {
+    /// Shows them.
+    pub fn run(&self) -> Result<ExitCode> {
+        let target = match &self.path {
+            Some(path) => self.server.target(path)?,
+            None => Target {
+                control: self.server.socket()?,
+                share_name: self.server.share_name.clone(),
+                path: String::new(),
+            },
+        };
+        let path = self.path.as_ref().map(|_| target.path);
+        let share_name = target.share_name;
+        let request = Request::Handles { share_name, path, recursive: self.recursive };
+        match ask(&target.control, &request)? {
+            Answer::Handles { handles, left_out } => {
+                self.show(&handles)?;
+                if left_out > 0 {
+                    eprintln!("latchfs: {left_out} more are not shown: name a path");
+                }
+                Ok(ExitCode::SUCCESS)
+            }
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    fn show(&self, handles: &[HandleRow]) -> Result<()> {
+        if self.json {
+            println!("{}", serde_json::to_string(handles)?);
+            return Ok(());
+        }
+        let rows: Vec<_> = handles.iter().map(row).collect();
+        let headings = ["HANDLE", "PATH", "ACCESS", "SHARE", "PROGRAM", "PID", "SINCE"];
+        Ok(table::print(headings, &rows)?)
+    }
+}
+
+fn row(handle: &HandleRow) -> [String; 7] {
+    let mut path = format!("{}:{}", handle.share_name, handle.path);
+    if handle.delete_pending {
+        path.push_str(" (delete pending)");
+    }
+    [
+        handle.handle.to_string(),
+        path,
+        handle.access.clone(),
+        handle.share.clone(),
+        handle.program.clone().unwrap_or_else(|| handle.client.clone()),
+        handle.pid.to_string(),
+        ago(handle.seconds),
+    ]
+}
+
+fn ago(seconds: u64) -> String {
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3600 => format!("{}m{:02}s", seconds / 60, seconds % 60),
+        _ => format!("{}h{:02}m", seconds / 3600, seconds / 60 % 60),
+    }
+}
+
+/// Close an open over its holder's head
+///
+/// Its share mode and locks are gone. Exits 1 if there was nothing to close.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  latchfs close-handle 1099511627777")]
+pub struct CloseHandle {
+    /// The handle's number, as `latchfs handles` shows it
+    #[arg(required_unless_present = "all", conflicts_with = "all")]
+    handle: Option<u64>,
+
+    /// Every open there is
+    #[arg(long, env = "LATCHFS_ALL", value_parser = BoolishValueParser::new())]
+    all: bool,
+
+    #[command(flatten)]
+    server: Where,
+}
+
+impl CloseHandle {
+    /// Closes it.
+    pub fn run(&self) -> Result<ExitCode> {
+        let share_name = self.server.share_name.clone();
+        let request = Request::CloseHandle { share_name, handle: self.handle, all: self.all };
+        match ask(&self.server.socket()?, &request)? {
+            Answer::Closed { closed: 0 } => {
+                eprintln!("latchfs: no such handle is open");
+                Ok(ExitCode::from(EXIT_DIFFERENT))
+            }
+            Answer::Closed { closed } => {
+                println!("closed {closed}");
+                Ok(ExitCode::SUCCESS)
+            }
+            other => Err(unexpected(&other)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_short() {
+        assert_eq!([5, 65, 3700].map(ago), ["5s", "1m05s", "1h01m"]);
+    }
+}

@@ -1,0 +1,131 @@
+//! `latchfs status`, `latchfs unmount` and `latchfs stop`: the server as a whole.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use clap::Args;
+use clap::builder::BoolishValueParser;
+
+use super::locate::{Where, answered, ask, real_path, unexpected};
+use crate::control::{Answer, Client, ClientError, Request};
+use crate::fuse::{clear_dead, mounts};
+
+/// How long `stop` waits for the server to end.
+const STOP_WAIT: Duration = Duration::from_secs(30);
+
+/// Unmount a share
+///
+/// The server stops with its last mount. A mount whose server has died is cleared away.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  latchfs unmount latchfs-mnt")]
+pub struct Unmount {
+    /// The mount point
+    path: PathBuf,
+
+    /// At once, though programs use it: they go on until they close
+    #[arg(long, env = "LATCHFS_LAZY", value_parser = BoolishValueParser::new())]
+    lazy: bool,
+
+    /// The server's control socket [default: that of the mount]
+    #[arg(long, value_name = "SOCKET", env = "LATCHFS_CONTROL")]
+    control: Option<PathBuf>,
+}
+
+impl Unmount {
+    /// Unmounts.
+    pub fn run(&self) -> Result<ExitCode> {
+        let path = real_path(&self.path)?;
+        let mount = mounts::all().into_iter().rev().find(|mount| mount.path == path);
+        let Some(origin) = mount.and_then(|mount| mount.origin()) else {
+            bail!("{} is no latchfs mount", self.path.display());
+        };
+        let Some(control) = self.control.clone().or(origin.control) else {
+            bail!("the server of {} is not known: give --control", self.path.display());
+        };
+        match Client::connect(&control) {
+            Ok(mut server) => {
+                let request = Request::Unmount { path, lazy: self.lazy };
+                answered(server.ask(&request)?)?;
+            }
+            Err(ClientError::NoServer { .. }) => clear(&path)?,
+            Err(error) => return Err(error.into()),
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn clear(path: &Path) -> Result<()> {
+    clear_dead(path)?;
+    if mounts::all().iter().any(|mount| mount.path == path) {
+        bail!("{} is served, but its control socket is gone: umount it", path.display());
+    }
+    Ok(())
+}
+
+/// Show what a server serves
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  latchfs status --json")]
+pub struct Status {
+    /// One line of JSON
+    #[arg(long, env = "LATCHFS_JSON", value_parser = BoolishValueParser::new())]
+    json: bool,
+
+    #[command(flatten)]
+    server: Where,
+}
+
+impl Status {
+    /// Shows it.
+    pub fn run(&self) -> Result<ExitCode> {
+        let status = match ask(&self.server.socket()?, &Request::Status {})? {
+            Answer::Status(status) => status,
+            other => return Err(unexpected(&other)),
+        };
+        if self.json {
+            println!("{}", serde_json::to_string(&status)?);
+            return Ok(ExitCode::SUCCESS);
+        }
+        println!("latchfs {}, pid {}", status.version, status.pid);
+        for share in status.shares {
+            println!("share {}: {} files in use", share.name, share.files_in_use);
+        }
+        for mount in status.mounts {
+            println!("share {} is mounted on {}", mount.share, mount.path.display());
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Stop a server: unmount all it has mounted, and end
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  latchfs stop")]
+pub struct Stop {
+    #[command(flatten)]
+    server: Where,
+}
+
+impl Stop {
+    /// Stops it, and returns when it is gone.
+    pub fn run(&self) -> Result<ExitCode> {
+        let mut server = Client::connect(&self.server.socket()?)?;
+        let pid = match answered(server.ask(&Request::Status {})?)? {
+            Answer::Status(status) => status.pid,
+            other => return Err(unexpected(&other)),
+        };
+        answered(server.ask(&Request::Shutdown {})?)?;
+        server.wait_for_end();
+        // It lets go of its data when it ends, just after its connections.
+        let process = PathBuf::from(format!("/proc/{pid}/exe"));
+        let end = Instant::now() + STOP_WAIT;
+        while process.exists() {
+            if Instant::now() >= end {
+                bail!("the server (pid {pid}) is still there after {} s", STOP_WAIT.as_secs());
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
