@@ -57,7 +57,7 @@ Exit status: 0 played, 1 --check found a difference, 2 the script could not be r
 
 /// Where scenarios play.
 enum Stage {
-    Fresh(FreshShare),
+    Fresh(Box<FreshShare>),
     Server(PathBuf, Option<String>),
 }
 
@@ -112,7 +112,7 @@ impl Play {
         if self.server {
             return Ok(Stage::Server(self.place.socket()?, self.place.share_name.clone()));
         }
-        Ok(Stage::Fresh(FreshShare::new()?))
+        Ok(Stage::Fresh(Box::new(FreshShare::new()?)))
     }
 
     /// Plays a group to its end, or to the first difference, which it says in words.

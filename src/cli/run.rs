@@ -88,7 +88,7 @@ fn pass_on(mut signals: Signals, child: Pid) {
                 _ => continue,
             };
             // It may have ended just now.
-            drop(rustix::process::kill_process(child, signal));
+            let _ = rustix::process::kill_process(child, signal);
         }
     });
 }

@@ -342,7 +342,7 @@ mod tests {
         };
         let request = Request::Hold(hold);
         let line = write_line(&request);
-        assert_eq!(line.iter().filter(|byte| **byte == b'\n').count(), 1);
+        assert_eq!(line.iter().position(|byte| *byte == b'\n'), Some(line.len() - 1));
         assert_eq!(read_request(&line).unwrap(), request);
         let answer = Answer::Closed { closed: 3 };
         assert_eq!(read_answer(&write_line(&answer)).unwrap(), answer);

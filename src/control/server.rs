@@ -60,7 +60,7 @@ impl Server {
     pub fn stop(&mut self) {
         let Some(accepting) = self.accepting.take() else { return };
         // Wakes the thread that waits for the next connection.
-        drop(rustix::net::shutdown(&*self.listener, rustix::net::Shutdown::Both));
+        let _ = rustix::net::shutdown(&*self.listener, rustix::net::Shutdown::Both);
         drop(accepting.join());
         if !self.connections.end_all(STOP_WAIT) {
             log::warn!("a control connection is busy and is left to the end of the process");

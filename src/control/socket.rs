@@ -107,6 +107,7 @@ mod tests {
     #[test]
     fn a_live_server_keeps_its_socket_and_a_dead_one_loses_it() {
         let folder = tempfile::tempdir().unwrap();
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700)).unwrap();
         let path = folder.path().join(SOCKET_NAME);
         let live = listen(&path).unwrap();
         assert!(matches!(listen(&path), Err(SocketError::Taken(_))));

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -57,7 +58,7 @@ struct Setup {
 
 impl Setup {
     fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = private_folder();
         let root = folder.path().join("share");
         fs::create_dir(&root).unwrap();
         fs::write(root.join("a.txt"), "hello").unwrap();
@@ -89,6 +90,11 @@ impl Setup {
             std::thread::sleep(Duration::from_millis(1));
         }
     }
+}
+
+fn private_folder() -> tempfile::TempDir {
+    let private = fs::Permissions::from_mode(0o700);
+    tempfile::Builder::new().permissions(private).tempdir().unwrap()
 }
 
 fn hold(access: &str, share: &str) -> Request {

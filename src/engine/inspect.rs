@@ -33,6 +33,7 @@ pub struct SeenOpen {
 
 /// All that could stand in the way of a name.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "facts that have nothing to do with each other")]
 pub struct SeenFile {
     /// As spelled on disk.
     pub path: SharePath,

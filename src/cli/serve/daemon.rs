@@ -42,7 +42,7 @@ pub fn launch() -> Result<ExitCode> {
     if first.trim_end() == READY {
         let mut summary = String::new();
         pipe.read_to_string(&mut summary).context("waiting for the server")?;
-        print!("{summary}`latchfs stop` unmounts and stops (pid {}).\n", child.id());
+        println!("{summary}`latchfs stop` unmounts and stops (pid {}).", child.id());
         return Ok(ExitCode::SUCCESS);
     }
     let status = child.wait().context("waiting for the server")?;
@@ -53,7 +53,7 @@ pub fn launch() -> Result<ExitCode> {
 /// In the background: no terminal's signals any more.
 pub fn leave_terminal() {
     // Refused to the leader of a process group, which we are if we were started so: as good.
-    drop(rustix::process::setsid());
+    let _ = rustix::process::setsid();
 }
 
 /// In the background: the mounts are usable.

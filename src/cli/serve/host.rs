@@ -84,23 +84,24 @@ impl Host {
     /// What to tell the user.
     pub fn summary(&self) -> String {
         let data = &self.inside.data;
-        let mut text = String::new();
+        let mut lines = Vec::new();
         for name in self.inside.shares.keys() {
-            text += &format!("Share {name}: data in {}\n", data.join(name).display());
+            lines.push(format!("Share {name}: data in {}", data.join(name).display()));
         }
         let mounted = self.mounted();
         for (name, path) in &mounted {
-            text += &format!("Share {name}: mounted on {}\n", path.display());
+            lines.push(format!("Share {name}: mounted on {}", path.display()));
         }
         if let Some((_, path)) = mounted.first() {
             let file = path.join("a.txt");
             let file = file.display();
-            text += &format!(
-                "Try a conflict:\n  echo hello > {file}\n  latchfs hold {file} --share none --for \
-                 30s &\n  cat {file}\n  latchfs why {file}\n"
-            );
+            lines.push("Try a conflict:".to_owned());
+            lines.push(format!("  echo hello > {file}"));
+            lines.push(format!("  latchfs hold {file} --share none --for 30s &"));
+            lines.push(format!("  cat {file}"));
+            lines.push(format!("  latchfs why {file}"));
         }
-        text
+        lines.join("\n") + "\n"
     }
 
     /// Unmounts all; a mount in use is named with its users, and detached.
@@ -209,7 +210,9 @@ impl Serving for Inside {
         if meant.is_empty() {
             return Err(no_mount(path));
         }
-        meant.into_iter().for_each(|mount| mount.start_run(pid, share));
+        for mount in meant {
+            mount.start_run(pid, share);
+        }
         Ok(())
     }
 
@@ -230,7 +233,7 @@ impl Serving for Inside {
         mounts.remove(at);
         if mounts.is_empty() {
             // The receiver goes with the process.
-            drop(self.stop.send(Stop::Unmounted));
+            let _ = self.stop.send(Stop::Unmounted);
         }
         Ok(())
     }
@@ -246,7 +249,7 @@ impl Serving for Inside {
     }
 
     fn shut_down(&self) {
-        drop(self.stop.send(Stop::Asked));
+        let _ = self.stop.send(Stop::Asked);
     }
 }
 

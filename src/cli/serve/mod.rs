@@ -245,7 +245,7 @@ fn stop_on_signals(stop: Sender<Stop>) -> Result<()> {
     thread::Builder::new().name("latchfs-signals".into()).spawn(move || {
         for _ in signals.forever() {
             // The receiver goes with the process.
-            drop(stop.send(Stop::Asked));
+            let _ = stop.send(Stop::Asked);
         }
     })?;
     Ok(())
