@@ -6,7 +6,7 @@
 //! old inode; all of them get `EIO` at once (FUSE section 7). One of several cannot be singled
 //! out: they end together, and the engine is told which. A mapping made before can still store.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -42,7 +42,7 @@ pub fn watch(state: &Arc<State>, mounted_on: PathBuf) -> Result<()> {
 }
 
 /// Cuts the descriptor of a handle of ours off, and says which others end with it.
-fn cut_off(state: &State, closed: &ClosedHandle, mounted_on: &PathBuf) -> Vec<HandleId> {
+fn cut_off(state: &State, closed: &ClosedHandle, mounted_on: &Path) -> Vec<HandleId> {
     // A handle that cannot write changes nothing; without passthrough its next use comes to us.
     let cuts = state.file(closed.id.0).is_some()
         && state.data_path() == DataPath::Passthrough
@@ -51,8 +51,7 @@ fn cut_off(state: &State, closed: &ClosedHandle, mounted_on: &PathBuf) -> Vec<Ha
         return Vec::new();
     }
     let others = state.handles_of(closed.file).into_iter().filter(|id| *id != closed.id).collect();
-    let stale = state.nodes.cut_off(closed.file);
-    for name in &stale {
+    for name in &state.nodes.cut_off(closed.file) {
         state.notices.name_now(name);
         look_up(state, name, mounted_on);
     }
@@ -61,7 +60,7 @@ fn cut_off(state: &State, closed: &ClosedHandle, mounted_on: &PathBuf) -> Vec<Ha
 
 /// Has the kernel look a name up. From a process of its own: if this one were killed while a
 /// thread of it waits on its own mount, both would hang (FUSE-BETS 1.3).
-fn look_up(state: &State, name: &Stale, mounted_on: &PathBuf) {
+fn look_up(state: &State, name: &Stale, mounted_on: &Path) {
     let Some(path) = state.nodes.path(name.node) else { return };
     let path = mounted_on.join(path.as_str());
     let asked = Command::new("test")
