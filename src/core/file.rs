@@ -190,7 +190,7 @@ impl FileState {
         link.pending |= marks;
         let path = link.path.clone();
         let gone = self.links.leave(open.link);
-        let remove = gone.is_some_and(|link| link.pending);
+        let remove = gone.is_some_and(|link| link.pending && !link.gone);
         Ok(Closed { open, path, marked: marked && !remove, remove })
     }
 
@@ -252,6 +252,27 @@ impl FileState {
             self.links.get_mut(number).path = to.clone();
             self.seq += 1;
         }
+    }
+
+    /// The directory `from` is `to` now: the names below it follow, where opens do not keep a
+    /// directory from moving.
+    pub fn moved_below(&mut self, from: &SharePath, to: &SharePath) {
+        for (_, link) in self.links.iter_mut().filter(|(_, link)| link.path.is_below(from)) {
+            if let Some(path) = link.path.rebased(from, to) {
+                link.path = path;
+                self.seq += 1;
+            }
+        }
+    }
+
+    /// The name was taken away from under its opens, as POSIX does: they go on without one. False
+    /// if it has none.
+    pub fn detach(&mut self, path: &SharePath) -> bool {
+        let Some((number, _)) = self.links.by_path(path) else { return false };
+        let link = self.links.get_mut(number);
+        (link.gone, link.pending) = (true, false);
+        self.seq += 1;
+        true
     }
 
     /// The open of a slot, with the name it was opened by.

@@ -12,7 +12,16 @@ pub struct Link {
     pub path: SharePath,
     /// Marked for deletion when the last open through this name closes.
     pub pending: bool,
+    /// The name itself was taken away while it was open, as POSIX does: it is no longer this
+    /// file's, and another may bear it.
+    pub gone: bool,
     opens: u32,
+}
+
+impl Link {
+    fn is(&self, path: &SharePath) -> bool {
+        !self.gone && self.path == *path
+    }
 }
 
 /// The names in use. Numbers of links stay valid while an open uses them.
@@ -26,11 +35,11 @@ pub struct Links {
 impl Links {
     /// Counts one more open through `path`; returns the link's number.
     pub fn enter(&mut self, path: &SharePath) -> u32 {
-        if let Some((number, link)) = self.iter_mut().find(|(_, link)| link.path == *path) {
+        if let Some((number, link)) = self.iter_mut().find(|(_, link)| link.is(path)) {
             link.opens += 1;
             return number;
         }
-        let link = Link { path: path.clone(), pending: false, opens: 1 };
+        let link = Link { path: path.clone(), pending: false, gone: false, opens: 1 };
         if self.first.is_none() {
             self.first = Some(link);
             return 0;
@@ -75,7 +84,7 @@ impl Links {
 
     /// The link of that path, if any open uses it.
     pub fn by_path(&self, path: &SharePath) -> Option<(u32, &Link)> {
-        self.iter().find(|(_, link)| link.path == *path)
+        self.iter().find(|(_, link)| link.is(path))
     }
 
     /// All links in use.

@@ -91,6 +91,15 @@ impl SharePath {
         self.0.strip_prefix(&*dir.0).is_some_and(|rest| rest.starts_with('/'))
     }
 
+    /// The path below `to` that `self` is below `from`; none if it is not below `from`.
+    pub fn rebased(&self, from: &Self, to: &Self) -> Option<Self> {
+        if !self.is_below(from) {
+            return None;
+        }
+        let rest = self.0[from.0.len()..].trim_start_matches('/');
+        Some(if to.is_root() { Self(rest.into()) } else { Self(format!("{}/{rest}", to.0).into()) })
+    }
+
     /// The path as text, without a leading slash.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -150,5 +159,15 @@ mod tests {
         };
         assert!(below("a/b", "a") && below("a/b/c", "a") && below("a", ""));
         assert!(!below("ab", "a") && !below("a", "a") && !below("", ""));
+    }
+
+    #[test]
+    fn a_path_moves_with_the_directory_it_is_below() {
+        let path = |text: &str| SharePath::new(text).unwrap();
+        let moved = |text: &str, from: &str, to: &str| path(text).rebased(&path(from), &path(to));
+        assert_eq!(moved("a/b/c", "a", "x/y"), Some(path("x/y/b/c")));
+        assert_eq!(moved("a/b/c", "a/b", ""), Some(path("c")));
+        assert_eq!(moved("b", "", "x"), Some(path("x/b")));
+        assert_eq!(moved("ab/c", "a", "x"), None);
     }
 }

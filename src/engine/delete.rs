@@ -20,6 +20,15 @@ pub enum Unlinked {
     Pending,
 }
 
+/// What becomes of a name that others have open.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Unlinking {
+    /// It stays, delete pending.
+    Nt,
+    /// It goes.
+    Posix,
+}
+
 impl Share {
     /// Sets or clears the delete-pending mark of the name the handle was opened by.
     pub fn set_disposition(&self, handle: &Handle, delete: bool) -> Result<()> {
@@ -67,12 +76,19 @@ impl Share {
     /// shares everything, marks the name, and closes (DESIGN section 4, "Unlink of an open
     /// file").
     pub fn unlink(&self, who: &Owner, path: &SharePath) -> Result<Unlinked> {
-        self.delete_name("unlink", who, path, false)
+        self.delete_name("unlink", who, path, false, Unlinking::Nt)
     }
 
     /// Deletes an empty directory by name, likewise.
     pub fn rmdir(&self, who: &Owner, path: &SharePath) -> Result<Unlinked> {
-        self.delete_name("rmdir", who, path, true)
+        self.delete_name("rmdir", who, path, true, Unlinking::Nt)
+    }
+
+    /// Takes a name away at once, as POSIX has it: opens of the file go on without one. They must
+    /// share D all the same (DESIGN section 4, `--unlink=posix`).
+    pub fn remove_posix(&self, who: &Owner, path: &SharePath, directory: bool) -> Result<()> {
+        let operation = if directory { "rmdir" } else { "unlink" };
+        self.delete_name(operation, who, path, directory, Unlinking::Posix).map(drop)
     }
 
     fn delete_name(
@@ -81,6 +97,7 @@ impl Share {
         who: &Owner,
         path: &SharePath,
         directory: bool,
+        how: Unlinking,
     ) -> Result<Unlinked> {
         let answer = {
             let _names = self.names()?;
@@ -89,7 +106,7 @@ impl Share {
                     if !self.is_still(&found.path, found.stat.id, generation) {
                         return Attempt::Again;
                     }
-                    Attempt::Done(self.delete_latched(latched, &found, directory))
+                    Attempt::Done(self.delete_latched(latched, &found, directory, how))
                 }),
                 Err(error) => Attempt::Done(Err(error.into())),
             })
@@ -112,6 +129,7 @@ impl Share {
         latched: &mut Latched,
         found: &Found,
         directory: bool,
+        how: Unlinking,
     ) -> Result<Unlinked> {
         let Found { path, stat } = found;
         match (directory, stat.kind == Kind::Directory) {
@@ -124,7 +142,7 @@ impl Share {
         }
         check_momentary(latched, path)?;
         self.delete_facts_of(path, stat.id, directory)?.check()?;
-        if latched.state.mark(path) {
+        if how == Unlinking::Nt && latched.state.mark(path) {
             if let Err(error) = self.remember_pending(stat.id, path) {
                 latched.state.undelete(path);
                 return Err(error);
@@ -133,6 +151,7 @@ impl Share {
         }
         let links = self.links(path, stat.id, directory);
         self.remove_name(path, stat.id, directory)?;
+        latched.state.detach(path);
         self.forget_file(latched, stat.id, links)?;
         Ok(Unlinked::Removed)
     }

@@ -23,6 +23,9 @@ pub(super) enum RenameRules<'a> {
     Handle(Slot, HandleId),
     /// By name on the mount: a momentary open of the source with D that shares everything.
     Mount,
+    /// By name on a mount that behaves as POSIX has it: opens of the target, or below a directory,
+    /// keep nothing from moving (DESIGN section 4, `--unlink=posix`).
+    Posix,
     /// By REST: momentary opens of both ends, with their lease IDs.
     Rest(&'a RestRename<'a>),
 }
@@ -72,6 +75,20 @@ impl Share {
         self.note_refusal("rename", from, who, answer.map(drop))
     }
 
+    /// The same, as POSIX has it: opens of the target go on without a name, those below a
+    /// directory move with it.
+    pub fn rename_posix(
+        &self,
+        who: &Owner,
+        from: &SharePath,
+        to: &SharePath,
+        replace: bool,
+    ) -> Result<()> {
+        let rename = Rename { to, replace, rules: RenameRules::Posix };
+        let answer = self.rename_found(rename, || Ok(self.find(from)?));
+        self.note_refusal("rename", from, who, answer.map(drop))
+    }
+
     /// Finds the source and moves it, again while names keep changing.
     pub(super) fn rename_found(
         &self,
@@ -88,7 +105,12 @@ impl Share {
                 continue;
             }
             match self.rename_source(&source, rename, generation) {
-                Attempt::Done(answer) => return answer,
+                Attempt::Done(answer) => {
+                    if directory && answer.is_ok() && matches!(rename.rules, RenameRules::Posix) {
+                        self.move_opens_below(&source.path, rename.to)?;
+                    }
+                    return answer;
+                }
                 Attempt::Again => {}
             }
         }
@@ -96,7 +118,7 @@ impl Share {
     }
 
     fn rename_source(&self, source: &Found, rename: Rename<'_>, generation: u64) -> Attempt<Moved> {
-        let (to, parent, target) = match self.rename_target(source, rename.to) {
+        let (to, parent, target) = match self.rename_target(source, rename) {
             Ok(found) => found,
             Err(error) => return Attempt::Done(Err(error)),
         };
@@ -134,8 +156,9 @@ impl Share {
     fn rename_target(
         &self,
         source: &Found,
-        to: &SharePath,
+        rename: Rename<'_>,
     ) -> Result<(SharePath, Found, Option<Found>)> {
+        let to = rename.to;
         if source.path.is_root() || to.is_root() {
             return Err(Denial::ShareRoot.into());
         }
@@ -155,6 +178,7 @@ impl Share {
         }
         // Under the name lock alone no open can come in: what is below now is all there is.
         if is_directory(source)
+            && !matches!(rename.rules, RenameRules::Posix)
             && let Some(holder) = self.open_below(&source.path)
         {
             return Err(Denial::OpenBelow(Box::new(holder)).into());
@@ -220,6 +244,7 @@ impl Share {
                         self.move_name(latched, source, there, RenameHow::Exchange)?;
                         self.remove_name(&source.path, target.stat.id, false)?;
                     }
+                    replaced.state.detach(there);
                     self.forget_file(replaced, target.stat.id, links)?;
                     let to = self.respell(latched, there, to);
                     self.after_move(latched, source, to, rename.rules)
@@ -240,7 +265,12 @@ impl Share {
             self.check_source(latched, source, rename.rules)?;
             return self.check_rest_target(replaced, target, options);
         }
-        self.check_replaced(replaced, target)?;
+        if matches!(rename.rules, RenameRules::Posix) {
+            check_momentary(replaced, &target.path)?;
+            self.check_facts(target)?;
+        } else {
+            self.check_replaced(replaced, target)?;
+        }
         self.check_source(latched, source, rename.rules)
     }
 
@@ -250,6 +280,11 @@ impl Share {
     pub(super) fn check_replaced(&self, replaced: &mut Latched, target: &Found) -> Result<()> {
         replaced.state.check_nobody()?;
         replaced.state.check_access(Access::D, ShareMode::RWD)?;
+        self.check_facts(target)
+    }
+
+    /// May it go, as far as the disk knows?
+    fn check_facts(&self, target: &Found) -> Result<()> {
         let facts = self.delete_facts_of(&target.path, target.stat.id, is_directory(target))?;
         if facts.read_only {
             return Err(Denial::ReadOnly.into());
@@ -266,7 +301,7 @@ impl Share {
     ) -> Result<()> {
         match rules {
             RenameRules::Handle(slot, id) => Ok(latched.state.check_rename(slot, id)?),
-            RenameRules::Mount => check_momentary(latched, &source.path),
+            RenameRules::Mount | RenameRules::Posix => check_momentary(latched, &source.path),
             RenameRules::Rest(options) => self.check_rest_source(latched, source, options),
         }
     }
@@ -319,11 +354,21 @@ impl Share {
         rules: RenameRules<'_>,
     ) -> Result<Moved> {
         match rules {
-            RenameRules::Handle(..) | RenameRules::Mount => Ok(None),
+            RenameRules::Handle(..) | RenameRules::Mount | RenameRules::Posix => Ok(None),
             RenameRules::Rest(options) => {
                 self.after_rest_move(latched, source.stat.id, to, options).map(Some)
             }
         }
+    }
+
+    /// The opens below a directory that moved follow it. The name lock is held alone, so that none
+    /// comes in meanwhile.
+    fn move_opens_below(&self, from: &SharePath, to: &SharePath) -> Result<()> {
+        let to = self.dir.lookup(to)?.path;
+        for cell in self.table.cells() {
+            cell.latch().state.moved_below(from, &to);
+        }
+        Ok(())
     }
 
     /// An open of anything below a directory. Looks at all files in use: renaming a directory is
