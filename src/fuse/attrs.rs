@@ -7,6 +7,7 @@ use std::time::SystemTime;
 use fuser::{AccessFlags, Errno, ReplyAttr, ReplyEmpty, ReplyStatfs, ReplyXattr, TimeOrNow};
 use rustix::fs::{Gid, Mode, Timespec, Timestamps, Uid, XattrFlags};
 
+use super::SpaceSource;
 use super::attr::{attr, timestamp};
 use super::driver::Caller;
 use super::errno::errno;
@@ -278,7 +279,8 @@ pub fn list_xattr(state: &State, node: u64, size: u32, reply: ReplyXattr) {
 pub fn statfs(state: &State, reply: ReplyStatfs) {
     const BLOCK: u64 = 4096;
     const NAME_MAX: u32 = 255;
-    match state.share.space() {
+    let told = state.options.space.as_ref().and_then(SpaceSource::ask);
+    match told.map_or_else(|| state.share.space(), Ok) {
         Ok(space) => {
             let (total, free) = (space.total / BLOCK, space.free / BLOCK);
             let block = u32::try_from(BLOCK).expect("4096");

@@ -36,9 +36,12 @@ mod watch;
 pub use policy::ShareRule;
 pub use session::{Mount, MountError, clear_dead};
 
+use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::core::ShareMode;
+use crate::engine::Space;
 
 /// What becomes of an open file that is unlinked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -48,6 +51,27 @@ pub enum UnlinkMode {
     Nt,
     /// Its name is free at once.
     Posix,
+}
+
+/// Tells how much room the mounted share has; none where only the disk below knows.
+#[derive(Clone)]
+pub struct SpaceSource(Arc<dyn Fn() -> Option<Space> + Send + Sync>);
+
+impl SpaceSource {
+    /// Asks `source` each time.
+    pub fn new(source: impl Fn() -> Option<Space> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(source))
+    }
+
+    fn ask(&self) -> Option<Space> {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for SpaceSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SpaceSource")
+    }
 }
 
 /// How a mount behaves.
@@ -68,6 +92,8 @@ pub struct MountOptions {
     pub read_only: bool,
     /// Let the kernel read and write the backing files itself where it can.
     pub passthrough: bool,
+    /// For `statfs(2)`: the share's quota and use.
+    pub space: Option<SpaceSource>,
     /// Threads that read requests.
     pub workers: usize,
     /// What becomes of an open file that is unlinked.
@@ -93,6 +119,7 @@ impl Default for MountOptions {
             allow_other: false,
             read_only: false,
             passthrough: true,
+            space: None,
             workers: 2,
             unlink: UnlinkMode::default(),
             uid: None,

@@ -1,6 +1,6 @@
 //! What one server serves: shares of a data directory and their mounts.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
@@ -14,10 +14,11 @@ use crate::cli::locate::real_path;
 use crate::control::protocol::StepAnswer;
 use crate::control::{MountedAt, Serving, Steps};
 use crate::core::ShareMode;
-use crate::engine::{Case, EventLog, Share, ShareOptions, SystemClock};
-use crate::fuse::{Mount, MountError};
+use crate::engine::account::{ListOptions, NewShare};
+use crate::engine::{Case, Engine, EngineOptions, EventLog, Share, ShareOptions};
+use crate::fuse::{Mount, MountError, SpaceSource};
 use crate::play::{Group, Player, read_step};
-use crate::store::root::{DataRoot, HIDDEN};
+use crate::store::root::HIDDEN;
 
 /// The share that is made where there is none.
 const FIRST_SHARE: &str = "share";
@@ -29,34 +30,26 @@ pub struct Host {
 
 struct Inside {
     data: PathBuf,
-    shares: BTreeMap<String, Arc<Share>>,
-    events: Arc<EventLog>,
+    engine: Arc<Engine>,
     mounts: Mutex<Vec<Mount>>,
     stop: Sender<Stop>,
-    /// Held for as long as the shares are served: no other server may have them.
-    _root: DataRoot,
 }
 
 impl Host {
     /// Opens the shares and mounts them. If a mount fails, those before it are taken back.
     pub fn start(serve: &Serve, stop: Sender<Stop>) -> Result<Self> {
-        let root = DataRoot::open(&serve.data)?;
+        let engine = Arc::new(open_engine(serve)?);
         let data = serve.data.canonicalize().context("the data directory")?;
-        let events = Arc::new(EventLog::default());
-        let mut shares = BTreeMap::new();
-        for name in names(serve, &root)? {
-            let share = open_share(serve, &root, &name, Arc::clone(&events))?;
-            shares.insert(name, Arc::new(share));
-        }
-        let options = serve.mount_options(control_of(&data));
+        let names = make_shares(serve, &engine)?;
         let mut mounts = Vec::new();
-        for (name, path) in places(serve, &shares)? {
-            let share = Arc::clone(&shares[&name]);
-            let mount = Mount::start(share, &path, options.clone());
+        for (name, path) in places(serve, &names)? {
+            let mut options = serve.mount_options(control_of(&data));
+            options.space = Some(space_of(&engine, &name));
+            let mount = Mount::start(engine.share(&name)?, &path, options);
             mounts.push(mount.map_err(with_cure)?);
         }
         let mounts = Mutex::new(mounts);
-        let inside = Inside { data, shares, events, mounts, stop, _root: root };
+        let inside = Inside { data, engine, mounts, stop };
         Ok(Self { inside: Arc::new(inside) })
     }
 
@@ -85,8 +78,8 @@ impl Host {
     pub fn summary(&self) -> String {
         let data = &self.inside.data;
         let mut lines = Vec::new();
-        for name in self.inside.shares.keys() {
-            lines.push(format!("Share {name}: data in {}", data.join(name).display()));
+        for name in share_names(&self.inside.engine) {
+            lines.push(format!("Share {name}: data in {}", data.join(&name).display()));
         }
         let mounted = self.mounted();
         for (name, path) in &mounted {
@@ -125,33 +118,52 @@ impl Inside {
     }
 }
 
-/// The shares to serve: those named, else those there are, else the first one.
-fn names(serve: &Serve, root: &DataRoot) -> Result<BTreeSet<String>> {
+fn open_engine(serve: &Serve) -> Result<Engine> {
+    let case = if serve.case_sensitive { Case::Sensitive } else { Case::Insensitive };
+    let share = ShareOptions { case, ..ShareOptions::default() };
+    Ok(Engine::open(&serve.data, EngineOptions { share, ..EngineOptions::default() })?)
+}
+
+/// The shares to mount: those named, which are made, else those there are, else a first one.
+fn make_shares(serve: &Serve, engine: &Engine) -> Result<BTreeSet<String>> {
+    let there = share_names(engine);
     let mounted = serve.mounts.iter().map(|(name, _)| name);
     let mut names: BTreeSet<String> = serve.shares.iter().chain(mounted).cloned().collect();
-    if serve.shares.is_empty() && serve.mounts.is_empty() {
-        names.extend(root.shares()?);
+    if names.is_empty() {
+        names.extend(there.iter().cloned());
     }
     if names.is_empty() {
         names.insert(FIRST_SHARE.to_owned());
     }
+    for name in names.iter().filter(|name| !there.contains(*name)) {
+        engine.create_share(name, NewShare::default()).with_context(|| format!("share {name}"))?;
+    }
     Ok(names)
 }
 
-fn open_share(serve: &Serve, root: &DataRoot, name: &str, events: Arc<EventLog>) -> Result<Share> {
-    let path = root.share_path(name)?;
-    if !path.is_dir() {
-        root.create_share(name)?;
+/// All shares, page by page.
+fn share_names(engine: &Engine) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    let mut marker = None;
+    loop {
+        let options = ListOptions { marker: marker.as_deref(), ..ListOptions::default() };
+        // Its own markers are good: only those lists are asked for that it gives itself.
+        let Ok(page) = engine.list_shares(&options) else { return names };
+        names.extend(page.shares.into_iter().map(|share| share.name.to_string()));
+        marker = page.next;
+        if marker.is_none() {
+            return names;
+        }
     }
-    let case = if serve.case_sensitive { Case::Sensitive } else { Case::Insensitive };
-    let options = ShareOptions { case, ..ShareOptions::default() };
-    let state = root.state_path(name)?;
-    Share::open_directory(name, &path, &state, options, Arc::new(SystemClock), events)
-        .with_context(|| format!("share {name}"))
+}
+
+fn space_of(engine: &Arc<Engine>, name: &str) -> SpaceSource {
+    let (engine, name) = (Arc::downgrade(engine), name.to_owned());
+    SpaceSource::new(move || engine.upgrade()?.space(&name).ok())
 }
 
 /// What to mount where. Only a place nobody named is made.
-fn places(serve: &Serve, shares: &BTreeMap<String, Arc<Share>>) -> Result<Vec<(String, PathBuf)>> {
+fn places(serve: &Serve, shares: &BTreeSet<String>) -> Result<Vec<(String, PathBuf)>> {
     if serve.no_mount {
         return Ok(Vec::new());
     }
@@ -166,7 +178,7 @@ fn places(serve: &Serve, shares: &BTreeMap<String, Arc<Share>>) -> Result<Vec<(S
         make_place(&path).with_context(|| format!("making {}", path.display()))?;
         Ok((name.clone(), real_path(&path)?))
     };
-    shares.keys().map(place).collect()
+    shares.iter().map(place).collect()
 }
 
 /// Makes a mount point. One with a dead mount on it is there, though it cannot be looked at.
@@ -187,11 +199,12 @@ fn with_cure(error: MountError) -> anyhow::Error {
 
 impl Serving for Inside {
     fn shares(&self) -> Vec<Arc<Share>> {
-        self.shares.values().cloned().collect()
+        let names = share_names(&self.engine);
+        names.iter().filter_map(|name| self.engine.share(name).ok()).collect()
     }
 
     fn events(&self) -> &EventLog {
-        &self.events
+        &self.engine.options().events
     }
 
     fn mounts(&self) -> Vec<MountedAt> {

@@ -3,7 +3,7 @@
 //! A lease ID that comes with a request is a condition; none is needed (LOCKING 4.3, C7).
 //! Snapshots can be read and not set.
 
-use super::error::{AccountResult, ShareDenial};
+use super::error::{AccountError, AccountResult, ShareDenial};
 use super::list::ShareInfo;
 use super::properties::{
     PropertyChanges, ShareProperties, ShareVersion, StoredPolicy, check_policies,
@@ -11,6 +11,7 @@ use super::properties::{
 use super::{Engine, ShareRef};
 use crate::core::check_metadata;
 use crate::core::lease::ShareUse;
+use crate::engine::Space;
 use crate::store::Metadata;
 
 impl Engine {
@@ -60,6 +61,19 @@ impl Engine {
             Ok(())
         })?;
         Ok(set.version())
+    }
+
+    /// How much room a share has: its quota, less what is in it, as far as the disk below goes.
+    pub fn space(&self, name: &str) -> AccountResult<Space> {
+        let served = self.served(name)?;
+        let quota = u64::from(served.lock().own.properties.quota_gib) << 30;
+        let used = served.usage.usage(self.now())?;
+        let below = served.share.space().map_err(|source| AccountError::Share {
+            what: format!("looking at the disk below {name}"),
+            source,
+        })?;
+        let free = below.free.min(quota.saturating_sub(used));
+        Ok(Space { total: used.saturating_add(free), free, ..below })
     }
 
     /// Bytes in use, counted now and then.
