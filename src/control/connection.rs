@@ -203,7 +203,7 @@ impl Connection {
         let mut handles: Vec<HandleRow> = Vec::new();
         let mut left_out = 0;
         for share in shares {
-            let opens = match share.seen_opens(&path, recursive) {
+            let opens = match share.all_handles(&path, recursive) {
                 Ok(opens) => opens,
                 Err(error) => return Err(Not::Refused(share, path, error)),
             };
@@ -226,7 +226,7 @@ impl Connection {
         };
         let mut found: Vec<(Arc<Share>, HandleId)> = Vec::new();
         for share in shares {
-            let opens = match share.seen_opens(&SharePath::root(), true) {
+            let opens = match share.all_handles(&SharePath::root(), true) {
                 Ok(opens) => opens,
                 Err(error) => return Err(Not::Refused(share, SharePath::root(), error)),
             };

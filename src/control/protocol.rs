@@ -232,7 +232,7 @@ pub struct HandleRow {
 }
 
 /// What stands in the way of a name.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Default, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Why {
     /// In which share.
     pub share_name: String,

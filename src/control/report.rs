@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use super::protocol::{HandleRow, Refused, Why};
 use super::refusal::RefusalKind;
-use crate::core::ranges::LockKind;
+use crate::core::lease::FileLease;
+use crate::core::ranges::{LockKind, RangeLock};
 use crate::core::stamp::iso;
 use crate::core::{Denial, Holder, Owner, SharePath};
 use crate::engine::events::{EventLog, Happening};
-use crate::engine::{Clock, SeenOpen, Share, SystemClock};
+use crate::engine::{Clock, HandleInfo, Kind, Share, Standing, SystemClock};
 
 /// The most opens in one answer; how many more there are is said.
 pub const HANDLES_MAX: usize = 10_000;
@@ -38,7 +39,7 @@ fn process_of(tid: u32) -> Option<u32> {
 }
 
 /// An open as a row.
-pub fn row(share_name: &str, open: &SeenOpen) -> HandleRow {
+pub fn row(share_name: &str, open: &HandleInfo) -> HandleRow {
     let owner = resolved(&open.owner);
     HandleRow {
         handle: open.id.0,
@@ -64,7 +65,7 @@ pub fn refused(share: &Share, path: &SharePath, denial: &Denial) -> Refused {
     if let Some(in_the_way) = denial.holder() {
         let named = Holder { owner: resolved(&in_the_way.owner), ..in_the_way.clone() };
         message = message.replace(&in_the_way.to_string(), &named.to_string());
-        let opens = share.seen_opens(path, true).unwrap_or_default();
+        let opens = share.all_handles(path, true).unwrap_or_default();
         let open = opens.iter().find(|open| open.id == in_the_way.handle);
         holder = open.map(|open| row(share.name(), open));
     }
@@ -73,25 +74,38 @@ pub fn refused(share: &Share, path: &SharePath, denial: &Denial) -> Refused {
 
 /// What stands in the way of a name.
 pub fn why(share: &Share, path: &SharePath, events: &EventLog) -> crate::engine::Result<Why> {
-    let seen = share.see(path)?;
-    let locks = seen.locks.iter().map(|lock| {
-        let kind = match lock.kind {
-            LockKind::Shared => "shared",
-            LockKind::Exclusive => "exclusive",
-        };
-        format!("{} ({kind}), through handle {}", lock.range, lock.handle)
-    });
-    Ok(Why {
+    let found = share.lookup(path)?;
+    let mut why = Why {
         share_name: share.name().to_string(),
-        path: seen.path.to_string(),
-        delete_pending: seen.delete_pending,
-        leased: seen.leased,
-        read_only: seen.read_only,
-        opens: seen.opens.iter().map(|open| row(share.name(), open)).collect(),
-        locks: locks.collect(),
-        opens_below: seen.opens_below,
-        refusals: refusals(share, &seen.path, events),
-    })
+        path: found.path.to_string(),
+        refusals: refusals(share, &found.path, events),
+        ..Why::default()
+    };
+    for standing in share.why(&found.path)? {
+        match standing {
+            Standing::DeletePending(name) => why.delete_pending |= name == found.path,
+            Standing::Lease(lease) => why.leased |= matches!(lease, FileLease::Leased(_)),
+            // It ends by itself; what it keeps out is told in the refusals.
+            Standing::Copy(_) => {}
+            Standing::ReadOnly => why.read_only = true,
+            Standing::Open(open) => why.opens.push(row(share.name(), &open)),
+            Standing::Lock(lock) => why.locks.push(locked(&lock)),
+        }
+    }
+    if found.stat.kind == Kind::Directory {
+        let all = share.all_handles(&found.path, true)?.len();
+        // Saturating: opens come and go between the two looks.
+        why.opens_below = all.saturating_sub(why.opens.len());
+    }
+    Ok(why)
+}
+
+fn locked(lock: &RangeLock) -> String {
+    let kind = match lock.kind {
+        LockKind::Shared => "shared",
+        LockKind::Exclusive => "exclusive",
+    };
+    format!("{} ({kind}), through handle {}", lock.range, lock.handle)
 }
 
 fn refusals(share: &Share, path: &SharePath, events: &EventLog) -> Vec<String> {

@@ -98,7 +98,7 @@ impl Share {
             if recursive && !extent.is_directory() {
                 return Err(Denial::InvalidParameter("a file has nothing below it").into());
             }
-            self.each_handle(&extent, |place, open, _| match which {
+            self.each_handle(&extent, |place, (open, _), _| match which {
                 WhichHandles::One(id) if id != open.id => {}
                 WhichHandles::One(_) | WhichHandles::All => places.push(place),
             });

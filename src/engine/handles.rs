@@ -32,6 +32,10 @@ pub struct HandleInfo {
     pub access: Access,
     /// What it tolerates.
     pub share: ShareMode,
+    /// It marks the name when it closes.
+    pub delete_on_close: bool,
+    /// The name is marked for deletion.
+    pub delete_pending: bool,
 }
 
 /// A page of handles.
@@ -81,15 +85,8 @@ impl Share {
             return Err(Denial::InvalidParameter("a page has at least one handle").into());
         }
         let limit = limit.min(PAGE_MAX);
-        let _names = self.names()?;
-        let extent = self.extent(path, recursive)?;
-        let mut handles = Vec::new();
-        self.each_handle(&extent, |place, open, path| {
-            if after.is_none_or(|after| open.id > after) {
-                handles.push(describe(place.cell.id, open, path));
-            }
-        });
-        handles.sort_unstable_by_key(|handle| handle.id);
+        let mut handles = self.all_handles(path, recursive)?;
+        handles.retain(|handle| after.is_none_or(|after| handle.id > after));
         let more = handles.len() > limit;
         handles.truncate(limit);
         for handle in &mut handles {
@@ -98,6 +95,18 @@ impl Share {
         }
         let next = if more { handles.last().map(|handle| handle.id) } else { None };
         Ok(HandlePage { handles, next })
+    }
+
+    /// All of them at once, by identity; the directories that hold their names are not looked at.
+    pub fn all_handles(&self, path: &SharePath, recursive: bool) -> Result<Vec<HandleInfo>> {
+        let _names = self.names()?;
+        let extent = self.extent(path, recursive)?;
+        let mut handles = Vec::new();
+        self.each_handle(&extent, |place, (open, path), pending| {
+            handles.push(describe(place.cell.id, (open, path), pending));
+        });
+        handles.sort_unstable_by_key(|handle| handle.id);
+        Ok(handles)
     }
 
     pub(super) fn extent(&self, path: &SharePath, recursive: bool) -> Result<Extent> {
@@ -113,7 +122,7 @@ impl Share {
     pub(super) fn each_handle(
         &self,
         extent: &Extent,
-        mut show: impl FnMut(Place, &Open, &SharePath),
+        mut show: impl FnMut(Place, (&Open, &SharePath), bool),
     ) {
         let cells = if extent.recursive {
             self.table.cells()
@@ -124,7 +133,8 @@ impl Share {
             let latched = cell.latch();
             for (slot, open, path) in latched.state.opens() {
                 if extent.holds(cell.id, path) {
-                    show(Place { cell: Arc::clone(&cell), slot, id: open.id }, open, path);
+                    let place = Place { cell: Arc::clone(&cell), slot, id: open.id };
+                    show(place, (open, path), latched.state.is_pending(open));
                 }
             }
         }
@@ -132,7 +142,11 @@ impl Share {
 }
 
 /// All but the parent, which takes a look at the disk.
-pub(super) fn describe(file: FileId, open: &Open, path: &SharePath) -> HandleInfo {
+pub(super) fn describe(
+    file: FileId,
+    (open, path): (&Open, &SharePath),
+    delete_pending: bool,
+) -> HandleInfo {
     HandleInfo {
         id: open.id,
         path: path.clone(),
@@ -142,5 +156,7 @@ pub(super) fn describe(file: FileId, open: &Open, path: &SharePath) -> HandleInf
         since: open.since,
         access: open.access(),
         share: open.share,
+        delete_on_close: open.delete_on_close,
+        delete_pending,
     }
 }

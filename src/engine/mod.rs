@@ -21,7 +21,6 @@
 //!   shown     what REST shows of a file, and sets
 //!   directories, listing, rest_rename, copy, handles
 //!             REST's operations on them
-//!   inspect   who has what open, for people
 //!   recover   what a start finds
 //!   changes   what is told to those who keep copies
 //!   events    the log that observers follow
@@ -40,7 +39,6 @@ mod exchange;
 mod files;
 mod force_close;
 mod handles;
-mod inspect;
 mod io;
 mod link;
 mod listing;
@@ -74,7 +72,6 @@ pub use files::{
 };
 pub use force_close::{ClosedHandle, ForceClosed, LISTENERS_MAX, WhichHandles};
 pub use handles::{HandleInfo, HandlePage};
-pub use inspect::{SeenFile, SeenOpen};
 pub use io::{IO_MAX, Standard};
 pub use listing::{DirectoryEntry, DirectoryPage, ListOptions, PAGE_MAX};
 pub use locks::LOCK_WAIT_MAX;

@@ -45,7 +45,11 @@ impl Share {
             if state.lease() != FileLease::default() {
                 standing.push(Standing::Lease(state.lease()));
             }
-            opens.extend(state.opens().map(|(_, open, path)| describe(cell.id, open, path)));
+            opens.extend(
+                state
+                    .opens()
+                    .map(|(_, open, path)| describe(cell.id, (open, path), state.is_pending(open))),
+            );
             locks.extend(state.locks().copied());
         }
         standing.extend(copy.map(Standing::Copy));
