@@ -13,7 +13,7 @@ use super::lease::FileLease;
 use super::links::Links;
 use super::opens::{Open, Opens, Slot};
 use super::ranges::RangeTable;
-use super::share::ShareCounts;
+use super::share::Clash;
 use super::{Access, Denial, Rights, ShareMode, SharePath};
 
 /// The most opens one file may have at a time. The service allows 2,000 per file; a test that
@@ -25,10 +25,8 @@ pub const OPENS_PER_FILE_MAX: usize = 1 << 20;
 pub struct FileState {
     /// Raised by every change.
     pub seq: u64,
-    counts: ShareCounts,
     opens: Opens,
     links: Links,
-    directory: bool,
     /// Most files have neither: one pointer each.
     pub(super) ranges: Option<Box<RangeTable>>,
     lease: Option<Box<FileLease>>,
@@ -100,8 +98,6 @@ impl FileState {
             return Err(Denial::TooManyHandles);
         }
         let Grant { id, owner, now } = grant;
-        self.counts.add(request.rights.access(), request.share);
-        self.directory = target.directory;
         let open = Open {
             id,
             owner,
@@ -109,6 +105,7 @@ impl FileState {
             share: request.share,
             delete_on_close: request.options.delete_on_close,
             flushed: false,
+            directory: target.directory,
             link: self.links.enter(path),
             since: now,
         };
@@ -143,9 +140,7 @@ impl FileState {
 
     /// The share check alone, for those whom the lease does not bind: its holder, through REST.
     pub fn check_share(&mut self, access: Access, share: ShareMode) -> Result<(), Denial> {
-        let Err(clash) = self.counts.check(access, share) else { return Ok(()) };
-        let holder = self.opens.in_the_way(access, share).expect("the counters counted an open");
-        Err(Denial::SharingViolation { clash, holder: Box::new(holder.holder()) })
+        self.opens.check(access, share).map_err(violation)
     }
 
     /// Refuses if anybody has the file open, by any name and with any access (LOCKING 2.3:
@@ -160,19 +155,7 @@ impl FileState {
     /// Changes what an open tolerates; refused if another open would not have been granted
     /// beside it (the mount's ioctl).
     pub fn set_share(&mut self, slot: Slot, id: HandleId, share: ShareMode) -> Result<(), Denial> {
-        let open = self.opens.get(slot, id).ok_or(Denial::HandleClosed)?;
-        let (access, before) = (open.access(), open.share);
-        self.counts.remove(access, before);
-        let others = self.counts.check(access, share);
-        self.counts.add(access, if others.is_ok() { share } else { before });
-        if let Err(clash) = others {
-            let other = self.opens.iter().map(|(_, open)| open).find(|open| {
-                open.id != id && super::share::clash(access, share, open.access(), open.share)
-            });
-            let holder = Box::new(other.expect("the counters counted another open").holder());
-            return Err(Denial::SharingViolation { clash, holder });
-        }
-        self.opens.get_mut(slot, id).expect("it was there above").share = share;
+        self.opens.set_share(slot, id, share).ok_or(Denial::HandleClosed)?.map_err(violation)?;
         self.seq += 1;
         Ok(())
     }
@@ -180,7 +163,6 @@ impl FileState {
     /// Ends an open.
     pub fn close(&mut self, slot: Slot, id: HandleId, how: Ending) -> Result<Closed, Denial> {
         let open = self.opens.remove(slot, id).ok_or(Denial::HandleClosed)?;
-        self.counts.remove(open.access(), open.share);
         self.seq += 1;
         // The mark of delete-on-close appears when that very open closes, not while it is open
         // (dp03, dp16); a directory that has entries is not marked (MS-FSA 2.1.5.5, dp31).
@@ -283,7 +265,7 @@ impl FileState {
 
     /// True if it is a directory; known while it has opens.
     pub fn is_directory(&self) -> bool {
-        self.directory
+        self.opens.iter().next().is_some_and(|(_, open)| open.directory)
     }
 
     /// True if the name this open came by is delete pending.
@@ -293,8 +275,7 @@ impl FileState {
 
     /// Remembers that the holder's last descriptor was closed; the release will follow.
     pub fn set_flushed(&mut self, slot: Slot, id: HandleId) -> Result<(), Denial> {
-        self.opens.get_mut(slot, id).ok_or(Denial::HandleClosed)?.flushed = true;
-        Ok(())
+        if self.opens.set_flushed(slot, id) { Ok(()) } else { Err(Denial::HandleClosed) }
     }
 
     /// True if every open in the way of `(access, share)` has been flushed: its release is on
@@ -344,6 +325,10 @@ impl FileState {
     pub fn is_idle(&self) -> bool {
         self.opens.is_empty() && self.lease.is_none() && self.ranges.is_none()
     }
+}
+
+fn violation((clash, open): (Clash, &Open)) -> Denial {
+    Denial::SharingViolation { clash, holder: Box::new(open.holder()) }
 }
 
 impl DeleteFacts {

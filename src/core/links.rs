@@ -29,7 +29,9 @@ impl Link {
 pub struct Links {
     /// The common case, one name, costs no allocation of its own.
     first: Option<Link>,
-    more: Vec<Option<Link>>,
+    /// The others, if there ever were any. In a box: a million files in use have no others.
+    #[expect(clippy::box_collection, reason = "a pointer instead of three words")]
+    more: Option<Box<Vec<Option<Link>>>>,
 }
 
 impl Links {
@@ -44,12 +46,13 @@ impl Links {
             self.first = Some(link);
             return 0;
         }
-        let free = self.more.iter().position(Option::is_none);
+        let more = self.more.get_or_insert_default();
+        let free = more.iter().position(Option::is_none);
         let index = free.unwrap_or_else(|| {
-            self.more.push(None);
-            self.more.len() - 1
+            more.push(None);
+            more.len() - 1
         });
-        self.more[index] = Some(link);
+        more[index] = Some(link);
         u32::try_from(index + 1).expect("links of a file are limited by its opens")
     }
 
@@ -65,7 +68,7 @@ impl Links {
     pub fn get(&self, number: u32) -> &Link {
         match number {
             0 => self.first.as_ref(),
-            n => self.more.get(n as usize - 1).and_then(Option::as_ref),
+            n => self.more.as_ref().and_then(|more| more.get(n as usize - 1)?.as_ref()),
         }
         .expect("an open's link lives as long as the open")
     }
@@ -76,9 +79,10 @@ impl Links {
     }
 
     fn place(&mut self, number: u32) -> &mut Option<Link> {
-        match number {
-            0 => &mut self.first,
-            n => &mut self.more[n as usize - 1],
+        match (number, &mut self.more) {
+            (0, _) => &mut self.first,
+            (n, Some(more)) => &mut more[n as usize - 1],
+            (_, None) => unreachable!("an open's link lives as long as the open"),
         }
     }
 
@@ -89,13 +93,15 @@ impl Links {
 
     /// All links in use.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &Link)> {
-        let more = (1..).zip(&self.more).filter_map(|(n, link)| Some((n, link.as_ref()?)));
+        let more = self.more.iter().flat_map(|more| more.iter());
+        let more = (1..).zip(more).filter_map(|(n, link)| Some((n, link.as_ref()?)));
         self.first.iter().map(|link| (0, link)).chain(more)
     }
 
     /// All links in use, to move them.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut Link)> {
-        let more = (1..).zip(&mut self.more).filter_map(|(n, link)| Some((n, link.as_mut()?)));
+        let more = self.more.iter_mut().flat_map(|more| more.iter_mut());
+        let more = (1..).zip(more).filter_map(|(n, link)| Some((n, link.as_mut()?)));
         self.first.iter_mut().map(|link| (0, link)).chain(more)
     }
 }

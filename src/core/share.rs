@@ -18,6 +18,33 @@ pub enum Clash {
     ShareDenied,
 }
 
+/// Why an open is refused: which half of the rule, for which of read, write and delete.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Cause {
+    /// Which half.
+    pub clash: Clash,
+    /// 0 read, 1 write, 2 delete.
+    bit: u8,
+}
+
+impl Cause {
+    /// How many there are.
+    pub const COUNT: usize = 6;
+
+    /// Its number, below [`Self::COUNT`].
+    pub fn index(self) -> usize {
+        usize::from(self.bit) + if self.clash == Clash::AccessDenied { 0 } else { 3 }
+    }
+
+    /// True if an open that holds `(held, held_share)` is one that causes it.
+    pub fn is(self, held: Access, held_share: ShareMode) -> bool {
+        match self.clash {
+            Clash::AccessDenied => !held.is_empty() && held_share.bits() & (1 << self.bit) == 0,
+            Clash::ShareDenied => held.bits() & (1 << self.bit) != 0,
+        }
+    }
+}
+
 /// True if an open of `(access, share)` cannot stand beside one that holds `(held, held_share)`.
 pub fn clash(access: Access, share: ShareMode, held: Access, held_share: ShareMode) -> bool {
     !access.is_empty()
@@ -37,20 +64,22 @@ pub struct ShareCounts {
 impl ShareCounts {
     /// May `(access, share)` be opened beside all that are counted?
     pub fn check(&self, access: Access, share: ShareMode) -> Result<(), Clash> {
+        self.cause(access, share).map_or(Ok(()), |cause| Err(cause.clash))
+    }
+
+    /// The first of the reasons why it may not.
+    pub fn cause(&self, access: Access, share: ShareMode) -> Option<Cause> {
         if access.is_empty() {
-            return Ok(());
+            return None;
         }
-        for bit in 0..3 {
-            if access.bits() & (1 << bit) != 0 && self.sharing[bit] < self.opens {
-                return Err(Clash::AccessDenied);
-            }
-        }
-        for bit in 0..3 {
-            if share.bits() & (1 << bit) == 0 && self.holding[bit] > 0 {
-                return Err(Clash::ShareDenied);
-            }
-        }
-        Ok(())
+        let of = |clash| move |bit| Cause { clash, bit };
+        let unshared = (0..3).find(|&bit| {
+            access.bits() & (1 << bit) != 0 && self.sharing[usize::from(bit)] < self.opens
+        });
+        let untolerated = || {
+            (0..3).find(|&bit| share.bits() & (1 << bit) == 0 && self.holding[usize::from(bit)] > 0)
+        };
+        unshared.map(of(Clash::AccessDenied)).or_else(|| untolerated().map(of(Clash::ShareDenied)))
     }
 
     /// Counts an open that was granted.

@@ -20,6 +20,7 @@ pub fn open(id: u64, access: Access, share: ShareMode) -> Open {
         share,
         delete_on_close: false,
         flushed: false,
+        directory: false,
         link: 0,
         since: Timestamp(0),
     }
