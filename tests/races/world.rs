@@ -149,11 +149,12 @@ impl World {
     /// Closes. While the open lived, an open that did not share D kept the file's name.
     pub fn close(&self, held: Held) {
         self.check_alive(&held);
-        self.strike(held.live);
-        match self.share.close(&held.handle) {
+        let Held { handle, live } = held;
+        self.strike(live);
+        match self.share.close(&handle) {
             Ok(()) => {}
-            Err(Error::Denied(Denial::HandleClosed)) if self.was_forced(held.live) => {}
-            Err(error) => panic!("closing {:?}: {error}", held.live),
+            Err(Error::Denied(Denial::HandleClosed)) if self.was_forced(live) => {}
+            Err(error) => panic!("closing {live:?}: {error}"),
         }
     }
 
