@@ -189,3 +189,37 @@ const SET_GROUP_ID: u32 = 0o2000;
 fn store_error(what: &'static str, errno: rustix::io::Errno) -> Error {
     crate::store::StoreError::from_errno(what, errno).into()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::core::Client;
+    use crate::engine::{EventLog, ShareOptions, SystemClock, Unlinked};
+
+    #[test]
+    fn links_and_sockets_can_be_replaced_and_removed_though_they_cannot_be_read() {
+        let place = tempfile::tempdir().unwrap();
+        let (root, state) = (place.path().join("root"), place.path().join("state"));
+        std::fs::create_dir(&root).unwrap();
+        let (options, clock) = (ShareOptions::default(), Arc::new(SystemClock));
+        let events = Arc::new(EventLog::default());
+        let share = Share::open_directory("s", &root, &state, options, clock, events).unwrap();
+        let client = Arc::new(Client { session: 1, name: "test".into() });
+        let who = Owner { client, pid: 1, program: None };
+        let path = |path: &str| SharePath::new(path).unwrap();
+        let owner = std::os::unix::fs::MetadataExt::uid(&std::fs::metadata(&root).unwrap());
+        let creation = Creation { mode: 0o644, uid: owner, gid: owner };
+
+        share.symlink(&who, &path("old"), "nowhere", creation).unwrap();
+        share.symlink(&who, &path("new"), "elsewhere", creation).unwrap();
+        share.rename(&who, &path("new"), &path("old"), true).unwrap();
+        assert_eq!(share.read_link(&path("old")).unwrap(), "elsewhere");
+        share.mknod(&who, &path("socket"), FileType::Socket, creation).unwrap();
+        for name in ["old", "socket"] {
+            assert_eq!(share.unlink(&who, &path(name)).unwrap(), Unlinked::Removed);
+        }
+        assert_eq!(std::fs::read_dir(&root).unwrap().count(), 0);
+    }
+}
