@@ -150,7 +150,7 @@ pub fn remove(
         },
         move |answer| match answer {
             Ok(done) => {
-                let gone = match done {
+                let mut gone = match done {
                     // The kernel takes a removed directory for dead and lets nothing be made in
                     // it: if it is only pending, it goes on under another number.
                     Unlinked::Pending if !directory => again.nodes.spellings(&removed),
@@ -161,6 +161,9 @@ pub fn remove(
                 if let Some(gone) = gone.first() {
                     tell_siblings(&again, gone.node); // One link less, under every other name.
                 }
+                // The kernel itself unlinks what it was asked to: a notice could come so late
+                // that it drops the name as it was made anew.
+                gone.retain(|gone| !gone.is(parent, &name));
                 reply.ok();
                 again.notices.names(gone);
             }
@@ -180,7 +183,8 @@ fn passes_soon<T>(
     state.share.only_flushed_in_the_way(path, denial, access, ShareMode::RWD)
 }
 
-/// `renameat2(2)`. An open target that is only being released is waited for.
+/// `renameat2(2)`. Opens in the way that are only being released are waited for: of the target, and
+/// of files below a directory.
 pub fn rename(
     state: &Arc<State>,
     caller: Caller,
@@ -222,11 +226,13 @@ pub fn rename(
                 reply.ok();
             }
             Ok(()) => {
-                let gone = again.nodes.moved((from.0, &from.1), (to.0, &to.1));
+                let mut gone = again.nodes.moved((from.0, &from.1), (to.0, &to.1));
                 again.notices.attributes_of(&gone);
                 for gone in &gone {
                     tell_siblings(&again, gone.node); // What was replaced may have other names.
                 }
+                // The kernel itself moves what it was asked to, over what that replaces.
+                gone.retain(|gone| !gone.is(to.0, &to.1));
                 reply.ok();
                 again.notices.names(gone);
             }

@@ -15,6 +15,9 @@ use crate::core::{FileId, SharePath};
 /// The root directory's node.
 pub const ROOT: u64 = 1;
 
+/// Numbers from here on are no file system's inode numbers.
+const OWN_NUMBERS: u64 = 1 << 62;
+
 /// A name the kernel knows, to be told when it is no longer true.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stale {
@@ -24,6 +27,13 @@ pub struct Stale {
     pub name: String,
     /// The node it stood for.
     pub node: u64,
+}
+
+impl Stale {
+    /// True if it is this very spelling of a name.
+    pub fn is(&self, parent: u64, name: &str) -> bool {
+        self.parent == parent && self.name == name
+    }
 }
 
 #[derive(Debug)]
@@ -52,6 +62,7 @@ struct Inner {
     names: HashMap<(u64, Box<str>), Vec<u64>>,
     /// File to its living nodes: the kernel caches the attributes of each by itself.
     files: HashMap<FileId, Vec<u64>>,
+    /// The last of our own numbers.
     last: u64,
 }
 
@@ -68,7 +79,8 @@ impl Nodes {
             generation: 0,
             dead: false,
         };
-        let inner = Inner { nodes: HashMap::from([(ROOT, node)]), last: ROOT, ..Inner::default() };
+        let inner =
+            Inner { nodes: HashMap::from([(ROOT, node)]), last: OWN_NUMBERS, ..Inner::default() };
         Self { inner: RwLock::new(inner), case_sensitive }
     }
 
@@ -104,8 +116,7 @@ impl Nodes {
             }
             inner.bury(id, self.case_sensitive); // Another file has the name now.
         }
-        inner.last += 1;
-        let id = inner.last;
+        let id = inner.free_number(file);
         let node = Node { parent, name: name.into(), file, lookups: 1, generation: 0, dead: false };
         inner.nodes.insert(id, node);
         inner.names.entry(key).or_default().push(id);
@@ -236,6 +247,19 @@ impl Inner {
         ids.iter().copied().find(|id| self.nodes.get(id).is_some_and(|node| &*node.name == name))
     }
 
+    /// A number for a new node, which programs see as the inode number: the file's own, so that
+    /// it is the same after the kernel has forgotten the node (git takes a file whose number
+    /// changed for a changed file). Another name or spelling of a file, and a file whose number
+    /// the kernel still knows as another's, gets one that no file has.
+    fn free_number(&mut self, file: FileId) -> u64 {
+        let own = file.ino;
+        if own > ROOT && own < OWN_NUMBERS && !self.nodes.contains_key(&own) {
+            return own;
+        }
+        self.last += 1;
+        self.last
+    }
+
     fn node(&mut self, id: u64) -> &mut Node {
         self.nodes.get_mut(&id).expect("a named node exists")
     }
@@ -310,6 +334,22 @@ mod tests {
         assert_ne!(lower, upper);
         assert_eq!(nodes.enter(ROOT, "foo", file(7)).0, lower);
         assert_eq!(path(&nodes, upper).as_deref(), Some("FOO"));
+    }
+
+    #[test]
+    fn a_node_has_the_number_of_its_file_again_after_it_was_forgotten() {
+        let nodes = nodes();
+        let (first, _) = nodes.enter(ROOT, "f", file(7));
+        let (second, _) = nodes.enter(ROOT, "other-name", file(7));
+        assert_eq!(first, 7);
+        assert!(second > OWN_NUMBERS);
+        nodes.forget(first, 1);
+        assert_eq!(nodes.enter(ROOT, "f", file(7)).0, 7);
+        // An inode number that is used again while the kernel knows its former file.
+        nodes.removed(ROOT, "f");
+        let reused = FileId { ino: 7, born: 1 };
+        assert!(nodes.enter(ROOT, "f", reused).0 > OWN_NUMBERS);
+        assert!(nodes.enter(ROOT, "one", file(ROOT)).0 > OWN_NUMBERS);
     }
 
     #[test]
