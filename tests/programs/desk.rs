@@ -22,7 +22,7 @@ use rustix::process::{Pid, Signal};
 use crate::common::need;
 
 /// The longest any test takes, on a slow and busy machine.
-const DEADLINE: Duration = Duration::from_secs(180);
+const DEADLINE: Duration = Duration::from_mins(3);
 
 /// How long a test has to come back once its mount is gone, before the whole run is ended.
 const GRACE: Duration = Duration::from_secs(20);

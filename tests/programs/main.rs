@@ -4,6 +4,8 @@
 //! Each test runs a program as a user would and then looks at what it left, both through the
 //! mount and in the directory behind it. What single system calls do is in `tests/mount`.
 
+#![allow(clippy::unwrap_used, reason = "a test whose setting fails fails with it")]
+
 #[path = "../common/mod.rs"]
 mod common;
 

@@ -78,7 +78,8 @@ fn tar_packs_a_tree_from_the_mount_and_unpacks_one_onto_it() {
     let desk = Desk::new();
     fs::create_dir(desk.on("tree")).unwrap();
     fill(&desk.on("tree"));
-    desk.sh("mkdir \"$BESIDE/h\" && cd \"$BESIDE/h\" && echo 1 > one && ln one two && tar -cf ../h.tar .");
+    desk.sh("mkdir \"$BESIDE/h\" && cd \"$BESIDE/h\" && echo 1 > one && ln one two
+tar -cf ../h.tar .");
     desk.sh("mkdir linked && tar -C linked -xf \"$BESIDE/h.tar\"");
     let ino = |path: &str| fs::metadata(desk.behind(path)).unwrap().ino();
     assert_eq!(ino("linked/one"), ino("linked/two"));
