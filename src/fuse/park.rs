@@ -90,10 +90,14 @@ impl Park {
         }));
     }
 
-    /// Something was closed: try now.
+    /// Something was closed: try now. Wakes nobody while nothing is parked, since that would cost
+    /// every close a change of threads; the mark stays, for a request that is being tried.
     pub fn nudge(&self) {
-        self.inside.lock().expect(POISON).nudged = true;
-        self.change.notify_all();
+        let mut inside = self.inside.lock().expect(POISON);
+        inside.nudged = true;
+        if !inside.parked.is_empty() {
+            self.change.notify_all();
+        }
     }
 
     /// Looks after the waiter `number`, a request of thread `tid`: `cancel` is called when that
