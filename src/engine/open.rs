@@ -100,6 +100,15 @@ impl Share {
     ) -> Result<Opened> {
         request.check_options()?;
         let _names = self.names()?;
+        // The mount creates what its kernel has just not found: made without looking first, and
+        // looked at if it is there after all, or may be.
+        if posix.creation.is_some() && request.on_absent().is_ok() {
+            match self.open_absent(who, path, request, posix) {
+                Attempt::Again
+                | Attempt::Done(Err(Error::Denied(Denial::ParentDeletePending { .. }))) => {}
+                Attempt::Done(made) => return made,
+            }
+        }
         self.with_name(path, |found, generation| match found {
             Ok(found) => self.open_existing(who, &found, generation, (request, posix)),
             Err(StoreError::NotFound) => self.open_absent(who, path, request, posix),
@@ -236,7 +245,7 @@ impl Share {
             self.records.save(fd, stat.id, &mut record)?;
         }
         match creation {
-            Some(creation) => self.own(path, creation),
+            Some(creation) => self.own(path, stat, creation),
             None => Ok(stat),
         }
     }
@@ -250,10 +259,12 @@ impl Share {
         make: impl FnOnce(&SharePath) -> Result<Stat>,
         then: impl FnOnce(&SharePath, Stat) -> Result<T>,
     ) -> Result<T> {
-        let parent = path.parent().ok_or(Denial::NameTaken)?;
-        let path = self.dir.lookup_new(path)?;
+        let (parent, name) = path.split().ok_or(Denial::NameTaken)?;
         let mut steps = Some((make, then));
-        self.with_name(&parent, |found, generation| match found {
+        self.with_name(&SharePath::new(parent)?, |found, generation| match found {
+            Ok(Found { stat, .. }) if stat.kind == Kind::File => {
+                Attempt::Done(Err(Denial::PathNotFound.into()))
+            }
             Ok(Found { path: parent, stat }) => self.table.with(stat.id, |_, latched| {
                 if !self.is_still(&parent, stat.id, generation) {
                     return Attempt::Again;
@@ -265,7 +276,12 @@ impl Share {
                 }
                 let (make, then) = steps.take().expect("an entry is made once");
                 let _making = self.making();
-                Attempt::Done(make(&path).and_then(|stat| then(&path, stat)))
+                // Whether the name is free is found out by making it, under the store's own lock.
+                let place = parent.join(name).map_err(Error::from);
+                Attempt::Done(place.and_then(|path| {
+                    let stat = make(&path)?;
+                    then(&path, stat)
+                }))
             }),
             Err(StoreError::NotFound) => Attempt::Done(Err(Denial::PathNotFound.into())),
             Err(error) => Attempt::Done(Err(error.into())),

@@ -60,8 +60,8 @@ impl Share {
     /// Makes a directory.
     pub fn mkdir(&self, who: &Owner, path: &SharePath, creation: Creation) -> Result<Stat> {
         self.make_noted("mkdir", who, path, |path| {
-            self.dir.create_dir(path, creation.mode)?;
-            self.own(path, creation)
+            let made = self.dir.create_dir(path, creation.mode)?;
+            self.own(path, made, creation)
         })
     }
 
@@ -74,8 +74,8 @@ impl Share {
         creation: Creation,
     ) -> Result<Stat> {
         self.make_noted("symlink", who, path, |path| {
-            self.dir.create_symlink(path, target)?;
-            self.own(path, creation)
+            let made = self.dir.create_symlink(path, target)?;
+            self.own(path, made, creation)
         })
     }
 
@@ -88,8 +88,8 @@ impl Share {
         creation: Creation,
     ) -> Result<Stat> {
         self.make_noted("mknod", who, path, |path| {
-            self.dir.create_special(path, kind, creation.mode)?;
-            self.own(path, creation)
+            let made = self.dir.create_special(path, kind, creation.mode)?;
+            self.own(path, made, creation)
         })
     }
 
@@ -154,14 +154,23 @@ impl Share {
         self.note_refusal(operation, path, who, answer)
     }
 
-    /// Gives a new file its owner and its permission bits, whatever the umask of this process.
-    pub(super) fn own(&self, path: &SharePath, creation: Creation) -> Result<Stat> {
-        let stat = self.dir.stat(path)?;
+    /// Gives a new file, which is as `new` says, its owner and its permission bits, whatever the
+    /// umask of this process.
+    pub(super) fn own(&self, path: &SharePath, new: Stat, creation: Creation) -> Result<Stat> {
         let parent = self.dir.stat(&path.parent().unwrap_or_default())?;
         let inherits = parent.mode & SET_GROUP_ID != 0;
         let gid = if inherits { parent.gid } else { creation.gid };
-        if (stat.uid, stat.gid) != (creation.uid, gid) {
-            let fd = self.dir.open_file(path, OpenFor::Path)?;
+        let mut mode = creation.mode & 0o7777;
+        if inherits && new.kind == Kind::Directory {
+            mode |= SET_GROUP_ID;
+        }
+        let other_owner = (new.uid, new.gid) != (creation.uid, gid);
+        let other_mode = new.kind != Kind::Symlink && new.mode & 0o7777 != mode;
+        if !other_owner && !other_mode {
+            return Ok(new);
+        }
+        let fd = self.dir.open_file(path, OpenFor::Path)?;
+        if other_owner {
             let (uid, gid) = (Uid::from_raw(creation.uid), Gid::from_raw(gid));
             let empty = rustix::fs::AtFlags::EMPTY_PATH;
             match rustix::fs::chownat(&fd, "", Some(uid), Some(gid), empty) {
@@ -170,20 +179,17 @@ impl Share {
                 Err(errno) => return Err(store_error("changing the owner", errno)),
             }
         }
-        let mut mode = creation.mode & 0o7777;
-        if inherits && stat.kind == Kind::Directory {
-            mode |= SET_GROUP_ID;
-        }
-        if stat.kind != Kind::Symlink && stat.mode & 0o7777 != mode {
-            let fd = self.dir.open_file(path, OpenFor::Path)?;
+        // After the owner: changing that takes set-id bits away.
+        if new.kind != Kind::Symlink && (other_mode || mode & SET_ID != 0) {
             let name = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&fd));
             rustix::fs::chmod(name, Mode::from_raw_mode(mode))
                 .map_err(|errno| store_error("setting permission bits", errno))?;
         }
-        Ok(self.dir.stat(path)?)
+        Ok(Stat::of(&fd)?)
     }
 }
 
+const SET_ID: u32 = 0o6000;
 const SET_GROUP_ID: u32 = 0o2000;
 
 fn store_error(what: &'static str, errno: rustix::io::Errno) -> Error {
