@@ -3,7 +3,7 @@
 use super::error::Result;
 use super::share::Share;
 use crate::core::SharePath;
-use crate::store::{Found, Listed, Stat};
+use crate::store::{Found, Listed, OpenDirectory, Stat};
 
 impl Share {
     /// What a path stands for, in any spelling.
@@ -16,6 +16,12 @@ impl Share {
     pub fn stat(&self, path: &SharePath) -> Result<Stat> {
         let _names = self.names()?;
         Ok(self.dir.stat(path)?)
+    }
+
+    /// A directory, spelled as on disk, whose entries are to be looked at one by one.
+    pub fn entries(&self, dir: &SharePath) -> Result<OpenDirectory> {
+        let _names = self.names()?;
+        Ok(self.dir.entries(dir)?)
     }
 
     /// A page of a directory, in the order of folded names, delete-pending names included: the

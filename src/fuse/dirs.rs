@@ -135,7 +135,11 @@ fn answer_plus(
         Ok(found) => found,
         Err(error) => return reply.error(errno(&error)),
     };
-    let Ok(own) = state.share.stat(&path) else { return reply.error(Errno::ESTALE) };
+    let Ok((own, looked_at)) =
+        state.share.entries(&path).and_then(|entries| Ok((entries.own()?, entries)))
+    else {
+        return reply.error(Errno::ESTALE);
+    };
     let mut at = offset;
     while let Some(dot) = usize::try_from(at).ok().and_then(|at| DOTS.get(at)) {
         let attr = attr(node, &own);
@@ -149,7 +153,7 @@ fn answer_plus(
         at += 1;
         // Gone since the directory was read: left out, as it would be by the next reader.
         let Ok(child) = path.join(&entry.name) else { continue };
-        let Ok(stat) = state.share.stat(&child) else { continue };
+        let Ok(stat) = looked_at.stat(&entry.name) else { continue };
         let (id, generation) = state.nodes.enter(node, &entry.name, stat.id);
         let ttl = ttl(state, &child, stat.id);
         if reply.add(INodeNo(id), at, &entry.name, &ttl, &attr(id, &stat), Generation(generation)) {

@@ -40,7 +40,7 @@ pub use folder::Durability;
 pub use listing::Listed;
 pub use record::{CopyProgress, CopyState, CopyStatus, HttpHeaders, Metadata, Record, Records};
 pub use root::{DataRoot, DeletedShare, RootError, SingleShare};
-pub use share_dir::{Case, Found, OpenFor, RenameHow, ShareDir};
+pub use share_dir::{Case, Found, OpenDirectory, OpenFor, RenameHow, ShareDir};
 pub use snapshot::{SNAPSHOTS_MAX, SnapshotError, SnapshotName, Snapshots};
 pub use stat::{Kind, Stat};
 pub use state::{Drawer, Entries, StateDir};

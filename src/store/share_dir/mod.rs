@@ -55,6 +55,22 @@ pub enum OpenFor {
     Path,
 }
 
+/// An open directory.
+#[derive(Debug)]
+pub struct OpenDirectory(OwnedFd);
+
+impl OpenDirectory {
+    /// Attributes of the directory itself.
+    pub fn own(&self) -> Result<Stat, StoreError> {
+        Stat::of(&self.0)
+    }
+
+    /// Attributes of an entry by its exact name.
+    pub fn stat(&self, name: &str) -> Result<Stat, StoreError> {
+        Stat::at(&self.0, name)
+    }
+}
+
 /// Directories share this many locks for making names.
 const NAMING_LOCKS: usize = 64;
 
@@ -139,6 +155,11 @@ impl ShareDir {
     /// True if the directory has no entries, those included that cannot be named here.
     pub fn is_empty(&self, dir: &SharePath) -> Result<bool, StoreError> {
         listing::is_empty(self.open_dir(dir)?)
+    }
+
+    /// A directory (exact path) whose entries are to be looked at one by one.
+    pub fn entries(&self, dir: &SharePath) -> Result<OpenDirectory, StoreError> {
+        self.open_dir(dir).map(OpenDirectory)
     }
 
     /// Up to `limit` entries of a directory (exact path), ordered by folded name, then by exact
