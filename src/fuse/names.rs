@@ -156,6 +156,7 @@ pub fn remove(
                     Unlinked::Pending if !directory => again.nodes.spellings(&removed),
                     _ => again.nodes.removed(parent, &name),
                 };
+                again.let_go(&gone);
                 // Before the answer: whoever asks after it must not be told what was.
                 again.notices.attributes_of(&gone);
                 if let Some(gone) = gone.first() {
@@ -227,6 +228,7 @@ pub fn rename(
             }
             Ok(()) => {
                 let mut gone = again.nodes.moved((from.0, &from.1), (to.0, &to.1));
+                again.let_go(&gone);
                 again.notices.attributes_of(&gone);
                 for gone in &gone {
                     tell_siblings(&again, gone.node); // What was replaced may have other names.

@@ -5,12 +5,13 @@
 //! such lock and may be done anywhere.
 
 use std::ffi::OsStr;
-use std::sync::OnceLock;
-use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 
 use fuser::{INodeNo, Notifier};
 
+use super::backings::{Backings, KEPT_FOR};
 use super::nodes::Stale;
 
 /// The most notices that wait. Past it names are left to their time to live.
@@ -19,23 +20,37 @@ const WAITING_MAX: usize = 65_536;
 /// The way to the kernel's caches; closed until the mount is up.
 #[derive(Debug, Default)]
 pub struct Notices {
-    open: OnceLock<(Notifier, SyncSender<Stale>)>,
+    open: OnceLock<(Notifier, SyncSender<Notice>)>,
+}
+
+/// What the thread is told.
+#[derive(Debug)]
+enum Notice {
+    /// The kernel is to forget a name.
+    Name(Stale),
+    /// Registrations are kept that must be let go of, also if nothing else happens.
+    Sweep,
 }
 
 impl Notices {
     /// Opens the way.
-    pub fn start(&self, notifier: Notifier) -> std::io::Result<()> {
-        let (sender, receiver) = sync_channel::<Stale>(WAITING_MAX);
+    pub fn start(&self, notifier: Notifier, backings: Arc<Backings>) -> std::io::Result<()> {
+        let (sender, receiver) = sync_channel(WAITING_MAX);
         let to_kernel = notifier.clone();
-        thread::Builder::new().name("latchfs-notify".into()).spawn(move || {
-            for Stale { parent, name, .. } in receiver {
-                // ENOENT: the kernel does not know the name any more, which is what we want.
-                drop(to_kernel.inval_entry(INodeNo(parent), OsStr::new(&name)));
-            }
-        })?;
+        thread::Builder::new()
+            .name("latchfs-notify".into())
+            .spawn(move || run(&receiver, &to_kernel, &backings))?;
         // A second start would be a second mount of one driver, which nobody makes.
         drop(self.open.set((notifier, sender)));
         Ok(())
+    }
+
+    /// Registrations are kept from now on.
+    pub fn sweep_later(&self) {
+        if let Some((_, sender)) = self.open.get() {
+            // If there are that many notices, opens will sweep.
+            drop(sender.try_send(Notice::Sweep));
+        }
     }
 
     /// The kernel forgets what it knows of a node's attributes, now.
@@ -64,9 +79,30 @@ impl Notices {
         let Some((_, sender)) = self.open.get() else { return };
         for name in stale {
             self.attributes(name.node);
-            if let Err(TrySendError::Full(name)) = sender.try_send(name) {
+            if let Err(TrySendError::Full(Notice::Name(name))) = sender.try_send(Notice::Name(name))
+            {
                 log::warn!("too many names to forget at once: {} stays up to 1 s", name.name);
             }
+        }
+    }
+}
+
+fn run(notices: &Receiver<Notice>, kernel: &Notifier, backings: &Backings) {
+    let mut kept = false;
+    loop {
+        let next = if kept {
+            notices.recv_timeout(KEPT_FOR)
+        } else {
+            notices.recv().map_err(|_| RecvTimeoutError::Disconnected)
+        };
+        match next {
+            // ENOENT: the kernel does not know the name any more, which is what we want.
+            Ok(Notice::Name(Stale { parent, name, .. })) => {
+                drop(kernel.inval_entry(INodeNo(parent), OsStr::new(&name)));
+            }
+            Ok(Notice::Sweep) => kept = true,
+            Err(RecvTimeoutError::Timeout) => kept = backings.sweep(),
+            Err(RecvTimeoutError::Disconnected) => return,
         }
     }
 }

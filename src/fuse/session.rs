@@ -76,7 +76,7 @@ impl Mount {
         let fail = |source| MountError::System { path: path.to_owned(), source };
         let session = Session::new(Driver(Arc::clone(&state)), path, &config).map_err(fail)?;
         let session = session.spawn().map_err(fail)?;
-        state.notices.start(session.notifier()).map_err(fail)?;
+        state.notices.start(session.notifier(), Arc::clone(&state.backings)).map_err(fail)?;
         state.park.start().map_err(fail)?;
         super::watch::watch(&state, path.to_owned())?;
         Ok(Self { path: path.to_owned(), state, session: Some(session) })

@@ -3,15 +3,17 @@
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, RwLock, Weak};
+use std::sync::{Arc, Mutex, RwLock};
 
 use fuser::BackingId;
 
 use super::MountOptions;
-use super::nodes::Nodes;
+use super::backings::Backings;
+use super::nodes::{Nodes, Stale};
 use super::notify::Notices;
 use super::park::Park;
 use super::policy::Policy;
+use super::unchecked::Unchecked;
 use crate::core::{Access, Client, FileId, HandleId, Owner, ShareMode, SharePath};
 use crate::engine::{Error, Handle, Listed, Share, Stat};
 
@@ -61,9 +63,10 @@ pub struct State {
     pub notices: Notices,
     pub park: Arc<Park>,
     pub policy: Policy,
+    pub unchecked: Unchecked,
     files: RwLock<HashMap<u64, Arc<OpenFile>>>,
     dirs: RwLock<HashMap<u64, Arc<OpenDir>>>,
-    backings: Mutex<HashMap<FileId, Weak<BackingId>>>,
+    pub backings: Arc<Backings>,
     data_path: AtomicU8,
 }
 
@@ -86,9 +89,10 @@ impl State {
             nodes: Nodes::new(root, case_sensitive),
             notices: Notices::default(),
             park: Arc::default(),
+            unchecked: Unchecked::default(),
             files: RwLock::default(),
             dirs: RwLock::default(),
-            backings: Mutex::default(),
+            backings: Arc::default(),
             data_path: AtomicU8::new(1),
         }
     }
@@ -173,22 +177,23 @@ impl State {
         self.dirs.write().expect(POISON).remove(&fh)
     }
 
-    /// The registered backing file of an inode that is open: once per inode, kept while any open
-    /// of it lasts (the kernel refuses two for one inode).
+    /// The registered backing file of an inode that is being opened.
     pub fn backing(
         &self,
         file: FileId,
         register: impl FnOnce() -> std::io::Result<BackingId>,
     ) -> std::io::Result<Arc<BackingId>> {
-        let mut backings = self.backings.lock().expect(POISON);
-        if let Some(known) = backings.get(&file).and_then(Weak::upgrade) {
-            return Ok(known);
+        let (backing, first_kept) = self.backings.get(file, register)?;
+        if first_kept {
+            self.notices.sweep_later();
         }
-        let made = Arc::new(register()?);
-        if backings.len() >= backings.capacity() {
-            backings.retain(|_, backing| backing.strong_count() > 0);
+        Ok(backing)
+    }
+
+    /// These names are gone: nothing is held of their files that no open needs.
+    pub fn let_go(&self, gone: &[Stale]) {
+        for file in gone.iter().filter_map(|gone| self.nodes.file(gone.node)) {
+            self.backings.let_go(file);
         }
-        backings.insert(file, Arc::downgrade(&made));
-        Ok(made)
     }
 }
