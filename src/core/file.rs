@@ -268,6 +268,11 @@ impl FileState {
         self.opens.iter().next().is_some_and(|(_, open)| open.directory)
     }
 
+    /// True if the name this open came by was taken away from under it.
+    pub fn has_lost_its_name(&self, open: &Open) -> bool {
+        self.links.get(open.link).gone
+    }
+
     /// True if the name this open came by is delete pending.
     pub fn is_pending(&self, open: &Open) -> bool {
         self.links.get(open.link).pending

@@ -56,7 +56,7 @@ impl Share {
         if bytes.len() > IO_MAX {
             return Err(Denial::InvalidParameter("more than 4 MiB in one write").into());
         }
-        self.latched(handle, |latched, path| {
+        self.on_disk(handle, |latched, path| {
             let (open, _) = latched.state.get(handle.slot(), handle.id())?;
             let append_only = !open.rights.contains(Rights::WRITE_DATA);
             let offset = if append_only { self.dir.stat(path)?.size } else { offset };
@@ -71,7 +71,7 @@ impl Share {
 
     /// Sets the file's length.
     pub fn set_size(&self, handle: &Handle, size: u64) -> Result<()> {
-        self.latched(handle, |latched, path| self.cut_or_grow(latched, handle, path, size))
+        self.on_disk(handle, |latched, path| self.cut_or_grow(latched, handle, path, size))
     }
 
     fn cut_or_grow(
@@ -90,7 +90,7 @@ impl Share {
 
     /// Sets the allocation: cuts the file if it is longer, and reserves nothing (di37, br45).
     pub fn set_allocation(&self, handle: &Handle, size: u64) -> Result<()> {
-        self.latched(handle, |latched, path| {
+        self.on_disk(handle, |latched, path| {
             if latched.state.is_directory() || size >= self.dir.stat(path)?.size {
                 return Ok(());
             }
@@ -100,7 +100,7 @@ impl Share {
 
     /// Replaces the file's attributes.
     pub fn set_attributes(&self, handle: &Handle, attributes: Attributes) -> Result<()> {
-        self.latched(handle, |latched, path| {
+        self.on_disk(handle, |latched, path| {
             let (open, _) = latched.state.get(handle.slot(), handle.id())?;
             if !open.rights.contains(Rights::WRITE_ATTRIBUTES) {
                 return Err(Denial::AccessDenied.into());
@@ -114,7 +114,7 @@ impl Share {
 
     /// What the handle shows of its file.
     pub fn standard(&self, handle: &Handle) -> Result<Standard> {
-        self.latched(handle, |latched, path| {
+        self.on_disk(handle, |latched, path| {
             let (open, _) = latched.state.get(handle.slot(), handle.id())?;
             let delete_pending = latched.state.is_pending(open);
             let stat = self.dir.stat(path)?;
@@ -131,7 +131,23 @@ impl Share {
 
     /// The attributes of the handle's file as the disk tells them.
     pub fn stat_handle(&self, handle: &Handle) -> Result<Stat> {
-        self.latched(handle, |_, path| Ok(self.dir.stat(path)?))
+        self.on_disk(handle, |_, path| Ok(self.dir.stat(path)?))
+    }
+
+    /// The same, for what goes to the disk by that name: refused where the name was taken away from
+    /// under the handle, since another file may bear it.
+    fn on_disk<T>(
+        &self,
+        handle: &Handle,
+        step: impl FnOnce(&mut Latched, &SharePath) -> Result<T>,
+    ) -> Result<T> {
+        self.latched(handle, |latched, path| {
+            let (open, _) = latched.state.get(handle.slot(), handle.id())?;
+            if latched.state.has_lost_its_name(open) {
+                return Err(Denial::NotFound.into());
+            }
+            step(latched, path)
+        })
     }
 
     /// Does `step` under the lock of the handle's file, with the name it was opened by.

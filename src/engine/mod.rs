@@ -85,7 +85,7 @@ pub use shown::{PropertyChanges, Shown};
 pub use why::Standing;
 
 // What the disk says, as front ends see it.
-pub use crate::store::data::{read_at, write_at};
+pub use crate::store::data::{read_at, set_len, write_at};
 pub use crate::store::{
     Case, Control, CopyProgress, CopyState, CopyStatus, ETag, Found, HttpHeaders, Kind, Listed,
     Metadata, OpenFor, Record, Records, Stat, StoreError,

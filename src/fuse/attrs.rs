@@ -8,14 +8,14 @@ use fuser::{AccessFlags, Errno, ReplyAttr, ReplyEmpty, ReplyStatfs, ReplyXattr, 
 use rustix::fs::{Gid, Mode, Timespec, Timestamps, Uid, XattrFlags};
 
 use super::SpaceSource;
-use super::attr::{attr, timestamp};
+use super::attr::timestamp;
 use super::driver::Caller;
 use super::errno::errno;
 use super::opens::{proc_path, tell_siblings, ttl};
 use super::privileges;
 use super::state::State;
 use crate::core::{Access, Denial, ShareMode, SharePath};
-use crate::engine::{Error, Found, Kind, OpenFor, Stat, StoreError};
+use crate::engine::{Error, Found, Kind, OpenFor, Stat, StoreError, set_len};
 
 /// The record that latchfs keeps in an extended attribute is not for programs.
 const HIDDEN: &str = crate::engine::Records::XATTR;
@@ -42,7 +42,7 @@ fn answer(
     match seen {
         Ok((path, stat)) => {
             let ttl = path.map_or(super::attr::NO_TTL, |path| ttl(state, &path, stat.id));
-            reply.attr(&ttl, &attr(node, &stat));
+            reply.attr(&ttl, &state.attr(node, &stat));
         }
         Err(errno) => reply.error(errno),
     }
@@ -114,6 +114,10 @@ pub fn set(
 }
 
 fn change(state: &State, caller: Caller, node: u64, changes: &Changes) -> Result<(), Errno> {
+    if let Some(fd) = state.orphan(node) {
+        return change_inode(&fd, changes)
+            .map_err(|errno| Errno::from(std::io::Error::from(errno)));
+    }
     let path = path_of(state, node)?;
     if caller.uid != 0 && (changes.uid.is_some() || changes.gid.is_some()) {
         let (_, stat) = stat_of(state, node)?;
@@ -139,6 +143,9 @@ fn resize(
     (node, fh): (u64, Option<u64>),
     size: u64,
 ) -> Result<(), Error> {
+    if let Some(fd) = state.orphan(node) {
+        return Ok(set_len(&fd, size)?);
+    }
     let path = path_of(state, node).map_err(|_| Denial::NotFound)?;
     if caller.uid != 0 {
         let stat = state.share.lookup(&path)?.stat;
@@ -195,6 +202,9 @@ fn on_file<T>(
     node: u64,
     call: impl FnOnce(&str) -> rustix::io::Result<T>,
 ) -> Result<T, Errno> {
+    if let Some(fd) = state.orphan(node) {
+        return call(&proc_path(&fd)).map_err(|errno| Errno::from(std::io::Error::from(errno)));
+    }
     let path = path_of(state, node)?;
     let fd = backing(state, &path)?;
     call(&proc_path(&fd)).map_err(|errno| Errno::from(std::io::Error::from(errno)))

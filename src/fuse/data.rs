@@ -28,6 +28,7 @@ fn file(state: &State, fh: u64) -> Done<Arc<OpenFile>> {
 /// A descriptor for the call: the open's own, or one made for it.
 enum Descriptor {
     Own(Arc<OpenFile>),
+    Kept(Arc<OwnedFd>),
     Made(OwnedFd),
 }
 
@@ -38,6 +39,9 @@ impl Descriptor {
         if file.fd.is_some() {
             return Ok(Self::Own(file));
         }
+        if let Some(fd) = state.orphans.get(file.handle.file()) {
+            return Ok(Self::Kept(fd));
+        }
         let how = if file.access.contains(Access::W) { OpenFor::Write } else { OpenFor::Read };
         state.share.backing(&path, how).map(Self::Made).map_err(|error| errno(&error))
     }
@@ -45,6 +49,7 @@ impl Descriptor {
     fn fd(&self) -> &OwnedFd {
         match self {
             Self::Own(file) => file.fd.as_ref().expect("only an open with a descriptor is its own"),
+            Self::Kept(fd) => fd,
             Self::Made(fd) => fd,
         }
     }

@@ -7,7 +7,7 @@ use fuser::{
     ReplyDirectoryPlus, ReplyEmpty, ReplyOpen,
 };
 
-use super::attr::{attr, entry_kind};
+use super::attr::entry_kind;
 use super::driver::Caller;
 use super::errno::errno;
 use super::opens::{end, ttl};
@@ -142,7 +142,7 @@ fn answer_plus(
     };
     let mut at = offset;
     while let Some(dot) = usize::try_from(at).ok().and_then(|at| DOTS.get(at)) {
-        let attr = attr(node, &own);
+        let attr = state.attr(node, &own);
         if reply.add(INodeNo(node), at + 1, dot, &super::attr::TTL, &attr, Generation(0)) {
             return reply.ok();
         }
@@ -156,7 +156,14 @@ fn answer_plus(
         let Ok(stat) = looked_at.stat(&entry.name) else { continue };
         let (id, generation) = state.nodes.enter(node, &entry.name, stat.id);
         let ttl = ttl(state, &child, stat.id);
-        if reply.add(INodeNo(id), at, &entry.name, &ttl, &attr(id, &stat), Generation(generation)) {
+        if reply.add(
+            INodeNo(id),
+            at,
+            &entry.name,
+            &ttl,
+            &state.attr(id, &stat),
+            Generation(generation),
+        ) {
             state.nodes.forget(id, 1);
             break;
         }

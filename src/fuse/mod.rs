@@ -28,6 +28,7 @@ mod names;
 mod nodes;
 mod notify;
 mod opens;
+mod orphans;
 mod park;
 mod policy;
 mod privileges;
@@ -105,7 +106,7 @@ pub struct MountOptions {
     pub uid: Option<u32>,
     /// Every file is shown as this group's.
     pub gid: Option<u32>,
-    /// Permission bits that no file is shown with.
+    /// Every file is shown with all permission bits but these.
     pub umask: Option<u32>,
     /// The server's control socket: shown in the mount's source, so that a path on the mount
     /// leads to it.

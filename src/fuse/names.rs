@@ -5,14 +5,14 @@ use std::sync::Arc;
 use fuser::{Errno, Generation, RenameFlags, ReplyData, ReplyEmpty, ReplyEntry};
 use rustix::fs::FileType;
 
-use super::attr::attr;
+use super::UnlinkMode;
 use super::driver::Caller;
 use super::errno::errno;
 use super::opens::{tell_siblings, ttl};
 use super::state::State;
 use crate::core::create::{Disposition, OpenRequest};
 use crate::core::{Access, Denial, ShareMode, SharePath};
-use crate::engine::{Creation, Error, Found, PosixOpen, Stat, Unlinked};
+use crate::engine::{Error, Found, PosixOpen, Stat, Unlinked};
 
 /// What a name stands for. A pending name whose opens are all being released is waited for: right
 /// after the last `close(2)` it is gone.
@@ -39,7 +39,7 @@ fn answer_lookup(
         Ok(Found { path, stat }) => {
             let (node, generation) = state.nodes.enter(parent, name, stat.id);
             let ttl = ttl(state, &path, stat.id);
-            reply.entry(&ttl, &attr(node, &stat), Generation(generation));
+            reply.entry(&ttl, &state.attr(node, &stat), Generation(generation));
         }
         Err(error) => reply.error(errno(&error)),
     }
@@ -55,21 +55,17 @@ fn answer_made(
     match made {
         Ok(stat) => {
             let (node, generation) = state.nodes.enter(parent, name, stat.id);
-            reply.entry(&super::attr::TTL, &attr(node, &stat), Generation(generation));
+            reply.entry(&super::attr::TTL, &state.attr(node, &stat), Generation(generation));
         }
         Err(error) => reply.error(errno(&error)),
     }
-}
-
-fn creation(caller: Caller, mode: u32) -> Creation {
-    Creation { mode: mode & 0o7777, uid: caller.uid, gid: caller.gid }
 }
 
 /// `mkdir(2)`.
 pub fn mkdir(state: &State, caller: Caller, at: (u64, &str), mode: u32, reply: ReplyEntry) {
     let Some(path) = state.nodes.child(at.0, at.1) else { return reply.error(Errno::ESTALE) };
     let who = state.owner(caller.pid);
-    let stat = state.share.mkdir(&who, &path, creation(caller, mode));
+    let stat = state.share.mkdir(&who, &path, state.creation(caller, mode));
     answer_made(state, at, stat, reply);
 }
 
@@ -77,7 +73,7 @@ pub fn mkdir(state: &State, caller: Caller, at: (u64, &str), mode: u32, reply: R
 pub fn mknod(state: &State, caller: Caller, at: (u64, &str), mode: u32, reply: ReplyEntry) {
     let Some(path) = state.nodes.child(at.0, at.1) else { return reply.error(Errno::ESTALE) };
     let who = state.owner(caller.pid);
-    let creation = creation(caller, mode);
+    let creation = state.creation(caller, mode);
     let stat = match FileType::from_raw_mode(mode) {
         FileType::RegularFile => {
             let request = OpenRequest {
@@ -97,7 +93,7 @@ pub fn mknod(state: &State, caller: Caller, at: (u64, &str), mode: u32, reply: R
 pub fn symlink(state: &State, caller: Caller, at: (u64, &str), target: &str, reply: ReplyEntry) {
     let Some(path) = state.nodes.child(at.0, at.1) else { return reply.error(Errno::ESTALE) };
     let who = state.owner(caller.pid);
-    let made = state.share.symlink(&who, &path, target, creation(caller, 0o777));
+    let made = state.share.symlink(&who, &path, target, state.creation(caller, 0o777));
     answer_made(state, at, made, reply);
 }
 
@@ -136,14 +132,19 @@ pub fn remove(
     let removed = path.clone();
     state.park.until(
         move |last| {
-            if !last && asked.share.awaits_release(&path) {
+            let pends = asked.options.unlink == UnlinkMode::Nt;
+            if pends && !last && asked.share.awaits_release(&path) {
                 return None;
             }
             let who = asked.owner(caller.pid);
-            let answer = if directory {
-                asked.share.rmdir(&who, &path)
-            } else {
-                asked.share.unlink(&who, &path)
+            let answer = match (asked.options.unlink, directory) {
+                (UnlinkMode::Nt, true) => asked.share.rmdir(&who, &path),
+                (UnlinkMode::Nt, false) => asked.share.unlink(&who, &path),
+                (UnlinkMode::Posix, _) => {
+                    asked.before_loss(&path);
+                    let gone = asked.share.remove_posix(&who, &path, directory);
+                    gone.map(|()| Unlinked::Removed)
+                }
             };
             let waits = !last && passes_soon(&asked, &path, Access::D, &answer);
             (!waits).then_some(answer)
@@ -211,6 +212,9 @@ pub fn rename(
             let who = asked.owner(caller.pid);
             let answer = if exchange {
                 asked.share.exchange(&who, &source, &target)
+            } else if asked.options.unlink == UnlinkMode::Posix {
+                asked.before_loss(&target);
+                asked.share.rename_posix(&who, &source, &target, replace)
             } else {
                 asked.share.rename(&who, &source, &target, replace)
             };

@@ -5,14 +5,15 @@ use std::sync::{Arc, Mutex};
 
 use fuser::{Errno, FileHandle, FopenFlags, Generation, ReplyCreate, ReplyEmpty, ReplyOpen};
 
-use super::attr::{NO_TTL, TTL, attr};
+use super::UnlinkMode;
+use super::attr::{NO_TTL, TTL};
 use super::driver::Caller;
 use super::errno::errno;
 use super::state::{DataPath, OpenFile, State};
 use super::unchecked;
 use crate::core::create::{Action, Disposition, OpenRequest};
 use crate::core::{Access, Denial, FileId, ShareMode, SharePath};
-use crate::engine::{Creation, Error, OpenFor, Opened, PosixOpen, Stat};
+use crate::engine::{Error, OpenFor, Opened, PosixOpen, Stat};
 
 /// The kernel opens a program to run it (`__FMODE_EXEC`). No descriptor is ever closed, so no
 /// flush announces the release: it counts as on its way from the start.
@@ -129,7 +130,7 @@ pub fn create(
     let mut ask = Ask::new(state, caller, path, flags);
     let exclusive = flags & libc::O_EXCL != 0;
     ask.request.disposition = if exclusive { Disposition::Create } else { Disposition::OpenIf };
-    ask.posix.creation = Some(Creation { mode, uid: caller.uid, gid: caller.gid });
+    ask.posix.creation = Some(state.creation(caller, mode));
     let name = name.to_owned();
     ask_for(state, ask, move |state, ask, opened| match opened {
         Ok(opened) => answer_create(state, ask, (parent, &name), opened, reply),
@@ -155,7 +156,7 @@ fn answer_create(
         Ok((file, flags)) => {
             let backing = file.backing.clone();
             let fh = FileHandle(state.keep_file(file));
-            let (attr, generation) = (attr(node, &stat), Generation(generation));
+            let (attr, generation) = (state.attr(node, &stat), Generation(generation));
             match backing {
                 Some(backing) => {
                     reply.created_passthrough(&TTL, &attr, generation, fh, flags, &backing);
@@ -291,6 +292,9 @@ pub fn end(state: &State, handle: &crate::engine::Handle) {
         Ok(None) | Err(Error::Denied(Denial::HandleClosed)) => {}
         Ok(Some(removed)) => forget_name(state, &removed),
         Err(error) => log::error!("closing handle {}: {error}", handle.id()),
+    }
+    if state.options.unlink == UnlinkMode::Posix && state.handles_of(handle.file()).is_empty() {
+        state.orphans.forget(handle.file());
     }
     state.park.nudge();
 }

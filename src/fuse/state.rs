@@ -7,15 +7,20 @@ use std::sync::{Arc, Mutex, RwLock};
 
 use fuser::BackingId;
 
+use fuser::FileAttr;
+
 use super::MountOptions;
+use super::attr::attr;
 use super::backings::Backings;
+use super::driver::Caller;
 use super::nodes::{Nodes, Stale};
 use super::notify::Notices;
+use super::orphans::Orphans;
 use super::park::Park;
 use super::policy::Policy;
 use super::unchecked::Unchecked;
 use crate::core::{Access, Client, FileId, HandleId, Owner, ShareMode, SharePath};
-use crate::engine::{Error, Handle, Listed, Share, Stat};
+use crate::engine::{Creation, Error, Handle, Listed, Share, Stat};
 
 /// How bytes get from the disk to a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,6 +69,7 @@ pub struct State {
     pub park: Arc<Park>,
     pub policy: Policy,
     pub unchecked: Unchecked,
+    pub orphans: Orphans,
     files: RwLock<HashMap<u64, Arc<OpenFile>>>,
     dirs: RwLock<HashMap<u64, Arc<OpenDir>>>,
     pub backings: Arc<Backings>,
@@ -90,6 +96,7 @@ impl State {
             notices: Notices::default(),
             park: Arc::default(),
             unchecked: Unchecked::default(),
+            orphans: Orphans::default(),
             files: RwLock::default(),
             dirs: RwLock::default(),
             backings: Arc::default(),
@@ -108,6 +115,30 @@ impl State {
     /// Decides it.
     pub fn set_data_path(&self, path: DataPath) {
         self.data_path.store(u8::from(path == DataPath::Direct), Ordering::Relaxed);
+    }
+
+    /// A file's attributes as the mount shows them.
+    pub fn attr(&self, node: u64, stat: &Stat) -> FileAttr {
+        let mut attr = attr(node, stat);
+        attr.uid = self.options.uid.unwrap_or(attr.uid);
+        attr.gid = self.options.gid.unwrap_or(attr.gid);
+        if let Some(umask) = self.options.umask {
+            attr.perm = u16::try_from(0o777 & !umask).expect("nine bits");
+        }
+        attr
+    }
+
+    /// Permission bits and owner of what a caller makes. Where every file is shown as one user's,
+    /// it stays this process's.
+    pub fn creation(&self, caller: Caller, mode: u32) -> Creation {
+        let (mut uid, mut gid) = (caller.uid, caller.gid);
+        if self.options.uid.is_some() {
+            uid = rustix::process::geteuid().as_raw();
+        }
+        if self.options.gid.is_some() {
+            gid = rustix::process::getegid().as_raw();
+        }
+        Creation { mode: mode & 0o7777, uid, gid }
     }
 
     /// Who a request of thread `tid` is from.
@@ -144,6 +175,9 @@ impl State {
     pub fn stat_open(&self, node: u64) -> Option<Result<Stat, Error>> {
         let file = self.files.read().expect(POISON).values().find(|f| f.node == node).cloned();
         if let Some(file) = file {
+            if let Some(fd) = self.orphan(node) {
+                return Some(Stat::of(&fd).map_err(Error::Store));
+            }
             return Some(self.share.stat_handle(&file.handle));
         }
         let dir = self.dirs.read().expect(POISON).values().find(|d| d.node == node).cloned();

@@ -28,6 +28,7 @@ mod names;
 mod opening;
 mod owners;
 mod pending;
+mod posix;
 mod releases;
 mod share_modes;
 mod xattrs;

@@ -1,0 +1,100 @@
+//! `--unlink=posix`: names go at once, opens go on without one; and how files are shown.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read as _, Seek as _, Write as _};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt as _};
+
+use latchfs::client;
+use latchfs::core::ShareMode;
+use latchfs::fuse::UnlinkMode;
+
+use crate::fixture::{Fixture, errno};
+
+fn posix() -> Option<Fixture> {
+    Fixture::with(|options| options.unlink = UnlinkMode::Posix)
+}
+
+#[test]
+fn an_unlinked_name_is_free_at_once_and_its_open_file_goes_on() {
+    let Some(at) = posix() else { return };
+    let name = at.make("f", "old");
+    let mut held = OpenOptions::new().read(true).write(true).open(&name).unwrap();
+    fs::remove_file(&name).unwrap();
+    assert_eq!(errno(fs::metadata(&name)), libc::ENOENT);
+    fs::write(&name, "new").unwrap();
+    held.write_all(b"OLDER").unwrap();
+    held.rewind().unwrap();
+    let mut text = String::new();
+    held.read_to_string(&mut text).unwrap();
+    assert_eq!(text, "OLDER");
+    assert_eq!(fs::read(&name).unwrap(), b"new");
+    drop(held);
+    at.idle();
+    assert_eq!(fs::read(&name).unwrap(), b"new");
+}
+
+#[test]
+fn calls_on_the_descriptor_of_an_unlinked_file_reach_that_file() {
+    let Some(at) = posix() else { return };
+    let name = at.make("f", "0123456789");
+    let held = OpenOptions::new().read(true).write(true).open(&name).unwrap();
+    fs::remove_file(&name).unwrap();
+    fs::write(&name, "another").unwrap();
+    held.set_len(4).unwrap();
+    held.sync_all().unwrap();
+    held.set_permissions(fs::Permissions::from_mode(0o600)).unwrap();
+    let seen = held.metadata().unwrap();
+    assert_eq!((seen.len(), seen.mode() & 0o777, seen.nlink()), (4, 0o600, 0));
+    rustix::fs::fallocate(&held, rustix::fs::FallocateFlags::empty(), 0, 100).unwrap();
+    assert_eq!(held.metadata().unwrap().len(), 100);
+    held.write_all_at(b"x", 99).unwrap();
+    assert_eq!(fs::read(&name).unwrap(), b"another");
+    assert_eq!(fs::metadata(&name).unwrap().mode() & 0o777, 0o644);
+}
+
+#[test]
+fn a_rename_replaces_an_open_target_and_moves_a_directory_with_opens_below() {
+    let Some(at) = posix() else { return };
+    let (from, to) = (at.make("from", "1"), at.make("to", "2"));
+    let mut held = File::open(&to).unwrap();
+    fs::rename(&from, &to).unwrap();
+    assert_eq!(fs::read(&to).unwrap(), b"1");
+    let mut text = String::new();
+    held.read_to_string(&mut text).unwrap();
+    assert_eq!(text, "2");
+    fs::create_dir(at.path("d")).unwrap();
+    let below = at.make("d/f", "below");
+    let below = OpenOptions::new().write(true).open(below).unwrap();
+    fs::rename(at.path("d"), at.path("e")).unwrap();
+    below.write_all_at(b"BELOW", 0).unwrap();
+    below.sync_all().unwrap();
+    assert_eq!(fs::read(at.path("e/f")).unwrap(), b"BELOW");
+    let handles = at.share.all_handles(&crate::fixture::share_path("e"), true).unwrap();
+    assert_eq!(handles[0].path.as_str(), "e/f");
+}
+
+#[test]
+fn whoever_does_not_share_d_keeps_the_name_there_too() {
+    let Some(at) = posix() else { return };
+    let name = at.make("f", "x");
+    let held = File::open(&name).unwrap();
+    client::set_share(&held, ShareMode::RW).unwrap();
+    assert_eq!(errno(fs::remove_file(&name)), libc::EBUSY);
+    assert_eq!(errno(fs::rename(at.make("g", "y"), &name)), libc::EBUSY);
+    client::set_share(&held, ShareMode::RWD).unwrap();
+    fs::remove_file(&name).unwrap();
+}
+
+#[test]
+fn files_are_shown_with_the_owner_and_bits_that_the_mount_names() {
+    let Some(at) = Fixture::with(|options| {
+        (options.uid, options.gid, options.umask) = (Some(1234), Some(5678), Some(0o027));
+    }) else {
+        return;
+    };
+    let name = at.make("f", "x");
+    let seen = fs::metadata(&name).unwrap();
+    assert_eq!((seen.uid(), seen.gid(), seen.mode() & 0o777), (1234, 5678, 0o750));
+    let behind = fs::metadata(at.root.join("f")).unwrap();
+    assert_eq!(behind.uid(), rustix::process::geteuid().as_raw());
+}
