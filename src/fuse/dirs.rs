@@ -93,10 +93,12 @@ const DOTS: [&str; 2] = [".", ".."];
 
 /// `readdir(3)` without attributes.
 pub fn read(state: &Arc<State>, node: u64, fh: u64, offset: u64, reply: ReplyDirectory) {
-    read_from(state, fh, offset, move |_, reading| answer(node, offset, reading, reply));
+    read_from(state, fh, offset, move |state, reading| {
+        answer(state, node, offset, reading, reply);
+    });
 }
 
-fn answer(node: u64, offset: u64, reading: Reading, mut reply: ReplyDirectory) {
+fn answer(state: &State, node: u64, offset: u64, reading: Reading, mut reply: ReplyDirectory) {
     let entries = match reading {
         Ok((_, entries)) => entries,
         Err(error) => return reply.error(errno(&error)),
@@ -111,7 +113,9 @@ fn answer(node: u64, offset: u64, reading: Reading, mut reply: ReplyDirectory) {
     let skip = usize::try_from(at).unwrap_or(usize::MAX) - DOTS.len();
     for entry in entries.iter().skip(skip) {
         at += 1;
-        if reply.add(INodeNo(entry.ino), at, entry_kind(entry.kind), &entry.name) {
+        // As `stat(2)` shows it: a second name of a file has a number of its own.
+        let number = state.nodes.known(node, &entry.name).unwrap_or(entry.ino);
+        if reply.add(INodeNo(number), at, entry_kind(entry.kind), &entry.name) {
             break;
         }
     }

@@ -124,6 +124,11 @@ impl Nodes {
         (id, 0)
     }
 
+    /// The node of this very spelling of a name, if the kernel knows it.
+    pub fn known(&self, parent: u64, name: &str) -> Option<u64> {
+        self.inner.read().expect(POISON).find(&self.key(parent, name), name)
+    }
+
     /// The other nodes of a node's file: its other spellings and names.
     pub fn siblings(&self, node: u64) -> Vec<u64> {
         let inner = self.inner.read().expect(POISON);

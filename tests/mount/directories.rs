@@ -1,7 +1,8 @@
 //! Making, reading and removing directories.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs;
+use std::os::unix::fs::{DirEntryExt, MetadataExt};
 
 use serde_json::json;
 
@@ -55,6 +56,27 @@ fn a_reader_goes_on_from_any_place_it_remembers() {
     fs::write(at.root.join("new"), "").unwrap();
     program.ok("libc.rewinddir(d)");
     assert_eq!(program.ok("sum(1 for _ in iter(step, None))"), json!(503));
+}
+
+#[test]
+fn a_listing_shows_the_numbers_that_stat_shows() {
+    let Some(at) = Fixture::start() else { return };
+    for n in 0..500 {
+        let name = at.root.join(format!("n{n:03}"));
+        fs::write(&name, "").unwrap();
+        fs::hard_link(name, at.root.join(format!("n{n:03}-too"))).unwrap();
+    }
+    let looked_at: HashMap<_, _> = fs::read_dir(&at.root)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .map(|name| (name.clone(), fs::metadata(at.mnt.join(name)).unwrap().ino()))
+        .collect();
+    // Only the first page comes with attributes: nobody asks for them meanwhile.
+    let listed: Vec<_> = fs::read_dir(&at.mnt).unwrap().map(|entry| entry.unwrap()).collect();
+    assert_eq!(listed.len(), 1000);
+    for entry in listed {
+        assert_eq!(entry.ino(), looked_at[&entry.file_name()], "{:?}", entry.file_name());
+    }
 }
 
 #[test]
