@@ -297,7 +297,8 @@ fn read_scenario(line: usize, mut object: Map<String, Value>) -> Result<Group, S
     Ok(Group { id, trace: false, steps: read })
 }
 
-/// Reads one step, from that line of its script: its sequence number, if it has one, and what to do.
+/// Reads one step, from that line of its script: its sequence number, if it has one, and what to
+/// do.
 pub fn read_step(
     line: usize,
     mut object: Map<String, Value>,
