@@ -63,8 +63,8 @@ fn a_rename_replaces_an_open_target_and_moves_a_directory_with_opens_below() {
     held.read_to_string(&mut text).unwrap();
     assert_eq!(text, "2");
     fs::create_dir(at.path("d")).unwrap();
-    let below = at.make("d/f", "below");
-    let below = OpenOptions::new().write(true).open(below).unwrap();
+    fs::write(at.path("d/f"), "below").unwrap();
+    let below = OpenOptions::new().write(true).open(at.path("d/f")).unwrap();
     fs::rename(at.path("d"), at.path("e")).unwrap();
     below.write_all_at(b"BELOW", 0).unwrap();
     below.sync_all().unwrap();
@@ -76,11 +76,11 @@ fn a_rename_replaces_an_open_target_and_moves_a_directory_with_opens_below() {
 #[test]
 fn whoever_does_not_share_d_keeps_the_name_there_too() {
     let Some(at) = posix() else { return };
-    let name = at.make("f", "x");
+    let (name, other) = (at.make("f", "x"), at.make("g", "y"));
     let held = File::open(&name).unwrap();
     client::set_share(&held, ShareMode::RW).unwrap();
     assert_eq!(errno(fs::remove_file(&name)), libc::EBUSY);
-    assert_eq!(errno(fs::rename(at.make("g", "y"), &name)), libc::EBUSY);
+    assert_eq!(errno(fs::rename(&other, &name)), libc::EBUSY);
     client::set_share(&held, ShareMode::RWD).unwrap();
     fs::remove_file(&name).unwrap();
 }
