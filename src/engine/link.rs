@@ -25,7 +25,9 @@ impl Share {
     pub fn link(&self, who: &Owner, from: &SharePath, to: &SharePath) -> Result<()> {
         let answer = self.link_found(to, false, || {
             let found = self.find(from)?;
-            if let Some(cell) = self.table.get(found.stat.id) {
+            if !is_directory(&found)
+                && let Some(cell) = self.table.get(found.stat.id)
+            {
                 cell.latch().state.check_not_pending(&found.path)?;
             }
             Ok(found)

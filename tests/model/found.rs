@@ -63,7 +63,8 @@ fn a_replacing_rename_finds_its_target_in_any_spelling() {
     fresh.file("B");
     fresh.share.rename(&owner("test"), &path("a"), &path("b"), true).expect("replaced");
     let root = fresh.folder.path().join("share");
-    assert_eq!(fs::read(root.join("B")).expect("it keeps its spelling"), b"a");
+    assert_eq!(fs::read(root.join("b")).expect("spelled as asked for"), b"a");
+    assert!(!root.join("B").exists());
     assert!(!root.join("a").exists());
 }
 

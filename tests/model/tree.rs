@@ -229,6 +229,7 @@ impl Tree {
             Ok(path) => self.find(path)?,
             Err(id) => self.get(id).map(|open| (open.name.clone(), open.node))?,
         };
+        let asked = split(to).1;
         let (to, target) = match self.place(to)? {
             // Only the spelling of its own name changes (di28).
             Place::There(itself, _) if itself == name => {
@@ -252,7 +253,11 @@ impl Tree {
             None => {}
         }
         self.check_source(from, &name, node)?;
-        self.move_name(&name, &to);
+        if target.is_some() {
+            self.names.remove(&to);
+        }
+        // A name that was replaced is spelled as it was asked for.
+        self.move_name(&name, &join(split(&to).0, asked));
         Ok(())
     }
 
@@ -300,10 +305,11 @@ impl Tree {
     }
 
     pub fn link(&mut self, from: &str, to: &str) -> Answer<()> {
-        let (_, node) = self.find(from)?;
+        let (name, node) = self.find(from)?;
         if self.nodes[node].directory {
             return no("IsDirectory");
         }
+        self.check_pending(&name, "DeletePending")?;
         match self.place(to)? {
             Place::There(..) => no("NameTaken"),
             Place::Free(to) => {
