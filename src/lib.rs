@@ -1,20 +1,24 @@
 //! latchfs: a file share on your own machine that behaves like Azure Files.
 //!
 //! ```text
-//!   scripted clients (latchfs play)        local programs, SDKs: to come
-//!            |
-//!       +----v-----+
-//!       |  play/   |                       front ends: translate, nothing else
-//!       +----+-----+
-//!            v
-//!     +-------------+                      engine/: one method per operation;
-//!     |   engine/   |                      the only shared mutable state
-//!     +--+-------+--+
-//!        |       |
-//!   +----v-+  +--v-----+
-//!   | core/ |  | store/ |                 rules | bytes and metadata
-//!   +-------+  +--------+
+//!   local programs      scripts (latchfs play)     latchfs hold / handles / why
+//!        | open(2)...        |                          | unix socket
+//!   +----v-----+        +----v-----+             +------v------+
+//!   |  fuse/   |        |  play/   |             |  control/   |   front ends: translate,
+//!   +----+-----+        +----+-----+             +------+------+   nothing else
+//!        +-------------------+--------------------------+
+//!                            v
+//!                     +-------------+      engine/: one method per operation;
+//!                     |   engine/   |      the only shared mutable state
+//!                     +--+-------+--+
+//!                +-------+       +-------+
+//!           +----v----+             +----v----+
+//!           |  core/  |             | store/  |     rules | bytes and metadata
+//!           +---------+             +---------+
 //! ```
+//!
+//! Rules are pure, I/O is at the rim, all front ends go through one door. The REST listener is to
+//! join the front ends.
 //!
 //! Start reading at [`core`].
 

@@ -70,9 +70,7 @@ impl Share {
         to: &SharePath,
         replace: bool,
     ) -> Result<()> {
-        let rename = Rename { to, replace, rules: RenameRules::Mount };
-        let answer = self.rename_found(rename, || Ok(self.find(from)?));
-        self.note_refusal("rename", from, who, answer.map(drop))
+        self.rename_by_name(who, from, Rename { to, replace, rules: RenameRules::Mount })
     }
 
     /// The same, as POSIX has it: opens of the target go on without a name, those below a
@@ -84,7 +82,10 @@ impl Share {
         to: &SharePath,
         replace: bool,
     ) -> Result<()> {
-        let rename = Rename { to, replace, rules: RenameRules::Posix };
+        self.rename_by_name(who, from, Rename { to, replace, rules: RenameRules::Posix })
+    }
+
+    fn rename_by_name(&self, who: &Owner, from: &SharePath, rename: Rename<'_>) -> Result<()> {
         let answer = self.rename_found(rename, || Ok(self.find(from)?));
         self.note_refusal("rename", from, who, answer.map(drop))
     }

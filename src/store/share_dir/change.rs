@@ -1,7 +1,7 @@
 //! Making, renaming and removing names in a share.
 //!
 //! Each call is one atomic step of the file system. Parents are given as spelled on disk
-//! ([`ShareDir::lookup_new`] and [`ShareDir::lookup`] say how). Decides that a new name does not
+//! ([`ShareDir::lookup`] says how). Decides that a new name does not
 //! stand beside another spelling of itself (LOCKING 1.10), and that a removal hits the file that
 //! was meant (DESIGN section 7: a late remover cannot hit a new file of the same name).
 

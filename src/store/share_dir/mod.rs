@@ -123,17 +123,6 @@ impl ShareDir {
         Ok(Found { path, stat })
     }
 
-    /// The path for a new entry: its parent as on disk, its name as given. `AlreadyExists` if any
-    /// spelling of it exists.
-    pub fn lookup_new(&self, path: &SharePath) -> Result<SharePath, StoreError> {
-        let (parent, name) = path.split().ok_or(StoreError::AlreadyExists)?;
-        let (parent, dir) = self.respell_dir(parent)?;
-        if self.spelling(&dir, name)?.is_some() {
-            return Err(StoreError::AlreadyExists);
-        }
-        entry(&parent, name)
-    }
-
     /// Attributes of an exact path; a symbolic link at its end is not followed.
     pub fn stat(&self, path: &SharePath) -> Result<Stat, StoreError> {
         self.root.stat(path.as_str())?.ok_or_else(|| self.root.missing(path.as_str()))

@@ -92,19 +92,6 @@ fn with_case_sensitivity_spellings_are_names_of_their_own() {
 }
 
 #[test]
-fn a_new_name_keeps_its_case_under_its_parent_as_on_disk() {
-    let (temp, share) = share(Case::Insensitive);
-    fs::create_dir(temp.path().join("Dir")).unwrap();
-    fs::write(temp.path().join("Dir/taken"), "").unwrap();
-    let new = share.lookup_new(&path("dir/NewName")).unwrap();
-    assert_eq!(new.as_str(), "Dir/NewName");
-    for taken in ["dir/taken", "DIR/TAKEN", "dir", ""] {
-        assert_refused(share.lookup_new(&path(taken)), "AlreadyExists");
-    }
-    assert_refused(share.lookup_new(&path("none/x")), "ParentNotFound");
-}
-
-#[test]
 fn a_name_is_not_made_beside_another_spelling_of_itself() {
     let (temp, share) = share(Case::Insensitive);
     fs::write(temp.path().join("Taken"), "").unwrap();

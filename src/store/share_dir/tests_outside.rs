@@ -43,7 +43,6 @@ fn no_link_leads_out_of_the_share() {
                 |error: Option<StoreError>| matches!(error, Some(StoreError::ParentNotFound));
             assert!(parent_missing(share.lookup(&path).err()), "{text}");
             assert!(parent_missing(share.stat(&path).err()), "{text}");
-            assert!(parent_missing(share.lookup_new(&path).err()), "{text}");
             assert!(parent_missing(share.create_file(&path, 0o644).err()));
             assert!(parent_missing(share.open_file(&path, OpenFor::Read).err()));
             let renamed = share.rename(&path, &path, RenameHow::Replace);
