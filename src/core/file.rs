@@ -247,6 +247,19 @@ impl FileState {
         }
     }
 
+    /// The directories `one` and `other` changed places: the names below each follow it.
+    pub fn exchanged_below(&mut self, one: &SharePath, other: &SharePath) {
+        for (_, link) in self.links.iter_mut() {
+            let (from, to) = if link.path.is_below(one) { (one, other) } else { (other, one) };
+            if link.path.is_below(from)
+                && let Some(path) = link.path.rebased(from, to)
+            {
+                link.path = path;
+                self.seq += 1;
+            }
+        }
+    }
+
     /// The name was taken away from under its opens, as POSIX does: they go on without one. False
     /// if it has none.
     pub fn detach(&mut self, path: &SharePath) -> bool {

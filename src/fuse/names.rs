@@ -210,13 +210,14 @@ pub fn rename(
     state.park.until(
         move |last| {
             let who = asked.owner(caller.pid);
-            let answer = if exchange {
-                asked.share.exchange(&who, &source, &target)
-            } else if asked.options.unlink == UnlinkMode::Posix {
-                asked.before_loss(&target);
-                asked.share.rename_posix(&who, &source, &target, replace)
-            } else {
-                asked.share.rename(&who, &source, &target, replace)
+            let answer = match (asked.options.unlink, exchange) {
+                (UnlinkMode::Nt, true) => asked.share.exchange(&who, &source, &target),
+                (UnlinkMode::Nt, false) => asked.share.rename(&who, &source, &target, replace),
+                (UnlinkMode::Posix, true) => asked.share.exchange_posix(&who, &source, &target),
+                (UnlinkMode::Posix, false) => {
+                    asked.before_loss(&target);
+                    asked.share.rename_posix(&who, &source, &target, replace)
+                }
             };
             let place = match &answer {
                 Err(Error::Denied(Denial::Open(_))) => &target,

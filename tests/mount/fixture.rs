@@ -45,6 +45,12 @@ impl Fixture {
     /// Mounts with the options that `change` leaves; none if this machine cannot.
     #[track_caller]
     pub fn with(change: impl FnOnce(&mut MountOptions)) -> Option<Self> {
+        Self::of(ShareOptions::default(), change)
+    }
+
+    /// The same, of a share with these options.
+    #[track_caller]
+    pub fn of(share: ShareOptions, change: impl FnOnce(&mut MountOptions)) -> Option<Self> {
         if !need::fuse() {
             return None;
         }
@@ -58,9 +64,8 @@ impl Fixture {
             rustix::fs::chmod(dir, rustix::fs::Mode::from_raw_mode(0o777)).unwrap();
         }
         let (clock, events) = (Arc::new(SystemClock), Arc::new(EventLog::default()));
-        let options = ShareOptions::default();
         let noted = Arc::clone(&events);
-        let share = Share::open_directory("test", &root, &state, options, clock, noted).unwrap();
+        let share = Share::open_directory("test", &root, &state, share, clock, noted).unwrap();
         let share = Arc::new(share);
         let mut options = MountOptions::default();
         change(&mut options);

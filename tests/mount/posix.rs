@@ -4,8 +4,11 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{Read as _, Seek as _, Write as _};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt as _};
 
+use rustix::fs::CWD;
+
 use latchfs::client;
 use latchfs::core::ShareMode;
+use latchfs::engine::{Case, ShareOptions};
 use latchfs::fuse::UnlinkMode;
 
 use crate::fixture::{Fixture, errno};
@@ -71,6 +74,33 @@ fn a_rename_replaces_an_open_target_and_moves_a_directory_with_opens_below() {
     assert_eq!(fs::read(at.path("e/f")).unwrap(), b"BELOW");
     let handles = at.share.all_handles(&crate::fixture::share_path("e"), true).unwrap();
     assert_eq!(handles[0].path.as_str(), "e/f");
+}
+
+#[test]
+fn directories_with_opens_below_change_places_and_the_opens_follow() {
+    let Some(at) = posix() else { return };
+    for dir in ["d", "e"] {
+        fs::create_dir(at.path(dir)).unwrap();
+        fs::write(at.path(dir).join("f"), dir).unwrap();
+    }
+    let [d, e] = ["d/f", "e/f"].map(|name| OpenOptions::new().write(true).open(at.path(name)));
+    let flags = rustix::fs::RenameFlags::EXCHANGE;
+    rustix::fs::renameat_with(CWD, at.path("d"), CWD, at.path("e"), flags).unwrap();
+    // By descriptor, and through the driver: it must find them where they are now.
+    d.unwrap().set_len(0).unwrap();
+    rustix::fs::fallocate(e.unwrap(), rustix::fs::FallocateFlags::empty(), 0, 9).unwrap();
+    let sizes = ["d/f", "e/f"].map(|name| fs::metadata(at.path(name)).unwrap().len());
+    assert_eq!(sizes, [9, 0]);
+}
+
+#[test]
+fn where_case_counts_a_rename_replaces_a_name_that_differs_by_case_alone() {
+    let share = ShareOptions { case: Case::Sensitive, ..ShareOptions::default() };
+    let Some(at) = Fixture::of(share, |options| options.unlink = UnlinkMode::Posix) else { return };
+    let (lower, upper) = (at.make("f", "lower"), at.make("F", "upper"));
+    fs::rename(&lower, &upper).unwrap();
+    assert_eq!(fs::read(&upper).unwrap(), b"lower");
+    assert_eq!(errno(fs::metadata(&lower)), libc::ENOENT);
 }
 
 #[test]
