@@ -14,7 +14,7 @@ use super::table::Latched;
 use crate::core::name::same_name;
 use crate::core::opens::Slot;
 use crate::core::{Access, Denial, HandleId, Holder, Owner, ShareMode, SharePath};
-use crate::store::{Found, Kind, RenameHow, StoreError};
+use crate::store::{Case, Found, Kind, RenameHow, StoreError};
 
 /// By whose rules a name moves.
 #[derive(Clone, Copy)]
@@ -140,7 +140,7 @@ impl Share {
                     match self.rename_to_free(latched, source, &to, rename.rules) {
                         // Made since it was looked for: it is there to be replaced.
                         Err(Error::Denied(Denial::NameTaken))
-                            if rename.replace && !is_respelling(&source.path, &to) =>
+                            if rename.replace && !self.is_respelling(&source.path, &to) =>
                         {
                             Attempt::Again
                         }
@@ -165,7 +165,7 @@ impl Share {
         }
         let target = match self.find(to) {
             // Another spelling of the source's own name: only the spelling changes (di28).
-            Ok(found) if is_respelling(&source.path, &found.path) => None,
+            Ok(found) if self.is_respelling(&source.path, &found.path) => None,
             Ok(found) => Some(found),
             Err(StoreError::NotFound) => None,
             Err(error) => return Err(error.into()),
@@ -372,6 +372,16 @@ impl Share {
         Ok(())
     }
 
+    /// The same name in the same directory, spelled alike or, where case does not count, not.
+    fn is_respelling(&self, one: &SharePath, other: &SharePath) -> bool {
+        let same = |one, other| match self.options.case {
+            Case::Sensitive => one == other,
+            Case::Insensitive => same_name(one, other),
+        };
+        one.parent() == other.parent()
+            && one.name().zip(other.name()).is_some_and(|(one, other)| same(one, other))
+    }
+
     /// An open of anything below a directory. Looks at all files in use: renaming a directory is
     /// rare, and the way of an open stays free of the bookkeeping that would make this faster.
     pub(super) fn open_below(&self, dir: &SharePath) -> Option<Holder> {
@@ -391,10 +401,4 @@ pub(super) fn check_momentary(latched: &mut Latched, path: &SharePath) -> Result
 
 pub(super) fn is_directory(found: &Found) -> bool {
     found.stat.kind == Kind::Directory
-}
-
-/// The same name in the same directory, spelled alike or not.
-fn is_respelling(one: &SharePath, other: &SharePath) -> bool {
-    one.parent() == other.parent()
-        && one.name().zip(other.name()).is_some_and(|(one, other)| same_name(one, other))
 }
