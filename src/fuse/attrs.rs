@@ -41,7 +41,7 @@ fn answer(
 ) {
     match seen {
         Ok((path, stat)) => {
-            let ttl = path.map_or(super::attr::NO_TTL, |path| ttl(state, &path, stat.id));
+            let ttl = path.map_or(super::attr::NO_TTL, |path| ttl(state, &path, &stat));
             reply.attr(&ttl, &state.attr(node, &stat));
         }
         Err(errno) => reply.error(errno),
@@ -302,8 +302,14 @@ pub fn statfs(state: &State, reply: ReplyStatfs) {
 
 /// `fsync(2)` of a directory.
 pub fn sync_dir(state: &State, node: u64, reply: ReplyEmpty) {
-    let done = path_of(state, node).and_then(|path| {
-        let fd = state.share.backing(&path, OpenFor::Read).map_err(|error| errno(&error))?;
+    let opened = match state.orphan(node) {
+        Some(fd) => Ok(fd),
+        None => path_of(state, node).and_then(|path| {
+            let opened = state.share.backing(&path, OpenFor::Read);
+            opened.map(Arc::new).map_err(|error| errno(&error))
+        }),
+    };
+    let done = opened.and_then(|fd| {
         rustix::fs::fsync(&fd).map_err(|errno| Errno::from(std::io::Error::from(errno)))
     });
     match done {

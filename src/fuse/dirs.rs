@@ -159,7 +159,7 @@ fn answer_plus(
         let Ok(child) = path.join(&entry.name) else { continue };
         let Ok(stat) = looked_at.stat(&entry.name) else { continue };
         let (id, generation) = state.nodes.enter(node, &entry.name, stat.id);
-        let ttl = ttl(state, &child, stat.id);
+        let ttl = ttl(state, &child, &stat);
         if reply.add(
             INodeNo(id),
             at,

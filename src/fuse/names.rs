@@ -38,7 +38,7 @@ fn answer_lookup(
     match found {
         Ok(Found { path, stat }) => {
             let (node, generation) = state.nodes.enter(parent, name, stat.id);
-            let ttl = ttl(state, &path, stat.id);
+            let ttl = ttl(state, &path, &stat);
             reply.entry(&ttl, &state.attr(node, &stat), Generation(generation));
         }
         Err(error) => reply.error(errno(&error)),
@@ -49,16 +49,11 @@ fn answer_lookup(
 fn answer_made(
     state: &State,
     (parent, name): (u64, &str),
+    path: SharePath,
     made: Result<Stat, Error>,
     reply: ReplyEntry,
 ) {
-    match made {
-        Ok(stat) => {
-            let (node, generation) = state.nodes.enter(parent, name, stat.id);
-            reply.entry(&super::attr::TTL, &state.attr(node, &stat), Generation(generation));
-        }
-        Err(error) => reply.error(errno(&error)),
-    }
+    answer_lookup(state, parent, name, made.map(|stat| Found { path, stat }), reply);
 }
 
 /// `mkdir(2)`.
@@ -66,7 +61,7 @@ pub fn mkdir(state: &State, caller: Caller, at: (u64, &str), mode: u32, reply: R
     let Some(path) = state.nodes.child(at.0, at.1) else { return reply.error(Errno::ESTALE) };
     let who = state.owner(caller.pid);
     let stat = state.share.mkdir(&who, &path, state.creation(caller, mode));
-    answer_made(state, at, stat, reply);
+    answer_made(state, at, path, stat, reply);
 }
 
 /// `mknod(2)`: files, FIFOs and sockets; no devices on a share.
@@ -86,7 +81,7 @@ pub fn mknod(state: &State, caller: Caller, at: (u64, &str), mode: u32, reply: R
         }
         kind => state.share.mknod(&who, &path, kind, creation),
     };
-    answer_made(state, at, stat, reply);
+    answer_made(state, at, path, stat, reply);
 }
 
 /// `symlink(2)`: any target is stored as it is.
@@ -94,7 +89,7 @@ pub fn symlink(state: &State, caller: Caller, at: (u64, &str), target: &str, rep
     let Some(path) = state.nodes.child(at.0, at.1) else { return reply.error(Errno::ESTALE) };
     let who = state.owner(caller.pid);
     let made = state.share.symlink(&who, &path, target, state.creation(caller, 0o777));
-    answer_made(state, at, made, reply);
+    answer_made(state, at, path, made, reply);
 }
 
 /// `readlink(2)`.
@@ -116,7 +111,7 @@ pub fn link(state: &State, caller: Caller, node: u64, at: (u64, &str), reply: Re
     // One link more, under every name.
     state.notices.attributes(node);
     tell_siblings(state, node);
-    answer_made(state, at, made, reply);
+    answer_made(state, at, to, made, reply);
 }
 
 /// `unlink(2)` and `rmdir(2)`. Opens that are only being released are waited for.

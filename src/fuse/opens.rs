@@ -12,8 +12,8 @@ use super::errno::errno;
 use super::state::{DataPath, OpenFile, State};
 use super::unchecked;
 use crate::core::create::{Action, Disposition, OpenRequest};
-use crate::core::{Access, Denial, FileId, ShareMode, SharePath};
-use crate::engine::{Error, OpenFor, Opened, PosixOpen, Stat};
+use crate::core::{Access, Denial, ShareMode, SharePath};
+use crate::engine::{Error, Kind, OpenFor, Opened, PosixOpen, Stat};
 
 /// The kernel opens a program to run it (`__FMODE_EXEC`). No descriptor is ever closed, so no
 /// flush announces the release: it counts as on its way from the start.
@@ -150,6 +150,7 @@ fn answer_create(
         strip_privileges(state, ask, &opened.stat, &opened.path);
     }
     let stat = opened.stat;
+    let ttl = ttl(state, &opened.path, &stat);
     let (node, generation) = state.nodes.enter(parent, name, stat.id);
     let register = |fd: OwnedFd| reply.open_backing(fd);
     match make_file(state, node, ask, opened, register) {
@@ -159,9 +160,9 @@ fn answer_create(
             let (attr, generation) = (state.attr(node, &stat), Generation(generation));
             match backing {
                 Some(backing) => {
-                    reply.created_passthrough(&TTL, &attr, generation, fh, flags, &backing);
+                    reply.created_passthrough(&ttl, &attr, generation, fh, flags, &backing);
                 }
-                None => reply.created(&TTL, &attr, generation, fh, flags),
+                None => reply.created(&ttl, &attr, generation, fh, flags),
             }
         }
         Err(error) => {
@@ -293,7 +294,7 @@ pub fn end(state: &State, handle: &crate::engine::Handle) {
         Ok(Some(removed)) => forget_name(state, &removed),
         Err(error) => log::error!("closing handle {}: {error}", handle.id()),
     }
-    if state.options.unlink == UnlinkMode::Posix && state.handles_of(handle.file()).is_empty() {
+    if state.options.unlink == UnlinkMode::Posix && !state.has_open(handle.file()) {
         state.orphans.forget(handle.file());
     }
     state.park.nudge();
@@ -323,9 +324,12 @@ pub fn ask_again(state: &State, path: &SharePath) {
     state.notices.names(state.nodes.spellings(path));
 }
 
-/// How long the kernel may remember a name: not at all while it can vanish by a close.
-pub fn ttl(state: &State, path: &SharePath, id: FileId) -> std::time::Duration {
-    if state.share.is_pending_name(path, id) { NO_TTL } else { TTL }
+/// How long the kernel may remember a name and its file's attributes: not at all while the name
+/// can vanish by a close, or while the file has another, which the kernel takes for another file:
+/// what it writes through one it does not know of the other.
+pub fn ttl(state: &State, path: &SharePath, stat: &Stat) -> std::time::Duration {
+    let has_others = stat.kind != Kind::Directory && stat.links > 1;
+    if has_others || state.share.is_pending_name(path, stat.id) { NO_TTL } else { TTL }
 }
 
 /// A path that names the open file itself, for calls that take no descriptor.

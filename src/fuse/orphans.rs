@@ -1,4 +1,4 @@
-//! Files that lost their name while they were open, where the mount is POSIX's: a descriptor of
+//! Files and directories that lost their name while they were open, where the mount is POSIX's: a descriptor of
 //! each is kept, since no path leads to them any more.
 
 use std::collections::HashMap;
@@ -36,7 +36,7 @@ impl State {
             return;
         }
         let Ok(found) = self.share.lookup(path) else { return };
-        if self.handles_of(found.stat.id).is_empty() {
+        if !self.has_open(found.stat.id) {
             return;
         }
         let opened = self

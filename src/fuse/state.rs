@@ -170,14 +170,20 @@ impl State {
         of_file.map(|open| open.handle.id()).collect()
     }
 
+    /// True if a file or directory is open through this mount.
+    pub fn has_open(&self, file: FileId) -> bool {
+        self.files.read().expect(POISON).values().any(|open| open.handle.file() == file)
+            || self.dirs.read().expect(POISON).values().any(|open| open.handle.file() == file)
+    }
+
     /// What is open through a node, as the disk shows it now; none if nothing is. For a node
     /// whose name is gone: its descriptors are still good.
     pub fn stat_open(&self, node: u64) -> Option<Result<Stat, Error>> {
+        if let Some(fd) = self.orphan(node) {
+            return Some(Stat::of(&fd).map_err(Error::Store));
+        }
         let file = self.files.read().expect(POISON).values().find(|f| f.node == node).cloned();
         if let Some(file) = file {
-            if let Some(fd) = self.orphan(node) {
-                return Some(Stat::of(&fd).map_err(Error::Store));
-            }
             return Some(self.share.stat_handle(&file.handle));
         }
         let dir = self.dirs.read().expect(POISON).values().find(|d| d.node == node).cloned();

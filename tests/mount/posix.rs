@@ -56,6 +56,34 @@ fn calls_on_the_descriptor_of_an_unlinked_file_reach_that_file() {
 }
 
 #[test]
+fn calls_on_the_descriptor_of_a_removed_directory_reach_that_directory() {
+    let Some(at) = posix() else { return };
+    fs::create_dir(at.path("d")).unwrap();
+    let held = File::open(at.path("d")).unwrap();
+    fs::remove_dir(at.path("d")).unwrap();
+    fs::create_dir(at.path("d")).unwrap();
+    held.set_permissions(fs::Permissions::from_mode(0o700)).unwrap();
+    held.sync_all().unwrap();
+    assert_eq!(held.metadata().unwrap().mode() & 0o777, 0o700);
+    assert_eq!(fs::metadata(at.path("d")).unwrap().mode() & 0o777, 0o755);
+    let inside = format!("/proc/self/fd/{}/f", std::os::fd::AsRawFd::as_raw_fd(&held));
+    assert_eq!(errno(File::create(inside)), libc::ENOENT);
+}
+
+#[test]
+fn what_is_written_through_one_name_is_seen_through_the_other_before_the_close() {
+    let Some(at) = posix() else { return };
+    let (one, other) = (at.make("one", "1"), at.path("other"));
+    fs::hard_link(&one, &other).unwrap();
+    let held = OpenOptions::new().write(true).open(&one).unwrap();
+    for size in 2..20 {
+        assert_eq!(fs::metadata(&other).unwrap().len(), size - 1);
+        held.write_all_at(b"x", size - 1).unwrap();
+        assert_eq!(fs::metadata(&other).unwrap().len(), size);
+    }
+}
+
+#[test]
 fn a_rename_replaces_an_open_target_and_moves_a_directory_with_opens_below() {
     let Some(at) = posix() else { return };
     let (from, to) = (at.make("from", "1"), at.make("to", "2"));
