@@ -247,7 +247,7 @@ impl World {
                 Which::Open(slot) => rustix::fs::fsetxattr(self.slot(*slot)?, *name, value, *flags),
             }),
             Call::GetXattr { file, name } => {
-                let mut value = vec![0; 64];
+                let mut value = [0; 64];
                 let length = match file {
                     Which::Name(path) => {
                         rustix::fs::getxattr(self.path(path), *name, &mut value[..])

@@ -61,10 +61,10 @@ fn compare(passthrough: bool) {
 
 fn run(seed: u64, at: &Fixture, plain: &std::path::Path) {
     let (mut random, mut history) = (Random::new(seed), History::new());
-    let (mut expected, mut seen) = (World::below(plain), World::below(&at.mnt));
+    let (mut expected, mut mounted) = (World::below(plain), World::below(&at.mnt));
     for step in 1..=random::steps(1500) {
         let call = choose::call(&mut random);
-        let (wanted, got) = (expected.call(&call), seen.call(&call));
+        let (wanted, got) = (expected.call(&call), mounted.call(&call));
         history.note(step, call);
         let same = if wanted == got {
             Ok(())
