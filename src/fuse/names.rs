@@ -101,9 +101,11 @@ pub fn readlink(state: &State, node: u64, reply: ReplyData) {
     }
 }
 
-/// `link(2)`.
+/// `link(2)`. By `/proc/self/fd` it reaches a file whose own name is gone: another name will do.
 pub fn link(state: &State, caller: Caller, node: u64, at: (u64, &str), reply: ReplyEntry) {
-    let (Some(from), Some(to)) = (state.nodes.path(node), state.nodes.child(at.0, at.1)) else {
+    let another = || state.nodes.siblings(node).into_iter().find_map(|id| state.nodes.path(id));
+    let from = state.nodes.path(node).or_else(another);
+    let (Some(from), Some(to)) = (from, state.nodes.child(at.0, at.1)) else {
         return reply.error(Errno::ESTALE);
     };
     let who = state.owner(caller.pid);

@@ -1,5 +1,5 @@
-//! Files and directories that lost their name while they were open, where the mount is POSIX's: a descriptor of
-//! each is kept, since no path leads to them any more.
+//! Files and directories that lost their name while they were open, where the mount is POSIX's: a
+//! descriptor of each is kept, since no path leads to them any more.
 
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;

@@ -84,6 +84,27 @@ fn what_is_written_through_one_name_is_seen_through_the_other_before_the_close()
 }
 
 #[test]
+fn an_open_file_is_linked_by_its_descriptor_while_it_has_any_name() {
+    let Some(at) = posix() else { return };
+    let (one, other) = (at.make("one", "1"), at.path("other"));
+    fs::hard_link(&one, &other).unwrap();
+    let held = File::open(&one).unwrap();
+    let by_descriptor = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&held));
+    let link = |to| {
+        let flags = rustix::fs::AtFlags::SYMLINK_FOLLOW;
+        rustix::fs::linkat(CWD, &by_descriptor, CWD, at.path(to), flags)
+    };
+    // The kernel counts links for itself, and believes in one until it looks.
+    assert_eq!(held.metadata().unwrap().nlink(), 2);
+    fs::remove_file(&one).unwrap();
+    link("third").unwrap();
+    assert_eq!(fs::read(at.path("third")).unwrap(), b"1");
+    fs::remove_file(&other).unwrap();
+    fs::remove_file(at.path("third")).unwrap();
+    assert_eq!(link("fourth"), Err(rustix::io::Errno::NOENT));
+}
+
+#[test]
 fn a_rename_replaces_an_open_target_and_moves_a_directory_with_opens_below() {
     let Some(at) = posix() else { return };
     let (from, to) = (at.make("from", "1"), at.make("to", "2"));

@@ -214,6 +214,9 @@ impl World {
                 done(rustix::fs::linkat(old, &from.path, new, &to.path, flags))
             }
             Call::LinkOpen { slot, to } => {
+                // The kernel counts the links of each name of a file apart, and refuses where it
+                // believes that there is none left: it is made to look.
+                rustix::fs::fstat(self.slot(*slot)?)?;
                 let file = format!("/proc/self/fd/{}", self.slot(*slot)?.as_raw_fd());
                 let flags = AtFlags::SYMLINK_FOLLOW;
                 done(rustix::fs::linkat(CWD, file, self.dir(to)?, &to.path, flags))
