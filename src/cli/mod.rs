@@ -64,8 +64,7 @@ enum Command {
 
 /// Reads the command line, does what it says, and gives the exit status.
 pub fn run() -> ExitCode {
-    // The FUSE library unmounts once more what is unmounted already, and complains.
-    let log = env_logger::Env::default().default_filter_or("warn,fuser::mnt=error");
+    let log = env_logger::Env::default().default_filter_or("warn");
     env_logger::Builder::from_env(log).init();
     let command = match Cli::parse().command {
         Some(command) => command,

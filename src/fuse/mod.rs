@@ -11,9 +11,11 @@
 //!   park, notify      what waits; what the kernel is told
 //!   backings          the files the kernel reads and writes itself
 //!   watch             what happens beside the mount and concerns it
-//!   session           mounting and unmounting; mounts: what is mounted where, and who uses it
+//!   session           the life of a mount; attach: mounting and unmounting
+//!   mounts            what is mounted where, and who uses it
 //! ```
 
+mod attach;
 mod attr;
 mod attrs;
 mod backings;

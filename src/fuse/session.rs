@@ -2,13 +2,15 @@
 
 use std::fs;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use fuser::{BackgroundSession, Config, MountOption, Session, SessionACL};
-use rustix::mount::UnmountFlags;
+use fuser::{BackgroundSession, Config, Session, SessionACL};
+use rustix::thread::CapabilitySet;
 
 use super::MountOptions;
+use super::attach::{Attachment, Detach, detach};
 use super::driver::Driver;
 use super::mounts::{self, users_of};
 use super::state::State;
@@ -32,6 +34,12 @@ pub enum MountError {
         "/dev/fuse cannot be opened ({0}): load the fuse module, or pass it into the container"
     )]
     NoFuse(io::Error),
+    /// Without root another program must mount, and it is not there.
+    #[error("mounting without root needs fusermount3 ({0}): install fuse3")]
+    NoHelper(io::Error),
+    /// That program would not.
+    #[error("{0}")]
+    Helper(String),
     /// Programs still use it.
     #[error("{path} is in use by {users}: close them, or unmount lazily")]
     Busy {
@@ -71,15 +79,27 @@ impl Mount {
         check_place(path)?;
         let client = Client { session: 1, name: format!("mount {}", path.display()) };
         let root = share.stat(&SharePath::root())?.id;
-        let config = config(&share, &options);
+        let attachment = Attachment {
+            source: mounts::source(share.name(), options.control.as_deref()),
+            read_only: options.read_only,
+            allow_other: options.allow_other,
+        };
+        let device = attachment.attach(path)?;
         let state = Arc::new(State::new(share, options, Arc::new(client), root));
-        let fail = |source| MountError::System { path: path.to_owned(), source };
-        let session = Session::new(Driver(Arc::clone(&state)), path, &config).map_err(fail)?;
-        let session = session.spawn().map_err(fail)?;
-        state.notices.start(session.notifier(), Arc::clone(&state.backings)).map_err(fail)?;
-        state.park.start().map_err(fail)?;
-        super::watch::watch(&state, path.to_owned())?;
-        Ok(Self { path: path.to_owned(), state, session: Some(session) })
+        match serve(&state, device, path) {
+            Ok(session) => Ok(Self { path: path.to_owned(), state, session: Some(session) }),
+            Err(error) => {
+                // What went wrong before is the news.
+                let _ = detach(path, Detach::Lazily);
+                Err(error)
+            }
+        }
+    }
+
+    /// What this process may not do and a mount of root's could, in a line.
+    pub fn lacks(&self) -> Option<&'static str> {
+        let lacks = self.state.options.passthrough && !may_pass_through();
+        lacks.then_some("no kernel passthrough without root: reads and writes go through latchfs")
     }
 
     /// Where it is mounted.
@@ -107,16 +127,17 @@ impl Mount {
         if self.session.is_none() {
             return Ok(());
         }
-        match rustix::mount::unmount(&self.path, UnmountFlags::empty()) {
-            Ok(()) | Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOENT) => {}
-            Err(rustix::io::Errno::PERM) => unmount_as_user(&self.path)?,
-            Err(rustix::io::Errno::BUSY) => {
-                let users = users_of(&self.path).join(", ");
-                return Err(MountError::Busy { path: self.path.clone(), users });
-            }
-            Err(errno) => {
-                return Err(MountError::System { path: self.path.clone(), source: errno.into() });
-            }
+        match detach(&self.path, Detach::Unused) {
+            Ok(()) => {}
+            Err(error) => match error.raw_os_error() {
+                // Somebody else has unmounted it.
+                Some(libc::EINVAL | libc::ENOENT) => {}
+                Some(libc::EBUSY) => {
+                    let users = users_of(&self.path).join(", ");
+                    return Err(MountError::Busy { path: self.path.clone(), users });
+                }
+                _ => return Err(MountError::System { path: self.path.clone(), source: error }),
+            },
         }
         if let Some(session) = self.session.take() {
             // The kernel has let go: the workers have seen it and end by themselves.
@@ -130,9 +151,9 @@ impl Mount {
     /// Unmounts from the name space at once; programs that use it go on until they close.
     pub fn unmount_lazily(&mut self) {
         if self.session.take().is_some()
-            && let Err(errno) = rustix::mount::unmount(&self.path, UnmountFlags::DETACH)
+            && let Err(error) = detach(&self.path, Detach::Lazily)
         {
-            log::warn!("{}: {errno}", self.path.display());
+            log::warn!("{}: {error}", self.path.display());
         }
     }
 }
@@ -146,22 +167,30 @@ impl Drop for Mount {
     }
 }
 
-fn config(share: &Share, options: &MountOptions) -> Config {
-    let mut mount_options = vec![
-        MountOption::FSName(mounts::source(share.name(), options.control.as_deref())),
-        MountOption::Subtype("latchfs".into()),
-        MountOption::NoSuid,
-        MountOption::NoDev,
-    ];
-    mount_options.push(if options.read_only { MountOption::RO } else { MountOption::RW });
-    if options.allow_other {
-        mount_options.push(MountOption::DefaultPermissions);
-    }
+/// Answers the kernel from now on.
+fn serve(
+    state: &Arc<State>,
+    device: OwnedFd,
+    path: &Path,
+) -> Result<BackgroundSession, MountError> {
+    let fail = |source| MountError::System { path: path.to_owned(), source };
+    let options = &state.options;
     let mut config = Config::default();
-    config.mount_options = mount_options;
-    config.acl = if options.allow_other { SessionACL::All } else { SessionACL::Owner };
     config.n_threads = Some(options.workers.max(1));
-    config
+    let acl = if options.allow_other { SessionACL::All } else { SessionACL::Owner };
+    let driver = Driver(Arc::clone(state));
+    let session = Session::from_fd(driver, device, acl, config).map_err(fail)?;
+    let session = session.spawn().map_err(fail)?;
+    state.notices.start(session.notifier(), Arc::clone(&state.backings)).map_err(fail)?;
+    state.park.start().map_err(fail)?;
+    super::watch::watch(state, path.to_owned())?;
+    Ok(session)
+}
+
+/// Registering a backing file with the kernel takes the right to administer it.
+pub fn may_pass_through() -> bool {
+    let mine = rustix::thread::capabilities(None);
+    mine.is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_ADMIN))
 }
 
 fn check_place(path: &Path) -> Result<(), MountError> {
@@ -176,7 +205,6 @@ fn check_place(path: &Path) -> Result<(), MountError> {
     if entries.next().is_some() {
         return Err(MountError::NotEmpty(path.to_owned()));
     }
-    fs::OpenOptions::new().read(true).write(true).open("/dev/fuse").map_err(MountError::NoFuse)?;
     Ok(())
 }
 
@@ -194,21 +222,8 @@ pub fn clear_dead(path: &Path) -> Result<(), MountError> {
             users.join(", ")
         );
     }
-    match rustix::mount::unmount(path, UnmountFlags::DETACH) {
-        Ok(()) => Ok(()),
-        Err(rustix::io::Errno::PERM) => unmount_as_user(path),
-        Err(errno) => Err(MountError::System { path: path.to_owned(), source: errno.into() }),
-    }
-}
-
-/// Without privilege unmounting goes through the helper that mounted.
-fn unmount_as_user(path: &Path) -> Result<(), MountError> {
-    let status = std::process::Command::new("fusermount3").arg("-uz").arg("--").arg(path).status();
-    match status {
-        Ok(status) if status.success() => Ok(()),
-        Ok(_) => Err(MountError::Busy { path: path.to_owned(), users: users_of(path).join(", ") }),
-        Err(source) => Err(MountError::System { path: path.to_owned(), source }),
-    }
+    detach(path, Detach::Lazily)
+        .map_err(|source| MountError::System { path: path.to_owned(), source })
 }
 
 fn is_mounted(path: &Path) -> bool {

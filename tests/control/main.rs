@@ -10,3 +10,4 @@ mod programs;
 mod run;
 mod serve;
 mod stop;
+mod user;

@@ -85,6 +85,9 @@ impl Host {
         for (name, path) in &mounted {
             lines.push(format!("Share {name}: mounted on {}", path.display()));
         }
+        // The same for all of them.
+        let lacks = self.inside.mounts().first().and_then(Mount::lacks);
+        lines.extend(lacks.map(|lacks| format!("Note: {lacks}")));
         if let Some((_, path)) = mounted.first() {
             let file = path.join("a.txt");
             let file = file.display();
@@ -191,8 +194,10 @@ fn make_place(path: &Path) -> std::io::Result<()> {
 
 fn with_cure(error: MountError) -> anyhow::Error {
     match error {
-        MountError::NoFuse(_) => anyhow::Error::from(error)
-            .context("no mount can be made here (--no-mount does without)"),
+        MountError::NoFuse(_) | MountError::NoHelper(_) | MountError::Helper(_) => {
+            anyhow::Error::from(error)
+                .context("no mount can be made here (--no-mount does without)")
+        }
         error => error.into(),
     }
 }
