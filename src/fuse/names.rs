@@ -106,7 +106,8 @@ pub fn link(state: &State, caller: Caller, node: u64, at: (u64, &str), reply: Re
     let another = || state.nodes.siblings(node).into_iter().find_map(|id| state.nodes.path(id));
     let from = state.nodes.path(node).or_else(another);
     let (Some(from), Some(to)) = (from, state.nodes.child(at.0, at.1)) else {
-        return reply.error(Errno::ESTALE);
+        let nameless = state.orphan(node).is_some();
+        return reply.error(if nameless { Errno::ENOENT } else { Errno::ESTALE });
     };
     let who = state.owner(caller.pid);
     let made = state.share.link(&who, &from, &to).and_then(|()| Ok(state.share.lookup(&to)?.stat));
