@@ -287,6 +287,16 @@ pub fn release(state: &State, fh: u64, reply: ReplyEmpty) {
     reply.ok();
 }
 
+/// The mount is gone: releases that were still on their way in the kernel never arrive, and what
+/// is open ends here.
+pub fn end_all(state: &State) {
+    let (files, dirs) = state.take_all();
+    let files = files.iter().map(|file| &file.handle);
+    for handle in files.chain(dirs.iter().map(|dir| &dir.handle)) {
+        end(state, handle);
+    }
+}
+
 /// Ends an open and tells the kernel of a name that went with it.
 pub fn end(state: &State, handle: &crate::engine::Handle) {
     match state.share.release(handle) {

@@ -163,6 +163,13 @@ impl State {
         self.files.write().expect(POISON).remove(&fh)
     }
 
+    /// Takes all open files and directories out.
+    pub fn take_all(&self) -> (Vec<Arc<OpenFile>>, Vec<Arc<OpenDir>>) {
+        let files = std::mem::take(&mut *self.files.write().expect(POISON));
+        let dirs = std::mem::take(&mut *self.dirs.write().expect(POISON));
+        (files.into_values().collect(), dirs.into_values().collect())
+    }
+
     /// The handles of a file that are open through this mount.
     pub fn handles_of(&self, file: FileId) -> Vec<HandleId> {
         let files = self.files.read().expect(POISON);
