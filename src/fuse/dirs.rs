@@ -16,10 +16,19 @@ use crate::core::create::{OpenRequest, Options};
 use crate::core::{Access, Denial, ShareMode, SharePath};
 use crate::engine::{Error, Listed};
 
+/// What a removed directory is opened as once more, by a descriptor of it. The kernel itself says
+/// that nothing is in it, so no open of ours stands behind it.
+const REMOVED: u64 = u64::MAX;
+
 /// `opendir(3)`: an open with R that shares everything. The kernel sends no flush for
 /// directories, so the handle counts as one whose release is on its way from the start.
 pub fn open(state: &State, caller: Caller, node: u64, reply: ReplyOpen) {
-    let Some(path) = state.nodes.path(node) else { return reply.error(Errno::ESTALE) };
+    let Some(path) = state.nodes.path(node) else {
+        if state.orphan(node).is_some() {
+            return reply.opened(FileHandle(REMOVED), FopenFlags::empty());
+        }
+        return reply.error(Errno::ESTALE);
+    };
     let request = OpenRequest {
         options: Options { directory: true, ..Options::default() },
         ..OpenRequest::plain(Access::R, ShareMode::RWD)
