@@ -335,10 +335,11 @@ pub fn ask_again(state: &State, path: &SharePath) {
 }
 
 /// How long the kernel may remember a name and its file's attributes: not at all while the name
-/// can vanish by a close, or while the file has another, which the kernel takes for another file:
-/// what it writes through one it does not know of the other.
+/// can vanish by a close, or while the file has another, or is open by one that is gone: the kernel
+/// takes them for two files, and what it writes through one it does not know of the other.
 pub fn ttl(state: &State, path: &SharePath, stat: &Stat) -> std::time::Duration {
-    let has_others = stat.kind != Kind::Directory && stat.links > 1;
+    let has_others = stat.kind != Kind::Directory && stat.links > 1
+        || state.options.unlink == UnlinkMode::Posix && state.orphans.get(stat.id).is_some();
     if has_others || state.share.is_pending_name(path, stat.id) { NO_TTL } else { TTL }
 }
 

@@ -82,6 +82,12 @@ fn what_is_written_through_one_name_is_seen_through_the_other_before_the_close()
         held.write_all_at(b"x", size - 1).unwrap();
         assert_eq!(fs::metadata(&other).unwrap().len(), size);
     }
+    // Nor after the name that it is written through is gone.
+    fs::remove_file(&one).unwrap();
+    for size in 20..40 {
+        held.write_all_at(b"x", size - 1).unwrap();
+        assert_eq!(fs::metadata(&other).unwrap().len(), size);
+    }
 }
 
 #[test]
