@@ -5,7 +5,11 @@ use rustix::fs::{FallocateFlags, OFlags, RenameFlags, SeekFrom, XattrFlags};
 use super::calls::{Call, Place, SLOTS, Which};
 use super::random::Random;
 
-const NAMES: [&str; 4] = ["a", "b", "A", "c.txt"];
+/// Mostly files have these names, and mostly directories those: calls that meet something say more
+/// than those that find nothing. Two differ by case alone.
+const FILES: [&str; 3] = ["a", "A", "c.txt"];
+const DIRECTORIES: [&str; 2] = ["d", "D"];
+
 const MODES: [u32; 6] = [0o644, 0o600, 0o755, 0o444, 0o4755, 0o2770];
 const XATTRS: [&str; 2] = ["user.one", "user.two"];
 
@@ -16,7 +20,8 @@ const SIZE_MAX: usize = 20_000;
 pub fn call(random: &mut Random) -> Call {
     match random.below(100) {
         0..17 => open(random),
-        17..24 => Call::Close { slot: slot(random) },
+        17..20 => open_directory(random),
+        20..24 => Call::Close { slot: slot(random) },
         24..26 => Call::Duplicate { slot: slot(random), to: slot(random) },
         26..50 => bytes(random),
         50..80 => names(random),
@@ -28,14 +33,31 @@ fn slot(random: &mut Random) -> usize {
     random.below(SLOTS)
 }
 
+fn file_name(random: &mut Random) -> &'static str {
+    if random.once_in(5) { random.pick(&DIRECTORIES) } else { random.pick(&FILES) }
+}
+
+fn directory_name(random: &mut Random) -> &'static str {
+    if random.once_in(12) { random.pick(&FILES) } else { random.pick(&DIRECTORIES) }
+}
+
 /// Mostly short: calls on deep paths mostly say that something is not there.
 fn path(random: &mut Random) -> String {
-    let depth = random.pick(&[1, 1, 1, 2, 2, 3]);
-    (0..depth).map(|_| random.pick(&NAMES)).collect::<Vec<_>>().join("/")
+    let depth = random.pick(&[0, 0, 0, 1, 1, 2]);
+    let mut names: Vec<_> = (0..depth).map(|_| directory_name(random)).collect();
+    names.push(if random.once_in(3) { directory_name(random) } else { file_name(random) });
+    names.join("/")
+}
+
+fn directory_place(random: &mut Random) -> Place {
+    let from = random.once_in(6).then(|| slot(random));
+    let depth = random.pick(&[1, 1, 2]);
+    let names: Vec<_> = (0..depth).map(|_| directory_name(random)).collect();
+    Place { from, path: names.join("/") }
 }
 
 fn place(random: &mut Random) -> Place {
-    let from = random.once_in(6).then(|| slot(random));
+    let from = random.once_in(8).then(|| slot(random));
     Place { from, path: path(random) }
 }
 
@@ -47,14 +69,19 @@ fn which(random: &mut Random) -> Which {
     }
 }
 
+fn open_directory(random: &mut Random) -> Call {
+    let (slot, at) = (slot(random), directory_place(random));
+    Call::Open { slot, at, flags: OFlags::RDONLY, mode: 0 }
+}
+
 fn open(random: &mut Random) -> Call {
     let mut flags = random.pick(&[OFlags::RDONLY, OFlags::WRONLY, OFlags::RDWR, OFlags::RDWR]);
     let extra = [
         (OFlags::CREATE, 2),
-        (OFlags::EXCL, 5),
+        (OFlags::EXCL, 8),
         (OFlags::TRUNC, 5),
         (OFlags::APPEND, 5),
-        (OFlags::DIRECTORY, 8),
+        (OFlags::DIRECTORY, 20),
         (OFlags::NOFOLLOW, 8),
     ];
     for (flag, times) in extra {
@@ -123,7 +150,7 @@ fn names(random: &mut Random) -> Call {
     match random.below(30) {
         0..4 => Call::Unlink { at },
         4..6 => Call::RemoveDir { at },
-        6..11 => Call::MakeDir { at, mode: random.pick(&MODES) },
+        6..11 => Call::MakeDir { at: directory_place(random), mode: random.pick(&MODES) },
         11 => Call::MakeFile { at, mode: random.pick(&MODES) },
         12..20 => {
             let none = RenameFlags::empty();
@@ -134,7 +161,7 @@ fn names(random: &mut Random) -> Call {
         23 => Call::LinkOpen { slot: slot(random), to: at },
         24..26 => Call::Symlink { target: path(random), at },
         26 => Call::ReadLink { at },
-        27 => Call::ListAt { at },
+        27 => Call::ListAt { at: directory_place(random) },
         _ => Call::Stat { at, follow: random.once_in(2) },
     }
 }

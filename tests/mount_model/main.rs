@@ -45,7 +45,7 @@ fn a_posix_mount_without_passthrough_answers_as_a_plain_directory_does() {
 }
 
 fn compare(passthrough: bool) {
-    for seed in random::seeds(4) {
+    for seed in random::seeds(8) {
         let share = ShareOptions { case: Case::Sensitive, ..ShareOptions::default() };
         let mounted = Fixture::of(share, |options| {
             options.unlink = UnlinkMode::Posix;
