@@ -29,5 +29,6 @@ pub mod core;
 pub mod engine;
 pub mod fuse;
 pub mod play;
+pub mod rest;
 pub mod store;
 pub mod sync;

@@ -1,0 +1,172 @@
+//! The bytes of a file: Get File, Put Range, List Ranges.
+//!
+//! Decides the statuses and headers of ranged reads (FILEREST 10.2 to 10.4) and that a body is
+//! checked before anything is written.
+
+use std::ops::Range;
+
+use hyper::StatusCode;
+
+use super::file::shown;
+use super::{Answer, Call};
+use crate::core::{Denial, stamp::iso};
+use crate::engine::{FileProperties, IO_MAX, LastWrite, RangeList};
+use crate::rest::checksum::{STRUCTURED, checked_body, md5};
+use crate::rest::download::{Download, Source};
+use crate::rest::refusal::Refusal;
+use crate::rest::reply::{Content, Reply};
+use crate::rest::xml::Xml;
+
+impl Call<'_> {
+    pub(super) fn download(&self) -> Answer {
+        const RANGE_MD5: &str = "x-ms-range-get-content-md5";
+        if self.request.header(STRUCTURED)?.is_some() {
+            return Err(Refusal::not_implemented("A structured body of Get File"));
+        }
+        let asked = self.request.range()?;
+        let with_md5 = self.request.flag(RANGE_MD5)?;
+        let (download, file) = self.open_download(asked.clone())?;
+        let range = download.range.clone();
+        let length = range.end - range.start;
+        if with_md5 && (asked.is_none() || length > IO_MAX as u64) {
+            let why = "the MD5 of a range is given for ranges of at most 4 MiB";
+            return Err(Refusal::header(RANGE_MD5, "true", why));
+        }
+        let stored = file.headers().content_md5.as_deref();
+        let mut reply = if asked.is_some() {
+            let content_range = format!("bytes {}-{}/{}", range.start, range.end - 1, file.size());
+            shown(Reply::new(StatusCode::PARTIAL_CONTENT), &file)
+                .header("content-range", content_range)
+                .maybe("x-ms-content-md5", stored)
+        } else {
+            shown(Reply::ok(), &file).maybe("content-md5", stored)
+        };
+        reply.set("accept-ranges", "bytes");
+        if with_md5 {
+            let bytes = download.read_all()?;
+            if bytes.len() as u64 != length {
+                return Err(Denial::InvalidRange { size: range.start + bytes.len() as u64 }.into());
+            }
+            reply.set("content-md5", md5(&bytes));
+            reply.body = Content::Bytes(bytes.into());
+        } else {
+            reply.body = Content::Download(Box::new(download));
+        }
+        Ok(reply)
+    }
+
+    fn open_download(
+        &self,
+        asked: Option<Range<u64>>,
+    ) -> Result<(Download, FileProperties), Refusal> {
+        let path = self.request.path()?;
+        if let Some(snapshot) = self.request.snapshot()? {
+            let (view, file) = self.snapshot_file(&snapshot, &path)?;
+            let range = clipped(asked, file.size())?;
+            let source = Source::Snapshot(view, file.path.clone());
+            return Ok((Download { source, range }, file));
+        }
+        let reader = self.live_share()?.open_reader(self.asking()?, &path, asked)?;
+        let (range, file) = (reader.range(), reader.properties().clone());
+        Ok((Download { source: Source::Live(Box::new(reader)), range }, file))
+    }
+
+    pub(super) fn upload_range(&self) -> Answer {
+        const WRITE: &str = "x-ms-write";
+        let (share, path) = (self.share_to_change()?, self.request.path()?);
+        let range = self.written_range()?;
+        let last_write = self.last_write()?;
+        let asking = self.asking()?;
+        let write = self.request.required(WRITE)?;
+        let reply = match write.to_ascii_lowercase().as_str() {
+            "update" => {
+                let bytes = checked_body(self.request)?;
+                if bytes.len() as u64 != range.end - range.start {
+                    let why = "the body has another length";
+                    return Err(Refusal::header("x-ms-range", &bytes_text(&range), why));
+                }
+                let file = share.put_range(asking, &path, range.start, &bytes, last_write)?;
+                ranged(&file)
+                    .header("content-md5", md5(&bytes))
+                    .maybe(STRUCTURED, self.request.header(STRUCTURED)?)
+            }
+            "clear" => {
+                if !self.request.body.is_empty() {
+                    return Err(Refusal::header(WRITE, write, "a range is cleared without a body"));
+                }
+                ranged(&share.clear_range(asking, &path, range, last_write)?)
+            }
+            _ => return Err(Refusal::header(WRITE, write, "it must be update or clear")),
+        };
+        Ok(reply)
+    }
+
+    /// The range that is written, both ends of which must be given.
+    pub(super) fn written_range(&self) -> Result<Range<u64>, Refusal> {
+        const NAME: &str = "x-ms-range";
+        let range = self.request.range()?.ok_or_else(|| Refusal::missing_header(NAME))?;
+        if range.end == u64::MAX {
+            return Err(Refusal::header(NAME, &bytes_text(&range), "it needs a last byte"));
+        }
+        Ok(range)
+    }
+
+    /// What becomes of the last-write time.
+    pub(super) fn last_write(&self) -> Result<LastWrite, Refusal> {
+        const NAME: &str = "x-ms-file-last-write-time";
+        match self.request.header(NAME)? {
+            None => Ok(LastWrite::Now),
+            Some(text) if text.eq_ignore_ascii_case("now") => Ok(LastWrite::Now),
+            Some(text) if text.eq_ignore_ascii_case("preserve") => Ok(LastWrite::Preserve),
+            Some(text) => Err(Refusal::header(NAME, text, "it must be now or preserve")),
+        }
+    }
+
+    pub(super) fn range_list(&self) -> Answer {
+        if self.request.query.get("prevsharesnapshot").is_some() {
+            return Err(Refusal::not_implemented("The difference to an earlier snapshot"));
+        }
+        let path = self.request.path()?;
+        let window = self.request.range()?;
+        let list = if let Some(snapshot) = self.request.snapshot()? {
+            let (view, properties) = self.snapshot_file(&snapshot, &path)?;
+            let window = clipped(window, properties.size())?;
+            RangeList { ranges: view.data_ranges(&path, window)?, properties }
+        } else {
+            self.live_share()?.range_list(self.asking()?, &path, window)?
+        };
+        let mut xml = Xml::new();
+        xml.open("Ranges");
+        for range in &list.ranges {
+            xml.open("Range");
+            xml.text("Start", &range.start.to_string());
+            xml.text("End", &range.end.saturating_sub(1).to_string());
+            xml.close("Range");
+        }
+        xml.close("Ranges");
+        let file = &list.properties;
+        Ok(Reply::ok()
+            .xml(xml)
+            .version(file.etag(), file.last_modified())
+            .header("x-ms-content-length", file.size()))
+    }
+}
+
+/// The answer to a range that was written.
+pub(super) fn ranged(file: &FileProperties) -> Reply {
+    Reply::created()
+        .version(file.etag(), file.last_modified())
+        .header("x-ms-file-last-write-time", iso(file.written()))
+        .written()
+}
+
+fn bytes_text(range: &Range<u64>) -> String {
+    format!("bytes={}-{}", range.start, range.end.saturating_sub(1))
+}
+
+/// The part of a range that a file has, as the engine has it for files of the share.
+fn clipped(asked: Option<Range<u64>>, size: u64) -> Result<Range<u64>, Refusal> {
+    let Some(asked) = asked else { return Ok(0..size) };
+    let range = asked.start..asked.end.min(size);
+    if range.is_empty() { Err(Denial::InvalidRange { size }.into()) } else { Ok(range) }
+}

@@ -1,0 +1,167 @@
+//! List Directories and Files: a page of a directory, of the share or of a snapshot.
+//!
+//! Decides the marker: the last name of the page in base64, since a name may hold what XML cannot
+//! carry.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+use super::{Answer, Call};
+use crate::core::stamp::{iso, rfc1123};
+use crate::core::{SharePath, fold};
+use crate::engine::account::{ShareDenial, SnapshotName};
+use crate::engine::{DirectoryEntry, DirectoryPage, Kind, ListOptions, PAGE_MAX, Shown};
+use crate::rest::refusal::Refusal;
+use crate::rest::reply::Reply;
+use crate::rest::xml::{Xml, encoded, is_xml};
+
+/// What of each entry is shown beside its name, size and identity.
+struct Include(Vec<String>);
+
+impl Include {
+    fn read(text: &str) -> Self {
+        let words = text.split(',').map(|word| word.trim().to_ascii_lowercase());
+        Self(words.filter(|word| !word.is_empty()).collect())
+    }
+
+    fn has(&self, what: &str) -> bool {
+        self.0.iter().any(|word| word == what || word == "all")
+    }
+}
+
+impl Call<'_> {
+    pub(super) fn list_directory(&self) -> Answer {
+        let query = &self.request.query;
+        let include = Include::read(query.get("include").unwrap_or_default());
+        let limit = self.request.page_size(PAGE_MAX)?;
+        let after = query.get("marker").map(name_of).transpose()?;
+        let options = ListOptions {
+            prefix: query.get("prefix").unwrap_or_default(),
+            after: after.as_deref(),
+            limit,
+            shown: !include.0.is_empty(),
+        };
+        let path = self.request.path()?;
+        let snapshot = self.request.snapshot()?;
+        let page = match &snapshot {
+            Some(snapshot) => self.snapshot_page(snapshot, &path, options)?,
+            None => self.live_share()?.list_page(&path, options)?,
+        };
+        let mut xml = Xml::new();
+        self.open_results(&mut xml, &page.path, snapshot.as_ref())?;
+        if let Some(prefix) = query.get("prefix") {
+            xml.file_name("Prefix", prefix);
+        }
+        xml.maybe("Marker", query.get("marker"));
+        if query.get("maxresults").is_some() {
+            xml.text("MaxResults", &limit.to_string());
+        }
+        xml.open("Entries");
+        for entry in &page.entries {
+            write_entry(&mut xml, entry, &include);
+        }
+        xml.close("Entries");
+        let next = page.next.map(|name| URL_SAFE_NO_PAD.encode(name)).unwrap_or_default();
+        xml.text("NextMarker", &next);
+        xml.text("DirectoryId", &page.id.ino.to_string());
+        xml.close("EnumerationResults");
+        Ok(Reply::ok().xml(xml))
+    }
+
+    fn open_results(
+        &self,
+        xml: &mut Xml,
+        path: &SharePath,
+        snapshot: Option<&SnapshotName>,
+    ) -> Result<(), Refusal> {
+        let plain = path.as_str().chars().all(is_xml);
+        let shown = if plain { path.as_str().to_owned() } else { encoded(path.as_str()) };
+        let mut attributes = vec![
+            ("ServiceEndpoint", self.request.address.endpoint.as_str()),
+            ("ShareName", self.request.share()?),
+        ];
+        if let Some(snapshot) = snapshot {
+            attributes.push(("ShareSnapshot", snapshot.as_str()));
+        }
+        attributes.push(("DirectoryPath", &shown));
+        if !plain {
+            attributes.push(("Encoded", "true"));
+        }
+        xml.open_with("EnumerationResults", &attributes);
+        Ok(())
+    }
+
+    fn snapshot_page(
+        &self,
+        snapshot: &SnapshotName,
+        path: &SharePath,
+        options: ListOptions<'_>,
+    ) -> Result<DirectoryPage, Refusal> {
+        let view = self.engine().snapshot(self.request.share()?, snapshot)?;
+        let found = view.lookup(path)?;
+        let mut page =
+            DirectoryPage { path: found.path, id: found.stat.id, entries: Vec::new(), next: None };
+        let prefix = fold(options.prefix).into_owned();
+        let mut after = options.after.map(str::to_owned);
+        loop {
+            let names = view.list(&page.path, after.as_deref(), PAGE_MAX)?;
+            let ended = names.len() < PAGE_MAX;
+            for listed in names {
+                let seen = matches!(listed.kind, Kind::File | Kind::Directory)
+                    && fold(&listed.name).starts_with(&prefix);
+                if seen && page.entries.len() == options.limit {
+                    page.next = after;
+                    return Ok(page);
+                }
+                after = Some(listed.name.clone());
+                if !seen {
+                    continue;
+                }
+                let file =
+                    view.file(&page.path.join(&listed.name).map_err(crate::engine::Error::from)?)?;
+                let shown = Some(Shown::of(&file.stat, &file.record));
+                page.entries.push(DirectoryEntry { name: listed.name, stat: file.stat, shown });
+            }
+            if ended {
+                return Ok(page);
+            }
+        }
+    }
+}
+
+fn name_of(marker: &str) -> Result<String, Refusal> {
+    let bytes = URL_SAFE_NO_PAD.decode(marker).ok();
+    let name = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
+    name.ok_or_else(|| ShareDenial::InvalidContinuationToken.into())
+}
+
+fn write_entry(xml: &mut Xml, entry: &DirectoryEntry, include: &Include) {
+    let directory = entry.stat.kind == Kind::Directory;
+    let element = if directory { "Directory" } else { "File" };
+    xml.open(element);
+    xml.file_name("Name", &entry.name);
+    xml.text("FileId", &entry.stat.id.ino.to_string());
+    xml.open("Properties");
+    if !directory {
+        xml.text("Content-Length", &entry.stat.size.to_string());
+    }
+    let shown = entry.shown.as_ref();
+    if let Some(shown) = shown.filter(|_| include.has("timestamps")) {
+        xml.text("CreationTime", &iso(shown.created));
+        xml.text("LastAccessTime", &iso(shown.accessed));
+        xml.text("LastWriteTime", &iso(shown.written));
+        xml.text("ChangeTime", &iso(shown.changed));
+        xml.text("Last-Modified", &rfc1123(shown.last_modified));
+    }
+    if let Some(shown) = shown.filter(|_| include.has("etag")) {
+        xml.text("Etag", &shown.etag.to_string());
+    }
+    xml.close("Properties");
+    if let Some(shown) = shown.filter(|_| include.has("attributes")) {
+        xml.text("Attributes", &shown.attributes.to_string());
+    }
+    if let Some(shown) = shown.filter(|_| include.has("permissionkey")) {
+        xml.maybe("PermissionKey", shown.permission_key.as_deref());
+    }
+    xml.close(element);
+}

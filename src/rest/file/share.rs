@@ -1,0 +1,154 @@
+//! A share as a whole: create, delete, restore, properties, metadata, statistics, snapshots.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+
+use super::{Answer, Call};
+use crate::core::stamp::rfc1123;
+use crate::engine::account::{
+    Control, DeleteSnapshots, NewShare, PropertyChanges, ShareInfo, ShareRef, ShareVersion,
+};
+use crate::rest::refusal::Refusal;
+use crate::rest::reply::Reply;
+use crate::rest::xml::Xml;
+
+/// Headers that are kept and given back, and mean nothing here.
+const SETTINGS: [&str; 8] = [
+    "x-ms-root-squash",
+    "x-ms-enable-snapshot-virtual-directory-access",
+    "x-ms-enable-smb-directory-lease",
+    "x-ms-share-paid-bursting-enabled",
+    "x-ms-share-paid-bursting-max-bandwidth-mibps",
+    "x-ms-share-paid-bursting-max-iops",
+    "x-ms-share-provisioned-iops",
+    "x-ms-share-provisioned-bandwidth-mibps",
+];
+
+impl Call<'_> {
+    pub(super) fn create_share(&self) -> Answer {
+        let new = NewShare {
+            metadata: self.request.metadata()?,
+            protocols: self.request.header("x-ms-enabled-protocols")?.map(str::to_owned),
+            changes: self.share_changes()?,
+        };
+        let quota = new.changes.quota_gib;
+        let version = self.engine().create_share(self.request.share()?, new)?;
+        Ok(share_version(Reply::created(), version).maybe("x-ms-share-quota", quota))
+    }
+
+    fn share_changes(&self) -> Result<PropertyChanges, Refusal> {
+        let mut settings = BTreeMap::new();
+        for name in SETTINGS {
+            if let Some(value) = self.request.header(name)? {
+                settings.insert(name.to_owned(), value.to_owned());
+            }
+        }
+        let tier = self.request.header("x-ms-access-tier")?;
+        Ok(PropertyChanges {
+            quota_gib: self.request.parsed("x-ms-share-quota", "it must be a number")?,
+            access_tier: tier.map(str::parse).transpose()?,
+            settings,
+        })
+    }
+
+    pub(super) fn share_properties(&self) -> Answer {
+        let snapshot = self.request.snapshot()?;
+        let info = self.engine().properties(&self.share_ref(snapshot.as_ref())?)?;
+        let properties = &info.properties;
+        let mut reply = of_share(&info)
+            .header("x-ms-share-quota", properties.quota_gib)
+            .header("x-ms-access-tier", properties.access_tier)
+            .maybe("x-ms-access-tier-change-time", properties.tier_changed.map(rfc1123))
+            .header("x-ms-enabled-protocols", "SMB")
+            .header("x-ms-lease-status", info.lease.status)
+            .header("x-ms-lease-state", info.lease.state)
+            .maybe("x-ms-lease-duration", info.lease.duration);
+        for (name, value) in &properties.settings {
+            reply.set(name, value);
+        }
+        Ok(reply)
+    }
+
+    pub(super) fn share_metadata(&self) -> Answer {
+        let snapshot = self.request.snapshot()?;
+        Ok(of_share(&self.engine().properties(&self.share_ref(snapshot.as_ref())?)?))
+    }
+
+    pub(super) fn set_share_properties(&self) -> Answer {
+        let snapshot = self.request.snapshot()?;
+        let changes = self.share_changes()?;
+        let set = self.engine().set_properties(&self.share_ref(snapshot.as_ref())?, changes)?;
+        Ok(Reply::ok().version(set.tag, set.modified).header("x-ms-share-quota", set.quota_gib))
+    }
+
+    pub(super) fn set_share_metadata(&self) -> Answer {
+        let snapshot = self.request.snapshot()?;
+        let metadata = self.request.metadata()?;
+        let at = self.share_ref(snapshot.as_ref())?;
+        Ok(share_version(Reply::ok(), self.engine().set_metadata(&at, metadata)?))
+    }
+
+    pub(super) fn share_statistics(&self) -> Answer {
+        let (bytes, version) = self.engine().usage_bytes(&self.share_ref(None)?)?;
+        let mut xml = Xml::new();
+        xml.open("ShareStats");
+        xml.text("ShareUsageBytes", &bytes.to_string());
+        xml.close("ShareStats");
+        Ok(share_version(Reply::ok().xml(xml), version))
+    }
+
+    pub(super) fn delete_share(&self) -> Answer {
+        const NAME: &str = "x-ms-delete-snapshots";
+        let snapshot = self.request.snapshot()?;
+        let at = self.share_ref(snapshot.as_ref())?;
+        let snapshots = match self.request.header(NAME)? {
+            None => DeleteSnapshots::None,
+            Some("include") => DeleteSnapshots::Include,
+            Some("include-leased") => DeleteSnapshots::IncludeLeased,
+            Some(other) => {
+                return Err(Refusal::header(NAME, other, "it must be include or include-leased"));
+            }
+        };
+        if snapshot.is_some() {
+            self.engine().delete_snapshot(&at)?;
+        } else {
+            self.engine().delete_share(self.who, &at, snapshots)?;
+        }
+        Ok(Reply::accepted())
+    }
+
+    pub(super) fn restore_share(&self) -> Answer {
+        let named = self.request.header("x-ms-deleted-share-name")?;
+        let name = named.map_or_else(|| self.request.share(), Ok)?;
+        if name != self.request.share()? {
+            let why = "a share is restored under its own name";
+            return Err(Refusal::header("x-ms-deleted-share-name", name, why));
+        }
+        let version = self.request.required("x-ms-deleted-share-version")?;
+        let restored = self.engine().restore_share(name, version)?;
+        let quota = self.engine().properties(&ShareRef::new(name))?.properties.quota_gib;
+        Ok(share_version(Reply::created(), restored).header("x-ms-share-quota", quota))
+    }
+
+    pub(super) fn create_snapshot(&self) -> Answer {
+        let snapshot = self.request.snapshot()?;
+        let at = self.share_ref(snapshot.as_ref())?;
+        // Without metadata of its own a snapshot has the share's.
+        let metadata = Some(self.request.metadata()?).filter(|metadata| !metadata.is_empty());
+        let stopping = &self.site.stopping;
+        let (taken, version) = self.engine().create_snapshot(&at, metadata, &mut |_| {
+            if stopping.load(Ordering::Acquire) { Control::Cancel } else { Control::Continue }
+        })?;
+        Ok(share_version(Reply::created(), version).header("x-ms-snapshot", taken))
+    }
+}
+
+fn of_share(info: &ShareInfo) -> Reply {
+    let properties = &info.properties;
+    Reply::ok().version(properties.tag, properties.modified).metadata(&properties.metadata)
+}
+
+/// `ETag` and `Last-Modified` of a share.
+pub(super) fn share_version(reply: Reply, version: ShareVersion) -> Reply {
+    reply.version(version.tag, version.modified)
+}

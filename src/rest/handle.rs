@@ -1,0 +1,264 @@
+//! One request: received, routed, let through, carried out, answered.
+//!
+//! Decides the order: the Host, then the body with its limits (so that the connection stays
+//! usable after an early refusal, FILEREST 10.6), then address, version, operation and
+//! authorisation. Operations run on a thread that may block.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::{Body, Bytes, Incoming};
+use hyper::header::{CONTENT_LENGTH, HeaderMap, HeaderValue};
+use hyper::{Method, Response, StatusCode};
+use tokio::time::timeout;
+
+use super::address::{Address, check_host};
+use super::file::{Call, Service};
+use super::headers::guid;
+use super::refusal::{Code, Refusal};
+use super::reply::{Content, Reply};
+use super::request::{Query, Request};
+use super::route::route;
+use super::server::{BODY_MAX, RestOptions};
+use crate::core::stamp::{iso, rfc1123};
+use crate::core::{Client, Owner, Timestamp};
+use crate::engine::Engine;
+
+/// How long a body may take.
+const BODY_WAIT: Duration = Duration::from_mins(1);
+/// The longest client request ID that is given back (FILEREST section 4).
+const CLIENT_ID_MAX: usize = 1_024;
+/// The version an answer to a request without one is of.
+const VERSION_DEFAULT: &str = "2026-10-06";
+/// The oldest version there is.
+const VERSION_FIRST: &str = "2014-02-14";
+
+/// What all requests share.
+pub struct Site {
+    pub engine: Arc<Engine>,
+    pub options: RestOptions,
+    pub addr: SocketAddr,
+    pub service: Service,
+    pub stopping: AtomicBool,
+    sessions: AtomicU64,
+}
+
+impl Site {
+    pub fn new(engine: Arc<Engine>, options: RestOptions, addr: SocketAddr) -> Self {
+        Self {
+            engine,
+            options,
+            addr,
+            service: Service::default(),
+            stopping: AtomicBool::new(false),
+            sessions: AtomicU64::new(1),
+        }
+    }
+
+    /// Who a connection is, to those who look at the log of events.
+    pub fn client(&self, peer: SocketAddr) -> Owner {
+        let session = self.sessions.fetch_add(1, Ordering::Relaxed);
+        let client = Arc::new(Client { session, name: format!("REST {peer}") });
+        Owner { client, pid: 0, program: None }
+    }
+
+    fn now(&self) -> Timestamp {
+        self.engine.options().clock.now()
+    }
+}
+
+/// What of a request comes back in its answer, whatever becomes of it.
+struct Echo {
+    request_id: String,
+    version: HeaderValue,
+    client_id: Option<HeaderValue>,
+    head: bool,
+    now: Timestamp,
+}
+
+impl Echo {
+    fn of(method: &Method, headers: &HeaderMap, now: Timestamp) -> Self {
+        let version = headers.get("x-ms-version").filter(|value| is_version(value)).cloned();
+        let client_id = headers.get("x-ms-client-request-id");
+        Self {
+            request_id: guid(),
+            version: version.unwrap_or(HeaderValue::from_static(VERSION_DEFAULT)),
+            client_id: client_id.filter(|value| value.len() <= CLIENT_ID_MAX).cloned(),
+            head: method == Method::HEAD,
+            now,
+        }
+    }
+}
+
+type Answer = Response<BoxBody<Bytes, std::io::Error>>;
+
+/// Answers a request.
+pub async fn handle(
+    site: Arc<Site>,
+    who: Arc<Owner>,
+    peer: SocketAddr,
+    request: hyper::Request<Incoming>,
+) -> Answer {
+    let now = site.now();
+    let echo = Echo::of(request.method(), request.headers(), now);
+    let names = site.options.error_names;
+    let reply = match receive(&site, peer, now, request).await {
+        Ok(request) => {
+            let carried = tokio::task::spawn_blocking(move || carry_out(&site, &who, &request));
+            carried.await.unwrap_or_else(|error| {
+                log::error!("an operation ended badly: {error}");
+                let status = StatusCode::INTERNAL_SERVER_ERROR;
+                Err(Refusal::new(status, "InternalError", "The server met an error of its own."))
+            })
+        }
+        Err(refusal) => Err(refusal),
+    };
+    let stamp = format!("RequestId:{}\nTime:{}", echo.request_id, iso(now));
+    let reply = reply.unwrap_or_else(|refusal| refusal.reply(names, echo.head, &stamp));
+    finish(reply, echo)
+}
+
+/// Takes a request in as a whole.
+async fn receive(
+    site: &Site,
+    peer: SocketAddr,
+    now: Timestamp,
+    request: hyper::Request<Incoming>,
+) -> Result<Request, Refusal> {
+    let (head, body) = request.into_parts();
+    let accounts = site.options.authorise.accounts();
+    let host = head.headers.get("host").and_then(|host| host.to_str().ok());
+    let host = host.or(head.uri.host()).unwrap_or_default().to_owned();
+    check_host(accounts, &site.options.hosts, &host).map_err(Refusal::closing)?;
+    let chunked = head.headers.contains_key("transfer-encoding");
+    let puts = matches!(head.method, Method::PUT | Method::POST);
+    if puts && !chunked && !head.headers.contains_key(CONTENT_LENGTH) {
+        let status = StatusCode::LENGTH_REQUIRED;
+        let message = "The request has no Content-Length.";
+        return Err(Refusal::new(status, "MissingContentLengthHeader", message));
+    }
+    let body = collect(body).await?;
+    let signer = head.headers.get("authorization").and_then(|value| value.to_str().ok());
+    let address = Address::read(accounts, &host, head.uri.path(), signer.and_then(signed_by))?;
+    let query = Query::read(head.uri.query().unwrap_or_default());
+    let (method, uri, headers) = (head.method, head.uri, head.headers);
+    Ok(Request { method, uri, headers, body, peer, address, now, query })
+}
+
+async fn collect(body: Incoming) -> Result<Bytes, Refusal> {
+    let too_large = || {
+        let message = format!("The body of a request has at most {BODY_MAX} bytes.");
+        Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "RequestBodyTooLarge", message).closing()
+    };
+    if body.size_hint().lower() > BODY_MAX as u64 {
+        return Err(too_large());
+    }
+    match timeout(BODY_WAIT, Limited::new(body, BODY_MAX).collect()).await {
+        Ok(Ok(collected)) => Ok(collected.to_bytes()),
+        Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => Err(too_large()),
+        Ok(Err(error)) => {
+            Err(Refusal::bad("InvalidInput", format!("The body broke off: {error}.")).closing())
+        }
+        Err(_) => {
+            let message = "The body did not arrive in time.";
+            let status = StatusCode::REQUEST_TIMEOUT;
+            Err(Refusal::new(status, "OperationTimedOut", message).closing())
+        }
+    }
+}
+
+/// The account that an `Authorization` header speaks for.
+fn signed_by(header: &str) -> Option<&str> {
+    let (_, credentials) = header.split_once(' ')?;
+    credentials.split_once(':').map(|(account, _)| account.trim())
+}
+
+fn carry_out(site: &Arc<Site>, who: &Owner, request: &Request) -> Result<Reply, Refusal> {
+    if let Some(version) = request.header("x-ms-version")?
+        && !is_version(&request.headers["x-ms-version"])
+    {
+        return Err(Refusal::header("x-ms-version", version, "it must be a date"));
+    }
+    let operation = route(request)?;
+    site.options.authorise.authorise(request, operation)?;
+    let answer = Call { site, request, who }.carry_out(operation);
+    match answer {
+        // To look at a file as a directory, or the other way round, finds nothing (FILEREST 7).
+        Err(refusal)
+            if matches!(request.method, Method::GET | Method::HEAD)
+                && refusal.code == Code::Is("ResourceTypeMismatch") =>
+        {
+            let message = "The specified resource does not exist.";
+            Err(Refusal::new(StatusCode::NOT_FOUND, "ResourceNotFound", message))
+        }
+        other => other,
+    }
+}
+
+/// Any date from the first version on, newer ones than we know too (FILEREST section 1).
+fn is_version(value: &HeaderValue) -> bool {
+    let Ok(text) = value.to_str() else { return false };
+    let digit = |at: usize| text.as_bytes()[at].is_ascii_digit();
+    text.len() == VERSION_FIRST.len()
+        && text.bytes().enumerate().all(|(at, byte)| match at {
+            4 | 7 => byte == b'-',
+            _ => digit(at),
+        })
+        && text >= VERSION_FIRST
+}
+
+/// The answer as HTTP, with what every answer carries.
+fn finish(mut reply: Reply, echo: Echo) -> Answer {
+    reply.set("x-ms-request-id", &echo.request_id);
+    reply.set("date", rfc1123(echo.now));
+    reply.set("server", "latchfs");
+    reply.headers.insert("x-ms-version", echo.version);
+    if let Some(id) = echo.client_id {
+        reply.headers.insert("x-ms-client-request-id", id);
+    }
+    let (length, body) = match reply.body {
+        Content::Bytes(bytes) => {
+            let length = bytes.len() as u64;
+            (length, Full::new(bytes).map_err(|never| match never {}).boxed())
+        }
+        Content::HeadOf(length) => (length, empty()),
+        Content::Download(download) => {
+            let length = download.range.end - download.range.start;
+            (length, download.start().boxed())
+        }
+    };
+    let mut response = Response::new(body);
+    *response.status_mut() = reply.status;
+    *response.headers_mut() = reply.headers;
+    if reply.status != StatusCode::NO_CONTENT {
+        response.headers_mut().insert(CONTENT_LENGTH, length.into());
+    }
+    response
+}
+
+fn empty() -> BoxBody<Bytes, std::io::Error> {
+    Full::new(Bytes::new()).map_err(|never| match never {}).boxed()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_any_date_since_the_first() {
+        let is = |text| is_version(&HeaderValue::from_static(text));
+        assert!(is("2014-02-14") && is("2026-10-06") && is("2099-12-31"));
+        assert!(!is("2013-08-15") && !is("2026-1-06") && !is("latest") && !is(""));
+    }
+
+    #[test]
+    fn the_signer_is_the_account_before_the_colon() {
+        assert_eq!(signed_by("SharedKey dev:abc="), Some("dev"));
+        assert_eq!(signed_by("Bearer xyz"), None);
+        assert_eq!(signed_by(""), None);
+    }
+}

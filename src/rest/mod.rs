@@ -1,0 +1,39 @@
+//! FileREST over HTTP: requests to engine calls, answers back. Nothing is decided about files
+//! here but how things are spelled.
+//!
+//! ```text
+//!   server       listening, connections, an end to both; stall: clients that stopped reading
+//!   handle       one request from its first header to its answer
+//!   authorise    the seam to those who check signatures
+//!   address      account, share and path of a URL; which Host is served
+//!   route        the operation a request asks for
+//!   request      reading headers and query; reply, download: writing the answer
+//!   headers      property headers both ways; xml: bodies; checksum: MD5, CRC64
+//!   error        from cause to status and code; refusal: how that is sent
+//!   file         the operations of the File service
+//! ```
+//!
+//! Sources: FILEREST, LOCKING section 8.
+
+mod address;
+mod authorise;
+mod checksum;
+mod download;
+mod error;
+mod file;
+mod handle;
+mod headers;
+mod refusal;
+mod reply;
+mod request;
+mod route;
+mod server;
+mod stall;
+mod xml;
+
+pub use address::Address;
+pub use authorise::{Authorise, Loose};
+pub use refusal::{Code, ErrorNames, Refusal};
+pub use request::{Query, Request};
+pub use route::Operation;
+pub use server::{BODY_MAX, CONNECTIONS_MAX, RestOptions, Server};
