@@ -1,0 +1,64 @@
+//! Copy File, Abort Copy File, Put Range From URL.
+
+use std::time::{Duration, Instant};
+
+use crate::fixture::Fixture;
+
+#[test]
+fn a_copy_has_the_bytes_and_says_how_it_went() {
+    let fixture = Fixture::new();
+    fixture.upload("a%20b", b"bytes");
+    // The name of the real service stands for this one.
+    let url = "https://devstoreaccount1.file.core.windows.net/docs/a%20b";
+    let got = fixture.put("/docs/b", &[("x-ms-copy-source", url)]).is(202);
+    let id = got.header("x-ms-copy-id").to_owned();
+    let deadline = Instant::now() + Duration::from_secs(10);
+    let got = loop {
+        let got = fixture.head("/docs/b").is(200);
+        if got.header("x-ms-copy-status") != "pending" || Instant::now() > deadline {
+            break got;
+        }
+    };
+    assert_eq!(got.header("x-ms-copy-status"), "success");
+    assert_eq!((got.header("x-ms-copy-id"), got.header("x-ms-copy-source")), (&*id, url));
+    assert_eq!(got.header("x-ms-copy-progress"), "5/5");
+    assert_eq!(fixture.get("/docs/b").text(), "bytes");
+    let abort = [("x-ms-copy-action", "abort")];
+    let target = format!("/docs/b?comp=copy&copyid={id}");
+    fixture.put(&target, &abort).refused(409, "NoPendingCopyOperation");
+    fixture.put("/docs/b?comp=copy", &abort).refused(400, "MissingRequiredQueryParameter");
+}
+
+#[test]
+fn a_copy_from_elsewhere_or_from_nothing_is_refused() {
+    let fixture = Fixture::new();
+    let foreign = [("x-ms-copy-source", "http://192.0.2.1:1/x/docs/a")];
+    fixture.put("/docs/b", &foreign).refused(403, "CannotVerifyCopySource");
+    let url = format!("http://{}/devstoreaccount1/docs/a", fixture.server.addr());
+    fixture.put("/docs/b", &[("x-ms-copy-source", &url)]).refused(404, "ResourceNotFound");
+    fixture.put("/docs/b", &[("x-ms-copy-source", "nonsense")]).refused(400, "InvalidHeaderValue");
+}
+
+#[test]
+fn a_range_is_taken_from_another_file() {
+    let fixture = Fixture::new();
+    fixture.upload("a", b"0123456789");
+    fixture.upload("b", b"----------");
+    let url = format!("http://{}/devstoreaccount1/docs/a", fixture.server.addr());
+    let headers = [
+        ("x-ms-write", "update"),
+        ("x-ms-range", "bytes=0-2"),
+        ("x-ms-source-range", "bytes=7-9"),
+        ("x-ms-copy-source", url.as_str()),
+    ];
+    let got = fixture.put("/docs/b?comp=range", &headers).is(201);
+    assert_eq!(got.header("x-ms-content-crc64").len(), 12);
+    assert_eq!(fixture.get("/docs/b").text(), "789-------");
+    let crc = got.header("x-ms-content-crc64").to_owned();
+    let mut none = headers.to_vec();
+    none.push(("x-ms-source-if-none-match-crc64", &crc));
+    fixture.put("/docs/b?comp=range", &none).refused(412, "SourceConditionNotMet");
+    let mut past = headers;
+    past[2] = ("x-ms-source-range", "bytes=8-10");
+    fixture.put("/docs/b?comp=range", &past).refused(416, "InvalidRange");
+}

@@ -1,0 +1,14 @@
+//! The REST face from outside: real HTTP against a server in this process.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+
+mod conflicts;
+mod copies;
+mod directories;
+mod files;
+mod fixture;
+mod handles;
+mod listener;
+mod service;
+mod shares;
+mod snapshots;
