@@ -14,6 +14,7 @@ use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::{Body, Bytes, Incoming};
 use hyper::header::{CONTENT_LENGTH, HeaderMap, HeaderValue};
 use hyper::{Method, Response, StatusCode};
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::address::{Address, check_host};
@@ -32,6 +33,8 @@ use crate::engine::Engine;
 const BODY_WAIT: Duration = Duration::from_mins(1);
 /// The longest client request ID that is given back (FILEREST section 4).
 const CLIENT_ID_MAX: usize = 1_024;
+/// The most copies under way at a time: each keeps a thread, and requests need some too.
+const COPIES_MAX: usize = 16;
 /// The version an answer to a request without one is of.
 const VERSION_DEFAULT: &str = "2026-10-06";
 /// The oldest version there is.
@@ -44,6 +47,8 @@ pub struct Site {
     pub addr: SocketAddr,
     pub service: Service,
     pub stopping: AtomicBool,
+    /// Places for copies that go on after their answer.
+    pub copies: Arc<Semaphore>,
     sessions: AtomicU64,
 }
 
@@ -55,6 +60,7 @@ impl Site {
             addr,
             service: Service::default(),
             stopping: AtomicBool::new(false),
+            copies: Arc::new(Semaphore::new(COPIES_MAX)),
             sessions: AtomicU64::new(1),
         }
     }

@@ -30,6 +30,25 @@ fn a_copy_has_the_bytes_and_says_how_it_went() {
 }
 
 #[test]
+fn a_long_copy_goes_on_after_its_answer() {
+    let fixture = Fixture::new();
+    let create = [("x-ms-type", "file"), ("x-ms-content-length", "20971520")];
+    fixture.put("/docs/long", &create).is(201);
+    fixture.put_range("/docs/long", 20_971_516, b"tail", &[]).is(201);
+    let url = format!("http://{}/devstoreaccount1/docs/long", fixture.server.addr());
+    fixture.put("/docs/copy", &[("x-ms-copy-source", &url)]).is(202);
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while fixture.head("/docs/copy").header("x-ms-copy-status") == "pending" {
+        assert!(Instant::now() < deadline, "the copy does not end");
+    }
+    let got = fixture.head("/docs/copy").is(200);
+    assert_eq!(got.header("x-ms-copy-status"), "success");
+    assert_eq!(got.header("x-ms-copy-progress"), "20971520/20971520");
+    let tail = [("x-ms-range", "bytes=20971516-")];
+    assert_eq!(fixture.ask("GET", "/docs/copy", &tail, b"").is(206).text(), "tail");
+}
+
+#[test]
 fn a_copy_from_elsewhere_or_from_nothing_is_refused() {
     let fixture = Fixture::new();
     let foreign = [("x-ms-copy-source", "http://192.0.2.1:1/x/docs/a")];

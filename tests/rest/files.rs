@@ -151,6 +151,11 @@ fn written_ranges_are_listed() {
     let got = fixture.get("/docs/a?comp=rangelist").is(200);
     assert_eq!(got.header("x-ms-content-length"), "1048576");
     assert!(got.text().contains("<Start>0</Start><End>65535</End>"), "{}", got.text());
+    fixture.put_range("/docs/a", 524_288, &vec![7; 65_536], &[]).is(201);
+    let first = fixture.get("/docs/a?comp=rangelist&maxresults=1").is(200).text();
+    assert!(first.contains("<NextMarker>524288</NextMarker>"), "{first}");
+    let second = fixture.get("/docs/a?comp=rangelist&maxresults=1&marker=524288").is(200).text();
+    assert!(second.contains("<Start>524288</Start>") && !second.contains("NextM"), "{second}");
     fixture.get("/docs/b?comp=rangelist").refused(404, "ResourceNotFound");
 }
 

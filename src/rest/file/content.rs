@@ -10,6 +10,7 @@ use hyper::StatusCode;
 use super::file::shown;
 use super::{Answer, Call};
 use crate::core::{Denial, stamp::iso};
+use crate::engine::account::ShareDenial;
 use crate::engine::{FileProperties, IO_MAX, LastWrite, RangeList};
 use crate::rest::checksum::{STRUCTURED, checked_body, md5};
 use crate::rest::download::{Download, Source};
@@ -135,20 +136,37 @@ impl Call<'_> {
         } else {
             self.live_share()?.range_list(self.asking()?, &path, window)?
         };
+        let (ranges, next) = self.range_page(list.ranges)?;
         let mut xml = Xml::new();
         xml.open("Ranges");
-        for range in &list.ranges {
+        for range in &ranges {
             xml.open("Range");
             xml.text("Start", &range.start.to_string());
             xml.text("End", &range.end.saturating_sub(1).to_string());
             xml.close("Range");
         }
+        xml.maybe("NextMarker", next.map(|next| next.to_string()).as_deref());
         xml.close("Ranges");
         let file = &list.properties;
         Ok(Reply::ok()
             .xml(xml)
             .version(file.etag(), file.last_modified())
             .header("x-ms-content-length", file.size()))
+    }
+
+    /// The part of a range list that is asked for; the marker is where the next range starts.
+    fn range_page(
+        &self,
+        mut ranges: Vec<Range<u64>>,
+    ) -> Result<(Vec<Range<u64>>, Option<u64>), Refusal> {
+        if let Some(marker) = self.request.query.get("marker") {
+            let from: u64 = marker.parse().map_err(|_| ShareDenial::InvalidContinuationToken)?;
+            ranges.retain(|range| range.start >= from);
+        }
+        let limit = self.request.page_size(usize::MAX)?;
+        let next = ranges.get(limit).map(|range| range.start);
+        ranges.truncate(limit);
+        Ok((ranges, next))
     }
 }
 

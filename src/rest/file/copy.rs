@@ -1,12 +1,13 @@
 //! Copy File, Abort Copy File, and Put Range From URL: sources on this server only.
 //!
 //! A copy that is not done in one step goes on after the answer, on a thread of its own, until it
-//! is done, aborted, or the server stops.
+//! is done, aborted, or the server stops. There are so many places for these, and no more.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use hyper::StatusCode;
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::content::ranged;
 use super::rename::SourceFile;
@@ -30,10 +31,14 @@ impl Call<'_> {
         }
         let from = self.engine().share(&source.share)?;
         let options = self.copy_options(&share)?;
+        let place = Arc::clone(&self.site.copies).try_acquire_owned().map_err(|_| {
+            let message = "Too many copies are under way. Try again when one is done.";
+            Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "ServerBusy", message)
+        })?;
         let started = share.start_copy(self.asking()?, (&from, &source.path), &to, &options)?;
         let copied = started.copied;
         if let Some(rest) = started.rest {
-            self.go_on(share, from, rest);
+            self.go_on(share, from, rest, place);
         }
         Ok(Reply::accepted()
             .version(copied.shown.etag, copied.shown.last_modified)
@@ -42,7 +47,13 @@ impl Call<'_> {
     }
 
     /// Does the rest of a copy after the answer.
-    fn go_on(&self, share: Arc<Share>, from: Arc<Share>, rest: Copying) {
+    fn go_on(
+        &self,
+        share: Arc<Share>,
+        from: Arc<Share>,
+        rest: Copying,
+        place: OwnedSemaphorePermit,
+    ) {
         let site = Arc::clone(self.site);
         tokio::task::spawn_blocking(move || {
             let finished = share.finish_copy(&from, rest, &mut |_| {
@@ -55,6 +66,7 @@ impl Call<'_> {
             if let Err(error) = finished {
                 log::info!("a copy ended early: {error}");
             }
+            drop(place);
         });
     }
 
