@@ -1,6 +1,7 @@
 //! The two faces at once: what an open of the mount makes of a request, and who is named.
 
 use crate::fixture::Fixture;
+use latchfs::core::ranges::{ByteRange, LockKind};
 use latchfs::rest::ErrorNames;
 
 fn pending(fixture: &Fixture, name: &str) -> latchfs::engine::Handle {
@@ -100,4 +101,18 @@ fn a_read_only_file_is_not_changed_until_its_attributes_are() {
     fixture.delete("/docs/a").refused(409, "ReadOnlyAttribute");
     set("None");
     fixture.delete("/docs/a").is(202);
+}
+
+#[test]
+fn a_locked_range_refuses_reads_of_it_and_all_writes() {
+    let fixture = Fixture::new();
+    fixture.upload("a", b"0123456789");
+    let handle = fixture.open("a", "rw", "rwd");
+    let first = ByteRange::new(0, 5).unwrap();
+    fixture.share().lock(&handle, &[(first, LockKind::Exclusive)]).unwrap();
+    let got = fixture.get("/docs/a").refused(409, "FileLockConflict");
+    assert!(got.text().contains("excel (pid 4711)"), "{}", got.text());
+    fixture.put_range("/docs/a", 8, b"x", &[]).refused(409, "FileLockConflict");
+    let rest = [("x-ms-range", "bytes=5-9")];
+    assert_eq!(fixture.ask("GET", "/docs/a", &rest, b"").is(206).text(), "56789");
 }
