@@ -16,6 +16,7 @@
 //! Sources: FILEREST, LOCKING section 8.
 
 mod address;
+pub mod auth;
 mod authorise;
 mod checksum;
 mod download;

@@ -1,0 +1,129 @@
+//! Bearer tokens, as far as `--oauth basic` looks at them.
+//!
+//! Decides issuer, audience, lifetime and intent. The token's signature is **not** checked, so
+//! it proves nothing: it exercises a client's code for tokens, without a directory to ask.
+//! Accepted over http too, since TLS may have ended at a proxy.
+//!
+//! Source: FILEREST 3.3.
+
+use base64::Engine as _;
+use base64::alphabet::URL_SAFE;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use serde::Deserialize;
+
+use super::error::{AuthError, TokenFault};
+use super::request::RequestView;
+
+/// Whether bearer tokens are taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum OauthMode {
+    /// No.
+    #[default]
+    Off,
+    /// Any unexpired token of a known issuer and for us; signatures are not checked.
+    Basic,
+}
+
+/// How the issuer of a token of the directory begins, in its clouds and both its versions.
+const ISSUERS: [&str; 5] = [
+    "https://sts.windows.net/",
+    "https://login.microsoftonline.com/",
+    "https://sts.chinacloudapi.cn/",
+    "https://login.partner.microsoftonline.cn/",
+    "https://login.microsoftonline.us/",
+];
+
+/// Storage as a whole: by address, and by the number under which the directory knows it.
+const AUDIENCES: [&str; 2] = ["https://storage.azure.com", "e406a681-f3d4-42a8-90b6-c2b029497af1"];
+
+const SECOND_NANOS: i64 = 1_000_000_000;
+
+const BASE64URL: GeneralPurpose = GeneralPurpose::new(
+    &URL_SAFE,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+#[derive(Deserialize)]
+struct Claims {
+    iss: String,
+    aud: Audience,
+    exp: i64,
+    #[serde(default = "always")]
+    nbf: i64,
+    #[serde(default)]
+    oid: String,
+    #[serde(default)]
+    sub: String,
+}
+
+const fn always() -> i64 {
+    i64::MIN
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Audience {
+    One(String),
+    Several(Vec<String>),
+}
+
+/// Whom the token names, if it and the request's intent are good.
+pub(super) fn verify(
+    request: &RequestView<'_>,
+    account: &str,
+    token: &str,
+) -> Result<String, AuthError> {
+    let claims = claims(token).ok_or(AuthError::TokenRefused(TokenFault::Unreadable))?;
+    check_claims(request, account, &claims).map_err(AuthError::TokenRefused)?;
+    match request.header("x-ms-file-request-intent") {
+        None | Some("") => Err(AuthError::IntentMissing),
+        Some(intent) if !intent.eq_ignore_ascii_case("backup") => {
+            Err(AuthError::IntentUnknown(intent.to_owned()))
+        }
+        Some(_) if claims.oid.is_empty() => Ok(claims.sub),
+        Some(_) => Ok(claims.oid),
+    }
+}
+
+/// The middle one of three parts.
+fn claims(token: &str) -> Option<Claims> {
+    let mut parts = token.split('.');
+    let (_, payload, _) = (parts.next()?, parts.next()?, parts.next()?);
+    if parts.next().is_some() {
+        return None;
+    }
+    serde_json::from_slice(&BASE64URL.decode(payload).ok()?).ok()
+}
+
+fn check_claims(
+    request: &RequestView<'_>,
+    account: &str,
+    claims: &Claims,
+) -> Result<(), TokenFault> {
+    if !ISSUERS.iter().any(|known| claims.iss.starts_with(known)) {
+        return Err(TokenFault::Issuer);
+    }
+    let for_us = match &claims.aud {
+        Audience::One(one) => is_ours(one, account),
+        Audience::Several(several) => several.iter().any(|one| is_ours(one, account)),
+    };
+    if !for_us {
+        return Err(TokenFault::Audience);
+    }
+    let now = request.now.0.div_euclid(SECOND_NANOS);
+    if now < claims.nbf {
+        return Err(TokenFault::TooEarly);
+    }
+    if now >= claims.exp {
+        return Err(TokenFault::Expired);
+    }
+    Ok(())
+}
+
+/// Storage as a whole, or `https://ACCOUNT.file.` and any suffix; a slash may end it.
+fn is_ours(audience: &str, account: &str) -> bool {
+    let audience = audience.strip_suffix('/').unwrap_or(audience);
+    let own_host = audience.strip_prefix("https://").and_then(|host| host.strip_prefix(account));
+    let own_host = own_host.is_some_and(|rest| rest.starts_with(".file.") && !rest.contains('/'));
+    own_host || AUDIENCES.contains(&audience)
+}

@@ -1,0 +1,215 @@
+//! Why a request was not let in: one variant per rule, with its documented code.
+//!
+//! Decides code and status of each refusal (FILEREST section 3, LOCKING 8.3) and what the caller
+//! is told. The body they stand in is written elsewhere. No text here holds a key or a signature
+//! that the server computed.
+
+use crate::core::{Timestamp, stamp};
+
+use super::permission::{Level, Permission, letters};
+
+/// The header `WWW-Authenticate` of a 401: the Python SDK wants both fields (FILEREST 3.3).
+pub const CHALLENGE: &str = "Bearer \
+    authorization_uri=https://login.microsoftonline.com/common/oauth2/authorize \
+    resource_id=https://storage.azure.com";
+
+/// Why a request was not let in.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum AuthError {
+    /// `NoAuthenticationInformation`: nothing is anonymous.
+    #[error("the request carries neither an Authorization header nor a signature in its query")]
+    NoCredentials,
+    /// `InvalidAuthenticationInfo`, 400: a scheme that is none, or no `ACCOUNT:SIGNATURE`.
+    #[error(
+        "the Authorization header is none of 'SharedKey ACCOUNT:SIGNATURE', 'SharedKeyLite \
+         ACCOUNT:SIGNATURE' and 'Bearer TOKEN'"
+    )]
+    HeaderMalformed,
+    /// `AuthenticationFailed`: no such account here.
+    #[error("there is no account '{0}' here")]
+    UnknownAccount(String),
+    /// `AuthenticationFailed`: signed by one account, sent to another.
+    #[error("the request is signed by account '{signed}' and addressed to '{addressed}'")]
+    OtherAccount {
+        /// Who signed.
+        signed: String,
+        /// Whose resource it is.
+        addressed: String,
+    },
+    /// `AuthenticationFailed`: signed with another key, or another text.
+    #[error("the signature is not that of the text which the server signed: '{string_to_sign}'")]
+    SignatureMismatch {
+        /// What the server signed.
+        string_to_sign: String,
+    },
+    /// `AuthenticationFailed`: neither `x-ms-date` nor `Date`.
+    #[error("a signed request needs the header x-ms-date or Date")]
+    DateMissing,
+    /// `AuthenticationFailed`: a date in another form than RFC 1123.
+    #[error("the date '{0}' is not of the form 'Mon, 05 Jan 2026 10:00:00 GMT'")]
+    DateBad(String),
+    /// `AuthenticationFailed`: more than fifteen minutes off.
+    #[error("the date '{sent}' is more than 15 minutes off: it is {} here", stamp::rfc1123(*.now))]
+    DateSkewed {
+        /// The date as sent.
+        sent: String,
+        /// The server's.
+        now: Timestamp,
+    },
+    /// `AuthenticationFailed`: a SAS without something it must have.
+    #[error("the SAS has no '{0}', and no stored policy supplies it")]
+    SasIncomplete(&'static str),
+    /// `AuthenticationFailed`: a SAS whose parameter cannot be read.
+    #[error("the SAS has '{field}={value}', which cannot be read")]
+    SasUnreadable {
+        /// The parameter.
+        field: &'static str,
+        /// What was sent.
+        value: String,
+    },
+    /// `AuthenticationFailed`: signed with a user delegation key, of which there are none here.
+    #[error("a user delegation SAS is not supported: use an account SAS or a service SAS")]
+    SasDelegated,
+    /// `AuthenticationFailed`: before `st`.
+    #[error("the SAS holds from {}; it is {} here", stamp::iso(*.start), stamp::iso(*.now))]
+    SasTooEarly {
+        /// From when it holds.
+        start: Timestamp,
+        /// The server's time.
+        now: Timestamp,
+    },
+    /// `AuthenticationFailed`: at `se` or after.
+    #[error("the SAS held until {}; it is {} here", stamp::iso(*.expiry), stamp::iso(*.now))]
+    SasExpired {
+        /// Until when it held.
+        expiry: Timestamp,
+        /// The server's time.
+        now: Timestamp,
+    },
+    /// `AuthenticationFailed`: `si` names no policy of the share.
+    #[error("the share has no stored policy '{0}'")]
+    PolicyMissing(String),
+    /// `AuthenticationFailed`: said by the SAS and by the policy it names.
+    #[error("'{0}' is given by the SAS and by its stored policy; only one of them may")]
+    PolicyDoubled(&'static str),
+    /// `AuthorizationSourceIPMismatch`: `sip` does not hold the caller's address.
+    #[error("the SAS is for callers from {allowed}")]
+    SourceIpMismatch {
+        /// `sip`.
+        allowed: String,
+    },
+    /// `AuthorizationProtocolMismatch`: `spr=https`, asked over http.
+    #[error("the SAS is for https only")]
+    ProtocolMismatch,
+    /// `AuthorizationServiceMismatch`: `ss` without this service.
+    #[error("the SAS is for the services '{allowed}', not for files (f)")]
+    ServiceMismatch {
+        /// `ss`.
+        allowed: String,
+    },
+    /// `AuthorizationResourceTypeMismatch`: the SAS is not for this kind of resource.
+    #[error("the SAS does not reach {}", .level.noun())]
+    ResourceTypeMismatch {
+        /// What was asked for.
+        level: Level,
+    },
+    /// `AuthorizationPermissionMismatch`: the letter is missing.
+    #[error("the SAS permits '{granted}'; this takes {}", wanted(.needed))]
+    PermissionMismatch {
+        /// The letters it has.
+        granted: String,
+        /// Of which one would do.
+        needed: Vec<Permission>,
+    },
+    /// `AuthenticationFailed`: a bearer token, where none are taken.
+    #[error("bearer tokens are taken with --oauth basic only")]
+    BearerOff,
+    /// `InvalidAuthenticationInfo`, 401: a token that is none, or not for us, or not now.
+    #[error("the bearer token is refused: {0}")]
+    TokenRefused(TokenFault),
+    /// `MissingRequiredHeader`: a bearer must say that it means to pass by the file's ACL.
+    #[error("a bearer token needs the header x-ms-file-request-intent")]
+    IntentMissing,
+    /// `InvalidHeaderValue`: an intent other than `backup`.
+    #[error("x-ms-file-request-intent is '{0}', not 'backup'")]
+    IntentUnknown(String),
+}
+
+/// What is wrong with a bearer token.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum TokenFault {
+    /// Not three parts of base64url with JSON in the second.
+    #[error("it is no JSON web token")]
+    Unreadable,
+    /// Issued by somebody else than the directory.
+    #[error("its issuer is not known")]
+    Issuer,
+    /// For another service.
+    #[error("its audience is not this account, nor storage as a whole")]
+    Audience,
+    /// Before `nbf`.
+    #[error("it does not hold yet")]
+    TooEarly,
+    /// At `exp` or after.
+    #[error("it has expired")]
+    Expired,
+}
+
+impl AuthError {
+    /// The value of `x-ms-error-code`.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::NoCredentials => "NoAuthenticationInformation",
+            Self::HeaderMalformed | Self::TokenRefused(_) => "InvalidAuthenticationInfo",
+            Self::UnknownAccount(_)
+            | Self::OtherAccount { .. }
+            | Self::SignatureMismatch { .. }
+            | Self::DateMissing
+            | Self::DateBad(_)
+            | Self::DateSkewed { .. }
+            | Self::SasIncomplete(_)
+            | Self::SasUnreadable { .. }
+            | Self::SasDelegated
+            | Self::SasTooEarly { .. }
+            | Self::SasExpired { .. }
+            | Self::PolicyMissing(_)
+            | Self::PolicyDoubled(_)
+            | Self::BearerOff => "AuthenticationFailed",
+            Self::SourceIpMismatch { .. } => "AuthorizationSourceIPMismatch",
+            Self::ProtocolMismatch => "AuthorizationProtocolMismatch",
+            Self::ServiceMismatch { .. } => "AuthorizationServiceMismatch",
+            Self::ResourceTypeMismatch { .. } => "AuthorizationResourceTypeMismatch",
+            Self::PermissionMismatch { .. } => "AuthorizationPermissionMismatch",
+            Self::IntentMissing => "MissingRequiredHeader",
+            Self::IntentUnknown(_) => "InvalidHeaderValue",
+        }
+    }
+
+    /// The HTTP status.
+    pub const fn status(&self) -> u16 {
+        match self {
+            Self::HeaderMalformed | Self::IntentMissing | Self::IntentUnknown(_) => 400,
+            Self::NoCredentials | Self::TokenRefused(_) => 401,
+            _ => 403,
+        }
+    }
+
+    /// The text of `<AuthenticationErrorDetail>`, for the codes that have one: those that say
+    /// the caller did not prove who he is.
+    pub fn detail(&self) -> Option<String> {
+        let has_one = matches!(self.code(), "AuthenticationFailed" | "InvalidAuthenticationInfo");
+        has_one.then(|| self.to_string())
+    }
+
+    /// The value of `WWW-Authenticate`, for a 401.
+    pub const fn challenge(&self) -> Option<&'static str> {
+        if self.status() == 401 { Some(CHALLENGE) } else { None }
+    }
+}
+
+fn wanted(needed: &[Permission]) -> String {
+    match needed {
+        [one] => format!("'{}'", one.letter()),
+        any => format!("one of '{}'", letters(any)),
+    }
+}

@@ -1,0 +1,111 @@
+//! Authorisation: who sent a request, and what it may do.
+//!
+//! Pure: a request is a [`RequestView`], time and addresses are in it, answers are values. It
+//! opens no share and knows no operation: the router says what is addressed ([`Target`]), an
+//! operation asks the [`Grant`] for its level and letters, and `rest/` writes the refusal.
+//!
+//! ```text
+//!   request       the view; the query decoded      account     names and keys
+//!   shared_key    Shared Key and Lite              order       how header names sort
+//!   sas           account SAS, service SAS         bearer      tokens, with --oauth basic
+//!   grant         what was granted                 permission  letters, levels
+//!   error         why not, with code and status
+//! ```
+//!
+//! Nothing is anonymous. Source: FILEREST sections 2 and 3.
+
+mod account;
+mod bearer;
+mod error;
+mod grant;
+mod order;
+mod permission;
+mod request;
+mod sas;
+mod shared_key;
+#[cfg(test)]
+mod tests;
+
+pub use account::{
+    Account, AccountError, Accounts, DEVELOPMENT_KEY, DEVELOPMENT_NAME, KEYS_MAX, Key, NAME_MAX,
+    NAME_MIN,
+};
+pub use bearer::OauthMode;
+pub use error::{AuthError, CHALLENGE, TokenFault};
+pub use grant::{Grant, GrantedBy, Overrides, SasScope};
+pub use permission::{Level, Permission, Permissions};
+pub use request::{RequestView, Target};
+pub use sas::{AccountSas, Policies, SAS_VERSION, ServiceSas};
+pub use shared_key::{CLOCK_SKEW_MAX, Scheme, sign, string_to_sign};
+
+use request::Query;
+
+/// Lets requests in, or not.
+#[derive(Clone, Debug, Default)]
+pub struct Authorizer {
+    /// Whom it knows.
+    pub accounts: Accounts,
+    /// Whether it takes bearer tokens.
+    pub oauth: OauthMode,
+}
+
+impl Authorizer {
+    /// What the request is granted on `target`. A header `Authorization` goes before a signature
+    /// in the query.
+    pub fn authorize(
+        &self,
+        request: &RequestView<'_>,
+        target: &Target<'_>,
+        policies: &dyn Policies,
+    ) -> Result<Grant, AuthError> {
+        if let Some(header) = request.header("authorization") {
+            return self.by_header(request, target, header);
+        }
+        let query = Query::of(request.raw_query);
+        if query.get("sig").is_none() {
+            return Err(AuthError::NoCredentials);
+        }
+        sas::verify(request, target, self.account(target.account)?, &query, policies)
+    }
+
+    fn by_header(
+        &self,
+        request: &RequestView<'_>,
+        target: &Target<'_>,
+        header: &str,
+    ) -> Result<Grant, AuthError> {
+        let (name, rest) = header.split_once(' ').ok_or(AuthError::HeaderMalformed)?;
+        let by = if name.eq_ignore_ascii_case("Bearer") {
+            if self.oauth == OauthMode::Off {
+                return Err(AuthError::BearerOff);
+            }
+            self.account(target.account)?;
+            GrantedBy::Bearer { subject: bearer::verify(request, target.account, rest.trim())? }
+        } else {
+            let scheme = Scheme::of_name(name).ok_or(AuthError::HeaderMalformed)?;
+            let signed = rest.trim().split_once(':').ok_or(AuthError::HeaderMalformed)?;
+            self.by_shared_key(request, target, scheme, signed)?;
+            GrantedBy::SharedKey
+        };
+        Ok(Grant { account: target.account.to_owned(), by, overrides: Overrides::default() })
+    }
+
+    fn by_shared_key(
+        &self,
+        request: &RequestView<'_>,
+        target: &Target<'_>,
+        scheme: Scheme,
+        (signed, signature): (&str, &str),
+    ) -> Result<(), AuthError> {
+        let account = self.account(signed)?;
+        if signed != target.account {
+            let addressed = target.account.to_owned();
+            return Err(AuthError::OtherAccount { signed: signed.to_owned(), addressed });
+        }
+        shared_key::verify(request, account, scheme, signature)
+    }
+
+    fn account(&self, name: &str) -> Result<&Account, AuthError> {
+        self.accounts.get(name).ok_or_else(|| AuthError::UnknownAccount(name.to_owned()))
+    }
+}

@@ -1,0 +1,114 @@
+//! The letters of a SAS: what it permits (`sp`), and on what (`srt`).
+//!
+//! Decides which letter means what. Which operation takes which letter is the operation's.
+
+/// Something a SAS may permit.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Permission {
+    /// `r`: contents, properties, metadata.
+    Read,
+    /// `a`: add messages, entities, appended blocks.
+    Add,
+    /// `c`: make a new one.
+    Create,
+    /// `w`: make or change one.
+    Write,
+    /// `d`: delete.
+    Delete,
+    /// `l`: list what is below.
+    List,
+    /// `u`: update messages, entities.
+    Update,
+    /// `p`: take messages.
+    Process,
+}
+
+impl Permission {
+    const ALL: [Self; 8] = [
+        Self::Read,
+        Self::Add,
+        Self::Create,
+        Self::Write,
+        Self::Delete,
+        Self::List,
+        Self::Update,
+        Self::Process,
+    ];
+
+    /// Its letter in `sp`.
+    pub const fn letter(self) -> char {
+        match self {
+            Self::Read => 'r',
+            Self::Add => 'a',
+            Self::Create => 'c',
+            Self::Write => 'w',
+            Self::Delete => 'd',
+            Self::List => 'l',
+            Self::Update => 'u',
+            Self::Process => 'p',
+        }
+    }
+
+    const fn bit(self) -> u8 {
+        1 << self as u8
+    }
+}
+
+/// A set of permissions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Permissions(u8);
+
+impl Permissions {
+    /// Of letters in any order. One that is not known permits nothing that can be asked for
+    /// here, and does not hurt the others: newer clients send letters of other services.
+    pub fn of_letters(text: &str) -> Self {
+        let known = Permission::ALL.into_iter().filter(|one| text.contains(one.letter()));
+        Self(known.fold(0, |bits, one| bits | one.bit()))
+    }
+
+    /// Whether it is in the set.
+    pub const fn contains(self, permission: Permission) -> bool {
+        self.0 & permission.bit() != 0
+    }
+
+    /// The letters of the set.
+    pub fn letters(self) -> String {
+        let held: Vec<_> = Permission::ALL.into_iter().filter(|one| self.contains(*one)).collect();
+        letters(&held)
+    }
+}
+
+pub(super) fn letters(permissions: &[Permission]) -> String {
+    permissions.iter().map(|one| one.letter()).collect()
+}
+
+/// What an operation is about; `srt` lists those that an account SAS reaches.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Level {
+    /// `s`: the service, such as List Shares.
+    Service,
+    /// `c`: a share as a whole, such as Create Share.
+    Share,
+    /// `o`: a directory or file, the share's root among them.
+    Entry,
+}
+
+impl Level {
+    /// Its letter in `srt`.
+    pub const fn letter(self) -> char {
+        match self {
+            Self::Service => 's',
+            Self::Share => 'c',
+            Self::Entry => 'o',
+        }
+    }
+
+    /// As a refusal calls it.
+    pub(super) const fn noun(self) -> &'static str {
+        match self {
+            Self::Service => "the service (s)",
+            Self::Share => "shares as a whole (c)",
+            Self::Entry => "directories and files (o)",
+        }
+    }
+}

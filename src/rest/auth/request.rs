@@ -1,0 +1,139 @@
+//! What authorisation sees of a request, and where the request goes.
+//!
+//! Decides how a query is split and decoded for signing. Reading the wire, and finding account,
+//! share and path in it, is the server's and the router's.
+
+use std::net::IpAddr;
+
+use crate::core::Timestamp;
+
+use super::shared_key::Scheme;
+
+/// A request, as it came over the wire.
+#[derive(Clone, Copy, Debug)]
+pub struct RequestView<'a> {
+    /// The verb.
+    pub method: &'a str,
+    /// The path, still percent-encoded: it is signed so.
+    pub raw_path: &'a str,
+    /// What follows the `?`, still percent-encoded.
+    pub raw_query: &'a str,
+    /// Names and values in the order they came; names in any case.
+    pub headers: &'a [(&'a str, &'a str)],
+    /// When it came.
+    pub now: Timestamp,
+    /// Whether it came over TLS.
+    pub https: bool,
+    /// From where.
+    pub client_ip: IpAddr,
+}
+
+impl<'a> RequestView<'a> {
+    /// The header's first value, without the blanks around it.
+    pub fn header(&self, name: &str) -> Option<&'a str> {
+        let (_, value) = self.headers.iter().find(|(sent, _)| sent.eq_ignore_ascii_case(name))?;
+        Some(value.trim())
+    }
+
+    /// The account that signed the request by Shared Key, before anything is verified.
+    ///
+    /// The JS SDK leaves the account out of a rename's destination in path style; a router that
+    /// does not know the first segment as an account takes this one (FILEREST section 2).
+    pub fn signing_account(&self) -> Option<&'a str> {
+        let (scheme, rest) = self.header("authorization")?.split_once(' ')?;
+        Scheme::of_name(scheme)?;
+        Some(rest.trim().split_once(':')?.0)
+    }
+}
+
+/// What a request addresses, as the router found it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Target<'a> {
+    /// The account.
+    pub account: &'a str,
+    /// The share, if any.
+    pub share: Option<&'a str>,
+    /// The path within the share, decoded but otherwise as the client spelled it, without
+    /// slashes at its ends; empty for the share itself.
+    pub path: &'a str,
+}
+
+/// Parameters of a query: names in lower case, values decoded.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Query {
+    pairs: Vec<(String, String)>,
+}
+
+impl Query {
+    /// All parameters. What is not a proper escape stands for itself, as it does for clients.
+    pub(super) fn of(raw: &str) -> Self {
+        Self::of_pieces(raw, |_| true)
+    }
+
+    /// Without the parameters that the JS SDK does not sign: those with an empty value, or with
+    /// a second `=` (FILEREST 3.1).
+    pub(super) fn as_js_signs(raw: &str) -> Self {
+        Self::of_pieces(raw, |piece| {
+            piece.split_once('=').is_some_and(|(name, value)| {
+                !name.is_empty() && !value.is_empty() && !value.contains('=')
+            })
+        })
+    }
+
+    fn of_pieces(raw: &str, keep: impl Fn(&str) -> bool) -> Self {
+        let pieces = raw.split('&').filter(|piece| !piece.is_empty() && keep(piece));
+        let pairs = pieces.map(|piece| {
+            let (name, value) = piece.split_once('=').unwrap_or((piece, ""));
+            (decoded(name).to_lowercase(), decoded(value))
+        });
+        Self { pairs: pairs.collect() }
+    }
+
+    /// From names and values that were never encoded.
+    pub(super) fn of_pairs(pairs: impl IntoIterator<Item = (&'static str, String)>) -> Self {
+        Self { pairs: pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect() }
+    }
+
+    /// The parameter's first value; an empty one counts as none.
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        let (_, value) = self.pairs.iter().find(|(sent, _)| sent == name)?;
+        (!value.is_empty()).then_some(value)
+    }
+
+    pub(super) fn pairs(&self) -> &[(String, String)] {
+        &self.pairs
+    }
+}
+
+/// Percent-decoded once; a plus stays one (FILEREST section 10, 14).
+fn decoded(raw: &str) -> String {
+    let mut bytes = Vec::with_capacity(raw.len());
+    let mut rest = raw.as_bytes();
+    while let Some((&first, tail)) = rest.split_first() {
+        let escaped = tail.first_chunk().filter(|_| first == b'%').and_then(|&pair| hex_byte(pair));
+        bytes.push(escaped.unwrap_or(first));
+        rest = if escaped.is_some() { &tail[2..] } else { tail };
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn hex_byte(digits: [u8; 2]) -> Option<u8> {
+    let value = |digit: u8| char::from(digit).to_digit(16);
+    u8::try_from(value(digits[0])? << 4 | value(digits[1])?).ok()
+}
+
+/// Percent-encoded for a query: all but letters, digits and `-._~`.
+pub(super) fn encoded(text: &str) -> String {
+    const DIGITS: [char; 16] =
+        ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'A', 'B', 'C', 'D', 'E', 'F'];
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            let (high, low) = (usize::from(byte >> 4), usize::from(byte & 0xF));
+            out.extend(['%', DIGITS[high], DIGITS[low]]);
+        }
+    }
+    out
+}
