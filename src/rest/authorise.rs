@@ -3,6 +3,7 @@
 //! Decides nothing itself but [`Loose`], which lets everybody through: for tests, and for people
 //! who ask for it. Names of accounts are the authoriser's.
 
+use super::auth::Overrides;
 use super::refusal::Refusal;
 use super::request::Request;
 use super::route::Operation;
@@ -14,7 +15,8 @@ pub trait Authorise: Send + Sync {
 
     /// Lets a request through, or says why not. `peer`, target, headers and body are as they
     /// came.
-    fn authorise(&self, request: &Request, operation: Operation) -> Result<(), Refusal>;
+    /// What it lets through may override headers of a download's answer.
+    fn authorise(&self, request: &Request, operation: Operation) -> Result<Overrides, Refusal>;
 }
 
 /// Lets everybody through.
@@ -35,7 +37,7 @@ impl Authorise for Loose {
         &self.accounts
     }
 
-    fn authorise(&self, _: &Request, _: Operation) -> Result<(), Refusal> {
-        Ok(())
+    fn authorise(&self, _: &Request, _: Operation) -> Result<Overrides, Refusal> {
+        Ok(Overrides::default())
     }
 }

@@ -39,7 +39,7 @@ impl From<Denial> for Refusal {
             }
             other => sentence(&other.to_string()).into(),
         };
-        Self { status, code, message, details: Vec::new(), close: false }
+        Self { status, code, message, details: Vec::new(), challenge: None, close: false }
     }
 }
 

@@ -18,12 +18,13 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::address::{Address, check_host};
+use super::auth::Overrides;
 use super::file::{Call, Service};
 use super::headers::guid;
 use super::refusal::{Code, Refusal};
 use super::reply::{Content, Reply};
 use super::request::{Query, Request};
-use super::route::route;
+use super::route::{Operation, route};
 use super::server::{BODY_MAX, RestOptions};
 use crate::core::stamp::{iso, rfc1123};
 use crate::core::{Client, Owner, Timestamp};
@@ -190,8 +191,11 @@ fn carry_out(site: &Arc<Site>, who: &Owner, request: &Request) -> Result<Reply, 
         return Err(Refusal::header("x-ms-version", version, "it must be a date"));
     }
     let operation = route(request)?;
-    site.options.authorise.authorise(request, operation)?;
-    let answer = Call { site, request, who }.carry_out(operation);
+    let overrides = site.options.authorise.authorise(request, operation)?;
+    let mut answer = Call { site, request, who }.carry_out(operation);
+    if let (Operation::FileDownload, Ok(reply)) = (operation, &mut answer) {
+        override_headers(reply, &overrides);
+    }
     match answer {
         // To look at a file as a directory, or the other way round, finds nothing (FILEREST 7).
         Err(refusal)
@@ -202,6 +206,22 @@ fn carry_out(site: &Arc<Site>, who: &Owner, request: &Request) -> Result<Reply, 
             Err(Refusal::new(StatusCode::NOT_FOUND, "ResourceNotFound", message))
         }
         other => other,
+    }
+}
+
+/// A SAS may say how a download is to be presented (FILEREST 3.2).
+fn override_headers(reply: &mut Reply, overrides: &Overrides) {
+    let headers = [
+        ("cache-control", &overrides.cache_control),
+        ("content-disposition", &overrides.content_disposition),
+        ("content-encoding", &overrides.content_encoding),
+        ("content-language", &overrides.content_language),
+        ("content-type", &overrides.content_type),
+    ];
+    for (name, value) in headers {
+        if let Some(value) = value {
+            reply.set(name, value);
+        }
     }
 }
 

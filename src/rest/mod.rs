@@ -4,7 +4,7 @@
 //! ```text
 //!   server       listening, connections, an end to both; stall: clients that stopped reading
 //!   handle       one request from its first header to its answer
-//!   authorise    the seam to those who check signatures
+//!   authorise    who is let through; signed, auth: by signature
 //!   address      account, share and path of a URL; which Host is served
 //!   route        the operation a request asks for
 //!   request      reading headers and query; reply, download: writing the answer
@@ -29,6 +29,7 @@ mod reply;
 mod request;
 mod route;
 mod server;
+mod signed;
 mod stall;
 mod xml;
 
@@ -38,3 +39,4 @@ pub use refusal::{Code, ErrorNames, Refusal};
 pub use request::{Query, Request};
 pub use route::Operation;
 pub use server::{BODY_MAX, CONNECTIONS_MAX, RestOptions, Server};
+pub use signed::Signed;

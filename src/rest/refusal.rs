@@ -52,6 +52,8 @@ pub struct Refusal {
     pub message: Cow<'static, str>,
     /// Further elements of the body.
     pub details: Vec<(&'static str, String)>,
+    /// For `WWW-Authenticate`: how to come back with a token.
+    pub challenge: Option<&'static str>,
     /// What was not read of the request makes the connection useless.
     pub close: bool,
 }
@@ -64,7 +66,8 @@ impl Refusal {
         message: impl Into<Cow<'static, str>>,
     ) -> Self {
         let code = Code::Is(code);
-        Self { status, code, message: message.into(), details: Vec::new(), close: false }
+        let (message, details) = (message.into(), Vec::new());
+        Self { status, code, message, details, challenge: None, close: false }
     }
 
     /// 400 with that code.
@@ -118,6 +121,9 @@ impl Refusal {
     pub fn reply(&self, names: ErrorNames, head: bool, stamp: &str) -> Reply {
         let code = self.code.spelled(names);
         let mut reply = Reply::new(self.status).header("x-ms-error-code", code);
+        if let Some(challenge) = self.challenge {
+            reply = reply.header("www-authenticate", challenge);
+        }
         if self.close {
             reply = reply.header("connection", "close");
         }

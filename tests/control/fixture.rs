@@ -28,7 +28,8 @@ pub fn wait_for<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
 /// The command under test.
 pub fn latchfs(dir: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_latchfs"));
-    command.current_dir(dir).env("NO_COLOR", "1").stdin(Stdio::null());
+    command.current_dir(dir).env("NO_COLOR", "1").env("LATCHFS_LISTEN", "127.0.0.1:0");
+    command.stdin(Stdio::null());
     command
 }
 

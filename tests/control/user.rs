@@ -87,6 +87,7 @@ impl Place {
         let child = self
             .command(self.folder.path().join("latchfs"))
             .args(["serve", "--data", "data", "--mount", "docs=mnt", "--ready-file", "ready"])
+            .args(["--listen", "127.0.0.1:0"])
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()

@@ -53,6 +53,11 @@ impl Host {
         Ok(Self { inside: Arc::new(inside) })
     }
 
+    /// The shares.
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.inside.engine
+    }
+
     /// As the control socket sees it.
     pub fn serving(&self) -> Arc<dyn Serving> {
         Arc::clone(&self.inside) as Arc<dyn Serving>

@@ -8,6 +8,7 @@
 
 mod daemon;
 mod host;
+mod listen;
 mod notify;
 
 use std::fs;
@@ -30,6 +31,7 @@ use crate::core::ShareMode;
 use crate::fuse::{MountOptions, ShareRule, UnlinkMode};
 use crate::store::root::HIDDEN;
 use host::Host;
+use listen::Listening;
 
 /// Where data is kept unless the user says.
 pub const DATA_DIR: &str = "latchfs-data";
@@ -126,6 +128,9 @@ pub struct Serve {
     #[arg(long, value_name = "N", default_value_t = 2, env = "LATCHFS_WORKERS")]
     #[arg(value_parser = clap::value_parser!(u16).range(1..=64))]
     pub workers: u16,
+
+    #[command(flatten)]
+    pub listen: listen::Listen,
 }
 
 /// What becomes of an open file that is unlinked.
@@ -160,36 +165,45 @@ impl Serve {
         let (stop, stopped) = channel();
         stop_on_signals(stop.clone())?;
         let host = Host::start(self, stop)?;
+        let listening = self.listen.start(host.engine())?;
         let control = Server::start(&host.control(), host.serving())?;
-        self.announce(&host, &control)?;
+        self.announce(&host, &control, listening.as_ref())?;
         let served = wait(&stopped);
         notify::tell("STOPPING=1");
         if let Some(file) = &self.ready_file {
             drop(fs::remove_file(file));
         }
         // The mounts first: whoever asked for the stop is told by the end of its connection.
+        drop(listening);
         host.unmount_all();
         drop(control);
         served
     }
 
     /// Tells everyone who waits that the mounts are usable.
-    fn announce(&self, host: &Host, control: &Server) -> Result<()> {
+    fn announce(&self, host: &Host, control: &Server, listening: Option<&Listening>) -> Result<()> {
         if let Some(file) = &self.ready_file {
             let mounts = host
                 .mounted()
                 .into_iter()
                 .map(|(share, path)| json!({ "share": share, "path": path.to_string_lossy() }));
-            let text = json!({
+            let mut text = json!({
                 "pid": std::process::id(),
                 "control": control.path().to_string_lossy(),
                 "mounts": mounts.collect::<Vec<_>>(),
             });
+            if let Some(listening) = listening {
+                text["endpoint"] = listening.endpoint.clone().into();
+                text["account"] = listening.account.name().into();
+                text["key"] = listening.account.key().text().into();
+                text["connection_string"] = listening.connection_string.clone().into();
+            }
             write_whole(file, &format!("{text}\n"))
                 .with_context(|| format!("writing {}", file.display()))?;
         }
         notify::tell("READY=1");
-        let text = host.summary();
+        let rest = listening.map(Listening::summary).unwrap_or_default();
+        let text = rest + &host.summary();
         if daemon::is_child() {
             return daemon::ready(&text, &host.log_file());
         }

@@ -56,6 +56,11 @@ pub struct Key {
 }
 
 impl Key {
+    /// As it was given, in base64: for those who are to use it.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     /// From base64, as clients are given it.
     fn from_base64(text: &str) -> Option<Self> {
         let bytes = STANDARD.decode(text).ok().filter(|bytes| !bytes.is_empty())?;
