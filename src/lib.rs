@@ -1,24 +1,23 @@
 //! latchfs: a file share on your own machine that behaves like Azure Files.
 //!
 //! ```text
-//!   local programs      scripts (latchfs play)     latchfs hold / handles / why
-//!        | open(2)...        |                          | unix socket
-//!   +----v-----+        +----v-----+             +------v------+
-//!   |  fuse/   |        |  play/   |             |  control/   |   front ends: translate,
-//!   +----+-----+        +----+-----+             +------+------+   nothing else
-//!        +-------------------+--------------------------+
-//!                            v
-//!                     +-------------+      engine/: one method per operation;
-//!                     |   engine/   |      the only shared mutable state
-//!                     +--+-------+--+
-//!                +-------+       +-------+
-//!           +----v----+             +----v----+
-//!           |  core/  |             | store/  |     rules | bytes and metadata
-//!           +---------+             +---------+
+//!   local programs     SDKs, curl       scripts (play)     latchfs hold / handles / why
+//!        | open(2)...      | HTTP           |                   | unix socket
+//!   +----v-----+     +-----v----+     +-----v----+       +------v------+
+//!   |  fuse/   |     |  rest/   |     |  play/   |       |  control/   |  front ends: translate,
+//!   +----+-----+     +-----+----+     +-----+----+       +------+------+  nothing else
+//!        +-----------------+----------------+-------------------+
+//!                                  v
+//!                           +-------------+      engine/: one method per operation;
+//!                           |   engine/   |      the only shared mutable state
+//!                           +--+-------+--+
+//!                      +-------+       +-------+
+//!                 +----v----+             +----v----+
+//!                 |  core/  |             | store/  |     rules | bytes and metadata
+//!                 +---------+             +---------+
 //! ```
 //!
-//! Rules are pure, I/O is at the rim, all front ends go through one door. The REST listener is to
-//! join the front ends.
+//! Rules are pure, I/O is at the rim, all front ends go through one door.
 //!
 //! Start reading at [`core`].
 
