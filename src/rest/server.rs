@@ -18,7 +18,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::time::{sleep, timeout};
 
-use super::authorise::{Authorise, Loose};
+use super::authorise::Authorise;
 use super::handle::{Site, handle};
 use super::refusal::ErrorNames;
 use super::stall::Watched;
@@ -54,11 +54,13 @@ pub struct RestOptions {
     pub hosts: Vec<String>,
 }
 
-impl Default for RestOptions {
-    fn default() -> Self {
+impl RestOptions {
+    /// On the usual port of this machine. Who is let through has no default: to let everybody in
+    /// is to be asked for.
+    pub fn new(authorise: Arc<dyn Authorise>) -> Self {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 10_004)),
-            authorise: Arc::new(Loose::new(["devstoreaccount1"])),
+            authorise,
             error_names: ErrorNames::default(),
             hosts: Vec::new(),
         }

@@ -10,7 +10,7 @@ use latchfs::core::create::OpenRequest;
 use latchfs::core::{Access, Client, Owner, ShareMode, SharePath};
 use latchfs::engine::account::NewShare;
 use latchfs::engine::{Engine, EngineOptions, Handle, Share};
-use latchfs::rest::{ErrorNames, RestOptions, Server};
+use latchfs::rest::{ErrorNames, Loose, RestOptions, Server};
 
 /// The account that all requests name.
 pub const ACCOUNT: &str = "devstoreaccount1";
@@ -75,7 +75,7 @@ impl Fixture {
         let options = RestOptions {
             listen: "127.0.0.1:0".parse().unwrap(),
             error_names,
-            ..RestOptions::default()
+            ..RestOptions::new(Arc::new(Loose::new([ACCOUNT])))
         };
         let server = Server::start(Arc::clone(&engine), options).unwrap();
         Self { server, engine, _folder: folder }

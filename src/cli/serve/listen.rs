@@ -82,12 +82,11 @@ impl Listen {
         let account = accounts.first().context("there is an account")?.clone();
         let options = RestOptions {
             listen: self.address,
-            authorise: self.authorise(engine, accounts)?,
             error_names: match self.error_names {
                 Names::Article => ErrorNames::Article,
                 Names::Service => ErrorNames::Service,
             },
-            ..RestOptions::default()
+            ..RestOptions::new(self.authorise(engine, accounts)?)
         };
         let server = Server::start(Arc::clone(engine), options).with_context(|| {
             let port = self.address.port();
