@@ -6,12 +6,14 @@
 
 use std::fs;
 use std::io::{self, ErrorKind};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
+
+use crate::engine::proc_path;
 
 /// What the socket is called in its folder.
 pub const SOCKET_NAME: &str = "control.sock";
@@ -42,7 +44,7 @@ fn short_name(path: &Path) -> io::Result<(OwnedFd, PathBuf)> {
     let name = path.file_name().ok_or_else(missing)?;
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let fd = rustix::fs::open(folder.unwrap_or(Path::new(".")), flags, Mode::empty())?;
-    let short = PathBuf::from(format!("/proc/self/fd/{}", fd.as_raw_fd())).join(name);
+    let short = PathBuf::from(proc_path(&fd)).join(name);
     Ok((fd, short))
 }
 
@@ -56,7 +58,7 @@ pub fn connect(path: &Path) -> io::Result<UnixStream> {
 pub fn listen(path: &Path) -> Result<UnixListener, SocketError> {
     let system = |source| SocketError::System { path: path.to_owned(), source };
     let (folder, short) = short_name(path).map_err(system)?;
-    let mode = fs::metadata(format!("/proc/self/fd/{}", folder.as_raw_fd())).map_err(system)?;
+    let mode = fs::metadata(proc_path(&folder)).map_err(system)?;
     if mode.permissions().mode() & 0o077 != 0 {
         let folder = path.parent().unwrap_or(path);
         return Err(SocketError::OpenFolder(folder.to_owned()));

@@ -88,5 +88,5 @@ pub use why::Standing;
 pub use crate::store::data::{read_at, set_len, write_at};
 pub use crate::store::{
     Case, Control, CopyProgress, CopyState, CopyStatus, ETag, Found, HttpHeaders, Kind, Listed,
-    Metadata, OpenFor, Record, Records, Stat, StoreError,
+    Metadata, OpenFor, Record, Records, Stat, StoreError, proc_path,
 };

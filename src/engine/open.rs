@@ -60,17 +60,18 @@ pub struct Opened {
 impl Share {
     /// Opens, creates or overwrites as an SMB client can ask for it.
     pub fn open(&self, who: &Owner, path: &SharePath, request: &OpenRequest) -> Result<Opened> {
-        self.open_noted(who, path, request, PosixOpen::default())
+        self.open_posix(who, path, request, PosixOpen::default())
     }
 
-    pub(super) fn open_noted(
+    /// The same, with what POSIX adds.
+    pub fn open_posix(
         &self,
         who: &Owner,
         path: &SharePath,
         request: &OpenRequest,
         posix: PosixOpen,
     ) -> Result<Opened> {
-        let answer = self.open_quietly(who, path, request, posix);
+        let answer = self.open_unnoted(who, path, request, posix);
         self.note_open(who, path, request, answer)
     }
 
@@ -91,7 +92,9 @@ impl Share {
         self.note_refusal("open", path, who, answer)
     }
 
-    pub(super) fn open_quietly(
+    /// Opens without a word in the event log: for a caller that may ask again, and notes the answer
+    /// that stands with [`Share::note_open`].
+    pub fn open_unnoted(
         &self,
         who: &Owner,
         path: &SharePath,

@@ -6,11 +6,9 @@ use std::os::fd::OwnedFd;
 use rustix::fs::{FileType, Gid, Mode, Uid};
 
 use super::error::{Error, Result};
-use super::open::Opened;
 use super::share::{Attempt, Share};
-use crate::core::create::OpenRequest;
 use crate::core::{Access, Denial, Owner, ShareMode, SharePath};
-use crate::store::{Found, Kind, OpenFor, Stat, data};
+use crate::store::{Found, Kind, OpenFor, Stat, data, proc_path};
 
 /// Permission bits and owner of a file to be made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,29 +32,6 @@ pub struct PosixOpen {
 }
 
 impl Share {
-    /// Opens as the mount does.
-    pub fn open_posix(
-        &self,
-        who: &Owner,
-        path: &SharePath,
-        request: &OpenRequest,
-        posix: PosixOpen,
-    ) -> Result<Opened> {
-        self.open_noted(who, path, request, posix)
-    }
-
-    /// The same, without a word in the event log: for a front end that may ask again, and notes
-    /// the answer that stands with [`Share::note_open`].
-    pub fn open_posix_unnoted(
-        &self,
-        who: &Owner,
-        path: &SharePath,
-        request: &OpenRequest,
-        posix: PosixOpen,
-    ) -> Result<Opened> {
-        self.open_quietly(who, path, request, posix)
-    }
-
     /// Makes a directory.
     pub fn mkdir(&self, who: &Owner, path: &SharePath, creation: Creation) -> Result<Stat> {
         self.make_noted("mkdir", who, path, |path| {
@@ -188,8 +163,7 @@ impl Share {
         }
         // After the owner: changing that takes set-id bits away.
         if new.kind != Kind::Symlink && (other_mode || mode & SET_ID != 0) {
-            let name = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&fd));
-            rustix::fs::chmod(name, Mode::from_raw_mode(mode))
+            rustix::fs::chmod(proc_path(&fd), Mode::from_raw_mode(mode))
                 .map_err(|errno| store_error("setting permission bits", errno))?;
         }
         Ok(Stat::of(&fd)?)

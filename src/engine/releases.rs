@@ -62,7 +62,7 @@ impl Share {
         let end = Instant::now() + patience.min(RELEASE_WAIT_MAX);
         let access = request.rights.access();
         loop {
-            let refused = match self.open_quietly(who, path, request, PosixOpen::default()) {
+            let refused = match self.open_unnoted(who, path, request, PosixOpen::default()) {
                 Err(Error::Denied(refused)) => refused,
                 answer => return self.note_open(who, path, request, answer),
             };

@@ -10,12 +10,12 @@ use rustix::fs::{Gid, Mode, Timespec, Timestamps, Uid, XattrFlags};
 use super::SpaceSource;
 use super::attr::timestamp;
 use super::driver::Caller;
-use super::errno::errno;
-use super::opens::{proc_path, tell_siblings, ttl};
+use super::errno::{errno, of_system};
+use super::opens::{tell_siblings, ttl};
 use super::privileges;
 use super::state::State;
 use crate::core::{Access, Denial, ShareMode, SharePath};
-use crate::engine::{Error, Found, Kind, OpenFor, Stat, StoreError, set_len};
+use crate::engine::{Error, Found, Kind, OpenFor, Stat, StoreError, proc_path, set_len};
 
 /// The record that latchfs keeps in an extended attribute is not for programs.
 const HIDDEN: &str = crate::engine::Records::XATTR;
@@ -115,8 +115,7 @@ pub fn set(
 
 fn change(state: &State, caller: Caller, node: u64, changes: &Changes) -> Result<(), Errno> {
     if let Some(fd) = state.orphan(node) {
-        return change_inode(&fd, changes)
-            .map_err(|errno| Errno::from(std::io::Error::from(errno)));
+        return change_inode(&fd, changes).map_err(of_system);
     }
     let path = path_of(state, node)?;
     if caller.uid != 0 && (changes.uid.is_some() || changes.gid.is_some()) {
@@ -130,7 +129,7 @@ fn change(state: &State, caller: Caller, node: u64, changes: &Changes) -> Result
         || changes.mtime.is_some();
     if changes_inode {
         let fd = backing(state, &path)?;
-        change_inode(&fd, changes).map_err(|errno| Errno::from(std::io::Error::from(errno)))?;
+        change_inode(&fd, changes).map_err(of_system)?;
     }
     Ok(())
 }
@@ -203,11 +202,11 @@ fn on_file<T>(
     call: impl FnOnce(&str) -> rustix::io::Result<T>,
 ) -> Result<T, Errno> {
     if let Some(fd) = state.orphan(node) {
-        return call(&proc_path(&fd)).map_err(|errno| Errno::from(std::io::Error::from(errno)));
+        return call(&proc_path(&fd)).map_err(of_system);
     }
     let path = path_of(state, node)?;
     let fd = backing(state, &path)?;
-    call(&proc_path(&fd)).map_err(|errno| Errno::from(std::io::Error::from(errno)))
+    call(&proc_path(&fd)).map_err(of_system)
 }
 
 /// `getxattr(2)`.
@@ -309,9 +308,7 @@ pub fn sync_dir(state: &State, node: u64, reply: ReplyEmpty) {
             opened.map(Arc::new).map_err(|error| errno(&error))
         }),
     };
-    let done = opened.and_then(|fd| {
-        rustix::fs::fsync(&fd).map_err(|errno| Errno::from(std::io::Error::from(errno)))
-    });
+    let done = opened.and_then(|fd| rustix::fs::fsync(&fd).map_err(of_system));
     match done {
         Ok(()) => reply.ok(),
         Err(errno) => reply.error(errno),

@@ -8,7 +8,7 @@ use fuser::{Errno, ReplyData, ReplyEmpty, ReplyLseek, ReplyWrite};
 use rustix::fs::{FallocateFlags, SeekFrom};
 use rustix::io::ReadWriteFlags;
 
-use super::errno::errno;
+use super::errno::{errno, of_system};
 use super::state::{OpenFile, State};
 use crate::core::Access;
 use crate::core::file_ranges::RangeUse;
@@ -61,7 +61,7 @@ fn on_file<T>(
     call: impl FnOnce(&OwnedFd) -> rustix::io::Result<T>,
 ) -> Done<T> {
     let descriptor = Descriptor::of(state, file(state, fh)?)?;
-    call(descriptor.fd()).map_err(|errno| Errno::from(std::io::Error::from(errno)))
+    call(descriptor.fd()).map_err(of_system)
 }
 
 /// Under mandatory locks a range that another owner locked refuses.

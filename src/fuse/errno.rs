@@ -13,6 +13,11 @@ pub fn errno(error: &Error) -> Errno {
     }
 }
 
+/// The errno of a system call of our own.
+pub fn of_system(errno: rustix::io::Errno) -> Errno {
+    Errno::from_i32(errno.raw_os_error())
+}
+
 fn of_denial(denial: &Denial) -> Errno {
     match denial {
         Denial::SharingViolation { .. }

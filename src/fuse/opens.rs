@@ -1,6 +1,6 @@
 //! Opening, creating, flushing and releasing files.
 
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex};
 
 use fuser::{Errno, FileHandle, FopenFlags, Generation, ReplyCreate, ReplyEmpty, ReplyOpen};
@@ -48,7 +48,7 @@ impl Ask {
 
     fn open(&self, state: &State) -> Result<Opened, Error> {
         let who = state.owner(self.caller.pid);
-        state.share.open_posix_unnoted(&who, &self.path, &self.request, self.posix)
+        state.share.open_unnoted(&who, &self.path, &self.request, self.posix)
     }
 
     /// Notes the answer that stands; one that was waited out is nobody's refusal.
@@ -341,9 +341,4 @@ pub fn ttl(state: &State, path: &SharePath, stat: &Stat) -> std::time::Duration 
     let has_others = stat.kind != Kind::Directory && stat.links > 1
         || state.options.unlink == UnlinkMode::Posix && state.orphans.get(stat.id).is_some();
     if has_others || state.share.is_pending_name(path, stat.id) { NO_TTL } else { TTL }
-}
-
-/// A path that names the open file itself, for calls that take no descriptor.
-pub fn proc_path(fd: &OwnedFd) -> String {
-    format!("/proc/self/fd/{}", fd.as_raw_fd())
 }

@@ -3,9 +3,8 @@
 use rustix::fs::Mode;
 use rustix::io::Errno;
 
-use super::opens::proc_path;
 use crate::core::SharePath;
-use crate::engine::{Kind, OpenFor, Share, Stat};
+use crate::engine::{Kind, OpenFor, Share, Stat, proc_path};
 
 const SET_USER_ID: u32 = 0o4000;
 const SET_GROUP_ID: u32 = 0o2000;

@@ -8,10 +8,12 @@
 
 use std::collections::{HashMap, HashSet};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Mutex, MutexGuard};
 
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
+
+use super::proc_path;
 
 /// Most names in doubt of one directory; past it, reading the directory again is cheaper.
 const DOUBTS_MAX: usize = 4096;
@@ -54,7 +56,7 @@ impl DirWatch {
 
     /// Starts to watch a directory, or starts its account afresh.
     pub(super) fn watch(&self, dir: impl AsFd) -> Option<WatchId> {
-        let path = format!("/proc/self/fd/{}", dir.as_fd().as_raw_fd());
+        let path = proc_path(dir);
         let mut doubts = self.lock();
         match inotify::add_watch(&self.queue, path, ENTRIES) {
             Ok(wd) => {

@@ -4,14 +4,14 @@
 //! have one. What is done about it is decided in [`super::records`].
 
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 
 use rustix::fs::{Mode, OFlags, XattrFlags};
 use rustix::io::Errno;
 
 use super::records::Records;
 use crate::store::error::{StoreError, doing};
-use crate::store::{Kind, Stat};
+use crate::store::{Kind, Stat, proc_path};
 
 /// Room for what ext4 can hold, so that one call does as a rule.
 const TYPICAL_MAX: usize = 4096;
@@ -48,7 +48,7 @@ fn read(fd: BorrowedFd<'_>, buffer: &mut [MaybeUninit<u8>]) -> Result<Vec<u8>, E
     match rustix::fs::fgetxattr(fd, Records::XATTR, &mut *buffer) {
         Ok((value, _)) => Ok(value.to_vec()),
         Err(Errno::BADF) => {
-            let (value, _) = rustix::fs::getxattr(way(fd), Records::XATTR, buffer)?;
+            let (value, _) = rustix::fs::getxattr(proc_path(fd), Records::XATTR, buffer)?;
             Ok(value.to_vec())
         }
         Err(errno) => Err(errno),
@@ -59,7 +59,7 @@ fn read(fd: BorrowedFd<'_>, buffer: &mut [MaybeUninit<u8>]) -> Result<Vec<u8>, E
 pub(super) fn set(fd: BorrowedFd<'_>, value: &[u8]) -> Result<Fit, StoreError> {
     let flags = XattrFlags::empty();
     let answer = match rustix::fs::fsetxattr(fd, Records::XATTR, value, flags) {
-        Err(Errno::BADF) => rustix::fs::setxattr(way(fd), Records::XATTR, value, flags),
+        Err(Errno::BADF) => rustix::fs::setxattr(proc_path(fd), Records::XATTR, value, flags),
         other => other,
     };
     match answer {
@@ -74,7 +74,7 @@ pub(super) fn set(fd: BorrowedFd<'_>, value: &[u8]) -> Result<Fit, StoreError> {
 /// Takes the value away, if there is one.
 pub(super) fn remove(fd: BorrowedFd<'_>) -> Result<(), StoreError> {
     let answer = match rustix::fs::fremovexattr(fd, Records::XATTR) {
-        Err(Errno::BADF) => rustix::fs::removexattr(way(fd), Records::XATTR),
+        Err(Errno::BADF) => rustix::fs::removexattr(proc_path(fd), Records::XATTR),
         other => other,
     };
     match answer {
@@ -90,7 +90,7 @@ pub(super) fn flush(fd: BorrowedFd<'_>) -> Result<(), StoreError> {
     match rustix::fs::fsync(fd) {
         Err(Errno::BADF) => {
             let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-            let open = rustix::fs::open(way(fd), flags, Mode::empty()).map_err(&what)?;
+            let open = rustix::fs::open(proc_path(fd), flags, Mode::empty()).map_err(&what)?;
             rustix::fs::fsync(open).map_err(what)
         }
         other => other.map_err(what),
@@ -101,10 +101,4 @@ pub(super) fn flush(fd: BorrowedFd<'_>) -> Result<(), StoreError> {
 /// on an immutable or append-only file, which may well have a record.
 fn cannot_have_any(fd: BorrowedFd<'_>) -> Result<bool, StoreError> {
     Ok(matches!(Stat::of(fd)?.kind, Kind::Symlink | Kind::Special))
-}
-
-/// The way to the file of an `O_PATH` descriptor, on which the calls by descriptor fail with
-/// `EBADF`. It leads to the very file: a symbolic link behind it is not followed.
-fn way(fd: BorrowedFd<'_>) -> String {
-    format!("/proc/self/fd/{}", fd.as_raw_fd())
 }
