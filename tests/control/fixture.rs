@@ -10,20 +10,7 @@ use latchfs::fuse::mounts;
 use rustix::mount::UnmountFlags;
 use rustix::process::{Pid, Signal};
 
-const PATIENCE: Duration = Duration::from_secs(20);
-
-/// Waits until `condition` gives something.
-#[track_caller]
-pub fn wait_for<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
-    let end = Instant::now() + PATIENCE;
-    loop {
-        if let Some(found) = condition() {
-            return found;
-        }
-        assert!(Instant::now() < end, "waited for {what}");
-        std::thread::sleep(Duration::from_millis(2));
-    }
-}
+pub use crate::common::served::wait_for;
 
 /// The command under test.
 pub fn latchfs(dir: &Path) -> Command {

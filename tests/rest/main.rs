@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
+#[path = "../common/mod.rs"]
+mod common;
 mod conflicts;
 mod copies;
 mod directories;

@@ -1,0 +1,121 @@
+//! An HTTP client of a few lines: one request, one connection, and all of the answer to look at.
+//!
+//! It signs nothing: the servers it asks run with `--loose`. Real clients sign, in tests/clients.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+/// The account that all requests name.
+pub const ACCOUNT: &str = "devstoreaccount1";
+
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// An answer.
+#[derive(Debug)]
+pub struct Got {
+    pub status: u16,
+    pub headers: HashMap<String, String>,
+    pub body: Vec<u8>,
+}
+
+impl Got {
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", String::as_str)
+    }
+
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    pub fn code(&self) -> &str {
+        self.header("x-ms-error-code")
+    }
+
+    /// Fails with all that was answered, unless it has this status.
+    #[track_caller]
+    pub fn is(self, status: u16) -> Self {
+        assert_eq!(self.status, status, "{self:?}\n{}", self.text());
+        self
+    }
+
+    /// The same, with a code, in header and body alike.
+    #[track_caller]
+    pub fn refused(self, status: u16, code: &str) -> Self {
+        let got = self.is(status);
+        assert_eq!(got.code(), code, "{}", got.text());
+        if !got.body.is_empty() {
+            assert!(got.text().contains(&format!("<Code>{code}</Code>")), "{}", got.text());
+        }
+        got
+    }
+}
+
+/// Sends a request to `/ACCOUNT` followed by `target`.
+pub fn ask(
+    addr: SocketAddr,
+    method: &str,
+    target: &str,
+    headers: &[(&str, &str)],
+    body: &[u8],
+) -> Got {
+    ask_as_it_is(addr, &addr.to_string(), method, &format!("/{ACCOUNT}{target}"), headers, body)
+}
+
+/// Sends a request to `host` as it is, with a version and a length unless they are given.
+pub fn ask_as_it_is(
+    addr: SocketAddr,
+    host: &str,
+    method: &str,
+    target: &str,
+    headers: &[(&str, &str)],
+    body: &[u8],
+) -> Got {
+    let given = |wanted: &str| headers.iter().any(|(name, _)| *name == wanted);
+    let mut lines = vec![
+        format!("{method} {target} HTTP/1.1"),
+        format!("host: {host}"),
+        "connection: close".to_owned(),
+    ];
+    if !given("x-ms-version") {
+        lines.push("x-ms-version: 2026-10-06".to_owned());
+    }
+    if !given("content-length") {
+        lines.push(format!("content-length: {}", body.len()));
+    }
+    lines.extend(headers.iter().map(|(name, value)| format!("{name}: {value}")));
+    let text = lines.join("\r\n") + "\r\n\r\n";
+    let mut stream = TcpStream::connect(addr).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.write_all(text.as_bytes()).unwrap();
+    // A refusal may come before all of it is read.
+    let _ = stream.write_all(body);
+    read_answer(stream, method == "HEAD")
+}
+
+fn read_answer(stream: TcpStream, head: bool) -> Got {
+    let mut reader = BufReader::new(stream);
+    let mut line = String::new();
+    reader.read_line(&mut line).unwrap();
+    let status = line.split(' ').nth(1).and_then(|word| word.parse().ok());
+    let status = status.unwrap_or_else(|| panic!("no status in {line:?}"));
+    let mut headers = HashMap::new();
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).unwrap();
+        let Some((name, value)) = line.trim_end().split_once(':') else { break };
+        headers.insert(name.to_ascii_lowercase(), value.trim().to_owned());
+    }
+    let mut body = Vec::new();
+    reader.read_to_end(&mut body).unwrap();
+    if head {
+        assert!(body.is_empty(), "a HEAD was answered with a body");
+    } else if status != 204 {
+        assert_eq!(headers["content-length"], body.len().to_string());
+    }
+    Got { status, headers, body }
+}
