@@ -11,6 +11,7 @@ use rustix::io::Errno;
 
 use super::error::{StoreError, doing};
 use super::stat::Stat;
+use crate::core::FileId;
 
 const INSIDE: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS);
 
@@ -20,19 +21,32 @@ const RESOLVE_TRIES: u32 = 64;
 
 /// The root of a share; all paths start here.
 #[derive(Debug)]
-pub(super) struct Root(OwnedFd);
+pub(super) struct Root {
+    fd: OwnedFd,
+    id: FileId,
+}
 
 /// A directory: the root itself, which needs no opening, or one below.
 #[derive(Debug)]
 pub(super) enum Dir<'root> {
-    Root(BorrowedFd<'root>),
+    Root(&'root Root),
     Below(OwnedFd),
+}
+
+impl Dir<'_> {
+    /// Which directory it is.
+    pub(super) fn id(&self) -> Result<FileId, StoreError> {
+        match self {
+            Self::Root(root) => Ok(root.id),
+            Self::Below(fd) => Ok(Stat::of(fd)?.id),
+        }
+    }
 }
 
 impl AsFd for Dir<'_> {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
-            Self::Root(fd) => fd.as_fd(),
+            Self::Root(root) => root.fd.as_fd(),
             Self::Below(fd) => fd.as_fd(),
         }
     }
@@ -41,9 +55,10 @@ impl AsFd for Dir<'_> {
 impl Root {
     pub(super) fn open(root: &std::path::Path) -> Result<Self, StoreError> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        rustix::fs::open(root, flags, Mode::empty())
-            .map(Self)
-            .map_err(doing("opening the share's directory"))
+        let fd = rustix::fs::open(root, flags, Mode::empty())
+            .map_err(doing("opening the share's directory"))?;
+        let id = Stat::of(&fd)?.id;
+        Ok(Self { fd, id })
     }
 
     /// Opens `path` (empty for the root) with `flags`.
@@ -52,7 +67,7 @@ impl Root {
         let flags = flags | OFlags::CLOEXEC;
         let mut tries = 1;
         loop {
-            match rustix::fs::openat2(&self.0, path, flags, Mode::empty(), INSIDE) {
+            match rustix::fs::openat2(&self.fd, path, flags, Mode::empty(), INSIDE) {
                 Err(Errno::AGAIN | Errno::INTR) if tries < RESOLVE_TRIES => tries += 1,
                 answer => return answer,
             }
@@ -62,7 +77,7 @@ impl Root {
     /// The directory `path`, for use as the start of further calls.
     pub(super) fn dir(&self, path: &str) -> Result<Dir<'_>, Errno> {
         if path.is_empty() {
-            return Ok(Dir::Root(self.0.as_fd()));
+            return Ok(Dir::Root(self));
         }
         self.open_at(path, OFlags::PATH | OFlags::DIRECTORY).map(Dir::Below)
     }
@@ -81,7 +96,7 @@ impl Root {
     /// Attributes of `path`, a link at its end not followed; none if there is nothing.
     pub(super) fn stat(&self, path: &str) -> Result<Option<Stat>, StoreError> {
         let stat = if path.is_empty() {
-            Stat::of(&self.0)
+            Stat::of(&self.fd)
         } else if path.contains('/') {
             match self.open_at(path, OFlags::PATH | OFlags::NOFOLLOW) {
                 Ok(fd) => Stat::of(fd),
@@ -89,7 +104,7 @@ impl Root {
                 Err(errno) => Err(StoreError::from_errno("reading attributes", errno)),
             }
         } else {
-            Stat::at(&self.0, path)
+            Stat::at(&self.fd, path)
         };
         match stat {
             Ok(stat) => Ok(Some(stat)),

@@ -3,8 +3,9 @@
 //! An event is queued before the call that made the change returns, so whoever drains the queue
 //! first and looks afterwards has missed nothing that was finished. What a name stands for now is
 //! never taken from an event, only that it must be looked at again: events of renames and
-//! exchanges then need no interpretation. Changes by other hosts of a cluster file system bring no
-//! event; [`super::name_cache`] sees them by the directory's change time.
+//! exchanges then need no interpretation. The one event that says nothing new is that of a name
+//! we made ourselves ([`DirWatch::expect`]). Changes by other hosts of a cluster file system bring
+//! no event; [`super::name_cache`] sees them by the directory's change time.
 
 use std::collections::{HashMap, HashSet};
 use std::mem::MaybeUninit;
@@ -12,14 +13,24 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Mutex, MutexGuard};
 
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
+use rustix::io::Errno;
 
 use super::proc_path;
+use crate::core::fold;
 
-/// Most names in doubt of one directory; past it, reading the directory again is cheaper.
+/// Most names in doubt of one directory; past it, reading the directory again is cheaper. As many
+/// may be expected.
 const DOUBTS_MAX: usize = 4096;
+
+/// Names in doubt that may be left so by those who ask about others: few are looked at now and
+/// then, rather than thousands at last.
+const LEFT_MAX: usize = 64;
 
 /// Room for some hundred events a read.
 const BUFFER_BYTES: usize = 16 * 1024;
+
+/// The head of an event; the kernel pads names to a multiple of it.
+const HEAD_BYTES: usize = 16;
 
 /// Changes of entries: made, removed, moved in or out, by whatever call.
 const ENTRIES: WatchFlags = WatchFlags::CREATE
@@ -32,21 +43,85 @@ const ENTRIES: WatchFlags = WatchFlags::CREATE
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct WatchId(i32);
 
-/// Names in doubt; `None` if the account has a gap.
-type Doubts = Option<HashSet<String>>;
+/// What is known of one directory's changes.
+#[derive(Debug, Default)]
+struct Account {
+    /// Names in doubt, by what they fold to.
+    doubts: HashMap<Box<str>, Vec<Box<str>>>,
+    count: usize,
+    /// Events were lost: every name is in doubt.
+    gap: bool,
+    /// Names that we make, whose event is to come.
+    expected: HashSet<Box<str>>,
+}
+
+/// Which names to look at again.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Wanted<'a> {
+    /// All that are in doubt.
+    All,
+    /// Those that are spellings of this one.
+    Spellings(&'a str),
+}
+
+impl Account {
+    fn doubt(&mut self, name: &str) {
+        if self.count >= DOUBTS_MAX {
+            self.lose();
+        }
+        if self.gap {
+            return;
+        }
+        let folded = fold(name);
+        let spellings = match self.doubts.get_mut(&*folded) {
+            Some(spellings) => spellings,
+            None => self.doubts.entry((*folded).into()).or_default(),
+        };
+        if spellings.iter().all(|known| **known != *name) {
+            spellings.push(name.into());
+            self.count += 1;
+        }
+    }
+
+    fn lose(&mut self) {
+        *self = Self { gap: true, ..Self::default() };
+    }
+
+    fn take(&mut self, wanted: Wanted<'_>) -> Option<Vec<Box<str>>> {
+        if self.gap {
+            *self = Self::default();
+            return None;
+        }
+        let taken = match wanted {
+            Wanted::Spellings(name) if self.count <= LEFT_MAX => {
+                self.doubts.remove(&*fold(name)).unwrap_or_default()
+            }
+            _ => self.doubts.drain().flat_map(|(_, spellings)| spellings).collect(),
+        };
+        self.count -= taken.len();
+        Some(taken)
+    }
+
+    fn note(&mut self, events: ReadFlags, name: &str) {
+        let as_expected = self.expected.remove(name);
+        if !(as_expected && events.contains(ReadFlags::CREATE)) {
+            self.doubt(name);
+        }
+    }
+}
 
 /// The watched directories of one share.
 #[derive(Debug)]
 pub(super) struct DirWatch {
     queue: OwnedFd,
-    doubts: Mutex<HashMap<WatchId, Doubts>>,
+    accounts: Mutex<HashMap<WatchId, Account>>,
 }
 
 impl DirWatch {
     /// Nothing, where the system has no watches left to give.
     pub(super) fn new() -> Option<Self> {
         match inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK) {
-            Ok(queue) => Some(Self { queue, doubts: Mutex::default() }),
+            Ok(queue) => Some(Self { queue, accounts: Mutex::default() }),
             Err(error) => {
                 log::warn!("no inotify ({error}): large directories will be read more often");
                 None
@@ -57,10 +132,10 @@ impl DirWatch {
     /// Starts to watch a directory, or starts its account afresh.
     pub(super) fn watch(&self, dir: impl AsFd) -> Option<WatchId> {
         let path = proc_path(dir);
-        let mut doubts = self.lock();
+        let mut accounts = self.lock();
         match inotify::add_watch(&self.queue, path, ENTRIES) {
             Ok(wd) => {
-                doubts.insert(WatchId(wd), Some(HashSet::new()));
+                accounts.insert(WatchId(wd), Account::default());
                 Some(WatchId(wd))
             }
             Err(error) => {
@@ -79,58 +154,70 @@ impl DirWatch {
         }
     }
 
-    /// The names of `id` in doubt since the last call; none if that is not known.
-    pub(super) fn take(&self, id: WatchId) -> Option<HashSet<String>> {
-        let mut doubts = self.lock();
-        self.drain(&mut doubts);
-        doubts.get_mut(&id)?.replace(HashSet::new())
+    /// The names of `id` in doubt, which the caller looks at now; none if that is not known.
+    pub(super) fn take(&self, id: WatchId, wanted: Wanted<'_>) -> Option<Vec<Box<str>>> {
+        let mut accounts = self.lock();
+        self.drain(&mut accounts);
+        accounts.get_mut(&id)?.take(wanted)
     }
 
-    fn drain(&self, doubts: &mut HashMap<WatchId, Doubts>) {
+    /// We are about to make `name`, and will know what it stands for: the event that tells of it
+    /// puts it in no doubt. Whatever else happens to the name does.
+    pub(super) fn expect(&self, id: WatchId, name: &str) {
+        if let Some(account) = self.lock().get_mut(&id)
+            && account.expected.len() < DOUBTS_MAX
+        {
+            account.expected.insert(name.into());
+        }
+    }
+
+    /// It was not made by us after all: its event, if it came, was another's.
+    pub(super) fn expect_no_more(&self, id: WatchId, name: &str) {
+        if let Some(account) = self.lock().get_mut(&id) {
+            account.expected.remove(name);
+            account.doubt(name);
+        }
+    }
+
+    fn drain(&self, accounts: &mut HashMap<WatchId, Account>) {
         let mut buffer = [MaybeUninit::uninit(); BUFFER_BYTES];
         let mut reader = Reader::new(&self.queue, &mut buffer);
+        let mut bytes_read = 0;
         loop {
+            if bytes_read > 0 && reader.is_buffer_empty() {
+                if bytes_read < BUFFER_BYTES / 2 {
+                    return; // There was room for more, so there was no more.
+                }
+                bytes_read = 0;
+            }
             let event = match reader.next() {
                 Ok(event) => event,
-                Err(rustix::io::Errno::INTR) => continue,
-                Err(rustix::io::Errno::AGAIN) => return,
+                Err(Errno::INTR) => continue,
+                Err(Errno::AGAIN) => return,
                 Err(error) => {
                     log::warn!("reading inotify events: {error}");
-                    return lose_all(doubts);
+                    return accounts.values_mut().for_each(Account::lose);
                 }
             };
             let id = WatchId(event.wd());
+            let name = event.file_name();
+            let name_bytes = name.map_or(0, |name| name.count_bytes() + 1);
+            bytes_read += HEAD_BYTES + name_bytes.next_multiple_of(HEAD_BYTES);
             if event.events().contains(ReadFlags::QUEUE_OVERFLOW) {
-                lose_all(doubts);
+                accounts.values_mut().for_each(Account::lose);
             } else if event.events().contains(ReadFlags::IGNORED) {
-                doubts.remove(&id);
-            } else if let Some(entry) = doubts.get_mut(&id) {
+                accounts.remove(&id);
+            } else if let Some(account) = accounts.get_mut(&id)
                 // A name that is no UTF-8 is in no listing and no lookup.
-                let name = event.file_name().and_then(|name| name.to_str().ok());
-                doubt(entry, name);
+                && let Some(name) = name.and_then(|name| name.to_str().ok())
+            {
+                account.note(event.events(), name);
             }
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<WatchId, Doubts>> {
-        self.doubts.lock().expect("nothing panics while it holds the doubts")
-    }
-}
-
-fn doubt(entry: &mut Doubts, name: Option<&str>) {
-    let (Some(names), Some(name)) = (entry.as_mut(), name) else {
-        return;
-    };
-    if names.len() >= DOUBTS_MAX {
-        *entry = None;
-    } else if !names.contains(name) {
-        names.insert(name.to_owned());
-    }
-}
-
-fn lose_all(doubts: &mut HashMap<WatchId, Doubts>) {
-    for entry in doubts.values_mut() {
-        *entry = None;
+    fn lock(&self) -> MutexGuard<'_, HashMap<WatchId, Account>> {
+        self.accounts.lock().expect("nothing panics while it holds the accounts")
     }
 }
 
@@ -138,19 +225,98 @@ fn lose_all(doubts: &mut HashMap<WatchId, Doubts>) {
 mod tests {
     use super::*;
 
+    struct Watched {
+        temp: tempfile::TempDir,
+        watch: DirWatch,
+        id: WatchId,
+    }
+
+    impl Watched {
+        fn new() -> Self {
+            let temp = tempfile::tempdir().unwrap();
+            let dir = std::fs::File::open(temp.path()).unwrap();
+            let watch = DirWatch::new().expect("inotify");
+            let id = watch.watch(&dir).expect("watched");
+            Self { temp, watch, id }
+        }
+
+        fn make(&self, name: &str) {
+            std::fs::write(self.temp.path().join(name), "").unwrap();
+        }
+
+        fn remove(&self, name: &str) {
+            std::fs::remove_file(self.temp.path().join(name)).unwrap();
+        }
+
+        fn take(&self, wanted: Wanted<'_>) -> Option<Vec<String>> {
+            let mut taken: Vec<_> =
+                self.watch.take(self.id, wanted)?.into_iter().map(String::from).collect();
+            taken.sort_unstable();
+            Some(taken)
+        }
+    }
+
     #[test]
     fn past_the_bound_of_doubts_the_account_has_a_gap_once() {
-        let temp = tempfile::tempdir().unwrap();
-        let dir = std::fs::File::open(temp.path()).unwrap();
-        let watch = DirWatch::new().expect("inotify");
-        let id = watch.watch(&dir).expect("watched");
-        let make = |name: usize| std::fs::write(temp.path().join(name.to_string()), "").unwrap();
+        let dir = Watched::new();
+        let make = |name: usize| dir.make(&name.to_string());
         (0..DOUBTS_MAX).for_each(make);
-        assert_eq!(watch.take(id).map(|doubts| doubts.len()), Some(DOUBTS_MAX));
+        assert_eq!(dir.take(Wanted::All).map(|doubts| doubts.len()), Some(DOUBTS_MAX));
         (DOUBTS_MAX..=2 * DOUBTS_MAX).for_each(make);
-        assert_eq!(watch.take(id), None);
-        assert_eq!(watch.take(id), Some(HashSet::new()));
-        watch.forget(id);
-        assert_eq!(watch.take(id), None);
+        assert_eq!(dir.take(Wanted::All), None);
+        assert_eq!(dir.take(Wanted::All), Some(Vec::new()));
+        dir.watch.forget(dir.id);
+        assert_eq!(dir.take(Wanted::All), None);
+    }
+
+    #[test]
+    fn whoever_asks_about_one_name_leaves_the_others_in_doubt_while_they_are_few() {
+        let dir = Watched::new();
+        for name in ["a", "B", "b", "c"] {
+            dir.make(name);
+        }
+        assert_eq!(dir.take(Wanted::Spellings("B")), Some(vec!["B".into(), "b".into()]));
+        assert_eq!(dir.take(Wanted::Spellings("b")), Some(Vec::new()));
+        assert_eq!(dir.take(Wanted::All), Some(vec!["a".into(), "c".into()]));
+        (0..=LEFT_MAX).for_each(|name| dir.make(&name.to_string()));
+        assert_eq!(dir.take(Wanted::Spellings("z")).map(|doubts| doubts.len()), Some(LEFT_MAX + 1));
+    }
+
+    #[test]
+    fn a_name_that_we_made_is_not_in_doubt_until_something_else_happens_to_it() {
+        let dir = Watched::new();
+        dir.watch.expect(dir.id, "own");
+        dir.make("own");
+        assert_eq!(dir.take(Wanted::All), Some(Vec::new()));
+        dir.remove("own");
+        dir.make("own");
+        assert_eq!(dir.take(Wanted::All), Some(vec!["own".into()]));
+
+        // Another made and removed it before we did: nothing of that may be taken for ours.
+        dir.watch.expect(dir.id, "raced");
+        dir.make("raced");
+        dir.remove("raced");
+        dir.make("raced");
+        assert_eq!(dir.take(Wanted::All), Some(vec!["raced".into()]));
+    }
+
+    #[test]
+    fn a_name_that_another_made_first_is_in_doubt() {
+        let dir = Watched::new();
+        dir.watch.expect(dir.id, "theirs");
+        dir.make("theirs");
+        assert_eq!(dir.take(Wanted::All), Some(Vec::new()));
+        dir.watch.expect_no_more(dir.id, "theirs");
+        assert_eq!(dir.take(Wanted::All), Some(vec!["theirs".into()]));
+    }
+
+    #[test]
+    fn events_that_fill_several_reads_are_all_seen() {
+        let dir = Watched::new();
+        let names: Vec<_> = (0..200).map(|n| format!("{n:0200}")).collect();
+        for name in &names {
+            dir.make(name);
+        }
+        assert_eq!(dir.take(Wanted::All), Some(names));
     }
 }

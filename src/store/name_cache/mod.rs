@@ -5,18 +5,20 @@
 //! believed:
 //!
 //! - by the account of the kernel ([`super::dir_watch`]): only the names it puts in doubt are
-//!   looked at again, so that making 100,000 files in one directory stays linear;
-//! - by the directory's change time, for what the account does not show: other hosts, or a system
-//!   with no watches to give. If it moved and no name is in doubt, the directory is read again.
+//!   looked at again, and those only by whoever asks about them, so that making 100,000 files in
+//!   one directory stays linear. On a file system of this machine alone the account is complete;
+//! - by the directory's change time elsewhere, for what the account does not show: other hosts, or
+//!   a system with no watches to give. If it moved and no name is in doubt, the directory is read
+//!   again.
 //!
 //! A directory is locked while it is read or looked at; others are not held up.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::os::fd::AsFd;
+use std::collections::{BTreeMap, HashMap};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, SystemTime};
 
-use super::dir_watch::{DirWatch, WatchId};
+use super::dir_watch::{DirWatch, Wanted, WatchId};
 use super::error::StoreError;
 use super::listing::{Listed, read_dir};
 use super::stat::{Kind, Stat};
@@ -32,6 +34,19 @@ const NAMES_MAX: usize = 500_000;
 /// Kernels before 6.13 move a change time in steps of up to 10 ms: a directory that changed less
 /// than this before it was read may have changed again since, and show the same time.
 const CHANGE_TIME_STEP: Duration = Duration::from_millis(20);
+
+/// File systems whose directories only this machine changes, by the magic numbers of `statfs(2)`:
+/// ext2 to ext4, xfs, btrfs, tmpfs, ramfs, f2fs, bcachefs, zfs.
+const LOCAL: [i64; 8] = [
+    0xef53,
+    0x5846_5342,
+    0x9123_683e,
+    0x0102_1994,
+    0x8584_58f6,
+    0xf2f5_2010,
+    0xca45_1a4e,
+    0x2fc1_2fc1,
+];
 
 /// Which names a directory has.
 #[derive(Debug, Default)]
@@ -95,6 +110,8 @@ struct Seen {
     /// cannot be believed.
     as_of: Option<(Timestamp, bool)>,
     watch: Option<WatchId>,
+    /// Nothing changes here that the account does not show.
+    complete: bool,
     /// Names that are no UTF-8 have been reported.
     warned: bool,
 }
@@ -119,7 +136,11 @@ pub(super) struct NameCache {
     watch: Option<DirWatch>,
     table: Mutex<Table>,
     names_max: usize,
+    /// Believes a complete account; tests have it doubt.
+    trusting: bool,
 }
+
+const SEEN: &str = "nothing panics while it reads names";
 
 impl NameCache {
     pub(super) fn new() -> Self {
@@ -127,27 +148,37 @@ impl NameCache {
     }
 
     fn with(watch: Option<DirWatch>, names_max: usize) -> Self {
-        Self { watch, table: Mutex::default(), names_max }
+        Self { watch, table: Mutex::default(), names_max, trusting: true }
     }
 
-    /// Asks about the names of `dir` as they are now.
+    /// Asks about the names of the directory `id`, open as `dir`, as they are now: about those that
+    /// are `wanted`.
     pub(super) fn ask<T>(
         &self,
-        dir: impl AsFd,
+        (dir, id): (impl AsFd, FileId),
+        wanted: Wanted<'_>,
         question: impl FnOnce(&Names) -> T,
     ) -> Result<T, StoreError> {
-        let dir = dir.as_fd();
-        let stat = Stat::of(dir)?;
-        let slot = self.slot(stat.id);
-        let mut seen = slot.lock().expect("nothing panics while it reads names");
-        let refreshed = self.refresh(&mut seen, dir, stat.changed);
+        let slot = self.slot(id);
+        let mut seen = slot.lock().expect(SEEN);
+        let refreshed = self.refresh(&mut seen, dir.as_fd(), wanted);
         if refreshed.is_err() {
             seen.as_of = None;
             seen.names.0.clear();
         }
         let answer = refreshed.map(|()| question(&seen.names));
-        self.weigh(stat.id, seen.names.0.len() + 1);
+        self.weigh(id, seen.names.0.len() + 1);
         answer
+    }
+
+    /// The caller is about to make `name` in the directory `id`, and says when it has.
+    pub(super) fn expect<'a>(&'a self, id: FileId, name: &'a str) -> Expected<'a> {
+        let seen = self.slot(id);
+        let watched = self.watch.as_ref().zip(seen.lock().expect(SEEN).watch);
+        if let Some((watch, id)) = watched {
+            watch.expect(id, name);
+        }
+        Expected { watched, seen, name }
     }
 
     fn slot(&self, dir: FileId) -> Arc<Mutex<Seen>> {
@@ -163,38 +194,55 @@ impl NameCache {
         Arc::clone(&slot.seen)
     }
 
-    /// Makes what was `seen` right again; `changed` was read just before.
+    /// Makes what was `seen` right again, as far as it is `wanted`.
     fn refresh(
         &self,
         seen: &mut Seen,
-        dir: impl AsFd,
-        changed: Timestamp,
+        dir: BorrowedFd<'_>,
+        wanted: Wanted<'_>,
     ) -> Result<(), StoreError> {
         let Some((as_of, settled)) = seen.as_of else {
             return self.read(seen, dir);
         };
-        let Some((watch, id)) = self.watch.as_ref().zip(seen.watch) else {
+        let watched = self.watch.as_ref().zip(seen.watch);
+        if let Some((watch, id)) = watched
+            && seen.complete
+        {
+            return match watch.take(id, wanted) {
+                Some(doubts) => look_again(seen, dir, doubts),
+                None => self.read(seen, dir),
+            };
+        }
+        let changed = Stat::of(dir)?.changed;
+        let Some((watch, id)) = watched else {
             return if settled && as_of == changed { Ok(()) } else { self.read(seen, dir) };
         };
-        let mut doubts = watch.take(id);
-        if as_of != changed && doubts.as_ref().is_some_and(HashSet::is_empty) {
+        let mut doubts = watch.take(id, Wanted::All);
+        if as_of != changed && doubts.as_ref().is_some_and(Vec::is_empty) {
             // The change shows before its event does; give it a second chance.
-            doubts = watch.take(id);
+            doubts = watch.take(id, Wanted::All);
         }
         match doubts {
             Some(doubts) if doubts.is_empty() && as_of == changed => Ok(()),
-            Some(doubts) if !doubts.is_empty() => look_again(seen, dir, doubts),
+            Some(doubts) if !doubts.is_empty() => {
+                // Changes up to here are explained by what was in doubt; later ones bring events.
+                let (changed, settled) = (Stat::of(dir)?.changed, false);
+                look_again(seen, dir, doubts)?;
+                seen.as_of = Some((changed, settled));
+                Ok(())
+            }
             _ => self.read(seen, dir),
         }
     }
 
     /// Reads the whole directory.
-    fn read(&self, seen: &mut Seen, dir: impl AsFd) -> Result<(), StoreError> {
+    fn read(&self, seen: &mut Seen, dir: BorrowedFd<'_>) -> Result<(), StoreError> {
         // In this order: what changes while it is read is then in doubt, or shows in the time.
-        seen.watch = self.watch.as_ref().and_then(|watch| watch.watch(&dir));
-        let Stat { id, changed, .. } = Stat::of(&dir)?;
+        seen.watch = self.watch.as_ref().and_then(|watch| watch.watch(dir));
+        seen.complete = self.trusting && is_local(dir);
+        let Stat { id, changed, .. } = Stat::of(dir)?;
         let settled = now().since(changed) > CHANGE_TIME_STEP;
-        let entries = read_dir(&dir)?;
+        let entries = read_dir(dir)?;
         if entries.unnameable > 0 && !seen.warned {
             seen.warned = true;
             log::warn!(
@@ -241,7 +289,7 @@ impl NameCache {
                 continue;
             };
             table.weight -= slot.weight;
-            let seen = slot.seen.lock().expect("nothing panics while it reads names");
+            let seen = slot.seen.lock().expect(SEEN);
             if let Some((watch, id)) = self.watch.as_ref().zip(seen.watch) {
                 watch.forget(id);
             }
@@ -253,11 +301,41 @@ impl NameCache {
     }
 }
 
+/// A name that is being made. If it comes to nothing, the name is in doubt.
+#[derive(Debug)]
+pub(super) struct Expected<'a> {
+    watched: Option<(&'a DirWatch, WatchId)>,
+    seen: Arc<Mutex<Seen>>,
+    name: &'a str,
+}
+
+impl Expected<'_> {
+    /// It was made, and is this.
+    pub(super) fn made(mut self, stat: &Stat) {
+        // Without an account of changes the next who asks reads the directory anyway.
+        if self.watched.take().is_some() {
+            let mut seen = self.seen.lock().expect(SEEN);
+            seen.names.0.insert(Key::new(self.name), (stat.kind, stat.id.ino));
+        }
+    }
+}
+
+impl Drop for Expected<'_> {
+    fn drop(&mut self) {
+        if let Some((watch, id)) = self.watched {
+            watch.expect_no_more(id, self.name);
+        }
+    }
+}
+
 /// Looks at each name in doubt: is it there, and what is it?
-fn look_again(seen: &mut Seen, dir: impl AsFd, doubts: HashSet<String>) -> Result<(), StoreError> {
-    let changed = Stat::of(&dir)?.changed;
+fn look_again(
+    seen: &mut Seen,
+    dir: BorrowedFd<'_>,
+    doubts: Vec<Box<str>>,
+) -> Result<(), StoreError> {
     for name in doubts {
-        match Stat::at(&dir, &name) {
+        match Stat::at(dir, &name) {
             Ok(stat) => {
                 let entry = (stat.kind, stat.id.ino);
                 seen.names.0.insert(Key::new(&name), entry);
@@ -268,10 +346,12 @@ fn look_again(seen: &mut Seen, dir: impl AsFd, doubts: HashSet<String>) -> Resul
             Err(error) => return Err(error),
         }
     }
-    // Changes up to here are explained by what was in doubt; later ones bring events.
-    let settled = false;
-    seen.as_of = Some((changed, settled));
     Ok(())
+}
+
+/// True if only this machine can change the directory, so that each change brings an event.
+fn is_local(dir: BorrowedFd<'_>) -> bool {
+    rustix::fs::fstatfs(dir).is_ok_and(|fs| LOCAL.contains(&fs.f_type))
 }
 
 fn now() -> Timestamp {

@@ -5,16 +5,68 @@ use std::path::Path;
 
 use super::*;
 
-fn caches() -> [NameCache; 2] {
+/// As on a file system that other hosts can change.
+fn doubting() -> NameCache {
+    NameCache { trusting: false, ..NameCache::new() }
+}
+
+fn caches() -> [NameCache; 3] {
     [
         NameCache::new(),
+        doubting(),
         NameCache::with(None, NAMES_MAX), // as where inotify is used up
     ]
 }
 
 fn count(cache: &NameCache, dir: &Path) -> usize {
     let dir = File::open(dir).unwrap();
-    cache.ask(&dir, |names| names.0.len()).unwrap()
+    let id = Stat::of(&dir).unwrap().id;
+    cache.ask((&dir, id), Wanted::All, |names| names.0.len()).unwrap()
+}
+
+fn spelling(cache: &NameCache, dir: &Path, name: &str) -> Option<String> {
+    let dir = File::open(dir).unwrap();
+    let id = Stat::of(&dir).unwrap().id;
+    let wanted = Wanted::Spellings(name);
+    cache.ask((&dir, id), wanted, |names| names.spelling(name).map(str::to_owned)).unwrap()
+}
+
+#[test]
+fn a_name_made_or_removed_elsewhere_is_seen_by_who_asks_for_it_in_any_spelling() {
+    for cache in caches() {
+        let temp = tempfile::tempdir().unwrap();
+        assert_eq!(spelling(&cache, temp.path(), "a"), None);
+        for name in ["First", "Second", "Third"] {
+            fs::write(temp.path().join(name), "").unwrap();
+        }
+        assert_eq!(spelling(&cache, temp.path(), "SECOND"), Some("Second".to_owned()));
+        fs::rename(temp.path().join("First"), temp.path().join("Fourth")).unwrap();
+        assert_eq!(spelling(&cache, temp.path(), "first"), None);
+        assert_eq!(spelling(&cache, temp.path(), "fourth"), Some("Fourth".to_owned()));
+        assert_eq!(count(&cache, temp.path()), 3);
+    }
+}
+
+#[test]
+fn a_name_of_our_own_is_known_at_once_and_again_looked_at_when_others_touch_it() {
+    for cache in caches() {
+        let temp = tempfile::tempdir().unwrap();
+        let (dir, path) = (File::open(temp.path()).unwrap(), temp.path().join("Own"));
+        let id = Stat::of(&dir).unwrap().id;
+        assert_eq!(count(&cache, temp.path()), 0);
+        let expected = cache.expect(id, "Own");
+        fs::write(&path, "").unwrap();
+        expected.made(&Stat::at(&dir, "Own").unwrap());
+        assert_eq!(spelling(&cache, temp.path(), "own"), Some("Own".to_owned()));
+        fs::remove_file(&path).unwrap();
+        assert_eq!(spelling(&cache, temp.path(), "own"), None);
+
+        // It comes to nothing, because another was first.
+        let expected = cache.expect(id, "Own");
+        fs::write(&path, "").unwrap();
+        drop(expected);
+        assert_eq!(spelling(&cache, temp.path(), "OWN"), Some("Own".to_owned()));
+    }
 }
 
 #[test]
@@ -37,7 +89,7 @@ fn a_directory_that_changed_just_before_it_was_read_is_not_settled() {
     let dir = File::open(temp.path()).unwrap();
     let id = Stat::of(&dir).unwrap().id;
     let settled = || {
-        cache.ask(&dir, |_| ()).unwrap();
+        cache.ask((&dir, id), Wanted::All, |_| ()).unwrap();
         let slot = cache.slot(id);
         let as_of = slot.lock().unwrap().as_of;
         as_of.expect("just read").1
@@ -70,7 +122,7 @@ fn only_names_in_doubt_are_looked_at_again() {
 
 #[test]
 fn a_change_without_an_account_is_seen_by_the_change_time() {
-    let cache = NameCache::new();
+    let cache = doubting();
     let temp = tempfile::tempdir().unwrap();
     assert_eq!(count(&cache, temp.path()), 0);
     let dir = File::open(temp.path()).unwrap();
@@ -78,7 +130,7 @@ fn a_change_without_an_account_is_seen_by_the_change_time() {
     let watch = slot.lock().unwrap().watch.expect("watched");
     fs::write(temp.path().join("a"), "").unwrap();
     // The event is lost, as that of another host would be.
-    assert_eq!(cache.watch.as_ref().unwrap().take(watch).unwrap().len(), 1);
+    assert_eq!(cache.watch.as_ref().unwrap().take(watch, Wanted::All).unwrap().len(), 1);
     assert_eq!(count(&cache, temp.path()), 1);
 }
 

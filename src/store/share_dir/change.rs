@@ -5,12 +5,13 @@
 //! stand beside another spelling of itself (LOCKING 1.10), and that a removal hits the file that
 //! was meant (DESIGN section 7: a late remover cannot hit a new file of the same name).
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::{MutexGuard, PoisonError};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
 
 use super::super::beneath::Dir;
+use super::super::dir_watch::Wanted;
 use super::super::error::{StoreError, doing};
 use super::super::stat::{Kind, Stat};
 use super::{Case, NAMING_LOCKS, ShareDir};
@@ -27,23 +28,35 @@ pub enum RenameHow {
     Exchange,
 }
 
+/// A name that none of us makes in another spelling while this lasts.
+#[derive(Debug)]
+struct Claim<'a> {
+    /// The directory it is in.
+    dir: FileId,
+    _naming: MutexGuard<'a, ()>,
+}
+
 impl ShareDir {
     /// Makes an empty file, open for reading and writing. `mode` is subject to the umask.
     pub fn create_file(&self, path: &SharePath, mode: u32) -> Result<(OwnedFd, Stat), StoreError> {
         let (dir, name) = self.new_place(path)?;
-        let _naming = self.claim(&dir, name, None)?;
+        let claim = self.claim(&dir, name, None)?;
+        let expected = claim.as_ref().map(|claim| self.names.expect(claim.dir, name));
         let flags =
             OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = rustix::fs::openat(&dir, name, flags, Mode::from_raw_mode(mode))
             .map_err(doing("creating a file"))?;
         let stat = Stat::of(&file)?;
+        if let Some(expected) = expected {
+            expected.made(&stat);
+        }
         Ok((file, stat))
     }
 
     /// Makes an empty directory. `mode` is subject to the umask.
     pub fn create_dir(&self, path: &SharePath, mode: u32) -> Result<Stat, StoreError> {
         let (dir, name) = self.new_place(path)?;
-        let _naming = self.claim(&dir, name, None)?;
+        let _claim = self.claim(&dir, name, None)?;
         rustix::fs::mkdirat(&dir, name, Mode::from_raw_mode(mode))
             .map_err(doing("creating a directory"))?;
         Stat::at(&dir, name)
@@ -52,7 +65,7 @@ impl ShareDir {
     /// Makes a symbolic link; any target is stored as it is.
     pub fn create_symlink(&self, path: &SharePath, target: &str) -> Result<Stat, StoreError> {
         let (dir, name) = self.new_place(path)?;
-        let _naming = self.claim(&dir, name, None)?;
+        let _claim = self.claim(&dir, name, None)?;
         rustix::fs::symlinkat(target, &dir, name).map_err(doing("creating a link"))?;
         Stat::at(&dir, name)
     }
@@ -68,7 +81,7 @@ impl ShareDir {
             return Err(StoreError::PermissionDenied);
         }
         let (dir, name) = self.new_place(path)?;
-        let _naming = self.claim(&dir, name, None)?;
+        let _claim = self.claim(&dir, name, None)?;
         rustix::fs::mknodat(&dir, name, kind, Mode::from_raw_mode(mode), 0)
             .map_err(doing("creating a special file"))?;
         Stat::at(&dir, name)
@@ -89,7 +102,7 @@ impl ShareDir {
     pub fn link(&self, from: &SharePath, to: &SharePath) -> Result<(), StoreError> {
         let (from_dir, from_name) = self.old_place(from)?;
         let (to_dir, to_name) = self.new_place(to)?;
-        let _naming = self.claim(&to_dir, to_name, None)?;
+        let _claim = self.claim(&to_dir, to_name, None)?;
         rustix::fs::linkat(&from_dir, from_name, &to_dir, to_name, AtFlags::empty())
             .map_err(doing("linking a file"))
     }
@@ -104,10 +117,10 @@ impl ShareDir {
     ) -> Result<(), StoreError> {
         let (from_dir, from_name) = self.old_place(from)?;
         let (to_dir, to_name) = self.new_place(to)?;
-        let (flags, _naming) = match how {
+        let (flags, _claim) = match how {
             RenameHow::Exchange => (RenameFlags::EXCHANGE, None),
             RenameHow::NoReplace | RenameHow::Replace => {
-                let same_dir = Stat::of(&from_dir)?.id == Stat::of(&to_dir)?.id;
+                let same_dir = from_dir.id()? == to_dir.id()?;
                 let itself = same_dir.then_some(from_name);
                 let flags = match how {
                     RenameHow::NoReplace => RenameFlags::NOREPLACE,
@@ -151,27 +164,28 @@ impl ShareDir {
     }
 
     /// Makes sure that no other spelling of `name` stands in `dir`, but for `itself`, and that
-    /// none of us makes one until the guard is gone. The exact name is the system call's affair.
+    /// none of us makes one until the claim is gone. The exact name is the system call's affair.
     fn claim(
         &self,
-        dir: impl AsFd,
+        dir: &Dir<'_>,
         name: &str,
         itself: Option<&str>,
-    ) -> Result<Option<MutexGuard<'_, ()>>, StoreError> {
+    ) -> Result<Option<Claim<'_>>, StoreError> {
         if self.case == Case::Sensitive {
             return Ok(None);
         }
-        let which = Stat::of(&dir)?.id.ino % NAMING_LOCKS as u64;
+        let id = dir.id()?;
+        let which = id.ino % NAMING_LOCKS as u64;
         let lock = &self.naming[usize::try_from(which).unwrap_or_default()];
         // It guards no data, so a panic elsewhere left nothing half done.
-        let guard = lock.lock().unwrap_or_else(PoisonError::into_inner);
-        let taken = self.names.ask(&dir, |names| {
+        let naming = lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let taken = self.names.ask((dir, id), Wanted::Spellings(name), |names| {
             names.spellings(name).any(|spelling| spelling != name && Some(spelling) != itself)
         })?;
         if taken {
             return Err(StoreError::AlreadyExists);
         }
-        Ok(Some(guard))
+        Ok(Some(Claim { dir: id, _naming: naming }))
     }
 }
 

@@ -5,13 +5,15 @@
 //! the share in [`super::beneath`], names that were read before in [`super::name_cache`]. Who may
 //! open or delete what is left to the rules.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::borrow::Cow;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use rustix::fs::OFlags;
 
 use super::beneath::{Dir, Root};
+use super::dir_watch::Wanted;
 use super::error::StoreError;
 use super::listing::{self, Listed};
 use super::name_cache::NameCache;
@@ -108,18 +110,15 @@ impl ShareDir {
     /// An exact spelling wins; of several others, the first in byte order. `NotFound` if only the
     /// last component is missing, `ParentNotFound` if an earlier one is, or is no directory.
     pub fn lookup(&self, path: &SharePath) -> Result<Found, StoreError> {
-        if let Some(stat) = self.root.stat(path.as_str())? {
-            let path = path.clone();
-            return Ok(Found { path, stat });
-        }
-        if self.case == Case::Sensitive {
-            return Err(self.root.missing(path.as_str()));
-        }
-        let (parent, name) = path.split().ok_or(StoreError::NotFound)?;
+        let Some((parent, name)) = path.split() else {
+            return Ok(Found { path: path.clone(), stat: self.stat(path)? });
+        };
         let (parent, dir) = self.respell_dir(parent)?;
-        let name = self.known_spelling(&dir, name)?.ok_or(StoreError::NotFound)?;
-        let stat = Stat::at(&dir, &name)?;
-        let path = entry(&parent, &name)?;
+        let (name, stat) = self.entry(&dir, name)?.ok_or(StoreError::NotFound)?;
+        let path = match (&parent, &name) {
+            (Cow::Borrowed(_), Cow::Borrowed(_)) => path.clone(),
+            _ => joined(&parent, &name)?,
+        };
         Ok(Found { path, stat })
     }
 
@@ -174,7 +173,8 @@ impl ShareDir {
         limit: usize,
     ) -> Result<Vec<Listed>, StoreError> {
         let dir = self.open_dir(dir)?;
-        self.names.ask(&dir, |names| names.page(prefix, after, limit))
+        let id = Stat::of(&dir)?.id;
+        self.names.ask((&dir, id), Wanted::All, |names| names.page(prefix, after, limit))
     }
 
     fn open_dir(&self, path: &SharePath) -> Result<OwnedFd, StoreError> {
@@ -185,16 +185,16 @@ impl ShareDir {
     }
 
     /// A directory in any spelling, as the parent of something: its path as on disk, and itself.
-    fn respell_dir(&self, path: &str) -> Result<(String, Dir<'_>), StoreError> {
+    fn respell_dir<'a>(&self, path: &'a str) -> Result<(Cow<'a, str>, Dir<'_>), StoreError> {
         match self.root.parent(path) {
-            Ok(dir) => return Ok((path.to_owned(), dir)),
+            Ok(dir) => return Ok((path.into(), dir)),
             Err(StoreError::ParentNotFound) if self.case == Case::Insensitive => {}
             Err(error) => return Err(error),
         }
         let mut spelled = String::with_capacity(path.len());
         let mut dir = self.root.parent("")?;
         for component in path.split('/') {
-            let name = self.spelling(&dir, component)?.ok_or(StoreError::ParentNotFound)?;
+            let (name, _) = self.entry(&dir, component)?.ok_or(StoreError::ParentNotFound)?;
             if !spelled.is_empty() {
                 spelled.push('/');
             }
@@ -202,30 +202,32 @@ impl ShareDir {
             // From the root each time: a link may point elsewhere in the share.
             dir = self.root.parent(&spelled)?;
         }
-        Ok((spelled, dir))
+        Ok((spelled.into(), dir))
     }
 
-    /// How `name` is spelled in `dir`, if it is there.
-    fn spelling(&self, dir: impl AsFd, name: &str) -> Result<Option<String>, StoreError> {
-        match Stat::at(&dir, name) {
-            Ok(_) => return Ok(Some(name.to_owned())),
+    /// How `name` is spelled in `dir` and what it stands for, if it is there.
+    fn entry<'a>(
+        &self,
+        dir: &Dir<'_>,
+        name: &'a str,
+    ) -> Result<Option<(Cow<'a, str>, Stat)>, StoreError> {
+        match Stat::at(dir, name) {
+            Ok(stat) => return Ok(Some((name.into(), stat))),
+            Err(StoreError::NotFound) if self.case == Case::Sensitive => return Ok(None),
             Err(StoreError::NotFound) => {}
             Err(error) => return Err(error),
         }
-        if self.case == Case::Sensitive {
-            return Ok(None);
-        }
-        self.known_spelling(dir, name)
-    }
-
-    /// The same, once the exact name was not found.
-    fn known_spelling(&self, dir: impl AsFd, name: &str) -> Result<Option<String>, StoreError> {
-        self.names.ask(dir, |names| names.spelling(name).map(str::to_owned))
+        let known = self.names.ask((dir, dir.id()?), Wanted::Spellings(name), |names| {
+            names.spelling(name).map(str::to_owned)
+        })?;
+        let Some(known) = known else { return Ok(None) };
+        let stat = Stat::at(dir, &known)?;
+        Ok(Some((known.into(), stat)))
     }
 }
 
 /// The path of an entry whose parent and name were both seen on disk.
-fn entry(parent: &str, name: &str) -> Result<SharePath, StoreError> {
+fn joined(parent: &str, name: &str) -> Result<SharePath, StoreError> {
     SharePath::new(parent).and_then(|parent| parent.join(name)).map_err(|error| {
         StoreError::Damaged { what: format!("the name {name:?}"), why: error.to_string() }
     })
