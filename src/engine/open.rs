@@ -1,5 +1,6 @@
 //! Opening and closing: check and insert in one step, under the file's own lock.
 
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use super::changes::Change;
@@ -55,6 +56,8 @@ pub struct Opened {
     pub path: SharePath,
     /// The file as it is now.
     pub stat: Stat,
+    /// The descriptor by which the file was made just now, open for reading and writing.
+    pub made: Option<OwnedFd>,
 }
 
 impl Share {
@@ -172,7 +175,7 @@ impl Share {
             }
         }
         let handle = Handle { id, slot, cell: Arc::clone(cell) };
-        Ok(Opened { handle, action, path, stat })
+        Ok(Opened { handle, action, path, stat, made: None })
     }
 
     /// Cuts a file to nothing and replaces its attributes: what overwriting means.
@@ -203,7 +206,7 @@ impl Share {
     ) -> Attempt<Opened> {
         let made = request.on_absent().map_err(Error::from).and_then(|action| {
             let make = |path: &SharePath| self.make(path, request, posix.creation);
-            self.make_entry(path, make, |path, stat| {
+            self.make_entry(path, make, |path, (made, stat)| {
                 self.table.with(stat.id, |cell, latched| {
                     let target = Target {
                         directory: stat.kind == Kind::Directory,
@@ -213,7 +216,7 @@ impl Share {
                     let id = grant.id;
                     let slot = latched.state.open(request, action, &target, path, grant)?;
                     let handle = Handle { id, slot, cell: Arc::clone(cell) };
-                    Ok(Opened { handle, action, path: path.clone(), stat })
+                    Ok(Opened { handle, action, path: path.clone(), stat, made })
                 })
             })
         });
@@ -229,8 +232,8 @@ impl Share {
         path: &SharePath,
         request: &OpenRequest,
         creation: Option<Creation>,
-    ) -> Result<Stat> {
-        let (fd, stat) = if request.options.directory {
+    ) -> Result<(Option<OwnedFd>, Stat)> {
+        let (made, stat) = if request.options.directory {
             let stat =
                 self.dir.create_dir(path, creation.map_or(self.options.dir_mode, |c| c.mode))?;
             (None, stat)
@@ -241,26 +244,28 @@ impl Share {
         };
         if request.attributes != Attributes::default() {
             let mut record = Record { attributes: Some(request.attributes), ..Record::default() };
-            let fd = match fd {
-                Some(fd) => fd,
-                None => self.dir.open_file(path, OpenFor::Read)?,
-            };
-            self.records.save(fd, stat.id, &mut record)?;
+            if let Some(fd) = &made {
+                self.records.save(fd, stat.id, &mut record)?;
+            } else {
+                let fd = self.dir.open_file(path, OpenFor::Read)?;
+                self.records.save(fd, stat.id, &mut record)?;
+            }
         }
-        match creation {
-            Some(creation) => self.own(path, stat, creation),
-            None => Ok(stat),
-        }
+        let stat = match creation {
+            Some(creation) => self.own(path, stat, creation)?,
+            None => stat,
+        };
+        Ok((made, stat))
     }
 
     /// Makes a new entry under the lock of the directory that gets it, which must not be delete
     /// pending (dp58), and goes on with it before that lock is let go. Until then nobody who asks
     /// by name gets to it.
-    pub(super) fn make_entry<T>(
+    pub(super) fn make_entry<M, T>(
         &self,
         path: &SharePath,
-        make: impl FnOnce(&SharePath) -> Result<Stat>,
-        then: impl FnOnce(&SharePath, Stat) -> Result<T>,
+        make: impl FnOnce(&SharePath) -> Result<M>,
+        then: impl FnOnce(&SharePath, M) -> Result<T>,
     ) -> Result<T> {
         let (parent, name) = path.split().ok_or(Denial::NameTaken)?;
         let mut steps = Some((make, then));
@@ -282,8 +287,8 @@ impl Share {
                 // Whether the name is free is found out by making it, under the store's own lock.
                 let place = parent.join(name).map_err(Error::from);
                 Attempt::Done(place.and_then(|path| {
-                    let stat = make(&path)?;
-                    then(&path, stat)
+                    let entry = make(&path)?;
+                    then(&path, entry)
                 }))
             }),
             Err(StoreError::NotFound) => Attempt::Done(Err(Denial::PathNotFound.into())),

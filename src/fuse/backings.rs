@@ -2,8 +2,8 @@
 //! closed again.
 //!
 //! A registration is kept while any open of the inode lasts (the kernel refuses two for one
-//! inode), and for a moment after it was made: the next open of the file then costs no system call
-//! for it. Not for long: it holds a file that was deleted meanwhile.
+//! inode), and if it may be for a moment after it was made: the next open of the file then costs no
+//! system call for it. Not for long: it holds a file that was deleted meanwhile.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, Weak};
@@ -26,14 +26,15 @@ pub struct Backings(Mutex<Inside<BackingId>>);
 const POISON: &str = "registrations are only kept and dropped";
 
 impl Backings {
-    /// The registration of a file, by `register` if there is none. Says whether it is the first to
-    /// be kept, so that somebody must [`sweep`](Self::sweep).
+    /// The registration of a file, by `register` if there is none; past its opens only if `keep`.
+    /// Says whether it is the first to be kept, so that somebody must [`sweep`](Self::sweep).
     pub fn get(
         &self,
         file: FileId,
+        keep: bool,
         register: impl FnOnce() -> std::io::Result<BackingId>,
     ) -> std::io::Result<(Arc<BackingId>, bool)> {
-        self.0.lock().expect(POISON).get(file, Instant::now(), register)
+        self.0.lock().expect(POISON).get(file, keep.then(Instant::now), register)
     }
 
     /// Drops what was kept long enough; says whether anything still is.
@@ -71,7 +72,7 @@ impl<T> Inside<T> {
     fn get(
         &mut self,
         file: FileId,
-        now: Instant,
+        keep_from: Option<Instant>,
         register: impl FnOnce() -> std::io::Result<T>,
     ) -> std::io::Result<(Arc<T>, bool)> {
         if let Some(known) = self.known.get(&file).and_then(Weak::upgrade) {
@@ -82,6 +83,7 @@ impl<T> Inside<T> {
             self.known.retain(|_, known| known.strong_count() > 0);
         }
         self.known.insert(file, Arc::downgrade(&made));
+        let Some(now) = keep_from else { return Ok((made, false)) };
         let first = !self.sweep(now);
         if self.kept.len() >= KEPT_MAX {
             self.kept.pop_front();
@@ -109,26 +111,37 @@ mod tests {
     #[test]
     fn a_registration_outlives_its_last_open_for_a_moment_only() {
         let (mut inside, start) = (Inside::default(), Instant::now());
-        let (made, first) = inside.get(file(7), start, || Ok(1)).unwrap();
+        let (made, first) = inside.get(file(7), Some(start), || Ok(1)).unwrap();
         assert!(first);
         drop(made);
         let soon = start + KEPT_FOR / 2;
-        let (again, first) = inside.get(file(7), soon, || panic!("it is registered")).unwrap();
+        let (again, first) =
+            inside.get(file(7), Some(soon), || panic!("it is registered")).unwrap();
         assert_eq!((*again, first), (1, false));
         assert!(inside.sweep(soon));
         assert!(!inside.sweep(start + KEPT_FOR));
         // Open still: the kernel would refuse a second one.
         let late = start + 2 * KEPT_FOR;
-        assert_eq!(*inside.get(file(7), late, || panic!("it is open")).unwrap().0, 1);
+        assert_eq!(*inside.get(file(7), Some(late), || panic!("it is open")).unwrap().0, 1);
         drop(again);
-        assert_eq!(*inside.get(file(7), late, || Ok(2)).unwrap().0, 2);
+        assert_eq!(*inside.get(file(7), Some(late), || Ok(2)).unwrap().0, 2);
+    }
+
+    #[test]
+    fn a_registration_that_must_not_be_kept_ends_with_its_last_open() {
+        let mut inside = Inside::default();
+        let (made, first) = inside.get(file(7), None, || Ok(1)).unwrap();
+        let (again, _) = inside.get(file(7), None, || panic!("it is open")).unwrap();
+        assert_eq!((*again, first, inside.kept.len()), (1, false, 0));
+        drop((made, again));
+        assert_eq!(*inside.get(file(7), None, || Ok(2)).unwrap().0, 2);
     }
 
     #[test]
     fn at_most_so_many_registrations_are_kept() {
         let (mut inside, start) = (Inside::default(), Instant::now());
         for ino in 0..=KEPT_MAX as u64 {
-            inside.get(file(ino), start, || Ok(ino)).unwrap();
+            inside.get(file(ino), Some(start), || Ok(ino)).unwrap();
         }
         assert_eq!(inside.kept.len(), KEPT_MAX);
         assert!(inside.known[&file(0)].upgrade().is_none());

@@ -177,11 +177,11 @@ fn make_file(
     state: &State,
     node: u64,
     ask: &Ask,
-    opened: Opened,
+    mut opened: Opened,
     register: impl FnOnce(OwnedFd) -> std::io::Result<fuser::BackingId>,
 ) -> Result<(OpenFile, FopenFlags), Error> {
     let access = access(ask.flags);
-    let made = data_path(state, ask, access, &opened, register);
+    let made = data_path(state, ask, access, &mut opened, register);
     match made {
         Ok((fd, backing, flags)) => {
             let (handle, before_flock) = (opened.handle, Mutex::default());
@@ -200,16 +200,23 @@ fn data_path(
     state: &State,
     ask: &Ask,
     access: Access,
-    opened: &Opened,
+    opened: &mut Opened,
     register: impl FnOnce(OwnedFd) -> std::io::Result<fuser::BackingId>,
 ) -> Result<Way, Error> {
     let mut flags = FopenFlags::empty();
     let mut backing = None;
     if state.data_path() == DataPath::Passthrough {
-        let registered = state.backing(opened.stat.id, || {
-            let fd =
-                state.share.backing(&opened.path, OpenFor::Path).map_err(std::io::Error::other)?;
-            register(fd)
+        let made = opened.made.take();
+        // A descriptor that may write makes the file busy for whoever wants to run it.
+        let keep = made.is_none();
+        let registered = state.backing(opened.stat.id, keep, || {
+            register(match made {
+                Some(fd) => fd,
+                None => state
+                    .share
+                    .backing(&opened.path, OpenFor::Path)
+                    .map_err(std::io::Error::other)?,
+            })
         });
         match registered {
             Ok(id) => backing = Some(id),

@@ -224,13 +224,14 @@ impl State {
         self.dirs.write().expect(POISON).remove(&fh)
     }
 
-    /// The registered backing file of an inode that is being opened.
+    /// The registered backing file of an inode that is being opened; kept for the next if it may.
     pub fn backing(
         &self,
         file: FileId,
+        keep: bool,
         register: impl FnOnce() -> std::io::Result<BackingId>,
     ) -> std::io::Result<Arc<BackingId>> {
-        let (backing, first_kept) = self.backings.get(file, register)?;
+        let (backing, first_kept) = self.backings.get(file, keep, register)?;
         if first_kept {
             self.notices.sweep_later();
         }

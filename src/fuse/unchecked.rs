@@ -37,7 +37,7 @@ pub fn open(state: &State, node: u64, reply: ReplyOpen) {
         Ok(found) => found,
         Err(error) => return reply.error(errno(&error)),
     };
-    let backing = state.backing(found.stat.id, || {
+    let backing = state.backing(found.stat.id, true, || {
         let fd = state.share.backing(&found.path, OpenFor::Path).map_err(std::io::Error::other)?;
         reply.open_backing(fd)
     });
