@@ -6,7 +6,8 @@
 //!
 //! `LATCHFS_BENCH_DIR` names the disk to measure on (a temporary directory if unset); tmpfs comes
 //! with it where `/dev/shm` is one. `bindfs` takes part if it is installed, and libfuse's example
-//! `passthrough_ll` if its source and `gcc` are, or if `LATCHFS_BENCH_LL` names the program.
+//! `passthrough_ll` if its source and `gcc` are, or if `LATCHFS_BENCH_LL` names the program. With
+//! words (`cargo bench --bench mount -- tmpfs`) only the places so named are measured.
 
 use std::env;
 use std::fs::{self, File, OpenOptions};
@@ -43,7 +44,11 @@ fn main() {
     let scratch = tempfile::tempdir().expect("a temporary directory can be made");
     let passthrough_ll = find_passthrough_ll(scratch.path());
     let disk = env::var_os("LATCHFS_BENCH_DIR").map_or_else(env::temp_dir, PathBuf::from);
+    let words: Vec<_> = arguments.iter().filter(|word| !word.starts_with('-')).collect();
     for (what, place) in [("disk", disk.as_path()), ("tmpfs", Path::new("/dev/shm"))] {
+        if !words.is_empty() && !words.iter().any(|word| *word == what) {
+            continue;
+        }
         match tempfile::tempdir_in(place) {
             Ok(dir) => measure_place(what, dir.path(), passthrough_ll.as_deref()),
             Err(error) => println!("{}: left out ({error})", place.display()),
@@ -215,7 +220,15 @@ fn ratios(names: &[&str], best: &[Vec<f64>]) {
     }
 }
 
-/// Open and close with the client and every driver on one core: no core has to be woken up.
+const PINNED: [(&str, Measure); 4] = [
+    ("create+close", create),
+    ("open+close", open_close),
+    ("readdir, per entry", list),
+    ("unlink", unlink),
+];
+
+/// Calls that go to the driver, with the client and every driver on one core: no core has to be
+/// woken up.
 fn pinned(place: &Path, passthrough_ll: Option<&Path>) {
     let free = sched_getaffinity(None).expect("a process knows its cores");
     let mut one = CpuSet::new();
@@ -224,18 +237,20 @@ fn pinned(place: &Path, passthrough_ll: Option<&Path>) {
     sched_setaffinity(None, &one).expect("fewer cores may always be asked for");
     let place = place.join("pinned");
     let all = candidates(&place, passthrough_ll); // They inherit the core.
-    let mut best = vec![f64::MAX; all.len()];
+    let mut best = vec![vec![f64::MAX; all.len()]; PINNED.len()];
     for _ in 0..ROUNDS {
-        for (best, candidate) in best.iter_mut().zip(&all) {
+        for (column, candidate) in all.iter().enumerate() {
             prepare(&candidate.dir);
-            drop(create(&candidate.dir));
-            *best = best.min(median(open_close(&candidate.dir)));
-            drop(unlink(&candidate.dir));
+            for (row, (_, measure)) in PINNED.iter().enumerate() {
+                best[row][column] = best[row][column].min(median(measure(&candidate.dir)));
+            }
         }
     }
     println!("\nClient and driver on one core:\n");
     head(&all.iter().map(|candidate| candidate.name).collect::<Vec<_>>());
-    print_row("open+close", &best);
+    for ((name, _), row) in PINNED.iter().zip(&best) {
+        print_row(name, row);
+    }
     drop(all);
     sched_setaffinity(None, &free).expect("they were ours before");
 }
