@@ -16,8 +16,8 @@ fn python() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/.cache/clients/bin/python")
 }
 
-#[test]
-fn the_python_sdk_meets_the_mount() {
+/// Plays every round of the Python SDK, called as its users call that face of it.
+fn rounds_of_python(face: &str) {
     let installed = || match fs::metadata(python()) {
         Ok(_) => Ok(()),
         Err(_) => Err("the Python SDK is not installed: tests/run does that".to_owned()),
@@ -26,13 +26,25 @@ fn the_python_sdk_meets_the_mount() {
         return;
     }
     let server = Served::start(&[]);
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients/meet.py");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients/python/rounds.py");
     let run = Command::new(python())
+        // No compiled files among the sources.
+        .arg("-B")
         .arg(script)
         .arg(server.ready_file())
-        .arg(LATCHFS)
+        .args([LATCHFS, face])
         .output()
         .expect("Python runs");
     let (out, err) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
-    assert!(run.status.success() && out.trim() == "met", "{out}\n{err}");
+    assert!(run.status.success() && out.trim() == face, "{out}\n{err}");
+}
+
+#[test]
+fn the_python_sdk_does_all_it_can() {
+    rounds_of_python("sync");
+}
+
+#[test]
+fn the_python_sdk_does_all_it_can_in_its_aio_form_too() {
+    rounds_of_python("aio");
 }
