@@ -5,6 +5,7 @@
 
 use std::os::fd::OwnedFd;
 
+use super::account::inherited_permission_key;
 use super::error::Result;
 use super::share::Share;
 use crate::core::{Attributes, FileId, SharePath, Timestamp};
@@ -53,6 +54,11 @@ impl Shown {
             changed: record.changed.unwrap_or(stat.changed),
             permission_key: record.permission_key.clone(),
         }
+    }
+
+    /// Key of the permission that was set, or of the one that those have that were given none.
+    pub fn permission_key(&self) -> &str {
+        self.permission_key.as_deref().unwrap_or(inherited_permission_key())
     }
 }
 

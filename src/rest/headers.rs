@@ -184,7 +184,7 @@ impl Reply {
             .header("x-ms-file-creation-time", iso(shown.created))
             .header("x-ms-file-last-write-time", iso(shown.written))
             .header("x-ms-file-change-time", iso(shown.changed))
-            .maybe("x-ms-file-permission-key", shown.permission_key.as_deref())
+            .header("x-ms-file-permission-key", shown.permission_key())
             .header("x-ms-file-id", id.ino)
             .header("x-ms-file-parent-id", parent.ino)
     }

@@ -76,6 +76,29 @@ fn a_permission_has_a_key_that_files_can_be_given() {
 }
 
 #[test]
+fn a_file_or_directory_that_was_given_no_permission_has_the_key_of_one_too() {
+    const KEY: &str = "x-ms-file-permission-key";
+    let fixture = Fixture::new();
+    fixture.upload("a", b"");
+    let key = fixture.head("/docs/a").is(200).header(KEY).to_owned();
+    let made = fixture.put("/docs/d?restype=directory", &[]).is(201);
+    assert_eq!(made.header(KEY), key);
+    let list = fixture.get("/docs?restype=directory&comp=list&include=PermissionKey").is(200);
+    let shown = format!("<PermissionKey>{key}</PermissionKey>");
+    assert_eq!(list.text().matches(&shown).count(), 2, "{}", list.text());
+    let target = "/docs?restype=share&comp=filepermission";
+    let got = fixture.ask("GET", target, &[(KEY, &key)], b"").is(200);
+    let document: serde_json::Value = serde_json::from_str(&got.text()).unwrap();
+    // It is one as any other: it can be set, and kept again under the same key.
+    let sddl = document["permission"].as_str().unwrap();
+    let body = serde_json::json!({ "permission": sddl }).to_string();
+    let kept = fixture.ask("PUT", target, &[], body.as_bytes()).is(201);
+    assert_eq!(kept.header(KEY), key);
+    let set = fixture.put("/docs/a?comp=properties", &[(KEY, &key)]).is(200);
+    assert_eq!(set.header(KEY), key);
+}
+
+#[test]
 fn a_leased_share_is_deleted_with_its_id_only() {
     let fixture = Fixture::new();
     let target = "/docs?restype=share&comp=lease";

@@ -39,6 +39,7 @@ use std::time::Duration;
 pub use error::{AccountError, AccountResult, ShareDenial};
 pub use lifecycle::DeleteSnapshots;
 pub use list::{Deleted, LIST_MAX, ListOptions, ShareInfo, SharePage};
+pub(super) use permission::inherited_permission_key;
 pub use permission::{
     PERMISSION_BYTES_MAX, PERMISSION_HEADER_BYTES_MAX, Permission, PermissionFormat,
 };

@@ -7,6 +7,8 @@
 //! Sources: FILEREST section 5 (Create Permission), section 6 (Permission), section 8 (8 KiB in a
 //! header).
 
+use std::sync::LazyLock;
+
 use serde::{Deserialize, Serialize};
 
 use super::error::{AccountResult, ShareDenial};
@@ -20,6 +22,9 @@ use crate::store::{Drawer, Durability, StoreError};
 pub const PERMISSION_HEADER_BYTES_MAX: usize = 8 * 1024;
 /// The most that is kept: an access list has at most 64 KiB, and is longer as text.
 pub const PERMISSION_BYTES_MAX: usize = 128 * 1024;
+/// The descriptor of a file or directory that was given none, which the service lets inherit one:
+/// everything for the system and administrators, changing for whoever is known (a choice).
+const INHERITED: &str = "O:BAG:SYD:(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICI;0x1301bf;;;AU)";
 /// How many descriptors may share a hash.
 const COLLISIONS_MAX: u32 = 64;
 
@@ -86,6 +91,13 @@ impl Permission {
     }
 }
 
+/// The key of a file or directory that was given no descriptor: all of them show one (FILEREST
+/// section 4).
+pub(in crate::engine) fn inherited_permission_key() -> &'static str {
+    static KEY: LazyLock<String> = LazyLock::new(|| Permission::Sddl(INHERITED.into()).key(0));
+    &KEY
+}
+
 impl Share {
     /// Keeps a descriptor; its key. One that is kept already has the key it had.
     pub fn keep_permission(&self, permission: &Permission) -> AccountResult<String> {
@@ -110,6 +122,7 @@ impl Share {
     pub fn permission(&self, key: &str) -> AccountResult<Permission> {
         match self.disk_state.get(Drawer::Permissions, key) {
             Ok(Some(permission)) => Ok(permission),
+            Ok(None) if key == inherited_permission_key() => Ok(Permission::Sddl(INHERITED.into())),
             Ok(None) | Err(StoreError::NameTooLong) => {
                 Err(ShareDenial::FileInvalidPermissionKey.into())
             }

@@ -161,7 +161,7 @@ fn write_entry(xml: &mut Xml, entry: &DirectoryEntry, include: &Include) {
         xml.text("Attributes", &shown.attributes.to_string());
     }
     if let Some(shown) = shown.filter(|_| include.has("permissionkey")) {
-        xml.maybe("PermissionKey", shown.permission_key.as_deref());
+        xml.text("PermissionKey", shown.permission_key());
     }
     xml.close(element);
 }

@@ -95,6 +95,11 @@ async def permissions(it):
     assert other and other != key
     again = await share.get_permission_for_share(other, file_permission_format="Binary")
     assert again == BINARY
+    # One that was given none has one all the same (FILEREST section 4).
+    await file.create_file(0)
+    usual = (await file.get_file_properties()).permission_key
+    assert usual not in (key, other)
+    assert (await share.get_permission_for_share(usual)).startswith("O:")
     await refused("FileInvalidPermission", share.create_permission_for_share("nonsense"))
     await refused("FileInvalidPermissionKey", share.get_permission_for_share("1*2"))
 
