@@ -62,6 +62,7 @@ impl RefusalKind {
             | Denial::NoPendingCopy
             | Denial::CopyIdMismatch
             | Denial::CopySourceChanged
+            | Denial::OtherGeneration
             | Denial::TooManyHandles => Self::Denied,
         }
     }

@@ -149,6 +149,10 @@ pub enum Denial {
     /// The source of a running copy is not what it was when the copy began (LOCKING 7.9).
     #[error("the source of the copy changed while it was copied")]
     CopySourceChanged,
+    /// A difference to a snapshot that does not have this file under this name (FILEREST section
+    /// 7, `FileGenerationMismatch`).
+    #[error("the file was made anew or moved here since the previous snapshot was taken")]
+    OtherGeneration,
     /// The share's root cannot be deleted or renamed (LOCKING C9).
     #[error("the root of a share cannot be deleted or renamed")]
     ShareRoot,

@@ -67,8 +67,8 @@ pub use directories::DirectoryProperties;
 pub use error::{Error, Result};
 pub use events::EventLog;
 pub use files::{
-    FILE_SIZE_MAX, FileChanges, FileProperties, FileReader, LastWrite, Leased, NewProperties,
-    RangeList, Semantics, TimeChange,
+    DiffOptions, FILE_SIZE_MAX, FileChanges, FileProperties, FileReader, LastWrite, Leased,
+    NewProperties, RangeChanges, RangeList, Semantics, TimeChange,
 };
 pub use force_close::{ClosedHandle, ForceClosed, LISTENERS_MAX, WhichHandles};
 pub use handles::{HandleInfo, HandlePage};
@@ -86,6 +86,7 @@ pub use why::Standing;
 
 // What the disk says, as front ends see it.
 pub use crate::store::data::{read_at, set_len, write_at};
+pub use crate::store::difference::Changed;
 pub use crate::store::{
     Case, Control, CopyProgress, CopyState, CopyStatus, ETag, Found, HttpHeaders, Kind, Listed,
     Metadata, OpenFor, Record, Records, Stat, StoreError, proc_path,

@@ -45,7 +45,8 @@ fn of_denial(denial: &Denial) -> Errno {
         | Denial::Metadata(_)
         | Denial::NoPendingCopy
         | Denial::CopyIdMismatch
-        | Denial::CopySourceChanged => Errno::EINVAL,
+        | Denial::CopySourceChanged
+        | Denial::OtherGeneration => Errno::EINVAL,
         Denial::BodyTooLarge { .. } | Denial::FileTooLarge { .. } => Errno::EFBIG,
         Denial::Cancelled => Errno::EINTR,
         Denial::TooManyWaiting => Errno::ENOLCK,

@@ -57,7 +57,8 @@ fn denial_status(denial: &Denial) -> &'static str {
         | Denial::Metadata(_)
         | Denial::NoPendingCopy
         | Denial::CopyIdMismatch
-        | Denial::CopySourceChanged => "STATUS_INVALID_PARAMETER",
+        | Denial::CopySourceChanged
+        | Denial::OtherGeneration => "STATUS_INVALID_PARAMETER",
         Denial::FileTooLarge { .. } => "STATUS_FILE_TOO_LARGE",
         Denial::ShareDeleted => "STATUS_NETWORK_NAME_DELETED",
         Denial::NotOnDirectory => "STATUS_INVALID_DEVICE_REQUEST",

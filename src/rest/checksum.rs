@@ -14,8 +14,11 @@ use super::request::Request;
 
 /// The header that says a body is structured.
 pub const STRUCTURED: &str = "x-ms-structured-body";
+/// What it says: the one form there is.
+pub const STRUCTURED_CRC64: &str = "XSM/1.0; properties=crc64";
+/// How long the payload of a structured body is.
+pub const STRUCTURED_LENGTH: &str = "x-ms-structured-content-length";
 const CONTENT_MD5: &str = "content-md5";
-const LENGTH: &str = "x-ms-structured-content-length";
 
 /// The MD5 of some bytes, as headers have it.
 pub fn md5(bytes: &[u8]) -> String {
@@ -58,16 +61,27 @@ pub fn checked_body(request: &Request) -> Result<Bytes, Refusal> {
                 .with("ServerCalculatedMd5", found));
         }
     }
-    if request.header(STRUCTURED)?.is_none() {
+    if !is_structured(request)? {
         return Ok(request.body.clone());
     }
     let bytes = unframed(&request.body)?;
-    match request.parsed::<u64>(LENGTH, "it must be a number")? {
+    match request.parsed::<u64>(STRUCTURED_LENGTH, "it must be a number")? {
         Some(length) if length != bytes.len() as u64 => {
-            Err(Refusal::header(LENGTH, &length.to_string(), "the body has another length"))
+            let why = "the body has another length";
+            Err(Refusal::header(STRUCTURED_LENGTH, &length.to_string(), why))
         }
         _ => Ok(bytes.into()),
     }
+}
+
+/// True if a request has a structured body, or wants one.
+pub fn is_structured(request: &Request) -> Result<bool, Refusal> {
+    let Some(text) = request.header(STRUCTURED)? else { return Ok(false) };
+    let plain = |text: &str| text.replace(' ', "").to_ascii_lowercase();
+    if plain(text) == plain(STRUCTURED_CRC64) {
+        return Ok(true);
+    }
+    Err(Refusal::header(STRUCTURED, text, "the form known here is XSM/1.0; properties=crc64"))
 }
 
 /// The payload of a structured body, every checksum verified.

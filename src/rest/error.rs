@@ -77,6 +77,7 @@ fn denial_code(denial: &Denial) -> (StatusCode, Code) {
         Denial::NoPendingCopy => (CONFLICT, "NoPendingCopyOperation"),
         Denial::CopyIdMismatch => (CONFLICT, "CopyIdMismatch"),
         Denial::CopySourceChanged => (CONFLICT, "CannotVerifyCopySource"),
+        Denial::OtherGeneration => (CONFLICT, "FileGenerationMismatch"),
         Denial::ShareRoot => (CONFLICT, "CannotDeleteFileOrDirectory"),
         Denial::ShareDeleted => (NOT_FOUND, "ShareNotFound"),
         Denial::TooManyHandles => (BAD_REQUEST, "HandleLimitExceeded"),
@@ -191,6 +192,8 @@ fn share_code(denial: &ShareDenial) -> (StatusCode, &'static str) {
         ShareDenial::ShareHasSnapshots => (CONFLICT, "ShareHasSnapshots"),
         ShareDenial::DeleteShareWhenSnapshotLeased => (CONFLICT, "DeleteShareWhenSnapshotLeased"),
         ShareDenial::ShareSnapshotNotFound => (NOT_FOUND, "ShareSnapshotNotFound"),
+        ShareDenial::PreviousSnapshotNotFound => (CONFLICT, "PreviousSnapshotNotFound"),
+        ShareDenial::PreviousSnapshotNotOlder => (BAD_REQUEST, "InvalidQueryParameterValue"),
         ShareDenial::ShareSnapshotCountExceeded => (CONFLICT, "ShareSnapshotCountExceeded"),
         ShareDenial::ShareSnapshotInProgress => (CONFLICT, "ShareSnapshotInProgress"),
         ShareDenial::ShareSnapshotOperationNotSupported => {

@@ -26,6 +26,7 @@ use super::reply::{Content, Reply};
 use super::request::{Query, Request};
 use super::route::{Operation, route};
 use super::server::{BODY_MAX, RestOptions};
+use super::structured::Structured;
 use crate::core::stamp::{iso, rfc1123};
 use crate::core::{Client, Owner, Timestamp};
 use crate::engine::Engine;
@@ -255,6 +256,11 @@ fn finish(mut reply: Reply, echo: Echo) -> Answer {
         Content::Download(download) => {
             let length = download.range.end - download.range.start;
             (length, download.start().boxed())
+        }
+        Content::Structured(download) => {
+            let payload = download.range.end - download.range.start;
+            let body = Structured::new(download.start(), payload);
+            (body.length(), body.boxed())
         }
     };
     let mut response = Response::new(body);

@@ -9,6 +9,7 @@
 //!   route        the operation a request asks for
 //!   request      reading headers and query; reply, download: writing the answer
 //!   headers      property headers both ways; xml: bodies; checksum: MD5, CRC64
+//!   structured   downloads with CRC64
 //!   error        from cause to status and code; refusal: how that is sent
 //!   file         the operations of the File service
 //! ```
@@ -31,6 +32,7 @@ mod route;
 mod server;
 mod signed;
 mod stall;
+mod structured;
 mod xml;
 
 pub use address::Address;

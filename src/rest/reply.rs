@@ -23,6 +23,8 @@ pub enum Content {
     Bytes(Bytes),
     /// The bytes of a file, read while they are sent.
     Download(Box<Download>),
+    /// The same, framed with checksums.
+    Structured(Box<Download>),
     /// Nothing, though Content-Length says what a GET would send (FILEREST 10.5).
     HeadOf(u64),
 }

@@ -167,10 +167,14 @@ impl Request {
 
 /// The snapshot that a query names.
 pub fn snapshot_of(query: &Query) -> Result<Option<SnapshotName>, Refusal> {
-    const NAME: &str = "sharesnapshot";
-    let Some(text) = query.get(NAME) else { return Ok(None) };
+    stamp_of(query, "sharesnapshot")
+}
+
+/// The snapshot that a parameter of a query names.
+pub fn stamp_of(query: &Query, parameter: &str) -> Result<Option<SnapshotName>, Refusal> {
+    let Some(text) = query.get(parameter) else { return Ok(None) };
     let name = SnapshotName::parse(text);
-    name.map(Some).ok_or_else(|| Refusal::query(NAME, text, "it is no snapshot's time"))
+    name.map(Some).ok_or_else(|| Refusal::query(parameter, text, "it is no snapshot's time"))
 }
 
 /// Reads `bytes=FIRST-LAST`, or `bytes=FIRST-` for all that follows.

@@ -6,7 +6,7 @@
 //! ```text
 //!   share_dir    names and what they stand for; beneath, name_cache, dir_watch, listing
 //!   record       what has no place in an inode; etag
-//!   data         the bytes of a file
+//!   data         the bytes of a file; difference: two files compared
 //!   state        share-level state in small files; folder
 //!   root         several shares in one data root
 //!   snapshot     copies of a share; clone, tree
@@ -16,6 +16,7 @@
 mod beneath;
 pub mod clone;
 pub mod data;
+pub mod difference;
 mod dir_watch;
 mod error;
 mod etag;

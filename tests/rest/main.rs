@@ -11,6 +11,8 @@ mod files;
 mod fixture;
 mod handles;
 mod listener;
+mod ranges;
 mod service;
 mod shares;
 mod snapshots;
+mod structured;

@@ -33,6 +33,12 @@ pub enum ShareDenial {
     /// No snapshot of that stamp.
     #[error("The specified snapshot does not exist.")]
     ShareSnapshotNotFound,
+    /// No snapshot of that stamp, to tell the difference to.
+    #[error("The previous snapshot does not exist.")]
+    PreviousSnapshotNotFound,
+    /// The snapshot that is compared with another is not the older one.
+    #[error("The previous snapshot is not older than the snapshot that is asked about.")]
+    PreviousSnapshotNotOlder,
     /// As many as a share may have.
     #[error("The share has {SNAPSHOTS_MAX} snapshots, the most it may have; delete one first.")]
     ShareSnapshotCountExceeded,

@@ -13,7 +13,7 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::error::{AccountResult, ShareDenial};
+use super::error::{AccountError, AccountResult, ShareDenial};
 use super::properties::{ShareProperties, ShareVersion};
 use super::served::{Facts, Served};
 use super::view::{SnapshotView, copy_sidecars};
@@ -106,6 +106,24 @@ impl Engine {
         }
         kept.views.insert(snapshot.clone(), Arc::clone(&view));
         Ok(view)
+    }
+
+    /// A snapshot to tell the difference to, of the share or of the later snapshot `of`.
+    pub fn previous_snapshot(
+        &self,
+        name: &str,
+        previous: &SnapshotName,
+        of: Option<&SnapshotName>,
+    ) -> AccountResult<Arc<SnapshotView>> {
+        if of.is_some_and(|of| previous >= of) {
+            return Err(ShareDenial::PreviousSnapshotNotOlder.into());
+        }
+        match self.snapshot(name, previous) {
+            Err(AccountError::Denied(ShareDenial::ShareSnapshotNotFound)) => {
+                Err(ShareDenial::PreviousSnapshotNotFound.into())
+            }
+            found => found,
+        }
     }
 
     fn make_snapshot(

@@ -11,13 +11,14 @@
 
 use std::fs;
 use std::ops::Range;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
-use crate::core::{Denial, SharePath};
-use crate::engine::error::Result;
+use crate::core::{Denial, SharePath, Timestamp};
+use crate::engine::error::{Error, Result};
 use crate::engine::io::IO_MAX;
 use crate::engine::share::Share;
+use crate::store::difference::{Changed, changes};
 use crate::store::{
     Case, ETag, Found, Kind, Listed, OpenFor, Record, Records, ShareDir, Stat, StoreError, data,
 };
@@ -95,6 +96,35 @@ impl SnapshotView {
     /// The parts of a file within `window` that hold data.
     pub fn data_ranges(&self, path: &SharePath, window: Range<u64>) -> Result<Vec<Range<u64>>> {
         Ok(data::data_ranges(self.open_file(path)?, window)?)
+    }
+
+    /// What of `window` is not as it was in the older snapshot `since`; no more than `most` parts.
+    /// A file that was made anew in between is compared like any other: copies do not tell.
+    pub fn changes_since(
+        &self,
+        since: &Self,
+        path: &SharePath,
+        window: Range<u64>,
+        most: usize,
+    ) -> Result<Vec<Changed>> {
+        let (new, old) = (self.open_file(path)?, since.earlier(path)?);
+        Ok(changes(new, old.as_ref().map(AsFd::as_fd), window, most)?)
+    }
+
+    /// The file of that path, if it was there.
+    pub(in crate::engine) fn earlier(&self, path: &SharePath) -> Result<Option<OwnedFd>> {
+        match self.open_file(path) {
+            Ok(fd) => Ok(Some(fd)),
+            Err(Error::Denied(Denial::NotFound | Denial::PathNotFound | Denial::IsDirectory)) => {
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// When its first directory was made, by the clock that gives files their birth times.
+    pub(in crate::engine) fn begun(&self) -> Result<Timestamp> {
+        Ok(self.dir.stat(&SharePath::default())?.created)
     }
 
     fn open_file(&self, path: &SharePath) -> Result<OwnedFd> {

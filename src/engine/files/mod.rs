@@ -9,6 +9,7 @@
 //!   asked       what a request says about properties and times
 //!   create      Create File
 //!   read        Get File, Get File Properties, List Ranges
+//!   difference  List Ranges, to an earlier snapshot
 //!   write       Put Range
 //!   properties  Set File Properties, Set File Metadata
 //!   lease       Lease File
@@ -20,6 +21,7 @@ mod asked;
 mod change;
 mod create;
 mod delete;
+mod difference;
 mod lease;
 mod properties;
 mod read;
@@ -29,6 +31,7 @@ mod tests;
 mod write;
 
 pub use asked::{FILE_SIZE_MAX, FileChanges, LastWrite, NewProperties, Semantics, TimeChange};
+pub use difference::{DiffOptions, RangeChanges};
 pub use lease::Leased;
 pub use read::{FileReader, RangeList};
 pub use shown::FileProperties;

@@ -127,7 +127,10 @@ fn byte_range(range: &Range<u64>) -> ByteRange {
 
 /// The part of `range` that a file of `size` bytes has; all of it, if none is named. A range
 /// that starts at or past the end has none (FILEREST section 7; 10.3 for the empty file).
-fn clipped(range: Option<Range<u64>>, size: u64) -> std::result::Result<Range<u64>, Denial> {
+pub(super) fn clipped(
+    range: Option<Range<u64>>,
+    size: u64,
+) -> std::result::Result<Range<u64>, Denial> {
     let Some(range) = range else { return Ok(0..size) };
     let clipped = range.start..range.end.min(size);
     if clipped.is_empty() { Err(Denial::InvalidRange { size }) } else { Ok(clipped) }

@@ -1,4 +1,4 @@
-//! The bytes of a file: Get File, Put Range, List Ranges.
+//! The bytes of a file: Get File, Put Range.
 //!
 //! Decides the statuses and headers of ranged reads (FILEREST 10.2 to 10.4) and that a body is
 //! checked before anything is written.
@@ -10,22 +10,24 @@ use hyper::StatusCode;
 use super::file::shown;
 use super::{Answer, Call};
 use crate::core::{Denial, stamp::iso};
-use crate::engine::account::ShareDenial;
-use crate::engine::{FileProperties, IO_MAX, LastWrite, RangeList};
-use crate::rest::checksum::{STRUCTURED, checked_body, md5};
+use crate::engine::{FileProperties, IO_MAX, LastWrite};
+use crate::rest::checksum::{
+    STRUCTURED, STRUCTURED_CRC64, STRUCTURED_LENGTH, checked_body, is_structured, md5,
+};
 use crate::rest::download::{Download, Source};
 use crate::rest::refusal::Refusal;
 use crate::rest::reply::{Content, Reply};
-use crate::rest::xml::Xml;
 
 impl Call<'_> {
     pub(super) fn download(&self) -> Answer {
         const RANGE_MD5: &str = "x-ms-range-get-content-md5";
-        if self.request.header(STRUCTURED)?.is_some() {
-            return Err(Refusal::not_implemented("A structured body of Get File"));
-        }
         let asked = self.request.range()?;
         let with_md5 = self.request.flag(RANGE_MD5)?;
+        let structured = is_structured(self.request)?;
+        if with_md5 && structured {
+            let why = "a structured body has a checksum of its own";
+            return Err(Refusal::header(RANGE_MD5, "true", why));
+        }
         let (download, file) = self.open_download(asked.clone())?;
         let range = download.range.clone();
         let length = range.end - range.start;
@@ -50,6 +52,10 @@ impl Call<'_> {
             }
             reply.set("content-md5", md5(&bytes));
             reply.body = Content::Bytes(bytes.into());
+        } else if structured {
+            reply.set(STRUCTURED, STRUCTURED_CRC64);
+            reply.set(STRUCTURED_LENGTH, length);
+            reply.body = Content::Structured(Box::new(download));
         } else {
             reply.body = Content::Download(Box::new(download));
         }
@@ -122,52 +128,6 @@ impl Call<'_> {
             Some(text) => Err(Refusal::header(NAME, text, "it must be now or preserve")),
         }
     }
-
-    pub(super) fn range_list(&self) -> Answer {
-        if self.request.query.get("prevsharesnapshot").is_some() {
-            return Err(Refusal::not_implemented("The difference to an earlier snapshot"));
-        }
-        let path = self.request.path()?;
-        let window = self.request.range()?;
-        let list = if let Some(snapshot) = self.request.snapshot()? {
-            let (view, properties) = self.snapshot_file(&snapshot, &path)?;
-            let window = clipped(window, properties.size())?;
-            RangeList { ranges: view.data_ranges(&path, window)?, properties }
-        } else {
-            self.live_share()?.range_list(self.asking()?, &path, window)?
-        };
-        let (ranges, next) = self.range_page(list.ranges)?;
-        let mut xml = Xml::new();
-        xml.open("Ranges");
-        for range in &ranges {
-            xml.open("Range");
-            xml.text("Start", &range.start.to_string());
-            xml.text("End", &range.end.saturating_sub(1).to_string());
-            xml.close("Range");
-        }
-        xml.maybe("NextMarker", next.map(|next| next.to_string()).as_deref());
-        xml.close("Ranges");
-        let file = &list.properties;
-        Ok(Reply::ok()
-            .xml(xml)
-            .version(file.etag(), file.last_modified())
-            .header("x-ms-content-length", file.size()))
-    }
-
-    /// The part of a range list that is asked for; the marker is where the next range starts.
-    fn range_page(
-        &self,
-        mut ranges: Vec<Range<u64>>,
-    ) -> Result<(Vec<Range<u64>>, Option<u64>), Refusal> {
-        if let Some(marker) = self.request.query.get("marker") {
-            let from: u64 = marker.parse().map_err(|_| ShareDenial::InvalidContinuationToken)?;
-            ranges.retain(|range| range.start >= from);
-        }
-        let limit = self.request.page_size(usize::MAX)?;
-        let next = ranges.get(limit).map(|range| range.start);
-        ranges.truncate(limit);
-        Ok((ranges, next))
-    }
 }
 
 /// The answer to a range that was written.
@@ -183,7 +143,7 @@ fn bytes_text(range: &Range<u64>) -> String {
 }
 
 /// The part of a range that a file has, as the engine has it for files of the share.
-fn clipped(asked: Option<Range<u64>>, size: u64) -> Result<Range<u64>, Refusal> {
+pub(super) fn clipped(asked: Option<Range<u64>>, size: u64) -> Result<Range<u64>, Refusal> {
     let Some(asked) = asked else { return Ok(0..size) };
     let range = asked.start..asked.end.min(size);
     if range.is_empty() { Err(Denial::InvalidRange { size }.into()) } else { Ok(range) }

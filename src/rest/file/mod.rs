@@ -4,7 +4,8 @@
 //!   service      list shares; service properties, preflight
 //!   share        create, delete, properties; policies, permissions, leases: the rest of it
 //!   directory    create, delete, properties; list: what is in one
-//!   file         create, delete, properties, leases; content: reading and writing ranges
+//!   file         create, delete, properties, leases; content: reading and writing ranges;
+//!                ranges: which there are
 //!   rename, copy, handles
 //! ```
 //!
@@ -21,6 +22,7 @@ mod list;
 mod permissions;
 mod policies;
 mod preflight;
+mod ranges;
 mod rename;
 mod service;
 mod share;
