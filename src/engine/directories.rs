@@ -4,7 +4,8 @@
 //! Listing is in [`super::listing`], renaming in [`super::rest_rename`].
 
 use super::error::{Error, Result};
-use super::momentary::{Asking, Granted, Wanted};
+use super::momentary::{Asking, Granted, Visit, Wanted};
+use super::releases::{Asked, REST_PATIENCE};
 use super::share::{Attempt, Share};
 use super::shown::{PropertyChanges, Shown};
 use crate::core::operation::Operation;
@@ -35,14 +36,14 @@ impl Share {
         properties: &PropertyChanges,
         metadata: &Metadata,
     ) -> Result<DirectoryProperties> {
-        let answer = {
-            let _names = self.names()?;
-            self.with_name(path, |found, generation| match found {
+        let wants = Operation::CreateDirectory.wants();
+        let answer = self.once_released(REST_PATIENCE, &[path], wants, || {
+            Asked::again(self.at_name(path, |found, generation| match found {
                 Ok(found) => self.refuse_taken(&found, generation),
                 Err(StoreError::NotFound) => self.make_directory(path, properties, metadata),
                 Err(error) => Attempt::Done(Err(error.into())),
-            })
-        };
+            }))
+        });
         self.note_refusal("create directory", path, who, answer)
     }
 
@@ -153,14 +154,28 @@ impl Share {
     /// (LOCKING 3.8).
     pub fn delete_directory(&self, who: &Owner, path: &SharePath) -> Result<()> {
         let operation = Operation::DeleteDirectory;
-        self.on_directory("delete directory", operation, who, path, |granted| {
-            let Granted { found, latched, .. } = granted;
-            if found.path.is_root() {
-                return Err(Denial::ShareRoot.into());
-            }
-            self.remove_name(&found.path, found.stat.id, true)?;
-            self.forget_file(latched, found.stat.id, 1)
-        })
+        let asking = Asking { who, lease_id: None };
+        let visit = Visit { operation, asking, wanted: Wanted::Directory, range: None };
+        let visited = self.once_released(REST_PATIENCE, &[path], operation.wants(), || {
+            // That it is not empty is the step's own word, and nothing was done then.
+            let mut step = Some(|granted: Granted<'_>| self.remove_directory(granted));
+            Asked::again(self.at_name(path, |found, generation| match found {
+                Ok(found) => self.visit(&visit, found, generation, &mut step),
+                Err(error) => Attempt::Done(Err(error.into())),
+            }))
+        });
+        self.visited("delete directory", asking, path, visited)?;
+        self.tell_done(operation, path);
+        Ok(())
+    }
+
+    fn remove_directory(&self, granted: Granted<'_>) -> Result<()> {
+        let Granted { found, latched, .. } = granted;
+        if found.path.is_root() {
+            return Err(Denial::ShareRoot.into());
+        }
+        self.remove_name(&found.path, found.stat.id, true)?;
+        self.forget_file(latched, found.stat.id, 1)
     }
 
     fn on_directory<T>(

@@ -3,12 +3,17 @@
 //! Finds the file, takes its lock, asks the rules in the documented order, and only then does
 //! the work, still under the lock: nobody sees a request half done, and no open that excludes it
 //! can come in between. What each operation does is in the modules beside this one.
+//!
+//! A refusal that is due only to handles whose release is on its way is waited for: a program
+//! that closed its file must not be met again by the request that it sends next (DESIGN section
+//! 4, "End of an open").
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use super::error::Result;
 use super::open::Wake;
+use super::releases::{Asked, REST_PATIENCE};
 use super::share::{Attempt, Share};
 use super::table::{FileCell, Latched};
 use crate::core::lease::{FileLease, LeaseId};
@@ -84,27 +89,37 @@ impl Share {
     ) -> Result<T> {
         let visit = Visit { operation, asking, wanted, range };
         let mut step = Some(step);
-        let answer = self.visiting(name, asking, path, |found, generation| match found {
-            Ok(found) => self.visit(&visit, found, generation, &mut step),
-            Err(error) => Attempt::Done(Err(error.into())),
-        })?;
+        let visited = self.once_released(REST_PATIENCE, &[path], operation.wants(), || {
+            let visited = self.at_name(path, |found, generation| match found {
+                Ok(found) => self.visit(&visit, found, generation, &mut step),
+                Err(error) => Attempt::Done(Err(error.into())),
+            });
+            // Refused by its own step it was done as far as it goes.
+            Asked { answer: visited, repeatable: step.is_some() }
+        });
+        let answer = self.visited(name, asking, path, visited)?;
         self.tell_done(operation, path);
         Ok(answer)
     }
 
-    /// Looks `path` up and does `step` with what was found, again while the name keeps changing;
-    /// then notes a refusal and wakes whom the answer concerns.
-    pub(super) fn visiting<T>(
+    /// Looks `path` up and does `step` with what was found, again while the name keeps changing.
+    pub(super) fn at_name<T>(
+        &self,
+        path: &SharePath,
+        step: impl FnMut(std::result::Result<Found, StoreError>, u64) -> Attempt<T>,
+    ) -> Result<T> {
+        let _names = self.names()?;
+        self.with_name(path, step)
+    }
+
+    /// After a visit: notes a refusal and wakes whom the answer concerns.
+    pub(super) fn visited<T>(
         &self,
         name: &'static str,
         asking: Asking<'_>,
         path: &SharePath,
-        step: impl FnMut(std::result::Result<Found, StoreError>, u64) -> Attempt<Visited<T>>,
+        visited: Result<Visited<T>>,
     ) -> Result<T> {
-        let visited = {
-            let _names = self.names()?;
-            self.with_name(path, step)
-        };
         let Visited { answer, wake } = self.note_refusal(name, path, asking.who, visited)?;
         if let Some(wake) = wake {
             wake.call();
@@ -137,7 +152,6 @@ impl Share {
                 Ok(_) => return Attempt::Again,
                 Err(error) => return Attempt::Done(Err(error.into())),
             }
-            let step = step.take().expect("an operation is done once");
             let before = latched.state.seq;
             let answer = self.enter(visit, &found, fd, (cell, latched), step);
             let changed = latched.state.seq != before;
@@ -160,17 +174,18 @@ impl Share {
         Ok(self.dir.open_file(&found.path, how)?)
     }
 
-    fn enter<T>(
+    fn enter<T, S: FnOnce(Granted<'_>) -> Result<T>>(
         &self,
         visit: &Visit<'_>,
         found: &Found,
         fd: OwnedFd,
         (cell, latched): (&Arc<FileCell>, &mut Latched),
-        step: impl FnOnce(Granted<'_>) -> Result<T>,
+        step: &mut Option<S>,
     ) -> Result<T> {
         let record = self.load_record(&fd, found.stat.id)?;
         let at = (&found.path, &record);
         ask(visit.operation, latched, at, visit.asking.lease_id, visit.range)?;
+        let step = step.take().expect("an operation is done once");
         let answer = step(Granted { found, fd, record, cell, latched: &mut *latched })?;
         if visit.operation.demands().lease == LeaseDemand::Write {
             self.after_write(latched, cell.id)?;

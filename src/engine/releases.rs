@@ -15,6 +15,7 @@ use super::table::Latched;
 use super::waiting::Completion;
 use crate::core::create::OpenRequest;
 use crate::core::file_ranges::{LockAnswer, RangeUse};
+use crate::core::opens::Open;
 use crate::core::ranges::{ByteRange, LockOwner, RangeLock, Ticket};
 use crate::core::share::clash;
 use crate::core::{Access, Denial, FileId, Owner, ShareMode, SharePath};
@@ -46,6 +47,23 @@ pub struct Space {
 /// The most entries a directory may have for its removal to wait until they are gone.
 const EMPTIES_MAX: usize = 64;
 
+/// How long a request of REST waits for releases.
+pub(super) const REST_PATIENCE: Duration = Duration::from_millis(100);
+
+/// What came of asking.
+pub(super) struct Asked<T> {
+    pub answer: Result<T>,
+    /// It may be asked again, should it have been refused: nothing was done.
+    pub repeatable: bool,
+}
+
+impl<T> Asked<T> {
+    /// It can always be asked again.
+    pub fn again(answer: Result<T>) -> Self {
+        Self { answer, repeatable: true }
+    }
+}
+
 /// The longest a caller waits for releases in one call.
 pub const RELEASE_WAIT_MAX: Duration = Duration::from_secs(10);
 
@@ -59,21 +77,70 @@ impl Share {
         request: &OpenRequest,
         patience: Duration,
     ) -> Result<Opened> {
-        let end = Instant::now() + patience.min(RELEASE_WAIT_MAX);
-        let access = request.rights.access();
+        let wants = (request.rights.access(), request.share);
+        let answer = self.once_released(patience, &[path], wants, || {
+            Asked::again(self.open_unnoted(who, path, request, PosixOpen::default()))
+        });
+        self.note_open(who, path, request, answer)
+    }
+
+    /// Does `ask`, and again while it is refused only because of handles whose release is on its
+    /// way, at most for `patience`. `paths` are the names it is about, `wants` what it asks of each
+    /// of them. Blocks: for callers on a thread of their own, who hold no lock.
+    pub(super) fn once_released<T>(
+        &self,
+        patience: Duration,
+        paths: &[&SharePath],
+        wants: (Access, ShareMode),
+        mut ask: impl FnMut() -> Asked<T>,
+    ) -> Result<T> {
+        let mut end = None;
         loop {
-            let refused = match self.open_unnoted(who, path, request, PosixOpen::default()) {
-                Err(Error::Denied(refused)) => refused,
-                answer => return self.note_open(who, path, request, answer),
+            let refused = match ask() {
+                Asked { answer: Err(Error::Denied(refused)), repeatable: true } => refused,
+                Asked { answer, .. } => return answer,
             };
-            let left = end.saturating_duration_since(Instant::now());
-            if left.is_zero()
-                || !self.only_flushed_in_the_way(path, &refused, access, request.share)
-            {
-                return self.note_open(who, path, request, Err(refused.into()));
+            let Some(path) = self.awaited(paths, &refused, wants) else {
+                return Err(refused.into());
+            };
+            let now = Instant::now();
+            let end = *end.get_or_insert(now + patience.min(RELEASE_WAIT_MAX));
+            if end <= now {
+                return Err(refused.into());
             }
-            self.wait_for_release(path, left);
+            self.wait_for_release(&path, end - now);
         }
+    }
+
+    /// The file whose release lets a refused request through, as far as is known; none if the
+    /// refusal stands.
+    fn awaited(
+        &self,
+        paths: &[&SharePath],
+        refused: &Denial,
+        (access, share): (Access, ShareMode),
+    ) -> Option<SharePath> {
+        let holder = refused.holder().map(|holder| holder.handle);
+        let holds = |latched: &Latched| latched.state.opens().any(|(_, o, _)| Some(o.id) == holder);
+        // Of several names, the one whose file the holder has open.
+        let held = |path: &&&SharePath| self.of_file(path, |file, _| holds(file)) == Some(true);
+        let path = *paths.iter().find(held).or(paths.first())?;
+        if !self.only_flushed_in_the_way(path, refused, access, share) {
+            return None;
+        }
+        let below = match refused {
+            Denial::OpenBelow(_) => self.table.cells().iter().find_map(|cell| {
+                let latched = cell.latch();
+                let mut opens = latched.state.opens();
+                opens.find(|(_, open, _)| Some(open.id) == holder).map(|(_, _, path)| path.clone())
+            }),
+            Denial::DirectoryNotEmpty => self.dir.lookup(path).ok().and_then(|dir| {
+                let first = self.dir.list(&dir.path, None, 1).ok()?.pop()?;
+                dir.path.join(&first.name).ok()
+            }),
+            _ => None,
+        };
+        Some(below.unwrap_or_else(|| path.clone()))
     }
 
     /// Returns when something about the file changed, or after `patience`; at once if it is not
@@ -122,6 +189,14 @@ impl Share {
         match denial {
             Denial::SharingViolation { .. } => self
                 .of_file(path, |latched, _| latched.state.all_in_the_way_flushed(access, share))
+                .unwrap_or(true),
+            // A lock goes with the handle it was taken through.
+            Denial::RangeLocked { lock, .. } => self
+                .of_file(path, |latched, _| {
+                    let gone = latched.state.locks().all(|held| held != lock);
+                    let is_flushed = |open: &Open| open.id == lock.handle && open.flushed;
+                    gone || latched.state.opens().any(|(_, open, _)| is_flushed(open))
+                })
                 .unwrap_or(true),
             Denial::DeletePending(_) | Denial::Open(_) => {
                 self.of_file(path, |latched, _| all_flushed(latched)).unwrap_or(true)

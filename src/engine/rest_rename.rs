@@ -9,6 +9,7 @@
 use super::changes::Change;
 use super::error::Result;
 use super::momentary::ask;
+use super::releases::{Asked, REST_PATIENCE};
 use super::rename::{Rename, RenameRules};
 use super::share::Share;
 use super::shown::{PropertyChanges, Shown};
@@ -101,10 +102,13 @@ impl Share {
         } else {
             let rules = RenameRules::Rest(options);
             let rename = Rename { to, replace: options.replace, rules };
-            self.rename_found(rename, || {
-                let found = self.find(from)?;
-                check_kind(found.stat.kind, options.directory)?;
-                Ok(found)
+            let wants = Operation::RenameSource.wants();
+            self.once_released(REST_PATIENCE, &[from, to], wants, || {
+                Asked::again(self.rename_found(rename, || {
+                    let found = self.find(from)?;
+                    check_kind(found.stat.kind, options.directory)?;
+                    Ok(found)
+                }))
             })
         };
         let moved = self.note_refusal("rename", from, who, answer)?;

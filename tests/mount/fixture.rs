@@ -26,6 +26,11 @@ pub const SOON: Duration = Duration::from_secs(10);
 
 static TURN: Mutex<()> = Mutex::new(());
 
+/// Until it is dropped no other test runs.
+pub fn turn() -> MutexGuard<'static, ()> {
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// A mounted share. Unmounted when dropped, lazily if it is in use.
 pub struct Fixture {
     mount: Option<Mount>,
@@ -54,7 +59,7 @@ impl Fixture {
         if !need::fuse() {
             return None;
         }
-        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = turn();
         let tmp = tempfile::tempdir().unwrap();
         let [root, state, mnt] = ["root", "state", "mnt"].map(|name| tmp.path().join(name));
         fs::create_dir(&root).unwrap();

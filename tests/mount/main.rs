@@ -30,5 +30,6 @@ mod owners;
 mod pending;
 mod posix;
 mod releases;
+mod rest;
 mod share_modes;
 mod xattrs;

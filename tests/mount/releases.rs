@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 
 use latchfs::core::create::OpenRequest;
 use latchfs::core::{Access, ShareMode};
+use latchfs::engine::events::Happening;
+use latchfs::engine::{Asking, LastWrite};
 use serde_json::json;
 
 use crate::fixture::{Fixture, errno, open, open_errno, rounds, share_path, somebody};
@@ -91,6 +93,26 @@ fn the_engine_opens_right_after_a_close_on_the_mount() {
         at.share.close(&opened.handle).unwrap();
     }
     at.idle();
+}
+
+#[test]
+fn rest_meets_nobody_right_after_a_close_on_the_mount() {
+    let Some(at) = Fixture::sharing(ShareMode::NONE) else { return };
+    let (path, who, name) = (at.path("f"), somebody(), share_path("f"));
+    let asking = Asking { who: &who, lease_id: None };
+    for round in 0..rounds(2000) {
+        fs::write(&path, "bytes").unwrap();
+        let read = at.share.open_reader(asking, &name, None);
+        assert_eq!(read.unwrap_or_else(|e| panic!("round {round}: {e}")).range(), 0..5);
+        drop(open(&path, Access::RW).unwrap());
+        let put = at.share.put_range(asking, &name, 0, b"BY", LastWrite::Now);
+        put.unwrap_or_else(|error| panic!("round {round}: {error}"));
+        drop(open(&path, Access::R).unwrap());
+        at.share.delete_file(asking, &name).unwrap_or_else(|e| panic!("round {round}: {e}"));
+    }
+    let refused = at.events.after(0).events.into_iter();
+    let refused: Vec<_> = refused.filter(|e| matches!(e.what, Happening::Refused { .. })).collect();
+    assert!(refused.is_empty(), "nobody was refused, but the log says {refused:?}");
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! The two faces at once: what an open of the mount makes of a request, and who is named.
 
+use std::time::{Duration, Instant};
+
 use crate::fixture::Fixture;
 use latchfs::core::ranges::{ByteRange, LockKind};
 use latchfs::rest::ErrorNames;
@@ -115,4 +117,28 @@ fn a_locked_range_refuses_reads_of_it_and_all_writes() {
     fixture.put_range("/docs/a", 8, b"x", &[]).refused(409, "FileLockConflict");
     let rest = [("x-ms-range", "bytes=5-9")];
     assert_eq!(fixture.ask("GET", "/docs/a", &rest, b"").is(206).text(), "56789");
+}
+
+#[test]
+fn a_handle_whose_release_is_on_its_way_is_waited_for_and_no_other_is() {
+    let fixture = Fixture::new();
+    fixture.upload("a", b"bytes");
+    let timed = |target: &str| {
+        let begun = Instant::now();
+        fixture.get(target).refused(409, "SharingViolation");
+        begun.elapsed()
+    };
+    let handle = fixture.open("a", "rw", "none");
+    fixture.share().set_flushed(&handle).unwrap();
+    let waited = timed("/docs/a");
+    assert!((100..5_000).contains(&waited.as_millis()), "{waited:?}");
+    // The release arrives while the request is under way, or before it.
+    std::thread::scope(|scope| {
+        let asked = scope.spawn(|| fixture.get("/docs/a"));
+        fixture.share().close(&handle).unwrap();
+        assert_eq!(asked.join().unwrap().is(200).text(), "bytes");
+    });
+    let _held = fixture.open("a", "rw", "none");
+    let least = (0..20).map(|_| timed("/docs/a")).min().unwrap();
+    assert!(least < Duration::from_millis(100), "{least:?}");
 }

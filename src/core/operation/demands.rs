@@ -97,6 +97,12 @@ const CHANGE_BYTES: Demands = Demands { ranges: RangeDemand::AnyLock, ..CHANGE }
 const WRITE_DELETE: Access = Access::from_bits(Access::W.bits() | Access::D.bits());
 
 impl Operation {
+    /// The access and share mode of the momentary open.
+    pub const fn wants(self) -> (Access, ShareMode) {
+        let Demands { access, share, .. } = self.demands();
+        (access, share)
+    }
+
     /// The table. Access is from LOCKING 2.2 throughout; a row says what else decides it.
     #[expect(clippy::match_same_arms, reason = "each row has its own source")]
     pub const fn demands(self) -> Demands {

@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 
 use super::super::error::{Error, Result};
 use super::super::momentary::{Asking, Granted, Visit, Visited, Wanted};
+use super::super::releases::{Asked, REST_PATIENCE};
 use super::super::share::{Attempt, Share};
 use super::asked::{NewProperties, TimeChange};
 use super::shown::FileProperties;
@@ -44,22 +45,25 @@ impl Share {
             wanted: Wanted::File,
             range: None,
         };
-        let created = self.visiting(NAME, asking, path, |found, generation| match found {
-            // A link or special file, which REST does not know, keeps its name all the same.
-            Ok(Found { stat, .. }) if matches!(stat.kind, Kind::Symlink | Kind::Special) => {
-                Attempt::Done(Err(Denial::NameTaken.into()))
-            }
-            Ok(found) => {
-                let mut step = Some(|granted: Granted<'_>| self.create_over(&granted, wish));
-                self.visit(&visit, found, generation, &mut step)
-            }
-            Err(StoreError::NotFound) => match self.create_new(asking, path, wish) {
-                // Somebody else made it in between: it exists now.
-                Err(Error::Denied(Denial::NameTaken)) => Attempt::Again,
-                made => Attempt::Done(made.map(Visited::quietly)),
-            },
-            Err(error) => Attempt::Done(Err(error.into())),
-        })?;
+        let visited = self.once_released(REST_PATIENCE, &[path], visit.operation.wants(), || {
+            Asked::again(self.at_name(path, |found, generation| match found {
+                // A link or special file, which REST does not know, keeps its name all the same.
+                Ok(Found { stat, .. }) if matches!(stat.kind, Kind::Symlink | Kind::Special) => {
+                    Attempt::Done(Err(Denial::NameTaken.into()))
+                }
+                Ok(found) => {
+                    let mut step = Some(|granted: Granted<'_>| self.create_over(&granted, wish));
+                    self.visit(&visit, found, generation, &mut step)
+                }
+                Err(StoreError::NotFound) => match self.create_new(asking, path, wish) {
+                    // Somebody else made it in between: it exists now.
+                    Err(Error::Denied(Denial::NameTaken)) => Attempt::Again,
+                    made => Attempt::Done(made.map(Visited::quietly)),
+                },
+                Err(error) => Attempt::Done(Err(error.into())),
+            }))
+        });
+        let created = self.visited(NAME, asking, path, visited)?;
         self.tell_done(visit.operation, path);
         Ok(created)
     }
