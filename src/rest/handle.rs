@@ -19,6 +19,7 @@ use tokio::time::timeout;
 
 use super::address::{Address, check_host};
 use super::auth::Overrides;
+use super::cors::Cors;
 use super::file::{Call, Service};
 use super::headers::guid;
 use super::refusal::{Code, Refusal};
@@ -57,10 +58,10 @@ pub struct Site {
 impl Site {
     pub fn new(engine: Arc<Engine>, options: RestOptions, addr: SocketAddr) -> Self {
         Self {
+            service: Service::of(&engine),
             engine,
             options,
             addr,
-            service: Service::default(),
             stopping: AtomicBool::new(false),
             copies: Arc::new(Semaphore::new(COPIES_MAX)),
             sessions: AtomicU64::new(1),
@@ -84,7 +85,8 @@ struct Echo {
     request_id: String,
     version: HeaderValue,
     client_id: Option<HeaderValue>,
-    head: bool,
+    method: Method,
+    origin: Option<HeaderValue>,
     now: Timestamp,
 }
 
@@ -96,7 +98,8 @@ impl Echo {
             request_id: guid(),
             version: version.unwrap_or(HeaderValue::from_static(VERSION_DEFAULT)),
             client_id: client_id.filter(|value| value.len() <= CLIENT_ID_MAX).cloned(),
-            head: method == Method::HEAD,
+            method: method.clone(),
+            origin: headers.get("origin").cloned(),
             now,
         }
     }
@@ -114,6 +117,7 @@ pub async fn handle(
     let now = site.now();
     let echo = Echo::of(request.method(), request.headers(), now);
     let names = site.options.error_names;
+    let cors = site.service.cors();
     let reply = match receive(&site, peer, now, request).await {
         Ok(request) => {
             let carried = tokio::task::spawn_blocking(move || carry_out(&site, &who, &request));
@@ -126,8 +130,9 @@ pub async fn handle(
         Err(refusal) => Err(refusal),
     };
     let stamp = format!("RequestId:{}\nTime:{}", echo.request_id, iso(now));
-    let reply = reply.unwrap_or_else(|refusal| refusal.reply(names, echo.head, &stamp));
-    finish(reply, echo)
+    let reply =
+        reply.unwrap_or_else(|refusal| refusal.reply(names, echo.method == Method::HEAD, &stamp));
+    finish(reply, echo, &cors)
 }
 
 /// Takes a request in as a whole.
@@ -239,13 +244,17 @@ fn is_version(value: &HeaderValue) -> bool {
 }
 
 /// The answer as HTTP, with what every answer carries.
-fn finish(mut reply: Reply, echo: Echo) -> Answer {
+fn finish(mut reply: Reply, echo: Echo, cors: &Cors) -> Answer {
     reply.set("x-ms-request-id", &echo.request_id);
     reply.set("date", rfc1123(echo.now));
     reply.set("server", "latchfs");
     reply.headers.insert("x-ms-version", echo.version);
     if let Some(id) = echo.client_id {
         reply.headers.insert("x-ms-client-request-id", id);
+    }
+    if echo.method != Method::OPTIONS {
+        let origin = echo.origin.as_ref().and_then(|origin| origin.to_str().ok());
+        reply = cors.tell(reply, &echo.method, origin);
     }
     let (length, body) = match reply.body {
         Content::Bytes(bytes) => {

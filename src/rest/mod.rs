@@ -10,6 +10,7 @@
 //!   request      reading headers and query; reply, download: writing the answer
 //!   headers      property headers both ways; xml: bodies; checksum: MD5, CRC64
 //!   structured   downloads with CRC64
+//!   cors         what pages of other origins may do
 //!   error        from cause to status and code; refusal: how that is sent
 //!   file         the operations of the File service
 //! ```
@@ -20,6 +21,7 @@ mod address;
 pub mod auth;
 mod authorise;
 mod checksum;
+mod cors;
 mod download;
 mod error;
 mod file;

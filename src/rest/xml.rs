@@ -123,6 +123,13 @@ impl Element {
         self.children.iter().find(|child| child.name == name)
     }
 
+    /// It alone, as a document.
+    pub fn document(&self) -> String {
+        let mut xml = Xml::new();
+        self.write(&mut xml);
+        String::from_utf8(xml.finish()).expect("what is written is text")
+    }
+
     /// Writes it as it was read.
     pub fn write(&self, xml: &mut Xml) {
         if self.children.is_empty() {

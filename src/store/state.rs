@@ -1,4 +1,5 @@
-//! The state folder of one share: what must outlive the process and is no file's own.
+//! The state folder of one share, or of the account: what must outlive the process and is no
+//! file's own.
 //!
 //! Decides how entries are laid out (a folder a drawer, a file an entry), that one process alone
 //! uses them, and that handle ids never come back. What the entries say, and what is done about
@@ -38,11 +39,13 @@ pub enum Drawer {
     Permissions,
     /// Copies under way, by copy id.
     Copies,
+    /// What the service as a whole was told. Of the account's own state folder, no share's.
+    Service,
 }
 
 impl Drawer {
-    const ALL: [Self; 5] =
-        [Self::Leases, Self::Pending, Self::Share, Self::Permissions, Self::Copies];
+    const ALL: [Self; 6] =
+        [Self::Leases, Self::Pending, Self::Share, Self::Permissions, Self::Copies, Self::Service];
 
     fn folder_name(self) -> &'static str {
         match self {
@@ -51,6 +54,7 @@ impl Drawer {
             Self::Share => "share",
             Self::Permissions => "permissions",
             Self::Copies => "copies",
+            Self::Service => "service",
         }
     }
 }

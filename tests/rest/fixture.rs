@@ -15,7 +15,7 @@ pub use crate::common::http::{ACCOUNT, Got};
 pub struct Fixture {
     pub server: Server,
     pub engine: Arc<Engine>,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 impl Fixture {
@@ -28,13 +28,16 @@ impl Fixture {
         let engine = Engine::open(folder.path(), EngineOptions::default()).unwrap();
         engine.create_share("docs", NewShare::default()).unwrap();
         let engine = Arc::new(engine);
-        let options = RestOptions {
-            listen: "127.0.0.1:0".parse().unwrap(),
-            error_names,
-            ..RestOptions::new(Arc::new(Loose::new([ACCOUNT])))
-        };
-        let server = Server::start(Arc::clone(&engine), options).unwrap();
-        Self { server, engine, _folder: folder }
+        let server = serve(&engine, error_names);
+        Self { server, engine, folder }
+    }
+
+    /// Ends server and engine, and starts both on what is left.
+    pub fn restart(self) -> Self {
+        let Self { server, engine, folder } = self;
+        drop((server, engine));
+        let engine = Arc::new(Engine::open(folder.path(), EngineOptions::default()).unwrap());
+        Self { server: serve(&engine, ErrorNames::Article), engine, folder }
     }
 
     pub fn share(&self) -> Arc<Share> {
@@ -101,4 +104,13 @@ impl Fixture {
         headers.extend_from_slice(more);
         self.ask("PUT", &format!("{target}?comp=range"), &headers, bytes)
     }
+}
+
+fn serve(engine: &Arc<Engine>, error_names: ErrorNames) -> Server {
+    let options = RestOptions {
+        listen: "127.0.0.1:0".parse().unwrap(),
+        error_names,
+        ..RestOptions::new(Arc::new(Loose::new([ACCOUNT])))
+    };
+    Server::start(Arc::clone(engine), options).unwrap()
 }

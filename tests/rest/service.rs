@@ -45,3 +45,83 @@ fn service_properties_are_set_part_by_part_and_rules_let_browsers_in() {
     let unknown = b"<StorageServiceProperties><X/></StorageServiceProperties>";
     fixture.ask("PUT", target, &[], unknown).refused(400, "InvalidXmlDocument");
 }
+
+const PROPERTIES: &str = "/?restype=service&comp=properties";
+
+fn set_rule(fixture: &Fixture, origins: &str) {
+    let body = format!(
+        "<StorageServiceProperties><Cors><CorsRule><AllowedOrigins>{origins}</AllowedOrigins>\
+         <AllowedMethods>GET,PUT</AllowedMethods><AllowedHeaders>*</AllowedHeaders>\
+         <ExposedHeaders>x-ms-meta-*,ETag</ExposedHeaders><MaxAgeInSeconds>60</MaxAgeInSeconds>\
+         </CorsRule></Cors></StorageServiceProperties>"
+    );
+    fixture.ask("PUT", PROPERTIES, &[], body.as_bytes()).is(202);
+}
+
+#[test]
+fn an_answer_tells_a_page_of_another_origin_what_it_may_see() {
+    let fixture = Fixture::new();
+    let create = [("x-ms-type", "file"), ("x-ms-content-length", "0"), ("x-ms-meta-k", "v")];
+    fixture.put("/docs/a", &create).is(201);
+    let origin = [("origin", "http://app.example")];
+    let get = |headers: &[(&str, &str)]| fixture.ask("GET", "/docs/a", headers, b"");
+    let seen = |got: &crate::fixture::Got| {
+        let names = ["access-control-allow-origin", "access-control-expose-headers", "vary"];
+        names.map(|name| got.header(name).to_owned())
+    };
+    assert_eq!(seen(&get(&origin).is(200)), ["", "", ""], "no rules");
+
+    set_rule(&fixture, "http://app.example,https://*.more.example");
+    let got = get(&origin).is(200);
+    assert_eq!(seen(&got), ["http://app.example", "etag,x-ms-meta-k", "Origin"]);
+    assert_eq!(got.header("access-control-allow-credentials"), "true");
+    assert_eq!(seen(&get(&[("origin", "https://a.more.example")]))[0], "https://a.more.example");
+    assert_eq!(seen(&get(&[("origin", "http://other.example")]).is(200)), ["", "", "Origin"]);
+    assert_eq!(seen(&get(&[]).is(200)), ["", "", "Origin"], "a cache must not mix them up");
+    let missing = fixture.ask("GET", "/docs/b", &origin, b"").refused(404, "ResourceNotFound");
+    assert_eq!(seen(&missing)[0], "http://app.example", "a page may see why");
+    let deleted = fixture.ask("DELETE", "/docs/a", &origin, b"").is(202);
+    assert_eq!(seen(&deleted), ["", "", ""], "the rule is for other methods");
+
+    set_rule(&fixture, "*");
+    let got = fixture.ask("GET", "/docs?restype=share", &origin, b"").is(200);
+    assert_eq!(seen(&got), ["*", "etag", ""]);
+    assert_eq!(got.header("access-control-allow-credentials"), "");
+}
+
+#[test]
+fn service_properties_outlive_the_server() {
+    let fixture = Fixture::new();
+    set_rule(&fixture, "http://app.example");
+    let metrics = b"<StorageServiceProperties><HourMetrics><Version>1.0</Version><Enabled>true\
+        </Enabled></HourMetrics></StorageServiceProperties>";
+    fixture.ask("PUT", PROPERTIES, &[], metrics).is(202);
+    let before = fixture.get(PROPERTIES).is(200).text();
+    let fixture = fixture.restart();
+    assert_eq!(fixture.get(PROPERTIES).is(200).text(), before);
+    let ask = [("origin", "http://app.example"), ("access-control-request-method", "PUT")];
+    let got = fixture.ask("OPTIONS", "/docs/a", &ask, b"").is(200);
+    assert_eq!(got.header("access-control-allow-methods"), "PUT");
+}
+
+#[test]
+fn a_cors_rule_that_makes_no_sense_is_refused_and_changes_nothing() {
+    let fixture = Fixture::new();
+    let before = fixture.get(PROPERTIES).is(200).text();
+    let rule = |inside: &str| format!("<CorsRule>{inside}</CorsRule>");
+    let whole = "<AllowedOrigins>*</AllowedOrigins><AllowedMethods>GET</AllowedMethods>";
+    let bad = [
+        rule("<AllowedMethods>GET</AllowedMethods>"),
+        rule("<AllowedOrigins>*</AllowedOrigins>"),
+        rule("<AllowedOrigins>*</AllowedOrigins><AllowedMethods>FETCH</AllowedMethods>"),
+        rule(&format!("{whole}<MaxAgeInSeconds>soon</MaxAgeInSeconds>")),
+        "<Rule/>".to_owned(),
+        rule(whole).repeat(6),
+    ];
+    for rules in bad {
+        let body =
+            format!("<StorageServiceProperties><Cors>{rules}</Cors></StorageServiceProperties>");
+        fixture.ask("PUT", PROPERTIES, &[], body.as_bytes()).refused(400, "InvalidXmlDocument");
+    }
+    assert_eq!(fixture.get(PROPERTIES).is(200).text(), before);
+}

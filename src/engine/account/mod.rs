@@ -12,6 +12,7 @@
 //!   permission   security descriptors by key
 //!   snapshot     taking and deleting snapshots; view: reading one
 //!   list         all of them, page by page
+//!   service      what the service as a whole was told
 //! ```
 //!
 //! Locks: a share's `kept` before the map of names; the map never across disk access. Two flocks
@@ -27,6 +28,7 @@ mod list;
 mod permission;
 mod properties;
 mod served;
+mod service;
 mod settings;
 mod snapshot;
 mod view;
@@ -62,6 +64,7 @@ use crate::core::{Timestamp, stamp};
 use crate::store::{DataRoot, SingleShare};
 use crate::sync::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use served::Served;
+use service::Service;
 
 /// Days a deleted share can be restored, unless said otherwise: the service's default.
 pub const RETENTION_DAYS_DEFAULT: u32 = 7;
@@ -129,6 +132,7 @@ pub struct Engine {
     shares: RwLock<BTreeMap<Arc<str>, Slot>>,
     /// Deleted shares that can be restored, by name and version.
     deleted: Mutex<BTreeMap<(String, String), Gone>>,
+    service: Service,
     options: EngineOptions,
     home: Home,
 }
@@ -163,7 +167,7 @@ impl Engine {
     /// Opens the data root at `data`, made if missing, with all its shares. What a killed
     /// predecessor left half done is finished, and deleted shares past their time are purged.
     pub fn open(data: &Path, options: EngineOptions) -> AccountResult<Self> {
-        let engine = Self::at(Home::Root(DataRoot::open(data)?), options);
+        let engine = Self::at(Home::Root(DataRoot::open(data)?), options)?;
         engine.load_deleted(data)?;
         engine.purge_expired()?;
         for name in engine.root()?.shares()? {
@@ -184,14 +188,19 @@ impl Engine {
         check_share_name(name).map_err(ShareDenial::InvalidResourceName)?;
         // A missing directory is no missing share: the caller named a path.
         let single = SingleShare::open(dir, state).map_err(AccountError::Root)?;
-        let engine = Self::at(Home::Single(single), options);
+        let engine = Self::at(Home::Single(single), options)?;
         let served = engine.open_served(name, None)?;
         engine.set_slot(name.into(), Slot::Served(Arc::new(served)));
         Ok(engine)
     }
 
-    fn at(home: Home, options: EngineOptions) -> Self {
-        Self { shares: RwLock::default(), deleted: Mutex::default(), options, home }
+    fn at(home: Home, options: EngineOptions) -> AccountResult<Self> {
+        let service = Service::open(&match &home {
+            Home::Root(root) => root.account_path(),
+            Home::Single(single) => single.account_path(),
+        })?;
+        let (shares, deleted) = (RwLock::default(), Mutex::default());
+        Ok(Self { shares, deleted, service, options, home })
     }
 
     /// How its shares behave.

@@ -84,7 +84,7 @@ impl<'a> Call<'a> {
         match operation {
             Operation::ServicePreflight => self.preflight(),
             Operation::ServiceSetProperties => self.set_service_properties(),
-            Operation::ServiceGetProperties => Ok(self.service_properties()),
+            Operation::ServiceGetProperties => self.service_properties(),
             Operation::ServiceListSharesSegment => self.list_shares(),
             Operation::ServiceGetUserDelegationKey => {
                 Err(Refusal::not_implemented("Get User Delegation Key"))

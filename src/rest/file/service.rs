@@ -1,36 +1,44 @@
 //! The service as a whole: its properties, and its shares, page by page.
 //!
 //! Service properties are kept as they were sent, part by part: a set without a part leaves that
-//! part alone (FILEREST section 6). Only CORS rules have an effect here. They last as long as the
-//! server.
+//! part alone (FILEREST section 6). Only CORS rules have an effect here.
 
-use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::sync::{Arc, RwLock};
 
 use super::{Answer, Call};
 use crate::core::stamp::rfc1123;
+use crate::engine::Engine;
 use crate::engine::account::{LIST_MAX, ListOptions, ShareInfo};
-use crate::rest::refusal::Refusal;
+use crate::rest::cors::Cors;
 use crate::rest::reply::Reply;
 use crate::rest::xml::{Element, Xml, invalid};
 
 /// The parts of the service properties, in the order they are shown.
-const PARTS: [&str; 4] = ["HourMetrics", "MinuteMetrics", "Cors", "ProtocolSettings"];
-/// The most CORS rules (the service's limit).
-const CORS_RULES_MAX: usize = 5;
+const PARTS: [&str; 4] = ["HourMetrics", "MinuteMetrics", CORS, "ProtocolSettings"];
+const CORS: &str = "Cors";
 
 const POISON: &str = "nothing panics while service properties are held";
 
-/// The service properties that were set.
-#[derive(Debug, Default)]
-pub struct Service(Mutex<BTreeMap<String, Element>>);
+/// The service properties that have an effect, as they are now.
+#[derive(Debug)]
+pub struct Service(RwLock<Arc<Cors>>);
 
 impl Service {
-    /// The CORS rules.
-    pub fn cors_rules(&self) -> Vec<Element> {
-        let parts = self.0.lock().expect(POISON);
-        parts.get("Cors").map(|cors| cors.children.clone()).unwrap_or_default()
+    /// As the engine keeps them.
+    pub fn of(engine: &Engine) -> Self {
+        Self(RwLock::new(kept_cors(engine)))
     }
+
+    /// The CORS rules.
+    pub fn cors(&self) -> Arc<Cors> {
+        Arc::clone(&self.0.read().expect(POISON))
+    }
+}
+
+fn kept_cors(engine: &Engine) -> Arc<Cors> {
+    let kept = engine.service_properties().remove(CORS);
+    let rules = kept.map(|text| Element::read(text.as_bytes(), CORS).and_then(|e| Cors::read(&e)));
+    Arc::new(rules.transpose().unwrap_or_default().unwrap_or_default())
 }
 
 impl Call<'_> {
@@ -40,27 +48,29 @@ impl Call<'_> {
             if !PARTS.contains(&part.name.as_str()) {
                 return Err(invalid(&format!("the element {} is not known", part.name)));
             }
-            if part.name == "Cors" && part.children.len() > CORS_RULES_MAX {
-                return Err(invalid(&format!("there are at most {CORS_RULES_MAX} CORS rules")));
-            }
         }
-        let mut parts = self.site.service.0.lock().expect(POISON);
-        parts.extend(given.children.into_iter().map(|part| (part.name.clone(), part)));
+        if let Some(cors) = given.child(CORS) {
+            Cors::read(cors)?;
+        }
+        let parts = given.children.iter().map(|part| (part.name.clone(), part.document()));
+        let mut cors = self.site.service.0.write().expect(POISON);
+        self.engine().set_service_properties(parts.collect())?;
+        *cors = kept_cors(self.engine());
         Ok(Reply::accepted())
     }
 
-    pub(super) fn service_properties(&self) -> Reply {
-        let parts = self.site.service.0.lock().expect(POISON);
+    pub(super) fn service_properties(&self) -> Answer {
+        let parts = self.engine().service_properties();
         let mut xml = Xml::new();
         xml.open("StorageServiceProperties");
         for name in PARTS {
             match parts.get(name) {
-                Some(part) => part.write(&mut xml),
+                Some(part) => Element::read(part.as_bytes(), name)?.write(&mut xml),
                 None => default_part(&mut xml, name),
             }
         }
         xml.close("StorageServiceProperties");
-        Reply::ok().xml(xml)
+        Ok(Reply::ok().xml(xml))
     }
 
     pub(super) fn list_shares(&self) -> Answer {
@@ -156,19 +166,4 @@ fn default_part(xml: &mut Xml, name: &str) {
         _ => {}
     }
     xml.close(name);
-}
-
-/// The lists of a CORS rule are joined by commas.
-pub(super) fn listed(rule: &Element, name: &str) -> Vec<String> {
-    let text = rule.child(name).map(|list| list.text.as_str()).unwrap_or_default();
-    text.split(',').map(|word| word.trim().to_owned()).filter(|word| !word.is_empty()).collect()
-}
-
-/// What a browser is told that may not.
-pub(super) fn cors_refused(why: &str) -> Refusal {
-    Refusal::new(
-        hyper::StatusCode::FORBIDDEN,
-        "CorsPreflightFailure",
-        format!("The CORS preflight was refused: {why}."),
-    )
 }

@@ -4,6 +4,7 @@
 //! <root>/<share>/                     the share, a plain directory
 //! <root>/.latchfs/shares/<share>/     its state
 //! <root>/.latchfs/snapshots/<share>/  its snapshots
+//! <root>/.latchfs/account/            state that is no share's
 //! <root>/.latchfs/deleted/<share>@<version>/{share,state,snapshots,when}
 //! ```
 //!
@@ -39,6 +40,7 @@ pub const HIDDEN: &str = ".latchfs";
 const SHARES: &str = "shares";
 const SNAPSHOTS: &str = "snapshots";
 const DELETED: &str = "deleted";
+const ACCOUNT: &str = "account";
 
 /// What is wrong with a data root or a share in it.
 #[derive(Debug, thiserror::Error)]
@@ -158,6 +160,11 @@ impl DataRoot {
     /// The share's snapshots.
     pub fn snapshots(&self, name: &str) -> Result<Snapshots, RootError> {
         Ok(Snapshots::at(self.hidden(SNAPSHOTS).join(checked(name)?)))
+    }
+
+    /// Where state is kept that is no share's.
+    pub fn account_path(&self) -> PathBuf {
+        self.hidden(ACCOUNT)
     }
 
     fn hidden(&self, folder: &str) -> PathBuf {

@@ -10,7 +10,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::{RootError, about, about_io, lock_folder, make_folder};
+use super::{ACCOUNT, RootError, about, about_io, lock_folder, make_folder};
 use crate::store::snapshot::{Snapshots, lies_within};
 
 /// A directory served as it is, its state held by this process alone for as long as the value
@@ -50,6 +50,11 @@ impl SingleShare {
     /// Where the share's state is kept; the folder may not be there yet.
     pub fn state_path(&self) -> PathBuf {
         self.state.join("share")
+    }
+
+    /// Where state is kept that is not the share's.
+    pub fn account_path(&self) -> PathBuf {
+        self.state.join(ACCOUNT)
     }
 
     /// The share's snapshots.
