@@ -27,6 +27,7 @@ use super::reply::{Content, Reply};
 use super::request::{Query, Request};
 use super::route::{Operation, route};
 use super::server::{BODY_MAX, RestOptions};
+use super::spelling;
 use super::structured::Structured;
 use crate::core::stamp::{iso, rfc1123};
 use crate::core::{Client, Owner, Timestamp};
@@ -130,9 +131,14 @@ pub async fn handle(
         Err(refusal) => Err(refusal),
     };
     let stamp = format!("RequestId:{}\nTime:{}", echo.request_id, iso(now));
-    let reply =
+    let mut reply =
         reply.unwrap_or_else(|refusal| refusal.reply(names, echo.method == Method::HEAD, &stamp));
-    finish(reply, echo, &cors)
+    let spelled = std::mem::take(&mut reply.spelled);
+    let mut answer = finish(reply, echo, &cors);
+    if !spelled.is_empty() {
+        answer.extensions_mut().extend(spelling::write(&spelled).await);
+    }
+    answer
 }
 
 /// Takes a request in as a whole.
@@ -158,8 +164,9 @@ async fn receive(
     let signer = head.headers.get("authorization").and_then(|value| value.to_str().ok());
     let address = Address::read(accounts, &host, head.uri.path(), signer.and_then(signed_by))?;
     let query = Query::read(head.uri.query().unwrap_or_default());
+    let spelled = spelling::read(&head.headers, head.extensions).await;
     let (method, uri, headers) = (head.method, head.uri, head.headers);
-    Ok(Request { method, uri, headers, body, peer, address, now, query })
+    Ok(Request { method, uri, headers, body, peer, address, now, query, spelled })
 }
 
 async fn collect(body: Incoming) -> Result<Bytes, Refusal> {

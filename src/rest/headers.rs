@@ -8,6 +8,7 @@ use rustix::rand::{GetRandomFlags, getrandom};
 use super::refusal::Refusal;
 use super::reply::Reply;
 use super::request::Request;
+use super::spelling::META;
 use crate::core::stamp::{iso, parse_iso, rfc1123};
 use crate::core::{Attributes, FileId, LeaseId, Timestamp};
 use crate::engine::account::{PERMISSION_HEADER_BYTES_MAX, Permission};
@@ -199,7 +200,12 @@ impl Reply {
     #[must_use]
     pub fn metadata(mut self, metadata: &Metadata) -> Self {
         for (name, value) in metadata.iter() {
-            self.set(&format!("x-ms-meta-{name}"), value);
+            let header = format!("{META}{name}");
+            self.set(&header, value);
+            let lower = !name.bytes().any(|byte| byte.is_ascii_uppercase());
+            if !lower && self.headers.contains_key(&header) {
+                self.spelled.push(header);
+            }
         }
         self
     }

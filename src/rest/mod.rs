@@ -10,6 +10,7 @@
 //!   request      reading headers and query; reply, download: writing the answer
 //!   headers      property headers both ways; xml: bodies; checksum: MD5, CRC64
 //!   structured   downloads with CRC64
+//!   spelling     metadata names as they were written
 //!   cors         what pages of other origins may do
 //!   error        from cause to status and code; refusal: how that is sent
 //!   file         the operations of the File service
@@ -33,6 +34,7 @@ mod request;
 mod route;
 mod server;
 mod signed;
+mod spelling;
 mod stall;
 mod structured;
 mod xml;

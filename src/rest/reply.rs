@@ -15,6 +15,8 @@ pub struct Reply {
     pub status: StatusCode,
     pub headers: HeaderMap,
     pub body: Content,
+    /// Headers whose names are not in lower case.
+    pub spelled: Vec<String>,
 }
 
 /// What follows the headers.
@@ -31,7 +33,8 @@ pub enum Content {
 
 impl Reply {
     pub fn new(status: StatusCode) -> Self {
-        Self { status, headers: HeaderMap::new(), body: Content::Bytes(Bytes::new()) }
+        let (headers, body) = (HeaderMap::new(), Content::Bytes(Bytes::new()));
+        Self { status, headers, body, spelled: Vec::new() }
     }
 
     pub fn ok() -> Self {

@@ -14,6 +14,7 @@ use percent_encoding::percent_decode;
 
 use super::address::Address;
 use super::refusal::Refusal;
+use super::spelling::META;
 use crate::core::{LeaseId, SharePath, Timestamp, rest_path};
 use crate::engine::Metadata;
 use crate::engine::account::SnapshotName;
@@ -37,6 +38,8 @@ pub struct Request {
     pub now: Timestamp,
     /// Its query, decoded.
     pub query: Query,
+    /// Its metadata headers as they were spelled.
+    pub spelled: Vec<String>,
 }
 
 /// A query, decoded.
@@ -106,7 +109,12 @@ impl Request {
     pub fn metadata(&self) -> Result<Metadata, Refusal> {
         let mut metadata = Metadata::default();
         for name in self.headers.keys() {
-            let Some(key) = name.as_str().strip_prefix("x-ms-meta-") else { continue };
+            if !name.as_str().starts_with(META) {
+                continue;
+            }
+            let spelled =
+                self.spelled.iter().find(|given| name.as_str().eq_ignore_ascii_case(given));
+            let key = &spelled.map_or(name.as_str(), String::as_str)[META.len()..];
             let values: Result<Vec<_>, _> = self
                 .headers
                 .get_all(name)

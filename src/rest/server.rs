@@ -178,6 +178,7 @@ async fn serve(
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_WAIT)
         .max_headers(HEADERS_MAX)
+        .preserve_header_case(true) // For metadata: see `spelling`.
         .max_buf_size(HEADER_BYTES_MAX)
         .serve_connection(TokioIo::new(Watched::new(stream, WRITE_WAIT)), service);
     tokio::pin!(connection);

@@ -19,7 +19,10 @@ const PATIENCE: Duration = Duration::from_secs(20);
 #[derive(Debug)]
 pub struct Got {
     pub status: u16,
+    /// By name in lower case.
     pub headers: HashMap<String, String>,
+    /// The names as they came.
+    pub spelled: Vec<String>,
     pub body: Vec<u8>,
 }
 
@@ -103,11 +106,12 @@ fn read_answer(stream: TcpStream, head: bool) -> Got {
     reader.read_line(&mut line).unwrap();
     let status = line.split(' ').nth(1).and_then(|word| word.parse().ok());
     let status = status.unwrap_or_else(|| panic!("no status in {line:?}"));
-    let mut headers = HashMap::new();
+    let (mut headers, mut spelled) = (HashMap::new(), Vec::new());
     loop {
         let mut line = String::new();
         reader.read_line(&mut line).unwrap();
         let Some((name, value)) = line.trim_end().split_once(':') else { break };
+        spelled.push(name.to_owned());
         headers.insert(name.to_ascii_lowercase(), value.trim().to_owned());
     }
     let mut body = Vec::new();
@@ -117,5 +121,5 @@ fn read_answer(stream: TcpStream, head: bool) -> Got {
     } else if status != 204 {
         assert_eq!(headers["content-length"], body.len().to_string());
     }
-    Got { status, headers, body }
+    Got { status, headers, spelled, body }
 }

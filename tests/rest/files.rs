@@ -216,3 +216,27 @@ fn a_structured_body_is_checked_and_only_its_payload_written() {
     got.refused(400, "Crc64Mismatch");
     assert_eq!(fixture.get("/docs/a").text(), "123456789");
 }
+
+#[test]
+fn metadata_names_keep_their_case_and_are_one_in_any() {
+    let fixture = Fixture::new();
+    fixture.upload("a", b"");
+    fixture.put("/docs/d?restype=directory", &[("x-ms-meta-OfDirectory", "1")]).is(201);
+    fixture.put("/docs?restype=share&comp=metadata", &[("X-Ms-Meta-OfShare", "2")]).is(200);
+    let set = [("x-ms-meta-Category", "test"), ("X-MS-META-plain", "p"), ("x-ms-meta-bIG_9", "")];
+    fixture.put("/docs/a?comp=metadata", &set).is(200);
+    let names = |target: &str| {
+        let mut names = fixture.get(target).is(200).spelled;
+        names.retain(|name| name.starts_with("x-ms-meta-"));
+        names.sort();
+        names
+    };
+    assert_eq!(names("/docs/a"), ["x-ms-meta-Category", "x-ms-meta-bIG_9", "x-ms-meta-plain"]);
+    assert_eq!(names("/docs/d?restype=directory"), ["x-ms-meta-OfDirectory"]);
+    assert_eq!(names("/docs?restype=share"), ["x-ms-meta-OfShare"]);
+    fixture.put("/docs/a?comp=metadata", &[("x-ms-meta-CATEGORY", "more")]).is(200);
+    assert_eq!(names("/docs/a"), ["x-ms-meta-CATEGORY"]);
+    assert_eq!(fixture.head("/docs/a").is(200).header("x-ms-meta-category"), "more");
+    let list = fixture.get("/?comp=list&include=metadata").is(200).text();
+    assert!(list.contains("<OfShare>2</OfShare>"), "{list}");
+}
