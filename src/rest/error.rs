@@ -3,6 +3,8 @@
 //! Sources: LOCKING section 8 and 4.2, with C1 to C9 as decided there; FILEREST section 7. The
 //! message is the cause's own, which names the holder.
 
+use std::borrow::Cow;
+
 use hyper::StatusCode;
 
 use super::refusal::{Code, Refusal};
@@ -32,14 +34,18 @@ impl From<Error> for Refusal {
 impl From<Denial> for Refusal {
     fn from(denial: Denial) -> Self {
         let (status, code) = denial_code(&denial);
-        let message = match denial {
+        let size = match denial {
+            Denial::InvalidRange { size } => Some(size),
+            _ => None,
+        };
+        let message: Cow<'static, str> = match denial {
             // Seen on the wire in these words (LOCKING section 8).
             Denial::ReadOnly | Denial::CannotDelete => {
                 "The specified resource is read-only and cannot be modified at this time.".into()
             }
             other => sentence(&other.to_string()).into(),
         };
-        Self { status, code, message, details: Vec::new(), challenge: None, close: false }
+        Self { status, code, size, ..Self::new(status, "", message) }
     }
 }
 

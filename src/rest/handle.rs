@@ -13,7 +13,7 @@ use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::{Body, Bytes, Incoming};
 use hyper::header::{CONTENT_LENGTH, HeaderMap, HeaderValue};
-use hyper::{Method, Response, StatusCode};
+use hyper::{Method, Response, StatusCode, Uri};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
@@ -39,7 +39,8 @@ const BODY_WAIT: Duration = Duration::from_mins(1);
 const CLIENT_ID_MAX: usize = 1_024;
 /// The most copies under way at a time: each keeps a thread, and requests need some too.
 const COPIES_MAX: usize = 16;
-/// The version an answer to a request without one is of.
+const VERSION: &str = "x-ms-version";
+/// The version an answer to a request without one is of: a preflight, or one that nobody signed.
 const VERSION_DEFAULT: &str = "2026-10-06";
 /// The oldest version there is.
 const VERSION_FIRST: &str = "2014-02-14";
@@ -92,8 +93,14 @@ struct Echo {
 }
 
 impl Echo {
-    fn of(method: &Method, headers: &HeaderMap, now: Timestamp) -> Self {
-        let version = headers.get("x-ms-version").filter(|value| is_version(value)).cloned();
+    fn of(method: &Method, uri: &Uri, headers: &HeaderMap, now: Timestamp) -> Self {
+        let version = headers.get(VERSION).filter(|value| is_version(value)).cloned();
+        // A SAS brings the version it was signed for (FILEREST section 1).
+        let signed = || {
+            let query = Query::read(uri.query()?);
+            HeaderValue::from_str(query.get("sv")?).ok().filter(is_version)
+        };
+        let version = version.or_else(signed);
         let client_id = headers.get("x-ms-client-request-id");
         Self {
             request_id: guid(),
@@ -116,7 +123,7 @@ pub async fn handle(
     request: hyper::Request<Incoming>,
 ) -> Answer {
     let now = site.now();
-    let echo = Echo::of(request.method(), request.headers(), now);
+    let echo = Echo::of(request.method(), request.uri(), request.headers(), now);
     let names = site.options.error_names;
     let cors = site.service.cors();
     let reply = match receive(&site, peer, now, request).await {
@@ -198,11 +205,7 @@ fn signed_by(header: &str) -> Option<&str> {
 }
 
 fn carry_out(site: &Arc<Site>, who: &Owner, request: &Request) -> Result<Reply, Refusal> {
-    if let Some(version) = request.header("x-ms-version")?
-        && !is_version(&request.headers["x-ms-version"])
-    {
-        return Err(Refusal::header("x-ms-version", version, "it must be a date"));
-    }
+    check_version(request)?;
     let operation = route(request)?;
     let overrides = site.options.authorise.authorise(request, operation)?;
     let mut answer = Call { site, request, who }.carry_out(operation);
@@ -219,6 +222,18 @@ fn carry_out(site: &Arc<Site>, who: &Owner, request: &Request) -> Result<Reply, 
             Err(Refusal::new(StatusCode::NOT_FOUND, "ResourceNotFound", message))
         }
         other => other,
+    }
+}
+
+/// A version must be one, and a request that is signed by its headers must have one.
+fn check_version(request: &Request) -> Result<(), Refusal> {
+    match request.header(VERSION)? {
+        Some(_) if is_version(&request.headers[VERSION]) => Ok(()),
+        Some(version) => Err(Refusal::header(VERSION, version, "it must be a date")),
+        None if request.headers.contains_key("authorization") => {
+            Err(Refusal::missing_header(VERSION))
+        }
+        None => Ok(()),
     }
 }
 

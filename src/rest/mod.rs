@@ -23,6 +23,8 @@ pub mod auth;
 mod authorise;
 mod checksum;
 mod cors;
+#[cfg(test)]
+mod coverage;
 mod download;
 mod error;
 mod file;

@@ -54,6 +54,8 @@ pub struct Refusal {
     pub details: Vec<(&'static str, String)>,
     /// For `WWW-Authenticate`: how to come back with a token.
     pub challenge: Option<&'static str>,
+    /// For `Content-Range`: how long the file is that lacks the bytes asked for.
+    pub size: Option<u64>,
     /// What was not read of the request makes the connection useless.
     pub close: bool,
 }
@@ -67,7 +69,7 @@ impl Refusal {
     ) -> Self {
         let code = Code::Is(code);
         let (message, details) = (message.into(), Vec::new());
-        Self { status, code, message, details, challenge: None, close: false }
+        Self { status, code, message, details, challenge: None, size: None, close: false }
     }
 
     /// 400 with that code.
@@ -123,6 +125,9 @@ impl Refusal {
         let mut reply = Reply::new(self.status).header("x-ms-error-code", code);
         if let Some(challenge) = self.challenge {
             reply = reply.header("www-authenticate", challenge);
+        }
+        if let Some(size) = self.size {
+            reply = reply.header("content-range", format!("bytes */{size}"));
         }
         if self.close {
             reply = reply.header("connection", "close");

@@ -73,7 +73,7 @@ pub enum Operation {
 
 /// What tells two operations apart that are alike otherwise.
 #[derive(Clone, Copy)]
-enum When {
+pub(super) enum When {
     Always,
     /// The header is there.
     Has(&'static str),
@@ -82,17 +82,17 @@ enum When {
 }
 
 /// One row: methods, levels, `restype`, `comp`, header.
-struct Row {
-    methods: &'static [Verb],
-    levels: &'static [Level],
-    restype: &'static str,
-    comp: &'static str,
-    when: When,
-    operation: Operation,
+pub(super) struct Row {
+    pub methods: &'static [Verb],
+    pub levels: &'static [Level],
+    pub restype: &'static str,
+    pub comp: &'static str,
+    pub when: When,
+    pub operation: Operation,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Verb {
+pub(super) enum Verb {
     Get,
     Head,
     Put,
@@ -156,7 +156,7 @@ const FILE_LEASE: (&str, &str) = ("", "lease");
 const RECURSIVE: When = When::Has("x-ms-recursive");
 const COPY_SOURCE: When = When::Has("x-ms-copy-source");
 
-static TABLE: [Row; 56] = [
+pub(super) static TABLE: [Row; 56] = [
     row(PUT, SERVICE, "service", "properties", Op::ServiceSetProperties),
     row(GET, SERVICE, "service", "properties", Op::ServiceGetProperties),
     row(GET, SERVICE, "", "list", Op::ServiceListSharesSegment),

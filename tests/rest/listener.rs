@@ -58,6 +58,16 @@ fn unknown_operations_methods_and_versions_are_bad_requests_and_never_errors_of_
     let newer = [("x-ms-version", "2031-01-01")];
     let got = fixture.ask("GET", "/docs?restype=share", &newer, b"").is(200);
     assert_eq!(got.header("x-ms-version"), "2031-01-01");
+    // Without one: a SAS brings its own, who signs by headers must say, and nobody else need.
+    let none = ("x-ms-version", "");
+    let version = |target: &str| {
+        fixture.ask("GET", target, &[none], b"").is(200).header("x-ms-version").to_owned()
+    };
+    assert_eq!(version("/docs?restype=share&sv=2024-05-04&sig=x"), "2024-05-04");
+    assert_eq!(version("/docs?restype=share"), "2026-10-06");
+    let signed = [none, ("authorization", "SharedKey devstoreaccount1:c2ln")];
+    let got = fixture.ask("GET", "/docs?restype=share", &signed, b"");
+    got.refused(400, "MissingRequiredHeader");
     fixture.put("/docs/a?comp=lease", &[]).refused(400, "MissingRequiredHeader");
     let action = [("x-ms-lease-action", "steal")];
     fixture.put("/docs/a?comp=lease", &action).refused(400, "InvalidHeaderValue");

@@ -6,7 +6,8 @@ use std::sync::atomic::Ordering;
 use super::{Answer, Call};
 use crate::core::stamp::rfc1123;
 use crate::engine::account::{
-    Control, DeleteSnapshots, NewShare, PropertyChanges, ShareInfo, ShareRef, ShareVersion,
+    Control, DeleteSnapshots, NewShare, PropertyChanges, QUOTA_GIB_DEFAULT, ShareInfo, ShareRef,
+    ShareVersion,
 };
 use crate::rest::refusal::Refusal;
 use crate::rest::reply::Reply;
@@ -31,9 +32,9 @@ impl Call<'_> {
             protocols: self.request.header("x-ms-enabled-protocols")?.map(str::to_owned),
             changes: self.share_changes()?,
         };
-        let quota = new.changes.quota_gib;
+        let quota = new.changes.quota_gib.unwrap_or(QUOTA_GIB_DEFAULT.into());
         let version = self.engine().create_share(self.request.share()?, new)?;
-        Ok(share_version(Reply::created(), version).maybe("x-ms-share-quota", quota))
+        Ok(share_version(Reply::created(), version).header("x-ms-share-quota", quota))
     }
 
     fn share_changes(&self) -> Result<PropertyChanges, Refusal> {
