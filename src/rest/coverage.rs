@@ -168,12 +168,9 @@ fn asked(addr: SocketAddr, row: &Row) -> u16 {
     };
     let mut stream = TcpStream::connect(addr).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-    write!(
-        stream,
-        "{} {target} HTTP/1.1\r\nhost: {addr}\r\ncontent-length: 0\r\nconnection: close\r\n{header}\r\n",
-        verb(row.methods[0])
-    )
-    .unwrap();
+    let common = format!("host: {addr}\r\ncontent-length: 0\r\nconnection: close\r\n");
+    let method = verb(row.methods[0]);
+    write!(stream, "{method} {target} HTTP/1.1\r\n{common}{header}\r\n").unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     answer.split(' ').nth(1).unwrap().parse().unwrap()
@@ -210,15 +207,13 @@ fn entries() -> Vec<Entry> {
         let status = asked(server.addr(), row);
         assert!(status < 500 || status == 501, "{}: {status}", shape(row));
         let done = status != 501;
-        match entries.iter_mut().find(|entry| entry.operation == row.operation) {
-            Some(entry) => {
-                entry.shapes.push(shape(row));
-                entry.done &= done;
-            }
-            None => {
-                let (operation, shapes) = (row.operation, vec![shape(row)]);
-                entries.push(Entry { operation, shapes, done });
-            }
+        let known = entries.iter_mut().find(|entry| entry.operation == row.operation);
+        if let Some(entry) = known {
+            entry.shapes.push(shape(row));
+            entry.done &= done;
+        } else {
+            let (operation, shapes) = (row.operation, vec![shape(row)]);
+            entries.push(Entry { operation, shapes, done });
         }
     }
     entries

@@ -55,7 +55,7 @@ pub async fn read(headers: &HeaderMap, known: Extensions) -> Vec<String> {
 
 /// What the library must remember to spell these headers of an answer so.
 pub async fn write(headers: &[String]) -> Extensions {
-    let lines: String = headers.iter().map(|name| format!("{name}:\r\n")).collect();
+    let lines: String = headers.iter().flat_map(|name| [name.as_str(), ":\r\n"]).collect();
     let head = format!("GET / HTTP/1.0\r\n{lines}\r\n");
     let known = Mutex::new(Extensions::new());
     let read = converse(head.as_bytes(), |request| {
