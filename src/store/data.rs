@@ -5,11 +5,12 @@
 //! is legal, was decided before. Descriptors must not be open with `O_APPEND`: the kernel would
 //! ignore the offset of a write.
 
+use std::io::IoSliceMut;
 use std::ops::Range;
 use std::os::fd::AsFd;
 
 use rustix::fs::{AtFlags, FallocateFlags, SeekFrom, Timespec, Timestamps, UTIME_OMIT};
-use rustix::io::{Errno, retry_on_intr};
+use rustix::io::{Errno, ReadWriteFlags, retry_on_intr};
 
 use super::error::{StoreError, doing};
 use super::stat::Stat;
@@ -36,6 +37,22 @@ pub fn read_at(fd: impl AsFd, buffer: &mut [u8], offset: u64) -> Result<usize, S
         }
     }
     Ok(done)
+}
+
+/// Reads what can be had from `offset` on without waiting for the disk; zero bytes at the end of
+/// the file. None if nothing can be had so, or if the file system cannot tell.
+pub fn read_now(
+    fd: impl AsFd,
+    buffer: &mut [u8],
+    offset: u64,
+) -> Result<Option<usize>, StoreError> {
+    let mut buffers = [IoSliceMut::new(buffer)];
+    let flags = ReadWriteFlags::NOWAIT;
+    match retry_on_intr(|| rustix::io::preadv2(&fd, &mut buffers, offset, flags)) {
+        Ok(count) => Ok(Some(count)),
+        Err(Errno::AGAIN | Errno::OPNOTSUPP | Errno::NOSYS) => Ok(None),
+        Err(errno) => Err(StoreError::from_errno("reading", errno)),
+    }
 }
 
 /// Writes all of `bytes` at `offset`; the file grows if need be.

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
+use std::sync::{Arc, TryLockError};
 
 use super::super::error::Result;
 use super::super::momentary::{Asking, Granted, Wanted};
@@ -17,6 +17,8 @@ use crate::core::operation::Operation;
 use crate::core::ranges::ByteRange;
 use crate::core::{Denial, SharePath};
 use crate::store::data;
+
+const POISON: &str = "nothing panics while bytes move";
 
 /// A Get File that was let through.
 #[derive(Debug)]
@@ -103,13 +105,28 @@ impl FileReader {
     /// Reads from `offset` on until `buffer` is full, the range ends, or the file does, which
     /// may have become shorter. Says how many bytes it read.
     pub fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize> {
-        if !self.range.contains(&offset) {
-            return Ok(0);
-        }
-        let left = usize::try_from(self.range.end - offset).unwrap_or(usize::MAX);
-        let wanted = buffer.len().min(left);
-        let _reading = self.cell.data.read().expect("nothing panics while bytes move");
-        Ok(data::read_at(&self.fd, &mut buffer[..wanted], offset)?)
+        let buffer = self.within(offset, buffer);
+        let _reading = self.cell.data.read().expect(POISON);
+        Ok(data::read_at(&self.fd, buffer, offset)?)
+    }
+
+    /// The same, of what can be had without waiting: neither for the disk nor for somebody who
+    /// is just writing. None if that is nothing.
+    pub fn read_now(&self, offset: u64, buffer: &mut [u8]) -> Result<Option<usize>> {
+        let buffer = self.within(offset, buffer);
+        let _reading = match self.cell.data.try_read() {
+            Ok(reading) => reading,
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Poisoned(_)) => panic!("{POISON}"),
+        };
+        Ok(data::read_now(&self.fd, buffer, offset)?)
+    }
+
+    /// As much of `buffer` as there are bytes for from `offset` on.
+    fn within<'b>(&self, offset: u64, buffer: &'b mut [u8]) -> &'b mut [u8] {
+        let left = if self.range.contains(&offset) { self.range.end - offset } else { 0 };
+        let wanted = usize::try_from(left).map_or(buffer.len(), |left| left.min(buffer.len()));
+        &mut buffer[..wanted]
     }
 }
 

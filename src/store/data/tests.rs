@@ -47,6 +47,18 @@ fn a_read_goes_as_far_as_the_file() {
 }
 
 #[test]
+fn what_was_just_written_can_be_read_at_once_or_the_file_system_cannot_tell() {
+    on_each(|file| {
+        write_at(file, b"0123456789", 0).unwrap();
+        let mut buffer = [0xEE; 8];
+        let Some(count) = read_now(file, &mut buffer, 7).unwrap() else { return };
+        assert_eq!((count, &buffer[..3]), (3, &b"789"[..]));
+        assert_eq!(read_now(file, &mut buffer, 10).unwrap(), Some(0));
+        assert_eq!(read_now(file, &mut [], 0).unwrap(), Some(0));
+    });
+}
+
+#[test]
 fn a_write_past_the_end_leaves_zeros_between() {
     on_each(|file| {
         write_at(file, b"ab", 0).unwrap();
