@@ -18,8 +18,8 @@ use rustix::io::Errno;
 use super::proc_path;
 use crate::core::fold;
 
-/// Most names in doubt of one directory; past it, reading the directory again is cheaper. As many
-/// may be expected.
+/// Most names in doubt of one directory, unless it has more names itself; past that, reading the
+/// directory again is cheaper. As many may be expected.
 const DOUBTS_MAX: usize = 4096;
 
 /// Names in doubt that may be left so by those who ask about others: few are looked at now and
@@ -44,11 +44,13 @@ const ENTRIES: WatchFlags = WatchFlags::CREATE
 pub(super) struct WatchId(i32);
 
 /// What is known of one directory's changes.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Account {
     /// Names in doubt, by what they fold to.
     doubts: HashMap<Box<str>, Vec<Box<str>>>,
     count: usize,
+    /// How many there may be.
+    max: usize,
     /// Events were lost: every name is in doubt.
     gap: bool,
     /// Names that we make, whose event is to come.
@@ -64,11 +66,15 @@ pub(super) enum Wanted<'a> {
     Spellings(&'a str),
 }
 
+impl Default for Account {
+    fn default() -> Self {
+        let (doubts, expected) = (HashMap::new(), HashSet::new());
+        Self { doubts, count: 0, max: DOUBTS_MAX, gap: false, expected }
+    }
+}
+
 impl Account {
     fn doubt(&mut self, name: &str) {
-        if self.count >= DOUBTS_MAX {
-            self.lose();
-        }
         if self.gap {
             return;
         }
@@ -77,19 +83,28 @@ impl Account {
             Some(spellings) => spellings,
             None => self.doubts.entry((*folded).into()).or_default(),
         };
-        if spellings.iter().all(|known| **known != *name) {
-            spellings.push(name.into());
-            self.count += 1;
+        if spellings.iter().any(|known| **known == *name) {
+            return;
+        }
+        spellings.push(name.into());
+        self.count += 1;
+        if self.count > self.max {
+            self.lose();
         }
     }
 
     fn lose(&mut self) {
-        *self = Self { gap: true, ..Self::default() };
+        self.start_afresh();
+        self.gap = true;
+    }
+
+    fn start_afresh(&mut self) {
+        *self = Self { max: self.max, ..Self::default() };
     }
 
     fn take(&mut self, wanted: Wanted<'_>) -> Option<Vec<Box<str>>> {
         if self.gap {
-            *self = Self::default();
+            self.start_afresh();
             return None;
         }
         let taken = match wanted {
@@ -135,13 +150,21 @@ impl DirWatch {
         let mut accounts = self.lock();
         match inotify::add_watch(&self.queue, path, ENTRIES) {
             Ok(wd) => {
-                accounts.insert(WatchId(wd), Account::default());
+                accounts.entry(WatchId(wd)).or_default().start_afresh();
                 Some(WatchId(wd))
             }
             Err(error) => {
                 log::debug!("directory not watched: {error}");
                 None
             }
+        }
+    }
+
+    /// Says how many names a directory has: so many may be in doubt. Else a directory that takes
+    /// long to read would be read for ever while others change it.
+    pub(super) fn sized(&self, id: WatchId, names: usize) {
+        if let Some(account) = self.lock().get_mut(&id) {
+            account.max = names.max(DOUBTS_MAX);
         }
     }
 
@@ -257,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn past_the_bound_of_doubts_the_account_has_a_gap_once() {
+    fn past_the_bound_of_doubts_which_a_large_directory_raises_the_account_has_a_gap_once() {
         let dir = Watched::new();
         let make = |name: usize| dir.make(&name.to_string());
         (0..DOUBTS_MAX).for_each(make);
@@ -265,6 +288,12 @@ mod tests {
         (DOUBTS_MAX..=2 * DOUBTS_MAX).for_each(make);
         assert_eq!(dir.take(Wanted::All), None);
         assert_eq!(dir.take(Wanted::All), Some(Vec::new()));
+        dir.watch.sized(dir.id, DOUBTS_MAX + 1);
+        for name in 0..=DOUBTS_MAX {
+            dir.remove(&name.to_string());
+            make(name);
+        }
+        assert_eq!(dir.take(Wanted::All).map(|doubts| doubts.len()), Some(DOUBTS_MAX + 1));
         dir.watch.forget(dir.id);
         assert_eq!(dir.take(Wanted::All), None);
     }

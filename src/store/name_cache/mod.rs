@@ -35,6 +35,10 @@ const NAMES_MAX: usize = 500_000;
 /// than this before it was read may have changed again since, and show the same time.
 const CHANGE_TIME_STEP: Duration = Duration::from_millis(20);
 
+/// How often an event is looked for that belongs to a change of the directory's time. One that
+/// does not come was another host's: the directory is read again, which costs more by far.
+const EVENT_TRIES: u32 = 64;
+
 /// File systems whose directories only this machine changes, by the magic numbers of `statfs(2)`:
 /// ext2 to ext4, xfs, btrfs, tmpfs, ramfs, f2fs, bcachefs, zfs.
 const LOCAL: [i64; 8] = [
@@ -218,9 +222,13 @@ impl NameCache {
             return if settled && as_of == changed { Ok(()) } else { self.read(seen, dir) };
         };
         let mut doubts = watch.take(id, Wanted::All);
-        if as_of != changed && doubts.as_ref().is_some_and(Vec::is_empty) {
-            // The change shows before its event does; give it a second chance.
+        let mut tries = 0;
+        while as_of != changed && doubts.as_ref().is_some_and(Vec::is_empty) && tries < EVENT_TRIES
+        {
+            // The change shows before its event does; whoever makes it is given time for that.
+            std::thread::yield_now();
             doubts = watch.take(id, Wanted::All);
+            tries += 1;
         }
         match doubts {
             Some(doubts) if doubts.is_empty() && as_of == changed => Ok(()),
@@ -254,6 +262,9 @@ impl NameCache {
         let keyed = |entry: Listed| (Key::new(&entry.name), (entry.kind, entry.ino));
         seen.names.0 = entries.listed.into_iter().map(keyed).collect();
         seen.as_of = Some((changed, settled));
+        if let Some((watch, id)) = self.watch.as_ref().zip(seen.watch) {
+            watch.sized(id, seen.names.0.len());
+        }
         Ok(())
     }
 

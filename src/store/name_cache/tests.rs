@@ -121,6 +121,41 @@ fn only_names_in_doubt_are_looked_at_again() {
 }
 
 #[test]
+fn a_walk_in_pages_reads_the_directory_once_also_while_names_come_and_go() {
+    const NAMES: usize = 2_000;
+    let cache = doubting();
+    let temp = tempfile::tempdir().unwrap();
+    let path = |name: &str| temp.path().join(name);
+    for number in 0..NAMES {
+        fs::write(path(&format!("{number:04}")), "").unwrap();
+    }
+    let dir = File::open(temp.path()).unwrap();
+    assert_eq!(count(&cache, temp.path()), NAMES);
+    let id = Stat::of(&dir).unwrap().id;
+    let slot = cache.slot(id);
+    // Not on disk: whoever reads the directory again no longer knows it.
+    slot.lock().unwrap().names.0.insert(Key::new("planted"), (Kind::File, 1));
+    let mut found = Vec::new();
+    let mut after: Option<String> = None;
+    let mut passed = None;
+    loop {
+        let page = |names: &Names| names.page("", after.as_deref(), 50);
+        let page = cache.ask((&dir, id), Wanted::All, page).unwrap();
+        let Some(last) = page.last() else { break };
+        after = Some(last.name.clone());
+        found.extend(page.into_iter().map(|listed| listed.name));
+        let passing = path(&format!("{:04}-passing", found.len() / 2));
+        fs::write(&passing, "").unwrap();
+        if let Some(before) = passed.replace(passing) {
+            fs::remove_file(before).unwrap();
+        }
+    }
+    found.retain(|name| !name.ends_with("passing"));
+    assert_eq!(found.len(), NAMES + 1);
+    assert_eq!(found.last().map(String::as_str), Some("planted"));
+}
+
+#[test]
 fn a_change_without_an_account_is_seen_by_the_change_time() {
     let cache = doubting();
     let temp = tempfile::tempdir().unwrap();
