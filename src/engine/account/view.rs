@@ -60,10 +60,17 @@ impl SnapshotView {
         Ok(self.dir.lookup(path)?)
     }
 
-    /// A page of a directory, in the order of folded names.
-    pub fn list(&self, dir: &SharePath, after: Option<&str>, limit: usize) -> Result<Vec<Listed>> {
+    /// A page of a directory, in the order of folded names: those that begin with `prefix`,
+    /// spelled in any case, and follow `after`.
+    pub fn list(
+        &self,
+        dir: &SharePath,
+        prefix: &str,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<Listed>> {
         let dir = self.dir.lookup(dir)?;
-        Ok(self.dir.list(&dir.path, after, limit)?)
+        Ok(self.dir.list_prefix(&dir.path, prefix, after, limit)?)
     }
 
     /// What is known of a file or directory.

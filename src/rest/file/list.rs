@@ -7,8 +7,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::{Answer, Call};
+use crate::core::SharePath;
 use crate::core::stamp::{iso, rfc1123};
-use crate::core::{SharePath, fold};
 use crate::engine::account::{ShareDenial, SnapshotName};
 use crate::engine::{DirectoryEntry, DirectoryPage, Kind, ListOptions, PAGE_MAX, Shown};
 use crate::rest::refusal::Refusal;
@@ -101,14 +101,14 @@ impl Call<'_> {
         let found = view.lookup(path)?;
         let mut page =
             DirectoryPage { path: found.path, id: found.stat.id, entries: Vec::new(), next: None };
-        let prefix = fold(options.prefix).into_owned();
         let mut after = options.after.map(str::to_owned);
         loop {
-            let names = view.list(&page.path, after.as_deref(), PAGE_MAX)?;
-            let ended = names.len() < PAGE_MAX;
+            // One more than fits, to know whether anything follows.
+            let wanted = options.limit - page.entries.len() + 1;
+            let names = view.list(&page.path, options.prefix, after.as_deref(), wanted)?;
+            let ended = names.len() < wanted;
             for listed in names {
-                let seen = matches!(listed.kind, Kind::File | Kind::Directory)
-                    && fold(&listed.name).starts_with(&prefix);
+                let seen = matches!(listed.kind, Kind::File | Kind::Directory);
                 if seen && page.entries.len() == options.limit {
                     page.next = after;
                     return Ok(page);
