@@ -1,17 +1,19 @@
-//! The bytes of a file on their way out, read piece by piece while they are sent.
+//! The bytes of a file on their way out, read piece by piece when there is room to send them.
 //!
-//! Decides how much is held in memory for one answer. A file that became shorter on the way ends
-//! the connection: the client was promised more.
+//! Decides how much is held in memory for one answer: a piece, which is read when the last one
+//! was handed on. What is in the memory of the system is read at once; for what is not, a thread
+//! that may block is asked. A file that became shorter on the way ends the connection: the client
+//! was promised more.
 
+use std::cell::RefCell;
 use std::io;
 use std::ops::Range;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use hyper::body::{Body, Bytes, Frame, SizeHint};
-use tokio::sync::mpsc;
-use tokio::task::spawn_blocking;
+use tokio::task::{JoinHandle, spawn_blocking};
 
 use super::refusal::Refusal;
 use crate::core::SharePath;
@@ -19,9 +21,13 @@ use crate::engine::FileReader;
 use crate::engine::account::SnapshotView;
 
 /// Bytes read in one step.
-const PIECE_BYTES: usize = 256 * 1024;
-/// Pieces that wait to be sent.
-const PIECES_MAX: usize = 2;
+const PIECE_BYTES: usize = 128 * 1024;
+/// Rooms for a piece that a thread keeps for the next one: no answer has more than two at a time.
+const SPARE_MAX: usize = 2;
+
+thread_local! {
+    static SPARE: RefCell<Vec<Box<[u8]>>> = const { RefCell::new(Vec::new()) };
+}
 
 /// Where bytes come from.
 #[derive(Debug)]
@@ -40,70 +46,134 @@ pub struct Download {
 }
 
 impl Download {
-    /// Reads a piece from `offset` on, at most `most` bytes; empty at the end of the file.
-    pub fn piece(&self, offset: u64, most: usize) -> Result<Vec<u8>, Refusal> {
-        let left = usize::try_from(self.range.end.saturating_sub(offset)).unwrap_or(usize::MAX);
-        let wanted = left.min(most);
+    /// How many bytes there are to send.
+    pub fn length(&self) -> u64 {
+        self.range.end - self.range.start
+    }
+
+    /// Reads a piece from `offset` on; empty at the end of the file.
+    fn piece(&self, offset: u64) -> Result<Bytes, Refusal> {
+        let wanted = self.wanted(offset);
         match &self.source {
             Source::Live(reader) => {
-                let mut bytes = vec![0; wanted];
-                let got = reader.read_at(offset, &mut bytes)?;
-                bytes.truncate(got);
-                Ok(bytes)
+                let mut room = Room::new();
+                room.filled = reader.read_at(offset, &mut room.bytes[..wanted])?;
+                Ok(room.handed_on())
             }
-            Source::Snapshot(view, path) => Ok(view.read(path, offset, wanted)?),
+            Source::Snapshot(view, path) => Ok(view.read(path, offset, wanted)?.into()),
         }
+    }
+
+    /// The same, if nothing has to be waited for.
+    fn piece_now(&self, offset: u64) -> Result<Option<Bytes>, Refusal> {
+        let Source::Live(reader) = &self.source else { return Ok(None) };
+        let mut room = Room::new();
+        let read = reader.read_now(offset, &mut room.bytes[..self.wanted(offset)])?;
+        Ok(read.map(|filled| {
+            room.filled = filled;
+            room.handed_on()
+        }))
+    }
+
+    fn wanted(&self, offset: u64) -> usize {
+        let left = self.range.end.saturating_sub(offset);
+        usize::try_from(left).map_or(PIECE_BYTES, |left| left.min(PIECE_BYTES))
+    }
+
+    /// All of it, if it is one piece and nothing has to be waited for.
+    pub fn all_now(&self) -> Option<Bytes> {
+        let length = usize::try_from(self.length()).ok().filter(|length| *length <= PIECE_BYTES)?;
+        let piece = self.piece_now(self.range.start).ok().flatten()?;
+        (piece.len() == length).then_some(piece)
     }
 
     /// All of it, for a range that fits in memory.
     pub fn read_all(&self) -> Result<Vec<u8>, Refusal> {
         let mut bytes = Vec::new();
-        while self.range.start + (bytes.len() as u64) < self.range.end {
-            let piece = self.piece(self.range.start + bytes.len() as u64, PIECE_BYTES)?;
+        while (bytes.len() as u64) < self.length() {
+            let piece = self.piece(self.range.start + bytes.len() as u64)?;
             if piece.is_empty() {
                 break;
             }
-            bytes.extend(piece);
+            bytes.extend_from_slice(&piece);
         }
         Ok(bytes)
     }
 
     /// Starts sending.
     pub fn start(self) -> Sending {
-        let (pieces, arriving) = mpsc::channel(PIECES_MAX);
-        let left = self.range.end - self.range.start;
-        tokio::spawn(self.pump(pieces));
-        Sending { arriving, left }
+        Sending { offset: self.range.start, download: Arc::new(self), reading: None }
+    }
+}
+
+/// Room for a piece. It goes back to a thread when nobody needs the piece any more: fresh memory
+/// would cost more than the reading.
+struct Room {
+    bytes: Box<[u8]>,
+    filled: usize,
+}
+
+impl Room {
+    fn new() -> Self {
+        let spare = SPARE.try_with(|spare| spare.borrow_mut().pop()).ok().flatten();
+        Self { bytes: spare.unwrap_or_else(|| vec![0; PIECE_BYTES].into()), filled: 0 }
     }
 
-    async fn pump(self, pieces: mpsc::Sender<io::Result<Bytes>>) {
-        let mut offset = self.range.start;
-        let end = self.range.end;
-        let download = Arc::new(self);
-        while offset < end {
-            let reading = Arc::clone(&download);
-            let piece = match spawn_blocking(move || reading.piece(offset, PIECE_BYTES)).await {
-                Ok(Ok(bytes)) if bytes.is_empty() => Err(io::ErrorKind::UnexpectedEof.into()),
-                Ok(Ok(bytes)) => {
-                    offset += bytes.len() as u64;
-                    Ok(Bytes::from(bytes))
-                }
-                Ok(Err(refusal)) => Err(io::Error::other(refusal.message)),
-                Err(error) => Err(io::Error::other(error)),
-            };
-            let failed = piece.is_err();
-            if pieces.send(piece).await.is_err() || failed {
-                return;
+    fn handed_on(self) -> Bytes {
+        Bytes::from_owner(self)
+    }
+}
+
+impl AsRef<[u8]> for Room {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes[..self.filled]
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        // A thread that is ending keeps nothing.
+        let _ = SPARE.try_with(|spare| {
+            let mut spare = spare.borrow_mut();
+            if spare.len() < SPARE_MAX {
+                spare.push(std::mem::take(&mut self.bytes));
             }
-        }
+        });
     }
 }
 
 /// A download under way, as a body.
 #[derive(Debug)]
 pub struct Sending {
-    arriving: mpsc::Receiver<io::Result<Bytes>>,
-    left: u64,
+    download: Arc<Download>,
+    /// Where the next piece starts.
+    offset: u64,
+    /// A piece that is waited for.
+    reading: Option<JoinHandle<Result<Bytes, Refusal>>>,
+}
+
+impl Sending {
+    /// Reads on.
+    fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<io::Result<Bytes>> {
+        let reading = if let Some(reading) = &mut self.reading {
+            reading
+        } else {
+            match self.download.piece_now(self.offset) {
+                Ok(Some(bytes)) => return Poll::Ready(Ok(bytes)),
+                Ok(None) => {}
+                Err(refusal) => return Poll::Ready(Err(failed(refusal))),
+            }
+            let (download, offset) = (Arc::clone(&self.download), self.offset);
+            self.reading.insert(spawn_blocking(move || download.piece(offset)))
+        };
+        let read = ready!(Pin::new(reading).poll(context));
+        self.reading = None;
+        Poll::Ready(read.map_err(io::Error::other).and_then(|piece| piece.map_err(failed)))
+    }
+}
+
+fn failed(refusal: Refusal) -> io::Error {
+    io::Error::other(refusal.message)
 }
 
 impl Body for Sending {
@@ -114,20 +184,85 @@ impl Body for Sending {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
-        self.arriving.poll_recv(context).map(|piece| {
-            piece.map(|piece| {
-                let bytes = piece?;
-                self.left = self.left.saturating_sub(bytes.len() as u64);
-                Ok(Frame::data(bytes))
-            })
-        })
+        if self.is_end_stream() {
+            return Poll::Ready(None);
+        }
+        let piece = ready!(self.poll_piece(context));
+        let piece = piece.and_then(|bytes| match bytes.len() {
+            0 => Err(io::ErrorKind::UnexpectedEof.into()),
+            _ => Ok(bytes),
+        });
+        if let Ok(bytes) = &piece {
+            self.offset += bytes.len() as u64;
+        }
+        Poll::Ready(Some(piece.map(Frame::data)))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.left == 0
+        self.offset >= self.download.range.end
     }
 
     fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.left)
+        SizeHint::with_exact(self.download.range.end.saturating_sub(self.offset))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::os::unix::fs::FileExt as _;
+
+    use http_body_util::BodyExt as _;
+
+    use super::*;
+    use crate::core::{Client, Owner};
+    use crate::engine::account::NewShare;
+    use crate::engine::{Asking, Engine, EngineOptions};
+
+    const LENGTH: u64 = 3 * PIECE_BYTES as u64;
+
+    /// The download of a file of three pieces, all zeros, and the file itself.
+    fn download() -> (Sending, File, tempfile::TempDir) {
+        let folder = tempfile::tempdir().unwrap();
+        let engine = Engine::open(folder.path(), EngineOptions::default()).unwrap();
+        engine.create_share("docs", NewShare::default()).unwrap();
+        let file = File::create(folder.path().join("docs/f")).unwrap();
+        file.set_len(LENGTH).unwrap();
+        let client = Arc::new(Client { session: 1, name: "rest".into() });
+        let who = Owner { client, pid: 0, program: None };
+        let asking = Asking { who: &who, lease_id: None };
+        let path = SharePath::new("f").unwrap();
+        let reader = engine.share("docs").unwrap().open_reader(asking, &path, None).unwrap();
+        let range = reader.range();
+        (Download { source: Source::Live(Box::new(reader)), range }.start(), file, folder)
+    }
+
+    fn within<T>(work: impl Future<Output = T>) -> T {
+        tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(work)
+    }
+
+    #[test]
+    fn a_piece_is_read_when_there_is_room_for_it_and_not_before() {
+        let (mut sending, file, _folder) = download();
+        within(async {
+            let first = sending.frame().await.unwrap().unwrap().into_data().unwrap();
+            assert!(first.len() <= PIECE_BYTES && first.iter().all(|byte| *byte == 0));
+            file.write_all_at(b"new", LENGTH - 3).unwrap();
+            assert_eq!(sending.size_hint().exact(), Some(LENGTH - first.len() as u64));
+            let rest = sending.collect().await.unwrap().to_bytes();
+            assert_eq!(rest.len() + first.len(), 3 * PIECE_BYTES);
+            assert!(rest.ends_with(b"new"));
+        });
+    }
+
+    #[test]
+    fn a_file_that_became_shorter_ends_the_download_badly() {
+        let (mut sending, file, _folder) = download();
+        within(async {
+            sending.frame().await.unwrap().unwrap();
+            file.set_len(1).unwrap();
+            let error = sending.frame().await.unwrap().unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+        });
     }
 }

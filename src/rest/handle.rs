@@ -2,15 +2,16 @@
 //!
 //! Decides the order: the Host, then the body with its limits (so that the connection stays
 //! usable after an early refusal, FILEREST 10.6), then address, version, operation and
-//! authorisation. Operations run on a thread that may block.
+//! authorisation. What is quickly done is done on the connection's own thread, the rest on one
+//! that may block.
 
 use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
 
 use http_body_util::combinators::BoxBody;
-use http_body_util::{BodyExt, Full, Limited};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::{Body, Bytes, Incoming};
 use hyper::header::{CONTENT_LENGTH, HeaderMap, HeaderValue};
 use hyper::{Method, Response, StatusCode, Uri};
@@ -20,25 +21,24 @@ use tokio::time::timeout;
 use super::address::{Address, check_host};
 use super::auth::Overrides;
 use super::cors::Cors;
-use super::file::{Call, Service};
+use super::file::{Call, RANGE_MD5, Service};
 use super::headers::guid;
+use super::limits::Limits;
 use super::refusal::{Code, Refusal};
 use super::reply::{Content, Reply};
 use super::request::{Query, Request};
 use super::route::{Operation, route};
-use super::server::{BODY_MAX, RestOptions};
+use super::server::RestOptions;
 use super::spelling;
 use super::structured::Structured;
 use crate::core::stamp::{iso, rfc1123};
 use crate::core::{Client, Owner, Timestamp};
 use crate::engine::Engine;
 
-/// How long a body may take.
-const BODY_WAIT: Duration = Duration::from_mins(1);
+/// The most bytes that are written on a connection's own thread.
+const QUICK_BYTES: usize = 64 << 10;
 /// The longest client request ID that is given back (FILEREST section 4).
 const CLIENT_ID_MAX: usize = 1_024;
-/// The most copies under way at a time: each keeps a thread, and requests need some too.
-const COPIES_MAX: usize = 16;
 const VERSION: &str = "x-ms-version";
 /// The version an answer to a request without one is of: a preflight, or one that nobody signed.
 const VERSION_DEFAULT: &str = "2026-10-06";
@@ -59,13 +59,14 @@ pub struct Site {
 
 impl Site {
     pub fn new(engine: Arc<Engine>, options: RestOptions, addr: SocketAddr) -> Self {
+        let copies = Arc::new(Semaphore::new(options.limits.copies));
         Self {
             service: Service::of(&engine),
             engine,
             options,
             addr,
             stopping: AtomicBool::new(false),
-            copies: Arc::new(Semaphore::new(COPIES_MAX)),
+            copies,
             sessions: AtomicU64::new(1),
         }
     }
@@ -127,14 +128,7 @@ pub async fn handle(
     let names = site.options.error_names;
     let cors = site.service.cors();
     let reply = match receive(&site, peer, now, request).await {
-        Ok(request) => {
-            let carried = tokio::task::spawn_blocking(move || carry_out(&site, &who, &request));
-            carried.await.unwrap_or_else(|error| {
-                log::error!("an operation ended badly: {error}");
-                let status = StatusCode::INTERNAL_SERVER_ERROR;
-                Err(Refusal::new(status, "InternalError", "The server met an error of its own."))
-            })
-        }
+        Ok(request) => on_some_thread(site, who, request).await,
         Err(refusal) => Err(refusal),
     };
     let stamp = format!("RequestId:{}\nTime:{}", echo.request_id, iso(now));
@@ -146,6 +140,43 @@ pub async fn handle(
         answer.extensions_mut().extend(spelling::write(&spelled).await);
     }
     answer
+}
+
+/// Carries a request out: here, if that is quickly done, else on a thread that may block.
+async fn on_some_thread(
+    site: Arc<Site>,
+    who: Arc<Owner>,
+    request: Request,
+) -> Result<Reply, Refusal> {
+    check_version(&request)?;
+    let operation = route(&request)?;
+    let quick = is_quick(&site, operation, &request);
+    let carry_out = move || carry_out(&site, &who, &request, operation);
+    let carried = if quick {
+        catch_unwind(AssertUnwindSafe(carry_out)).ok()
+    } else {
+        tokio::task::spawn_blocking(carry_out).await.ok()
+    };
+    carried.unwrap_or_else(|| {
+        log::error!("an operation ended badly");
+        let status = StatusCode::INTERNAL_SERVER_ERROR;
+        Err(Refusal::new(status, "InternalError", "The server met an error of its own."))
+    })
+}
+
+/// True for what looks at one file, or writes a little of it: a few system calls that do not wait
+/// for the disk, as a rule, and cost less than to wake another thread.
+fn is_quick(site: &Site, operation: Operation, request: &Request) -> bool {
+    let live = || request.query.get("sharesnapshot").is_none();
+    match operation {
+        Operation::FileGetProperties => live(),
+        Operation::FileDownload => live() && !request.headers.contains_key(RANGE_MD5),
+        Operation::FileUploadRange => {
+            let written = 1..=QUICK_BYTES;
+            written.contains(&request.body.len()) && !site.engine.options().share.sync_always
+        }
+        _ => false,
+    }
 }
 
 /// Takes a request in as a whole.
@@ -167,7 +198,7 @@ async fn receive(
         let message = "The request has no Content-Length.";
         return Err(Refusal::new(status, "MissingContentLengthHeader", message));
     }
-    let body = collect(body).await?;
+    let body = collect(body, &site.options.limits).await?;
     let signer = head.headers.get("authorization").and_then(|value| value.to_str().ok());
     let address = Address::read(accounts, &host, head.uri.path(), signer.and_then(signed_by))?;
     let query = Query::read(head.uri.query().unwrap_or_default());
@@ -176,17 +207,19 @@ async fn receive(
     Ok(Request { method, uri, headers, body, peer, address, now, query, spelled })
 }
 
-async fn collect(body: Incoming) -> Result<Bytes, Refusal> {
+async fn collect(body: Incoming, limits: &Limits) -> Result<Bytes, Refusal> {
+    let most = limits.body_bytes;
     let too_large = || {
-        let message = format!("The body of a request has at most {BODY_MAX} bytes.");
+        let message = format!("The body of a request has at most {most} bytes.");
         Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "RequestBodyTooLarge", message).closing()
     };
-    if body.size_hint().lower() > BODY_MAX as u64 {
+    let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+    if announced > most {
         return Err(too_large());
     }
-    match timeout(BODY_WAIT, Limited::new(body, BODY_MAX).collect()).await {
-        Ok(Ok(collected)) => Ok(collected.to_bytes()),
-        Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => Err(too_large()),
+    match timeout(limits.body_wait, joined(Limited::new(body, most), announced)).await {
+        Ok(Ok(bytes)) => Ok(bytes),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large()),
         Ok(Err(error)) => {
             Err(Refusal::bad("InvalidInput", format!("The body broke off: {error}.")).closing())
         }
@@ -198,15 +231,38 @@ async fn collect(body: Incoming) -> Result<Bytes, Refusal> {
     }
 }
 
+/// All bytes of a body, of which `announced` are expected. Those that come in one piece are not
+/// copied.
+async fn joined<B: Body<Data = Bytes> + Unpin>(
+    mut body: B,
+    announced: usize,
+) -> Result<Bytes, B::Error> {
+    let mut all = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let Ok(bytes) = frame?.into_data() else { continue };
+        if all.is_empty() && bytes.len() >= announced && body.is_end_stream() {
+            return Ok(bytes);
+        }
+        if all.is_empty() {
+            all.reserve_exact(announced);
+        }
+        all.extend_from_slice(&bytes);
+    }
+    Ok(all.into())
+}
+
 /// The account that an `Authorization` header speaks for.
 fn signed_by(header: &str) -> Option<&str> {
     let (_, credentials) = header.split_once(' ')?;
     credentials.split_once(':').map(|(account, _)| account.trim())
 }
 
-fn carry_out(site: &Arc<Site>, who: &Owner, request: &Request) -> Result<Reply, Refusal> {
-    check_version(request)?;
-    let operation = route(request)?;
+fn carry_out(
+    site: &Arc<Site>,
+    who: &Owner,
+    request: &Request,
+    operation: Operation,
+) -> Result<Reply, Refusal> {
     let overrides = site.options.authorise.authorise(request, operation)?;
     let mut answer = Call { site, request, who }.carry_out(operation);
     if let (Operation::FileDownload, Ok(reply)) = (operation, &mut answer) {
@@ -279,14 +335,11 @@ fn finish(mut reply: Reply, echo: Echo, cors: &Cors) -> Answer {
         reply = cors.tell(reply, &echo.method, origin);
     }
     let (length, body) = match reply.body {
-        Content::Bytes(bytes) => {
-            let length = bytes.len() as u64;
-            (length, Full::new(bytes).map_err(|never| match never {}).boxed())
-        }
-        Content::HeadOf(length) => (length, empty()),
+        Content::Bytes(bytes) => (bytes.len() as u64, full(bytes)),
+        Content::HeadOf(length) => (length, full(Bytes::new())),
         Content::Download(download) => {
-            let length = download.range.end - download.range.start;
-            (length, download.start().boxed())
+            let length = download.length();
+            (length, download.all_now().map_or_else(|| download.start().boxed(), full))
         }
         Content::Structured(download) => {
             let payload = download.range.end - download.range.start;
@@ -303,8 +356,8 @@ fn finish(mut reply: Reply, echo: Echo, cors: &Cors) -> Answer {
     response
 }
 
-fn empty() -> BoxBody<Bytes, std::io::Error> {
-    Full::new(Bytes::new()).map_err(|never| match never {}).boxed()
+fn full(bytes: Bytes) -> BoxBody<Bytes, std::io::Error> {
+    Full::new(bytes).map_err(|never| match never {}).boxed()
 }
 
 #[cfg(test)]

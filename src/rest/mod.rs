@@ -2,7 +2,8 @@
 //! here but how things are spelled.
 //!
 //! ```text
-//!   server       listening, connections, an end to both; stall: clients that stopped reading
+//!   server       listening, connections, an end to both; workers: the threads for them
+//!   limits       the bounds of all that; stall: clients that do not keep up
 //!   handle       one request from its first header to its answer
 //!   authorise    who is let through; signed, auth: by signature
 //!   address      account, share and path of a URL; which Host is served
@@ -30,6 +31,7 @@ mod error;
 mod file;
 mod handle;
 mod headers;
+mod limits;
 mod refusal;
 mod reply;
 mod request;
@@ -39,12 +41,14 @@ mod signed;
 mod spelling;
 mod stall;
 mod structured;
+mod workers;
 mod xml;
 
 pub use address::Address;
 pub use authorise::{Authorise, Loose};
+pub use limits::{BODY_MAX, CONNECTIONS_MAX, Limits};
 pub use refusal::{Code, ErrorNames, Refusal};
 pub use request::{Query, Request};
 pub use route::Operation;
-pub use server::{BODY_MAX, CONNECTIONS_MAX, RestOptions, Server};
+pub use server::{RestOptions, Server};
 pub use signed::Signed;

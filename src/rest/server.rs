@@ -1,7 +1,7 @@
 //! Listening: so many connections and no more, each with its limits, and an end to all of them.
 //!
-//! Connections are tasks; what an operation does to files is done on a bounded set of threads
-//! that may block. A client that sends or reads too slowly loses its connection.
+//! The bounds are [`super::limits`]'; the threads that connections are served on are
+//! [`super::workers`]'.
 
 use std::io;
 use std::net::SocketAddr;
@@ -20,26 +20,14 @@ use tokio::time::{sleep, timeout};
 
 use super::authorise::Authorise;
 use super::handle::{Site, handle};
+use super::limits::Limits;
 use super::refusal::ErrorNames;
-use super::stall::Watched;
+use super::stall::{Turn, Watched};
+use super::workers::Workers;
 use crate::engine::Engine;
 
-/// The longest body: 4 MiB of bytes, and room for the frame of a structured one.
-pub const BODY_MAX: usize = (4 << 20) + (64 << 10);
-/// The most connections at a time; further ones wait to be accepted.
-pub const CONNECTIONS_MAX: usize = 1_024;
-/// The most headers of a request.
-const HEADERS_MAX: usize = 128;
-/// The most bytes of all headers together: a permission of 8 KiB, metadata of 8 KiB, and more.
-const HEADER_BYTES_MAX: usize = 64 << 10;
-/// How long the headers of the next request may take, waiting for it to begin included.
-const HEADER_WAIT: Duration = Duration::from_mins(2);
-/// How long a client may leave an answer unread.
-const WRITE_WAIT: Duration = Duration::from_secs(30);
-/// How long a stop waits for requests under way.
-const STOP_WAIT: Duration = Duration::from_secs(5);
-/// Threads that may block at a time.
-const BLOCKING_MAX: usize = 64;
+/// How long to wait before the next connection where the last one could not be had.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// How to serve.
 #[derive(Clone)]
@@ -52,6 +40,8 @@ pub struct RestOptions {
     pub error_names: ErrorNames,
     /// Host names served besides this machine's and the accounts' own.
     pub hosts: Vec<String>,
+    /// How much of everything.
+    pub limits: Limits,
 }
 
 impl RestOptions {
@@ -63,6 +53,7 @@ impl RestOptions {
             authorise,
             error_names: ErrorNames::default(),
             hosts: Vec::new(),
+            limits: Limits::default(),
         }
     }
 }
@@ -80,12 +71,8 @@ impl Server {
         let listener = std::net::TcpListener::bind(options.listen)?;
         listener.set_nonblocking(true)?;
         let addr = listener.local_addr()?;
-        let runtime = Builder::new_multi_thread()
-            .worker_threads(2)
-            .max_blocking_threads(BLOCKING_MAX)
-            .thread_name("latchfs-rest")
-            .enable_all()
-            .build()?;
+        let workers = Workers::start(&options.limits)?;
+        let runtime = Builder::new_current_thread().enable_all().build()?;
         let listener = {
             let _inside = runtime.enter();
             TcpListener::from_std(listener)?
@@ -94,8 +81,8 @@ impl Server {
         let (stop, stopped) = oneshot::channel();
         let serving = Arc::clone(&site);
         let thread = thread::Builder::new()
-            .name("latchfs-rest".into())
-            .spawn(move || run(runtime, listener, serving, stopped))?;
+            .name("latchfs-accept".into())
+            .spawn(move || run(&runtime, listener, &serving, &workers, stopped))?;
         Ok(Self { addr, site, running: Some((stop, thread)) })
     }
 
@@ -121,14 +108,24 @@ impl Drop for Server {
     }
 }
 
-fn run(runtime: Runtime, listener: TcpListener, site: Arc<Site>, stopped: oneshot::Receiver<()>) {
-    runtime.block_on(accept(listener, site, stopped));
-    // What still blocks is left to the end of the process.
-    runtime.shutdown_timeout(STOP_WAIT);
+fn run(
+    runtime: &Runtime,
+    listener: TcpListener,
+    site: &Arc<Site>,
+    workers: &Workers,
+    stopped: oneshot::Receiver<()>,
+) {
+    runtime.block_on(accept(listener, site, workers, stopped));
 }
 
-async fn accept(listener: TcpListener, site: Arc<Site>, mut stopped: oneshot::Receiver<()>) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+async fn accept(
+    listener: TcpListener,
+    site: &Arc<Site>,
+    workers: &Workers,
+    mut stopped: oneshot::Receiver<()>,
+) {
+    let Limits { connections, stop_wait, .. } = site.options.limits;
+    let places = Arc::new(Semaphore::new(connections));
     let (ending, end) = watch::channel(false);
     loop {
         let entering = async {
@@ -139,25 +136,29 @@ async fn accept(listener: TcpListener, site: Arc<Site>, mut stopped: oneshot::Re
             _ = &mut stopped => break,
             entered = entering => entered,
         };
-        match accepted {
+        // Out of this loop, for another one to take it.
+        match accepted.and_then(|(stream, peer)| Ok((stream.into_std()?, peer))) {
             Ok((stream, peer)) => {
-                let (site, end) = (Arc::clone(&site), end.clone());
-                tokio::spawn(async move {
-                    serve(stream, peer, site, end).await;
+                let (site, end) = (Arc::clone(site), end.clone());
+                workers.serve(async move {
+                    match TcpStream::from_std(stream) {
+                        Ok(stream) => serve(stream, peer, site, end).await,
+                        Err(error) => log::warn!("the connection of {peer} is lost: {error}"),
+                    }
                     drop(place);
                 });
             }
             Err(error) => {
                 // Out of descriptors, most likely: the backlog waits while some are given back.
                 log::warn!("the REST listener: {error}");
-                sleep(Duration::from_millis(50)).await;
+                sleep(ACCEPT_PAUSE).await;
             }
         }
     }
     drop(listener);
     ending.send_replace(true);
-    let all = u32::try_from(CONNECTIONS_MAX).unwrap_or(u32::MAX);
-    if timeout(STOP_WAIT, places.acquire_many(all)).await.is_err() {
+    let all = u32::try_from(connections).unwrap_or(u32::MAX);
+    if timeout(stop_wait, places.acquire_many(all)).await.is_err() {
         log::warn!("a REST request is still under way and is left to the end of the process");
     }
 }
@@ -169,18 +170,26 @@ async fn serve(
     mut end: watch::Receiver<bool>,
 ) {
     let _ = stream.set_nodelay(true);
+    let limits = site.options.limits;
     let who = Arc::new(site.client(peer));
+    let turn = Arc::new(Turn::default());
+    let watched = Watched::new(stream, Arc::clone(&turn), &limits);
     let service = service_fn(move |request| {
-        let (site, who) = (Arc::clone(&site), Arc::clone(&who));
-        async move { Ok::<_, std::convert::Infallible>(handle(site, who, peer, request).await) }
+        let (site, who, turn) = (Arc::clone(&site), Arc::clone(&who), Arc::clone(&turn));
+        turn.pass();
+        async move {
+            let answer = handle(site, who, peer, request).await;
+            turn.pass();
+            Ok::<_, std::convert::Infallible>(answer)
+        }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEADER_WAIT)
-        .max_headers(HEADERS_MAX)
+        .header_read_timeout(limits.idle_wait)
+        .max_headers(limits.headers)
         .preserve_header_case(true) // For metadata: see `spelling`.
-        .max_buf_size(HEADER_BYTES_MAX)
-        .serve_connection(TokioIo::new(Watched::new(stream, WRITE_WAIT)), service);
+        .max_buf_size(limits.header_room())
+        .serve_connection(TokioIo::new(watched), service);
     tokio::pin!(connection);
     let served = tokio::select! {
         served = connection.as_mut() => served,

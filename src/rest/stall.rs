@@ -1,9 +1,12 @@
-//! A connection whose peer must keep reading: a write that gets nowhere for too long fails.
+//! A connection whose peer must keep up: the headers of a request that do not arrive in time, or
+//! a write that gets nowhere for too long, end it.
 //!
-//! Slow headers and bodies are timed out where they are read.
+//! Idle connections are timed out by the HTTP layer, slow bodies where they are read.
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -11,17 +14,61 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
-/// A stream with an eye on stalled writes.
+use super::limits::Limits;
+
+/// Whose turn it is: odd while a request is being carried out, even while one is awaited.
+#[derive(Debug, Default)]
+pub struct Turn(AtomicU64);
+
+impl Turn {
+    /// A request was taken, or answered.
+    pub fn pass(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn count(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// A stream with an eye on stalled requests and writes.
 pub struct Watched {
     stream: TcpStream,
-    patience: Duration,
+    turn: Arc<Turn>,
+    /// The turn as it was when bytes were last read.
+    seen: u64,
+    /// Bytes of a request have come that is not taken yet.
+    begun: bool,
+    header_wait: Duration,
+    /// Runs while the rest of them is awaited.
+    late: Option<Pin<Box<Sleep>>>,
+    write_wait: Duration,
     /// Runs while a write waits.
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
 impl Watched {
-    pub fn new(stream: TcpStream, patience: Duration) -> Self {
-        Self { stream, patience, stalled: None }
+    /// With an eye on `turn`, which whoever takes requests passes on.
+    pub fn new(stream: TcpStream, turn: Arc<Turn>, limits: &Limits) -> Self {
+        let Limits { header_wait, write_wait, .. } = *limits;
+        let (seen, begun, late, stalled) = (0, false, None, None);
+        Self { stream, turn, seen, begun, header_wait, late, write_wait, stalled }
+    }
+
+    /// Notes what was read of a request that is not taken yet, and how long that takes.
+    fn watch_headers(&mut self, context: &mut Context<'_>, came: Option<usize>) -> Poll<()> {
+        let turn = self.turn.count();
+        if self.seen != turn {
+            (self.seen, self.begun, self.late) = (turn, false, None);
+        }
+        if turn % 2 == 1 {
+            return Poll::Pending;
+        }
+        self.begun |= came.is_some_and(|count| count > 0);
+        if came.is_some() || !self.begun {
+            return Poll::Pending;
+        }
+        waited(&mut self.late, self.header_wait, context)
     }
 
     /// Starts the watch over a write that waits, ends it with one that does not.
@@ -34,13 +81,18 @@ impl Watched {
             self.stalled = None;
             return written;
         }
-        let patience = self.patience;
-        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(patience)));
-        match stalled.as_mut().poll(context) {
-            Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
-            Poll::Pending => Poll::Pending,
-        }
+        waited(&mut self.stalled, self.write_wait, context)
+            .map(|()| Err(io::ErrorKind::TimedOut.into()))
     }
+}
+
+/// Lets `watch` run, from now on if it does not yet.
+fn waited(
+    watch: &mut Option<Pin<Box<Sleep>>>,
+    patience: Duration,
+    context: &mut Context<'_>,
+) -> Poll<()> {
+    watch.get_or_insert_with(|| Box::pin(sleep(patience))).as_mut().poll(context)
 }
 
 impl AsyncRead for Watched {
@@ -49,7 +101,13 @@ impl AsyncRead for Watched {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
+        let before = buffer.filled().len();
+        let read = Pin::new(&mut self.stream).poll_read(context, buffer);
+        let came = read.is_ready().then(|| buffer.filled().len() - before);
+        match self.watch_headers(context, came) {
+            Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
+            Poll::Pending => read,
+        }
     }
 }
 

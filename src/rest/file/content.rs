@@ -18,9 +18,11 @@ use crate::rest::download::{Download, Source};
 use crate::rest::refusal::Refusal;
 use crate::rest::reply::{Content, Reply};
 
+/// Asks for the MD5 of the bytes that are sent.
+pub const RANGE_MD5: &str = "x-ms-range-get-content-md5";
+
 impl Call<'_> {
     pub(super) fn download(&self) -> Answer {
-        const RANGE_MD5: &str = "x-ms-range-get-content-md5";
         let asked = self.request.range()?;
         let with_md5 = self.request.flag(RANGE_MD5)?;
         let structured = is_structured(self.request)?;

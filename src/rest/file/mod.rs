@@ -29,6 +29,7 @@ mod share;
 
 use std::sync::Arc;
 
+pub use content::RANGE_MD5;
 pub use service::Service;
 
 use super::handle::Site;
