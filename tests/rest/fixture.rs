@@ -1,12 +1,13 @@
 //! A server in this process, and what tests ask of it.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use latchfs::core::create::OpenRequest;
 use latchfs::core::{Access, Client, Owner, ShareMode, SharePath};
 use latchfs::engine::account::NewShare;
 use latchfs::engine::{Engine, EngineOptions, Handle, Share};
-use latchfs::rest::{ErrorNames, Loose, RestOptions, Server};
+use latchfs::rest::{ErrorNames, Limits, Loose, RestOptions, Server};
 
 use crate::common::http;
 pub use crate::common::http::{ACCOUNT, Got};
@@ -24,11 +25,19 @@ impl Fixture {
     }
 
     pub fn with_names(error_names: ErrorNames) -> Self {
+        Self::with(|options| options.error_names = error_names)
+    }
+
+    pub fn with_limits(limits: Limits) -> Self {
+        Self::with(|options| options.limits = limits)
+    }
+
+    fn with(change: impl FnOnce(&mut RestOptions)) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let engine = Engine::open(folder.path(), EngineOptions::default()).unwrap();
         engine.create_share("docs", NewShare::default()).unwrap();
         let engine = Arc::new(engine);
-        let server = serve(&engine, error_names);
+        let server = serve(&engine, change);
         Self { server, engine, folder }
     }
 
@@ -37,11 +46,16 @@ impl Fixture {
         let Self { server, engine, folder } = self;
         drop((server, engine));
         let engine = Arc::new(Engine::open(folder.path(), EngineOptions::default()).unwrap());
-        Self { server: serve(&engine, ErrorNames::Article), engine, folder }
+        Self { server: serve(&engine, |_| {}), engine, folder }
     }
 
     pub fn share(&self) -> Arc<Share> {
         self.engine.share("docs").unwrap()
+    }
+
+    /// Where a file of `docs` lies.
+    pub fn on_disk(&self, name: &str) -> PathBuf {
+        self.folder.path().join("docs").join(name)
     }
 
     /// Opens a file as a mount would.
@@ -106,11 +120,11 @@ impl Fixture {
     }
 }
 
-fn serve(engine: &Arc<Engine>, error_names: ErrorNames) -> Server {
-    let options = RestOptions {
+fn serve(engine: &Arc<Engine>, change: impl FnOnce(&mut RestOptions)) -> Server {
+    let mut options = RestOptions {
         listen: "127.0.0.1:0".parse().unwrap(),
-        error_names,
         ..RestOptions::new(Arc::new(Loose::new([ACCOUNT])))
     };
+    change(&mut options);
     Server::start(Arc::clone(engine), options).unwrap()
 }

@@ -1,11 +1,10 @@
-//! What holds for every request: addresses, hosts, versions, limits, methods.
+//! What holds for every request: addresses, hosts, versions, methods.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use crate::fixture::{ACCOUNT, Fixture};
-use latchfs::rest::BODY_MAX;
 
 #[test]
 fn every_answer_carries_the_common_headers() {
@@ -92,24 +91,6 @@ fn an_error_to_a_head_has_a_code_and_neither_body_nor_type() {
     let got = fixture.get("/docs/missing").refused(404, "ResourceNotFound");
     assert_eq!(got.header("content-type"), "application/xml");
     assert!(got.text().contains("RequestId:") && got.text().contains("Time:"));
-}
-
-#[test]
-fn a_body_is_held_at_its_bound_and_past_it() {
-    let fixture = Fixture::new();
-    let length = (BODY_MAX + 1).to_string();
-    let headers = [
-        ("content-length", length.as_str()),
-        ("x-ms-range", "bytes=0-1"),
-        ("x-ms-write", "update"),
-    ];
-    let got = fixture.ask("PUT", "/docs/a?comp=range", &headers, b"");
-    assert_eq!(got.refused(413, "RequestBodyTooLarge").header("connection"), "close");
-    fixture.upload("a", &[0; 16]);
-    let got = fixture.put_range("/docs/a", 0, &vec![7; (4 << 20) + 1], &[]);
-    got.refused(413, "RequestBodyTooLarge");
-    fixture.put("/docs/big", &[("x-ms-type", "file"), ("x-ms-content-length", "4194304")]).is(201);
-    fixture.put_range("/docs/big", 0, &vec![7; 4 << 20], &[]).is(201);
 }
 
 #[test]
