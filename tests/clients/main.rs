@@ -4,6 +4,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod programs;
 
 use std::fs;
 use std::path::{Path, PathBuf};
