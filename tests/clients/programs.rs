@@ -1,7 +1,7 @@
-//! The Node SDK, through a round of what its users do: a script
+//! The Node SDK and the command-line clients, each through a round of what its users do: a script
 //! that is given a server of its own and fails where an answer is not as expected.
 //!
-//! What a round holds is in its script: `node/` for the SDK.
+//! What a round holds is in its script: `node/` for the SDK, `programs/` for rclone, azcopy, az.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,6 +12,11 @@ use crate::common::served::{LATCHFS, Served};
 /// Where `tests/run` puts clients.
 fn cache(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/.cache").join(path)
+}
+
+/// The interpreter of the scripts in `programs/`.
+fn python() -> PathBuf {
+    cache("clients/bin/python")
 }
 
 /// True if all of these are installed, and a mount can be made.
@@ -36,10 +41,38 @@ fn play(mut interpreter: Command, script: &str, program: &Path) {
     assert!(run.status.success() && last.starts_with("met"), "{out}\n{err}");
 }
 
+/// Plays the round of a program, if it is installed.
+#[track_caller]
+fn play_program(script: &str, program: &Path) {
+    if installed(&[&python(), program]) {
+        let mut interpreter = Command::new(python());
+        // No compiled files among the sources.
+        interpreter.arg("-B");
+        play(interpreter, script, program);
+    }
+}
+
 #[test]
 fn the_node_sdk_does_all_it_can() {
     let sdk = cache("node/node_modules/@azure/storage-file-share");
     if need::client("node") && installed(&[&sdk]) {
         play(Command::new("node"), "node/round.mjs", Path::new(LATCHFS));
     }
+}
+
+#[test]
+fn rclone_copies_syncs_moves_and_purges() {
+    play_program("programs/rclone.py", &cache("rclone/bin/rclone"));
+}
+
+#[test]
+fn azcopy_copies_syncs_lists_and_removes() {
+    let bin = "node/node_modules/@azure-tools/azcopy-linux/dist/bin/azcopy_linux_amd64";
+    play_program("programs/azcopy.py", &cache(bin));
+}
+
+#[test]
+#[ignore = "az is large and slow: tests/run --all installs it and runs this"]
+fn az_handles_shares_directories_and_files() {
+    play_program("programs/az.py", &cache("az/bin/az"));
 }
