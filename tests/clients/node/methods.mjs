@@ -12,7 +12,6 @@ const NEVER = ["bad"];
 /** What cannot succeed, and why. */
 export const UNSUPPORTED = {
   "ShareServiceClient.getUserDelegationKey": "needs Entra ID behind bearer tokens: 501",
-  "ShareFileClient.getRangeListDiff": "not done yet: 501",
   "ShareFileClient.createHardLink": "NFS shares alone have links: 501",
   "ShareFileClient.createSymbolicLink": "NFS shares alone have links: 501",
   "ShareFileClient.getSymbolicLink": "NFS shares alone have links: 501",
@@ -106,7 +105,7 @@ export const METHODS = {
     uploadRangeFromURL: BOTH,
     clearRange: BOTH,
     getRangeList: BOTH,
-    getRangeListDiff: NEVER,
+    getRangeListDiff: BOTH,
     startCopyFromURL: BOTH,
     abortCopyFromURL: BOTH,
     uploadData: BOTH,

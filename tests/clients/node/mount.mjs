@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { closeSync, mkdirSync, openSync, readFileSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { all, byTwo, eventually, filled, holding, mount, refused, service } from "./world.mjs";
+import { all, byTwo, filled, holding, mount, refused, service } from "./world.mjs";
 
 const share = service.getShareClient("share");
 const root = share.rootDirectoryClient;
@@ -95,11 +95,5 @@ async function deletePending() {
   const names = (await all(root.listFilesAndDirectories())).map((item) => item.name);
   assert.ok(!names.includes("pending.txt"));
   closeSync(descriptor);
-  await eventually("the end of the file", () =>
-    file
-      .exists()
-      .catch(() => true)
-      .then((is) => !is),
-  );
   await refused(404, "ResourceNotFound", () => file.getProperties());
 }
