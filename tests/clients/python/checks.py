@@ -1,5 +1,4 @@
 """What rounds assert with: refusals by code and class, times, and gaps that are known."""
-import contextlib
 import datetime
 
 import isodate
@@ -12,12 +11,6 @@ from azure.core.exceptions import (
 
 # How long a condition may take to come true.
 PATIENCE = datetime.timedelta(seconds=20)
-
-# What latchfs cannot do yet and is to: one line each, gone with the gap.
-GAPS = {
-    "metadata names keep their case",
-    "range diffs",
-}
 
 # The status of each code that a round meets. The SDK goes by status, and for a few by code.
 STATUSES = {
@@ -90,19 +83,6 @@ async def refused(code, call):
         assert met == (code, STATUSES[code], kind), f"{met}, not {code}: {error}"
         return str(error)
     raise AssertionError(f"{code} expected, and it gave {given!r}")
-
-
-@contextlib.contextmanager
-def gap(name):
-    """While latchfs has the gap of that name, what is within fails; then the mark must go."""
-    if name not in GAPS:
-        yield
-        return
-    try:
-        yield
-    except (AssertionError, HttpResponseError):
-        return
-    raise AssertionError(f"there is no gap any more: take {name!r} out of GAPS")
 
 
 def now():
