@@ -27,7 +27,7 @@ fn a_snapshot_shows_the_share_as_it_was() {
     assert_eq!(view.read(&path("DIR/file"), 0, 100).unwrap(), b"before");
     assert_eq!(view.read(&path("dir/File"), 3, 2).unwrap(), b"or");
     assert_eq!(view.data_ranges(&path("dir/File"), 0..6).unwrap(), vec![0..6; 1]);
-    let names: Vec<_> = view.list(&path("dir"), None, 10).unwrap();
+    let names: Vec<_> = view.list(&path("dir"), "", None, 10).unwrap();
     assert_eq!(names.iter().map(|entry| &*entry.name).collect::<Vec<_>>(), ["File"]);
     assert_eq!(view.file(&path("dir/file")).unwrap().path, path("dir/File"));
     let end = view.read(&path("dir/File"), 6, 1).unwrap_err();

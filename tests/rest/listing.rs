@@ -24,9 +24,9 @@ fn walk(fixture: &Fixture, page: usize) -> Walk {
         walked.times.push(begun.elapsed());
         let text = got.text();
         walked.names.extend(between(&text, "Name").map(str::to_owned));
-        marker = between(&text, "NextMarker").next().unwrap_or_default().to_owned();
-        if marker.is_empty() {
-            return walked;
+        match between(&text, "NextMarker").next() {
+            Some(next) if !next.is_empty() => next.clone_into(&mut marker),
+            _ => return walked,
         }
     }
 }
