@@ -70,7 +70,8 @@ impl Wire {
         self.0.set_read_timeout(Some(WHILE)).unwrap();
         let read = self.0.read(&mut [0]);
         self.0.set_read_timeout(Some(PATIENCE)).unwrap();
-        matches!(read, Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut))
+        let nothing = [ErrorKind::WouldBlock, ErrorKind::TimedOut];
+        read.is_err_and(|error| nothing.contains(&error.kind()))
     }
 }
 
