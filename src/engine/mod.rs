@@ -61,7 +61,9 @@ mod why;
 pub use account::{AccountError, Engine, EngineOptions, ShareDenial};
 pub use changes::Change;
 pub use clock::{Clock, ManualClock, SystemClock};
-pub use copy::{Copied, CopyOptions, Copying, Started, Taken};
+pub use copy::{
+    Awaiting, Copied, CopyOptions, Copying, Elsewhere, Started, StartedElsewhere, Taken,
+};
 pub use delete::Unlinked;
 pub use directories::DirectoryProperties;
 pub use error::{Error, Result};

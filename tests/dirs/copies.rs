@@ -252,7 +252,7 @@ fn b132_a_copy_under_way_keeps_other_writes_off_until_it_is_aborted_which_emptie
     let wrong = share.abort_copy(asking(&who), &path("to"), "2");
     assert_eq!(denial(wrong), Denial::CopyIdMismatch);
     let mut seen = Vec::new();
-    let ended = share.finish_copy(share, copying, &mut |progress| {
+    let ended = share.finish_copy(Some(share), copying, &mut |progress| {
         seen.push(progress.done);
         share.abort_copy(asking(&who), &path("TO"), "1").unwrap();
         Control::Continue
@@ -282,7 +282,7 @@ fn a_long_copy_is_done_in_stretches_and_tells_how_far_it_is() {
     let Some(copying) = start_long(&it, "to", "1") else { return };
     assert_eq!(it.bytes("to"), vec![0; 9 << 20], "not copied yet, it reads as zeros");
     let mut seen = Vec::new();
-    let done = it.share().finish_copy(it.share(), copying, &mut |progress| {
+    let done = it.share().finish_copy(Some(it.share()), copying, &mut |progress| {
         seen.push(progress);
         Control::Continue
     });
@@ -299,7 +299,7 @@ fn a_handle_that_comes_in_between_ends_a_copy_that_it_denies() {
     let it = Fixture::new();
     let Some(copying) = start_long(&it, "to", "1") else { return };
     let mut handle = None;
-    let ended = it.share().finish_copy(it.share(), copying, &mut |_| {
+    let ended = it.share().finish_copy(Some(it.share()), copying, &mut |_| {
         handle.get_or_insert_with(|| it.open("to", "r", "r"));
         Control::Continue
     });
@@ -315,7 +315,7 @@ fn a_handle_that_comes_in_between_ends_a_copy_that_it_denies() {
 fn a_source_that_changes_or_is_denied_ends_the_copy() {
     let it = Fixture::new();
     let Some(copying) = start_long(&it, "to", "1") else { return };
-    let ended = it.share().finish_copy(it.share(), copying, &mut |_| {
+    let ended = it.share().finish_copy(Some(it.share()), copying, &mut |_| {
         let mut file = std::fs::File::options().write(true).open(it.on_disk("long")).unwrap();
         file.seek(SeekFrom::Start(8 << 20)).unwrap();
         file.write_all(b"changed").unwrap();
@@ -324,7 +324,7 @@ fn a_source_that_changes_or_is_denied_ends_the_copy() {
     assert_eq!(denial(ended), Denial::CopySourceChanged);
     let Some(copying) = start_long(&it, "to", "2") else { return };
     let mut handle = None;
-    let ended = it.share().finish_copy(it.share(), copying, &mut |_| {
+    let ended = it.share().finish_copy(Some(it.share()), copying, &mut |_| {
         handle.get_or_insert_with(|| it.open("long", "r", "none"));
         Control::Continue
     });
@@ -335,7 +335,7 @@ fn a_source_that_changes_or_is_denied_ends_the_copy() {
 fn a_copy_can_be_ended_by_whoever_watches_it() {
     let it = Fixture::new();
     let Some(copying) = start_long(&it, "to", "1") else { return };
-    let ended = it.share().finish_copy(it.share(), copying, &mut |_| Control::Cancel);
+    let ended = it.share().finish_copy(Some(it.share()), copying, &mut |_| Control::Cancel);
     assert_eq!(denial(ended), Denial::Cancelled);
     assert!(it.share().why(&path("to")).unwrap().is_empty());
 }
@@ -363,9 +363,9 @@ fn an_aborted_copy_does_not_end_the_next_one() {
     let (share, who) = (it.share(), owner("rest"));
     share.abort_copy(asking(&who), &path("to"), "1").unwrap();
     let Some(second) = start_long(&it, "to", "2") else { return };
-    let ended = share.finish_copy(share, first, &mut go_on);
+    let ended = share.finish_copy(Some(share), first, &mut go_on);
     assert_ne!(ended.map(|copied| copied.state.status).ok(), Some(CopyStatus::Success));
-    let done = share.finish_copy(share, second, &mut go_on).unwrap();
+    let done = share.finish_copy(Some(share), second, &mut go_on).unwrap();
     assert_eq!(done.state.status, CopyStatus::Success);
     assert!(it.bytes("to") == it.bytes("long"));
 }

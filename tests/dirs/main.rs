@@ -5,6 +5,7 @@
 
 mod copies;
 mod directories;
+mod elsewhere;
 mod fixture;
 mod handles;
 mod listing;

@@ -88,6 +88,14 @@ impl SnapshotView {
         Ok(SnapshotFile { path, stat, record, tag })
     }
 
+    /// A file to copy from, and what is known of it.
+    pub(in crate::engine) fn open_to_copy(
+        &self,
+        path: &SharePath,
+    ) -> Result<(OwnedFd, SnapshotFile)> {
+        Ok((self.open_file(path)?, self.file(path)?))
+    }
+
     /// Up to `length` bytes of a file; fewer at its end.
     pub fn read(&self, path: &SharePath, offset: u64, length: usize) -> Result<Vec<u8>> {
         let fd = self.open_file(path)?;

@@ -1,4 +1,5 @@
-//! Copy File within the server: start, go on, end, abort.
+//! Copy File: start, go on, end, abort. Sources are files, files of snapshots, and bytes that a
+//! front end has from elsewhere.
 //!
 //! Decides how a copy lives beside others. Its start is one step under the destination's lock,
 //! and so is each stretch of bytes after it: the lock is let go in between, and the rules of both
@@ -10,19 +11,25 @@
 //!   mod       what can be asked for, the record
 //!   start     the start
 //!   steps     the rest, stretch by stretch; failing, aborting
+//!   elsewhere copies whose bytes are handed in
 //!   running   which copies this process has under way
 //! ```
 
+mod elsewhere;
 mod running;
 mod start;
 mod steps;
 
+use std::fmt::Display;
 use std::os::fd::OwnedFd;
 
+pub use elsewhere::{Awaiting, Elsewhere, StartedElsewhere};
 pub(super) use running::{Running, RunningCopies};
 pub use steps::Copying;
+use steps::UnderWay;
 
-use super::error::{Error, Result};
+use super::account::SnapshotView;
+use super::error::Result;
 use super::momentary::Asking;
 use super::share::Share;
 use super::shown::Shown;
@@ -102,17 +109,19 @@ pub struct Started {
     pub rest: Option<Copying>,
 }
 
-/// The source of a copy as it was when the rules let it be read.
+/// A file as it was when it was let be read.
 #[derive(Debug)]
-struct Source {
-    path: SharePath,
+struct FileSource {
+    /// Under which name its share's rules are asked again; none in a snapshot, which has none
+    /// (LOCKING 2.2, last row).
+    path: Option<SharePath>,
     fd: OwnedFd,
     stat: Stat,
     record: Record,
     etag: ETag,
 }
 
-impl Source {
+impl FileSource {
     /// Refuses once anything about the source changed: what was copied meanwhile may be of
     /// neither version (LOCKING 7.9).
     fn check_unchanged(&self) -> Result<()> {
@@ -121,6 +130,37 @@ impl Source {
             return Ok(());
         }
         Err(Denial::CopySourceChanged.into())
+    }
+
+    fn source(&self) -> Source<'_> {
+        let shown = Some(Shown::of(&self.stat, &self.record));
+        Source { size: self.stat.size, record: &self.record, shown, bytes: Bytes::File(self) }
+    }
+}
+
+/// What the start of a copy needs to know of its source.
+struct Source<'a> {
+    size: u64,
+    record: &'a Record,
+    /// What it shows of itself; a source elsewhere has no such properties.
+    shown: Option<Shown>,
+    bytes: Bytes<'a>,
+}
+
+/// Where the bytes of a copy are.
+enum Bytes<'a> {
+    /// In a file of this machine.
+    File(&'a FileSource),
+    /// All of them here.
+    Here(&'a [u8]),
+    /// To be handed in.
+    Awaited,
+}
+
+impl Source<'_> {
+    /// The write time that the copy gets; its own, if none.
+    fn written(&self, options: &CopyOptions) -> Option<Timestamp> {
+        options.written.or(|| None, self.shown.as_ref().map(|shown| shown.written))
     }
 }
 
@@ -148,7 +188,7 @@ impl Share {
     ) -> Result<Copied> {
         let Started { copied, rest } = self.start_copy(asking, source, to, options)?;
         match rest {
-            Some(copying) => self.finish_copy(source.0, copying, progress),
+            Some(copying) => self.finish_copy(Some(source.0), copying, progress),
             None => Ok(copied),
         }
     }
@@ -163,34 +203,58 @@ impl Share {
         options: &CopyOptions,
     ) -> Result<Started> {
         let source = from.copy_source(asking.who, path)?;
-        let same_share = std::ptr::eq(self, from);
+        self.start_from(asking, source, std::ptr::eq(self, from), to, options)
+    }
+
+    /// The same, from a file of a snapshot.
+    pub fn start_copy_of_snapshot(
+        &self,
+        asking: Asking<'_>,
+        (view, path): (&SnapshotView, &SharePath),
+        to: &SharePath,
+        options: &CopyOptions,
+    ) -> Result<Started> {
+        let (fd, file) = view.open_to_copy(path)?;
+        let source =
+            FileSource { path: None, fd, stat: file.stat, record: file.record, etag: file.tag };
+        self.start_from(asking, source, false, to, options)
+    }
+
+    fn start_from(
+        &self,
+        asking: Asking<'_>,
+        file: FileSource,
+        same_share: bool,
+        to: &SharePath,
+        options: &CopyOptions,
+    ) -> Result<Started> {
+        let source = file.source();
         let (copied, running) = self.begin_copy(asking, &source, same_share, to, options)?;
-        let rest = running.map(|running| {
-            let written = options.written.or(|| None, Some(source.stat.written));
-            Copying::new(asking, source, &copied, running, written)
-        });
+        let under_way =
+            running.map(|running| UnderWay::new(asking, &copied, running, source.written(options)));
+        let rest = under_way.map(|under_way| Copying::new(under_way, file));
         Ok(Started { copied, rest })
     }
 
-    fn copy_failed(&self, record: &mut Record, error: &Error) {
+    fn copy_failed(&self, record: &mut Record, why: &dyn Display) {
         if let Some(state) = &mut record.copy {
             state.status = CopyStatus::Failed;
             state.completion = Some(self.clock.now());
-            state.description = Some(error.to_string());
+            state.description = Some(why.to_string());
         }
     }
 
     /// The record of the destination, the copy to it being under way.
     fn copied_record(
         &self,
-        source: &Source,
+        source: &Source<'_>,
         options: &CopyOptions,
         to: &Destination<'_>,
     ) -> Record {
-        let from = &source.record;
-        let shown = Shown::of(&source.stat, from);
+        let from = source.record;
+        let shown = source.shown.as_ref();
         let now = self.clock.now();
-        let mut attributes = options.attributes.or(|| None, Some(shown.attributes));
+        let mut attributes = options.attributes.or(|| None, shown.map(|shown| shown.attributes));
         if options.set_archive {
             attributes.get_or_insert_default().insert(Attributes::ARCHIVE);
         }
@@ -199,14 +263,19 @@ impl Share {
             headers: from.headers.clone(),
             attributes,
             // A file that was there before is as old as its inode otherwise.
-            created: options.created.or(|| to.before.map(|_| now), Some(shown.created)),
-            changed: options.changed.or(|| None, Some(shown.changed)),
-            permission_key: options.permission_key.clone().or(|| None, shown.permission_key),
+            created: options
+                .created
+                .or(|| to.before.map(|_| now), shown.map(|shown| shown.created)),
+            changed: options.changed.or(|| None, shown.map(|shown| shown.changed)),
+            permission_key: options
+                .permission_key
+                .clone()
+                .or(|| None, shown.and_then(|shown| shown.permission_key.clone())),
             copy: Some(CopyState {
                 id: options.id.clone(),
                 source: options.source.clone(),
                 status: CopyStatus::Pending,
-                progress: CopyProgress { done: 0, total: source.stat.size },
+                progress: CopyProgress { done: 0, total: source.size },
                 completion: None,
                 description: None,
             }),

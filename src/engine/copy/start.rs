@@ -3,7 +3,7 @@
 
 use std::os::fd::OwnedFd;
 
-use super::{Copied, CopyOptions, Destination, Running, STRETCH_BYTES, Source};
+use super::{Bytes, Copied, CopyOptions, Destination, FileSource, Running, STRETCH_BYTES, Source};
 use crate::core::file::FileState;
 use crate::core::momentary::Circumstances;
 use crate::core::operation::Operation;
@@ -14,7 +14,7 @@ use crate::engine::share::{NAME_RETRIES_MAX, Share};
 use crate::store::{ETag, Kind, OpenFor, Stat, StoreError, clone, data};
 
 impl Share {
-    pub(super) fn copy_source(&self, who: &Owner, path: &SharePath) -> Result<Source> {
+    pub(super) fn copy_source(&self, who: &Owner, path: &SharePath) -> Result<FileSource> {
         let asking = Asking { who, lease_id: None };
         let at = (path, Wanted::File);
         self.momentarily("copy from", Operation::CopySource, asking, at, None, |granted| {
@@ -22,7 +22,7 @@ impl Share {
             // Under the lock no request of ours is half way through writing it.
             let stat = Stat::of(&fd)?;
             let etag = ETag::of(&stat, &record);
-            Ok(Source { path: found.path.clone(), fd, stat, record, etag })
+            Ok(FileSource { path: Some(found.path.clone()), fd, stat, record, etag })
         })
     }
 
@@ -30,7 +30,7 @@ impl Share {
     pub(super) fn begin_copy(
         &self,
         asking: Asking<'_>,
-        source: &Source,
+        source: &Source<'_>,
         same_share: bool,
         to: &SharePath,
         options: &CopyOptions,
@@ -62,7 +62,7 @@ impl Share {
     fn begin_over(
         &self,
         asking: Asking<'_>,
-        source: &Source,
+        source: &Source<'_>,
         same_share: bool,
         to: &SharePath,
         options: &CopyOptions,
@@ -74,7 +74,8 @@ impl Share {
             let id = found.stat.id;
             let to = Destination { path: &found.path, id, fd: &fd, cell, before: Some(&record) };
             // An identity with a birth time is one file on any share of the machine.
-            if id == source.stat.id && (same_share || id.born != 0) {
+            let same = |file: &FileSource| id == file.stat.id && (same_share || id.born != 0);
+            if matches!(source.bytes, Bytes::File(file) if same(file)) {
                 let record = self.copied_record(source, options, &to);
                 return Ok((self.copy_done(&to, record, None)?, None));
             }
@@ -85,7 +86,7 @@ impl Share {
     fn begin_new(
         &self,
         asking: Asking<'_>,
-        source: &Source,
+        source: &Source<'_>,
         to: &SharePath,
         options: &CopyOptions,
     ) -> Result<(Copied, Option<Running>)> {
@@ -124,16 +125,13 @@ impl Share {
     fn begin_at(
         &self,
         to: &Destination<'_>,
-        source: &Source,
+        source: &Source<'_>,
         options: &CopyOptions,
     ) -> Result<(Copied, Option<Running>)> {
         let mut record = self.copied_record(source, options, to);
         let _writing = to.cell.data.write().expect("nothing panics while bytes move");
         match copy_at_once(source, to.fd) {
-            Ok(true) => {
-                let written = options.written.or(|| None, Some(source.stat.written));
-                Ok((self.copy_done(to, record, written)?, None))
-            }
+            Ok(true) => Ok((self.copy_done(to, record, source.written(options))?, None)),
             Ok(false) => {
                 let running = self.copies.begin(to.id, &options.id);
                 Ok((self.copy_kept(to, record, None)?, Some(running)))
@@ -150,16 +148,27 @@ impl Share {
 
 /// Empties `to` and fills it with the bytes of the source, if that takes one step; else gives it
 /// the length, so that what is not copied yet reads as zeros, and says no.
-fn copy_at_once(source: &Source, to: &OwnedFd) -> Result<bool> {
-    let size = source.stat.size;
+fn copy_at_once(source: &Source<'_>, to: &OwnedFd) -> Result<bool> {
     data::set_len(to, 0)?;
-    if !clone::share_extents(&source.fd, to)? {
-        data::set_len(to, size)?;
-        if size > STRETCH_BYTES {
-            return Ok(false);
+    match source.bytes {
+        Bytes::File(file) => {
+            if !clone::share_extents(&file.fd, to)? {
+                data::set_len(to, source.size)?;
+                if source.size > STRETCH_BYTES {
+                    return Ok(false);
+                }
+                clone::copy_range(&file.fd, to, 0..source.size)?;
+            }
+            file.check_unchanged()?;
+            Ok(true)
         }
-        clone::copy_range(&source.fd, to, 0..size)?;
+        Bytes::Here(bytes) => {
+            data::write_at(to, bytes, 0)?;
+            Ok(true)
+        }
+        Bytes::Awaited => {
+            data::set_len(to, source.size)?;
+            Ok(false)
+        }
     }
-    source.check_unchanged()?;
-    Ok(true)
 }

@@ -1,11 +1,14 @@
 //! The rest of a copy, stretch by stretch, and how it ends: done, refused, or aborted.
 
-use super::{Copied, Destination, Running, STRETCH_BYTES, Source};
+use std::fmt::Display;
+use std::os::fd::OwnedFd;
+
+use super::{Copied, Destination, FileSource, Running, STRETCH_BYTES};
 use crate::core::lease::LeaseId;
 use crate::core::operation::Operation;
 use crate::core::ranges::ByteRange;
 use crate::core::{Denial, FileId, Owner, SharePath, Timestamp};
-use crate::engine::error::{Error, Result};
+use crate::engine::error::Result;
 use crate::engine::momentary::{Asking, Granted, Wanted};
 use crate::engine::share::{Attempt, Share};
 use crate::engine::shown::Shown;
@@ -13,22 +16,29 @@ use crate::store::{
     Control, CopyProgress, CopyStatus, ETag, Found, OpenFor, Record, Stat, clone, data,
 };
 
-/// A copy under way: what is left of it to do.
+/// A copy under way, wherever its bytes are.
 #[derive(Debug)]
-pub struct Copying {
+pub(super) struct UnderWay {
     who: Owner,
     lease_id: Option<LeaseId>,
-    source: Source,
     to: SharePath,
     file: FileId,
     written: Option<Timestamp>,
-    done: u64,
+    pub(super) size: u64,
+    pub(super) done: u64,
     /// Held until the destination's record has the end of the copy.
     running: Running,
 }
 
+/// A copy under way: what is left of it to do.
+#[derive(Debug)]
+pub struct Copying {
+    under_way: UnderWay,
+    source: FileSource,
+}
+
 /// What a stretch came to.
-enum Stretch {
+pub(super) enum Stretch {
     /// More is left.
     Copied(CopyProgress),
     /// Nothing is left, or the copy was aborted.
@@ -41,10 +51,9 @@ impl Stretch {
     }
 }
 
-impl Copying {
+impl UnderWay {
     pub(super) fn new(
         asking: Asking<'_>,
-        source: Source,
         copied: &Copied,
         running: Running,
         written: Option<Timestamp>,
@@ -52,10 +61,10 @@ impl Copying {
         Self {
             who: asking.who.clone(),
             lease_id: asking.lease_id,
-            source,
             to: copied.path.clone(),
             file: copied.id,
             written,
+            size: copied.state.progress.total,
             done: 0,
             running,
         }
@@ -68,11 +77,18 @@ impl Copying {
     }
 }
 
+impl Copying {
+    pub(super) fn new(under_way: UnderWay, source: FileSource) -> Self {
+        Self { under_way, source }
+    }
+}
+
 impl Share {
-    /// Does the rest of a copy; see [`Share::copy_file`]. `from` is the source's share.
+    /// Does the rest of a copy; see [`Share::copy_file`]. `from` is the source's share; none, if
+    /// it is a snapshot.
     pub fn finish_copy(
         &self,
-        from: &Self,
+        from: Option<&Self>,
         mut copying: Copying,
         progress: &mut dyn FnMut(CopyProgress) -> Control,
     ) -> Result<Copied> {
@@ -87,60 +103,80 @@ impl Share {
                 Err(error) => break error,
             }
         };
-        if let Err(second) = self.note_failure(&copying, &error) {
-            log::warn!("{}: that its copy failed could not be kept: {second}", copying.to);
-        }
+        self.end_failed(&copying.under_way, &error);
         Err(error)
     }
 
-    fn copy_stretch(&self, from: &Self, copying: &mut Copying) -> Result<Stretch> {
-        let size = copying.source.stat.size;
-        let end = copying.done.saturating_add(STRETCH_BYTES).min(size);
-        from.check_source_of(copying, copying.done..end)?;
-        let asking = Asking { who: &copying.who, lease_id: copying.lease_id };
-        let at = (&copying.to, Wanted::File);
+    fn copy_stretch(&self, from: Option<&Self>, copying: &mut Copying) -> Result<Stretch> {
+        let Copying { under_way, source } = copying;
+        let start = under_way.done;
+        let end = start.saturating_add(STRETCH_BYTES).min(under_way.size);
+        if let (Some(from), Some(path)) = (from, &source.path) {
+            from.check_copied_from(&under_way.who, (path, source.etag), start..end)?;
+        }
+        self.stretch(under_way, end, |to| {
+            clone::copy_range(&source.fd, to, start..end)?;
+            source.check_unchanged()
+        })
+    }
+
+    /// Lets `write` put the bytes up to `end` in their place, if the rules still allow that and
+    /// nobody has ended the copy.
+    pub(super) fn stretch(
+        &self,
+        under_way: &mut UnderWay,
+        end: u64,
+        write: impl FnOnce(&OwnedFd) -> Result<()>,
+    ) -> Result<Stretch> {
+        let asking = Asking { who: &under_way.who, lease_id: under_way.lease_id };
+        let at = (&under_way.to, Wanted::File);
         let stretch =
             self.momentarily("copy to", Operation::CopyStep, asking, at, None, |granted| {
                 let Granted { found, fd, mut record, cell, .. } = granted;
-                if found.stat.id != copying.file {
+                let id = under_way.file;
+                if found.stat.id != id {
                     return Err(Denial::NotFound.into()); // Another file of that name.
                 }
-                let to = Destination {
-                    path: &found.path,
-                    id: copying.file,
-                    fd: &fd,
-                    cell,
-                    before: None,
-                };
-                if !copying.is_pending_in(&record) {
+                let to = Destination { path: &found.path, id, fd: &fd, cell, before: None };
+                if !under_way.is_pending_in(&record) {
                     return aborted(&to, record).map(Stretch::ended);
                 }
                 let _writing = cell.data.write().expect("nothing panics while bytes move");
-                clone::copy_range(&copying.source.fd, &fd, copying.done..end)?;
-                copying.source.check_unchanged()?;
-                if end == size {
-                    return self.copy_done(&to, record, copying.written).map(Stretch::ended);
+                write(&fd)?;
+                if end == under_way.size {
+                    return self.copy_done(&to, record, under_way.written).map(Stretch::ended);
                 }
-                let so_far = CopyProgress { done: end, total: size };
+                let so_far = CopyProgress { done: end, total: under_way.size };
                 if let Some(state) = &mut record.copy {
                     state.progress = so_far;
                 }
-                self.keep(&fd, copying.file, &mut record, None)?;
+                self.keep(&fd, id, &mut record, None)?;
                 Ok(Stretch::Copied(so_far))
             })?;
-        copying.done = end;
+        under_way.done = end;
         Ok(stretch)
     }
 
+    /// Ends a copy that came to nothing.
+    pub(super) fn end_failed(&self, under_way: &UnderWay, why: &dyn Display) {
+        if let Err(second) = self.note_failure(under_way, why) {
+            log::warn!("{}: that its copy failed could not be kept: {second}", under_way.to);
+        }
+    }
+
     /// May the source still be read, and is it still the same?
-    fn check_source_of(&self, copying: &Copying, bytes: std::ops::Range<u64>) -> Result<()> {
-        let asking = Asking { who: &copying.who, lease_id: None };
-        let source = &copying.source;
+    fn check_copied_from(
+        &self,
+        who: &Owner,
+        (path, etag): (&SharePath, ETag),
+        bytes: std::ops::Range<u64>,
+    ) -> Result<()> {
+        let asking = Asking { who, lease_id: None };
         let range = ByteRange::new(bytes.start, bytes.end - bytes.start).ok();
-        let at = (&source.path, Wanted::File);
+        let at = (path, Wanted::File);
         self.momentarily("copy from", Operation::CopySource, asking, at, range, |granted| {
             let now = Stat::of(&granted.fd)?;
-            if ETag::of(&now, &granted.record) != source.etag {
+            if ETag::of(&now, &granted.record) != etag {
                 return Err(Denial::CopySourceChanged.into());
             }
             Ok(())
@@ -149,7 +185,7 @@ impl Share {
 
     /// Keeps in the destination's record why the copy ended. No rule is asked: it is no change
     /// of the file but of what is said about it, and the rule that ended the copy would refuse.
-    fn note_failure(&self, copying: &Copying, error: &Error) -> Result<()> {
+    fn note_failure(&self, copying: &UnderWay, why: &dyn Display) -> Result<()> {
         let _names = self.names()?;
         self.with_name(&copying.to, |found, generation| match found {
             Ok(Found { path, stat }) if stat.id == copying.file => {
@@ -157,7 +193,7 @@ impl Share {
                     if !self.is_still(&path, stat.id, generation) {
                         return Attempt::Again;
                     }
-                    Attempt::Done(self.keep_failure(&path, copying, error))
+                    Attempt::Done(self.keep_failure(&path, copying, why))
                 })
             }
             // Moved or removed: nothing is left to keep it in.
@@ -165,13 +201,13 @@ impl Share {
         })
     }
 
-    fn keep_failure(&self, path: &SharePath, copying: &Copying, error: &Error) -> Result<()> {
+    fn keep_failure(&self, path: &SharePath, copying: &UnderWay, why: &dyn Display) -> Result<()> {
         let fd = self.dir.open_file(path, OpenFor::Read)?;
         let mut record = self.load_record(&fd, copying.file)?;
         if !copying.is_pending_in(&record) {
             return Ok(());
         }
-        self.copy_failed(&mut record, error);
+        self.copy_failed(&mut record, why);
         self.keep(&fd, copying.file, &mut record, None).map(drop)
     }
 

@@ -189,7 +189,7 @@ impl TimeChange {
     }
 }
 
-fn check_size(size: u64) -> Result<(), Denial> {
+pub(in crate::engine) fn check_size(size: u64) -> Result<(), Denial> {
     if size > FILE_SIZE_MAX { Err(Denial::FileTooLarge { max: FILE_SIZE_MAX }) } else { Ok(()) }
 }
 

@@ -30,6 +30,7 @@ mod shown;
 mod tests;
 mod write;
 
+pub(super) use asked::check_size;
 pub use asked::{FILE_SIZE_MAX, FileChanges, LastWrite, NewProperties, Semantics, TimeChange};
 pub use difference::{DiffOptions, RangeChanges};
 pub use lease::Leased;

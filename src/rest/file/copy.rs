@@ -56,7 +56,7 @@ impl Call<'_> {
     ) {
         let site = Arc::clone(self.site);
         tokio::task::spawn_blocking(move || {
-            let finished = share.finish_copy(&from, rest, &mut |_| {
+            let finished = share.finish_copy(Some(&from), rest, &mut |_| {
                 if site.stopping.load(Ordering::Acquire) {
                     Control::Cancel
                 } else {
