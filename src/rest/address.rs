@@ -40,28 +40,28 @@ pub enum Level {
 }
 
 impl Address {
-    /// Reads the address of a request. `signer` is the account that the request claims to be
-    /// signed by.
+    /// Reads the address of a request from its scheme and host, and its path. `signer` is the
+    /// account that the request claims to be signed by.
     pub fn read(
         accounts: &[String],
-        host: &str,
+        (scheme, host): (&str, &str),
         path: &str,
         signer: Option<&str>,
     ) -> Result<Self, Refusal> {
         let path = path.strip_prefix('/').unwrap_or(path);
         if let Some(account) = host_account(accounts, host) {
-            return Self::within(account, format!("http://{host}/"), path);
+            return Self::within(account, format!("{scheme}://{host}/"), path);
         }
         let (first, after) = split(path);
         let known = |name: &str| accounts.iter().any(|account| account == name);
         if known(&first) {
-            let endpoint = format!("http://{host}/{first}/");
+            let endpoint = format!("{scheme}://{host}/{first}/");
             return Self::within(&first, endpoint, after);
         }
         // The JS client leaves the account out of a rename's target.
         match signer {
             Some(account) if known(account) => {
-                Self::within(account, format!("http://{host}/{account}/"), path)
+                Self::within(account, format!("{scheme}://{host}/{account}/"), path)
             }
             _ => Err(Refusal::bad(
                 "InvalidUri",
@@ -149,7 +149,7 @@ mod tests {
     }
 
     fn read(host: &str, path: &str, signer: Option<&str>) -> Result<Address, Refusal> {
-        Address::read(&accounts(), host, path, signer)
+        Address::read(&accounts(), ("http", host), path, signer)
     }
 
     #[test]

@@ -21,6 +21,7 @@ use tokio::time::timeout;
 use super::address::{Address, check_host};
 use super::auth::Overrides;
 use super::cors::Cors;
+use super::fetch::Fetcher;
 use super::file::{Call, RANGE_MD5, Service};
 use super::headers::guid;
 use super::limits::Limits;
@@ -54,6 +55,8 @@ pub struct Site {
     pub stopping: AtomicBool,
     /// Places for copies that go on after their answer.
     pub copies: Arc<Semaphore>,
+    /// Asks other servers for sources of copies.
+    pub fetcher: Fetcher,
     sessions: AtomicU64,
 }
 
@@ -63,6 +66,7 @@ impl Site {
         Self {
             service: Service::of(&engine),
             engine,
+            fetcher: Fetcher::new(options.copy_sources, options.source_wait),
             options,
             addr,
             stopping: AtomicBool::new(false),
@@ -200,11 +204,14 @@ async fn receive(
     }
     let body = collect(body, &site.options.limits).await?;
     let signer = head.headers.get("authorization").and_then(|value| value.to_str().ok());
-    let address = Address::read(accounts, &host, head.uri.path(), signer.and_then(signed_by))?;
+    let https = false;
+    let origin = (if https { "https" } else { "http" }, host.as_str());
+    let address = Address::read(accounts, origin, head.uri.path(), signer.and_then(signed_by))?;
     let query = Query::read(head.uri.query().unwrap_or_default());
     let spelled = spelling::read(&head.headers, head.extensions).await;
     let (method, uri, headers) = (head.method, head.uri, head.headers);
-    Ok(Request { method, uri, headers, body, peer, address, now, query, spelled })
+    let listener = site.addr;
+    Ok(Request { method, uri, headers, body, peer, listener, https, address, now, query, spelled })
 }
 
 async fn collect(body: Incoming, limits: &Limits) -> Result<Bytes, Refusal> {

@@ -8,6 +8,7 @@
 //!   authorise    who is let through; signed, auth: by signature
 //!   address      account, share and path of a URL; which Host is served
 //!   route        the operation a request asks for
+//!   source       URLs that requests name; fetch: those on other servers
 //!   request      reading headers and query; reply, download: writing the answer
 //!   headers      property headers both ways; xml: bodies; checksum: MD5, CRC64
 //!   structured   downloads with CRC64
@@ -28,6 +29,7 @@ mod cors;
 mod coverage;
 mod download;
 mod error;
+mod fetch;
 mod file;
 mod handle;
 mod headers;
@@ -38,6 +40,7 @@ mod request;
 mod route;
 mod server;
 mod signed;
+mod source;
 mod spelling;
 mod stall;
 mod structured;
@@ -46,6 +49,7 @@ mod xml;
 
 pub use address::Address;
 pub use authorise::{Authorise, Loose};
+pub use fetch::{CopySources, SOURCE_WAIT};
 pub use limits::{BODY_MAX, CONNECTIONS_MAX, Limits};
 pub use refusal::{Code, ErrorNames, Refusal};
 pub use request::{Query, Request};

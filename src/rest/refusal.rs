@@ -11,6 +11,13 @@ use hyper::StatusCode;
 use super::reply::Reply;
 use super::xml::Xml;
 
+/// Elements of a body that are headers too: clients look there for what a source said of itself
+/// (FILEREST 10.16).
+const IN_HEADERS: [(&str, &str); 2] = [
+    ("CopySourceStatusCode", "x-ms-copy-source-status-code"),
+    ("CopySourceErrorCode", "x-ms-copy-source-error-code"),
+];
+
 /// Which names the codes have where sources differ (LOCKING C1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum ErrorNames {
@@ -128,6 +135,11 @@ impl Refusal {
         }
         if let Some(size) = self.size {
             reply = reply.header("content-range", format!("bytes */{size}"));
+        }
+        for (name, value) in &self.details {
+            if let Some((_, header)) = IN_HEADERS.iter().find(|(detail, _)| detail == name) {
+                reply = reply.header(header, value);
+            }
         }
         if self.close {
             reply = reply.header("connection", "close");

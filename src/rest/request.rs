@@ -32,6 +32,10 @@ pub struct Request {
     pub body: Bytes,
     /// Who sent it.
     pub peer: SocketAddr,
+    /// Where it was received.
+    pub listener: SocketAddr,
+    /// Whether it came over TLS.
+    pub https: bool,
     /// What it names.
     pub address: Address,
     /// When it came.

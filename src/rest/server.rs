@@ -19,6 +19,7 @@ use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::time::{sleep, timeout};
 
 use super::authorise::Authorise;
+use super::fetch::{CopySources, SOURCE_WAIT};
 use super::handle::{Site, handle};
 use super::limits::Limits;
 use super::refusal::ErrorNames;
@@ -42,6 +43,10 @@ pub struct RestOptions {
     pub hosts: Vec<String>,
     /// How much of everything.
     pub limits: Limits,
+    /// Where sources of copies may be.
+    pub copy_sources: CopySources,
+    /// How long a source on another server may take.
+    pub source_wait: Duration,
 }
 
 impl RestOptions {
@@ -54,6 +59,8 @@ impl RestOptions {
             error_names: ErrorNames::default(),
             hosts: Vec::new(),
             limits: Limits::default(),
+            copy_sources: CopySources::default(),
+            source_wait: SOURCE_WAIT,
         }
     }
 }

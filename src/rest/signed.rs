@@ -1,12 +1,12 @@
 //! Signed requests: which permission each operation needs, asked of whoever checks signatures.
 //!
 //! Decides what a SAS must allow for each operation; how a signature is made and checked is
-//! [`super::auth`]'s. A source that a request names by URL is asked about as if it were read by
-//! that URL, unless the account's own key signed the request.
+//! [`super::auth`]'s. A source of ours that a request names by URL is asked about as if it were
+//! read by that URL, unless the account's own key signed the request.
 
 use std::sync::Arc;
 
-use hyper::{StatusCode, Uri};
+use hyper::StatusCode;
 
 use super::auth::{
     AuthError, Authorizer, Grant, GrantedBy, Level, Overrides, Permission, RequestView, Target,
@@ -15,12 +15,15 @@ use super::authorise::Authorise;
 use super::refusal::Refusal;
 use super::request::Request;
 use super::route::Operation;
+use super::source::{COPY_SOURCE, OwnSource, RENAME_SOURCE, SOURCE_AUTHORIZATION, Source};
 use crate::core::{rest_path, stamp};
 use crate::engine::Engine;
 use crate::engine::account::{ShareRef, StoredPolicy};
 
 /// The headers that name a source.
-const SOURCES: [&str; 2] = ["x-ms-copy-source", "x-ms-file-rename-source"];
+const SOURCES: [&str; 2] = [COPY_SOURCE, RENAME_SOURCE];
+/// What a bearer token needs beside it.
+const INTENT: &str = "x-ms-file-request-intent";
 
 /// Lets through what is signed as it must be.
 pub struct Signed {
@@ -52,35 +55,37 @@ impl Signed {
             return Ok(());
         }
         for name in SOURCES {
-            if let Some(url) = request.header(name)? {
-                self.check_source_url(request, url)?;
+            if request.header(name)?.is_none() {
+                continue;
+            }
+            // Whoever has a source elsewhere asks for himself.
+            if let Source::Own(source) = request.source(&self.names, name)? {
+                self.check_own_source(request, &source)?;
             }
         }
         Ok(())
     }
 
-    fn check_source_url(&self, request: &Request, url: &str) -> Result<(), Refusal> {
+    fn check_own_source(&self, request: &Request, source: &OwnSource) -> Result<(), Refusal> {
         let unverified = || {
             let message = "The source needs a SAS of its own, and the right to read.";
             Refusal::new(StatusCode::FORBIDDEN, "CannotVerifyCopySource", message)
         };
-        let source: Uri = url.parse().map_err(|_| unverified())?;
-        // Own URLs are of the same style as the request's: the account leads in path style.
-        let account = &request.address.account;
-        let path = source.path().trim_start_matches('/');
-        let path = path.strip_prefix(account.as_str()).unwrap_or(path).trim_start_matches('/');
-        let (share, rest) = path.split_once('/').unwrap_or((path, ""));
-        let rest = rest_path(rest, true).map_err(|_| unverified())?;
+        let shown = request.header(SOURCE_AUTHORIZATION)?.map(|text| ("authorization", text));
+        let intent = request.header(INTENT)?.map(|text| (INTENT, text));
+        let headers: Vec<_> = shown.into_iter().chain(intent).collect();
         let view = RequestView {
             method: "GET",
-            raw_path: source.path(),
-            raw_query: source.query().unwrap_or_default(),
-            headers: &[],
+            raw_path: source.uri.path(),
+            raw_query: source.uri.query().unwrap_or_default(),
+            headers: &headers,
             now: request.now,
-            https: false,
+            https: source.uri.scheme_str() == Some("https"),
             client_ip: request.peer.ip(),
         };
-        let target = Target { account, share: Some(share), path: rest.as_str() };
+        let path = rest_path(&source.address.rest, true).map_err(|_| unverified())?;
+        let account = &source.address.account;
+        let target = Target { account, share: Some(&source.share), path: path.as_str() };
         let grant = self.granted(&view, &target).map_err(|_| unverified())?;
         if grant.allows(Level::Entry, Permission::Read) { Ok(()) } else { Err(unverified()) }
     }
@@ -106,7 +111,7 @@ impl Authorise for Signed {
             raw_query: request.uri.query().unwrap_or_default(),
             headers: &headers,
             now: request.now,
-            https: false,
+            https: request.https,
             client_ip: request.peer.ip(),
         };
         let path = rest_path(&request.address.rest, true).unwrap_or_default();

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use crate::common::served::wait_for;
 use crate::fixture::Fixture;
 use latchfs::core::{Client, Owner, SharePath};
 use latchfs::engine::{Asking, CopyOptions};
@@ -80,7 +81,10 @@ fn a_running_copy_keeps_writers_away_until_it_is_aborted() {
 fn a_copy_from_elsewhere_or_from_nothing_is_refused() {
     let fixture = Fixture::new();
     let foreign = [("x-ms-copy-source", "http://192.0.2.1:1/x/docs/a")];
-    fixture.put("/docs/b", &foreign).refused(403, "CannotVerifyCopySource");
+    let got = fixture.put("/docs/b", &foreign).refused(403, "CannotVerifyCopySource");
+    assert!(got.text().contains("--copy-sources any"), "{}", got.text());
+    let other = [("x-ms-copy-source", "ftp://192.0.2.1/x")];
+    fixture.put("/docs/b", &other).refused(400, "InvalidHeaderValue");
     let url = format!("http://{}/devstoreaccount1/docs/a", fixture.server.addr());
     fixture.put("/docs/b", &[("x-ms-copy-source", &url)]).refused(404, "ResourceNotFound");
     fixture.put("/docs/b", &[("x-ms-copy-source", "nonsense")]).refused(400, "InvalidHeaderValue");
@@ -108,4 +112,38 @@ fn a_range_is_taken_from_another_file() {
     let mut past = headers;
     past[2] = ("x-ms-source-range", "bytes=8-10");
     fixture.put("/docs/b?comp=range", &past).refused(416, "InvalidRange");
+}
+
+#[test]
+fn a_copy_from_a_snapshot_has_what_the_file_was_then() {
+    let fixture = Fixture::new();
+    let create = [("x-ms-type", "file"), ("x-ms-content-length", "9437184"), ("x-ms-meta-k", "v")];
+    fixture.put("/docs/long", &create).is(201);
+    fixture.put_range("/docs/long", 9_437_180, b"then", &[]).is(201);
+    fixture.upload("short", b"then");
+    let taken = fixture.put("/docs?restype=share&comp=snapshot", &[]).is(201);
+    let snapshot = taken.header("x-ms-snapshot").to_owned();
+    fixture.put_range("/docs/long", 9_437_180, b"now!", &[]).is(201);
+    fixture.delete("/docs/short").is(202);
+    // No open of the share's file is in the way: a snapshot has none.
+    let _held = fixture.open("long", "rw", "none");
+    let from = |name: &str, snapshot: &str| {
+        let addr = fixture.server.addr();
+        format!("http://{addr}/devstoreaccount1/docs/{name}?sharesnapshot={snapshot}")
+    };
+    for (name, tail) in [("long", "bytes=9437180-"), ("short", "bytes=0-")] {
+        let to = format!("/docs/{name}-copy");
+        fixture.put(&to, &[("x-ms-copy-source", &from(name, &snapshot))]).is(202);
+        wait_for("the copy to end", || {
+            (fixture.head(&to).header("x-ms-copy-status") != "pending").then_some(())
+        });
+        assert_eq!(fixture.head(&to).is(200).header("x-ms-copy-status"), "success");
+        let got = fixture.ask("GET", &to, &[("x-ms-range", tail)], b"").is(206);
+        assert_eq!(got.text(), "then");
+    }
+    assert_eq!(fixture.head("/docs/long-copy").header("x-ms-meta-k"), "v");
+    let gone = from("none", &snapshot);
+    fixture.put("/docs/b", &[("x-ms-copy-source", &gone)]).refused(404, "ResourceNotFound");
+    let never = from("long", "2020-01-01T00:00:00.0000000Z");
+    fixture.put("/docs/b", &[("x-ms-copy-source", &never)]).refused(404, "ShareSnapshotNotFound");
 }

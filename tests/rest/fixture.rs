@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use latchfs::core::create::OpenRequest;
-use latchfs::core::{Access, Client, Owner, ShareMode, SharePath};
+use latchfs::core::{Access, Client, Owner, ShareMode, SharePath, Timestamp};
 use latchfs::engine::account::NewShare;
 use latchfs::engine::{Engine, EngineOptions, Handle, Share};
-use latchfs::rest::{ErrorNames, Limits, Loose, RestOptions, Server};
+use latchfs::rest::auth::{Account, AccountSas, Accounts, Authorizer};
+use latchfs::rest::{ErrorNames, Limits, Loose, RestOptions, Server, Signed};
 
 use crate::common::http;
 pub use crate::common::http::{ACCOUNT, Got};
@@ -25,19 +26,20 @@ impl Fixture {
     }
 
     pub fn with_names(error_names: ErrorNames) -> Self {
-        Self::with(|options| options.error_names = error_names)
+        Self::with(|options, _| options.error_names = error_names)
     }
 
     pub fn with_limits(limits: Limits) -> Self {
-        Self::with(|options| options.limits = limits)
+        Self::with(|options, _| options.limits = limits)
     }
 
-    fn with(change: impl FnOnce(&mut RestOptions)) -> Self {
+    /// With options as `choose` leaves them.
+    pub fn with(choose: impl FnOnce(&mut RestOptions, &Arc<Engine>)) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let engine = Engine::open(folder.path(), EngineOptions::default()).unwrap();
         engine.create_share("docs", NewShare::default()).unwrap();
         let engine = Arc::new(engine);
-        let server = serve(&engine, change);
+        let server = serve(&engine, choose);
         Self { server, engine, folder }
     }
 
@@ -46,7 +48,17 @@ impl Fixture {
         let Self { server, engine, folder } = self;
         drop((server, engine));
         let engine = Arc::new(Engine::open(folder.path(), EngineOptions::default()).unwrap());
-        Self { server: serve(&engine, |_| {}), engine, folder }
+        Self { server: serve(&engine, |_, _| {}), engine, folder }
+    }
+
+    /// Where only what is signed with the development key gets in.
+    pub fn signed(choose: impl FnOnce(&mut RestOptions)) -> Self {
+        Self::with(|options, engine| {
+            let accounts = Accounts::new([Account::development()]).unwrap();
+            let authorizer = Authorizer { accounts, ..Authorizer::default() };
+            options.authorise = Arc::new(Signed::new(authorizer, Arc::clone(engine)));
+            choose(options);
+        })
     }
 
     pub fn share(&self) -> Arc<Share> {
@@ -120,11 +132,24 @@ impl Fixture {
     }
 }
 
-fn serve(engine: &Arc<Engine>, change: impl FnOnce(&mut RestOptions)) -> Server {
+fn serve(engine: &Arc<Engine>, choose: impl FnOnce(&mut RestOptions, &Arc<Engine>)) -> Server {
     let mut options = RestOptions {
         listen: "127.0.0.1:0".parse().unwrap(),
         ..RestOptions::new(Arc::new(Loose::new([ACCOUNT])))
     };
-    change(&mut options);
+    choose(&mut options, engine);
     Server::start(Arc::clone(engine), options).unwrap()
+}
+
+/// The query of a SAS of the development account for everything, with these permissions.
+pub fn sas(permissions: &str, https_only: bool) -> String {
+    let sas = AccountSas {
+        permissions: permissions.to_owned(),
+        services: "f".to_owned(),
+        levels: "sco".to_owned(),
+        expiry: Timestamp(i64::MAX),
+        https_only,
+        ..AccountSas::default()
+    };
+    sas.token(&Account::development())
 }

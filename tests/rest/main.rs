@@ -7,6 +7,7 @@ mod common;
 mod conflicts;
 mod copies;
 mod directories;
+mod elsewhere;
 mod files;
 mod fixture;
 mod handles;

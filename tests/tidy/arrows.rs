@@ -34,7 +34,8 @@ const ARROWS: [(&str, May); 13] = [
 ];
 
 /// Crates whose types stay in one module.
-const AT_HOME: [(&str, &str); 1] = [("fuser", "fuse")];
+const AT_HOME: [(&str, &str); 4] =
+    [("fuser", "fuse"), ("rcgen", "rest"), ("reqwest", "rest"), ("tokio_rustls", "rest")];
 
 /// What the rules in `core/` must not name: I/O, clocks, threads, logging, async.
 const IMPURE: [&[&str]; 18] = [

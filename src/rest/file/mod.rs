@@ -6,7 +6,7 @@
 //!   directory    create, delete, properties; list: what is in one
 //!   file         create, delete, properties, leases; content: reading and writing ranges;
 //!                ranges: which there are
-//!   rename, copy, handles
+//!   rename, copy, handles; from_url: ranges and copies from other servers too
 //! ```
 //!
 //! Each operation reads its headers, calls the engine once, and spells the answer.
@@ -16,6 +16,7 @@ mod copy;
 mod directory;
 #[allow(clippy::module_inception, reason = "the File service has files")]
 mod file;
+mod from_url;
 mod handles;
 mod leases;
 mod list;
@@ -37,6 +38,7 @@ use super::refusal::Refusal;
 use super::reply::Reply;
 use super::request::Request;
 use super::route::Operation;
+use super::source::Source;
 use crate::core::Owner;
 use crate::engine::account::{ShareRef, SnapshotName};
 use crate::engine::{Asking, Engine, Share};
@@ -73,6 +75,11 @@ impl<'a> Call<'a> {
     /// The share as it is now.
     fn live_share(&self) -> Result<Arc<Share>, Refusal> {
         Ok(self.engine().share(self.request.share()?)?)
+    }
+
+    /// What the URL in header `name` stands for.
+    fn source(&self, name: &str) -> Result<Source, Refusal> {
+        self.request.source(self.site.options.authorise.accounts(), name)
     }
 
     /// Who asks, with the lease ID of a file.

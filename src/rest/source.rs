@@ -1,0 +1,89 @@
+//! How a request names a source: a URL, percent-encoded, whose query may carry a signature.
+//!
+//! Decides which URLs are this server's, whatever host they are spelled with (FILEREST section
+//! 2), for the check of signatures and for the operations alike: what the one takes for foreign
+//! must not be read by the other.
+
+use std::net::IpAddr;
+
+use hyper::Uri;
+
+use super::address::{Address, host_account, host_name, is_this_machine};
+use super::refusal::Refusal;
+use super::request::{Query, Request, snapshot_of};
+use crate::core::{SharePath, rest_path};
+use crate::engine::account::SnapshotName;
+
+/// The header of Copy File and Put Range From URL.
+pub const COPY_SOURCE: &str = "x-ms-copy-source";
+/// The header of a rename.
+pub const RENAME_SOURCE: &str = "x-ms-file-rename-source";
+
+/// What the server of a source of a copy is to be shown.
+pub const SOURCE_AUTHORIZATION: &str = "x-ms-copy-source-authorization";
+
+/// The longest source (FILEREST section 8).
+const SOURCE_BYTES_MAX: usize = 2_048;
+
+/// What a URL names.
+pub enum Source {
+    /// A file of this server.
+    Own(Box<OwnSource>),
+    /// Something else.
+    Elsewhere(Uri),
+}
+
+/// A file of this server that a request names as its source.
+pub struct OwnSource {
+    pub uri: Uri,
+    pub address: Address,
+    pub share: String,
+    pub path: SharePath,
+    pub snapshot: Option<SnapshotName>,
+}
+
+impl Request {
+    /// What the URL in header `name` stands for, which must be there.
+    pub fn source(&self, accounts: &[String], name: &str) -> Result<Source, Refusal> {
+        let url = self.required(name)?;
+        if url.len() > SOURCE_BYTES_MAX {
+            return Err(Refusal::header(name, "", "it is longer than 2 KiB"));
+        }
+        let invalid = || Refusal::header(name, url, "it is no URL of a file");
+        let uri: Uri = url.parse().map_err(|_| invalid())?;
+        let scheme = uri.scheme_str().ok_or_else(invalid)?;
+        if !matches!(scheme, "http" | "https") {
+            return Err(Refusal::header(name, url, "it must begin with http:// or https://"));
+        }
+        let authority = uri.authority().ok_or_else(invalid)?.as_str();
+        if !self.is_own(accounts, authority) {
+            return Ok(Source::Elsewhere(uri));
+        }
+        let address = Address::read(accounts, (scheme, authority), uri.path(), None);
+        let address = address.map_err(|_| invalid())?;
+        let share = address.share.clone().ok_or_else(invalid)?;
+        let path = rest_path(&address.rest, self.flag("x-ms-source-allow-trailing-dot")?)?;
+        let snapshot = snapshot_of(&Query::read(uri.query().unwrap_or_default()))?;
+        Ok(Source::Own(Box::new(OwnSource { uri, address, share, path, snapshot })))
+    }
+
+    /// True for the host of this request, this machine at our port, and our accounts anywhere.
+    fn is_own(&self, accounts: &[String], authority: &str) -> bool {
+        let host = self.headers.get("host").and_then(|host| host.to_str().ok());
+        host == Some(authority)
+            || host_account(accounts, authority).is_some()
+            || self.is_here(authority)
+    }
+
+    /// True for a name or address of the listener. Another machine may have our port too.
+    fn is_here(&self, authority: &str) -> bool {
+        let name = host_name(authority);
+        let literal = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+        let this_machine = match literal {
+            Ok(ip) => ip.is_loopback() || ip == self.listener.ip(),
+            Err(_) => is_this_machine(name),
+        };
+        let port = self.listener.port().to_string();
+        this_machine && authority.rsplit_once(':').is_some_and(|(_, given)| given == port)
+    }
+}
