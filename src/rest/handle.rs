@@ -204,7 +204,7 @@ async fn receive(
     }
     let body = collect(body, &site.options.limits).await?;
     let signer = head.headers.get("authorization").and_then(|value| value.to_str().ok());
-    let https = false;
+    let https = site.options.tls.is_some();
     let origin = (if https { "https" } else { "http" }, host.as_str());
     let address = Address::read(accounts, origin, head.uri.path(), signer.and_then(signed_by))?;
     let query = Query::read(head.uri.query().unwrap_or_default());

@@ -4,6 +4,7 @@
 //! ```text
 //!   server       listening, connections, an end to both; workers: the threads for them
 //!   limits       the bounds of all that; stall: clients that do not keep up
+//!   tls          handshakes; certificates made on the spot
 //!   handle       one request from its first header to its answer
 //!   authorise    who is let through; signed, auth: by signature
 //!   address      account, share and path of a URL; which Host is served
@@ -44,6 +45,7 @@ mod source;
 mod spelling;
 mod stall;
 mod structured;
+pub mod tls;
 mod workers;
 mod xml;
 

@@ -13,6 +13,7 @@ use std::time::Duration;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{Semaphore, oneshot, watch};
@@ -24,6 +25,7 @@ use super::handle::{Site, handle};
 use super::limits::Limits;
 use super::refusal::ErrorNames;
 use super::stall::{Turn, Watched};
+use super::tls::Tls;
 use super::workers::Workers;
 use crate::engine::Engine;
 
@@ -43,6 +45,8 @@ pub struct RestOptions {
     pub hosts: Vec<String>,
     /// How much of everything.
     pub limits: Limits,
+    /// Serves https with this, and http without.
+    pub tls: Option<Tls>,
     /// Where sources of copies may be.
     pub copy_sources: CopySources,
     /// How long a source on another server may take.
@@ -59,6 +63,7 @@ impl RestOptions {
             error_names: ErrorNames::default(),
             hosts: Vec::new(),
             limits: Limits::default(),
+            tls: None,
             copy_sources: CopySources::default(),
             source_wait: SOURCE_WAIT,
         }
@@ -149,7 +154,7 @@ async fn accept(
                 let (site, end) = (Arc::clone(site), end.clone());
                 workers.serve(async move {
                     match TcpStream::from_std(stream) {
-                        Ok(stream) => serve(stream, peer, site, end).await,
+                        Ok(stream) => enter(stream, peer, site, end).await,
                         Err(error) => log::warn!("the connection of {peer} is lost: {error}"),
                     }
                     drop(place);
@@ -170,13 +175,32 @@ async fn accept(
     }
 }
 
-async fn serve(
+/// Shakes hands first, where the listener speaks TLS.
+async fn enter(
     stream: TcpStream,
     peer: SocketAddr,
     site: Arc<Site>,
     mut end: watch::Receiver<bool>,
 ) {
     let _ = stream.set_nodelay(true);
+    let Some(tls) = site.options.tls.clone() else {
+        return serve(stream, peer, site, end).await;
+    };
+    let secured = tokio::select! {
+        secured = tls.accept(stream, peer) => secured,
+        _ = end.changed() => None,
+    };
+    if let Some(stream) = secured {
+        serve(stream, peer, site, end).await;
+    }
+}
+
+async fn serve(
+    stream: impl AsyncRead + AsyncWrite + Unpin,
+    peer: SocketAddr,
+    site: Arc<Site>,
+    mut end: watch::Receiver<bool>,
+) {
     let limits = site.options.limits;
     let who = Arc::new(site.client(peer));
     let turn = Arc::new(Turn::default());

@@ -11,7 +11,6 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
 use super::limits::Limits;
@@ -32,8 +31,8 @@ impl Turn {
 }
 
 /// A stream with an eye on stalled requests and writes.
-pub struct Watched {
-    stream: TcpStream,
+pub struct Watched<S> {
+    stream: S,
     turn: Arc<Turn>,
     /// The turn as it was when bytes were last read.
     seen: u64,
@@ -47,9 +46,9 @@ pub struct Watched {
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
-impl Watched {
+impl<S> Watched<S> {
     /// With an eye on `turn`, which whoever takes requests passes on.
-    pub fn new(stream: TcpStream, turn: Arc<Turn>, limits: &Limits) -> Self {
+    pub fn new(stream: S, turn: Arc<Turn>, limits: &Limits) -> Self {
         let Limits { header_wait, write_wait, .. } = *limits;
         let (seen, begun, late, stalled) = (0, false, None, None);
         Self { stream, turn, seen, begun, header_wait, late, write_wait, stalled }
@@ -95,7 +94,7 @@ fn waited(
     watch.get_or_insert_with(|| Box::pin(sleep(patience))).as_mut().poll(context)
 }
 
-impl AsyncRead for Watched {
+impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -111,7 +110,7 @@ impl AsyncRead for Watched {
     }
 }
 
-impl AsyncWrite for Watched {
+impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -140,6 +139,8 @@ impl AsyncWrite for Watched {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
+        // Over TLS this writes too.
+        let ended = Pin::new(&mut self.stream).poll_shutdown(context);
+        self.watch(context, ended)
     }
 }

@@ -19,3 +19,5 @@ mod service;
 mod shares;
 mod snapshots;
 mod structured;
+#[cfg(feature = "tls")]
+mod tls;
