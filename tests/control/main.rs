@@ -10,4 +10,6 @@ mod programs;
 mod run;
 mod serve;
 mod stop;
+#[cfg(feature = "tls")]
+mod tls;
 mod user;

@@ -68,9 +68,14 @@ impl Host {
         control_of(&self.inside.data)
     }
 
+    /// Where it keeps what is no file of a share.
+    pub fn state(&self) -> PathBuf {
+        self.inside.data.join(HIDDEN)
+    }
+
     /// Where it writes in the background.
     pub fn log_file(&self) -> PathBuf {
-        self.inside.data.join(HIDDEN).join("latchfs.log")
+        self.state().join("latchfs.log")
     }
 
     /// Shares and mount points.

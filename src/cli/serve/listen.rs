@@ -1,15 +1,18 @@
 //! The REST listener of `serve`: where it listens, who is let in, what SDKs need to find it.
 
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
 
+use super::tls::Certificate;
 use crate::engine::Engine;
 use crate::rest::auth::{Account, Accounts, Authorizer, OauthMode};
-use crate::rest::{Authorise, ErrorNames, Loose, RestOptions, Server, Signed};
+use crate::rest::tls::Tls;
+use crate::rest::{Authorise, CopySources, ErrorNames, Loose, RestOptions, Server, Signed};
 
 /// The REST listener
 #[derive(Debug, Args)]
@@ -41,6 +44,18 @@ pub struct Listen {
     #[arg(long, env = "LATCHFS_EXPOSE", value_parser = BoolishValueParser::new())]
     pub expose: bool,
 
+    /// Speak https: with a certificate made on the spot, or with yours
+    #[arg(long, value_name = "self|CERT.pem,KEY.pem", env = "LATCHFS_TLS")]
+    pub tls: Option<Certificate>,
+
+    /// Whether bearer tokens are taken
+    #[arg(long, value_enum, default_value_t = Oauth::Off, env = "LATCHFS_OAUTH")]
+    pub oauth: Oauth,
+
+    /// Where the sources of Copy File and Put Range From URL may be
+    #[arg(long, value_enum, default_value_t = Sources::Local, env = "LATCHFS_COPY_SOURCES")]
+    pub copy_sources: Sources,
+
     /// How a delete-pending file is named in errors
     #[arg(long, value_enum, default_value_t = Names::Article, env = "LATCHFS_ERROR_NAMES")]
     pub error_names: Names,
@@ -55,6 +70,32 @@ pub enum Names {
     Service,
 }
 
+/// Which bearer tokens are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Oauth {
+    /// None
+    Off,
+    /// Those whose issuer, audience and time are right; signatures are not checked
+    Basic,
+}
+
+/// Where sources of copies may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Sources {
+    /// On this server
+    Local,
+    /// Anywhere that http or https reach
+    Any,
+}
+
+/// What it takes to speak https.
+pub struct Secured {
+    /// What the listener shows.
+    pub tls: Tls,
+    /// What clients must trust, if it was made here.
+    pub ca_file: Option<PathBuf>,
+}
+
 /// A listener, and what SDKs need to find it.
 pub struct Listening {
     _server: Server,
@@ -64,12 +105,14 @@ pub struct Listening {
     pub endpoint: String,
     /// All of it in one.
     pub connection_string: String,
-    loose: bool,
+    /// What clients must trust, if it was made here.
+    pub ca_file: Option<PathBuf>,
+    notes: Vec<&'static str>,
 }
 
 impl Listen {
-    /// Starts to listen, unless the user does not want it.
-    pub fn start(&self, engine: &Arc<Engine>) -> Result<Option<Listening>> {
+    /// Starts to listen, unless the user does not want it. `state` is where keys are kept.
+    pub fn start(&self, engine: &Arc<Engine>, state: &Path) -> Result<Option<Listening>> {
         if self.no_rest {
             return Ok(None);
         }
@@ -80,7 +123,14 @@ impl Listen {
         };
         self.check_exposure(&accounts)?;
         let account = accounts.first().context("there is an account")?.clone();
+        let secured = self.tls.as_ref().map(|from| from.load(state, &accounts, self.address));
+        let secured = secured.transpose()?;
         let options = RestOptions {
+            tls: secured.as_ref().map(|secured| secured.tls.clone()),
+            copy_sources: match self.copy_sources {
+                Sources::Local => CopySources::Local,
+                Sources::Any => CopySources::Any,
+            },
             listen: self.address,
             error_names: match self.error_names {
                 Names::Article => ErrorNames::Article,
@@ -96,7 +146,8 @@ impl Listen {
                 self.address.ip()
             )
         })?;
-        let origin = format!("http://{}", server.addr());
+        let scheme = if secured.is_some() { "https" } else { "http" };
+        let origin = format!("{scheme}://{}", server.addr());
         let (endpoint, connection_string) =
             (account.file_endpoint(&origin), account.connection_string(&origin));
         Ok(Some(Listening {
@@ -104,8 +155,24 @@ impl Listen {
             account,
             endpoint,
             connection_string,
-            loose: self.loose,
+            ca_file: secured.and_then(|secured| secured.ca_file),
+            notes: self.notes(),
         }))
+    }
+
+    /// What the user should know of his choices.
+    fn notes(&self) -> Vec<&'static str> {
+        let mut notes = Vec::new();
+        if self.loose {
+            notes.push("--loose: requests are let in unsigned");
+        }
+        if self.oauth == Oauth::Basic {
+            notes.push("--oauth basic: whoever writes himself a token is let in");
+        }
+        if self.oauth == Oauth::Basic && self.tls.is_none() {
+            notes.push("--oauth basic: SDKs send tokens over https only; add --tls self");
+        }
+        notes
     }
 
     fn authorise(
@@ -117,19 +184,30 @@ impl Listen {
             return Ok(Arc::new(Loose::new(accounts.iter().map(Account::name))));
         }
         let accounts = Accounts::new(accounts)?;
-        let authorizer = Authorizer { accounts, oauth: OauthMode::Off };
+        let oauth = match self.oauth {
+            Oauth::Off => OauthMode::Off,
+            Oauth::Basic => OauthMode::Basic,
+        };
+        let authorizer = Authorizer { accounts, oauth };
         Ok(Arc::new(Signed::new(authorizer, Arc::clone(engine))))
     }
 
     /// Beyond this machine a key that everybody knows, or none, is asked about once more.
     fn check_exposure(&self, accounts: &[Account]) -> Result<()> {
-        let open = self.loose || accounts.iter().any(Account::has_development_key);
-        if open && !self.address.ip().is_loopback() && !self.expose {
+        let why = if self.loose {
+            "--loose lets everybody in"
+        } else if self.oauth == Oauth::Basic {
+            "--oauth basic lets everybody in who writes himself a token"
+        } else if accounts.iter().any(Account::has_development_key) {
+            "everybody knows the key"
+        } else {
+            return Ok(());
+        };
+        if !self.address.ip().is_loopback() && !self.expose {
             bail!(
-                "{} is reachable from other machines, and {}: give --account NAME:KEY, or --expose \
-                 if that is meant",
-                self.address,
-                if self.loose { "--loose lets everybody in" } else { "everybody knows the key" }
+                "{} is reachable from other machines, and {why}: give --account NAME:KEY, or \
+                 --expose if that is meant",
+                self.address
             );
         }
         Ok(())
@@ -139,10 +217,11 @@ impl Listen {
 impl Listening {
     /// What to tell the user.
     pub fn summary(&self) -> String {
-        let mut text = format!("REST: {}\n", self.endpoint);
-        if self.loose {
-            text += "REST: --loose: requests are let in unsigned\n";
-        }
-        text + &format!("Connection string:\n  {}\n", self.connection_string)
+        let mut lines = vec![format!("REST: {}", self.endpoint)];
+        lines.extend(self.notes.iter().map(|note| format!("REST: {note}")));
+        let trust = |file: &PathBuf| format!("TLS: clients must trust {}", file.display());
+        lines.extend(self.ca_file.as_ref().map(trust));
+        lines.push(format!("Connection string:\n  {}\n", self.connection_string));
+        lines.join("\n")
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   host     what is served, and how it starts and ends
+//!   listen   the REST listener; tls: its certificate
 //!   daemon   returning to the shell when the mounts are usable
 //!   notify   telling systemd
 //! ```
@@ -10,6 +11,7 @@ mod daemon;
 mod host;
 mod listen;
 mod notify;
+mod tls;
 
 use std::fs;
 use std::io::Write;
@@ -165,7 +167,7 @@ impl Serve {
         let (stop, stopped) = channel();
         stop_on_signals(stop.clone())?;
         let host = Host::start(self, stop)?;
-        let listening = self.listen.start(host.engine())?;
+        let listening = self.listen.start(host.engine(), &host.state())?;
         let control = Server::start(&host.control(), host.serving())?;
         self.announce(&host, &control, listening.as_ref())?;
         let served = wait(&stopped);
@@ -197,8 +199,11 @@ impl Serve {
                 text["account"] = listening.account.name().into();
                 text["key"] = listening.account.key().text().into();
                 text["connection_string"] = listening.connection_string.clone().into();
+                if let Some(file) = &listening.ca_file {
+                    text["ca_file"] = file.to_string_lossy().into();
+                }
             }
-            write_whole(file, &format!("{text}\n"))
+            write_whole(file, &format!("{text}\n"), 0o644)
                 .with_context(|| format!("writing {}", file.display()))?;
         }
         notify::tell("READY=1");
@@ -266,11 +271,11 @@ fn stop_on_signals(stop: Sender<Stop>) -> Result<()> {
 }
 
 /// Writes a file so that it is seen whole or not at all.
-fn write_whole(path: &Path, text: &str) -> std::io::Result<()> {
+fn write_whole(path: &Path, text: &str, mode: u32) -> std::io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let mut file = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
     file.write_all(text.as_bytes())?;
-    file.as_file().set_permissions(fs::Permissions::from_mode(0o644))?;
+    file.as_file().set_permissions(fs::Permissions::from_mode(mode))?;
     file.persist(path)?;
     Ok(())
 }
