@@ -5,6 +5,8 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod programs;
+#[cfg(feature = "tls")]
+mod tls;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,12 +19,15 @@ fn python() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/.cache/clients/bin/python")
 }
 
-/// Plays every round of the Python SDK, called as its users call that face of it.
-fn rounds_of_python(face: &str) {
-    let installed = || match fs::metadata(python()) {
+fn installed() -> Result<(), String> {
+    match fs::metadata(python()) {
         Ok(_) => Ok(()),
         Err(_) => Err("the Python SDK is not installed: tests/run does that".to_owned()),
-    };
+    }
+}
+
+/// Plays every round of the Python SDK, called as its users call that face of it.
+fn rounds_of_python(face: &str) {
     if !need::fuse() || !need::met(Need::Clients, installed) {
         return;
     }

@@ -27,8 +27,13 @@ impl Served {
     /// Starts `latchfs serve` in a new folder, on a free port, with `args` added, and waits until
     /// it is usable.
     pub fn start(args: &[&str]) -> Self {
+        Self::start_with(args, &[])
+    }
+
+    /// The same, with these variables.
+    pub fn start_with(args: &[&str], variables: &[(&str, &Path)]) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let (child, ready) = launch(folder.path(), args);
+        let (child, ready) = launch(folder.path(), args, variables);
         Self { child, folder, ready }
     }
 
@@ -81,7 +86,7 @@ impl Served {
         self.child.kill().expect("it runs");
         self.child.wait().expect("it ended");
         fs::remove_file(self.ready_file()).expect("the file of the killed one");
-        (self.child, self.ready) = launch(self.folder.path(), args);
+        (self.child, self.ready) = launch(self.folder.path(), args, &[]);
     }
 }
 
@@ -97,10 +102,11 @@ impl Drop for Served {
     }
 }
 
-fn launch(folder: &Path, args: &[&str]) -> (Child, Value) {
+fn launch(folder: &Path, args: &[&str], variables: &[(&str, &Path)]) -> (Child, Value) {
     let mut child = Command::new(LATCHFS)
         .args(["serve", "--listen", "127.0.0.1:0", "--ready-file", "ready"])
         .args(args)
+        .envs(variables.iter().copied())
         .current_dir(folder)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
