@@ -8,12 +8,14 @@
 //! <root>/.latchfs/deleted/<share>@<version>/{share,state,snapshots,when}
 //! ```
 //!
-//! Decides where things are, that one server alone serves a root, and how a share is deleted and
-//! restored as a whole (in `deleted`). What is in a state folder is left to its owner.
+//! Decides where things are, that one server alone serves a root, how a share is deleted and
+//! restored as a whole (in `deleted`), and what a start may put in or throw away (in `fill`). What
+//! is in a state folder is left to its owner.
 //!
 //! Sources: DESIGN "Data on disk"; FILEREST section 5 (shares, undelete), section 8 (names).
 
 mod deleted;
+mod fill;
 mod single;
 #[cfg(test)]
 mod tests;
@@ -32,7 +34,7 @@ pub use deleted::DeletedShare;
 pub use single::SingleShare;
 
 use super::error::StoreError;
-use super::snapshot::Snapshots;
+use super::snapshot::{SnapshotError, Snapshots};
 use super::tree;
 
 /// The folder of ours in a data root. No share can have this name.
@@ -59,6 +61,18 @@ pub enum RootError {
     /// The state of a directory served as it is would be seen in it.
     #[error("the state folder {} lies within the share", .0.display())]
     StateInShare(PathBuf),
+    /// Only what latchfs made is thrown away.
+    #[error(
+        "{} is not empty and no data directory of latchfs: it is not reset. Choose another, or \
+         empty it yourself", .0.display()
+    )]
+    NotOurs(PathBuf),
+    /// The data root would be copied into itself.
+    #[error("the data directory lies within {}: choose another one", .0.display())]
+    SourceHoldsRoot(PathBuf),
+    /// A share could not be filled.
+    #[error("filling a share: {0}")]
+    Fill(SnapshotError),
     /// Neither `XDG_STATE_HOME` nor `HOME` says where state is kept.
     #[error("no home directory: say where to keep the share's state")]
     NoHome,
@@ -167,8 +181,13 @@ impl DataRoot {
         self.hidden(ACCOUNT)
     }
 
+    /// The folder of ours in it, for its owner alone.
+    pub fn folder(&self) -> PathBuf {
+        self.root.join(HIDDEN)
+    }
+
     fn hidden(&self, folder: &str) -> PathBuf {
-        self.root.join(HIDDEN).join(folder)
+        self.folder().join(folder)
     }
 }
 

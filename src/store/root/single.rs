@@ -57,6 +57,11 @@ impl SingleShare {
         self.state.join(ACCOUNT)
     }
 
+    /// The folder of ours that goes with it.
+    pub fn folder(&self) -> &Path {
+        &self.state
+    }
+
     /// The share's snapshots.
     pub fn snapshots(&self) -> Snapshots {
         Snapshots::at(self.state.join("snapshots"))
