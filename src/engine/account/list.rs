@@ -144,6 +144,21 @@ impl Engine {
         Ok(SharePage { shares: shares.collect(), next })
     }
 
+    /// All that `options` ask for, whatever their limit and marker say.
+    pub fn every_share(&self, options: &ListOptions<'_>) -> AccountResult<Vec<ShareInfo>> {
+        let mut found = Vec::new();
+        let mut marker = None;
+        loop {
+            let options = ListOptions { marker: marker.as_deref(), limit: None, ..*options };
+            let page = self.list_shares(&options)?;
+            found.extend(page.shares);
+            marker = page.next;
+            if marker.is_none() {
+                return Ok(found);
+            }
+        }
+    }
+
     /// Enough shares from the name `first` on to fill a page and say whether there are more. One
     /// more than that: the first name may be over but for its snapshots.
     fn served_infos(&self, options: &ListOptions<'_>, first: &str, limit: usize) -> Vec<ShareInfo> {

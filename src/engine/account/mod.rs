@@ -34,7 +34,7 @@ mod snapshot;
 mod view;
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -206,6 +206,14 @@ impl Engine {
     /// How its shares behave.
     pub fn options(&self) -> &EngineOptions {
         &self.options
+    }
+
+    /// The folder of its own, outside every share: what belongs to the server as a whole.
+    pub fn folder(&self) -> PathBuf {
+        match &self.home {
+            Home::Root(root) => root.folder(),
+            Home::Single(single) => single.folder().to_owned(),
+        }
     }
 
     /// The share of that name.
