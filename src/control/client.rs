@@ -56,6 +56,21 @@ impl Client {
         }
     }
 
+    /// The same for an answer that takes its time: `progress` is told how many files and bytes are
+    /// done.
+    pub fn ask_and_watch(
+        &mut self,
+        request: &Request,
+        mut progress: impl FnMut(u64, u64),
+    ) -> Result<Answer, ClientError> {
+        let mut answer = self.ask(request)?;
+        while let Answer::Progress { files, bytes } = answer {
+            progress(files, bytes);
+            answer = self.read()?;
+        }
+        Ok(answer)
+    }
+
     /// Returns when the server closes the connection.
     pub fn wait_for_end(&mut self) {
         // Any error is an end as well.

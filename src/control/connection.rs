@@ -14,7 +14,7 @@ use super::server::Lines;
 use super::serving::{Serving, Steps};
 use crate::core::create::{Disposition, OpenRequest};
 use crate::core::{Access, Client, Denial, HandleId, Owner, ShareMode, SharePath};
-use crate::engine::{Error, Handle, Opened, Share};
+use crate::engine::{AccountError, Error, Handle, Opened, Share};
 
 /// The most opens that one connection holds.
 pub const HOLDS_MAX: usize = 1024;
@@ -28,9 +28,16 @@ const RELEASE_TICK: Duration = Duration::from_millis(5);
 const SESSIONS: u64 = 1 << 32;
 
 /// Why a request was not carried out.
-enum Not {
+pub(super) enum Not {
     Refused(Arc<Share>, SharePath, Error),
+    Share(AccountError),
     Failed(String),
+}
+
+impl From<AccountError> for Not {
+    fn from(error: AccountError) -> Self {
+        Self::Share(error)
+    }
 }
 
 impl From<String> for Not {
@@ -41,8 +48,8 @@ impl From<String> for Not {
 
 /// A connection and what it holds.
 pub struct Connection {
-    serving: Arc<dyn Serving>,
-    owner: Owner,
+    pub(super) serving: Arc<dyn Serving>,
+    pub(super) owner: Owner,
     holds: Vec<(Arc<Share>, Handle)>,
     running: bool,
 }
@@ -64,22 +71,13 @@ impl Connection {
                 lines.write(&Answer::Done {});
                 self.serving.shut_down();
             }
+            Request::CreateSnapshot { share_name } => {
+                let made = self.create_snapshot(share_name.as_deref(), lines);
+                lines.write(&answer(made));
+            }
             request => {
-                let answer = self.answer(request);
+                let answer = answer(self.try_answer(request));
                 lines.write(&answer);
-            }
-        }
-    }
-
-    fn answer(&mut self, request: Request) -> Answer {
-        match self.try_answer(request) {
-            Ok(answer) => answer,
-            Err(Not::Failed(message)) => Answer::Failed { message },
-            Err(Not::Refused(share, path, Error::Denied(denial))) => {
-                Answer::Refused(report::refused(&share, &path, &denial))
-            }
-            Err(Not::Refused(_, path, Error::Store(error))) => {
-                Answer::Failed { message: format!("{path}: {error}") }
             }
         }
     }
@@ -116,7 +114,22 @@ impl Connection {
                 Ok(Answer::Done {})
             }
             Request::Step { .. } => Err("no script is playing: ask for 'play' first".to_owned())?,
-            Request::Play { .. } | Request::Shutdown {} => {
+            Request::Connection {} => {
+                let told = self.serving.connection().ok_or_else(no_listener)?;
+                Ok(Answer::Connection(told))
+            }
+            Request::ListShares { deleted } => self.list_shares(deleted),
+            Request::CreateShare { name, quota_gib } => self.create_share(&name, quota_gib),
+            Request::DeleteShare { name, snapshots } => self.delete_share(&name, snapshots),
+            Request::Lease { share_name, path } => self.lease(share_name.as_deref(), &path),
+            Request::BreakLease { share_name, path, period } => {
+                self.break_lease(share_name.as_deref(), &path, period)
+            }
+            Request::ListSnapshots { share_name } => self.list_snapshots(share_name.as_deref()),
+            Request::DeleteSnapshot { share_name, snapshot } => {
+                self.delete_snapshot(share_name.as_deref(), &snapshot)
+            }
+            Request::CreateSnapshot { .. } | Request::Play { .. } | Request::Shutdown {} => {
                 unreachable!("carry_out() has done these")
             }
         }
@@ -139,11 +152,12 @@ impl Connection {
                 .into_iter()
                 .map(|mount| MountRow { share: mount.share, path: mount.path })
                 .collect(),
+            endpoint: self.serving.connection().map(|told| told.endpoint),
         }
     }
 
     /// The share of that name, or the only one.
-    fn share(&self, name: Option<&str>) -> Result<Arc<Share>, String> {
+    pub(super) fn share(&self, name: Option<&str>) -> Result<Arc<Share>, String> {
         let mut shares = self.serving.shares();
         let Some(name) = name else {
             let Some(only) = shares.pop() else { return Err("no share is served".into()) };
@@ -153,11 +167,18 @@ impl Connection {
                 Err("several shares are served: say which with --share-name".into())
             };
         };
-        let found = shares.into_iter().find(|share| **share.name() == *name);
-        found.ok_or_else(|| format!("no share '{name}' is served here"))
+        if let Some(found) = shares.iter().find(|share| **share.name() == *name) {
+            return Ok(Arc::clone(found));
+        }
+        let there: Vec<_> = shares.iter().map(|share| &**share.name()).collect();
+        Err(format!("no share '{name}' is served here, only {}", there.join(", ")))
     }
 
-    fn target(&self, name: Option<&str>, path: &str) -> Result<(Arc<Share>, SharePath), String> {
+    pub(super) fn target(
+        &self,
+        name: Option<&str>,
+        path: &str,
+    ) -> Result<(Arc<Share>, SharePath), String> {
         let share = self.share(name)?;
         let path = SharePath::new(path).map_err(|error| format!("{path}: {error}"))?;
         Ok((share, path))
@@ -290,6 +311,28 @@ impl Drop for Connection {
             }
         }
     }
+}
+
+/// What is answered.
+fn answer(done: Result<Answer, Not>) -> Answer {
+    match done {
+        Ok(answer) => answer,
+        Err(Not::Failed(message)) => Answer::Failed { message },
+        Err(Not::Refused(share, path, Error::Denied(denial))) => {
+            Answer::Refused(report::refused(&share, &path, &denial))
+        }
+        Err(Not::Refused(_, path, Error::Store(error))) => {
+            Answer::Failed { message: format!("{path}: {error}") }
+        }
+        Err(Not::Share(AccountError::Denied(denial))) => {
+            Answer::Refused(report::refused_share(&denial))
+        }
+        Err(Not::Share(error)) => Answer::Failed { message: error.to_string() },
+    }
+}
+
+fn no_listener() -> String {
+    "this server has no REST listener: it was started with --no-rest".to_owned()
 }
 
 /// The steps of a connection that plays.

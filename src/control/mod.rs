@@ -12,9 +12,11 @@
 //!   serving      what the server offers, as this module sees it
 //!   server       connections, and their bounds
 //!   connection   one connection: its requests, and what it holds
+//!   account      requests about shares as a whole, their leases and snapshots
 //!   client       the other end
 //! ```
 
+mod account;
 mod client;
 mod connection;
 pub mod protocol;

@@ -80,6 +80,62 @@ pub enum Request {
         #[serde(default)]
         lazy: bool,
     },
+    /// How clients of the REST listener find it. The answer holds the key.
+    Connection {},
+    /// The shares, with what they are as a whole.
+    ListShares {
+        /// And those that can be restored.
+        #[serde(default)]
+        deleted: bool,
+    },
+    /// Makes a share.
+    CreateShare {
+        /// What it is called.
+        name: String,
+        /// Its quota.
+        quota_gib: Option<u32>,
+    },
+    /// Deletes a share.
+    DeleteShare {
+        /// Which one.
+        name: String,
+        /// And its snapshots, leased or not; without it, one that has any is refused.
+        #[serde(default)]
+        snapshots: bool,
+    },
+    /// The lease of a file, or of the share for its root.
+    Lease {
+        /// In which share.
+        share_name: Option<String>,
+        /// Of which file.
+        path: String,
+    },
+    /// Ends that lease.
+    BreakLease {
+        /// In which share.
+        share_name: Option<String>,
+        /// Of which file.
+        path: String,
+        /// Within how many seconds, for a share's; a file's ends at once.
+        period: Option<u32>,
+    },
+    /// Takes a snapshot of a share. Before the answer come others, of how far it is.
+    CreateSnapshot {
+        /// Of which share.
+        share_name: Option<String>,
+    },
+    /// The snapshots of a share.
+    ListSnapshots {
+        /// Of which one.
+        share_name: Option<String>,
+    },
+    /// Deletes a snapshot.
+    DeleteSnapshot {
+        /// Of which share.
+        share_name: Option<String>,
+        /// By its stamp.
+        snapshot: String,
+    },
     /// The connection plays a script from now on: its next requests are steps.
     Play {
         /// On which share.
@@ -145,6 +201,36 @@ pub enum Answer {
     },
     /// What stands in the way.
     Why(Why),
+    /// How REST clients find the server.
+    Connection(Connection),
+    /// The shares.
+    Shares {
+        /// By name.
+        shares: Vec<ShareEntry>,
+    },
+    /// A lease.
+    Lease(Lease),
+    /// A lease was ended, or there was none.
+    LeaseBroken {
+        /// There was one.
+        was_leased: bool,
+        /// In how many seconds it ends.
+        seconds: u64,
+    },
+    /// Snapshots of a share: all, or the one that was taken.
+    Snapshots {
+        /// Of which share.
+        share_name: String,
+        /// Their stamps, oldest first.
+        snapshots: Vec<String>,
+    },
+    /// The answer is being worked on: so much is done.
+    Progress {
+        /// Files copied.
+        files: u64,
+        /// Bytes passed.
+        bytes: u64,
+    },
     /// What a step gave.
     Step(StepAnswer),
     /// A rule refused.
@@ -167,6 +253,9 @@ pub struct Status {
     pub shares: Vec<ShareRow>,
     /// The mounts.
     pub mounts: Vec<MountRow>,
+    /// The URL of the File service, with the account.
+    #[serde(default)]
+    pub endpoint: Option<String>,
 }
 
 /// A share.
@@ -185,6 +274,53 @@ pub struct MountRow {
     pub share: String,
     /// Where.
     pub path: PathBuf,
+}
+
+/// How clients of the REST listener find it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Connection {
+    /// The account's name.
+    pub account: String,
+    /// Its key.
+    pub key: String,
+    /// The URL of the File service, with the account.
+    pub endpoint: String,
+    /// All of it in one.
+    pub connection_string: String,
+}
+
+/// A share with what it is as a whole.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShareEntry {
+    /// Its name.
+    pub name: String,
+    /// Its quota.
+    pub quota_gib: u32,
+    /// How many snapshots it has.
+    pub snapshots: usize,
+    /// The state of its lease, as REST names it.
+    pub lease: String,
+    /// Where it is mounted.
+    pub mounts: Vec<PathBuf>,
+    /// Its version, if it was deleted and can be restored.
+    pub deleted: Option<String>,
+}
+
+/// The lease of a file or a share.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lease {
+    /// In which share.
+    pub share_name: String,
+    /// Of what: `/` is the share itself.
+    pub path: String,
+    /// As in `x-ms-lease-state`.
+    pub state: String,
+    /// As in `x-ms-lease-status`.
+    pub status: String,
+    /// As in `x-ms-lease-duration`, while it is leased.
+    pub duration: Option<String>,
+    /// The ID of a file's lease, also of one that was broken.
+    pub id: Option<String>,
 }
 
 /// A granted open.

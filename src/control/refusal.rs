@@ -1,8 +1,9 @@
-//! What a refusal is called on the control socket: one exhaustive table.
+//! What a refusal is called on the control socket: an exhaustive table each for files and shares.
 
 use serde::{Deserialize, Serialize};
 
 use crate::core::Denial;
+use crate::engine::ShareDenial;
 
 /// Which kind of rule refused. Scripts tell by it whether to try again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -64,6 +65,35 @@ impl RefusalKind {
             | Denial::CopySourceChanged
             | Denial::OtherGeneration
             | Denial::TooManyHandles => Self::Denied,
+        }
+    }
+
+    /// The kind of a refusal that concerns a share as a whole.
+    pub fn of_share(denial: &ShareDenial) -> Self {
+        match denial {
+            ShareDenial::ShareNotFound | ShareDenial::ShareSnapshotNotFound => Self::NotFound,
+            ShareDenial::ShareAlreadyExists => Self::Exists,
+            ShareDenial::ShareBeingDeleted => Self::DeletePending,
+            ShareDenial::DeleteShareWhenSnapshotLeased
+            | ShareDenial::ShareSnapshotInProgress
+            | ShareDenial::Lease(_) => Self::Leased,
+            ShareDenial::InvalidResourceName(_)
+            | ShareDenial::Metadata(_)
+            | ShareDenial::OutOfRangeQuota(_)
+            | ShareDenial::UnsupportedProtocol(_)
+            | ShareDenial::UnknownAccessTier(_)
+            | ShareDenial::TooManyPolicies(_)
+            | ShareDenial::InvalidPolicy(_)
+            | ShareDenial::FileInvalidPermission(_)
+            | ShareDenial::FilePermissionTooLarge
+            | ShareDenial::FileInvalidPermissionKey
+            | ShareDenial::PermissionFormatUnsupported
+            | ShareDenial::InvalidContinuationToken => Self::Invalid,
+            ShareDenial::ShareHasSnapshots
+            | ShareDenial::ShareSnapshotCountExceeded
+            | ShareDenial::ShareSnapshotOperationNotSupported
+            | ShareDenial::SnapshotCancelled
+            | ShareDenial::OneDirectoryOnly => Self::Denied,
         }
     }
 

@@ -11,7 +11,7 @@ use crate::core::ranges::{LockKind, RangeLock};
 use crate::core::stamp::iso;
 use crate::core::{Denial, Holder, Owner, SharePath};
 use crate::engine::events::{EventLog, Happening};
-use crate::engine::{Clock, HandleInfo, Kind, Share, Standing, SystemClock};
+use crate::engine::{Clock, HandleInfo, Kind, Share, ShareDenial, Standing, SystemClock};
 
 /// The most opens in one answer; how many more there are is said.
 pub const HANDLES_MAX: usize = 10_000;
@@ -70,6 +70,11 @@ pub fn refused(share: &Share, path: &SharePath, denial: &Denial) -> Refused {
         holder = open.map(|open| row(share.name(), open));
     }
     Refused { kind: RefusalKind::of(denial), message, holder }
+}
+
+/// A refusal that concerns a share as a whole: nobody's open is behind it.
+pub fn refused_share(denial: &ShareDenial) -> Refused {
+    Refused { kind: RefusalKind::of_share(denial), message: denial.to_string(), holder: None }
 }
 
 /// What stands in the way of a name.

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::protocol::StepAnswer;
+use super::protocol::{Connection, StepAnswer};
 use crate::core::ShareMode;
-use crate::engine::{EventLog, Share};
+use crate::engine::{Engine, EventLog, Share};
 
 /// A mount of the server.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -26,6 +26,12 @@ pub trait Serving: Send + Sync {
 
     /// The log of their events.
     fn events(&self) -> &EventLog;
+
+    /// What the shares are as a whole.
+    fn engine(&self) -> &Engine;
+
+    /// How REST clients find it, if it listens.
+    fn connection(&self) -> Option<Connection>;
 
     /// All mounts.
     fn mounts(&self) -> Vec<MountedAt>;

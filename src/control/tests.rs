@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use super::protocol::{Hold, Refused, StepAnswer, read_answer};
+use super::protocol::{Connection, Hold, Refused, StepAnswer, read_answer};
 use super::*;
 use crate::core::ShareMode;
-use crate::engine::{EventLog, Share, ShareOptions, SystemClock};
+use crate::engine::{Engine, EngineOptions, EventLog, Share};
 
 struct Fake {
+    engine: Engine,
     share: Arc<Share>,
-    events: Arc<EventLog>,
     runs: Mutex<Vec<u32>>,
 }
 
@@ -24,7 +24,13 @@ impl Serving for Fake {
         vec![Arc::clone(&self.share)]
     }
     fn events(&self) -> &EventLog {
-        &self.events
+        &self.engine.options().events
+    }
+    fn engine(&self) -> &Engine {
+        &self.engine
+    }
+    fn connection(&self) -> Option<Connection> {
+        None
     }
     fn mounts(&self) -> Vec<MountedAt> {
         Vec::new()
@@ -62,17 +68,11 @@ impl Setup {
         let root = folder.path().join("share");
         fs::create_dir(&root).unwrap();
         fs::write(root.join("a.txt"), "hello").unwrap();
-        let events = Arc::new(EventLog::default());
-        let share = Share::open_directory(
-            "docs",
-            &root,
-            &folder.path().join("state"),
-            ShareOptions::default(),
-            Arc::new(SystemClock),
-            Arc::clone(&events),
-        );
-        let share = Arc::new(share.unwrap());
-        let fake = Arc::new(Fake { share, events, runs: Mutex::default() });
+        let state = folder.path().join("state");
+        let engine = Engine::serve_directory("docs", &root, Some(&state), EngineOptions::default());
+        let engine = engine.unwrap();
+        let share = engine.share("docs").unwrap();
+        let fake = Arc::new(Fake { engine, share, runs: Mutex::default() });
         let path = folder.path().join(SOCKET_NAME);
         let server = Server::start(&path, Arc::clone(&fake) as Arc<dyn Serving>).unwrap();
         Self { fake, server, path, _folder: folder }
@@ -258,4 +258,55 @@ fn what_cannot_be_meant_is_answered_and_the_connection_goes_on() {
     let Answer::Refused(refused) = client.ask(&missing).unwrap() else { panic!() };
     assert_eq!(refused.kind, RefusalKind::NotFound);
     assert_eq!(client.ask(&Request::Ping {}).unwrap(), Answer::Done {});
+}
+
+#[test]
+fn a_snapshot_is_taken_listed_and_deleted_and_a_client_may_ignore_how_far_it_is() {
+    let setup = Setup::new();
+    let mut client = setup.client();
+    let mut reports = 0;
+    let create = Request::CreateSnapshot { share_name: None };
+    let Answer::Snapshots { share_name, snapshots } =
+        client.ask_and_watch(&create, |_, _| reports += 1).unwrap()
+    else {
+        panic!("no snapshot")
+    };
+    assert_eq!((share_name.as_str(), snapshots.len()), ("docs", 1));
+    assert!(reports > 0);
+    let list = Request::ListSnapshots { share_name: Some("docs".into()) };
+    let listed = Answer::Snapshots { share_name, snapshots: snapshots.clone() };
+    assert_eq!(client.ask(&list).unwrap(), listed);
+    let delete = |snapshot: &str| Request::DeleteSnapshot {
+        share_name: None,
+        snapshot: snapshot.to_owned(),
+    };
+    assert_eq!(client.ask(&delete(&snapshots[0])).unwrap(), Answer::Done {});
+    let Answer::Refused(refused) = client.ask(&delete(&snapshots[0])).unwrap() else { panic!() };
+    assert_eq!(refused.kind, RefusalKind::NotFound);
+    assert!(matches!(client.ask(&delete("yesterday")).unwrap(), Answer::Failed { .. }));
+}
+
+#[test]
+fn a_share_is_listed_with_its_lease_and_without_a_listener_there_is_no_way_to_connect() {
+    let setup = Setup::new();
+    let mut client = setup.client();
+    let at = crate::engine::account::ShareRef::new("docs");
+    setup.fake.engine.acquire_lease(&at, Some(-1), None).unwrap();
+    let list = Request::ListShares { deleted: true };
+    let Answer::Shares { shares } = client.ask(&list).unwrap() else { panic!() };
+    assert_eq!((shares[0].name.as_str(), shares[0].lease.as_str()), ("docs", "leased"));
+    let breaking = |path: &str| Request::BreakLease {
+        share_name: None,
+        path: path.to_owned(),
+        period: Some(0),
+    };
+    let broken = |was_leased| Answer::LeaseBroken { was_leased, seconds: 0 };
+    assert_eq!(client.ask(&breaking("")).unwrap(), broken(true));
+    assert_eq!(client.ask(&breaking("a.txt")).unwrap(), broken(false));
+    let Answer::Refused(refused) = client.ask(&breaking("none.txt")).unwrap() else { panic!() };
+    assert_eq!(refused.kind, RefusalKind::NotFound);
+    assert!(matches!(client.ask(&Request::Connection {}).unwrap(), Answer::Failed { .. }));
+    let create = Request::CreateShare { name: "more".into(), quota_gib: None };
+    let Answer::Refused(refused) = client.ask(&create).unwrap() else { panic!() };
+    assert!(refused.message.contains("one directory"), "{}", refused.message);
 }

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::{MOUNT_DIR, Serve, Stop, control_of};
 use crate::cli::locate::real_path;
-use crate::control::protocol::StepAnswer;
+use crate::control::protocol::{Connection, StepAnswer};
 use crate::control::{MountedAt, Serving, Steps};
 use crate::core::ShareMode;
 use crate::engine::account::{ListOptions, NewShare};
@@ -220,6 +220,14 @@ impl Serving for Inside {
 
     fn events(&self) -> &EventLog {
         &self.engine.options().events
+    }
+
+    fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    fn connection(&self) -> Option<Connection> {
+        None
     }
 
     fn mounts(&self) -> Vec<MountedAt> {

@@ -1,0 +1,177 @@
+//! Requests about shares as a whole: which there are, their leases, their snapshots. The rules
+//! are the engine's; here is only what a request means and what people are told.
+
+use std::time::{Duration, Instant};
+
+use super::connection::{Connection, Not};
+use super::protocol::{Answer, Lease, ShareEntry};
+use super::server::Lines;
+use crate::core::lease::{FileLease, LeaseDenial};
+use crate::core::{Denial, SharePath};
+use crate::engine::account::{
+    Control, DeleteSnapshots, ListOptions, NewShare, PropertyChanges, ShareRef, SnapshotName,
+};
+use crate::engine::{AccountError, Asking, Error, Share, ShareDenial, Standing};
+
+/// How often a client is told how far a snapshot is.
+const REPORT_EVERY: Duration = Duration::from_millis(100);
+
+impl Connection {
+    pub(super) fn list_shares(&self, deleted: bool) -> Result<Answer, Not> {
+        let options = ListOptions { snapshots: true, deleted, ..ListOptions::default() };
+        let mounts = self.serving.mounts();
+        let mut shares = Vec::new();
+        // Those of a share come right before it.
+        let mut snapshots = 0;
+        for info in self.serving.engine().every_share(&options)? {
+            if info.snapshot.is_some() {
+                snapshots += 1;
+                continue;
+            }
+            let gone = info.deleted.is_some();
+            let here = mounts.iter().filter(|mount| !gone && *mount.share == *info.name);
+            shares.push(ShareEntry {
+                name: info.name.to_string(),
+                quota_gib: info.properties.quota_gib,
+                snapshots: std::mem::take(&mut snapshots),
+                lease: info.lease.state.to_string(),
+                mounts: here.map(|mount| mount.path.clone()).collect(),
+                deleted: info.deleted.map(|deleted| deleted.version),
+            });
+        }
+        Ok(Answer::Shares { shares })
+    }
+
+    pub(super) fn create_share(&self, name: &str, quota_gib: Option<u32>) -> Result<Answer, Not> {
+        let changes =
+            PropertyChanges { quota_gib: quota_gib.map(Into::into), ..PropertyChanges::default() };
+        let new = NewShare { changes, ..NewShare::default() };
+        self.serving.engine().create_share(name, new)?;
+        Ok(Answer::Done {})
+    }
+
+    pub(super) fn delete_share(&self, name: &str, snapshots: bool) -> Result<Answer, Not> {
+        let snapshots =
+            if snapshots { DeleteSnapshots::IncludeLeased } else { DeleteSnapshots::None };
+        self.serving.engine().delete_share(&self.owner, &ShareRef::new(name), snapshots)?;
+        Ok(Answer::Done {})
+    }
+
+    pub(super) fn lease(&self, name: Option<&str>, path: &str) -> Result<Answer, Not> {
+        let (share, path) = self.target(name, path)?;
+        if path == SharePath::root() {
+            return self.share_lease(&share);
+        }
+        let (path, lease) = match file_lease(&share, &path) {
+            Ok(found) => found,
+            Err(error) => return Err(Not::Refused(share, path, error)),
+        };
+        let id = match lease {
+            FileLease::Available => None,
+            FileLease::Leased(id) | FileLease::Broken(id) => Some(id.to_string()),
+        };
+        Ok(Answer::Lease(Lease {
+            share_name: share.name().to_string(),
+            path: path.to_string(),
+            state: lease.state().to_string(),
+            status: lease.status().to_string(),
+            duration: lease.duration().map(|duration| duration.to_string()),
+            id,
+        }))
+    }
+
+    fn share_lease(&self, share: &Share) -> Result<Answer, Not> {
+        let info = self.serving.engine().properties(&ShareRef::new(share.name()))?;
+        Ok(Answer::Lease(Lease {
+            share_name: share.name().to_string(),
+            path: SharePath::root().to_string(),
+            state: info.lease.state.to_string(),
+            status: info.lease.status.to_string(),
+            duration: info.lease.duration.map(|duration| duration.to_string()),
+            id: None,
+        }))
+    }
+
+    pub(super) fn break_lease(
+        &self,
+        name: Option<&str>,
+        path: &str,
+        period: Option<u32>,
+    ) -> Result<Answer, Not> {
+        let (share, path) = self.target(name, path)?;
+        let none = Ok(Answer::LeaseBroken { was_leased: false, seconds: 0 });
+        if path == SharePath::root() {
+            let at = ShareRef::new(share.name());
+            return match self.serving.engine().break_lease(&at, period.map(Into::into)) {
+                Ok((seconds, _)) => Ok(Answer::LeaseBroken { was_leased: true, seconds }),
+                Err(AccountError::Denied(ShareDenial::Lease(denial))) if is_none(denial) => none,
+                Err(error) => Err(error.into()),
+            };
+        }
+        match share.lease_break(Asking { who: &self.owner, lease_id: None }, &path) {
+            Ok(_) => Ok(Answer::LeaseBroken { was_leased: true, seconds: 0 }),
+            Err(Error::Denied(Denial::Lease(denial))) if is_none(denial) => none,
+            Err(error) => Err(Not::Refused(share, path, error)),
+        }
+    }
+
+    pub(super) fn create_snapshot(
+        &self,
+        name: Option<&str>,
+        lines: &mut Lines,
+    ) -> Result<Answer, Not> {
+        let share = self.share(name)?;
+        let mut next = Instant::now();
+        let made = self.serving.engine().create_snapshot(
+            &ShareRef::new(share.name()),
+            None,
+            &mut |done| {
+                if Instant::now() >= next {
+                    next = Instant::now() + REPORT_EVERY;
+                    let (files, bytes) = (done.files_done, done.bytes_done);
+                    lines.write(&Answer::Progress { files, bytes });
+                }
+                Control::Continue
+            },
+        );
+        let (snapshot, _) = made?;
+        let share_name = share.name().to_string();
+        Ok(Answer::Snapshots { share_name, snapshots: vec![snapshot.to_string()] })
+    }
+
+    pub(super) fn list_snapshots(&self, name: Option<&str>) -> Result<Answer, Not> {
+        let share = self.share(name)?;
+        let found = self.serving.engine().snapshots(share.name())?;
+        let snapshots = found.iter().map(ToString::to_string).collect();
+        Ok(Answer::Snapshots { share_name: share.name().to_string(), snapshots })
+    }
+
+    pub(super) fn delete_snapshot(
+        &self,
+        name: Option<&str>,
+        snapshot: &str,
+    ) -> Result<Answer, Not> {
+        let share = self.share(name)?;
+        let snapshot = SnapshotName::parse(snapshot).ok_or_else(|| {
+            format!("'{snapshot}' is no snapshot: a stamp as `latchfs snapshot list` shows it")
+        })?;
+        let at = ShareRef::new(share.name()).at(&snapshot);
+        self.serving.engine().delete_snapshot(&at)?;
+        Ok(Answer::Done {})
+    }
+}
+
+/// The file as spelled on disk, and its lease.
+fn file_lease(share: &Share, path: &SharePath) -> crate::engine::Result<(SharePath, FileLease)> {
+    let found = share.lookup(path)?;
+    let lease = share.why(&found.path)?.into_iter().find_map(|standing| match standing {
+        Standing::Lease(lease) => Some(lease),
+        _ => None,
+    });
+    Ok((found.path, lease.unwrap_or_default()))
+}
+
+/// True if there was no lease to act on.
+fn is_none(denial: LeaseDenial) -> bool {
+    matches!(denial, LeaseDenial::LeaseNotPresentWithLeaseOperation(_))
+}
