@@ -1,14 +1,16 @@
 //! `latchfs handles` and `latchfs close-handle`: who has what open, and ending it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
 use clap::builder::BoolishValueParser;
+use serde_json::json;
 
-use super::locate::{Target, Where, ask, unexpected};
-use super::{EXIT_DIFFERENT, table};
+use super::locate::{Target, Where, ask, refused, unexpected};
+use super::out::Output;
+use super::{EXIT_DIFFERENT, time};
 use crate::control::protocol::HandleRow;
 use crate::control::{Answer, Request};
 
@@ -27,9 +29,8 @@ pub struct Handles {
     #[arg(value_parser = BoolishValueParser::new())]
     recursive: bool,
 
-    /// One line of JSON
-    #[arg(long, env = "LATCHFS_JSON", value_parser = BoolishValueParser::new())]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
 
     #[command(flatten)]
     server: Where,
@@ -51,24 +52,15 @@ impl Handles {
         let request = Request::Handles { share_name, path, recursive: self.recursive };
         match ask(&target.control, &request)? {
             Answer::Handles { handles, left_out } => {
-                self.show(&handles)?;
+                let headings = ["HANDLE", "PATH", "ACCESS", "SHARE", "PROGRAM", "PID", "SINCE"];
+                self.output.show_rows(&handles, headings, row)?;
                 if left_out > 0 {
                     eprintln!("latchfs: {left_out} more are not shown: name a path");
                 }
                 Ok(ExitCode::SUCCESS)
             }
-            other => Err(unexpected(&other)),
+            other => refused(self.path.as_deref().unwrap_or(Path::new(".")).display(), &other),
         }
-    }
-
-    fn show(&self, handles: &[HandleRow]) -> Result<()> {
-        if self.json {
-            println!("{}", serde_json::to_string(handles)?);
-            return Ok(());
-        }
-        let rows: Vec<_> = handles.iter().map(row).collect();
-        let headings = ["HANDLE", "PATH", "ACCESS", "SHARE", "PROGRAM", "PID", "SINCE"];
-        Ok(table::print(headings, &rows)?)
     }
 }
 
@@ -84,16 +76,8 @@ fn row(handle: &HandleRow) -> [String; 7] {
         handle.share.clone(),
         handle.program.clone().unwrap_or_else(|| handle.client.clone()),
         handle.pid.to_string(),
-        ago(handle.seconds),
+        time::short(handle.seconds),
     ]
-}
-
-fn ago(seconds: u64) -> String {
-    match seconds {
-        0..60 => format!("{seconds}s"),
-        60..3600 => format!("{}m{:02}s", seconds / 60, seconds % 60),
-        _ => format!("{}h{:02}m", seconds / 3600, seconds / 60 % 60),
-    }
 }
 
 /// Close an open over its holder's head
@@ -111,6 +95,9 @@ pub struct CloseHandle {
     all: bool,
 
     #[command(flatten)]
+    output: Output,
+
+    #[command(flatten)]
     server: Where,
 }
 
@@ -120,25 +107,19 @@ impl CloseHandle {
         let share_name = self.server.share_name.clone();
         let request = Request::CloseHandle { share_name, handle: self.handle, all: self.all };
         match ask(&self.server.socket()?, &request)? {
-            Answer::Closed { closed: 0 } => {
-                eprintln!("latchfs: no such handle is open");
-                Ok(ExitCode::from(EXIT_DIFFERENT))
-            }
             Answer::Closed { closed } => {
-                println!("closed {closed}");
+                let words =
+                    || if closed == 0 { String::new() } else { format!("closed {closed}\n") };
+                self.output.show(&json!({ "closed": closed }), words)?;
+                if closed == 0 {
+                    eprintln!(
+                        "latchfs: no such handle is open: `latchfs handles` shows those that are"
+                    );
+                    return Ok(ExitCode::from(EXIT_DIFFERENT));
+                }
                 Ok(ExitCode::SUCCESS)
             }
             other => Err(unexpected(&other)),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_are_short() {
-        assert_eq!([5, 65, 3700].map(ago), ["5s", "1m05s", "1h01m"]);
     }
 }

@@ -2,7 +2,7 @@
 //! `open(2)` cannot.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileTypeExt;
 use std::path::PathBuf;
@@ -11,13 +11,14 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::Args;
 use clap::builder::BoolishValueParser;
 
-use super::EXIT_BUSY;
-use super::locate::{Where, answered, unexpected};
-use crate::control::protocol::{self, Refused};
+use super::locate::{Where, answered, refused};
+use super::out;
+use super::time::duration;
+use crate::control::protocol;
 use crate::control::{Answer, Client, Request};
 
 /// Hold a file open with an access and a share mode
@@ -78,18 +79,10 @@ impl Hold {
         });
         let held = match answered(server.ask(&request)?)? {
             Answer::Held(held) => held,
-            Answer::Refused(refused) => return Ok(self.refused(&refused)),
-            other => return Err(unexpected(&other)),
+            other => return refused(self.path.display(), &other),
         };
-        let mut out = io::stdout().lock();
-        writeln!(out, "{}", serde_json::to_string(&held)?)?;
-        out.flush()?;
+        out::print(&(serde_json::to_string(&held)? + "\n"))?;
         self.wait(server)
-    }
-
-    fn refused(&self, refused: &Refused) -> ExitCode {
-        eprintln!("latchfs: {}: {}", self.path.display(), refused.message);
-        ExitCode::from(if refused.kind.is_busy() { EXIT_BUSY } else { super::EXIT_FAILED })
     }
 
     fn wait(&self, mut server: Client) -> Result<ExitCode> {
@@ -123,39 +116,5 @@ fn watch_input(ends: Sender<End>) {
             drop(io::copy(&mut &input, &mut io::sink()));
             drop(ends.send(End::Input));
         });
-    }
-}
-
-/// Reads `30s`, `500ms`, `5m`, `2h`; a bare number counts seconds.
-fn duration(text: &str) -> Result<Duration> {
-    let digits = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let number: u64 = number.parse().context("a time is a number and ms, s, m or h")?;
-    let seconds = |factor: u64| number.checked_mul(factor).map(Duration::from_secs);
-    let time = match unit {
-        "ms" => Some(Duration::from_millis(number)),
-        "" | "s" => seconds(1),
-        "m" => seconds(60),
-        "h" => seconds(3600),
-        _ => bail!("a time is a number and ms, s, m or h"),
-    };
-    time.context("that is too long")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_are_read_with_their_units() {
-        for (text, millis) in
-            [("30s", 30_000), ("500ms", 500), ("5m", 300_000), ("7", 7000), ("1h", 3_600_000)]
-        {
-            assert_eq!(duration(text).unwrap(), Duration::from_millis(millis), "{text}");
-        }
-        for text in ["", "s", "3x", "-1s", "1.5s", "99999999999999999999s", "18446744073709551615h"]
-        {
-            assert!(duration(text).is_err(), "{text}");
-        }
     }
 }

@@ -1,26 +1,36 @@
 //! Which server a command means, and which file of which share.
 //!
 //! In order: `--control`; the mount that the path lies on; the mount that the working directory
-//! lies on; `./latchfs-data`. A path on a mount is one of its share; with `--share-name` a path is
-//! one from the root of that share.
+//! lies on; `./latchfs-data`; what is mounted on `./latchfs-mnt`. A path on a mount is one of its
+//! share; with `--share-name` a path is one from the root of that share.
 
 use std::env;
 use std::ffi::OsStr;
+use std::fmt;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 
-use super::serve::{DATA_DIR, control_of};
+use super::serve::{DATA_DIR, MOUNT_DIR, control_of};
+use super::{EXIT_BUSY, EXIT_FAILED};
 use crate::control::{Answer, Client, Request};
 use crate::fuse::mounts;
 
 /// How to find the server.
 #[derive(Debug, Clone, Default, Args)]
-pub struct Where {
+pub struct Socket {
     /// The server's control socket [default: that of the mount, or of ./latchfs-data]
     #[arg(long, value_name = "SOCKET", env = "LATCHFS_CONTROL")]
     pub control: Option<PathBuf>,
+}
+
+/// How to find a share of a server.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Where {
+    #[command(flatten)]
+    pub server: Socket,
 
     /// The share; paths are then paths within it
     #[arg(long, value_name = "NAME", env = "LATCHFS_SHARE_NAME")]
@@ -57,7 +67,7 @@ impl Where {
                 path.display()
             );
         };
-        let control = match self.control.clone().or(origin.control) {
+        let control = match self.server.control.clone().or(origin.control) {
             Some(control) => control,
             None => self.socket()?,
         };
@@ -67,20 +77,31 @@ impl Where {
 
     /// The server that is meant where no path says so.
     pub fn socket(&self) -> Result<PathBuf> {
+        self.server.find()
+    }
+}
+
+impl Socket {
+    /// The server that is meant where no path says so.
+    pub fn find(&self) -> Result<PathBuf> {
         if let Some(control) = &self.control {
             return Ok(control.clone());
         }
         let here = env::current_dir().context("the working directory")?;
         let on_mount = mounts::of_path(&here).and_then(|mount| mount.origin()?.control);
         let control = on_mount.unwrap_or_else(|| control_of(&here.join(DATA_DIR)));
-        if !control.exists() {
-            bail!(
+        if control.exists() {
+            return Ok(control);
+        }
+        let below = here.join(MOUNT_DIR);
+        let mut near = mounts::all().into_iter().filter(|mount| mount.path.starts_with(&below));
+        near.find_map(|mount| mount.origin()?.control).with_context(|| {
+            format!(
                 "no server found: neither the working directory nor {} leads to one. Name a path \
                  on a mount, or give --control SOCKET",
                 control.display()
-            );
-        }
-        Ok(control)
+            )
+        })
     }
 }
 
@@ -119,4 +140,11 @@ pub fn unexpected(answer: &Answer) -> anyhow::Error {
         Answer::Refused(refused) => anyhow!("{}", refused.message),
         other => anyhow!("the server answered something else: {other:?}"),
     }
+}
+
+/// The end of a command that got no: why, about `what`, and the exit status that goes with it.
+pub fn refused(what: impl fmt::Display, answer: &Answer) -> Result<ExitCode> {
+    let Answer::Refused(refused) = answer else { return Err(unexpected(answer)) };
+    eprintln!("latchfs: {what}: {}", refused.message);
+    Ok(ExitCode::from(if refused.kind.is_busy() { EXIT_BUSY } else { EXIT_FAILED }))
 }

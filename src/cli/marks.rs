@@ -5,10 +5,11 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use clap::builder::BoolishValueParser;
+use serde_json::json;
 
 use super::EXIT_DIFFERENT;
-use super::locate::{Where, ask, unexpected};
+use super::locate::{Where, ask, refused};
+use super::out::Output;
 use crate::control::protocol::{HandleRow, Why as Told};
 use crate::control::{Answer, Request};
 
@@ -22,6 +23,9 @@ pub struct Undelete {
     path: PathBuf,
 
     #[command(flatten)]
+    output: Output,
+
+    #[command(flatten)]
     server: Where,
 }
 
@@ -31,12 +35,15 @@ impl Undelete {
         let target = self.server.target(&self.path)?;
         let request = Request::Undelete { share_name: target.share_name, path: target.path };
         match ask(&target.control, &request)? {
-            Answer::Undeleted { was_pending: true } => Ok(ExitCode::SUCCESS),
-            Answer::Undeleted { was_pending: false } => {
+            Answer::Undeleted { was_pending } => {
+                self.output.show(&json!({ "was_pending": was_pending }), String::new)?;
+                if was_pending {
+                    return Ok(ExitCode::SUCCESS);
+                }
                 eprintln!("latchfs: {} is not marked for deletion", self.path.display());
                 Ok(ExitCode::from(EXIT_DIFFERENT))
             }
-            other => Err(unexpected(&other)),
+            other => refused(self.path.display(), &other),
         }
     }
 }
@@ -51,9 +58,8 @@ pub struct Why {
     /// The file, on a mount
     path: PathBuf,
 
-    /// One line of JSON
-    #[arg(long, env = "LATCHFS_JSON", value_parser = BoolishValueParser::new())]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
 
     #[command(flatten)]
     server: Where,
@@ -66,13 +72,9 @@ impl Why {
         let request = Request::Why { share_name: target.share_name, path: target.path };
         let told = match ask(&target.control, &request)? {
             Answer::Why(told) => told,
-            other => return Err(unexpected(&other)),
+            other => return refused(self.path.display(), &other),
         };
-        if self.json {
-            println!("{}", serde_json::to_string(&told)?);
-        } else {
-            print!("{}", words(&told));
-        }
+        self.output.show(&told, || words(&told))?;
         Ok(if told.is_free() { ExitCode::SUCCESS } else { ExitCode::from(EXIT_DIFFERENT) })
     }
 }

@@ -1,18 +1,25 @@
 //! The command line: what the user asks for, and which module does it.
 
 mod handles;
+mod help;
 mod hold;
 mod locate;
 mod marks;
+mod mount;
+mod out;
 mod play;
+mod progress;
 mod run;
 mod serve;
 mod server;
 mod table;
+mod time;
 
+use std::ffi::OsString;
+use std::io;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 /// Exit status: the answer is no, or a check found a difference.
 pub const EXIT_DIFFERENT: u8 = 1;
@@ -24,12 +31,8 @@ pub const EXIT_FAILED: u8 = 2;
 pub const EXIT_BUSY: u8 = 16;
 
 /// A file share on your own machine that behaves like Azure Files
-///
-/// One table of opens, share modes, byte-range locks, leases and delete-pending marks, for every
-/// program that uses the mount. Without a command: `latchfs serve`, with the data in
-/// ./latchfs-data and the share mounted on ./latchfs-mnt.
 #[derive(Debug, Parser)]
-#[command(name = "latchfs", version, after_help = EXAMPLES)]
+#[command(name = "latchfs", version, after_help = EXAMPLES, disable_help_subcommand = true)]
 struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
@@ -37,19 +40,19 @@ struct Cli {
 
 const EXAMPLES: &str = "\
 Example:
-  latchfs serve --daemon
-  echo hello > latchfs-mnt/a.txt
+  latchfs serve --daemon && echo hello > latchfs-mnt/a.txt
   latchfs hold latchfs-mnt/a.txt --share none --for 30s &
-  cat latchfs-mnt/a.txt        # Device or resource busy
-  latchfs why latchfs-mnt/a.txt
+  cat latchfs-mnt/a.txt          # Device or resource busy
+  latchfs why latchfs-mnt/a.txt  # who holds it
 
-Exit status: 0 done; 1 the answer is no, or a check found a difference; 2 the command could not be
-carried out; 16 somebody else holds the file (hold). `run` exits as its command does.
-Every option can be set by a variable, which its help names.";
+Exit status: 0 done, 1 the answer is no, 2 it could not be done, 16 somebody else holds it.
+Every option can also be set by a variable, which its help names.
+Without a command: `latchfs serve`, with ./latchfs-data mounted on ./latchfs-mnt.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
     Serve(serve::Serve),
+    Mount(mount::MountDirectory),
     Unmount(server::Unmount),
     Status(server::Status),
     Stop(server::Stop),
@@ -66,12 +69,17 @@ enum Command {
 pub fn run() -> ExitCode {
     let log = env_logger::Env::default().default_filter_or("warn");
     env_logger::Builder::from_env(log).init();
-    let command = match Cli::parse().command {
+    let command = match read(std::env::args_os()).command {
         Some(command) => command,
-        None => Command::Serve(serve::Serve::by_default()),
+        // The variables count all the same.
+        None => match read(["latchfs".into(), "serve".into()]).command {
+            Some(command) => command,
+            None => unreachable!("the arguments name a command"),
+        },
     };
     let done = match command {
         Command::Serve(serve) => serve.run(),
+        Command::Mount(mount) => mount.run(),
         Command::Unmount(unmount) => unmount.run(),
         Command::Status(status) => status.run(),
         Command::Stop(stop) => stop.run(),
@@ -86,8 +94,15 @@ pub fn run() -> ExitCode {
     match done {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("latchfs: {error:#}");
+            let name = out::Paint::of(&io::stderr()).bad("latchfs:");
+            eprintln!("{name} {error:#}");
             ExitCode::from(EXIT_FAILED)
         }
     }
+}
+
+/// Reads a command line. What is wrong with it is said with a suggestion, and is the end.
+fn read(arguments: impl IntoIterator<Item = OsString>) -> Cli {
+    let matches = help::laid_out(Cli::command()).get_matches_from(arguments);
+    Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
 }

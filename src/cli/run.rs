@@ -12,7 +12,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::EXIT_FAILED;
-use super::locate::{Where, answered, real_path};
+use super::locate::{Socket, Where, answered, real_path};
 use crate::control::{Client, Request};
 
 /// Exit status: the command was not found, as a shell has it.
@@ -33,9 +33,8 @@ pub struct Run {
     #[arg(long, value_name = "PATH", env = "LATCHFS_MOUNT")]
     mount: Option<PathBuf>,
 
-    /// The server's control socket [default: that of the mount, or of ./latchfs-data]
-    #[arg(long, value_name = "SOCKET", env = "LATCHFS_CONTROL")]
-    control: Option<PathBuf>,
+    #[command(flatten)]
+    server: Socket,
 
     /// The command and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "CMD")]
@@ -45,7 +44,7 @@ pub struct Run {
 impl Run {
     /// Runs it.
     pub fn run(&self) -> Result<ExitCode> {
-        let server = Where { control: self.control.clone(), share_name: None };
+        let server = Where { server: self.server.clone(), share_name: None };
         let mount = self.mount.as_deref().map(real_path).transpose()?;
         let control = match &self.mount {
             Some(mount) => server.target(mount)?.control,

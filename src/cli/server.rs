@@ -1,5 +1,6 @@
 //! `latchfs status`, `latchfs unmount` and `latchfs stop`: the server as a whole.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::thread;
@@ -8,8 +9,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use clap::Args;
 use clap::builder::BoolishValueParser;
+use serde_json::json;
 
-use super::locate::{Where, answered, ask, real_path, unexpected};
+use super::locate::{Socket, answered, ask, real_path, unexpected};
+use super::out::{Output, Paint};
+use crate::control::protocol::Status as Told;
 use crate::control::{Answer, Client, ClientError, Request};
 use crate::fuse::{clear_dead, mounts};
 
@@ -29,6 +33,9 @@ pub struct Unmount {
     #[arg(long, env = "LATCHFS_LAZY", value_parser = BoolishValueParser::new())]
     lazy: bool,
 
+    #[command(flatten)]
+    output: Output,
+
     /// The server's control socket [default: that of the mount]
     #[arg(long, value_name = "SOCKET", env = "LATCHFS_CONTROL")]
     control: Option<PathBuf>,
@@ -40,19 +47,20 @@ impl Unmount {
         let path = real_path(&self.path)?;
         let mount = mounts::all().into_iter().rev().find(|mount| mount.path == path);
         let Some(origin) = mount.and_then(|mount| mount.origin()) else {
-            bail!("{} is no latchfs mount", self.path.display());
+            bail!("{} is no latchfs mount: `latchfs status` shows them", self.path.display());
         };
         let Some(control) = self.control.clone().or(origin.control) else {
             bail!("the server of {} is not known: give --control", self.path.display());
         };
         match Client::connect(&control) {
             Ok(mut server) => {
-                let request = Request::Unmount { path, lazy: self.lazy };
+                let request = Request::Unmount { path: path.clone(), lazy: self.lazy };
                 answered(server.ask(&request)?)?;
             }
             Err(ClientError::NoServer { .. }) => clear(&path)?,
             Err(error) => return Err(error.into()),
         }
+        self.output.show(&json!({ "unmounted": path.to_string_lossy() }), String::new)?;
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -69,34 +77,38 @@ fn clear(path: &Path) -> Result<()> {
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs status --json")]
 pub struct Status {
-    /// One line of JSON
-    #[arg(long, env = "LATCHFS_JSON", value_parser = BoolishValueParser::new())]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
 
     #[command(flatten)]
-    server: Where,
+    server: Socket,
 }
 
 impl Status {
     /// Shows it.
     pub fn run(&self) -> Result<ExitCode> {
-        let status = match ask(&self.server.socket()?, &Request::Status {})? {
+        let status = match ask(&self.server.find()?, &Request::Status {})? {
             Answer::Status(status) => status,
             other => return Err(unexpected(&other)),
         };
-        if self.json {
-            println!("{}", serde_json::to_string(&status)?);
-            return Ok(ExitCode::SUCCESS);
-        }
-        println!("latchfs {}, pid {}", status.version, status.pid);
-        for share in status.shares {
-            println!("share {}: {} files in use", share.name, share.files_in_use);
-        }
-        for mount in status.mounts {
-            println!("share {} is mounted on {}", mount.share, mount.path.display());
-        }
+        self.output.show(&status, || words(&status, Paint::of(&io::stdout())))?;
         Ok(ExitCode::SUCCESS)
     }
+}
+
+fn words(status: &Told, paint: Paint) -> String {
+    let head = format!("latchfs {}", status.version);
+    let mut lines = vec![format!("{}, pid {}", paint.bold(&head), status.pid)];
+    for share in &status.shares {
+        lines.push(format!("share {}: {} files in use", share.name, share.files_in_use));
+    }
+    for mount in &status.mounts {
+        let path = paint.place(&mount.path.display().to_string());
+        lines.push(format!("share {} is mounted on {path}", mount.share));
+    }
+    let endpoint = status.endpoint.as_ref();
+    lines.extend(endpoint.map(|endpoint| format!("REST on {}", paint.place(endpoint))));
+    lines.join("\n") + "\n"
 }
 
 /// Stop a server: unmount all it has mounted, and end
@@ -104,13 +116,16 @@ impl Status {
 #[command(after_help = "Example:\n  latchfs stop")]
 pub struct Stop {
     #[command(flatten)]
-    server: Where,
+    output: Output,
+
+    #[command(flatten)]
+    server: Socket,
 }
 
 impl Stop {
     /// Stops it, and returns when it is gone.
     pub fn run(&self) -> Result<ExitCode> {
-        let mut server = Client::connect(&self.server.socket()?)?;
+        let mut server = Client::connect(&self.server.find()?)?;
         let pid = match answered(server.ask(&Request::Status {})?)? {
             Answer::Status(status) => status.pid,
             other => return Err(unexpected(&other)),
@@ -126,6 +141,7 @@ impl Stop {
             }
             thread::sleep(Duration::from_millis(5));
         }
+        self.output.show(&json!({ "stopped": pid }), String::new)?;
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -28,6 +29,18 @@ pub fn is_mounted(path: &Path) -> bool {
 /// What a command wrote to standard error.
 pub fn error_text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// What a command wrote to standard output.
+pub fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// The same, as JSON, of a command that did it.
+#[track_caller]
+pub fn json(output: &Output) -> serde_json::Value {
+    assert!(output.status.success(), "{}", error_text(output));
+    serde_json::from_slice(&output.stdout).unwrap()
 }
 
 /// A folder whose mounts are taken away with it.
@@ -87,7 +100,20 @@ impl Folder {
 
     /// Runs a command to its end.
     pub fn run(&self, arguments: &[&str]) -> Output {
-        latchfs(self.path()).args(arguments).output().unwrap()
+        // Other servers of this user may leave no inotify instance for one that is to fail.
+        latchfs(self.path()).env("RUST_LOG", "error").args(arguments).output().unwrap()
+    }
+
+    /// What the ready file says.
+    pub fn ready(&self) -> serde_json::Value {
+        serde_json::from_slice(&fs::read(self.join("ready")).unwrap()).unwrap()
+    }
+
+    /// Where the REST listener listens.
+    pub fn listener(&self) -> SocketAddr {
+        let ready = self.ready();
+        let endpoint = ready["endpoint"].as_str().unwrap();
+        endpoint.split('/').nth(2).unwrap().parse().unwrap()
     }
 
     /// The control socket.

@@ -26,7 +26,10 @@ fn a_stop_by_signal_leaves_no_mount_and_the_next_start_finds_everything_again() 
     let mut server = folder.serve(&[]);
     assert_eq!(fs::read_to_string(&file).unwrap(), "kept");
     assert!(server.stop().success());
-    assert_eq!(server.log().matches("WARN").count(), 0, "{}", server.log());
+    // The machine may have no inotify instance left, which is no fault of the stop.
+    let log = server.log();
+    let warned = log.lines().any(|line| line.contains("WARN") && !line.contains("inotify"));
+    assert!(!warned, "{log}");
 }
 
 #[test]
@@ -111,7 +114,7 @@ fn without_arguments_one_share_is_served_from_and_in_the_working_directory() {
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, Signal::INT).unwrap();
     assert!(wait_for("the end", || child.try_wait().unwrap()).success());
-    assert!(!is_mounted(&mount));
+    assert!(!is_mounted(&mount) && !mount.exists());
 }
 
 #[test]

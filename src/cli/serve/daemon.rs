@@ -15,15 +15,27 @@ use std::process::{Command, ExitCode, Stdio};
 use anyhow::{Context, Result};
 
 use crate::cli::EXIT_FAILED;
+use crate::cli::out::{self, Paint};
 
 /// Tells the one in the background what it is.
 const MARK: &str = "LATCHFS_DAEMON_CHILD";
 
 const READY: &str = "ready";
 
+/// What the mark says where the user looks on at a terminal that takes colours.
+const PAINTED: &str = "painted";
+
 /// True in the background.
 pub fn is_child() -> bool {
     env::var_os(MARK).is_some()
+}
+
+/// In the background: the colours of the terminal that the start screen ends up on.
+pub fn paint() -> Paint {
+    if env::var_os(MARK).is_some_and(|mark| mark == PAINTED) {
+        return Paint::always();
+    }
+    Paint::NONE
 }
 
 /// Starts this command again, in the background, and waits until its mounts are usable.
@@ -31,7 +43,7 @@ pub fn launch() -> Result<ExitCode> {
     let program = env::current_exe().context("finding this program")?;
     let mut child = Command::new(program)
         .args(env::args_os().skip(1))
-        .env(MARK, "1")
+        .env(MARK, if Paint::of(&std::io::stdout()).is_on() { PAINTED } else { "1" })
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()
@@ -42,7 +54,7 @@ pub fn launch() -> Result<ExitCode> {
     if first.trim_end() == READY {
         let mut summary = String::new();
         pipe.read_to_string(&mut summary).context("waiting for the server")?;
-        println!("{summary}`latchfs stop` unmounts and stops (pid {}).", child.id());
+        out::print(&summary).context("showing the start")?;
         return Ok(ExitCode::SUCCESS);
     }
     let status = child.wait().context("waiting for the server")?;

@@ -1,61 +1,84 @@
 //! What one server serves: shares of a data directory and their mounts.
 
-use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use serde_json::{Map, Value};
 
-use super::{MOUNT_DIR, Serve, Stop, control_of};
-use crate::cli::locate::real_path;
+use super::Stop;
+use super::behaviour::Behaviour;
+use super::data::share_names;
+use super::listen::Listening;
+use super::places::Places;
 use crate::control::protocol::{Connection, StepAnswer};
-use crate::control::{MountedAt, Serving, Steps};
+use crate::control::{MountedAt, SOCKET_NAME, Serving, Steps};
 use crate::core::ShareMode;
-use crate::engine::account::{ListOptions, NewShare};
-use crate::engine::{Case, Engine, EngineOptions, EventLog, Share, ShareOptions};
+use crate::engine::{Engine, EventLog, Share};
 use crate::fuse::{Mount, MountError, SpaceSource};
 use crate::play::{Group, Player, read_step};
-use crate::store::root::HIDDEN;
-
-/// The share that is made where there is none.
-const FIRST_SHARE: &str = "share";
 
 /// What is served.
 pub struct Host {
     inside: Arc<Inside>,
+    /// Why nothing is mounted, where that was not asked for.
+    no_mount: Option<String>,
 }
 
 struct Inside {
-    data: PathBuf,
+    /// The server's own folder.
+    folder: PathBuf,
     engine: Arc<Engine>,
     mounts: Mutex<Vec<Mount>>,
+    connection: OnceLock<Connection>,
     stop: Sender<Stop>,
 }
 
 impl Host {
-    /// Opens the shares and mounts them. If a mount fails, those before it are taken back.
-    pub fn start(serve: &Serve, stop: Sender<Stop>) -> Result<Self> {
-        let engine = Arc::new(open_engine(serve)?);
-        let data = serve.data.canonicalize().context("the data directory")?;
-        let names = make_shares(serve, &engine)?;
+    /// Mounts the shares. If a mount fails, those before it are taken back; where none can be made
+    /// here at all, that is an error only if the user asked for them.
+    pub fn start(
+        engine: Arc<Engine>,
+        places: &Places,
+        behaviour: &Behaviour,
+        stop: Sender<Stop>,
+    ) -> Result<Self> {
+        let folder = engine.folder().canonicalize().context("the state folder")?;
         let mut mounts = Vec::new();
-        for (name, path) in places(serve, &names)? {
-            let mut options = serve.mount_options(control_of(&data));
-            options.space = Some(space_of(&engine, &name));
-            let mount = Mount::start(engine.share(&name)?, &path, options);
-            mounts.push(mount.map_err(with_cure)?);
+        let mut no_mount = None;
+        for (name, path) in &places.list {
+            let mut options = behaviour.mount_options(folder.join(SOCKET_NAME));
+            options.space = Some(space_of(&engine, name));
+            match Mount::start(engine.share(name)?, path, options) {
+                Ok(mount) => mounts.push(mount),
+                Err(error) if !places.asked && is_impossible(&error) => {
+                    no_mount = Some(cured(&error));
+                    break;
+                }
+                Err(error) if is_impossible(&error) => {
+                    return Err(anyhow!("{}; --no-mount serves REST only", cured(&error)));
+                }
+                Err(error) => return Err(error.into()),
+            }
         }
         let mounts = Mutex::new(mounts);
-        let inside = Inside { data, engine, mounts, stop };
-        Ok(Self { inside: Arc::new(inside) })
+        let connection = OnceLock::new();
+        let inside = Inside { folder, engine, mounts, connection, stop };
+        Ok(Self { inside: Arc::new(inside), no_mount })
     }
 
-    /// The shares.
-    pub fn engine(&self) -> &Arc<Engine> {
-        &self.inside.engine
+    /// From now on it can tell how REST clients find it.
+    pub fn listens(&self, listening: Option<&Listening>) {
+        let told = listening.map(|listening| Connection {
+            account: listening.account.name().to_owned(),
+            key: listening.account.key().text().to_owned(),
+            endpoint: listening.endpoint.clone(),
+            connection_string: listening.connection_string.clone(),
+        });
+        if let Some(told) = told {
+            self.inside.connection.get_or_init(|| told);
+        }
     }
 
     /// As the control socket sees it.
@@ -65,17 +88,12 @@ impl Host {
 
     /// Where its control socket is.
     pub fn control(&self) -> PathBuf {
-        control_of(&self.inside.data)
-    }
-
-    /// Where it keeps what is no file of a share.
-    pub fn state(&self) -> PathBuf {
-        self.inside.data.join(HIDDEN)
+        self.inside.folder.join(SOCKET_NAME)
     }
 
     /// Where it writes in the background.
     pub fn log_file(&self) -> PathBuf {
-        self.state().join("latchfs.log")
+        self.inside.folder.join("latchfs.log")
     }
 
     /// Shares and mount points.
@@ -84,30 +102,18 @@ impl Host {
         mounts.iter().map(|m| (m.share().name().to_string(), m.path().to_owned())).collect()
     }
 
-    /// What to tell the user.
-    pub fn summary(&self) -> String {
-        let data = &self.inside.data;
-        let mut lines = Vec::new();
-        for name in share_names(&self.inside.engine) {
-            lines.push(format!("Share {name}: data in {}", data.join(&name).display()));
-        }
-        let mounted = self.mounted();
-        for (name, path) in &mounted {
-            lines.push(format!("Share {name}: mounted on {}", path.display()));
-        }
+    /// The first share by name.
+    pub fn first_share(&self) -> String {
+        let names = share_names(&self.inside.engine).unwrap_or_default();
+        names.into_iter().next().unwrap_or_default()
+    }
+
+    /// What the user should know.
+    pub fn notes(&self) -> Vec<String> {
+        let no_mount = self.no_mount.as_ref().map(|why| format!("no mount, REST only: {why}"));
         // The same for all of them.
-        let lacks = self.inside.mounts().first().and_then(Mount::lacks);
-        lines.extend(lacks.map(|lacks| format!("Note: {lacks}")));
-        if let Some((_, path)) = mounted.first() {
-            let file = path.join("a.txt");
-            let file = file.display();
-            lines.push("Try a conflict:".to_owned());
-            lines.push(format!("  echo hello > {file}"));
-            lines.push(format!("  latchfs hold {file} --share none --for 30s &"));
-            lines.push(format!("  cat {file}"));
-            lines.push(format!("  latchfs why {file}"));
-        }
-        lines.join("\n") + "\n"
+        let lacks = self.inside.mounts().first().and_then(Mount::lacks).map(str::to_owned);
+        no_mount.into_iter().chain(lacks).collect()
     }
 
     /// Unmounts all; a mount in use is named with its users, and detached.
@@ -131,90 +137,29 @@ impl Inside {
     }
 }
 
-fn open_engine(serve: &Serve) -> Result<Engine> {
-    let case = if serve.case_sensitive { Case::Sensitive } else { Case::Insensitive };
-    let share = ShareOptions { case, ..ShareOptions::default() };
-    Ok(Engine::open(&serve.data, EngineOptions { share, ..EngineOptions::default() })?)
-}
-
-/// The shares to mount: those named, which are made, else those there are, else a first one.
-fn make_shares(serve: &Serve, engine: &Engine) -> Result<BTreeSet<String>> {
-    let there = share_names(engine);
-    let mounted = serve.mounts.iter().map(|(name, _)| name);
-    let mut names: BTreeSet<String> = serve.shares.iter().chain(mounted).cloned().collect();
-    if names.is_empty() {
-        names.extend(there.iter().cloned());
-    }
-    if names.is_empty() {
-        names.insert(FIRST_SHARE.to_owned());
-    }
-    for name in names.iter().filter(|name| !there.contains(*name)) {
-        engine.create_share(name, NewShare::default()).with_context(|| format!("share {name}"))?;
-    }
-    Ok(names)
-}
-
-/// All shares, page by page.
-fn share_names(engine: &Engine) -> BTreeSet<String> {
-    let mut names = BTreeSet::new();
-    let mut marker = None;
-    loop {
-        let options = ListOptions { marker: marker.as_deref(), ..ListOptions::default() };
-        // Its own markers are good: only those lists are asked for that it gives itself.
-        let Ok(page) = engine.list_shares(&options) else { return names };
-        names.extend(page.shares.into_iter().map(|share| share.name.to_string()));
-        marker = page.next;
-        if marker.is_none() {
-            return names;
-        }
-    }
-}
-
 fn space_of(engine: &Arc<Engine>, name: &str) -> SpaceSource {
     let (engine, name) = (Arc::downgrade(engine), name.to_owned());
     SpaceSource::new(move || engine.upgrade()?.space(&name).ok())
 }
 
-/// What to mount where. Only a place nobody named is made.
-fn places(serve: &Serve, shares: &BTreeSet<String>) -> Result<Vec<(String, PathBuf)>> {
-    if serve.no_mount {
-        return Ok(Vec::new());
-    }
-    if !serve.mounts.is_empty() {
-        let named = serve.mounts.iter().map(|(name, path)| Ok((name.clone(), real_path(path)?)));
-        return named.collect();
-    }
-    let several = shares.len() > 1;
-    let place = |name: &String| {
-        let base = Path::new(MOUNT_DIR);
-        let path = if several { base.join(name) } else { base.to_owned() };
-        make_place(&path).with_context(|| format!("making {}", path.display()))?;
-        Ok((name.clone(), real_path(&path)?))
-    };
-    shares.iter().map(place).collect()
+/// True if this process can mount nothing here, wherever.
+fn is_impossible(error: &MountError) -> bool {
+    matches!(error, MountError::NoFuse(_) | MountError::NoHelper(_) | MountError::Helper(_))
 }
 
-/// Makes a mount point. One with a dead mount on it is there, though it cannot be looked at.
-fn make_place(path: &Path) -> std::io::Result<()> {
-    match fs::symlink_metadata(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => fs::create_dir_all(path),
-        _ => Ok(()),
-    }
-}
-
-fn with_cure(error: MountError) -> anyhow::Error {
+/// The error with what to do about it. The helper says what is wrong, and leaves the rest to us.
+fn cured(error: &MountError) -> String {
     match error {
-        MountError::NoFuse(_) | MountError::NoHelper(_) | MountError::Helper(_) => {
-            anyhow::Error::from(error)
-                .context("no mount can be made here (--no-mount does without)")
+        MountError::Helper(said) if said.contains("/dev/fuse") => {
+            format!("{said}: let this user open /dev/fuse (chmod 666), or run as root")
         }
-        error => error.into(),
+        error => error.to_string(),
     }
 }
 
 impl Serving for Inside {
     fn shares(&self) -> Vec<Arc<Share>> {
-        let names = share_names(&self.engine);
+        let names = share_names(&self.engine).unwrap_or_default();
         names.iter().filter_map(|name| self.engine.share(name).ok()).collect()
     }
 
@@ -227,7 +172,7 @@ impl Serving for Inside {
     }
 
     fn connection(&self) -> Option<Connection> {
-        None
+        self.connection.get().cloned()
     }
 
     fn mounts(&self) -> Vec<MountedAt> {

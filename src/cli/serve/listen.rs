@@ -1,10 +1,11 @@
 //! The REST listener of `serve`: where it listens, who is let in, what SDKs need to find it.
 
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
 
@@ -16,6 +17,7 @@ use crate::rest::{Authorise, CopySources, ErrorNames, Loose, RestOptions, Server
 
 /// The REST listener
 #[derive(Debug, Args)]
+#[command(next_help_heading = "REST")]
 pub struct Listen {
     /// Where the REST listener listens; port 0 takes any free one
     #[arg(long = "listen", value_name = "ADDR", default_value = "127.0.0.1:10004")]
@@ -26,7 +28,7 @@ pub struct Listen {
     #[arg(long, env = "LATCHFS_NO_REST", value_parser = BoolishValueParser::new())]
     pub no_rest: bool,
 
-    /// An account and its key, in base64 [default: devstoreaccount1 and its well-known key]
+    /// An account and its key [default: the well-known one]
     #[arg(
         long = "account",
         value_name = "NAME:KEY",
@@ -38,10 +40,12 @@ pub struct Listen {
 
     /// Let every request in, signed or not: for quick tests
     #[arg(long, env = "LATCHFS_LOOSE", value_parser = BoolishValueParser::new())]
+    #[arg(hide_short_help = true)]
     pub loose: bool,
 
     /// Listen beyond this machine though the key is public, or none is asked for
     #[arg(long, env = "LATCHFS_EXPOSE", value_parser = BoolishValueParser::new())]
+    #[arg(hide_short_help = true)]
     pub expose: bool,
 
     /// Speak https: with a certificate made on the spot, or with yours
@@ -58,6 +62,7 @@ pub struct Listen {
 
     /// How a delete-pending file is named in errors
     #[arg(long, value_enum, default_value_t = Names::Article, env = "LATCHFS_ERROR_NAMES")]
+    #[arg(hide_short_help = true)]
     pub error_names: Names,
 }
 
@@ -138,14 +143,8 @@ impl Listen {
             },
             ..RestOptions::new(self.authorise(engine, accounts)?)
         };
-        let server = Server::start(Arc::clone(engine), options).with_context(|| {
-            let port = self.address.port();
-            format!(
-                "listening on {} (--listen {}:0 takes any free port; is {port} taken?)",
-                self.address,
-                self.address.ip()
-            )
-        })?;
+        let server = Server::start(Arc::clone(engine), options)
+            .map_err(|error| self.not_listening(&error))?;
         let scheme = if secured.is_some() { "https" } else { "http" };
         let origin = format!("{scheme}://{}", server.addr());
         let (endpoint, connection_string) =
@@ -173,6 +172,18 @@ impl Listen {
             notes.push("--oauth basic: SDKs send tokens over https only; add --tls self");
         }
         notes
+    }
+
+    fn not_listening(&self, error: &std::io::Error) -> anyhow::Error {
+        let address = self.address;
+        let any = SocketAddr::new(address.ip(), 0);
+        let cure = match error.kind() {
+            ErrorKind::AddrInUse => format!("stop what listens there, or give --listen {any}"),
+            ErrorKind::PermissionDenied => format!("ports below 1024 are root's; --listen {any}"),
+            ErrorKind::AddrNotAvailable => "this machine has no such address".to_owned(),
+            _ => format!("give another address, as in --listen {any}"),
+        };
+        anyhow!("cannot listen on {address} ({error}): {cure}")
     }
 
     fn authorise(
@@ -215,13 +226,11 @@ impl Listen {
 }
 
 impl Listening {
-    /// What to tell the user.
-    pub fn summary(&self) -> String {
-        let mut lines = vec![format!("REST: {}", self.endpoint)];
-        lines.extend(self.notes.iter().map(|note| format!("REST: {note}")));
-        let trust = |file: &PathBuf| format!("TLS: clients must trust {}", file.display());
-        lines.extend(self.ca_file.as_ref().map(trust));
-        lines.push(format!("Connection string:\n  {}\n", self.connection_string));
-        lines.join("\n")
+    /// What the user should know.
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes: Vec<String> = self.notes.iter().map(|note| (*note).to_owned()).collect();
+        let trust = |file: &PathBuf| format!("clients must trust {}", file.display());
+        notes.extend(self.ca_file.as_ref().map(trust));
+        notes
     }
 }

@@ -1,45 +1,58 @@
 //! `latchfs serve`: shares, their mounts and the control socket, until somebody says stop.
 //!
 //! ```text
-//!   host     what is served, and how it starts and ends
-//!   listen   the REST listener; tls: its certificate
-//!   daemon   returning to the shell when the mounts are usable
-//!   notify   telling systemd
+//!   data        where the shares are, and what they start with; memory: data that goes at the end
+//!   places      where they are mounted; behaviour: how mounts behave
+//!   listen      the REST listener; tls: its certificate
+//!   host        what is served, and how it starts and ends
+//!   screen      what the user sees when all is up; ready: what scripts read
+//!   daemon      returning to the shell when the mounts are usable
+//!   notify      telling systemd
 //! ```
 
+mod behaviour;
 mod daemon;
+mod data;
 mod host;
 mod listen;
+mod memory;
 mod notify;
+mod places;
+mod ready;
+mod screen;
 mod tls;
 
 use std::fs;
-use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
 use anyhow::{Context, Result};
+use clap::Args;
 use clap::builder::BoolishValueParser;
-use clap::{Args, Parser, ValueEnum};
-use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use super::out::{self, Paint};
 use crate::control::{SOCKET_NAME, Server};
-use crate::core::ShareMode;
-use crate::fuse::{MountOptions, ShareRule, UnlinkMode};
+use crate::engine::Engine;
 use crate::store::root::HIDDEN;
+use behaviour::Behaviour;
+use data::Data;
 use host::Host;
-use listen::Listening;
+use listen::{Listen, Listening};
+use memory::Memory;
+pub use places::Places;
+use screen::Screen;
 
 /// Where data is kept unless the user says.
 pub const DATA_DIR: &str = "latchfs-data";
 
 /// Where shares are mounted unless the user says.
-const MOUNT_DIR: &str = "latchfs-mnt";
+pub const MOUNT_DIR: &str = "latchfs-mnt";
 
 /// The control socket of a data directory.
 pub fn control_of(data: &Path) -> PathBuf {
@@ -50,115 +63,101 @@ pub fn control_of(data: &Path) -> PathBuf {
 ///
 /// Runs in the foreground until Ctrl-C, `latchfs stop`, or the end of its last mount; then
 /// everything is unmounted. Shares are sub-directories of the data directory, made if missing.
+/// Where no mount can be made and none was named, REST is served alone.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs serve --share docs --mount docs=/mnt/docs --daemon")]
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub struct Serve {
-    /// Where the shares are kept
-    #[arg(long, value_name = "DIR", default_value = DATA_DIR, env = "LATCHFS_DATA")]
-    pub data: PathBuf,
+    #[command(flatten)]
+    data: Data,
 
-    /// A share to serve [default: those there are, or 'share']
-    #[arg(long = "share", value_name = "NAME", env = "LATCHFS_SHARES", value_delimiter = ',')]
-    pub shares: Vec<String>,
-
-    /// Mount a share on a directory [default: ./latchfs-mnt, or a directory in it for each share]
+    /// Mount a share there [default: ./latchfs-mnt]
     #[arg(long = "mount", value_name = "NAME=DIR", env = "LATCHFS_MOUNTS", value_delimiter = ',')]
-    #[arg(value_parser = mount_pair)]
-    pub mounts: Vec<(String, PathBuf)>,
+    #[arg(value_parser = mount_pair, help_heading = "Mounts")]
+    mounts: Vec<(String, PathBuf)>,
 
     /// Mount nothing
-    #[arg(long, conflicts_with = "mounts", env = "LATCHFS_NO_MOUNT")]
+    #[arg(long, conflicts_with = "mounts", env = "LATCHFS_NO_MOUNT", help_heading = "Mounts")]
     #[arg(value_parser = BoolishValueParser::new())]
-    pub no_mount: bool,
-
-    /// What opens tolerate that nothing else speaks for: letters r, w, d, or none
-    #[arg(long, value_name = "MODE", default_value = "rwd", env = "LATCHFS_DEFAULT_SHARE")]
-    #[arg(value_parser = share_mode)]
-    pub default_share: ShareMode,
-
-    /// What opens of matching files tolerate, such as '*.xlsx=r'; the first match counts
-    #[arg(long = "share-rule", value_name = "GLOB=MODE", env = "LATCHFS_SHARE_RULES")]
-    #[arg(value_delimiter = ',', value_parser = share_rule)]
-    pub rules: Vec<ShareRule>,
-
-    /// Byte-range locks stop reads and writes, not only other locks
-    #[arg(long, env = "LATCHFS_MANDATORY_LOCKS", value_parser = BoolishValueParser::new())]
-    pub mandatory_locks: bool,
-
-    /// flock counts as a share mode: exclusive as none, shared as all
-    #[arg(long, env = "LATCHFS_FLOCK_AS_SHARE_MODE", value_parser = BoolishValueParser::new())]
-    pub flock_as_share_mode: bool,
-
-    /// What becomes of an open file that is unlinked
-    #[arg(long, value_enum, default_value_t = Unlink::Nt, env = "LATCHFS_UNLINK")]
-    pub unlink: Unlink,
-
-    /// Names that differ by case alone are different names
-    #[arg(long, env = "LATCHFS_CASE_SENSITIVE", value_parser = BoolishValueParser::new())]
-    pub case_sensitive: bool,
-
-    /// Other users may enter the mounts
-    #[arg(long, env = "LATCHFS_ALLOW_OTHER", value_parser = BoolishValueParser::new())]
-    pub allow_other: bool,
-
-    /// Show every file as this user's
-    #[arg(long, value_name = "N", env = "LATCHFS_UID")]
-    pub uid: Option<u32>,
-
-    /// Show every file as this group's
-    #[arg(long, value_name = "N", env = "LATCHFS_GID")]
-    pub gid: Option<u32>,
-
-    /// Permission bits to show no file with, in octal
-    #[arg(long, value_name = "OCT", value_parser = umask, env = "LATCHFS_UMASK")]
-    pub umask: Option<u32>,
-
-    /// Nothing can be changed through the mounts
-    #[arg(long, env = "LATCHFS_READ_ONLY", value_parser = BoolishValueParser::new())]
-    pub read_only: bool,
-
-    /// Return when the mounts are usable, and serve in the background
-    #[arg(long, env = "LATCHFS_DAEMON", value_parser = BoolishValueParser::new())]
-    pub daemon: bool,
-
-    /// Write this file when the mounts are usable: JSON with pid, control socket and mounts
-    #[arg(long, value_name = "FILE", env = "LATCHFS_READY_FILE")]
-    pub ready_file: Option<PathBuf>,
-
-    /// Threads that serve each mount
-    #[arg(long, value_name = "N", default_value_t = 2, env = "LATCHFS_WORKERS")]
-    #[arg(value_parser = clap::value_parser!(u16).range(1..=64))]
-    pub workers: u16,
+    no_mount: bool,
 
     #[command(flatten)]
-    pub listen: listen::Listen,
-}
-
-/// What becomes of an open file that is unlinked.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum Unlink {
-    /// It is delete pending and keeps its name until its last open closes
-    Nt,
-    /// Its name is free at once
-    Posix,
-}
-
-#[derive(Debug, Parser)]
-struct Alone {
-    #[command(flatten)]
-    serve: Serve,
+    service: Service,
 }
 
 impl Serve {
-    /// As `latchfs` without arguments has it: the variables count, nothing else does.
-    pub fn by_default() -> Self {
-        Alone::parse_from(["latchfs"]).serve
-    }
-
     /// Serves until somebody says stop.
     pub fn run(&self) -> Result<ExitCode> {
-        if self.daemon && !daemon::is_child() {
+        self.service.run(|stopped| {
+            let named = self.mounts.iter().map(|(name, _)| name);
+            let opened = self.data.open(self.service.mounts.share_options(), named, stopped)?;
+            let places = if self.no_mount {
+                Places::default()
+            } else if self.mounts.is_empty() {
+                Places::by_default(&opened.names)?
+            } else {
+                Places::named(&self.mounts)?
+            };
+            Ok(Prepared {
+                memory: opened.memory,
+                places,
+                engine: opened.engine,
+                data: opened.place,
+                notes: opened.notes,
+            })
+        })
+    }
+}
+
+/// What is to be served.
+pub struct Prepared {
+    pub places: Places,
+    pub engine: Arc<Engine>,
+    /// Where the data is, for people.
+    pub data: String,
+    /// What they should know.
+    pub notes: Vec<String>,
+    /// Holds the data, where that is in memory; goes last.
+    pub memory: Option<Memory>,
+}
+
+/// A server as such, whatever it serves
+#[derive(Debug, Args)]
+pub struct Service {
+    #[command(flatten)]
+    pub mounts: Behaviour,
+
+    #[command(flatten)]
+    listen: Listen,
+
+    #[command(flatten)]
+    process: Process,
+}
+
+/// How the server runs
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Server")]
+struct Process {
+    /// Serve in the background; return when all is usable
+    #[arg(long, env = "LATCHFS_DAEMON", value_parser = BoolishValueParser::new())]
+    daemon: bool,
+
+    /// Write JSON for scripts here when all is usable
+    #[arg(long, value_name = "FILE", env = "LATCHFS_READY_FILE")]
+    ready_file: Option<PathBuf>,
+
+    /// Print what the ready file holds, not the start screen
+    #[arg(long, env = "LATCHFS_JSON", value_parser = BoolishValueParser::new())]
+    #[arg(hide_short_help = true)]
+    json: bool,
+}
+
+impl Service {
+    /// Serves what `prepare` puts together until somebody says stop.
+    pub fn run(
+        &self,
+        prepare: impl FnOnce(&Receiver<Stop>) -> Result<Prepared>,
+    ) -> Result<ExitCode> {
+        if self.process.daemon && !daemon::is_child() {
             return daemon::launch();
         }
         if daemon::is_child() {
@@ -166,84 +165,85 @@ impl Serve {
         }
         let (stop, stopped) = channel();
         stop_on_signals(stop.clone())?;
-        let host = Host::start(self, stop)?;
-        let listening = self.listen.start(host.engine(), &host.state())?;
+        // Bound in this order so that, however it ends, the data in memory goes last.
+        let Prepared { memory: _memory, mut places, engine, data, mut notes } = prepare(&stopped)?;
+        let listening = self.listen.start(&engine, &engine.folder())?;
+        places.asked |= listening.is_none();
+        let host = Host::start(engine, &places, &self.mounts, stop)?;
+        if host.mounted().is_empty() {
+            // A directory that looks like a mount would only mislead.
+            places = Places::default();
+        }
+        host.listens(listening.as_ref());
         let control = Server::start(&host.control(), host.serving())?;
-        self.announce(&host, &control, listening.as_ref())?;
+        notes.extend(listening.iter().flat_map(Listening::notes));
+        notes.extend(host.notes());
+        self.announce(&host, listening.as_ref(), &data, &notes)?;
         let served = wait(&stopped);
         notify::tell("STOPPING=1");
-        if let Some(file) = &self.ready_file {
+        if let Some(file) = &self.process.ready_file {
             drop(fs::remove_file(file));
         }
         // The mounts first: whoever asked for the stop is told by the end of its connection.
         drop(listening);
         host.unmount_all();
+        drop(places);
         drop(control);
         served
     }
 
     /// Tells everyone who waits that the mounts are usable.
-    fn announce(&self, host: &Host, control: &Server, listening: Option<&Listening>) -> Result<()> {
-        if let Some(file) = &self.ready_file {
-            let mounts = host
-                .mounted()
-                .into_iter()
-                .map(|(share, path)| json!({ "share": share, "path": path.to_string_lossy() }));
-            let mut text = json!({
-                "pid": std::process::id(),
-                "control": control.path().to_string_lossy(),
-                "mounts": mounts.collect::<Vec<_>>(),
-            });
-            if let Some(listening) = listening {
-                text["endpoint"] = listening.endpoint.clone().into();
-                text["account"] = listening.account.name().into();
-                text["key"] = listening.account.key().text().into();
-                text["connection_string"] = listening.connection_string.clone().into();
-                if let Some(file) = &listening.ca_file {
-                    text["ca_file"] = file.to_string_lossy().into();
-                }
-            }
-            write_whole(file, &format!("{text}\n"), 0o644)
-                .with_context(|| format!("writing {}", file.display()))?;
+    fn announce(
+        &self,
+        host: &Host,
+        listening: Option<&Listening>,
+        data: &str,
+        notes: &[String],
+    ) -> Result<()> {
+        let told = ready::told(host, listening);
+        if let Some(file) = &self.process.ready_file {
+            ready::write(file, &told).with_context(|| format!("writing {}", file.display()))?;
         }
         notify::tell("READY=1");
-        let rest = listening.map(Listening::summary).unwrap_or_default();
-        let text = rest + &host.summary();
-        if daemon::is_child() {
+        let child = daemon::is_child();
+        let (mounts, share, control) = (host.mounted(), host.first_share(), host.control());
+        let end = ending(&control);
+        let screen = Screen {
+            mounts: &mounts,
+            share: &share,
+            control: &control,
+            data,
+            listening,
+            notes,
+            end: &end,
+        };
+        let paint = if child { daemon::paint() } else { Paint::of(&io::stdout()) };
+        let text = if self.process.json { format!("{told}\n") } else { screen.text(paint) };
+        if child {
             return daemon::ready(&text, &host.log_file());
         }
-        let text = text + "Ctrl-C unmounts and stops.\n";
         // Nobody may be reading: that is no reason to stop.
-        let mut out = std::io::stdout().lock();
-        drop(out.write_all(text.as_bytes()).and_then(|()| out.flush()));
+        drop(out::print(&text));
         Ok(())
     }
+}
 
-    fn mount_options(&self, control: PathBuf) -> MountOptions {
-        MountOptions {
-            default_share: self.default_share,
-            rules: self.rules.clone(),
-            mandatory_locks: self.mandatory_locks,
-            flock_as_share_mode: self.flock_as_share_mode,
-            allow_other: self.allow_other,
-            read_only: self.read_only,
-            workers: self.workers.into(),
-            unlink: match self.unlink {
-                Unlink::Nt => UnlinkMode::Nt,
-                Unlink::Posix => UnlinkMode::Posix,
-            },
-            uid: self.uid,
-            gid: self.gid,
-            umask: self.umask,
-            control: Some(control),
-            ..MountOptions::default()
-        }
+/// How to end this server, for the user.
+fn ending(control: &Path) -> String {
+    if !daemon::is_child() {
+        return "Ctrl-C unmounts and stops.".to_owned();
     }
+    let pid = std::process::id();
+    let here = std::env::current_dir().unwrap_or_default();
+    if control == control_of(&here.join(DATA_DIR)) {
+        return format!("`latchfs stop` unmounts and stops (pid {pid}).");
+    }
+    format!("`latchfs stop --control {}` unmounts and stops (pid {pid}).", control.display())
 }
 
 /// What ends a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stop {
+pub enum Stop {
     /// A signal, or a request.
     Asked,
     /// The last mount is gone.
@@ -270,16 +270,6 @@ fn stop_on_signals(stop: Sender<Stop>) -> Result<()> {
     Ok(())
 }
 
-/// Writes a file so that it is seen whole or not at all.
-fn write_whole(path: &Path, text: &str, mode: u32) -> std::io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let mut file = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
-    file.write_all(text.as_bytes())?;
-    file.as_file().set_permissions(fs::Permissions::from_mode(mode))?;
-    file.persist(path)?;
-    Ok(())
-}
-
 fn mount_pair(text: &str) -> Result<(String, PathBuf), String> {
     match text.split_once('=') {
         Some((name, dir)) if !name.is_empty() && !dir.is_empty() => {
@@ -287,17 +277,4 @@ fn mount_pair(text: &str) -> Result<(String, PathBuf), String> {
         }
         _ => Err("a share and a directory, as in docs=/mnt/docs".into()),
     }
-}
-
-fn share_mode(text: &str) -> Result<ShareMode, String> {
-    ShareMode::parse(text).ok_or_else(|| "letters r, w, d, or none".into())
-}
-
-fn share_rule(text: &str) -> Result<ShareRule, String> {
-    ShareRule::parse(text).ok_or_else(|| "a pattern and a share mode, as in *.xlsx=r".into())
-}
-
-fn umask(text: &str) -> Result<u32, String> {
-    let bits = u32::from_str_radix(text, 8).ok().filter(|bits| *bits <= 0o777);
-    bits.ok_or_else(|| "octal permission bits, as in 022".into())
 }

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 
 use super::Certificate;
 use crate::cli::serve::listen::Secured;
-use crate::cli::serve::write_whole;
+use crate::cli::serve::ready::write_whole;
 use crate::rest::auth::Account;
 use crate::rest::tls::{Authority, Tls, TlsError};
 

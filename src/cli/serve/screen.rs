@@ -1,0 +1,149 @@
+//! What the user sees when all is up: where things are, and a first conflict to paste.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use super::listen::Listening;
+use crate::cli::out::Paint;
+
+/// What the screen tells.
+pub struct Screen<'a> {
+    /// Shares and mount points.
+    pub mounts: &'a [(String, PathBuf)],
+    /// A share, for a first try without a mount.
+    pub share: &'a str,
+    /// The control socket.
+    pub control: &'a Path,
+    /// Where the data is.
+    pub data: &'a str,
+    /// The REST listener.
+    pub listening: Option<&'a Listening>,
+    /// What the user should know.
+    pub notes: &'a [String],
+    /// How it ends.
+    pub end: &'a str,
+}
+
+impl Screen<'_> {
+    /// The text of it.
+    pub fn text(&self, paint: Paint) -> String {
+        let mut lines = vec![paint.bold(&format!("latchfs {}", env!("CARGO_PKG_VERSION")))];
+        lines.push(String::new());
+        for (share, path) in self.mounts {
+            let path = path.display().to_string();
+            lines.push(row(paint, "Mount", &format!("{} (share {share})", paint.place(&path))));
+        }
+        lines.push(row(paint, "Data", self.data));
+        if let Some(listening) = self.listening {
+            lines.push(row(paint, "Endpoint", &paint.place(&listening.endpoint)));
+            lines.push(row(paint, "Connection string", ""));
+            lines.push(format!("    {}", listening.connection_string));
+        }
+        lines.extend(self.notes.iter().map(|note| row(paint, "Note", &paint.poor(note))));
+        lines.push(String::new());
+        let first_try = self.first_try();
+        if !first_try.is_empty() {
+            lines.push("  Try a conflict, in another terminal:".to_owned());
+            let said = first_try.iter().filter(|(_, says)| !says.is_empty());
+            let width = said.map(|(line, _)| line.chars().count()).max().unwrap_or_default();
+            lines.extend(first_try.iter().map(|(line, says)| match *says {
+                "" => format!("    {line}"),
+                says => format!("    {line:width$}  {}", paint.dim(&format!("# {says}"))),
+            }));
+            lines.push(String::new());
+        }
+        lines.push(format!("  {}", self.end));
+        lines.join("\n") + "\n"
+    }
+
+    /// Commands, and what they will say.
+    fn first_try(&self) -> Vec<(String, &'static str)> {
+        let latchfs = program();
+        let mut lines = Vec::new();
+        if let Some((_, mount)) = self.mounts.first() {
+            let here = env::current_dir().unwrap_or_default();
+            let file = match mount.strip_prefix(&here) {
+                Ok(below) => {
+                    lines.push((format!("cd {}", quoted(&here)), ""));
+                    quoted(&below.join("a.txt"))
+                }
+                Err(_) => quoted(&mount.join("a.txt")),
+            };
+            lines.push((format!("echo hello > {file}"), ""));
+            // A moment, so that a pasted `cat` does not come before the hold.
+            lines.push((format!("{latchfs} hold {file} --share none --for 60s & sleep 1"), ""));
+            lines.push((format!("cat {file}"), "Device or resource busy"));
+            if self.listening.is_some() {
+                lines.push((format!("curl \"$({latchfs} sas {file})\""), "SharingViolation"));
+            }
+            lines.push((format!("{latchfs} why {file}"), "who holds it"));
+        } else if self.listening.is_some() {
+            // No mount leads to the server.
+            let file = format!("a.txt --share-name {}", self.share);
+            lines.push((format!("export LATCHFS_CONTROL={}", quoted(self.control)), ""));
+            let hold = "--disposition open-if --share none --for 60s & sleep 1";
+            lines.push((format!("{latchfs} hold {file} {hold}"), ""));
+            lines.push((format!("curl \"$({latchfs} sas {file})\""), "SharingViolation"));
+            lines.push((format!("{latchfs} why {file}"), "who holds it"));
+        }
+        lines
+    }
+}
+
+fn row(paint: Paint, label: &str, value: &str) -> String {
+    // Padded before it is painted: colours have no width.
+    format!("  {} {value}", paint.bold(&format!("{label:9}"))).trim_end().to_owned()
+}
+
+/// How this program is called in another terminal: by its name, if that leads to it.
+fn program() -> String {
+    let name = env!("CARGO_PKG_NAME");
+    let Ok(own) = env::current_exe() else { return name.to_owned() };
+    let path = env::var_os("PATH").unwrap_or_default();
+    let first = env::split_paths(&path).map(|dir| dir.join(name)).find(|path| path.is_file());
+    let same = first.and_then(|first| first.canonicalize().ok()) == own.canonicalize().ok();
+    if same { name.to_owned() } else { quoted(&own) }
+}
+
+/// A path as a shell wants it.
+fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let plain = |letter: char| letter.is_alphanumeric() || "/._-+:@%,=".contains(letter);
+    if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn screen(paint: Paint, mounts: &[(String, PathBuf)]) -> String {
+        let notes = ["one thing".to_owned()];
+        let (control, data) = (Path::new("/data/.latchfs/control.sock"), "/data");
+        let (share, end) = ("docs", "The end.");
+        Screen { mounts, share, control, data, listening: None, notes: &notes, end }.text(paint)
+    }
+
+    #[test]
+    fn the_screen_is_plain_without_colours_and_has_something_to_paste() {
+        let mounts = [("docs".to_owned(), PathBuf::from("/mnt/my docs"))];
+        let text = screen(Paint::NONE, &mounts);
+        assert!(!text.contains('\x1b'));
+        assert!(text.contains("  Mount     /mnt/my docs (share docs)\n"), "{text}");
+        assert!(text.contains("    echo hello > '/mnt/my docs/a.txt'\n"), "{text}");
+        assert!(text.contains("hold '/mnt/my docs/a.txt' --share none"), "{text}");
+        assert!(text.ends_with("\n\n  The end.\n"), "{text}");
+        assert!(screen(Paint::always(), &mounts).contains("\x1b[1mMount    \x1b[0m"));
+    }
+
+    #[test]
+    fn without_a_mount_and_a_listener_there_is_nothing_to_try() {
+        assert!(!screen(Paint::NONE, &[]).contains("Try"));
+    }
+
+    #[test]
+    fn paths_are_quoted_where_a_shell_would_split_them() {
+        assert_eq!(quoted(Path::new("/a/b-c.txt")), "/a/b-c.txt");
+        assert_eq!(quoted(Path::new("/a b")), "'/a b'");
+        assert_eq!(quoted(Path::new("/it's")), r"'/it'\''s'");
+    }
+}
