@@ -75,6 +75,20 @@ impl Where {
         Ok(Target { control, share_name: Some(origin.share), path: text(inside)? })
     }
 
+    /// What `path` means; a share as a whole where there is none: the one that was named, that of
+    /// the working directory, or the only one.
+    pub fn target_or_share(&self, path: Option<&Path>) -> Result<Target> {
+        if let Some(path) = path {
+            return self.target(path);
+        }
+        let control = self.socket()?;
+        let here = env::current_dir().context("the working directory")?;
+        let origin = mounts::of_path(&here).and_then(|mount| mount.origin());
+        let here = origin.filter(|origin| origin.control.as_ref() == Some(&control));
+        let share_name = self.share_name.clone().or(here.map(|origin| origin.share));
+        Ok(Target { control, share_name, path: String::new() })
+    }
+
     /// The server that is meant where no path says so.
     pub fn socket(&self) -> Result<PathBuf> {
         self.server.find()

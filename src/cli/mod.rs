@@ -1,17 +1,26 @@
 //! The command line: what the user asks for, and which module does it.
 
+mod completions;
+mod connection;
+mod doctor;
 mod handles;
 mod help;
 mod hold;
+mod lease;
 mod locate;
 mod marks;
 mod mount;
 mod out;
 mod play;
 mod progress;
+#[cfg(test)]
+mod reference;
 mod run;
+mod sas;
 mod serve;
 mod server;
+mod shares;
+mod snapshot;
 mod table;
 mod time;
 
@@ -63,6 +72,13 @@ enum Command {
     Why(marks::Why),
     Run(run::Run),
     Play(play::Play),
+    Shares(shares::Shares),
+    Lease(lease::Lease),
+    Snapshot(snapshot::Snapshot),
+    ConnectionString(connection::ConnectionString),
+    Sas(sas::Sas),
+    Doctor(doctor::Doctor),
+    Completions(completions::Completions),
 }
 
 /// Reads the command line, does what it says, and gives the exit status.
@@ -90,6 +106,13 @@ pub fn run() -> ExitCode {
         Command::Why(why) => why.run(),
         Command::Run(run) => run.run(),
         Command::Play(play) => play.run(),
+        Command::Shares(shares) => shares.run(),
+        Command::Lease(lease) => lease.run(),
+        Command::Snapshot(snapshot) => snapshot.run(),
+        Command::ConnectionString(connection) => connection.run(),
+        Command::Sas(sas) => sas.run(),
+        Command::Doctor(doctor) => doctor.run(),
+        Command::Completions(completions) => completions.run(),
     };
     match done {
         Ok(code) => code,

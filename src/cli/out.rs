@@ -92,6 +92,11 @@ impl Paint {
         self.styled(text, Style::new().cyan())
     }
 
+    /// All is well.
+    pub fn good(self, text: &str) -> String {
+        self.styled(text, Style::new().green())
+    }
+
     /// It could be better.
     pub fn poor(self, text: &str) -> String {
         self.styled(text, Style::new().yellow())

@@ -14,7 +14,7 @@ use fuser::{
     ReplyLseek, ReplyOpen, ReplyStatfs, ReplyWrite, ReplyXattr, Request, TimeOrNow, WriteFlags,
 };
 
-use super::session::may_pass_through;
+use super::session::may_administer;
 use super::state::{DataPath, State};
 use super::{attrs, data, dirs, ioctl, locks, names, opens};
 
@@ -69,7 +69,7 @@ impl Driver {
         let can = config.capabilities();
         let passthrough = InitFlags::FUSE_PASSTHROUGH | InitFlags::FUSE_HANDLE_KILLPRIV_V2;
         if self.0.options.passthrough
-            && may_pass_through()
+            && may_administer()
             && can.contains(passthrough)
             && config.set_max_stack_depth(STACK_DEPTH).is_ok()
         {

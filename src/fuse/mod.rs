@@ -40,7 +40,7 @@ mod unchecked;
 mod watch;
 
 pub use policy::ShareRule;
-pub use session::{Mount, MountError, clear_dead};
+pub use session::{Mount, MountError, clear_dead, may_administer};
 
 use std::fmt;
 use std::path::PathBuf;

@@ -98,7 +98,7 @@ impl Mount {
 
     /// What this process may not do and a mount of root's could, in a line.
     pub fn lacks(&self) -> Option<&'static str> {
-        let lacks = self.state.options.passthrough && !may_pass_through();
+        let lacks = self.state.options.passthrough && !may_administer();
         lacks.then_some("no kernel passthrough without root: reads and writes go through latchfs")
     }
 
@@ -187,8 +187,9 @@ fn serve(
     Ok(session)
 }
 
-/// Registering a backing file with the kernel takes the right to administer it.
-pub fn may_pass_through() -> bool {
+/// Mounting by ourselves, and registering a backing file with the kernel, take the right to
+/// administer it.
+pub fn may_administer() -> bool {
     let mine = rustix::thread::capabilities(None);
     mine.is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_ADMIN))
 }

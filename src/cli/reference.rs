@@ -1,0 +1,121 @@
+//! Holds what the help of every command must be, and writes `docs/command-line.md` from it.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::{env, fs};
+
+use clap::{Command, CommandFactory};
+
+use super::{Cli, help};
+
+/// What fits a screen.
+const LINES_MAX: usize = 40;
+
+/// How wide help is at most.
+const COLUMNS: usize = 100;
+
+/// Commands with more options than fit a screen: their `-h` leaves the rare ones out.
+const LONG: [&str; 2] = ["latchfs serve", "latchfs mount"];
+
+/// Options that no variable stands for: they end the program.
+const WITHOUT_VARIABLE: [&str; 2] = ["help", "version"];
+
+const PAGE: &str = "docs/command-line.md";
+
+const HEAD: &str = "\
+# The command line
+
+<!-- Written by a test from the program's own help. To renew it:
+     LATCHFS_BLESS=1 cargo test --lib cli::reference -->
+
+`latchfs COMMAND --help` prints what is below. Answers are tables on a terminal and tab-separated
+lines off it; `--json` gives one line of JSON. Nothing is coloured off a terminal, nor with
+`NO_COLOR` set. Messages go to standard error, a line each.
+
+Commands other than `serve` and `mount` ask a running server over its control socket, which is its
+owner's alone. It is found by the path that the command is about, if that is on a mount; else by the
+working directory: a mount, `./latchfs-data` or `./latchfs-mnt` in it; or it is named with
+`--control`.
+
+Exit status:
+
+- 0: done; the answer is yes.
+- 1: the answer is no. Nothing to close, no mark, no lease; something in the way (`why`), a
+  difference (`play --check`), something missing (`doctor`).
+- 2: the command could not be carried out, or the arguments make no sense.
+- 16: somebody else holds what was asked for (`hold`, `shares delete`).
+
+`run` exits as its command does.
+";
+
+/// The words of every command, and the command.
+fn commands() -> Vec<(Vec<String>, Command)> {
+    fn add(found: &mut Vec<(Vec<String>, Command)>, above: &[String], command: &Command) {
+        let words = [above, &[command.get_name().to_owned()]].concat();
+        found.push((words.clone(), command.clone()));
+        command.get_subcommands().for_each(|below| add(found, &words, below));
+    }
+    let mut found = Vec::new();
+    add(&mut found, &[], &help::laid_out(Cli::command()));
+    found
+}
+
+/// What the program prints with that flag.
+fn printed(words: &[String], flag: &str) -> String {
+    let command = help::laid_out(Cli::command()).term_width(COLUMNS);
+    let arguments = words.iter().map(String::as_str).chain([flag]);
+    let text = command.try_get_matches_from(arguments).unwrap_err().render().to_string();
+    let lines: Vec<_> = text.lines().map(str::trim_end).collect();
+    lines.join("\n").trim_end().to_owned()
+}
+
+fn page() -> String {
+    let mut page = HEAD.to_owned();
+    for (words, _) in commands() {
+        let text = printed(&words, "--help");
+        write!(page, "\n## {}\n\n```text\n{text}\n```\n", words.join(" ")).unwrap();
+    }
+    page
+}
+
+#[test]
+fn the_help_of_every_command_fits_a_screen_and_has_an_example() {
+    for (words, _) in commands() {
+        let name = words.join(" ");
+        for flag in ["-h", "--help"] {
+            let text = printed(&words, flag);
+            let lines = text.lines().count();
+            let long = flag == "--help" && LONG.contains(&name.as_str());
+            assert!(long || lines <= LINES_MAX, "{name} {flag} has {lines} lines:\n{text}");
+            assert!(text.contains("Example"), "{name} {flag} has no example:\n{text}");
+        }
+    }
+}
+
+#[test]
+fn every_option_can_be_set_by_a_variable_of_ours() {
+    for (words, command) in commands() {
+        for option in command.get_arguments().filter(|argument| argument.get_long().is_some()) {
+            let long = option.get_long().unwrap();
+            let variable = option.get_env().and_then(|variable| variable.to_str());
+            let named = variable.is_some_and(|variable| variable.starts_with("LATCHFS_"));
+            let free = WITHOUT_VARIABLE.contains(&long);
+            assert!(named || free, "--{long} of {} has no variable", words.join(" "));
+        }
+    }
+}
+
+#[test]
+fn the_page_on_the_command_line_says_what_the_program_says() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(PAGE);
+    let page = page();
+    if env::var_os("LATCHFS_BLESS").is_some() {
+        fs::write(&path, &page).unwrap();
+    }
+    let written = fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        written == page,
+        "{PAGE} differs from the help of the program. To renew it: \
+         LATCHFS_BLESS=1 cargo test --lib cli::reference"
+    );
+}

@@ -1,0 +1,150 @@
+//! `latchfs shares`: which shares a server has; making and deleting them.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::builder::BoolishValueParser;
+use clap::{Args, Subcommand};
+use serde_json::json;
+
+use super::locate::{Socket, ask, refused, unexpected};
+use super::out::Output;
+use crate::control::protocol::ShareEntry;
+use crate::control::{Answer, Request};
+
+/// List, make or delete shares
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  latchfs shares create docs --quota 10\n  latchfs shares list")]
+pub struct Shares {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    List(List),
+    Create(Create),
+    Delete(Delete),
+}
+
+/// List the shares
+///
+/// A table on a terminal, otherwise a line for each with tabs between: name, quota in GiB, how
+/// many snapshots, state of its lease, where it is mounted.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  latchfs shares list --deleted --json")]
+struct List {
+    /// And those that were deleted and can be restored
+    #[arg(long, env = "LATCHFS_DELETED", value_parser = BoolishValueParser::new())]
+    deleted: bool,
+
+    #[command(flatten)]
+    output: Output,
+
+    #[command(flatten)]
+    server: Socket,
+}
+
+/// Make a share
+///
+/// It is served through REST at once; mounts are made when a server starts.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  latchfs shares create docs --quota 10")]
+struct Create {
+    /// What it is called: 3 to 63 lower-case letters, digits and single hyphens
+    name: String,
+
+    /// Its quota in GiB; shown, not enforced
+    #[arg(long, value_name = "GIB", env = "LATCHFS_QUOTA")]
+    quota: Option<u32>,
+
+    #[command(flatten)]
+    output: Output,
+
+    #[command(flatten)]
+    server: Socket,
+}
+
+/// Delete a share
+///
+/// All that is open in it is closed, and a mount of it has nothing to show any more. It can be
+/// restored through REST for seven days.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  latchfs shares delete docs --snapshots")]
+struct Delete {
+    /// Which one
+    name: String,
+
+    /// And its snapshots, leased ones too; without this, a share that has any is refused
+    #[arg(long, env = "LATCHFS_SNAPSHOTS", value_parser = BoolishValueParser::new())]
+    snapshots: bool,
+
+    #[command(flatten)]
+    output: Output,
+
+    #[command(flatten)]
+    server: Socket,
+}
+
+impl Shares {
+    /// Does it.
+    pub fn run(&self) -> Result<ExitCode> {
+        match &self.command {
+            Command::List(list) => list.run(),
+            Command::Create(create) => {
+                let (name, quota_gib) = (create.name.clone(), create.quota);
+                let request = Request::CreateShare { name, quota_gib };
+                change(&create.server, &request, &create.name, create.output, "created")
+            }
+            Command::Delete(delete) => {
+                let (name, snapshots) = (delete.name.clone(), delete.snapshots);
+                let request = Request::DeleteShare { name, snapshots };
+                change(&delete.server, &request, &delete.name, delete.output, "deleted")
+            }
+        }
+    }
+}
+
+impl List {
+    fn run(&self) -> Result<ExitCode> {
+        let request = Request::ListShares { deleted: self.deleted };
+        let shares = match ask(&self.server.find()?, &request)? {
+            Answer::Shares { shares } => shares,
+            other => return Err(unexpected(&other)),
+        };
+        let headings = ["SHARE", "QUOTA", "SNAPSHOTS", "LEASE", "MOUNTED ON"];
+        self.output.show_rows(&shares, headings, row)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn row(share: &ShareEntry) -> [String; 5] {
+    let mounts: Vec<_> = share.mounts.iter().map(|path| path.display().to_string()).collect();
+    let name = match &share.deleted {
+        Some(version) => format!("{} (deleted, version {version})", share.name),
+        None => share.name.clone(),
+    };
+    [
+        name,
+        share.quota_gib.to_string(),
+        share.snapshots.to_string(),
+        share.lease.clone(),
+        mounts.join(" "),
+    ]
+}
+
+fn change(
+    server: &Socket,
+    request: &Request,
+    name: &str,
+    output: Output,
+    done: &str,
+) -> Result<ExitCode> {
+    match ask(&server.find()?, request)? {
+        Answer::Done {} => {
+            output.show(&json!({ done: name }), String::new)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        other => refused(format!("share {name}"), &other),
+    }
+}

@@ -1,0 +1,124 @@
+//! `latchfs snapshot`: read-only copies of a share, as REST shows them.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use serde_json::json;
+
+use super::locate::{Target, Where, answered, ask, refused};
+use super::out::Output;
+use super::progress::Moving;
+use crate::control::{Answer, Client, Request};
+
+/// Take, list or delete snapshots of a share
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  latchfs snapshot create --share-name docs")]
+pub struct Snapshot {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Create(Create),
+    List(List),
+    Delete(Delete),
+}
+
+/// Take a snapshot
+///
+/// Prints its stamp, by which REST clients name it. Files share their space with the snapshot
+/// where the file system can (Btrfs, XFS) and are copied where it cannot.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  latchfs snapshot create --share-name docs")]
+struct Create {
+    #[command(flatten)]
+    output: Output,
+
+    #[command(flatten)]
+    server: Where,
+}
+
+/// List the snapshots of a share, oldest first
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  latchfs snapshot list --share-name docs --json")]
+struct List {
+    #[command(flatten)]
+    output: Output,
+
+    #[command(flatten)]
+    server: Where,
+}
+
+/// Delete a snapshot
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  latchfs snapshot delete 2026-11-16T10:00:00.0000000Z")]
+struct Delete {
+    /// Its stamp, as `latchfs snapshot list` shows it
+    stamp: String,
+
+    #[command(flatten)]
+    output: Output,
+
+    #[command(flatten)]
+    server: Where,
+}
+
+impl Snapshot {
+    /// Does it.
+    pub fn run(&self) -> Result<ExitCode> {
+        match &self.command {
+            Command::Create(create) => create.run(),
+            Command::List(list) => list.run(),
+            Command::Delete(delete) => delete.run(),
+        }
+    }
+}
+
+impl Create {
+    fn run(&self) -> Result<ExitCode> {
+        let Target { control, share_name, .. } = self.server.target_or_share(None)?;
+        let mut server = Client::connect(&control)?;
+        let moving = Moving::new("Taking a snapshot");
+        let request = Request::CreateSnapshot { share_name };
+        let answer = server.ask_and_watch(&request, |files, bytes| moving.at(files, bytes))?;
+        drop(moving);
+        match answered(answer)? {
+            Answer::Snapshots { share_name, snapshots } => {
+                let stamp = snapshots.first().cloned().unwrap_or_default();
+                let answer = json!({ "share_name": share_name, "snapshot": stamp });
+                self.output.show(&answer, || stamp + "\n")?;
+                Ok(ExitCode::SUCCESS)
+            }
+            other => refused("snapshot", &other),
+        }
+    }
+}
+
+impl List {
+    fn run(&self) -> Result<ExitCode> {
+        let Target { control, share_name, .. } = self.server.target_or_share(None)?;
+        match ask(&control, &Request::ListSnapshots { share_name })? {
+            Answer::Snapshots { snapshots, .. } => {
+                self.output.show_rows(&snapshots, ["SNAPSHOT"], |stamp| [stamp.clone()])?;
+                Ok(ExitCode::SUCCESS)
+            }
+            other => refused("snapshots", &other),
+        }
+    }
+}
+
+impl Delete {
+    fn run(&self) -> Result<ExitCode> {
+        let Target { control, share_name, .. } = self.server.target_or_share(None)?;
+        let request = Request::DeleteSnapshot { share_name, snapshot: self.stamp.clone() };
+        match ask(&control, &request)? {
+            Answer::Done {} => {
+                self.output.show(&json!({ "deleted": self.stamp }), String::new)?;
+                Ok(ExitCode::SUCCESS)
+            }
+            other => refused(&self.stamp, &other),
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Commands that need no server, and what is said to wrong input.
+
+use std::process::Command;
+
+use super::common::need;
+use super::fixture::{Folder, error_text, json, text};
+
+#[test]
+fn the_doctor_looks_at_all_that_matters_and_asks_no_server() {
+    if !need::fuse() {
+        return;
+    }
+    let folder = Folder::new();
+    let checks = json(&folder.run(&["doctor", "--json"]));
+    let names: Vec<_> = checks.as_array().unwrap().iter().map(|check| &check["what"]).collect();
+    let expected = [
+        "/dev/fuse",
+        "fusermount3",
+        "user_allow_other",
+        "kernel passthrough",
+        "data directory",
+        "inotify",
+    ];
+    assert_eq!(names, expected);
+    let plain = text(&folder.run(&["doctor"]));
+    assert!(plain.starts_with("fine     /dev/fuse: ") && !plain.contains('\x1b'), "{plain}");
+    let nowhere = folder.run(&["doctor", "--data", "/proc/nowhere"]);
+    assert_eq!(nowhere.status.code(), Some(1));
+    assert!(text(&nowhere).contains("choose another with --data"), "{}", text(&nowhere));
+}
+
+#[test]
+fn shells_get_completions_with_every_command() {
+    let folder = Folder::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let output = folder.run(&["completions", shell]);
+        assert!(output.status.success(), "{shell}");
+        for command in ["close-handle", "connection-string", "doctor"] {
+            assert!(text(&output).contains(command), "{shell}: {command}");
+        }
+    }
+    if need::client("bash") {
+        let script = format!("source <({} completions bash)", env!("CARGO_BIN_EXE_latchfs"));
+        let output = Command::new("bash").args(["-c", &script]).output().unwrap();
+        assert!(output.status.success() && output.stderr.is_empty(), "{}", error_text(&output));
+    }
+}
+
+#[test]
+fn wrong_input_gets_a_suggestion_and_never_a_backtrace() {
+    let folder = Folder::new();
+    for (arguments, part) in [
+        (&["hodl", "a"][..], "'hold'"),
+        (&["handles", "--jsno"], "'--json'"),
+        (&["serve", "--mount", "docs"], "docs=/mnt/docs"),
+        (&["serve", "--share-rule", "*.txt"], "*.xlsx=r"),
+        (&["serve", "--listen", "localhost"], "invalid socket address"),
+        (&["sas", "--permissions", "rx"], "none of r, c, w, d, l"),
+        (&["sas", "--expires", "soon"], "as in 30s"),
+        (&["sas", "--account", "a"], "NAME:KEY"),
+        (&["completions", "cmd"], "possible values"),
+        (&["lease", "break", "mnt", "--period", "61"], "0..=60"),
+        (&["close-handle"], "Usage"),
+        (&["shares"], "Usage"),
+        (&["why", "mnt/a"], "name a path on one, or give --share-name"),
+        (&["mount", "none", "mnt"], "none"),
+    ] {
+        let output = folder.run(arguments);
+        let said = error_text(&output);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+        assert!(said.contains(part), "{arguments:?}: {said}");
+        assert!(!said.contains("panicked") && !said.contains("backtrace"), "{said}");
+    }
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_failure() {
+    let script = format!("{} completions bash | true", env!("CARGO_BIN_EXE_latchfs"));
+    let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+    assert!(output.stderr.is_empty(), "{}", error_text(&output));
+}
