@@ -20,6 +20,10 @@ const LONG: [&str; 2] = ["latchfs serve", "latchfs mount"];
 /// Options that no variable stands for: they end the program.
 const WITHOUT_VARIABLE: [&str; 2] = ["help", "version"];
 
+/// Commands that print JSON whatever is asked for, or what is not theirs.
+const WITHOUT_JSON: [&str; 4] =
+    ["latchfs hold", "latchfs play", "latchfs run", "latchfs completions"];
+
 const PAGE: &str = "docs/command-line.md";
 
 const HEAD: &str = "\
@@ -102,6 +106,16 @@ fn every_option_can_be_set_by_a_variable_of_ours() {
             let free = WITHOUT_VARIABLE.contains(&long);
             assert!(named || free, "--{long} of {} has no variable", words.join(" "));
         }
+    }
+}
+
+#[test]
+fn every_answer_can_be_had_as_json() {
+    for (words, command) in commands() {
+        let words = words.join(" ");
+        let answers = !command.has_subcommands() && !WITHOUT_JSON.contains(&words.as_str());
+        let json = command.get_arguments().any(|option| option.get_long() == Some("json"));
+        assert_eq!(json, answers, "{words}");
     }
 }
 

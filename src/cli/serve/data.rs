@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::Args;
 use clap::builder::BoolishValueParser;
 
@@ -13,9 +13,9 @@ use super::memory::Memory;
 use super::{DATA_DIR, Stop};
 use crate::cli::progress::Moving;
 use crate::engine::account::{Control, ListOptions, NewShare, Progress};
-use crate::engine::{Clock, Engine, EngineOptions, ShareOptions, SystemClock};
-use crate::store::DataRoot;
+use crate::engine::{AccountError, Clock, Engine, EngineOptions, ShareOptions, SystemClock};
 use crate::store::root::is_share_name;
+use crate::store::{DataRoot, RootError, SnapshotError, StoreError};
 
 /// The share that is made where there is none.
 const FIRST_SHARE: &str = "share";
@@ -115,9 +115,12 @@ impl Data {
                 if stopped.try_recv().is_ok() { Control::Cancel } else { Control::Continue }
             };
             let now = SystemClock.now();
-            let filled = root
-                .fill_share(&share, directory, now, &mut progress)
-                .with_context(|| format!("--seed {}", directory.display()))?;
+            let filled = match root.fill_share(&share, directory, now, &mut progress) {
+                Err(RootError::Fill(SnapshotError::Cancelled)) => {
+                    bail!("stopped before share {share} was filled: it stays empty")
+                }
+                filled => filled.with_context(|| format!("--seed {}", directory.display()))?,
+            };
             if !filled {
                 notes.push(format!(
                     "share {share} has files already and stays as it is: --reset starts empty"
@@ -157,19 +160,17 @@ pub fn share_names(engine: &Engine) -> Result<BTreeSet<String>> {
     Ok(shares.into_iter().map(|share| share.name.to_string()).collect())
 }
 
-fn with_cure(error: &crate::engine::AccountError, data: &Path) -> anyhow::Error {
-    use crate::engine::{AccountError, StoreError};
-    use crate::store::RootError;
+fn with_cure(error: &AccountError, data: &Path) -> anyhow::Error {
     match error {
         AccountError::Root(RootError::Store { source: StoreError::PermissionDenied, path }) => {
-            anyhow::anyhow!(
+            anyhow!(
                 "{} may not be written: choose another data directory with --data, or give {} to \
                  this user",
                 path.display(),
                 data.display()
             )
         }
-        error => anyhow::anyhow!("{error}"),
+        error => anyhow!("{error}"),
     }
 }
 

@@ -117,3 +117,25 @@ fn clear_folders(base: &Path) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_folders_of_ours_that_nobody_serves_are_cleared() {
+        let base = tempfile::tempdir().unwrap();
+        let at = |name: &str| base.path().join(name);
+        let left = at("latchfs-memory-left");
+        drop(DataRoot::open(&left.join("data")).unwrap());
+        let served = at("latchfs-memory-served");
+        let _live = DataRoot::open(&served.join("data")).unwrap();
+        let starting = at("latchfs-memory-starting");
+        fs::create_dir(&starting).unwrap();
+        let other = at("other");
+        drop(DataRoot::open(&other.join("data")).unwrap());
+        clear_folders(base.path());
+        assert!(!left.exists());
+        assert!(served.exists() && starting.exists() && other.exists());
+    }
+}
