@@ -63,7 +63,11 @@ impl DataRoot {
         // What a start that was cut short has left.
         clear()?;
         let copies = Snapshots::at(self.hidden(FILLING));
-        let copy = copies.create(source, now, progress).map_err(RootError::Fill)?;
+        let copy = copies.create(source, now, progress).map_err(|error| {
+            // The first error is the one to tell.
+            let _ = clear();
+            RootError::Fill(error)
+        })?;
         // Onto an empty directory, or where there is none yet.
         fs::rename(copies.path(&copy), &path).map_err(about_io("filling a share", &path))?;
         clear()?;
@@ -136,6 +140,7 @@ mod tests {
         };
         assert!(matches!(fill(&mut |_| Control::Cancel), Err(RootError::Fill(_))));
         assert!(data.shares().unwrap().is_empty());
+        assert!(!path.join(HIDDEN).join(FILLING).exists());
         assert!(fill(&mut go_on).unwrap());
         assert_eq!(fs::read_to_string(path.join("docs/sub/a.txt")).unwrap(), "hello");
         fs::write(path.join("docs/sub/a.txt"), "changed").unwrap();
