@@ -71,7 +71,9 @@ impl RefusalKind {
     /// The kind of a refusal that concerns a share as a whole.
     pub fn of_share(denial: &ShareDenial) -> Self {
         match denial {
-            ShareDenial::ShareNotFound | ShareDenial::ShareSnapshotNotFound => Self::NotFound,
+            ShareDenial::ShareNotFound
+            | ShareDenial::ShareSnapshotNotFound
+            | ShareDenial::PreviousSnapshotNotFound => Self::NotFound,
             ShareDenial::ShareAlreadyExists => Self::Exists,
             ShareDenial::ShareBeingDeleted => Self::DeletePending,
             ShareDenial::DeleteShareWhenSnapshotLeased
@@ -88,6 +90,7 @@ impl RefusalKind {
             | ShareDenial::FilePermissionTooLarge
             | ShareDenial::FileInvalidPermissionKey
             | ShareDenial::PermissionFormatUnsupported
+            | ShareDenial::PreviousSnapshotNotOlder
             | ShareDenial::InvalidContinuationToken => Self::Invalid,
             ShareDenial::ShareHasSnapshots
             | ShareDenial::ShareSnapshotCountExceeded
