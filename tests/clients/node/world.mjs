@@ -15,7 +15,7 @@ record();
 
 export const ready = JSON.parse(readFileSync(readyFile, "utf8"));
 /** Where the share `share` is mounted. */
-export const mount = ready.mounts[0].path;
+export const mount = ready.mounts.share;
 /** A refusal must be seen at once, not after the SDK has tried four times. */
 export const ONE_TRY = { retryOptions: { maxTries: 1 } };
 export const credential = new sdk.StorageSharedKeyCredential(ready.account, ready.key);

@@ -14,7 +14,7 @@ import tempfile
 
 ready = json.load(open(sys.argv[1], encoding="utf-8"))
 program = sys.argv[2]
-mount = pathlib.Path(ready["mounts"][0]["path"])
+mount = pathlib.Path(ready["mounts"]["share"])
 folder = pathlib.Path(tempfile.mkdtemp(prefix="latchfs-client-"))
 atexit.register(shutil.rmtree, folder, ignore_errors=True)
 

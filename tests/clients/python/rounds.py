@@ -49,7 +49,7 @@ class Stage:
         self.face, self.latchfs = face, latchfs
         self.account, self.key = ready["account"], ready["key"]
         self.endpoint, self.connection = ready["endpoint"], ready["connection_string"]
-        self.mount = ready["mounts"][0]["path"]
+        self.mount = ready["mounts"]["share"]
         self.waived = set()
         by_string = face.ShareServiceClient.from_connection_string
         self.service = by_string(self.connection, **ONCE)
