@@ -25,10 +25,15 @@ fn resolved(owner: &Owner) -> Owner {
     if owner.pid == 0 || owner.program.is_some() {
         return owner;
     }
-    owner.pid = process_of(owner.pid).unwrap_or(owner.pid);
-    let comm = fs::read_to_string(format!("/proc/{}/comm", owner.pid)).ok();
-    owner.program = comm.map(|name| Arc::from(name.trim_end()));
+    (owner.pid, owner.program) = process_and_program(owner.pid);
     owner
+}
+
+/// The process of a thread, and its program, as far as they are still there.
+pub fn process_and_program(tid: u32) -> (u32, Option<Arc<str>>) {
+    let pid = process_of(tid).unwrap_or(tid);
+    let comm = fs::read_to_string(format!("/proc/{pid}/comm")).ok();
+    (pid, comm.map(|name| Arc::from(name.trim_end())))
 }
 
 /// The process of a thread.
@@ -60,16 +65,30 @@ pub fn row(share_name: &str, open: &HandleInfo) -> HandleRow {
 /// A refusal with the holder's program in its text, and the holder's whole row where the open is
 /// still there.
 pub fn refused(share: &Share, path: &SharePath, denial: &Denial) -> Refused {
-    let mut message = denial.to_string();
     let mut holder = None;
     if let Some(in_the_way) = denial.holder() {
-        let named = Holder { owner: resolved(&in_the_way.owner), ..in_the_way.clone() };
-        message = message.replace(&in_the_way.to_string(), &named.to_string());
         let opens = share.all_handles(path, true).unwrap_or_default();
         let open = opens.iter().find(|open| open.id == in_the_way.handle);
         holder = open.map(|open| row(share.name(), open));
     }
-    Refused { kind: RefusalKind::of(denial), message, holder }
+    Refused { kind: RefusalKind::of(denial), message: in_words(denial), holder }
+}
+
+/// A refusal in words, with the holder as `named`: by its program, where that is known by now.
+pub fn words(denial: &Denial, named: Option<&Holder>) -> String {
+    let text = denial.to_string();
+    match (denial.holder(), named) {
+        (Some(holder), Some(named)) => text.replace(&holder.to_string(), &named.to_string()),
+        _ => text,
+    }
+}
+
+fn in_words(denial: &Denial) -> String {
+    let named = denial.holder().map(|holder| {
+        let owner = resolved(&holder.owner);
+        Holder { owner, ..holder.clone() }
+    });
+    words(denial, named.as_ref())
 }
 
 /// A refusal that concerns a share as a whole: nobody's open is behind it.
@@ -120,8 +139,8 @@ fn refusals(share: &Share, path: &SharePath, events: &EventLog) -> Vec<String> {
     });
     let mut told: Vec<String> = of_file
         .filter_map(|event| match &event.what {
-            Happening::Refused { operation, why, .. } => {
-                let who = resolved(&event.who);
+            Happening::Refused { operation, denial } => {
+                let (who, why) = (resolved(&event.who), in_words(denial));
                 Some(format!("{}: {operation} by {who}: {why}", iso(event.time)))
             }
             _ => None,

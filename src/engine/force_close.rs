@@ -8,7 +8,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::error::{Error, Result};
-use super::events::Happening;
 use super::share::Share;
 use super::table::FileCell;
 use crate::core::file::Closed;
@@ -145,11 +144,8 @@ impl Share {
         slot: Slot,
         id: HandleId,
     ) -> Result<Option<Closed>> {
-        match self.end(cell, slot, id, true) {
-            Ok(closed) => {
-                self.note(&closed.path, who, Happening::Closed { handle: id, forced: true });
-                Ok(Some(closed))
-            }
+        match self.end(cell, slot, id, Some(who)) {
+            Ok(closed) => Ok(Some(closed)),
             Err(Error::Denied(Denial::HandleClosed)) => Ok(None),
             Err(error) => Err(error),
         }

@@ -6,19 +6,44 @@ use std::time::Duration;
 use super::error::{Error, Result};
 use super::open::{Handle, Wake};
 use super::share::Share;
+use super::table::Latched;
 use super::waiting::Completion;
-use crate::core::Denial;
 use crate::core::ranges::{ByteRange, LockKind, RangeLock, Ticket};
+use crate::core::{Denial, Owner, SharePath};
 
 /// The longest a caller may wait for a lock in one call.
 pub const LOCK_WAIT_MAX: Duration = Duration::from_hours(1);
 
+/// A lock that was refused, and what the log says of it.
+struct NoLock {
+    path: SharePath,
+    /// None if its open is gone.
+    who: Option<Owner>,
+    denial: Denial,
+}
+
+fn refused_to(latched: &Latched, handle: &Handle, path: &SharePath, denial: Denial) -> NoLock {
+    let open = latched.state.get(handle.slot(), handle.id());
+    NoLock { path: path.clone(), who: open.ok().map(|(open, _)| open.owner.clone()), denial }
+}
+
 impl Share {
     /// Takes all ranges or none, at once.
     pub fn lock(&self, handle: &Handle, wanted: &[(ByteRange, LockKind)]) -> Result<()> {
-        self.latched(handle, |latched, _| {
-            Ok(latched.state.lock(handle.slot(), handle.id(), wanted)?)
-        })
+        let answer = self.latched(handle, |latched, path| {
+            let answer = latched.state.lock(handle.slot(), handle.id(), wanted);
+            Ok(answer.map_err(|denial| refused_to(latched, handle, path, denial)))
+        })?;
+        self.note_lock(answer)
+    }
+
+    /// Notes the refusal of a lock, and passes the answer on.
+    fn note_lock(&self, answer: std::result::Result<(), NoLock>) -> Result<()> {
+        let Err(NoLock { path, who, denial }) = answer else { return Ok(()) };
+        match who {
+            Some(who) => self.note_refusal("lock", &path, &who, Err(denial.into())),
+            None => Err(denial.into()),
+        }
     }
 
     /// Takes the lock, or lets the request wait: `completion` is then called once, with the
@@ -83,12 +108,13 @@ impl Share {
     /// Takes an `fcntl` lock at once (`F_SETLK`). Replacing one's own exclusive lock by a shared
     /// one may let others in.
     pub fn posix_lock(&self, handle: &Handle, lock: RangeLock) -> Result<()> {
-        let (answer, wake) = self.latched(handle, |latched, _| {
+        let (answer, wake) = self.latched(handle, |latched, path| {
             let answer = latched.state.posix_lock(handle.slot(), lock);
+            let answer = answer.map_err(|denial| refused_to(latched, handle, path, denial));
             Ok((answer, Wake::changed(latched)))
         })?;
         wake.call();
-        Ok(answer?)
+        self.note_lock(answer)
     }
 
     /// Gives back what an `fcntl` owner holds of a range (`F_UNLCK`).

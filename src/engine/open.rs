@@ -75,28 +75,21 @@ impl Share {
         posix: PosixOpen,
     ) -> Result<Opened> {
         let answer = self.open_unnoted(who, path, request, posix);
-        self.note_open(who, path, request, answer)
+        self.note_open(who, path, answer)
     }
 
-    /// Notes what became of an open, and passes the answer on.
+    /// Notes the refusal of an open, and passes the answer on.
     pub fn note_open(
         &self,
         who: &Owner,
         path: &SharePath,
-        request: &OpenRequest,
         answer: Result<Opened>,
     ) -> Result<Opened> {
-        if let Ok(opened) = &answer
-            && self.events.keeps_all()
-        {
-            let (handle, access) = (opened.handle.id, request.rights.access());
-            self.note(path, who, Happening::Granted { handle, access, share: request.share });
-        }
         self.note_refusal("open", path, who, answer)
     }
 
-    /// Opens without a word in the event log: for a caller that may ask again, and notes the answer
-    /// that stands with [`Share::note_open`].
+    /// Opens without noting a refusal: for a caller that may ask again, and notes the answer that
+    /// stands with [`Share::note_open`]. A grant stands, and is noted here.
     pub fn open_unnoted(
         &self,
         who: &Owner,
@@ -174,8 +167,23 @@ impl Share {
                 }
             }
         }
+        self.note_grant(who, (stat.id, &path), id, request);
         let handle = Handle { id, slot, cell: Arc::clone(cell) };
         Ok(Opened { handle, action, path, stat, made: None })
+    }
+
+    /// Notes a grant, if grants are noted; the file's lock is held.
+    fn note_grant(
+        &self,
+        who: &Owner,
+        (file, path): (FileId, &SharePath),
+        handle: HandleId,
+        request: &OpenRequest,
+    ) {
+        if self.events.keeps_all() {
+            let (access, share) = (request.rights.access(), request.share);
+            self.note_of(file, path, who, Happening::Granted { handle, access, share });
+        }
     }
 
     /// Cuts a file to nothing and replaces its attributes: what overwriting means.
@@ -215,6 +223,7 @@ impl Share {
                     let grant = self.grant(who);
                     let id = grant.id;
                     let slot = latched.state.open(request, action, &target, path, grant)?;
+                    self.note_grant(who, (stat.id, path), id, request);
                     let handle = Handle { id, slot, cell: Arc::clone(cell) };
                     Ok(Opened { handle, action, path: path.clone(), stat, made })
                 })
@@ -308,7 +317,7 @@ impl Share {
 
     /// Ends an open and says which name was removed with it, if one was.
     pub fn release(&self, handle: &Handle) -> Result<Option<SharePath>> {
-        let closed = self.end(&handle.cell, handle.slot, handle.id, false)?;
+        let closed = self.end(&handle.cell, handle.slot, handle.id, None)?;
         Ok(closed.remove.then_some(closed.path))
     }
 
@@ -323,15 +332,16 @@ impl Share {
         Ok(false)
     }
 
+    /// Ends an open; `by` is who does so by force.
     pub(super) fn end(
         &self,
         cell: &Arc<FileCell>,
         slot: Slot,
         id: HandleId,
-        forced: bool,
+        by: Option<&Owner>,
     ) -> Result<Closed> {
         let (closed, wake) = self.table.with_cell(cell, |latched| {
-            let closed = self.end_latched(cell.id, latched, slot, id, forced);
+            let closed = self.end_latched(cell.id, latched, slot, id, by);
             // Whatever the disk says, the open is over: its locks go, and others get theirs.
             (closed, Wake::after_close(latched, id))
         });
@@ -345,9 +355,6 @@ impl Share {
             self.note(&closed.path, owner, Happening::Removed);
             self.tell(Change::Name(&closed.path));
         }
-        if !forced && self.events.keeps_all() {
-            self.note(&closed.path, owner, Happening::Closed { handle: id, forced: false });
-        }
         Ok(closed)
     }
 
@@ -357,10 +364,11 @@ impl Share {
         latched: &mut Latched,
         slot: Slot,
         id: HandleId,
-        forced: bool,
+        by: Option<&Owner>,
     ) -> Result<Closed> {
         let (open, path) = latched.state.get(slot, id)?;
         let directory = latched.state.is_directory();
+        let forced = by.is_some();
         let how = if forced {
             Ending::Forced
         } else {
@@ -369,6 +377,11 @@ impl Share {
             Ending::Closed { not_empty }
         };
         let closed = latched.state.close(slot, id, how)?;
+        // Whatever the disk says to the rest of it: the open is over.
+        if forced || self.events.keeps_all() {
+            let who = by.unwrap_or(&closed.open.owner);
+            self.note_of(file, &closed.path, who, Happening::Closed { handle: id, forced });
+        }
         if closed.marked {
             self.remember_pending(file, &closed.path)?;
         }
@@ -411,6 +424,10 @@ impl Share {
             let (_, path) = latched.state.get(handle.slot, handle.id)?;
             let path = path.clone();
             let answer = latched.state.set_share(handle.slot, handle.id, share);
+            if answer.is_ok() && self.events.keeps_all() {
+                let what = Happening::Shared { handle: handle.id, share };
+                self.note_of(handle.file(), &path, who, what);
+            }
             Ok::<_, Error>((answer, path, Wake::changed(latched)))
         })?;
         wake.call();

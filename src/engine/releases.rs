@@ -81,7 +81,7 @@ impl Share {
         let answer = self.once_released(patience, &[path], wants, || {
             Asked::again(self.open_unnoted(who, path, request, PosixOpen::default()))
         });
-        self.note_open(who, path, request, answer)
+        self.note_open(who, path, answer)
     }
 
     /// Does `ask`, and again while it is refused only because of handles whose release is on its

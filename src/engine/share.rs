@@ -324,11 +324,21 @@ impl Share {
 
     /// Notes an event that is always kept.
     pub(super) fn note(&self, path: &SharePath, who: &Owner, what: Happening) {
+        self.push_event(None, path, who, what);
+    }
+
+    /// Notes what became of an open of a file, whose lock the caller holds.
+    pub(super) fn note_of(&self, file: FileId, path: &SharePath, who: &Owner, what: Happening) {
+        self.push_event(Some(file), path, who, what);
+    }
+
+    fn push_event(&self, file: Option<FileId>, path: &SharePath, who: &Owner, what: Happening) {
         self.events.push(Event {
             seq: 0,
             time: self.clock.now(),
             share: Arc::clone(&self.name),
             path: path.clone(),
+            file,
             who: who.clone(),
             what,
         });
@@ -343,8 +353,7 @@ impl Share {
         answer: Result<T>,
     ) -> Result<T> {
         if let Err(Error::Denied(denial)) = &answer {
-            let holder = denial.holder().map(|holder| holder.handle);
-            self.note(path, who, Happening::Refused { operation, why: denial.to_string(), holder });
+            self.note(path, who, Happening::Refused { operation, denial: denial.clone() });
         }
         answer
     }

@@ -54,7 +54,7 @@ impl Ask {
     /// Notes the answer that stands; one that was waited out is nobody's refusal.
     fn note(&self, state: &State, answer: Result<Opened, Error>) -> Result<Opened, Error> {
         let who = state.owner(self.caller.pid);
-        state.share.note_open(&who, &self.path, &self.request, answer)
+        state.share.note_open(&who, &self.path, answer)
     }
 
     /// True if the refusal may be over as soon as a release arrives.

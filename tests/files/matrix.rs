@@ -191,7 +191,8 @@ fn a_refusal_names_the_holder_in_the_event_log() {
         assert_eq!(code(&fixture.call(fixture.rest(), &path, call)), SV);
         let events = fixture.events.after(0).events;
         assert_eq!(events.len(), last + 1, "{call:?}");
-        let Happening::Refused { holder, .. } = events[last].what else { panic!("{events:?}") };
+        let Happening::Refused { denial, .. } = &events[last].what else { panic!("{events:?}") };
+        let holder = denial.holder().map(|holder| holder.handle);
         assert_eq!(holder, Some(held.id()), "{call:?}");
     }
 }
