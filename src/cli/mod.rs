@@ -3,6 +3,7 @@
 mod completions;
 mod connection;
 mod doctor;
+mod events;
 mod handles;
 mod help;
 mod hold;
@@ -70,6 +71,7 @@ enum Command {
     CloseHandle(handles::CloseHandle),
     Undelete(marks::Undelete),
     Why(marks::Why),
+    Events(events::Events),
     Run(run::Run),
     Play(play::Play),
     Shares(shares::Shares),
@@ -104,6 +106,7 @@ pub fn run() -> ExitCode {
         Command::CloseHandle(close) => close.run(),
         Command::Undelete(undelete) => undelete.run(),
         Command::Why(why) => why.run(),
+        Command::Events(events) => events.run(),
         Command::Run(run) => run.run(),
         Command::Play(play) => play.run(),
         Command::Shares(shares) => shares.run(),

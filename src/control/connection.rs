@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
 
+use super::events::{self, Filter};
 use super::protocol::{Answer, Held, Hold, MountRow, Request, ShareRow, Status, StepAnswer};
 use super::protocol::{HandleRow, read_request};
 use super::report;
@@ -104,6 +105,13 @@ impl Connection {
                 let told = report::why(&share, &path, self.serving.events());
                 Ok(Answer::Why(told.map_err(|error| Not::Refused(share, path, error))?))
             }
+            Request::Events { share_name, path, after, wait_ms } => {
+                let path = path.map(|path| share_path(&path)).transpose()?;
+                let filter = Filter { share_name, path };
+                let patience = Duration::from_millis(wait_ms);
+                let page = events::page(&*self.serving, &filter, after, patience);
+                Ok(Answer::Events(page))
+            }
             Request::RunStart { share, mount } => self.start_run(&share, mount.as_deref()),
             Request::RunEnd {} => {
                 self.end_run();
@@ -179,9 +187,7 @@ impl Connection {
         name: Option<&str>,
         path: &str,
     ) -> Result<(Arc<Share>, SharePath), String> {
-        let share = self.share(name)?;
-        let path = SharePath::new(path).map_err(|error| format!("{path}: {error}"))?;
-        Ok((share, path))
+        Ok((self.share(name)?, share_path(path)?))
     }
 
     fn hold(&mut self, hold: &Hold) -> Result<Answer, Not> {
@@ -219,8 +225,7 @@ impl Connection {
         };
         // Without a path all that is open is meant.
         let recursive = recursive || path.is_none();
-        let path = path.unwrap_or_default();
-        let path = SharePath::new(path).map_err(|error| format!("{path}: {error}"))?;
+        let path = share_path(path.unwrap_or_default())?;
         let mut handles: Vec<HandleRow> = Vec::new();
         let mut left_out = 0;
         for share in shares {
@@ -361,6 +366,10 @@ impl Steps for StepLines<'_> {
             Err(message) => Answer::Failed { message },
         });
     }
+}
+
+fn share_path(path: &str) -> Result<SharePath, String> {
+    SharePath::new(path).map_err(|error| format!("{path}: {error}"))
 }
 
 fn open_request(hold: &Hold) -> Result<OpenRequest, String> {

@@ -7,6 +7,7 @@
 //! ```text
 //!   protocol     requests and answers
 //!   refusal      what a refusal is called here
+//!   events       the log of events as it travels
 //!   report       opens as people are told of them: program names, process ids
 //!   socket       where the socket is, who may enter
 //!   serving      what the server offers, as this module sees it
@@ -19,6 +20,7 @@
 mod account;
 mod client;
 mod connection;
+pub mod events;
 pub mod protocol;
 mod refusal;
 mod report;
@@ -34,5 +36,5 @@ pub use protocol::{Answer, Request};
 pub use refusal::RefusalKind;
 pub use report::HANDLES_MAX;
 pub use server::{CONNECTIONS_MAX, LINE_MAX, Server};
-pub use serving::{MountedAt, Serving, Steps};
+pub use serving::{MountedAt, Serving, Spelled, Steps};
 pub use socket::{SOCKET_NAME, SocketError};

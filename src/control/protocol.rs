@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::events::EventPage;
 use super::refusal::RefusalKind;
 
 /// The version spoken here.
@@ -61,6 +62,19 @@ pub enum Request {
         share_name: Option<String>,
         /// Of which name.
         path: String,
+    },
+    /// The next events of the log, at most a page of them.
+    Events {
+        /// Of this share alone.
+        share_name: Option<String>,
+        /// On this path, and below it.
+        path: Option<String>,
+        /// Those after the event of this number.
+        #[serde(default)]
+        after: u64,
+        /// For how long to wait for the first one, if there is none yet.
+        #[serde(default)]
+        wait_ms: u64,
     },
     /// From now on the asking process and all it starts open with this share mode, until
     /// `run-end` or the end of the connection.
@@ -231,6 +245,8 @@ pub enum Answer {
         /// Bytes passed.
         bytes: u64,
     },
+    /// The next events.
+    Events(EventPage),
     /// What a step gave.
     Step(StepAnswer),
     /// A rule refused.

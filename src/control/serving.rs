@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::protocol::{Connection, StepAnswer};
-use crate::core::ShareMode;
+use crate::core::{Denial, ShareMode};
 use crate::engine::{Engine, EventLog, Share};
 
 /// A mount of the server.
@@ -17,6 +17,17 @@ pub struct MountedAt {
     pub share: String,
     /// Where.
     pub path: PathBuf,
+}
+
+/// A refusal in the words of the two faces.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Spelled {
+    /// REST's code.
+    pub code: &'static str,
+    /// The status that goes with it.
+    pub status: u16,
+    /// The mount's errno, by name.
+    pub errno: &'static str,
 }
 
 /// A running server. Errors are texts that say what to do.
@@ -32,6 +43,9 @@ pub trait Serving: Send + Sync {
 
     /// How REST clients find it, if it listens.
     fn connection(&self) -> Option<Connection>;
+
+    /// What the two faces call a refusal.
+    fn spelled(&self, denial: &Denial) -> Spelled;
 
     /// All mounts.
     fn mounts(&self) -> Vec<MountedAt>;

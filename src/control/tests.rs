@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::protocol::{Connection, Hold, Refused, StepAnswer, read_answer};
 use super::*;
-use crate::core::ShareMode;
+use crate::core::{Denial, ShareMode};
 use crate::engine::{Engine, EngineOptions, EventLog, Share};
 
 struct Fake {
@@ -31,6 +31,9 @@ impl Serving for Fake {
     }
     fn connection(&self) -> Option<Connection> {
         None
+    }
+    fn spelled(&self, _: &Denial) -> Spelled {
+        Spelled { code: "SharingViolation", status: 409, errno: "EBUSY" }
     }
     fn mounts(&self) -> Vec<MountedAt> {
         Vec::new()

@@ -13,6 +13,28 @@ pub fn errno(error: &Error) -> Errno {
     }
 }
 
+/// The name of the errno of a refusal.
+pub fn name_of(denial: &Denial) -> &'static str {
+    match of_denial(denial).code() {
+        libc::EACCES => "EACCES",
+        libc::EAGAIN => "EAGAIN",
+        libc::EBUSY => "EBUSY",
+        libc::EEXIST => "EEXIST",
+        libc::EFBIG => "EFBIG",
+        libc::EINTR => "EINTR",
+        libc::EINVAL => "EINVAL",
+        libc::EIO => "EIO",
+        libc::EISDIR => "EISDIR",
+        libc::ENFILE => "ENFILE",
+        libc::ENOENT => "ENOENT",
+        libc::ENOLCK => "ENOLCK",
+        libc::ENOTDIR => "ENOTDIR",
+        libc::ENOTEMPTY => "ENOTEMPTY",
+        libc::ESTALE => "ESTALE",
+        other => unreachable!("{denial} has errno {other}, which has no name here"),
+    }
+}
+
 /// The errno of a system call of our own.
 pub fn of_system(errno: rustix::io::Errno) -> Errno {
     Errno::from_i32(errno.raw_os_error())

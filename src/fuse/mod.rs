@@ -39,6 +39,7 @@ mod state;
 mod unchecked;
 mod watch;
 
+pub use errno::name_of as errno_name;
 pub use policy::ShareRule;
 pub use session::{Mount, MountError, clear_dead, may_administer};
 

@@ -132,7 +132,10 @@ pub async fn handle(
     let names = site.options.error_names;
     let cors = site.service.cors();
     let reply = match receive(&site, peer, now, request).await {
-        Ok(request) => on_some_thread(site, who, request).await,
+        Ok(request) => {
+            let who = asking(who, echo.client_id.as_ref());
+            on_some_thread(site, who, request).await
+        }
         Err(refusal) => Err(refusal),
     };
     let stamp = format!("RequestId:{}\nTime:{}", echo.request_id, iso(now));
@@ -181,6 +184,15 @@ fn is_quick(site: &Site, operation: Operation, request: &Request) -> bool {
         }
         _ => false,
     }
+}
+
+/// Who asks, to those who look at the log of events: the connection, and the request by the ID
+/// that its client gave it.
+fn asking(connection: Arc<Owner>, client_id: Option<&HeaderValue>) -> Arc<Owner> {
+    let Some(id) = client_id.and_then(|id| id.to_str().ok()) else { return connection };
+    let Client { session, name } = &*connection.client;
+    let client = Client { session: *session, name: format!("{name}, request {id}") };
+    Arc::new(Owner { client: Arc::new(client), pid: connection.pid, program: None })
 }
 
 /// Takes a request in as a whole.

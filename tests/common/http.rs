@@ -5,7 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 use std::collections::HashMap;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
@@ -78,20 +78,8 @@ pub fn ask_as_it_is(
     headers: &[(&str, &str)],
     body: &[u8],
 ) -> Got {
-    let given = |wanted: &str| headers.iter().any(|(name, _)| *name == wanted);
-    let mut lines = vec![
-        format!("{method} {target} HTTP/1.1"),
-        format!("host: {host}"),
-        "connection: close".to_owned(),
-    ];
-    if !given("x-ms-version") {
-        lines.push("x-ms-version: 2026-10-06".to_owned());
-    }
-    if !given("content-length") {
-        lines.push(format!("content-length: {}", body.len()));
-    }
-    lines.extend(headers.iter().map(|(name, value)| format!("{name}: {value}")));
-    let text = lines.join("\r\n") + "\r\n\r\n";
+    let first = format!("{method} {target} HTTP/1.1\r\nhost: {host}\r\nconnection: close");
+    let text = head(first, headers, body);
     let mut stream = TcpStream::connect(addr).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream.write_all(text.as_bytes()).unwrap();
@@ -100,20 +88,74 @@ pub fn ask_as_it_is(
     read_answer(stream, method == "HEAD")
 }
 
-fn read_answer(stream: TcpStream, head: bool) -> Got {
-    let mut reader = BufReader::new(stream);
+/// The head of a request, with a version and a length unless they are given.
+fn head(first: String, headers: &[(&str, &str)], body: &[u8]) -> String {
+    let given = |wanted: &str| headers.iter().any(|(name, _)| *name == wanted);
+    let mut lines = vec![first];
+    if !given("x-ms-version") {
+        lines.push("x-ms-version: 2026-10-06".to_owned());
+    }
+    if !given("content-length") {
+        lines.push(format!("content-length: {}", body.len()));
+    }
+    lines.extend(headers.iter().map(|(name, value)| format!("{name}: {value}")));
+    lines.join("\r\n") + "\r\n\r\n"
+}
+
+fn read_head(reader: &mut impl BufRead) -> io::Result<(u16, HashMap<String, String>)> {
     let mut line = String::new();
-    reader.read_line(&mut line).unwrap();
+    if reader.read_line(&mut line)? == 0 {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
     let status = line.split(' ').nth(1).and_then(|word| word.parse().ok());
     let status = status.unwrap_or_else(|| panic!("no status in {line:?}"));
     let (mut headers, mut spelled) = (HashMap::new(), Vec::new());
     loop {
         let mut line = String::new();
-        reader.read_line(&mut line).unwrap();
+        reader.read_line(&mut line)?;
         let Some((name, value)) = line.trim_end().split_once(':') else { break };
         spelled.push(name.to_owned());
         headers.insert(name.to_ascii_lowercase(), value.trim().to_owned());
     }
+    Ok((status, headers))
+}
+
+/// A connection that is kept from one request to the next.
+pub struct Kept(BufReader<TcpStream>);
+
+impl Kept {
+    pub fn connect(addr: SocketAddr) -> io::Result<Self> {
+        let stream = TcpStream::connect(addr)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_nodelay(true)?;
+        Ok(Self(BufReader::new(stream)))
+    }
+
+    /// Sends a request to `/ACCOUNT` followed by `target`. An error says that the server was gone
+    /// before all of the answer was there.
+    pub fn ask(
+        &mut self,
+        method: &str,
+        target: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> io::Result<Got> {
+        let host = self.0.get_ref().peer_addr()?;
+        let first = format!("{method} /{ACCOUNT}{target} HTTP/1.1\r\nhost: {host}");
+        let mut text = head(first, headers, body).into_bytes();
+        text.extend(body);
+        self.0.get_mut().write_all(&text)?;
+        let (status, headers) = read_head(&mut self.0)?;
+        let length = headers.get("content-length").and_then(|length| length.parse().ok());
+        let mut body = vec![0; if method == "HEAD" { 0 } else { length.unwrap_or(0) }];
+        self.0.read_exact(&mut body)?;
+        Ok(Got { status, headers, body })
+    }
+}
+
+fn read_answer(stream: TcpStream, head: bool) -> Got {
+    let mut reader = BufReader::new(stream);
+    let (status, headers) = read_head(&mut reader).unwrap();
     let mut body = Vec::new();
     reader.read_to_end(&mut body).unwrap();
     if head {

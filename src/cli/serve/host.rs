@@ -13,11 +13,12 @@ use super::data::share_names;
 use super::listen::Listening;
 use super::places::Places;
 use crate::control::protocol::{Connection, StepAnswer};
-use crate::control::{MountedAt, SOCKET_NAME, Serving, Steps};
-use crate::core::ShareMode;
+use crate::control::{MountedAt, SOCKET_NAME, Serving, Spelled, Steps};
+use crate::core::{Denial, ShareMode};
 use crate::engine::{Engine, EventLog, Share};
-use crate::fuse::{Mount, MountError, SpaceSource};
+use crate::fuse::{Mount, MountError, SpaceSource, errno_name};
 use crate::play::{Group, Player, read_step};
+use crate::rest::{ErrorNames, Refusal};
 
 /// What is served.
 pub struct Host {
@@ -32,6 +33,8 @@ struct Inside {
     engine: Arc<Engine>,
     mounts: Mutex<Vec<Mount>>,
     connection: OnceLock<Connection>,
+    /// How REST spells refusals.
+    error_names: ErrorNames,
     stop: Sender<Stop>,
 }
 
@@ -42,6 +45,7 @@ impl Host {
         engine: Arc<Engine>,
         places: &Places,
         behaviour: &Behaviour,
+        error_names: ErrorNames,
         stop: Sender<Stop>,
     ) -> Result<Self> {
         let folder = engine.folder().canonicalize().context("the state folder")?;
@@ -64,7 +68,7 @@ impl Host {
         }
         let mounts = Mutex::new(mounts);
         let connection = OnceLock::new();
-        let inside = Inside { folder, engine, mounts, connection, stop };
+        let inside = Inside { folder, engine, mounts, connection, error_names, stop };
         Ok(Self { inside: Arc::new(inside), no_mount })
     }
 
@@ -173,6 +177,12 @@ impl Serving for Inside {
 
     fn connection(&self) -> Option<Connection> {
         self.connection.get().cloned()
+    }
+
+    fn spelled(&self, denial: &Denial) -> Spelled {
+        let Refusal { code, status, .. } = denial.clone().into();
+        let (code, status) = (code.spelled(self.error_names), status.as_u16());
+        Spelled { code, status, errno: errno_name(denial) }
     }
 
     fn mounts(&self) -> Vec<MountedAt> {

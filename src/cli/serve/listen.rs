@@ -75,6 +75,15 @@ pub enum Names {
     Service,
 }
 
+impl From<Names> for ErrorNames {
+    fn from(names: Names) -> Self {
+        match names {
+            Names::Article => Self::Article,
+            Names::Service => Self::Service,
+        }
+    }
+}
+
 /// Which bearer tokens are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Oauth {
@@ -137,10 +146,7 @@ impl Listen {
                 Sources::Any => CopySources::Any,
             },
             listen: self.address,
-            error_names: match self.error_names {
-                Names::Article => ErrorNames::Article,
-                Names::Service => ErrorNames::Service,
-            },
+            error_names: self.error_names.into(),
             ..RestOptions::new(self.authorise(engine, accounts)?)
         };
         let server = Server::start(Arc::clone(engine), options)

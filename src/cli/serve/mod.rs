@@ -4,6 +4,7 @@
 //!   data        where the shares are, and what they start with; memory: data that goes at the end
 //!   places      where they are mounted; behaviour: how mounts behave
 //!   listen      the REST listener; tls: its certificate
+//!   events      what is noted in the log of events, and the file it is written to
 //!   host        what is served, and how it starts and ends
 //!   screen      what the user sees when all is up; ready: what scripts read
 //!   daemon      returning to the shell when the mounts are usable
@@ -13,6 +14,7 @@
 mod behaviour;
 mod daemon;
 mod data;
+mod events;
 mod host;
 mod listen;
 mod memory;
@@ -41,6 +43,7 @@ use crate::control::{SOCKET_NAME, Server};
 use crate::engine::Engine;
 use crate::store::root::HIDDEN;
 use behaviour::Behaviour;
+use events::Events;
 use data::Data;
 use host::Host;
 use listen::{Listen, Listening};
@@ -130,6 +133,9 @@ pub struct Service {
     listen: Listen,
 
     #[command(flatten)]
+    events: Events,
+
+    #[command(flatten)]
     process: Process,
 }
 
@@ -167,9 +173,12 @@ impl Service {
         stop_on_signals(stop.clone())?;
         // Bound in this order so that, however it ends, the data in memory goes last.
         let Prepared { memory: _memory, mut places, engine, data, mut notes } = prepare(&stopped)?;
+        // Before anything is mounted, perhaps on the folder that is to have the file.
+        let file = self.events.open(&engine.options().events)?;
         let listening = self.listen.start(&engine, &engine.folder())?;
         places.asked |= listening.is_none();
-        let host = Host::start(engine, &places, &self.mounts, stop)?;
+        let host = Host::start(engine, &places, &self.mounts, self.listen.error_names.into(), stop)?;
+        let file = file.map(|file| file.start(host.serving())).transpose()?;
         if host.mounted().is_empty() {
             // A directory that looks like a mount would only mislead.
             places = Places::default();
@@ -189,6 +198,8 @@ impl Service {
         host.unmount_all();
         drop(places);
         drop(control);
+        // Last: all that happened is in it.
+        drop(file);
         served
     }
 

@@ -1,0 +1,200 @@
+//! `latchfs events`: who was refused, who was closed, and with `--follow` what comes next.
+
+use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Args;
+use clap::builder::BoolishValueParser;
+use serde_json::json;
+
+use super::locate::{Where, answered, unexpected};
+use super::table;
+use crate::control::events::{EventKind, EventPage, EventRow, FOLLOW_WAIT_MAX};
+use crate::control::{Answer, Client, ClientError, Request};
+
+/// Show who was refused, and why
+///
+/// Refusals, forced closes and deletions, oldest first; with `latchfs serve --events=all` also
+/// every grant and close. A table on a terminal, otherwise a line for each with tabs between:
+/// number, time, event, path, who, what. The log is bounded: what it no longer holds is counted,
+/// on standard error, or as {"lost":N}.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  latchfs events --follow latchfs-mnt/reports")]
+pub struct Events {
+    /// A file or directory on a mount, with all below it; without it, everything
+    path: Option<PathBuf>,
+
+    /// Go on as things happen, until Ctrl-C or the end of the server
+    #[arg(short, long, env = "LATCHFS_FOLLOW", value_parser = BoolishValueParser::new())]
+    follow: bool,
+
+    /// A line of JSON for each event
+    #[arg(long, env = "LATCHFS_JSON", value_parser = BoolishValueParser::new())]
+    json: bool,
+
+    #[command(flatten)]
+    server: Where,
+}
+
+impl Events {
+    /// Shows them.
+    pub fn run(&self) -> Result<ExitCode> {
+        match self.show_all() {
+            // Whoever read them has had enough.
+            Err(error) if is_broken_pipe(&error) => Ok(ExitCode::SUCCESS),
+            done => done.map(|()| ExitCode::SUCCESS),
+        }
+    }
+
+    fn show_all(&self) -> Result<()> {
+        let (control, share_name, path) = match &self.path {
+            Some(path) => {
+                let target = self.server.target(path)?;
+                (target.control, target.share_name, Some(target.path))
+            }
+            None => (self.server.socket()?, self.server.share_name.clone(), None),
+        };
+        let mut server = Client::connect(&control)?;
+        let wait_ms = if self.follow { FOLLOW_WAIT_MAX.as_millis() } else { 0 };
+        let wait_ms = u64::try_from(wait_ms)?;
+        let (mut after, mut end) = (0, None);
+        loop {
+            let (share_name, path) = (share_name.clone(), path.clone());
+            let page = match server.ask(&Request::Events { share_name, path, after, wait_ms }) {
+                // Followed to its end: that of the server.
+                Err(ClientError::Gone | ClientError::Io(_)) if self.follow && end.is_some() => {
+                    return Ok(());
+                }
+                answer => match answered(answer?)? {
+                    Answer::Events(page) => page,
+                    other => return Err(unexpected(&other)),
+                },
+            };
+            self.show(&page, after == 0)?;
+            after = page.last;
+            let end = *end.get_or_insert(page.newest);
+            if !self.follow && after >= end {
+                return Ok(());
+            }
+        }
+    }
+
+    fn show(&self, page: &EventPage, first: bool) -> Result<()> {
+        if self.json {
+            let mut text = String::new();
+            if page.lost > 0 {
+                text += &format!("{}\n", json!({ "lost": page.lost }));
+            }
+            for event in &page.events {
+                text += &(serde_json::to_string(event)? + "\n");
+            }
+            return Ok(write(&text)?);
+        }
+        if page.lost > 0 && first {
+            eprintln!("latchfs: {} older events are no longer kept", page.lost);
+        } else if page.lost > 0 {
+            eprintln!("latchfs: {} events were lost: they came faster than shown", page.lost);
+        }
+        let rows: Vec<_> = page.events.iter().map(row).collect();
+        if self.follow && io::stdout().is_terminal() {
+            // The widths of what is to come are not known.
+            let colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+            let lines = page.events.iter().zip(&rows).map(|(event, row)| {
+                let colour = colour.then(|| colour_of(event.event)).flatten();
+                line(row, colour)
+            });
+            return Ok(write(&lines.collect::<String>())?);
+        }
+        let headings = ["SEQ", "TIME", "EVENT", "PATH", "WHO", "WHAT"];
+        if first || !rows.is_empty() { Ok(table::print(headings, &rows)?) } else { Ok(()) }
+    }
+}
+
+/// Writes and hands on at once: somebody may be waiting for the line.
+fn write(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
+}
+
+fn row(event: &EventRow) -> [String; 6] {
+    [
+        event.seq.to_string(),
+        event.time.clone(),
+        word(event.event).to_owned(),
+        format!("{}:{}", event.share_name, event.path),
+        who(event),
+        what(event),
+    ]
+}
+
+fn word(kind: EventKind) -> &'static str {
+    match kind {
+        EventKind::Granted => "granted",
+        EventKind::Refused => "refused",
+        EventKind::Closed => "closed",
+        EventKind::ForceClosed => "force-closed",
+        EventKind::ShareChanged => "share-changed",
+        EventKind::DeletePending => "delete-pending",
+        EventKind::Undeleted => "undeleted",
+        EventKind::Removed => "removed",
+    }
+}
+
+fn who(event: &EventRow) -> String {
+    match (&event.program, event.pid) {
+        (Some(program), 0) => program.clone(),
+        (Some(program), pid) => format!("{program} (pid {pid})"),
+        (None, 0) => event.client.clone(),
+        (None, pid) => format!("pid {pid}"),
+    }
+}
+
+fn what(event: &EventRow) -> String {
+    if let Some(refusal) = &event.refusal {
+        let (operation, message) = (&refusal.operation, &refusal.message);
+        return format!("{operation}: {message} [{}, {}]", refusal.code, refusal.errno);
+    }
+    let mut parts = Vec::new();
+    parts.extend(event.handle.map(|handle| format!("handle {handle}")));
+    parts.extend(event.access.as_ref().map(|access| format!("access {access}")));
+    parts.extend(event.share.as_ref().map(|share| format!("share {share}")));
+    parts.join(", ")
+}
+
+/// Red for what did not go well, yellow for what is on its way out.
+fn colour_of(kind: EventKind) -> Option<u8> {
+    match kind {
+        EventKind::Refused => Some(31),
+        EventKind::ForceClosed | EventKind::DeletePending => Some(33),
+        EventKind::Granted
+        | EventKind::Closed
+        | EventKind::ShareChanged
+        | EventKind::Undeleted
+        | EventKind::Removed => None,
+    }
+}
+
+fn line([_, time, event, path, who, what]: &[String; 6], colour: Option<u8>) -> String {
+    let event = format!("{event:14}");
+    let event = colour.map_or(event.clone(), |colour| format!("\x1b[{colour}m{event}\x1b[0m"));
+    format!("{time}  {event}  {path}  {who}  {what}").trim_end().to_owned() + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_has_colour_only_where_it_is_wanted() {
+        let row = ["1", "now", "refused", "s:/a", "cat", "open: no"].map(str::to_owned);
+        assert_eq!(line(&row, None), "now  refused         s:/a  cat  open: no\n");
+        assert!(line(&row, Some(31)).contains("\x1b[31mrefused       \x1b[0m"));
+    }
+}

@@ -1,0 +1,268 @@
+//! Events as people and scripts are told of them: one JSON object each, by the names that
+//! `docs/events.md` lists. Program names are looked up here, when somebody asks.
+//!
+//! What is noted, and in which order, is the engine's affair.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::refusal::RefusalKind;
+use super::report::{process_and_program, words};
+use super::serving::{Serving, Spelled};
+use crate::core::name::fold;
+use crate::core::stamp::iso;
+use crate::core::{Denial, FileId, Holder, Owner, SharePath};
+use crate::engine::events::{Event, Happening, Page};
+
+/// The longest that one request waits for an event: a follower asks again.
+pub const FOLLOW_WAIT_MAX: Duration = Duration::from_secs(1);
+
+/// What happened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EventKind {
+    /// An open was granted.
+    Granted,
+    /// A rule refused.
+    Refused,
+    /// An open ended.
+    Closed,
+    /// An open was ended over its holder's head.
+    ForceClosed,
+    /// What an open tolerates was changed.
+    ShareChanged,
+    /// A name was marked for deletion.
+    DeletePending,
+    /// The mark was taken away.
+    Undeleted,
+    /// A name was removed.
+    Removed,
+}
+
+/// One event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EventRow {
+    /// Its number, from 1, without gaps.
+    pub seq: u64,
+    /// When, in UTC.
+    pub time: String,
+    /// What happened.
+    pub event: EventKind,
+    /// In which share.
+    pub share_name: String,
+    /// On which path.
+    pub path: String,
+    /// Who acted: its process; 0 where there is none.
+    pub pid: u32,
+    /// Its program, if it was still there to be asked.
+    pub program: Option<String>,
+    /// The client it came through; of a REST request that carried an ID, with that ID.
+    pub client: String,
+    /// The open that was granted, closed or changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handle: Option<u64>,
+    /// The identity of the file it is open on: names come and go, this stays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// What the open may do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub access: Option<String>,
+    /// What it tolerates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<String>,
+    /// Of a refusal: what was refused, and why.
+    #[serde(flatten)]
+    pub refusal: Option<RefusalRow>,
+}
+
+/// What was refused, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RefusalRow {
+    /// What was asked for.
+    pub operation: String,
+    /// Which kind of rule refused.
+    pub rule: RefusalKind,
+    /// What REST calls it.
+    pub code: String,
+    /// The status that goes with the code.
+    pub status: u16,
+    /// What the mount calls it.
+    pub errno: String,
+    /// In words, naming the holder.
+    pub message: String,
+    /// The open in the way.
+    pub holder: Option<HolderRow>,
+}
+
+/// The open in the way of a refused request, as it was then.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HolderRow {
+    /// Its identity.
+    pub handle: u64,
+    /// The process; 0 where there is none.
+    pub pid: u32,
+    /// Its program; none if it has ended.
+    pub program: Option<String>,
+    /// The client it came through.
+    pub client: String,
+    /// What it may do.
+    pub access: String,
+    /// What it tolerates.
+    pub share: String,
+    /// Since when, in UTC.
+    pub since: String,
+}
+
+/// A page of the log.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EventPage {
+    /// The events, oldest first.
+    pub events: Vec<EventRow>,
+    /// How many were dropped from the log before they were asked for.
+    pub lost: u64,
+    /// The number of the last event looked at: the next page starts after it.
+    pub last: u64,
+    /// The number of the newest event there is.
+    pub newest: u64,
+}
+
+/// Which events are meant.
+#[derive(Debug, Default)]
+pub struct Filter {
+    /// Of this share alone.
+    pub share_name: Option<String>,
+    /// On this path, in any spelling, and below it.
+    pub path: Option<SharePath>,
+}
+
+impl Filter {
+    fn lets_through(&self, event: &Event) -> bool {
+        let of_share = self.share_name.as_deref().is_none_or(|name| *event.share == *name);
+        of_share && self.path.as_ref().is_none_or(|path| is_within(&event.path, path))
+    }
+}
+
+fn is_within(path: &SharePath, of: &SharePath) -> bool {
+    let (path, of) = (fold(path.as_str()), fold(of.as_str()));
+    let below = path.strip_prefix(&*of);
+    below.is_some_and(|rest| rest.is_empty() || of.is_empty() || rest.starts_with('/'))
+}
+
+/// The events after `seq`, waiting for the first one for at most `patience`.
+pub fn page(serving: &dyn Serving, filter: &Filter, seq: u64, patience: Duration) -> EventPage {
+    let page = serving.events().follow(seq, patience.min(FOLLOW_WAIT_MAX));
+    let Page { mut events, lost, last, newest } = page;
+    events.retain(|event| filter.lets_through(event));
+    EventPage { events: rows(serving, &events), lost, last, newest }
+}
+
+/// Events as rows.
+pub fn rows(serving: &dyn Serving, events: &[Event]) -> Vec<EventRow> {
+    let mut programs = Programs::default();
+    events.iter().map(|event| row(serving, &mut programs, event)).collect()
+}
+
+/// Processes and programs by thread, asked for once a page: a number may be another's by the next.
+#[derive(Default)]
+struct Programs(HashMap<u32, (u32, Option<std::sync::Arc<str>>)>);
+
+impl Programs {
+    fn name(&mut self, owner: &Owner) -> Owner {
+        let mut owner = owner.clone();
+        if owner.pid != 0 && owner.program.is_none() {
+            let known = self.0.entry(owner.pid);
+            (owner.pid, owner.program) =
+                known.or_insert_with_key(|tid| process_and_program(*tid)).clone();
+        }
+        owner
+    }
+}
+
+fn row(serving: &dyn Serving, programs: &mut Programs, event: &Event) -> EventRow {
+    let who = programs.name(&event.who);
+    let mut row = EventRow {
+        seq: event.seq,
+        time: iso(event.time),
+        event: EventKind::Removed,
+        share_name: event.share.to_string(),
+        path: event.path.to_string(),
+        pid: who.pid,
+        program: who.program.as_deref().map(str::to_owned),
+        client: who.client.name.clone(),
+        handle: None,
+        file: event.file.map(|FileId { ino, born }| format!("{ino}-{born}")),
+        access: None,
+        share: None,
+        refusal: None,
+    };
+    row.event = match &event.what {
+        Happening::Granted { handle, access, share } => {
+            row.handle = Some(handle.0);
+            row.access = Some(access.to_string());
+            row.share = Some(share.to_string());
+            EventKind::Granted
+        }
+        Happening::Refused { operation, denial } => {
+            row.refusal = Some(refusal(serving.spelled(denial), programs, operation, denial));
+            EventKind::Refused
+        }
+        Happening::Shared { handle, share } => {
+            row.handle = Some(handle.0);
+            row.share = Some(share.to_string());
+            EventKind::ShareChanged
+        }
+        Happening::Closed { handle, forced } => {
+            row.handle = Some(handle.0);
+            if *forced { EventKind::ForceClosed } else { EventKind::Closed }
+        }
+        Happening::MarkedForDeletion => EventKind::DeletePending,
+        Happening::Unmarked => EventKind::Undeleted,
+        Happening::Removed => EventKind::Removed,
+    };
+    row
+}
+
+fn refusal(
+    spelled: Spelled,
+    programs: &mut Programs,
+    operation: &str,
+    denial: &Denial,
+) -> RefusalRow {
+    let holder = denial.holder().map(|holder| {
+        let owner = programs.name(&holder.owner);
+        Holder { owner, ..holder.clone() }
+    });
+    let Spelled { code, status, errno } = spelled;
+    RefusalRow {
+        operation: operation.to_owned(),
+        rule: RefusalKind::of(denial),
+        code: code.to_owned(),
+        status,
+        errno: errno.to_owned(),
+        message: words(denial, holder.as_ref()),
+        holder: holder.map(|holder| HolderRow {
+            handle: holder.handle.0,
+            pid: holder.owner.pid,
+            program: holder.owner.program.as_deref().map(str::to_owned),
+            client: holder.owner.client.name.clone(),
+            access: holder.access.to_string(),
+            share: holder.share.to_string(),
+            since: iso(holder.since),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_means_itself_in_any_spelling_and_all_below_it() {
+        let path = |text: &str| SharePath::new(text).unwrap();
+        let within = |inner: &str, outer: &str| is_within(&path(inner), &path(outer));
+        assert!(within("a/B", "a/b") && within("A/b/c", "a/B") && within("x", ""));
+        assert!(!within("a/bc", "a/b") && !within("a", "a/b"));
+    }
+}
