@@ -89,6 +89,18 @@ fn a_reader_reads_on_after_its_file_is_deleted_and_keeps_nothing_when_it_ends() 
 }
 
 #[test]
+fn a_short_range_is_sent_as_its_etag_has_it_though_the_file_changes() {
+    let fixture = Fixture::new();
+    let file = fixture.file();
+    let reader = fixture.share.open_reader(fixture.rest(), &file, None).unwrap();
+    fixture.put(&file, 0, b"XYZ").unwrap();
+    fixture.create(&file, 0).unwrap();
+    let mut bytes = [0; 10];
+    assert_eq!(reader.read_at(0, &mut bytes).unwrap(), 10);
+    assert_eq!(&bytes, b"0123456789");
+}
+
+#[test]
 fn a_reader_stops_no_open_and_no_delete() {
     let fixture = Fixture::new();
     let file = fixture.file();

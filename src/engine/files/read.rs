@@ -2,7 +2,8 @@
 //!
 //! A Get File is let through once and then reads on without holding anything but its descriptor:
 //! no open on the mount fails because of it. Each single read sees whole ranges of other
-//! requests, or nothing of them (S3).
+//! requests, or nothing of them (S3). A short range is read as it is let through: what is sent is
+//! what the `ETag` beside it stands for, also if the file is cut or written right after.
 
 use std::ops::Range;
 use std::os::fd::OwnedFd;
@@ -20,6 +21,9 @@ use crate::store::data;
 
 const POISON: &str = "nothing panics while bytes move";
 
+/// The longest range that is read in the step that lets the request through.
+const AT_ONCE_MAX: u64 = 256 << 10;
+
 /// A Get File that was let through.
 #[derive(Debug)]
 pub struct FileReader {
@@ -28,6 +32,8 @@ pub struct FileReader {
     cell: Arc<FileCell>,
     fd: OwnedFd,
     range: Range<u64>,
+    /// All of the range, if it is short.
+    bytes: Option<Vec<u8>>,
     properties: FileProperties,
 }
 
@@ -63,15 +69,16 @@ impl Share {
     ) -> Result<FileReader> {
         let asked = range.as_ref().map(byte_range);
         let target = (path, Wanted::File);
-        let (cell, fd, range, properties) =
+        let (cell, fd, (range, bytes), properties) =
             self.momentarily("get file", Operation::GetFile, asking, target, asked, |granted| {
                 let range = clipped(range, granted.found.stat.size)?;
                 let properties = self.shown(&granted)?;
                 let Granted { cell, fd, latched, .. } = granted;
+                let bytes = read_at_once(cell, &fd, &range)?;
                 latched.pin();
-                Ok((Arc::clone(cell), fd, range, properties))
+                Ok((Arc::clone(cell), fd, (range, bytes), properties))
             })?;
-        Ok(FileReader { share: Arc::clone(self), cell, fd, range, properties })
+        Ok(FileReader { share: Arc::clone(self), cell, fd, range, bytes, properties })
     }
 
     /// List Ranges: what was written of the file, or of the part of `window` that it has.
@@ -106,6 +113,9 @@ impl FileReader {
     /// may have become shorter. Says how many bytes it read.
     pub fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize> {
         let buffer = self.within(offset, buffer);
+        if let Some(count) = self.copied(offset, buffer) {
+            return Ok(count);
+        }
         let _reading = self.cell.data.read().expect(POISON);
         Ok(data::read_at(&self.fd, buffer, offset)?)
     }
@@ -114,6 +124,9 @@ impl FileReader {
     /// is just writing. None if that is nothing.
     pub fn read_now(&self, offset: u64, buffer: &mut [u8]) -> Result<Option<usize>> {
         let buffer = self.within(offset, buffer);
+        if let Some(count) = self.copied(offset, buffer) {
+            return Ok(Some(count));
+        }
         let _reading = match self.cell.data.try_read() {
             Ok(reading) => reading,
             Err(TryLockError::WouldBlock) => return Ok(None),
@@ -122,12 +135,34 @@ impl FileReader {
         Ok(data::read_now(&self.fd, buffer, offset)?)
     }
 
+    /// Fills `buffer` with bytes that were read at once, if they were.
+    fn copied(&self, offset: u64, buffer: &mut [u8]) -> Option<usize> {
+        let bytes = self.bytes.as_ref()?;
+        let skipped = usize::try_from(offset - self.range.start).unwrap_or(usize::MAX);
+        let there = bytes.get(skipped..).unwrap_or_default();
+        let count = buffer.len().min(there.len());
+        buffer[..count].copy_from_slice(&there[..count]);
+        Some(count)
+    }
+
     /// As much of `buffer` as there are bytes for from `offset` on.
     fn within<'b>(&self, offset: u64, buffer: &'b mut [u8]) -> &'b mut [u8] {
         let left = if self.range.contains(&offset) { self.range.end - offset } else { 0 };
         let wanted = usize::try_from(left).map_or(buffer.len(), |left| left.min(buffer.len()));
         &mut buffer[..wanted]
     }
+}
+
+fn read_at_once(cell: &FileCell, fd: &OwnedFd, range: &Range<u64>) -> Result<Option<Vec<u8>>> {
+    let length = range.end - range.start;
+    if length > AT_ONCE_MAX {
+        return Ok(None);
+    }
+    let mut bytes = vec![0; usize::try_from(length).expect("a short range fits in memory")];
+    let _reading = cell.data.read().expect("nothing panics while bytes move");
+    let read = data::read_at(fd, &mut bytes, range.start)?;
+    bytes.truncate(read);
+    Ok(Some(bytes))
 }
 
 impl Drop for FileReader {
