@@ -104,6 +104,30 @@ fn half_written_files_of_a_killed_server_are_swept() {
 }
 
 #[test]
+fn a_snapshot_cut_short_keeps_the_properties_that_the_share_had_at_the_next_start() {
+    let setup = Setup::new();
+    let engine = with_share(&setup);
+    let stamp = engine.create_snapshot(&DOCS, None, &mut go_on).unwrap().0;
+    drop(engine);
+    let state = setup.data().join(".latchfs/shares/docs/share");
+    let name = |path: &std::path::PathBuf| path.to_string_lossy().contains("properties-");
+    let entries = fs::read_dir(&state).unwrap().map(|entry| entry.unwrap().path());
+    let own: Vec<PathBuf> = entries.filter(name).collect();
+    assert_eq!(own.len(), 1, "{own:?}");
+    fs::remove_file(&own[0]).unwrap();
+
+    let engine = setup.open();
+    let before = engine.properties(&DOCS).unwrap().properties.quota_gib;
+    let changes =
+        PropertyChanges { quota_gib: Some(u64::from(before) + 1), ..PropertyChanges::default() };
+    engine.set_properties(&DOCS, changes).unwrap();
+    drop(engine);
+    let engine = setup.open();
+    let quota = |at: &ShareRef<'_>| engine.properties(at).unwrap().properties.quota_gib;
+    assert_eq!((quota(&DOCS), quota(&DOCS.at(&stamp))), (before + 1, before));
+}
+
+#[test]
 fn damaged_properties_do_not_keep_a_share_from_its_owner() {
     let setup = Setup::new();
     drop(with_share(&setup));

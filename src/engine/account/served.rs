@@ -212,19 +212,27 @@ impl Served {
     }
 
     /// The snapshots that are there. One without properties of its own was cut short by a crash
-    /// after its tree was complete: it is kept, with those of the share.
+    /// after its tree was complete: it is kept, with those that the share has now. They are
+    /// written down, so that it goes on having them when the share's change.
     fn load_snapshots(&self, own: &Facts) -> AccountResult<BTreeMap<SnapshotName, Facts>> {
         let mut snapshots = BTreeMap::new();
         for snapshot in self.snapshots.list()? {
-            let properties = self.load(&entry(PROPERTIES, Some(&snapshot)))?.unwrap_or_else(|| {
-                log::warn!("{}: snapshot {snapshot} has no properties", self.share.name());
-                own.properties.clone()
-            });
+            let properties = match self.load(&entry(PROPERTIES, Some(&snapshot)))? {
+                Some(properties) => properties,
+                None => self.adopt(&snapshot, own)?,
+            };
             let lease = self.load(&entry(LEASE, Some(&snapshot)))?.unwrap_or_default();
             snapshots.insert(snapshot, Facts { properties, lease });
         }
         self.sweep_snapshots(&snapshots)?;
         Ok(snapshots)
+    }
+
+    fn adopt(&self, snapshot: &SnapshotName, own: &Facts) -> Result<ShareProperties, StoreError> {
+        let name = self.share.name();
+        log::warn!("{name}: snapshot {snapshot} was not finished: it gets the share's properties");
+        self.keep_snapshot(snapshot, &own.properties)?;
+        Ok(own.properties.clone())
     }
 
     fn load<T: DeserializeOwned + Default>(&self, key: &str) -> Result<Option<T>, StoreError> {
