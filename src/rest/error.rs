@@ -146,24 +146,28 @@ fn metadata_code(error: &MetadataError) -> (StatusCode, &'static str) {
 /// again for minutes (FILEREST 10.16).
 impl From<StoreError> for Refusal {
     fn from(error: StoreError) -> Self {
-        let (status, code) = match &error {
-            StoreError::NotFound => (NOT_FOUND, "ResourceNotFound"),
-            StoreError::ParentNotFound => (NOT_FOUND, "ParentNotFound"),
-            StoreError::AlreadyExists => (CONFLICT, "ResourceAlreadyExists"),
-            StoreError::NotADirectory | StoreError::IsADirectory => {
-                (CONFLICT, "ResourceTypeMismatch")
-            }
-            StoreError::NotEmpty => (CONFLICT, "DirectoryNotEmpty"),
-            StoreError::NoSpace => (TOO_LARGE, "ShareSizeLimitReached"),
-            StoreError::ReadOnly | StoreError::PermissionDenied => {
-                (FORBIDDEN, "InsufficientAccountPermissions")
-            }
-            StoreError::NameTooLong => (BAD_REQUEST, "InvalidFileOrDirectoryPathName"),
-            StoreError::Replaced | StoreError::InUse { .. } => (BUSY, "ServerBusy"),
-            StoreError::Damaged { .. } | StoreError::Io { .. } => return broken(&error),
-        };
-        Self::new(status, code, sentence(&error.to_string()))
+        match store_code(&error) {
+            Some((status, code)) => Self::new(status, code, sentence(&error.to_string())),
+            None => broken(&error),
+        }
     }
+}
+
+fn store_code(error: &StoreError) -> Option<(StatusCode, &'static str)> {
+    Some(match error {
+        StoreError::NotFound => (NOT_FOUND, "ResourceNotFound"),
+        StoreError::ParentNotFound => (NOT_FOUND, "ParentNotFound"),
+        StoreError::AlreadyExists => (CONFLICT, "ResourceAlreadyExists"),
+        StoreError::NotADirectory | StoreError::IsADirectory => (CONFLICT, "ResourceTypeMismatch"),
+        StoreError::NotEmpty => (CONFLICT, "DirectoryNotEmpty"),
+        StoreError::NoSpace => (TOO_LARGE, "ShareSizeLimitReached"),
+        StoreError::ReadOnly | StoreError::PermissionDenied => {
+            (FORBIDDEN, "InsufficientAccountPermissions")
+        }
+        StoreError::NameTooLong => (BAD_REQUEST, "InvalidFileOrDirectoryPathName"),
+        StoreError::Replaced | StoreError::InUse { .. } => (BUSY, "ServerBusy"),
+        StoreError::Damaged { .. } | StoreError::Io { .. } => return None,
+    })
 }
 
 impl From<AccountError> for Refusal {
@@ -172,10 +176,21 @@ impl From<AccountError> for Refusal {
             AccountError::Denied(denial) => denial.into(),
             AccountError::Store(error) => error.into(),
             AccountError::Share { source, .. } => source.into(),
-            AccountError::Root(error) => broken(&error),
-            AccountError::Snapshot(error) => broken(&error),
+            AccountError::Root(_) | AccountError::Snapshot(_) => {
+                let lack = error.store_error().filter(|error| is_lack(error));
+                match lack.and_then(store_code) {
+                    Some((status, code)) => Self::new(status, code, sentence(&error.to_string())),
+                    None => broken(&error),
+                }
+            }
         }
     }
+}
+
+/// Room, or the right to write, is lacking whatever was asked for; anything else that befalls a
+/// part of a share says nothing about the share.
+fn is_lack(error: &StoreError) -> bool {
+    matches!(error, StoreError::NoSpace | StoreError::ReadOnly | StoreError::PermissionDenied)
 }
 
 fn broken(error: &dyn std::error::Error) -> Refusal {

@@ -146,6 +146,20 @@ impl From<MetadataError> for AccountError {
 }
 
 /// What the disk says of a name is the rule's answer.
+impl AccountError {
+    /// What the disk said, where it is known.
+    pub fn store_error(&self) -> Option<&StoreError> {
+        match self {
+            Self::Store(error)
+            | Self::Root(RootError::Store { source: error, .. })
+            | Self::Snapshot(
+                SnapshotError::Store(error) | SnapshotError::Entry { source: error, .. },
+            ) => Some(error),
+            Self::Denied(_) | Self::Share { .. } | Self::Root(_) | Self::Snapshot(_) => None,
+        }
+    }
+}
+
 impl From<RootError> for AccountError {
     fn from(error: RootError) -> Self {
         Self::Denied(match error {
