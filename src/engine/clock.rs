@@ -32,6 +32,11 @@ impl ManualClock {
         Self(AtomicI64::new(now.0))
     }
 
+    /// Sets it, back too.
+    pub fn set(&self, now: Timestamp) {
+        self.0.store(now.0, Ordering::SeqCst);
+    }
+
     /// Turns it forward.
     pub fn advance(&self, by: Duration) {
         let nanos = i64::try_from(by.as_nanos()).unwrap_or(i64::MAX);

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
+mod clock;
 mod leases;
 mod lifecycle;
 mod listing;
