@@ -115,6 +115,12 @@ impl Share {
         Ok(self.dir.open_file(&found.path, how)?)
     }
 
+    /// An error where the backing directory is read-only: for a front end whose kernel opens the
+    /// file itself.
+    pub fn check_writable(&self) -> Result<()> {
+        Ok(self.dir.check_writable()?)
+    }
+
     fn make_noted(
         &self,
         operation: &'static str,

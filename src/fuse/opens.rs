@@ -93,6 +93,9 @@ pub fn open(state: &Arc<State>, caller: Caller, node: u64, flags: i32, reply: Re
     let ask = Ask::new(state, caller, path, flags);
     ask_for(state, ask, move |state, ask, opened| match opened {
         Ok(opened) => answer_open(state, node, ask, opened, reply),
+        // The kernel knew a name that REST has taken away meanwhile. It looks again, and makes
+        // the file if that was asked for; of which it does not tell us here.
+        Err(Error::Denied(Denial::NotFound | Denial::PathNotFound)) => reply.error(Errno::ESTALE),
         Err(refused) => reply.error(errno(&refused)),
     });
 }
@@ -228,6 +231,10 @@ fn data_path(
     }
     let mandatory = state.options.mandatory_locks;
     if backing.is_some() && !mandatory {
+        // The kernel opens the file for the program, and would call any failure EIO.
+        if access.contains(Access::W) && opened.action == Action::Opened {
+            state.share.check_writable()?;
+        }
         return Ok((None, backing, flags));
     }
     flags |= FopenFlags::FOPEN_DIRECT_IO;

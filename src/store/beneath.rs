@@ -6,7 +6,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{Mode, OFlags, ResolveFlags};
+use rustix::fs::{Mode, OFlags, ResolveFlags, StatVfsMountFlags};
 use rustix::io::Errno;
 
 use super::error::{StoreError, doing};
@@ -59,6 +59,15 @@ impl Root {
             .map_err(doing("opening the share's directory"))?;
         let id = Stat::of(&fd)?.id;
         Ok(Self { fd, id })
+    }
+
+    /// [`StoreError::ReadOnly`] where nothing can be written, by whomever.
+    pub(super) fn check_writable(&self) -> Result<(), StoreError> {
+        let stat = rustix::fs::fstatvfs(&self.0).map_err(doing("asking for the mount's flags"))?;
+        if stat.f_flag.contains(StatVfsMountFlags::RDONLY) {
+            return Err(StoreError::ReadOnly);
+        }
+        Ok(())
     }
 
     /// Opens `path` (empty for the root) with `flags`.

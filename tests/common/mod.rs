@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "every test file compiles this folder anew and uses a part of it")]
 
 pub mod asking;
+pub mod ground;
 pub mod http;
 pub mod need;
 pub mod served;

@@ -1,12 +1,12 @@
 //! `--event-log`: the file that misses nothing.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::path::Path;
 use std::thread;
 
-use rustix::mount::{MountFlags, UnmountFlags};
 use serde_json::Value;
 
+use crate::common::ground::Ground;
 use crate::common::http::ask;
 use crate::common::need;
 use crate::common::served::{Served, wait_for};
@@ -61,39 +61,18 @@ fn a_restart_adds_to_the_file() {
     assert_eq!(numbers, [1, 1]);
 }
 
-/// A small file system that goes with the test.
-struct Small(tempfile::TempDir);
-
-impl Small {
-    fn new(options: &std::ffi::CStr) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        rustix::mount::mount("tmpfs", folder.path(), "tmpfs", MountFlags::empty(), options)
-            .unwrap();
-        Self(folder)
-    }
-}
-
-impl Drop for Small {
-    fn drop(&mut self) {
-        rustix::mount::unmount(self.0.path(), UnmountFlags::DETACH).unwrap();
-    }
-}
-
 #[test]
 fn a_file_that_cannot_be_written_stops_nobody_and_says_afterwards_what_it_lacks() {
     if !need::root() {
         return;
     }
-    let small = Small::new(c"size=64k");
-    let file = small.0.path().join("events.jsonl");
+    let small = Ground::new("tmpfs", c"size=64k");
+    let file = small.path().join("events.jsonl");
     let served = Served::start(&["--loose", "--no-mount", "--event-log", file.to_str().unwrap()]);
     let refused = || ask(served.addr(), "GET", "/share/a", &[], b"").is(404);
     refused();
     wait_for("the first line", || (!lines(&file).is_empty()).then_some(()));
-    let filler = small.0.path().join("filler");
-    let mut full = File::create(&filler).unwrap();
-    let stuffed = std::io::copy(&mut std::io::repeat(0), &mut full).unwrap_err();
-    assert_eq!(stuffed.raw_os_error(), Some(libc::ENOSPC));
+    let filler = small.fill();
     let before = fs::metadata(&file).unwrap().len();
     // One page of the file's last block may be left: more than that is asked for.
     for _ in 0..20 {

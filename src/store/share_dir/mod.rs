@@ -105,6 +105,11 @@ impl ShareDir {
         &self.root_path
     }
 
+    /// [`StoreError::ReadOnly`] where the directory is mounted so.
+    pub fn check_writable(&self) -> Result<(), StoreError> {
+        self.root.check_writable()
+    }
+
     /// Finds a path in any spelling; a symbolic link at its end is not followed.
     ///
     /// An exact spelling wins; of several others, the first in byte order. `NotFound` if only the
