@@ -83,9 +83,19 @@ impl Served {
 
     /// SIGKILL, as a crash would, and the same start again on what is left.
     pub fn crash_and_restart(&mut self, args: &[&str]) {
+        self.crash();
+        self.restart(args);
+    }
+
+    /// SIGKILL, as a crash would.
+    pub fn crash(&mut self) {
         self.child.kill().expect("it runs");
         self.child.wait().expect("it ended");
         fs::remove_file(self.ready_file()).expect("the file of the killed one");
+    }
+
+    /// A start on what a crash left.
+    pub fn restart(&mut self, args: &[&str]) {
         (self.child, self.ready) = launch(self.folder.path(), args, &[]);
     }
 }
