@@ -6,6 +6,7 @@ use std::os::fd::OwnedFd;
 use rustix::fs::{FileType, Gid, Mode, Uid};
 
 use super::error::{Error, Result};
+use super::open::Handle;
 use super::share::{Attempt, Share};
 use crate::core::{Access, Denial, Owner, ShareMode, SharePath};
 use crate::store::{Found, Kind, OpenFor, Stat, data, proc_path};
@@ -113,6 +114,19 @@ impl Share {
         }
         let found = self.dir.lookup(path)?;
         Ok(self.dir.open_file(&found.path, how)?)
+    }
+
+    /// The file that a handle is open on, by whatever name it has now.
+    pub fn backing_of(&self, handle: &Handle, how: OpenFor) -> Result<OwnedFd> {
+        // Under both locks the name stays the file's, unless somebody takes it away beside us.
+        let _names = self.names()?;
+        self.latched(handle, |_, path| {
+            let fd = self.dir.open_file(path, how)?;
+            if Stat::of(&fd)?.id != handle.file() {
+                return Err(Denial::NotFound.into());
+            }
+            Ok(fd)
+        })
     }
 
     /// An error where the backing directory is read-only: for a front end whose kernel opens the

@@ -93,14 +93,26 @@ pub fn open(state: &Arc<State>, caller: Caller, node: u64, flags: i32, reply: Re
     let ask = Ask::new(state, caller, path, flags);
     ask_for(state, ask, move |state, ask, opened| match opened {
         Ok(opened) => answer_open(state, node, ask, opened, reply),
-        // The kernel knew a name that REST has taken away meanwhile. It looks again, and makes
-        // the file if that was asked for; of which it does not tell us here.
-        Err(Error::Denied(Denial::NotFound | Denial::PathNotFound)) => reply.error(Errno::ESTALE),
-        Err(refused) => reply.error(errno(&refused)),
+        Err(refused) => reply.error(open_errno(&refused)),
     });
 }
 
+/// The kernel knew a name that REST has taken away meanwhile: it looks again, and makes the file
+/// if that was asked for, of which it does not tell us.
+fn open_errno(refused: &Error) -> Errno {
+    match refused {
+        Error::Denied(Denial::NotFound | Denial::PathNotFound) => Errno::ESTALE,
+        refused => errno(refused),
+    }
+}
+
 fn answer_open(state: &State, node: u64, ask: &Ask, opened: Opened, reply: ReplyOpen) {
+    // REST has moved the file and made another of its name: the kernel means the first one, and
+    // must not be given the bytes of the second.
+    if state.nodes.file(node).is_some_and(|file| file != opened.stat.id) {
+        end(state, &opened.handle);
+        return reply.error(Errno::ESTALE);
+    }
     if ask.flags & OPEN_FOR_EXEC != 0
         && let Err(error) = state.share.set_flushed(&opened.handle)
     {
@@ -117,7 +129,7 @@ fn answer_open(state: &State, node: u64, ask: &Ask, opened: Opened, reply: Reply
                 None => reply.opened(fh, flags),
             }
         }
-        Err(error) => reply.error(errno(&error)),
+        Err(error) => reply.error(open_errno(&error)),
     }
 }
 
@@ -212,17 +224,22 @@ fn data_path(
         let made = opened.made.take();
         // A descriptor that may write makes the file busy for whoever wants to run it.
         let keep = made.is_none();
+        let mut not_there = None;
         let registered = state.backing(opened.stat.id, keep, || {
-            register(match made {
-                Some(fd) => fd,
-                None => state
-                    .share
-                    .backing(&opened.path, OpenFor::Path)
-                    .map_err(std::io::Error::other)?,
-            })
+            if let Some(fd) = made {
+                return register(fd);
+            }
+            let fd = state.share.backing_of(&opened.handle, OpenFor::Path).map_err(|error| {
+                let said = std::io::Error::other(error.to_string());
+                not_there = Some(error);
+                said
+            })?;
+            register(fd)
         });
         match registered {
             Ok(id) => backing = Some(id),
+            // That is about this file, and nothing about the kernel.
+            Err(_) if let Some(error) = not_there => return Err(error),
             Err(error) => {
                 log::warn!("no kernel passthrough ({error}): reads and writes go through latchfs");
                 state.set_data_path(DataPath::Direct);
@@ -239,7 +256,7 @@ fn data_path(
     }
     flags |= FopenFlags::FOPEN_DIRECT_IO;
     let how = if access.contains(Access::W) { OpenFor::Write } else { OpenFor::Read };
-    let fd = state.share.backing(&ask.path, how)?;
+    let fd = state.share.backing_of(&opened.handle, how)?;
     Ok((Some(fd), backing, flags))
 }
 

@@ -40,7 +40,8 @@ impl Ground {
     }
 
     /// Lets nothing be written through a bound directory any more, or again.
-    pub fn set_read_only(&self, path: &Path, read_only: bool) {
+    pub fn set_read_only(&self, name: &str, read_only: bool) {
+        let path = self.path().join(name);
         let how = if read_only { MountFlags::RDONLY } else { MountFlags::empty() };
         rustix::mount::mount_remount(path, MountFlags::BIND | how, c"").expect("nobody writes");
     }

@@ -7,6 +7,9 @@ use crate::common::need;
 use crate::common::served::Served;
 use crate::{create, errno, rest, start_fails, write};
 
+/// The directory of the share, on its ground.
+const SHARE: &str = "data/share";
+
 /// What both faces say while the directory is read-only.
 fn check_refused(served: &Served) {
     let code = "InsufficientAccountPermissions";
@@ -35,16 +38,16 @@ fn a_directory_that_turns_read_only_is_read_on_and_says_so_to_writers() {
     }
     let mut ground = Ground::new("tmpfs", c"size=4m");
     let data = ground.path().join("data");
-    let share = ground.bind("data/share");
+    ground.bind(SHARE);
     let args = ["--loose", "--data", data.to_str().unwrap()];
     let mut served = Served::start(&args);
     fs::write(served.mount().join("kept"), "hello").unwrap();
-    ground.set_read_only(&share, true);
+    ground.set_read_only(SHARE, true);
     check_refused(&served);
     // A start on it serves it all the same.
     served.crash_and_restart(&args);
     check_refused(&served);
-    ground.set_read_only(&share, false);
+    ground.set_read_only(SHARE, false);
     write(&served, "kept", b"HE").is(201);
     assert_eq!(fs::read(served.mount().join("kept")).unwrap(), b"HEllo");
 }
@@ -56,7 +59,7 @@ fn a_data_directory_that_cannot_be_written_is_named_at_the_start() {
     }
     let mut ground = Ground::new("tmpfs", c"size=4m");
     let data = ground.bind("data");
-    ground.set_read_only(&data, true);
+    ground.set_read_only("data", true);
     let told = start_fails(&data);
     assert!(told.contains("read-only") || told.contains("Read-only"), "{told}");
     assert!(told.contains(data.to_str().unwrap()), "{told}");

@@ -163,7 +163,15 @@ fn clients_and_processes_on_the_same_files_meet_every_rule_and_leave_nothing_beh
     for (what, count) in &counts {
         println!("  {count:8} {what}");
     }
+    let unexpected = counts.keys().filter(|what| what.starts_with(worker::UNEXPECTED));
+    assert_eq!(unexpected.collect::<Vec<_>>(), Vec::<&String>::new());
     assert_eq!(replayed.conflicts, Vec::<String>::new());
+    let cut_off = |what: &&String| {
+        (what.starts_with("open: ") || what.starts_with("create: "))
+            && what.contains("Input/output")
+    };
+    let cut_off: u64 = counts.keys().filter(cut_off).map(|what| counts[what]).sum();
+    assert!(cut_off <= replayed.forced / 10 + 1, "{cut_off} new opens met a forced close");
     assert!(replayed.beside > 100 && replayed.refused > 100, "the load tested little");
     assert!(after < before + GROWTH_KIB_MAX, "{before} KiB before, {after} KiB after");
 }
