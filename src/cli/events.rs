@@ -85,7 +85,7 @@ impl Events {
         if self.json {
             let mut text = String::new();
             if page.lost > 0 {
-                text += &format!("{}\n", json!({ "lost": page.lost }));
+                text += &(json!({ "lost": page.lost }).to_string() + "\n");
             }
             for event in &page.events {
                 text += &(serde_json::to_string(event)? + "\n");

@@ -199,11 +199,10 @@ impl Kept {
     fn after(&self, seq: u64, most: usize) -> Page {
         let first = self.first();
         let wanted = seq.saturating_add(1);
-        let lost = first.saturating_sub(wanted);
         let skip = usize::try_from(wanted.saturating_sub(first)).unwrap_or(usize::MAX);
         let events: Vec<_> = self.events.iter().skip(skip).take(most).cloned().collect();
         let last = events.last().map_or(seq.min(self.last), |event| event.seq);
-        Page { events, lost, last, newest: self.last }
+        Page { events, lost: first.saturating_sub(wanted), last, newest: self.last }
     }
 }
 

@@ -111,9 +111,9 @@ impl Writer {
         let got = put(connection, &format!("/share/{made}"), &headers, b"");
         let done = got.map(|got| got.is(201)).is_some();
         if done {
-            self.made.push(made)
+            self.made.push(made);
         } else {
-            self.unknown.push(made)
+            self.unknown.push(made);
         }
         done
     }
@@ -123,9 +123,9 @@ impl Writer {
         let got = connection.ask("DELETE", &format!("/share/{gone}"), &[], b"").ok();
         let done = got.map(|got| got.is(202)).is_some();
         if done {
-            self.deleted.push(gone)
+            self.deleted.push(gone);
         } else {
-            self.unknown.push(gone)
+            self.unknown.push(gone);
         }
         done
     }

@@ -87,15 +87,12 @@ fn a_file_that_cannot_be_written_stops_nobody_and_says_afterwards_what_it_lacks(
     assert!(fs::metadata(&file).unwrap().len() > before);
     let (mut next, mut lost) = (1, 0);
     for line in &told {
-        match line["lost"].as_u64() {
-            Some(count) => {
-                lost += count;
-                next += count;
-            }
-            None => {
-                assert_eq!(line["seq"], next);
-                next += 1;
-            }
+        if let Some(count) = line["lost"].as_u64() {
+            lost += count;
+            next += count;
+        } else {
+            assert_eq!(line["seq"], next);
+            next += 1;
         }
     }
     assert!(lost > 0);
