@@ -196,7 +196,7 @@ fn make_file(
     register: impl FnOnce(OwnedFd) -> std::io::Result<fuser::BackingId>,
 ) -> Result<(OpenFile, FopenFlags), Error> {
     let access = access(ask.flags);
-    let made = data_path(state, ask, access, &mut opened, register);
+    let made = data_path(state, access, &mut opened, register);
     match made {
         Ok((fd, backing, flags)) => {
             let (handle, before_flock) = (opened.handle, Mutex::default());
@@ -213,7 +213,6 @@ type Way = (Option<OwnedFd>, Option<Arc<fuser::BackingId>>, FopenFlags);
 
 fn data_path(
     state: &State,
-    ask: &Ask,
     access: Access,
     opened: &mut Opened,
     register: impl FnOnce(OwnedFd) -> std::io::Result<fuser::BackingId>,
