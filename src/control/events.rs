@@ -9,12 +9,12 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::refusal::RefusalKind;
-use super::report::{process_and_program, words};
 use super::serving::{Serving, Spelled};
 use crate::core::name::fold;
 use crate::core::stamp::iso;
 use crate::core::{Denial, FileId, Holder, Owner, SharePath};
 use crate::engine::events::{Event, Happening, Page};
+use crate::engine::programs::{process_and_program, words};
 
 /// The longest that one request waits for an event: a follower asks again.
 pub const FOLLOW_WAIT_MAX: Duration = Duration::from_secs(1);

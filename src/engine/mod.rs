@@ -18,6 +18,7 @@
 //!   momentary REST's door: operations as momentary opens
 //!   files     REST's operations on files
 //!   random    identities that nobody can guess
+//!   programs  who a process is, for those who are told of it
 //!   shown     what REST shows of a file, and sets
 //!   directories, listing, rest_rename, copy, handles
 //!             REST's operations on them
@@ -47,6 +48,7 @@ mod momentary;
 mod names;
 mod open;
 mod posix;
+pub mod programs;
 mod random;
 mod recover;
 mod releases;

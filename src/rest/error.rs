@@ -10,6 +10,7 @@ use hyper::StatusCode;
 use super::refusal::{Code, Refusal};
 use crate::core::lease::LeaseDenial;
 use crate::core::{Denial, MetadataError, NameError};
+use crate::engine::programs::told;
 use crate::engine::{AccountError, Error, ShareDenial, StoreError};
 
 const BAD_REQUEST: StatusCode = StatusCode::BAD_REQUEST;
@@ -43,7 +44,7 @@ impl From<Denial> for Refusal {
             Denial::ReadOnly | Denial::CannotDelete => {
                 "The specified resource is read-only and cannot be modified at this time.".into()
             }
-            other => sentence(&other.to_string()).into(),
+            other => sentence(&told(&other)).into(),
         };
         Self { status, code, size, ..Self::new(status, "", message) }
     }

@@ -4,6 +4,7 @@ use super::{Answer, Call};
 use crate::core::stamp::rfc1123;
 use crate::core::{Access, HandleId};
 use crate::engine::account::ShareDenial;
+use crate::engine::programs::resolved;
 use crate::engine::{HandleInfo, PAGE_MAX, WhichHandles};
 use crate::rest::refusal::Refusal;
 use crate::rest::reply::Reply;
@@ -68,7 +69,7 @@ fn write_handle(xml: &mut Xml, handle: &HandleInfo) {
     xml.text("SessionId", &handle.owner.client.session.to_string());
     // Every holder is on this machine.
     xml.text("ClientIp", "127.0.0.1");
-    xml.text("ClientName", &handle.owner.to_string());
+    xml.text("ClientName", &resolved(&handle.owner).to_string());
     xml.text("OpenTime", &rfc1123(handle.since));
     xml.open("AccessRightList");
     for (right, name) in [(Access::R, "Read"), (Access::W, "Write"), (Access::D, "Delete")] {

@@ -1,0 +1,79 @@
+//! The programs behind the process ids of opens: looked up when somebody is told of an open, and
+//! never when a file is opened (DESIGN section 6).
+
+use std::fs;
+use std::sync::Arc;
+
+use crate::core::{Denial, Holder, Owner};
+
+/// The owner with its process, not the thread the kernel names, and its program.
+pub fn resolved(owner: &Owner) -> Owner {
+    let mut owner = owner.clone();
+    if owner.pid == 0 || owner.program.is_some() {
+        return owner;
+    }
+    (owner.pid, owner.program) = process_and_program(owner.pid);
+    owner
+}
+
+/// The process of a thread, and its program, as far as they are still there.
+pub fn process_and_program(tid: u32) -> (u32, Option<Arc<str>>) {
+    let pid = process_of(tid).unwrap_or(tid);
+    let comm = fs::read_to_string(format!("/proc/{pid}/comm")).ok();
+    (pid, comm.map(|name| Arc::from(name.trim_end())))
+}
+
+/// A refusal in words, with the holder's program.
+pub fn told(denial: &Denial) -> String {
+    let named = denial.holder().map(|holder| {
+        let owner = resolved(&holder.owner);
+        Holder { owner, ..holder.clone() }
+    });
+    words(denial, named.as_ref())
+}
+
+/// A refusal in words, with the holder as `named`: by its program, where that is known by now.
+pub fn words(denial: &Denial, named: Option<&Holder>) -> String {
+    let text = denial.to_string();
+    match (denial.holder(), named) {
+        (Some(holder), Some(named)) => text.replace(&holder.to_string(), &named.to_string()),
+        _ => text,
+    }
+}
+
+/// The process of a thread.
+fn process_of(tid: u32) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"))?;
+    line.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::Client;
+
+    #[test]
+    fn a_thread_is_reported_as_its_process_with_the_program() {
+        let own = std::process::id();
+        let tid = std::thread::spawn(|| rustix::thread::gettid().as_raw_nonzero().get())
+            .join()
+            .map(|tid| u32::try_from(tid).unwrap());
+        // The thread has ended: nothing is known of it any more.
+        let client = Arc::new(Client { session: 1, name: "mount".into() });
+        let gone = Owner { client: Arc::clone(&client), pid: tid.unwrap(), program: None };
+        assert_eq!(resolved(&gone).program, None);
+        let (send, receive) = std::sync::mpsc::channel();
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || {
+            send.send(rustix::thread::gettid().as_raw_nonzero().get()).unwrap();
+            ended.recv().unwrap_err();
+        });
+        let pid = u32::try_from(receive.recv().unwrap()).unwrap();
+        let seen = resolved(&Owner { client, pid, program: None });
+        assert_eq!(seen.pid, own);
+        assert!(seen.program.is_some());
+        drop(end);
+        thread.join().unwrap();
+    }
+}
