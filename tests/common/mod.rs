@@ -2,7 +2,11 @@
 #![allow(dead_code, reason = "every test file compiles this folder anew and uses a part of it")]
 
 pub mod asking;
+pub mod calls;
 pub mod ground;
 pub mod http;
+pub mod meeting;
 pub mod need;
+pub mod program;
+pub mod rest;
 pub mod served;

@@ -3,6 +3,8 @@
 //! It reaches what the standard library of Rust has no safe call for (`fcntl` locks, mappings,
 //! `SEEK_HOLE`), and it is another process to the kernel, which is what locks ask about.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -12,8 +14,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::common::need;
-use crate::fixture::SOON;
+use super::need;
+use super::served::PATIENCE;
 
 const INTERPRETER: &str = r#"
 import ctypes, errno, fcntl, json, mmap, os, signal, stat, struct, sys, time
@@ -126,7 +128,7 @@ impl Program {
     /// The answer to the oldest line sent, if it comes soon.
     #[track_caller]
     pub fn answer(&mut self) -> Option<Result<Value, i32>> {
-        self.answer_within(SOON)
+        self.answer_within(PATIENCE)
     }
 
     /// The same, if it comes in time.

@@ -16,6 +16,7 @@ use latchfs::engine::{EventLog, Share, ShareOptions, SystemClock};
 use latchfs::fuse::{Mount, MountOptions};
 use rustix::mount::UnmountFlags;
 
+pub use crate::common::meeting::errno;
 use crate::common::need;
 
 /// A test that takes longer hangs.
@@ -160,11 +161,6 @@ pub fn within(time: Duration, mut true_now: impl FnMut() -> bool) -> bool {
         }
         thread::sleep(Duration::from_millis(1));
     }
-}
-
-/// The errno of what failed; 0 if it did not.
-pub fn errno<T>(done: io::Result<T>) -> i32 {
-    done.err().map_or(0, |error| error.raw_os_error().unwrap_or(-1))
 }
 
 /// The errno of an open of an existing file with `access`, which is closed at once.

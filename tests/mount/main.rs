@@ -1,6 +1,6 @@
 //! The mount, call by call, through a real FUSE mount.
 //!
-//! The programs under test are this process and a Python partner ([`program`]); what the kernel
+//! The programs under test are this process and a Python partner ([`common::program`]); what the kernel
 //! does between them and the driver is part of what is tested. One file a subject.
 #![allow(
     clippy::unwrap_used,
@@ -11,7 +11,8 @@
 mod common;
 
 mod fixture;
-mod program;
+
+use common::program;
 
 mod attributes;
 mod beside;

@@ -1,5 +1,6 @@
 //! A server in this process, and what tests ask of it.
 
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -12,11 +13,13 @@ use latchfs::rest::{ErrorNames, Limits, Loose, RestOptions, Server, Signed};
 
 use crate::common::http;
 pub use crate::common::http::{ACCOUNT, Got};
+use crate::common::rest::Rest;
 
 /// A server with the share `docs`.
 pub struct Fixture {
     pub server: Server,
     pub engine: Arc<Engine>,
+    rest: Rest,
     folder: tempfile::TempDir,
 }
 
@@ -39,16 +42,25 @@ impl Fixture {
         let engine = Engine::open(folder.path(), EngineOptions::default()).unwrap();
         engine.create_share("docs", NewShare::default()).unwrap();
         let engine = Arc::new(engine);
+        Self::on(folder, engine, choose)
+    }
+
+    fn on(
+        folder: tempfile::TempDir,
+        engine: Arc<Engine>,
+        choose: impl FnOnce(&mut RestOptions, &Arc<Engine>),
+    ) -> Self {
         let server = serve(&engine, choose);
-        Self { server, engine, folder }
+        let rest = Rest::new(server.addr(), "docs");
+        Self { server, engine, rest, folder }
     }
 
     /// Ends server and engine, and starts both on what is left.
     pub fn restart(self) -> Self {
-        let Self { server, engine, folder } = self;
+        let Self { server, engine, folder, .. } = self;
         drop((server, engine));
         let engine = Arc::new(Engine::open(folder.path(), EngineOptions::default()).unwrap());
-        Self { server: serve(&engine, |_, _| {}), engine, folder }
+        Self::on(folder, engine, |_, _| {})
     }
 
     /// Where only what is signed with the development key gets in.
@@ -80,11 +92,6 @@ impl Fixture {
         self.share().open(&owner, &path, &request).unwrap().handle
     }
 
-    /// Sends a request to `/ACCOUNT` followed by `target`.
-    pub fn ask(&self, method: &str, target: &str, headers: &[(&str, &str)], body: &[u8]) -> Got {
-        http::ask(self.server.addr(), method, target, headers, body)
-    }
-
     /// Sends a request as it is.
     pub fn ask_host(
         &self,
@@ -96,39 +103,13 @@ impl Fixture {
     ) -> Got {
         http::ask_as_it_is(self.server.addr(), host, method, target, headers, body)
     }
+}
 
-    pub fn get(&self, target: &str) -> Got {
-        self.ask("GET", target, &[], b"")
-    }
+impl Deref for Fixture {
+    type Target = Rest;
 
-    pub fn head(&self, target: &str) -> Got {
-        self.ask("HEAD", target, &[], b"")
-    }
-
-    pub fn put(&self, target: &str, headers: &[(&str, &str)]) -> Got {
-        self.ask("PUT", target, headers, b"")
-    }
-
-    pub fn delete(&self, target: &str) -> Got {
-        self.ask("DELETE", target, &[], b"")
-    }
-
-    /// Makes a file of `docs` with these bytes, as clients do: Create File, Put Range.
-    pub fn upload(&self, name: &str, bytes: &[u8]) {
-        let length = bytes.len().to_string();
-        let target = format!("/docs/{name}");
-        let headers = [("x-ms-type", "file"), ("x-ms-content-length", length.as_str())];
-        self.put(&target, &headers).is(201);
-        if !bytes.is_empty() {
-            self.put_range(&target, 0, bytes, &[]).is(201);
-        }
-    }
-
-    pub fn put_range(&self, target: &str, at: usize, bytes: &[u8], more: &[(&str, &str)]) -> Got {
-        let range = format!("bytes={at}-{}", at + bytes.len() - 1);
-        let mut headers = vec![("x-ms-range", range.as_str()), ("x-ms-write", "update")];
-        headers.extend_from_slice(more);
-        self.ask("PUT", &format!("{target}?comp=range"), &headers, bytes)
+    fn deref(&self) -> &Rest {
+        &self.rest
     }
 }
 
