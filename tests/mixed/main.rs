@@ -20,6 +20,7 @@ mod errors;
 mod handles;
 mod leased_opens;
 mod leases;
+mod matrix;
 mod one_handle;
 mod opens;
 mod pending;
