@@ -1,7 +1,7 @@
 //! The mount, call by call, through a real FUSE mount.
 //!
-//! The programs under test are this process and a Python partner ([`common::program`]); what the kernel
-//! does between them and the driver is part of what is tested. One file a subject.
+//! The programs under test are this process and a Python partner ([`common::program`]); what the
+//! kernel does between them and the driver is part of what is tested. One file a subject.
 #![allow(
     clippy::unwrap_used,
     reason = "a helper of a test fails the test as the test itself would"
