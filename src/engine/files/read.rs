@@ -10,6 +10,7 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, TryLockError};
 
 use super::super::error::Result;
+use super::super::io::IO_MAX;
 use super::super::momentary::{Asking, Granted, Wanted};
 use super::super::share::Share;
 use super::super::table::FileCell;
@@ -21,8 +22,9 @@ use crate::store::data;
 
 const POISON: &str = "nothing panics while bytes move";
 
-/// The longest range that is read in the step that lets the request through.
-const AT_ONCE_MAX: u64 = 256 << 10;
+/// The longest range that is read in the step that lets the request through: as long as the
+/// longest that one request writes, so that no reader sees half of one (S3).
+const AT_ONCE_MAX: u64 = IO_MAX as u64;
 
 /// A Get File that was let through.
 #[derive(Debug)]
