@@ -17,14 +17,18 @@ mod inside;
 mod numbers;
 
 mod errors;
+mod force_close;
 mod handles;
+mod lease_meets_mount;
 mod leased_opens;
 mod leases;
+mod life_of_a_mark;
 mod matrix;
 mod one_handle;
 mod opens;
 mod pending;
 mod pending_directories;
+mod programs;
 mod ranges;
 mod read_only;
 mod renames;
