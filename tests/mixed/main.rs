@@ -15,7 +15,11 @@ mod common;
 
 mod inside;
 mod numbers;
+#[path = "../model/random.rs"]
+#[allow(dead_code, reason = "the model's tests use all of it")]
+mod random;
 
+mod coherence;
 mod errors;
 mod force_close;
 mod handles;
@@ -35,3 +39,4 @@ mod renames;
 mod sdk;
 mod share_leases;
 mod stamps;
+mod traffic;
