@@ -2,8 +2,8 @@
 //! test that the page does not name.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::path::Path;
+
+use crate::common::pages::page;
 
 /// How many statements the article makes.
 const STATEMENTS: u32 = 117;
@@ -13,14 +13,10 @@ fn is_shown(number: u32) -> bool {
     matches!(number, 1..=3 | 103..=STATEMENTS)
 }
 
-fn read(path: &str) -> String {
-    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
-}
-
 /// The tests of this crate that are named after a statement, by its number.
 fn tests() -> BTreeMap<u32, BTreeSet<String>> {
     let mut found: BTreeMap<u32, BTreeSet<String>> = BTreeMap::new();
-    let texts = ["general", "files"].map(|file| read(&format!("tests/article/{file}.rs")));
+    let texts = ["general", "files"].map(|file| page(&format!("tests/article/{file}.rs")));
     for test in texts.iter().flat_map(|text| text.split("#[test]\n").skip(1)) {
         let name = test.split("fn ").nth(1).and_then(|rest| rest.split('(').next()).unwrap();
         let number = name.strip_prefix('s').and_then(|rest| rest.split('_').next()).unwrap();
@@ -31,7 +27,7 @@ fn tests() -> BTreeMap<u32, BTreeSet<String>> {
 
 /// The rows of the page: a statement's number, and the last column.
 fn rows() -> Vec<(u32, String)> {
-    read("docs/article.md")
+    page("docs/article.md")
         .lines()
         .filter_map(|line| line.strip_prefix("| S"))
         .map(|row| {

@@ -7,6 +7,7 @@ pub mod ground;
 pub mod http;
 pub mod meeting;
 pub mod need;
+pub mod pages;
 pub mod program;
 pub mod rest;
 pub mod served;

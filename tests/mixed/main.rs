@@ -37,6 +37,7 @@ mod ranges;
 mod read_only;
 mod renames;
 mod sdk;
+mod semantics;
 mod share_leases;
 mod stamps;
 mod traffic;

@@ -7,6 +7,8 @@
 
 mod command;
 mod pages;
+#[path = "../common/pages.rs"]
+mod texts;
 
 use std::fs;
 use std::path::Path;

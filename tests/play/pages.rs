@@ -8,11 +8,8 @@ use assert_cmd::Command;
 use latchfs::play::read_script;
 use tempfile::TempDir;
 
-use super::{REPOSITORY, play, program};
-
-fn page(path: &str) -> String {
-    fs::read_to_string(format!("{REPOSITORY}/{path}")).unwrap()
-}
+use super::texts::{blocks, page};
+use super::{play, program};
 
 /// The texts in backticks, each of which is a word of the format.
 fn quoted(text: &str) -> BTreeSet<String> {
@@ -54,12 +51,6 @@ fn the_table_of_operations_is_the_one_of_the_program() {
     let known = operations();
     assert!(known.len() >= 24 && known["open"].contains("share"), "{known:?}");
     assert_eq!(documented, known);
-}
-
-/// The code blocks of that language.
-fn blocks<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
-    let fence = format!("\n```{language}\n");
-    page.split(&fence).skip(1).map(|rest| rest.split("\n```").next().unwrap()).collect()
 }
 
 #[test]
