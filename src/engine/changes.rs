@@ -16,6 +16,9 @@ pub enum Change<'a> {
     Attributes(&'a SharePath),
     /// The name is gone, or stands for another file.
     Name(&'a SharePath),
+    /// The request is about to be answered: whoever keeps copies returns when those he was told of
+    /// are gone (S2). Never told from a handler of the mount, which could not wait.
+    Answered,
 }
 
 type Observer = Box<dyn Fn(Change<'_>) + Send + Sync>;

@@ -114,6 +114,8 @@ impl Share {
         let moved = self.note_refusal("rename", from, who, answer)?;
         self.tell(Change::Name(from));
         self.tell(Change::Name(to));
+        // A file that is open answers by its old name too, until the kernel has forgotten that.
+        self.tell(Change::Answered);
         Ok(moved.expect("a rename by REST's rules answers REST"))
     }
 

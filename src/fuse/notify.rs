@@ -8,14 +8,19 @@ use std::ffi::OsStr;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, OnceLock};
 use std::thread;
+use std::time::Duration;
 
 use fuser::{INodeNo, Notifier};
 
+use super::attr::TTL;
 use super::backings::{Backings, KEPT_FOR};
 use super::nodes::Stale;
 
 /// The most notices that wait. Past it names are left to their time to live.
 const WAITING_MAX: usize = 65_536;
+
+/// How long somebody waits for the kernel to forget names: by then their time to live is over.
+const FORGOTTEN_MAX: Duration = TTL;
 
 /// The way to the kernel's caches; closed until the mount is up.
 #[derive(Debug, Default)]
@@ -30,6 +35,8 @@ enum Notice {
     Name(Stale),
     /// Registrations are kept that must be let go of, also if nothing else happens.
     Sweep,
+    /// Somebody waits for the notices before this one.
+    Passed(SyncSender<()>),
 }
 
 impl Notices {
@@ -74,6 +81,18 @@ impl Notices {
         }
     }
 
+    /// Returns when the kernel has forgotten the names it was to forget. Not from a handler.
+    pub fn wait_for_names(&self) {
+        let Some((_, sender)) = self.open.get() else { return };
+        let (passed, wait) = sync_channel(1);
+        // If there are that many notices, the names are left to their time to live.
+        if sender.try_send(Notice::Passed(passed)).is_ok()
+            && wait.recv_timeout(FORGOTTEN_MAX) == Err(RecvTimeoutError::Timeout)
+        {
+            log::warn!("the kernel takes long to forget a name: it stays up to 1 s");
+        }
+    }
+
     /// The kernel forgets these names and their nodes' attributes, soon.
     pub fn names(&self, stale: impl IntoIterator<Item = Stale>) {
         let Some((_, sender)) = self.open.get() else { return };
@@ -101,6 +120,8 @@ fn run(notices: &Receiver<Notice>, kernel: &Notifier, backings: &Backings) {
                 drop(kernel.inval_entry(INodeNo(parent), OsStr::new(&name)));
             }
             Ok(Notice::Sweep) => kept = true,
+            // Nobody may be waiting any more.
+            Ok(Notice::Passed(waiting)) => drop(waiting.try_send(())),
             Err(RecvTimeoutError::Timeout) => kept = backings.sweep(),
             Err(RecvTimeoutError::Disconnected) => return,
         }

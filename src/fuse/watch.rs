@@ -33,6 +33,7 @@ pub fn watch(state: &Arc<State>, mounted_on: PathBuf) -> Result<()> {
             Change::Attributes(path) => {
                 state.notices.attributes_of(&state.nodes.spellings(path));
             }
+            Change::Answered => state.notices.wait_for_names(),
         }
     });
     let mount = Arc::downgrade(state);

@@ -4,6 +4,8 @@
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, SystemTime};
 
 use serde_json::json;
@@ -170,6 +172,48 @@ fn a_name_made_moved_or_removed_by_one_is_there_or_not_for_the_other() {
         }
         assert!(names().is_empty() && at.listing("coherent-names").is_empty());
     }
+}
+
+/// A node that is open answers for its file, whatever name it is asked by: only the kernel's own
+/// forgetting makes the old name go.
+#[test]
+fn the_old_name_of_an_open_file_that_rest_renamed_is_gone_when_that_is_answered() {
+    const ROUNDS: usize = 200;
+    let Some(at) = Meeting::start() else { return };
+    at.directory("coherent-moved");
+    let names = ["a", "b"].map(|name| at.named(&format!("coherent-moved/{name}")));
+    at.upload(&names[0].name, BYTES);
+    let opened = names[0].descriptor("r").unwrap();
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        // The kernel forgets a name under the lock of its directory, which these keep busy.
+        for neighbour in ["c", "d", "e"] {
+            let path = at.path(&format!("coherent-moved/{neighbour}"));
+            let done = &done;
+            scope.spawn(move || {
+                while !done.load(Ordering::Relaxed) {
+                    fs::write(&path, "").unwrap();
+                    fs::remove_file(&path).unwrap();
+                }
+            });
+        }
+        let mut seen = 0;
+        for round in 0..ROUNDS {
+            let (from, to) = (&names[round % 2], &names[(round + 1) % 2]);
+            fs::metadata(from.path()).unwrap();
+            let url = at.url(&from.name);
+            let source = [("x-ms-file-rename-source", url.as_str())];
+            at.put(&format!("{}?comp=rename", to.target()), &source).is(200);
+            seen += usize::from(errno(fs::metadata(from.path())) != libc::ENOENT);
+            // Its descriptor is as good as before.
+            assert_eq!(
+                (fs::metadata(to.path()).unwrap().len(), opened.metadata().unwrap().len()),
+                (10, 10)
+            );
+        }
+        done.store(true, Ordering::Relaxed);
+        assert_eq!(seen, 0, "so often was the old name still there, of {ROUNDS} times");
+    });
 }
 
 #[test]
