@@ -73,7 +73,9 @@ fn s003_a_reader_sees_each_request_s_range_as_a_whole() {
                 at.put_range(&file.target(), 0, &vec![letter; length], &[]).is(201);
             }
             done.store(true, Ordering::Relaxed);
-            readers.into_iter().for_each(|reader| reader.join().unwrap());
+            for reader in readers {
+                reader.join().unwrap();
+            }
         });
         let mut first = [0];
         fs::File::open(file.path()).unwrap().read_exact(&mut first).unwrap();

@@ -89,14 +89,10 @@ impl Call {
     /// The status of success.
     pub fn done(self) -> u16 {
         match self {
-            C::Get | C::Head | C::Metadata | C::Ranges => 200,
-            C::Put | C::Clear | C::PutOnto | C::PutFrom => 201,
-            C::SetHeaders | C::SetAttributes | C::Resize | C::SetMetadata => 200,
-            C::Create | C::Acquire => 201,
-            C::Change | C::Release => 200,
+            C::Put | C::Clear | C::PutOnto | C::PutFrom | C::Create | C::Acquire => 201,
             C::Delete | C::Break | C::CopyOnto | C::CopyFrom => 202,
             C::Abort => 204,
-            C::RenameOnto | C::RenameFrom | C::ListHandles | C::ForceClose => 200,
+            _ => 200,
         }
     }
 
@@ -145,7 +141,7 @@ impl Call {
         }
     }
 
-    fn headers<'a>(self, url: &'a str) -> Vec<(&'a str, &'a str)> {
+    fn headers(self, url: &str) -> Vec<(&str, &str)> {
         const ACTION: &str = "x-ms-lease-action";
         let first = ("x-ms-range", "bytes=0-1");
         match self {

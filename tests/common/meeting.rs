@@ -165,8 +165,8 @@ impl Meeting {
             delete_on_close: on_close,
         };
         match client.ask(&Request::Hold(hold)).unwrap() {
-            Answer::Held(held) => {
-                Ok(Holder { at: self, id: held.handle, kept: Kept::Connection(client) })
+            Answer::Held(granted) => {
+                Ok(Holder { at: self, id: granted.handle, kept: Kept::Connection(client) })
             }
             Answer::Refused(refused) => Err(errno_of(refused.kind)),
             other => panic!("{other:?}"),
@@ -259,7 +259,7 @@ impl<'a> Subject<'a> {
         self.call(Call::Head).is(200).header(header).to_owned()
     }
 
-    /// Its ETag.
+    /// Its `ETag`.
     pub fn etag(&self) -> String {
         self.shown("etag")
     }

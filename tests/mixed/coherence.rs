@@ -91,7 +91,8 @@ fn holes_are_holes_on_both_sides() {
     let Some(mut program) = Program::start(&at.served().mount()) else { return };
     let file = at.named("coherent-holes");
     let opened = fs::File::create(file.path()).unwrap();
-    opened.write_all_at(&[7; BLOCK as usize], 3 * BLOCK).unwrap();
+    let block = |byte: u8| vec![byte; usize::try_from(BLOCK).unwrap()];
+    opened.write_all_at(&block(7), 3 * BLOCK).unwrap();
     opened.set_len(10 * BLOCK).unwrap();
     let ranges = || {
         let text = file.call(Call::Ranges).is(200).text();
@@ -105,7 +106,7 @@ fn holes_are_holes_on_both_sides() {
     let zeros = file.call_with(Call::Get, &[("x-ms-range", "bytes=0-65535")]).is(206);
     assert!(zeros.body.iter().all(|byte| *byte == 0));
     let at_six = usize::try_from(6 * BLOCK).unwrap();
-    at.put_range(&file.target(), at_six, &[8; BLOCK as usize], &[]).is(201);
+    at.put_range(&file.target(), at_six, &block(8), &[]).is(201);
     program.ok("fd = os.open('coherent-holes', os.O_RDONLY)");
     let seek = format!("os.lseek(fd, {}, os.SEEK_DATA)", 4 * BLOCK);
     assert_eq!(program.ok(&seek), json!(6 * BLOCK));

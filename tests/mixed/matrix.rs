@@ -170,12 +170,15 @@ fn every_handle_meets_every_operation_on_its_directory() {
     });
 }
 
+/// Class, method, target, headers, and the status of success.
+type Row<'a> = (Class, &'a str, String, &'a [(&'a str, &'a str)], u16);
+
 fn check_directory(directory: &Subject<'_>, (access, share): (&str, &str)) {
     let (at, target) = (directory.at, directory.target());
     let url = at.url(&directory.name);
     let renamed = directory.beside("-new").target();
     let file = [("x-ms-type", "file"), ("x-ms-content-length", "0")];
-    let rows: [(Class, &str, String, &[(&str, &str)], u16); 10] = [
+    let rows: [Row<'_>; 10] = [
         (Class::Looks, "GET", format!("{target}?restype=directory"), &[], 200),
         (Class::Looks, "GET", format!("{target}?restype=directory&comp=metadata"), &[], 200),
         (Class::Looks, "GET", format!("{target}?restype=directory&comp=list"), &[], 200),

@@ -1,4 +1,4 @@
-//! ETag and times, moved from both sides (behaviours 126-129, 135).
+//! `ETag` and times, moved from both sides (behaviours 126-129, 135).
 
 use std::fs;
 use std::io::Write as _;

@@ -25,6 +25,8 @@ const REGIONS: usize = 4;
 const REGION_BYTES: usize = 16 << 10;
 /// One line of the log.
 const LINE_BYTES: usize = 16;
+/// The regions that are written through REST.
+const BY_REST: [usize; 2] = [0, 1];
 const SECONDS: usize = 3;
 
 /// What one writer has begun and what was acknowledged.
@@ -51,10 +53,17 @@ impl Register {
     }
 }
 
+/// A file, a descriptor of it that stays open, and its regions.
+struct Target<'a> {
+    file: Subject<'a>,
+    open: fs::File,
+    registers: [Register; REGIONS],
+}
+
 /// All that the threads share.
 struct Traffic<'a> {
     at: &'a Meeting,
-    files: Vec<(Subject<'a>, [Register; REGIONS])>,
+    targets: Vec<Target<'a>>,
     log: (Subject<'a>, Register),
     until: Instant,
     done: AtomicUsize,
@@ -73,36 +82,30 @@ impl Traffic<'_> {
         self.done.fetch_add(count, Ordering::Relaxed);
     }
 
-    fn write(&self, random: &mut Random, region: usize, write: impl FnOnce(&Subject<'_>, &[u8])) {
-        let (file, registers) = &self.files[random.below(FILES)];
-        registers[region]
-            .write(|number| write(file, &number.to_le_bytes().repeat(REGION_BYTES / 8)));
+    fn write(&self, random: &mut Random, region: usize, write: impl FnOnce(&Target<'_>, &[u8])) {
+        let target = &self.targets[random.below(FILES)];
+        target.registers[region].write(|number| {
+            write(target, &number.to_le_bytes().repeat(REGION_BYTES / 8));
+        });
     }
 
-    /// Reads a region and checks it; `whole` if it must be one write's.
+    /// Reads a region and checks it; what REST wrote is whole to a reader `through_rest`.
     fn read(
         &self,
         random: &mut Random,
-        read: impl FnOnce(&Subject<'_>, u64) -> Vec<u8>,
-        rest: bool,
+        through_rest: bool,
+        read: impl FnOnce(&Target<'_>, u64) -> Vec<u8>,
     ) {
-        let (file, registers) = &self.files[random.below(FILES)];
+        let target = &self.targets[random.below(FILES)];
         let region = random.below(REGIONS);
-        let (bytes, may) = registers[region].read(|| read(file, start_of(region)));
+        let (bytes, may) = target.registers[region].read(|| read(target, start_of(region)));
         assert_eq!(bytes.len(), REGION_BYTES);
         let words = bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().unwrap()));
-        let (least, most) =
-            words.fold((u64::MAX, 0), |(least, most), word| (least.min(word), most.max(word)));
-        let name = &file.name;
-        assert!(
-            may.contains(&least) && may.contains(&most),
-            "{name} {region}: {least} to {most}, may be {may:?}"
-        );
-        // Regions 0 and 1 are written through REST.
-        assert!(
-            !rest || region > 1 || least == most,
-            "{name} {region}: half of {least}, half of {most}"
-        );
+        let least_and_most = |(least, most): (u64, u64), word| (least.min(word), most.max(word));
+        let (least, most) = words.fold((u64::MAX, 0), least_and_most);
+        let seen = format!("{} {region}: {least} to {most}, may be {may:?}", target.file.name);
+        assert!(may.contains(&least) && may.contains(&most), "{seen}");
+        assert!(!through_rest || !BY_REST.contains(&region) || least == most, "{seen}");
     }
 }
 
@@ -111,21 +114,39 @@ fn start_of(region: usize) -> u64 {
 }
 
 fn rest_writer(traffic: &Traffic<'_>, random: &mut Random, region: usize) {
-    traffic.write(random, region, |file, bytes| {
+    traffic.write(random, region, |target, bytes| {
         let start = usize::try_from(start_of(region)).unwrap();
-        traffic.at.put_range(&file.target(), start, bytes, &[]).is(201);
+        traffic.at.put_range(&target.file.target(), start, bytes, &[]).is(201);
+    });
+}
+
+fn descriptor_writer(traffic: &Traffic<'_>, random: &mut Random) {
+    traffic.write(random, 2, |target, bytes| {
+        target.open.write_all_at(bytes, start_of(2)).unwrap();
+    });
+}
+
+fn opening_writer(traffic: &Traffic<'_>, random: &mut Random) {
+    traffic.write(random, 3, |target, bytes| {
+        target.file.descriptor("w").unwrap().write_all_at(bytes, start_of(3)).unwrap();
     });
 }
 
 fn rest_reader(traffic: &Traffic<'_>, random: &mut Random) {
-    traffic.read(
-        random,
-        |file, start| {
-            let range = format!("bytes={start}-{}", start + REGION_BYTES as u64 - 1);
-            file.call_with(Call::Get, &[("x-ms-range", &range)]).is(206).body
-        },
-        true,
-    );
+    traffic.read(random, true, |target, start| {
+        let range = format!("bytes={start}-{}", start + REGION_BYTES as u64 - 1);
+        target.file.call_with(Call::Get, &[("x-ms-range", &range)]).is(206).body
+    });
+}
+
+fn descriptor_reader(traffic: &Traffic<'_>, random: &mut Random) {
+    traffic.read(random, false, |target, start| read_region(&target.open, start));
+}
+
+fn opening_reader(traffic: &Traffic<'_>, random: &mut Random) {
+    traffic.read(random, false, |target, start| {
+        read_region(&target.file.descriptor("r").unwrap(), start)
+    });
 }
 
 fn read_region(file: &fs::File, start: u64) -> Vec<u8> {
@@ -156,15 +177,26 @@ fn names(traffic: &Traffic<'_>, random: &mut Random, thread: usize) {
     }
 }
 
-/// Two reads of a file that came with one ETag: what REST wrote of it is the same in both. What
+/// Two reads of a file that came with one `ETag`: what REST wrote of it is the same in both. What
 /// the mount writes between the stamp and the bytes shows under the older stamp.
 fn same_stamp_same_bytes(traffic: &Traffic<'_>, random: &mut Random) {
-    let (file, _) = &traffic.files[random.below(FILES)];
+    let file = &traffic.targets[random.below(FILES)].file;
     let reads = [(); 2].map(|()| file.call(Call::Get).is(200));
     if reads[0].header("etag") == reads[1].header("etag") {
         let by_rest = reads.map(|read| read.body[..2 * REGION_BYTES].to_vec());
         assert!(by_rest[0] == by_rest[1], "{} changed under its ETag", file.name);
     }
+}
+
+/// Appends a line, and looks whether REST shows the new length.
+fn log_writer(traffic: &Traffic<'_>, log: &mut fs::File) {
+    let (file, register) = &traffic.log;
+    let mut length = 0;
+    register.write(|number| {
+        length = number * LINE_BYTES as u64;
+        log.write_all(format!("{number:015}\n").as_bytes()).unwrap();
+    });
+    assert_eq!(file.shown("content-length"), length.to_string());
 }
 
 /// The log as REST reads it: all lines acknowledged, none that was not begun, none in part.
@@ -180,85 +212,50 @@ fn log_reader(traffic: &Traffic<'_>) {
     assert!(may.contains(&count), "{count} lines, may be {may:?}");
 }
 
-#[test]
-fn readers_on_both_sides_see_what_they_may_while_everybody_writes() {
-    let Some(at) = Meeting::start() else { return };
+fn prepare(at: &Meeting) -> Traffic<'_> {
     at.directory("traffic");
     let empty = vec![0; REGIONS * REGION_BYTES];
-    let files = (0..FILES)
-        .map(|n| (at.file_of(&format!("traffic/{n}"), &empty), Default::default()))
-        .collect();
-    let seed = seeds(1)[0] * 1_000;
-    let traffic = Traffic {
-        at: &at,
-        files,
+    let target = |number| {
+        let file = at.file_of(&format!("traffic/{number}"), &empty);
+        let open = file.descriptor("rw").unwrap();
+        Target { file, open, registers: Default::default() }
+    };
+    Traffic {
+        at,
+        targets: (0..FILES).map(target).collect(),
         log: (at.file_of("traffic/log", b""), Register::default()),
         until: Instant::now() + Duration::from_secs(steps(SECONDS) as u64),
         done: AtomicUsize::new(0),
-    };
-    let open: Vec<_> =
-        traffic.files.iter().map(|(file, _)| file.descriptor("rw").unwrap()).collect();
-    let place =
-        |file: &Subject<'_>| file.name.rsplit('/').next().unwrap().parse::<usize>().unwrap();
+    }
+}
+
+type Step<'a> = Box<dyn FnMut(&mut Random) + Send + 'a>;
+
+#[test]
+fn readers_on_both_sides_see_what_they_may_while_everybody_writes() {
+    let Some(at) = Meeting::start() else { return };
+    let traffic = &prepare(&at);
     let mut log = fs::File::options().append(true).open(traffic.log.0.path()).unwrap();
-    let (traffic, open) = (&traffic, &open);
+    let threads: [Step<'_>; 13] = [
+        Box::new(|random| rest_writer(traffic, random, BY_REST[0])),
+        Box::new(|random| rest_writer(traffic, random, BY_REST[1])),
+        Box::new(|random| descriptor_writer(traffic, random)),
+        Box::new(|random| opening_writer(traffic, random)),
+        Box::new(|random| rest_reader(traffic, random)),
+        Box::new(|random| rest_reader(traffic, random)),
+        Box::new(|random| descriptor_reader(traffic, random)),
+        Box::new(|random| opening_reader(traffic, random)),
+        Box::new(|random| same_stamp_same_bytes(traffic, random)),
+        Box::new(|random| names(traffic, random, 0)),
+        Box::new(|random| names(traffic, random, 1)),
+        Box::new(move |_| log_writer(traffic, &mut log)),
+        Box::new(|_| log_reader(traffic)),
+    ];
+    let seed = seeds(1)[0] * 1_000;
     thread::scope(|scope| {
-        for region in [0, 1] {
-            scope.spawn(move || {
-                traffic
-                    .go_on(seed + 1 + region as u64, |random| rest_writer(traffic, random, region))
-            });
+        for (number, step) in (seed..).zip(threads) {
+            scope.spawn(move || traffic.go_on(number, step));
         }
-        scope.spawn(move || {
-            traffic.go_on(seed + 3, |random| {
-                traffic.write(random, 2, |file, bytes| {
-                    open[place(file)].write_all_at(bytes, start_of(2)).unwrap();
-                });
-            });
-        });
-        scope.spawn(move || {
-            traffic.go_on(seed + 4, |random| {
-                traffic.write(random, 3, |file, bytes| {
-                    file.descriptor("w").unwrap().write_all_at(bytes, start_of(3)).unwrap();
-                });
-            });
-        });
-        for reader in [5, 6] {
-            scope
-                .spawn(move || traffic.go_on(seed + reader, |random| rest_reader(traffic, random)));
-        }
-        scope.spawn(move || {
-            traffic.go_on(seed + 7, |random| {
-                traffic.read(random, |file, start| read_region(&open[place(file)], start), false);
-            });
-        });
-        scope.spawn(move || {
-            traffic.go_on(seed + 8, |random| {
-                let read =
-                    |file: &Subject<'_>, start| read_region(&file.descriptor("r").unwrap(), start);
-                traffic.read(random, read, false);
-            });
-        });
-        for thread in [0, 1] {
-            scope.spawn(move || {
-                traffic.go_on(seed + 9 + thread as u64, |random| names(traffic, random, thread))
-            });
-        }
-        scope.spawn(move || {
-            traffic.go_on(seed + 11, |_| {
-                let (file, register) = &traffic.log;
-                let mut length = 0;
-                register.write(|number| {
-                    length = number * LINE_BYTES as u64;
-                    log.write_all(format!("{number:015}\n").as_bytes()).unwrap();
-                });
-                assert_eq!(file.shown("content-length"), length.to_string());
-            });
-        });
-        scope.spawn(move || traffic.go_on(seed + 12, |_| log_reader(traffic)));
-        scope.spawn(move || {
-            traffic.go_on(seed + 13, |random| same_stamp_same_bytes(traffic, random))
-        });
     });
     let done = traffic.done.load(Ordering::Relaxed);
     assert!(done > 100, "hardly any traffic: {done} steps");
