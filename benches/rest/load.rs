@@ -42,8 +42,8 @@ impl Ask {
         };
         let signature = sign(&view, &Account::development(), Scheme::SharedKey);
         headers.extend([("authorization", &*signature), ("host", "127.0.0.1")]);
-        let lines: String =
-            headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+        let lines = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n"));
+        let lines = lines.collect::<Vec<_>>().concat();
         let mut bytes = format!("{method} {target} HTTP/1.1\r\n{lines}\r\n").into_bytes();
         bytes.extend_from_slice(body);
         Self(bytes)

@@ -146,7 +146,7 @@ fn measure(columns: &[Column], duration: Duration) -> Vec<Vec<Figure>> {
                 pour(column.addr, ask, *status, duration / 10);
                 let before = process::cpu(column.pid);
                 let (answers, took) = pour(column.addr, ask, *status, duration);
-                let used = process::cpu(column.pid) - before;
+                let used = process::cpu(column.pid).saturating_sub(before);
                 #[allow(clippy::cast_precision_loss, reason = "far fewer than 2^52")]
                 let answers = answers as f64;
                 cell.cpu_us = cell.cpu_us.min(used.as_secs_f64() * 1e6 / answers);

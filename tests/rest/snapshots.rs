@@ -35,3 +35,22 @@ fn a_snapshot_keeps_what_was_there() {
     fixture.get(&file).refused(404, "ShareSnapshotNotFound");
     fixture.delete("/docs?restype=share").is(202);
 }
+
+#[test]
+fn a_directory_of_a_snapshot_is_listed_in_pages_by_prefix_in_any_case() {
+    let fixture = Fixture::new();
+    for name in ["aa", "Ab1", "ab2", "aB3", "b"] {
+        fixture.upload(name, b"");
+    }
+    let got = fixture.put("/docs?restype=share&comp=snapshot", &[]).is(201);
+    let snapshot = format!("sharesnapshot={}", got.header("x-ms-snapshot").replace(':', "%3A"));
+    let target = format!("/docs?restype=directory&comp=list&prefix=AB&maxresults=2&{snapshot}");
+    let first = fixture.get(&target).is(200).text();
+    assert!(first.contains("<Name>Ab1</Name>") && first.contains("<Name>ab2</Name>"), "{first}");
+    assert_eq!(first.matches("<Name>").count(), 2);
+    let (_, marker) = first.split_once("<NextMarker>").unwrap();
+    let (marker, _) = marker.split_once('<').unwrap();
+    let last = fixture.get(&format!("{target}&marker={marker}")).is(200).text();
+    assert!(last.contains("<Name>aB3</Name>"), "{last}");
+    assert_eq!(last.matches("<Name>").count(), 1);
+}
