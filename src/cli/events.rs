@@ -10,6 +10,7 @@ use clap::builder::BoolishValueParser;
 use serde_json::json;
 
 use super::locate::{Where, answered, unexpected};
+use super::out::Paint;
 use super::table;
 use crate::control::events::{EventKind, EventPage, EventRow, FOLLOW_WAIT_MAX};
 use crate::control::{Answer, Client, ClientError, Request};
@@ -100,15 +101,18 @@ impl Events {
         let rows: Vec<_> = page.events.iter().map(row).collect();
         if self.follow && io::stdout().is_terminal() {
             // The widths of what is to come are not known.
-            let colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+            let paint = Paint::of(&io::stdout());
             let lines = page.events.iter().zip(&rows).map(|(event, row)| {
-                let colour = colour.then(|| colour_of(event.event)).flatten();
+                let colour = paint.is_on().then(|| colour_of(event.event)).flatten();
                 line(row, colour)
             });
             return Ok(write(&lines.collect::<String>())?);
         }
         let headings = ["SEQ", "TIME", "EVENT", "PATH", "WHO", "WHAT"];
-        if first || !rows.is_empty() { Ok(table::print(headings, &rows)?) } else { Ok(()) }
+        if first || !rows.is_empty() {
+            write(&table::text(headings, &rows))?;
+        }
+        Ok(())
     }
 }
 

@@ -1,7 +1,8 @@
 //! The bytes of a file on their way out, read piece by piece when there is room to send them.
 //!
-//! Decides how much is held in memory for one answer: a piece, which is read when the last one
-//! was handed on. What is in the memory of the system is read at once; for what is not, a thread
+//! Decides how much is held in memory for one answer: all of a range that one request could have
+//! written, which the engine read as a whole (S3); of a longer one a piece, which is read when the
+//! last one was handed on. What is in the memory of the system is read at once; for what is not, a thread
 //! that may block is asked. A file that became shorter on the way ends the connection: the client
 //! was promised more.
 
@@ -80,11 +81,11 @@ impl Download {
         usize::try_from(left).map_or(PIECE_BYTES, |left| left.min(PIECE_BYTES))
     }
 
-    /// All of it, if it is one piece and nothing has to be waited for.
-    pub fn all_now(&self) -> Option<Bytes> {
-        let length = usize::try_from(self.length()).ok().filter(|length| *length <= PIECE_BYTES)?;
-        let piece = self.piece_now(self.range.start).ok().flatten()?;
-        (piece.len() == length).then_some(piece)
+    /// All of it, if it was read when the request was let through.
+    pub fn all_now(&mut self) -> Option<Bytes> {
+        let length = self.length();
+        let Source::Live(reader) = &mut self.source else { return None };
+        reader.take_bytes().filter(|bytes| bytes.len() as u64 == length).map(Bytes::from)
     }
 
     /// All of it, for a range that fits in memory.
@@ -217,24 +218,25 @@ mod tests {
     use super::*;
     use crate::core::{Client, Owner};
     use crate::engine::account::NewShare;
-    use crate::engine::{Asking, Engine, EngineOptions};
+    use crate::engine::{Asking, Engine, EngineOptions, IO_MAX};
 
-    const LENGTH: u64 = 3 * PIECE_BYTES as u64;
+    /// Longer than what is read as a whole.
+    const LENGTH: u64 = (IO_MAX + 3 * PIECE_BYTES) as u64;
 
-    /// The download of a file of three pieces, all zeros, and the file itself.
-    fn download() -> (Sending, File, tempfile::TempDir) {
+    /// The download of a file of several pieces, all zeros, and the file itself.
+    fn download(length: u64) -> (Download, File, tempfile::TempDir) {
         let folder = tempfile::tempdir().unwrap();
         let engine = Engine::open(folder.path(), EngineOptions::default()).unwrap();
         engine.create_share("docs", NewShare::default()).unwrap();
         let file = File::create(folder.path().join("docs/f")).unwrap();
-        file.set_len(LENGTH).unwrap();
+        file.set_len(length).unwrap();
         let client = Arc::new(Client { session: 1, name: "rest".into() });
         let who = Owner { client, pid: 0, program: None };
         let asking = Asking { who: &who, lease_id: None };
         let path = SharePath::new("f").unwrap();
         let reader = engine.share("docs").unwrap().open_reader(asking, &path, None).unwrap();
         let range = reader.range();
-        (Download { source: Source::Live(Box::new(reader)), range }.start(), file, folder)
+        (Download { source: Source::Live(Box::new(reader)), range }, file, folder)
     }
 
     fn within<T>(work: impl Future<Output = T>) -> T {
@@ -243,21 +245,32 @@ mod tests {
 
     #[test]
     fn a_piece_is_read_when_there_is_room_for_it_and_not_before() {
-        let (mut sending, file, _folder) = download();
+        let (download, file, _folder) = download(LENGTH);
+        let mut sending = download.start();
         within(async {
             let first = sending.frame().await.unwrap().unwrap().into_data().unwrap();
             assert!(first.len() <= PIECE_BYTES && first.iter().all(|byte| *byte == 0));
             file.write_all_at(b"new", LENGTH - 3).unwrap();
             assert_eq!(sending.size_hint().exact(), Some(LENGTH - first.len() as u64));
             let rest = sending.collect().await.unwrap().to_bytes();
-            assert_eq!(rest.len() + first.len(), 3 * PIECE_BYTES);
+            assert_eq!((rest.len() + first.len()) as u64, LENGTH);
             assert!(rest.ends_with(b"new"));
         });
     }
 
     #[test]
+    fn what_one_request_can_write_is_read_as_a_whole() {
+        let (mut short, file, _folder) = download(IO_MAX as u64);
+        file.write_all_at(b"new", 0).unwrap();
+        let bytes = short.all_now().unwrap();
+        assert!(bytes.len() == IO_MAX && bytes.iter().all(|byte| *byte == 0));
+        assert!(download(LENGTH).0.all_now().is_none());
+    }
+
+    #[test]
     fn a_file_that_became_shorter_ends_the_download_badly() {
-        let (mut sending, file, _folder) = download();
+        let (download, file, _folder) = download(LENGTH);
+        let mut sending = download.start();
         within(async {
             sending.frame().await.unwrap().unwrap();
             file.set_len(1).unwrap();

@@ -356,7 +356,7 @@ fn finish(mut reply: Reply, echo: Echo, cors: &Cors) -> Answer {
     let (length, body) = match reply.body {
         Content::Bytes(bytes) => (bytes.len() as u64, full(bytes)),
         Content::HeadOf(length) => (length, full(Bytes::new())),
-        Content::Download(download) => {
+        Content::Download(mut download) => {
             let length = download.length();
             (length, download.all_now().map_or_else(|| download.start().boxed(), full))
         }

@@ -63,7 +63,7 @@ impl Root {
 
     /// [`StoreError::ReadOnly`] where nothing can be written, by whomever.
     pub(super) fn check_writable(&self) -> Result<(), StoreError> {
-        let stat = rustix::fs::fstatvfs(&self.0).map_err(doing("asking for the mount's flags"))?;
+        let stat = rustix::fs::fstatvfs(&self.fd).map_err(doing("asking for the mount's flags"))?;
         if stat.f_flag.contains(StatVfsMountFlags::RDONLY) {
             return Err(StoreError::ReadOnly);
         }

@@ -9,6 +9,7 @@ use std::io::IoSliceMut;
 use std::ops::Range;
 use std::os::fd::AsFd;
 
+use rustix::buffer::spare_capacity;
 use rustix::fs::{AtFlags, FallocateFlags, SeekFrom, Timespec, Timestamps, UTIME_OMIT};
 use rustix::io::{Errno, ReadWriteFlags, retry_on_intr};
 
@@ -37,6 +38,23 @@ pub fn read_at(fd: impl AsFd, buffer: &mut [u8], offset: u64) -> Result<usize, S
         }
     }
     Ok(done)
+}
+
+/// Reads `length` bytes from `offset` on, or as many as the file has. Into memory that nobody
+/// clears first: for a long range that costs as much as the reading.
+pub fn read_bytes(fd: impl AsFd, offset: u64, length: usize) -> Result<Vec<u8>, StoreError> {
+    let mut bytes = Vec::with_capacity(length);
+    while bytes.len() < length {
+        let at = offset + bytes.len() as u64;
+        match retry_on_intr(|| rustix::io::pread(&fd, spare_capacity(&mut bytes), at)) {
+            Ok(0) => break,
+            Ok(_) => {}
+            Err(errno) => return Err(StoreError::from_errno("reading", errno)),
+        }
+    }
+    // An allocation may be longer than asked for.
+    bytes.truncate(length);
+    Ok(bytes)
 }
 
 /// Reads what can be had from `offset` on without waiting for the disk; zero bytes at the end of

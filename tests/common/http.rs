@@ -102,7 +102,8 @@ fn head(first: String, headers: &[(&str, &str)], body: &[u8]) -> String {
     lines.join("\r\n") + "\r\n\r\n"
 }
 
-fn read_head(reader: &mut impl BufRead) -> io::Result<(u16, HashMap<String, String>)> {
+/// An answer without its body, which comes next.
+fn read_head(reader: &mut impl BufRead) -> io::Result<Got> {
     let mut line = String::new();
     if reader.read_line(&mut line)? == 0 {
         return Err(io::ErrorKind::UnexpectedEof.into());
@@ -117,7 +118,7 @@ fn read_head(reader: &mut impl BufRead) -> io::Result<(u16, HashMap<String, Stri
         spelled.push(name.to_owned());
         headers.insert(name.to_ascii_lowercase(), value.trim().to_owned());
     }
-    Ok((status, headers))
+    Ok(Got { status, headers, spelled, body: Vec::new() })
 }
 
 /// A connection that is kept from one request to the next.
@@ -145,23 +146,22 @@ impl Kept {
         let mut text = head(first, headers, body).into_bytes();
         text.extend(body);
         self.0.get_mut().write_all(&text)?;
-        let (status, headers) = read_head(&mut self.0)?;
-        let length = headers.get("content-length").and_then(|length| length.parse().ok());
-        let mut body = vec![0; if method == "HEAD" { 0 } else { length.unwrap_or(0) }];
-        self.0.read_exact(&mut body)?;
-        Ok(Got { status, headers, body })
+        let mut got = read_head(&mut self.0)?;
+        let length = got.headers.get("content-length").and_then(|length| length.parse().ok());
+        got.body = vec![0; if method == "HEAD" { 0 } else { length.unwrap_or(0) }];
+        self.0.read_exact(&mut got.body)?;
+        Ok(got)
     }
 }
 
 fn read_answer(stream: TcpStream, head: bool) -> Got {
     let mut reader = BufReader::new(stream);
-    let (status, headers) = read_head(&mut reader).unwrap();
-    let mut body = Vec::new();
-    reader.read_to_end(&mut body).unwrap();
+    let mut got = read_head(&mut reader).unwrap();
+    reader.read_to_end(&mut got.body).unwrap();
     if head {
-        assert!(body.is_empty(), "a HEAD was answered with a body");
-    } else if status != 204 {
-        assert_eq!(headers["content-length"], body.len().to_string());
+        assert!(got.body.is_empty(), "a HEAD was answered with a body");
+    } else if got.status != 204 {
+        assert_eq!(got.header("content-length"), got.body.len().to_string());
     }
-    Got { status, headers, spelled, body }
+    got
 }

@@ -43,8 +43,8 @@ use crate::control::{SOCKET_NAME, Server};
 use crate::engine::Engine;
 use crate::store::root::HIDDEN;
 use behaviour::Behaviour;
-use events::Events;
 use data::Data;
+use events::Events;
 use host::Host;
 use listen::{Listen, Listening};
 use memory::Memory;
@@ -177,7 +177,8 @@ impl Service {
         let file = self.events.open(&engine.options().events)?;
         let listening = self.listen.start(&engine, &engine.folder())?;
         places.asked |= listening.is_none();
-        let host = Host::start(engine, &places, &self.mounts, self.listen.error_names.into(), stop)?;
+        let host =
+            Host::start(engine, &places, &self.mounts, self.listen.error_names.into(), stop)?;
         let file = file.map(|file| file.start(host.serving())).transpose()?;
         if host.mounted().is_empty() {
             // A directory that looks like a mount would only mislead.

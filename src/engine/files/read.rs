@@ -111,6 +111,11 @@ impl FileReader {
         self.range.clone()
     }
 
+    /// Takes all bytes of the range, if they were read when the request was let through.
+    pub fn take_bytes(&mut self) -> Option<Vec<u8>> {
+        self.bytes.take()
+    }
+
     /// Reads from `offset` on until `buffer` is full, the range ends, or the file does, which
     /// may have become shorter. Says how many bytes it read.
     pub fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize> {
@@ -155,16 +160,15 @@ impl FileReader {
     }
 }
 
+/// All bytes of a range that is short.
 fn read_at_once(cell: &FileCell, fd: &OwnedFd, range: &Range<u64>) -> Result<Option<Vec<u8>>> {
     let length = range.end - range.start;
     if length > AT_ONCE_MAX {
         return Ok(None);
     }
-    let mut bytes = vec![0; usize::try_from(length).expect("a short range fits in memory")];
-    let _reading = cell.data.read().expect("nothing panics while bytes move");
-    let read = data::read_at(fd, &mut bytes, range.start)?;
-    bytes.truncate(read);
-    Ok(Some(bytes))
+    let length = usize::try_from(length).expect("a short range fits in memory");
+    let _reading = cell.data.read().expect(POISON);
+    Ok(Some(data::read_bytes(fd, range.start, length)?))
 }
 
 impl Drop for FileReader {
