@@ -32,10 +32,12 @@ pub struct Events {
     /// What the log of events holds, which `latchfs events` shows
     #[arg(long, value_enum, value_name = "WHICH", default_value_t = Which::Refusals)]
     #[arg(env = "LATCHFS_EVENTS")]
+    #[arg(hide_short_help = true)]
     pub events: Which,
 
     /// Write all events to the end of this file, a line of JSON each, and lose none
     #[arg(long, value_name = "FILE", env = "LATCHFS_EVENT_LOG")]
+    #[arg(hide_short_help = true)]
     pub event_log: Option<PathBuf>,
 }
 

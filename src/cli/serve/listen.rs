@@ -50,14 +50,17 @@ pub struct Listen {
 
     /// Speak https: with a certificate made on the spot, or with yours
     #[arg(long, value_name = "self|CERT.pem,KEY.pem", env = "LATCHFS_TLS")]
+    #[arg(hide_short_help = true)]
     pub tls: Option<Certificate>,
 
     /// Whether bearer tokens are taken
     #[arg(long, value_enum, default_value_t = Oauth::Off, env = "LATCHFS_OAUTH")]
+    #[arg(hide_short_help = true)]
     pub oauth: Oauth,
 
     /// Where the sources of Copy File and Put Range From URL may be
     #[arg(long, value_enum, default_value_t = Sources::Local, env = "LATCHFS_COPY_SOURCES")]
+    #[arg(hide_short_help = true)]
     pub copy_sources: Sources,
 
     /// How a delete-pending file is named in errors
