@@ -2,9 +2,9 @@
 //!
 //! Decides how much is held in memory for one answer: all of a range that one request could have
 //! written, which the engine read as a whole (S3); of a longer one a piece, which is read when the
-//! last one was handed on. What is in the memory of the system is read at once; for what is not, a thread
-//! that may block is asked. A file that became shorter on the way ends the connection: the client
-//! was promised more.
+//! last one was handed on. What is in the memory of the system is read at once; for what is not, a
+//! thread that may block is asked. A file that became shorter on the way ends the connection: the
+//! client was promised more.
 
 use std::cell::RefCell;
 use std::io;

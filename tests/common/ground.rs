@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags};
 
+use super::served::wait_for;
+
 /// A mounted file system. Unmounted when dropped.
 pub struct Ground {
     folder: tempfile::TempDir,
@@ -39,11 +41,14 @@ impl Ground {
         path
     }
 
-    /// Lets nothing be written through a bound directory any more, or again.
+    /// Lets nothing be written through a bound directory any more, or again, as soon as nobody
+    /// has a file there open for writing: the mount gives up its own a moment after `close(2)`.
     pub fn set_read_only(&self, name: &str, read_only: bool) {
         let path = self.path().join(name);
         let how = if read_only { MountFlags::RDONLY } else { MountFlags::empty() };
-        rustix::mount::mount_remount(path, MountFlags::BIND | how, c"").expect("nobody writes");
+        wait_for("nobody to write", || {
+            rustix::mount::mount_remount(&path, MountFlags::BIND | how, c"").ok()
+        });
     }
 
     /// Takes all the room there is left; given back with the file.

@@ -43,7 +43,9 @@ impl Source {
     fn saying(status: &'static str, headers: &'static str, body: Vec<u8>) -> Self {
         Self::new(move |stream, _| {
             let length = body.len();
-            let head = format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\n{headers}\r\n");
+            // The connection ends with the answer, and whoever asks again must know.
+            let about = format!("connection: close\r\ncontent-length: {length}\r\n{headers}");
+            let head = format!("HTTP/1.1 {status}\r\n{about}\r\n");
             drop(stream.write_all(&[head.as_bytes(), &body].concat()));
         })
     }

@@ -145,8 +145,8 @@ impl FileReader {
     /// Fills `buffer` with bytes that were read at once, if they were.
     fn copied(&self, offset: u64, buffer: &mut [u8]) -> Option<usize> {
         let bytes = self.bytes.as_ref()?;
-        let skipped = usize::try_from(offset - self.range.start).unwrap_or(usize::MAX);
-        let there = bytes.get(skipped..).unwrap_or_default();
+        let skipped = offset.checked_sub(self.range.start).map(usize::try_from);
+        let there = skipped.and_then(|skipped| bytes.get(skipped.ok()?..)).unwrap_or_default();
         let count = buffer.len().min(there.len());
         buffer[..count].copy_from_slice(&there[..count]);
         Some(count)
