@@ -11,7 +11,7 @@
 //!   ranges            byte-range locks; file_ranges: seen from the opens
 //!   lease             leases of files and shares
 //!   operation         what each REST operation demands; momentary: the check
-//!   denial            why something was refused
+//!   denial            why something was refused; rule: the conflicts among that, by name
 //!   name, path        names, and paths within a share
 //!   metadata          user metadata: legal names, the limit
 //! ```
@@ -32,6 +32,7 @@ pub mod opens;
 pub mod operation;
 pub mod path;
 pub mod ranges;
+pub mod rule;
 pub mod share;
 pub mod stamp;
 #[cfg(test)]
@@ -47,3 +48,4 @@ pub use name::{NameError, fold, rest_path, same_name};
 pub use opens::Holder;
 pub use operation::{Check, Demands, LeaseDemand, Operation, RangeDemand};
 pub use path::{PathError, SharePath};
+pub use rule::Rule;

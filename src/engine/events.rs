@@ -11,7 +11,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use crate::core::{Access, Denial, FileId, HandleId, Owner, ShareMode, SharePath, Timestamp};
+use crate::core::{Access, Denial, FileId, HandleId, Owner, Rule, ShareMode, SharePath, Timestamp};
 use std::sync::Arc;
 
 use crate::sync::{AtomicU64, Condvar, Mutex, MutexGuard, Ordering};
@@ -106,6 +106,8 @@ pub struct EventLog {
     taken: Condvar,
     /// 1 if grants and closes are wanted too. Read without a lock on every open.
     all: AtomicU64,
+    /// Conflicts since the start, by the number of their rule.
+    conflicts: [AtomicU64; Rule::ALL.len()],
     max: usize,
 }
 
@@ -127,7 +129,8 @@ impl EventLog {
     /// A log of at most `max` events.
     pub fn new(max: usize) -> Self {
         let (kept, grew, taken) = (Mutex::default(), Condvar::default(), Condvar::default());
-        Self { kept, grew, taken, all: AtomicU64::new(0), max: max.max(1) }
+        let conflicts = std::array::from_fn(|_| AtomicU64::new(0));
+        Self { kept, grew, taken, all: AtomicU64::new(0), conflicts, max: max.max(1) }
     }
 
     /// Keep grants and ordinary closes too, or stop doing so.
@@ -140,8 +143,19 @@ impl EventLog {
         self.all.load(Ordering::Relaxed) != 0
     }
 
+    /// How many conflicts each rule has refused since the start, kept here or not.
+    pub fn conflicts(&self) -> impl Iterator<Item = (Rule, u64)> {
+        let count = |rule: Rule| self.conflicts[rule as usize].load(Ordering::Relaxed);
+        Rule::ALL.into_iter().map(move |rule| (rule, count(rule)))
+    }
+
     /// Adds an event; its number is given here. Waits for a reader that is behind by the whole log.
     pub fn push(&self, mut event: Event) {
+        if let Happening::Refused { denial, .. } = &event.what
+            && let Some(rule) = denial.rule()
+        {
+            self.conflicts[rule as usize].fetch_add(1, Ordering::Relaxed);
+        }
         let mut kept = self.kept.lock().expect(POISON);
         while kept.events.len() == self.max && kept.read.is_some_and(|read| read < kept.first()) {
             kept = self.taken.wait(kept).expect(POISON);
@@ -266,6 +280,17 @@ mod tests {
         for past in [5, 900, u64::MAX] {
             assert_eq!(log.after(past), Page { last: 5, newest: 5, ..Page::default() });
         }
+    }
+
+    #[test]
+    fn conflicts_are_counted_by_rule_and_other_refusals_are_not() {
+        let log = EventLog::new(1);
+        for denial in [Denial::Leased, Denial::NotFound, Denial::Leased] {
+            let what = Happening::Refused { operation: "open", denial };
+            log.push(Event { what, ..event("a") });
+        }
+        let counted: Vec<_> = log.conflicts().filter(|(_, count)| *count > 0).collect();
+        assert_eq!(counted, [(Rule::Lease, 2)]);
     }
 
     #[test]

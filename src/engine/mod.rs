@@ -25,6 +25,7 @@
 //!   recover   what a start finds
 //!   changes   what is told to those who keep copies
 //!   events    the log that observers follow
+//!   tally     how much is held, for those who watch
 //!   account   all shares: created, deleted, restored, and what each is as a whole
 //! ```
 
@@ -57,6 +58,7 @@ mod rest_rename;
 mod share;
 mod shown;
 mod table;
+mod tally;
 mod waiting;
 mod why;
 
@@ -86,6 +88,7 @@ pub use releases::{Described, RELEASE_WAIT_MAX, Space};
 pub use rest_rename::{Renamed, RestRename};
 pub use share::{Share, ShareOptions};
 pub use shown::{PropertyChanges, Shown};
+pub use tally::Tally;
 pub use why::Standing;
 
 // What the disk says, as front ends see it.
