@@ -23,9 +23,8 @@ pub struct Tally {
 }
 
 impl Share {
-    /// What is held of its files.
-    fn tally(&self) -> Tally {
-        let mut tally = Tally::default();
+    /// Adds what is held of its files.
+    fn add_to(&self, tally: &mut Tally) {
         for cell in self.table.cells() {
             let latched = cell.latch();
             let state = &latched.state;
@@ -34,7 +33,6 @@ impl Share {
             tally.leases += u64::from(matches!(state.lease(), FileLease::Leased(_)));
             tally.pending += state.names().filter(|(_, pending)| *pending).count() as u64;
         }
-        tally
     }
 }
 
@@ -43,12 +41,14 @@ impl Engine {
     pub fn tallies(&self) -> AccountResult<BTreeMap<Arc<str>, Tally>> {
         let mut tallies = BTreeMap::<_, Tally>::new();
         for info in self.every_share(&ListOptions { snapshots: true, ..ListOptions::default() })? {
+            let tally = tallies.entry(Arc::clone(&info.name)).or_default();
+            tally.leases += u64::from(info.lease.status == LeaseStatus::Locked);
             // One that was deleted meanwhile holds nothing.
-            let share = if info.snapshot.is_none() { self.share(&info.name).ok() } else { None };
-            let files = share.map(|share| share.tally()).unwrap_or_default();
-            let tally = tallies.entry(info.name).or_default();
-            let leases = tally.leases + u64::from(info.lease.status == LeaseStatus::Locked);
-            *tally = Tally { leases: leases + files.leases, ..files };
+            if info.snapshot.is_none()
+                && let Ok(share) = self.share(&info.name)
+            {
+                share.add_to(tally);
+            }
         }
         Ok(tallies)
     }

@@ -25,6 +25,7 @@ use super::fetch::Fetcher;
 use super::file::{Call, RANGE_MD5, Service};
 use super::headers::guid;
 use super::limits::Limits;
+use super::observer::Asked;
 use super::refusal::{Code, Refusal};
 use super::reply::{Content, Reply};
 use super::request::{Query, Request};
@@ -128,13 +129,14 @@ pub async fn handle(
     request: hyper::Request<Incoming>,
 ) -> Answer {
     let now = site.now();
+    let mut asked = Asked::now(&site.options, request.method());
     let echo = Echo::of(request.method(), request.uri(), request.headers(), now);
     let names = site.options.error_names;
     let cors = site.service.cors();
     let reply = match receive(&site, peer, now, request).await {
         Ok(request) => {
             let who = asking(who, echo.client_id.as_ref());
-            on_some_thread(site, who, request).await
+            on_some_thread(site, who, request, &mut asked).await
         }
         Err(refusal) => Err(refusal),
     };
@@ -146,6 +148,7 @@ pub async fn handle(
     if !spelled.is_empty() {
         answer.extensions_mut().extend(spelling::write(&spelled).await);
     }
+    asked.answered(&answer);
     answer
 }
 
@@ -154,9 +157,10 @@ async fn on_some_thread(
     site: Arc<Site>,
     who: Arc<Owner>,
     request: Request,
+    asked: &mut Asked,
 ) -> Result<Reply, Refusal> {
     check_version(&request)?;
-    let operation = route(&request)?;
+    let operation = *asked.operation.insert(route(&request)?);
     let quick = is_quick(&site, operation, &request);
     let carry_out = move || carry_out(&site, &who, &request, operation);
     let carried = if quick {

@@ -15,6 +15,7 @@
 //!   structured   downloads with CRC64
 //!   spelling     metadata names as they were written
 //!   cors         what pages of other origins may do
+//!   observer     what is told of each answer, to those who count and to the log
 //!   error        from cause to status and code; refusal: how that is sent
 //!   file         the operations of the File service
 //! ```
@@ -35,6 +36,7 @@ mod file;
 mod handle;
 mod headers;
 mod limits;
+mod observer;
 mod refusal;
 mod reply;
 mod request;
@@ -49,10 +51,11 @@ pub mod tls;
 mod workers;
 mod xml;
 
-pub use address::Address;
+pub use address::{Address, host_name, is_this_machine};
 pub use authorise::{Authorise, Loose};
 pub use fetch::{CopySources, SOURCE_WAIT};
 pub use limits::{BODY_MAX, CONNECTIONS_MAX, Limits};
+pub use observer::Observer;
 pub use refusal::{Code, ErrorNames, Refusal};
 pub use request::{Query, Request};
 pub use route::Operation;

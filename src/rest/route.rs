@@ -12,10 +12,28 @@ use super::request::Request;
 
 use Operation as Op;
 
-/// An operation of the File service.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[allow(missing_docs, reason = "each is what its name says, and documented by the service")]
-pub enum Operation {
+/// The operations, and what each is called.
+macro_rules! operations {
+    ($($name:ident,)*) => {
+        /// An operation of the File service.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        #[allow(missing_docs, reason = "each is what its name says, and the service says more")]
+        pub enum Operation {
+            $($name,)*
+        }
+
+        impl Operation {
+            /// As the service's own description calls it.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$name => stringify!($name),)*
+                }
+            }
+        }
+    };
+}
+
+operations! {
     ServicePreflight,
     ServiceSetProperties,
     ServiceGetProperties,

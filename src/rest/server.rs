@@ -23,6 +23,7 @@ use super::authorise::Authorise;
 use super::fetch::{CopySources, SOURCE_WAIT};
 use super::handle::{Site, handle};
 use super::limits::Limits;
+use super::observer::Observer;
 use super::refusal::ErrorNames;
 use super::stall::{Turn, Watched};
 use super::tls::Tls;
@@ -51,6 +52,8 @@ pub struct RestOptions {
     pub copy_sources: CopySources,
     /// How long a source on another server may take.
     pub source_wait: Duration,
+    /// Who is told of every answer.
+    pub observer: Option<Arc<dyn Observer>>,
 }
 
 impl RestOptions {
@@ -66,6 +69,7 @@ impl RestOptions {
             tls: None,
             copy_sources: CopySources::default(),
             source_wait: SOURCE_WAIT,
+            observer: None,
         }
     }
 }

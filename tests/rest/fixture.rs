@@ -7,7 +7,7 @@ use std::sync::Arc;
 use latchfs::core::create::OpenRequest;
 use latchfs::core::{Access, Client, Owner, ShareMode, SharePath, Timestamp};
 use latchfs::engine::account::NewShare;
-use latchfs::engine::{Engine, EngineOptions, Handle, Share};
+use latchfs::engine::{Engine, EngineOptions, Error, Handle, Share};
 use latchfs::rest::auth::{Account, AccountSas, Accounts, Authorizer};
 use latchfs::rest::{ErrorNames, Limits, Loose, RestOptions, Server, Signed};
 
@@ -84,12 +84,17 @@ impl Fixture {
 
     /// Opens a file as a mount would.
     pub fn open(&self, name: &str, access: &str, share: &str) -> Handle {
+        self.try_open(name, access, share).unwrap()
+    }
+
+    /// The same, with the refusal, if it is refused.
+    pub fn try_open(&self, name: &str, access: &str, share: &str) -> Result<Handle, Error> {
         let client = Arc::new(Client { session: 7, name: "mount".to_owned() });
         let owner = Owner { client, pid: 4711, program: Some("excel".into()) };
         let (access, share) = (Access::parse(access).unwrap(), ShareMode::parse(share).unwrap());
         let request = OpenRequest::plain(access, share);
         let path = SharePath::new(name).unwrap();
-        self.share().open(&owner, &path, &request).unwrap().handle
+        Ok(self.share().open(&owner, &path, &request)?.handle)
     }
 
     /// Sends a request as it is.

@@ -14,6 +14,7 @@ mod handles;
 mod limits;
 mod listener;
 mod listing;
+mod observed;
 mod ranges;
 mod service;
 mod shares;
