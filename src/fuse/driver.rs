@@ -92,6 +92,7 @@ impl Filesystem for Driver {
     fn destroy(&mut self) {
         self.0.park.stop();
         opens::end_all(&self.0);
+        self.0.end();
     }
 
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {

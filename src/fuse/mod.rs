@@ -11,6 +11,7 @@
 //!   park, notify      what waits; what the kernel is told
 //!   backings          the files the kernel reads and writes itself
 //!   watch             what happens beside the mount and concerns it
+//!   outside           asking about the mount from a process of its own
 //!   session           the life of a mount; attach: mounting and unmounting
 //!   mounts            what is mounted where, and who uses it
 //! ```
@@ -31,6 +32,7 @@ mod nodes;
 mod notify;
 mod opens;
 mod orphans;
+mod outside;
 mod park;
 mod policy;
 mod privileges;
@@ -81,6 +83,27 @@ impl fmt::Debug for SpaceSource {
     }
 }
 
+/// Is called once when a mount has ended, whoever ended it.
+#[derive(Clone)]
+pub struct OnEnd(Arc<dyn Fn() + Send + Sync>);
+
+impl OnEnd {
+    /// Calls `tell`, which must not wait for the mount.
+    pub fn new(tell: impl Fn() + Send + Sync + 'static) -> Self {
+        Self(Arc::new(tell))
+    }
+
+    fn tell(&self) {
+        (self.0)();
+    }
+}
+
+impl fmt::Debug for OnEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("OnEnd")
+    }
+}
+
 /// How a mount behaves.
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
@@ -114,6 +137,8 @@ pub struct MountOptions {
     /// The server's control socket: shown in the mount's source, so that a path on the mount
     /// leads to it.
     pub control: Option<PathBuf>,
+    /// Whom to tell of its end.
+    pub on_end: Option<OnEnd>,
     /// For the benchmark: `open(2)` asks nobody and is not in the table.
     #[doc(hidden)]
     pub unchecked: bool,
@@ -136,6 +161,7 @@ impl Default for MountOptions {
             gid: None,
             umask: None,
             control: None,
+            on_end: None,
             unchecked: false,
         }
     }

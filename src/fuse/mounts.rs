@@ -8,8 +8,15 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use super::outside;
 
 const PREFIX: &str = "latchfs:";
+
+/// How long a mount may take to answer.
+const ANSWER_MAX: Duration = Duration::from_secs(2);
 
 /// One line of the table of mounts.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -65,6 +72,21 @@ pub fn of_path(path: &Path) -> Option<Mounted> {
     let over = all().into_iter().filter(|mount| path.starts_with(&mount.path));
     // The longest mount point; of several on one place the last, which hides the others.
     over.max_by_key(|mount| mount.path.as_os_str().len())
+}
+
+/// Whether the latchfs mount on `path` is there and answers; else what is wrong, in words.
+pub fn check(path: &Path) -> Result<(), String> {
+    let ours = |mount: &Mounted| mount.path == path && mount.origin().is_some();
+    if !all().iter().any(ours) {
+        return Err("it is no longer mounted".to_owned());
+    }
+    // The kernel keeps no copy of what statfs(2) says: each is a question to the server.
+    match outside::ask(Command::new("stat").args(["-f", "--"]).arg(path), ANSWER_MAX) {
+        Ok(Some(status)) if status.success() => Ok(()),
+        Ok(Some(_)) => Err("it cannot be looked at".to_owned()),
+        Ok(None) => Err(format!("it did not answer within {} s", ANSWER_MAX.as_secs())),
+        Err(error) => Err(format!("stat cannot be run to look at it: {error}")),
+    }
 }
 
 fn read_line(line: &[u8]) -> Option<Mounted> {

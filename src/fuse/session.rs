@@ -112,6 +112,11 @@ impl Mount {
         &self.state.share
     }
 
+    /// True once the kernel has let go of it, by whomever it was unmounted.
+    pub fn has_ended(&self) -> bool {
+        self.state.has_ended()
+    }
+
     /// From now on the process tree of `pid` opens with that share mode.
     pub fn start_run(&self, pid: u32, share: ShareMode) {
         self.state.policy.start_run(pid, share);
@@ -127,7 +132,9 @@ impl Mount {
         if self.session.is_none() {
             return Ok(());
         }
-        match detach(&self.path, Detach::Unused) {
+        // What may be mounted there after its end is not ours.
+        let detached = if self.has_ended() { Ok(()) } else { detach(&self.path, Detach::Unused) };
+        match detached {
             Ok(()) => {}
             Err(error) => match error.raw_os_error() {
                 // Somebody else has unmounted it.

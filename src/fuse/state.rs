@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 
 use fuser::BackingId;
@@ -74,6 +74,7 @@ pub struct State {
     dirs: RwLock<HashMap<u64, Arc<OpenDir>>>,
     pub backings: Arc<Backings>,
     data_path: AtomicU8,
+    ended: AtomicBool,
 }
 
 const POISON: &str = "tables of open files are only looked up and changed";
@@ -101,7 +102,21 @@ impl State {
             dirs: RwLock::default(),
             backings: Arc::default(),
             data_path: AtomicU8::new(1),
+            ended: AtomicBool::new(false),
         }
+    }
+
+    /// The kernel has let go of the mount.
+    pub fn end(&self) {
+        self.ended.store(true, Ordering::Release);
+        if let Some(on_end) = &self.options.on_end {
+            on_end.tell();
+        }
+    }
+
+    /// True once it has.
+    pub fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
     }
 
     /// Which way bytes go.

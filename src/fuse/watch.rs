@@ -7,21 +7,19 @@
 //! out: they end together, and the engine is told which. A mapping made before can still store.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::nodes::Stale;
 use super::opens::forget_name;
+use super::outside;
 use super::state::{DataPath, State};
 use crate::core::{Access, HandleId};
 use crate::engine::{Change, ClosedHandle, Result};
 
 /// How long a forced close waits for the kernel to let go.
 const CUT_MAX: Duration = Duration::from_secs(1);
-
-/// How often it looks whether that has happened.
-const TICK: Duration = Duration::from_millis(1);
 
 /// Starts listening. The share may outlive the mount: then nothing is done.
 pub fn watch(state: &Arc<State>, mounted_on: PathBuf) -> Result<()> {
@@ -59,33 +57,17 @@ fn cut_off(state: &State, closed: &ClosedHandle, mounted_on: &Path) -> Vec<Handl
     others
 }
 
-/// Has the kernel look a name up. From a process of its own: if this one were killed while a
-/// thread of it waits on its own mount, both would hang (FUSE-BETS 1.3).
+/// Has the kernel look a name up.
 fn look_up(state: &State, name: &Stale, mounted_on: &Path) {
     let Some(path) = state.nodes.path(name.node) else { return };
     let path = mounted_on.join(path.as_str());
-    let asked = Command::new("test")
-        .arg("-e")
-        .arg(&path)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn();
-    let mut asked = match asked {
-        Ok(asked) => asked,
+    match outside::ask(Command::new("test").arg("-e").arg(&path), CUT_MAX) {
+        Ok(Some(_)) => {}
+        Ok(None) => {
+            log::error!("{}: the kernel did not let go of its descriptors", path.display());
+        }
         Err(error) => {
             log::error!("{}: descriptors stay until it is looked up: {error}", path.display());
-            return;
         }
-    };
-    let end = Instant::now() + CUT_MAX;
-    while matches!(asked.try_wait(), Ok(None)) {
-        if Instant::now() >= end {
-            log::error!("{}: the kernel did not let go of its descriptors", path.display());
-            // Its answer is of no use any more; killing it leaves no zombie behind.
-            drop(asked.kill().and_then(|()| asked.wait()));
-            return;
-        }
-        std::thread::sleep(TICK);
     }
 }

@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::process::{Command, Stdio};
 
+use rustix::mount::UnmountFlags;
 use rustix::process::Signal;
 
 use super::common::need;
@@ -64,6 +65,29 @@ fn unmount_says_who_is_in_the_way_and_the_server_ends_with_its_last_mount() {
     let again = folder.run(&["unmount", "mnt"]);
     assert_eq!(again.status.code(), Some(2));
     assert!(error_text(&again).contains("no latchfs mount"));
+}
+
+#[test]
+fn the_server_ends_when_umount_takes_its_last_mount_away() {
+    if !need::fuse() || !need::root() {
+        return;
+    }
+    let folder = Folder::new();
+    fs::create_dir(folder.join("more")).unwrap();
+    let more = format!("more={}", folder.join("more").display());
+    let mut server = folder.serve(&["--mount", &more]);
+    // A release may still be on its way.
+    let umount = |name: &str| {
+        let path = folder.join(name);
+        wait_for(name, || rustix::mount::unmount(&path, UnmountFlags::empty()).ok());
+    };
+    umount("more");
+    // The other one is served on.
+    folder.file("a", "a");
+    assert_eq!(server.child.try_wait().unwrap(), None);
+    umount("mnt");
+    assert!(server.wait().success());
+    assert!(!folder.join("ready").exists());
 }
 
 #[test]

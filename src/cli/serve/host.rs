@@ -16,7 +16,7 @@ use crate::control::protocol::{Connection, StepAnswer};
 use crate::control::{MountedAt, SOCKET_NAME, Serving, Spelled, Steps};
 use crate::core::{Denial, ShareMode};
 use crate::engine::{Engine, EventLog, Share};
-use crate::fuse::{Mount, MountError, SpaceSource, errno_name};
+use crate::fuse::{Mount, MountError, OnEnd, SpaceSource, errno_name};
 use crate::play::{Group, Player, read_step};
 use crate::rest::{ErrorNames, Refusal};
 
@@ -54,6 +54,7 @@ impl Host {
         for (name, path) in &places.list {
             let mut options = behaviour.mount_options(folder.join(SOCKET_NAME));
             options.space = Some(space_of(&engine, name));
+            options.on_end = Some(tell_end(&stop));
             match Mount::start(engine.share(name)?, path, options) {
                 Ok(mount) => mounts.push(mount),
                 Err(error) if !places.asked && is_impossible(&error) => {
@@ -120,6 +121,13 @@ impl Host {
         no_mount.into_iter().chain(lacks).collect()
     }
 
+    /// Forgets mounts that have ended by themselves, or by `umount(8)`; false if none is left.
+    pub fn forget_ended(&self) -> bool {
+        let mut mounts = self.inside.mounts();
+        mounts.retain(|mount| !mount.has_ended());
+        !mounts.is_empty()
+    }
+
     /// Unmounts all; a mount in use is named with its users, and detached.
     pub fn unmount_all(&self) {
         for mut mount in self.inside.mounts().drain(..) {
@@ -139,6 +147,14 @@ impl Inside {
     fn mounts(&self) -> MutexGuard<'_, Vec<Mount>> {
         self.mounts.lock().expect("the list of mounts is only added to and taken from")
     }
+}
+
+fn tell_end(stop: &Sender<Stop>) -> OnEnd {
+    let stop = stop.clone();
+    OnEnd::new(move || {
+        // The receiver goes with the process.
+        let _ = stop.send(Stop::MountEnded);
+    })
 }
 
 fn space_of(engine: &Arc<Engine>, name: &str) -> SpaceSource {

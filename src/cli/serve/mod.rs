@@ -189,7 +189,7 @@ impl Service {
         notes.extend(listening.iter().flat_map(Listening::notes));
         notes.extend(host.notes());
         self.announce(&host, listening.as_ref(), &data, &notes)?;
-        let served = wait(&stopped);
+        let served = wait(&stopped, &host);
         notify::tell("STOPPING=1");
         if let Some(file) = &self.process.ready_file {
             drop(fs::remove_file(file));
@@ -260,14 +260,21 @@ pub enum Stop {
     Asked,
     /// The last mount is gone.
     Unmounted,
+    /// A mount has ended, by whomever it was unmounted.
+    MountEnded,
 }
 
-fn wait(stopped: &Receiver<Stop>) -> Result<ExitCode> {
-    let stop = stopped.recv().context("nobody is left who could say stop")?;
-    if stop == Stop::Unmounted {
-        log::info!("the last mount is gone");
+fn wait(stopped: &Receiver<Stop>, host: &Host) -> Result<ExitCode> {
+    loop {
+        match stopped.recv().context("nobody is left who could say stop")? {
+            Stop::Asked => return Ok(ExitCode::SUCCESS),
+            Stop::MountEnded if host.forget_ended() => {}
+            Stop::MountEnded | Stop::Unmounted => {
+                log::info!("the last mount is gone");
+                return Ok(ExitCode::SUCCESS);
+            }
+        }
     }
-    Ok(ExitCode::SUCCESS)
 }
 
 /// Taken before anything is mounted, so that no signal finds mounts and nobody to unmount them.
