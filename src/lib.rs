@@ -17,7 +17,7 @@
 //!                 +---------+             +---------+
 //! ```
 //!
-//! Rules are pure, I/O is at the rim, all front ends go through one door.
+//! Rules are pure, I/O is at the rim, all front ends go through one door. [`observe`] looks on.
 //!
 //! Start reading at [`core`].
 
@@ -27,6 +27,7 @@ pub mod control;
 pub mod core;
 pub mod engine;
 pub mod fuse;
+pub mod observe;
 pub mod play;
 pub mod rest;
 pub mod store;

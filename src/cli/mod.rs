@@ -9,6 +9,7 @@ mod help;
 mod hold;
 mod lease;
 mod locate;
+mod logs;
 mod marks;
 mod mount;
 mod out;
@@ -83,10 +84,19 @@ enum Command {
     Completions(completions::Completions),
 }
 
+impl Command {
+    /// What its log looks like.
+    fn log_format(&self) -> logs::LogFormat {
+        match self {
+            Self::Serve(serve) => serve.service.log_format(),
+            Self::Mount(mount) => mount.service.log_format(),
+            _ => logs::LogFormat::default(),
+        }
+    }
+}
+
 /// Reads the command line, does what it says, and gives the exit status.
 pub fn run() -> ExitCode {
-    let log = env_logger::Env::default().default_filter_or("warn");
-    env_logger::Builder::from_env(log).init();
     let command = match read(std::env::args_os()).command {
         Some(command) => command,
         // The variables count all the same.
@@ -95,6 +105,7 @@ pub fn run() -> ExitCode {
             None => unreachable!("the arguments name a command"),
         },
     };
+    logs::start(command.log_format());
     let done = match command {
         Command::Serve(serve) => serve.run(),
         Command::Mount(mount) => mount.run(),

@@ -40,7 +40,7 @@ pub struct MountDirectory {
     state: Option<PathBuf>,
 
     #[command(flatten)]
-    service: Service,
+    pub service: Service,
 }
 
 impl MountDirectory {

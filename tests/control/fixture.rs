@@ -71,12 +71,18 @@ impl Folder {
 
     /// Any command that serves.
     pub fn start(&self, arguments: &[&str]) -> Server {
+        self.start_with(arguments, &[])
+    }
+
+    /// The same, with variables.
+    pub fn start_with(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Server {
         let ready = self.join("ready");
         let log = File::options().append(true).create(true).open(self.join("log")).unwrap();
         let child = latchfs(self.path())
             .args(arguments)
             .env("LATCHFS_DATA", self.join("data"))
             .env("LATCHFS_READY_FILE", &ready)
+            .envs(variables.iter().copied())
             .stdout(log.try_clone().unwrap())
             .stderr(log)
             .spawn()

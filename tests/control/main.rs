@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
+mod admin;
 mod clients;
 #[path = "../common/mod.rs"]
 mod common;

@@ -13,7 +13,9 @@ use super::tls::Certificate;
 use crate::engine::Engine;
 use crate::rest::auth::{Account, Accounts, Authorizer, OauthMode};
 use crate::rest::tls::Tls;
-use crate::rest::{Authorise, CopySources, ErrorNames, Loose, RestOptions, Server, Signed};
+use crate::rest::{
+    Authorise, CopySources, ErrorNames, Loose, Observer, RestOptions, Server, Signed,
+};
 
 /// The REST listener
 #[derive(Debug, Args)]
@@ -115,7 +117,7 @@ pub struct Secured {
 
 /// A listener, and what SDKs need to find it.
 pub struct Listening {
-    _server: Server,
+    server: Server,
     /// The account that the rest speaks of.
     pub account: Account,
     /// The URL of the File service, with the account.
@@ -129,7 +131,12 @@ pub struct Listening {
 
 impl Listen {
     /// Starts to listen, unless the user does not want it. `state` is where keys are kept.
-    pub fn start(&self, engine: &Arc<Engine>, state: &Path) -> Result<Option<Listening>> {
+    pub fn start(
+        &self,
+        engine: &Arc<Engine>,
+        state: &Path,
+        observer: Option<Arc<dyn Observer>>,
+    ) -> Result<Option<Listening>> {
         if self.no_rest {
             return Ok(None);
         }
@@ -150,6 +157,7 @@ impl Listen {
             },
             listen: self.address,
             error_names: self.error_names.into(),
+            observer,
             ..RestOptions::new(self.authorise(engine, accounts)?)
         };
         let server = Server::start(Arc::clone(engine), options)
@@ -159,7 +167,7 @@ impl Listen {
         let (endpoint, connection_string) =
             (account.file_endpoint(&origin), account.connection_string(&origin));
         Ok(Some(Listening {
-            _server: server,
+            server,
             account,
             endpoint,
             connection_string,
@@ -235,6 +243,11 @@ impl Listen {
 }
 
 impl Listening {
+    /// Where it listens.
+    pub fn addr(&self) -> SocketAddr {
+        self.server.addr()
+    }
+
     /// What the user should know.
     pub fn notes(&self) -> Vec<String> {
         let mut notes: Vec<String> = self.notes.iter().map(|note| (*note).to_owned()).collect();

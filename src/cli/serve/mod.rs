@@ -5,12 +5,14 @@
 //!   places      where they are mounted; behaviour: how mounts behave
 //!   listen      the REST listener; tls: its certificate
 //!   events      what is noted in the log of events, and the file it is written to
+//!   admin       metrics, health, and the log
 //!   host        what is served, and how it starts and ends
 //!   screen      what the user sees when all is up; ready: what scripts read
 //!   daemon      returning to the shell when the mounts are usable
 //!   notify      telling systemd
 //! ```
 
+mod admin;
 mod behaviour;
 mod daemon;
 mod data;
@@ -38,10 +40,12 @@ use clap::builder::BoolishValueParser;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use super::logs::LogFormat;
 use super::out::{self, Paint};
 use crate::control::{SOCKET_NAME, Server};
 use crate::engine::Engine;
 use crate::store::root::HIDDEN;
+use admin::{Admin, Counting};
 use behaviour::Behaviour;
 use data::Data;
 use events::Events;
@@ -84,7 +88,7 @@ pub struct Serve {
     no_mount: bool,
 
     #[command(flatten)]
-    service: Service,
+    pub service: Service,
 }
 
 impl Serve {
@@ -137,6 +141,9 @@ pub struct Service {
 
     #[command(flatten)]
     process: Process,
+
+    #[command(flatten)]
+    admin: Admin,
 }
 
 /// How the server runs
@@ -158,6 +165,11 @@ struct Process {
 }
 
 impl Service {
+    /// What lines of its log look like.
+    pub fn log_format(&self) -> LogFormat {
+        self.admin.log_format
+    }
+
     /// Serves what `prepare` puts together until somebody says stop.
     pub fn run(
         &self,
@@ -175,7 +187,9 @@ impl Service {
         let Prepared { memory: _memory, mut places, engine, data, mut notes } = prepare(&stopped)?;
         // Before anything is mounted, perhaps on the folder that is to have the file.
         let file = self.events.open(&engine.options().events)?;
-        let listening = self.listen.start(&engine, &engine.folder())?;
+        let counting = self.admin.count(&engine, self.listen.expose)?;
+        let observer = counting.as_ref().map(Counting::observer);
+        let listening = self.listen.start(&engine, &engine.folder(), observer)?;
         places.asked |= listening.is_none();
         let host =
             Host::start(engine, &places, &self.mounts, self.listen.error_names.into(), stop)?;
@@ -185,17 +199,20 @@ impl Service {
             places = Places::default();
         }
         host.listens(listening.as_ref());
+        let rest = listening.as_ref().map(Listening::addr);
+        let admin = counting.map(|counting| counting.show(host.serving(), rest)).transpose()?;
         let control = Server::start(&host.control(), host.serving())?;
         notes.extend(listening.iter().flat_map(Listening::notes));
         notes.extend(host.notes());
-        self.announce(&host, listening.as_ref(), &data, &notes)?;
+        let shown = admin.as_ref().map(|admin| format!("http://{}", admin.addr()));
+        self.announce(&host, listening.as_ref(), shown.as_deref(), &data, &notes)?;
         let served = wait(&stopped, &host);
         notify::tell("STOPPING=1");
         if let Some(file) = &self.process.ready_file {
             drop(fs::remove_file(file));
         }
         // The mounts first: whoever asked for the stop is told by the end of its connection.
-        drop(listening);
+        drop((admin, listening));
         host.unmount_all();
         drop(places);
         drop(control);
@@ -209,10 +226,11 @@ impl Service {
         &self,
         host: &Host,
         listening: Option<&Listening>,
+        admin: Option<&str>,
         data: &str,
         notes: &[String],
     ) -> Result<()> {
-        let told = ready::told(host, listening);
+        let told = ready::told(host, listening, admin);
         if let Some(file) = &self.process.ready_file {
             ready::write(file, &told).with_context(|| format!("writing {}", file.display()))?;
         }
@@ -226,6 +244,7 @@ impl Service {
             control: &control,
             data,
             listening,
+            admin,
             notes,
             end: &end,
         };

@@ -11,8 +11,8 @@ use super::host::Host;
 use super::listen::Listening;
 
 /// What the file says: `pid`, `control`, `mounts` by share, and what REST clients need, if there
-/// is a listener.
-pub fn told(host: &Host, listening: Option<&Listening>) -> Value {
+/// is a listener; `admin`, if there is that one.
+pub fn told(host: &Host, listening: Option<&Listening>, admin: Option<&str>) -> Value {
     let mut mounts = Map::new();
     for (share, path) in host.mounted() {
         // Of a share that is mounted twice, the first.
@@ -31,6 +31,9 @@ pub fn told(host: &Host, listening: Option<&Listening>) -> Value {
         if let Some(file) = &listening.ca_file {
             told["ca_file"] = file.to_string_lossy().into();
         }
+    }
+    if let Some(admin) = admin {
+        told["admin"] = admin.into();
     }
     told
 }

@@ -18,6 +18,8 @@ pub struct Screen<'a> {
     pub data: &'a str,
     /// The REST listener.
     pub listening: Option<&'a Listening>,
+    /// Where metrics and health are.
+    pub admin: Option<&'a str>,
     /// What the user should know.
     pub notes: &'a [String],
     /// How it ends.
@@ -38,6 +40,10 @@ impl Screen<'_> {
             lines.push(row(paint, "Endpoint", &paint.place(&listening.endpoint)));
             lines.push(row(paint, "Connection string", ""));
             lines.push(format!("    {}", listening.connection_string));
+        }
+        if let Some(admin) = self.admin {
+            let place = paint.place(&format!("{admin}/metrics"));
+            lines.push(row(paint, "Admin", &format!("{place} and /healthz")));
         }
         lines.extend(self.notes.iter().map(|note| row(paint, "Note", &paint.poor(note))));
         lines.push(String::new());
@@ -120,7 +126,8 @@ mod tests {
         let notes = ["one thing".to_owned()];
         let (control, data) = (Path::new("/data/.latchfs/control.sock"), "/data");
         let (share, end) = ("docs", "The end.");
-        Screen { mounts, share, control, data, listening: None, notes: &notes, end }.text(paint)
+        let (listening, admin) = (None, None);
+        Screen { mounts, share, control, data, listening, admin, notes: &notes, end }.text(paint)
     }
 
     #[test]

@@ -1,0 +1,96 @@
+//! The log of the program: lines on standard error, which `RUST_LOG` chooses.
+//!
+//! Decides what a line looks like. As JSON it is one object: `time`, `level`, `target`, `message`,
+//! and whatever else the line knows by name, such as `request_id`.
+
+use std::io::Write;
+
+use clap::ValueEnum;
+use env_logger::{Builder, Env};
+use log::Record;
+use log::kv::{Error, Key, Value, VisitSource};
+use serde_json::{Map, Value as Json};
+
+/// What is written unless `RUST_LOG` says otherwise.
+const FILTER: &str = "warn";
+
+/// What a line looks like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum LogFormat {
+    /// For people
+    #[default]
+    Text,
+    /// One JSON object a line
+    Json,
+}
+
+/// Starts the log. Once, before anything is logged.
+pub fn start(format: LogFormat) {
+    let mut log = Builder::from_env(Env::default().default_filter_or(FILTER));
+    if format == LogFormat::Json {
+        log.format(|out, record| {
+            let time = out.timestamp_millis().to_string();
+            writeln!(out, "{}", object(record, time))
+        });
+    }
+    log.init();
+}
+
+fn object(record: &Record<'_>, time: String) -> Json {
+    let mut fields = Fields(Map::new());
+    if let Err(error) = record.key_values().visit(&mut fields) {
+        fields.0.insert("incomplete".to_owned(), error.to_string().into());
+    }
+    let mut object = fields.0;
+    // Last: these names are the line's own.
+    object.insert("time".to_owned(), time.into());
+    object.insert("level".to_owned(), record.level().as_str().to_ascii_lowercase().into());
+    object.insert("target".to_owned(), record.target().into());
+    object.insert("message".to_owned(), record.args().to_string().into());
+    object.into()
+}
+
+/// What a line knows by name: numbers stay numbers, all else is text.
+struct Fields(Map<String, Json>);
+
+impl<'kvs> VisitSource<'kvs> for Fields {
+    fn visit_pair(&mut self, key: Key<'kvs>, value: Value<'kvs>) -> Result<(), Error> {
+        let value = match (value.to_u64(), value.to_i64()) {
+            (Some(number), _) => number.into(),
+            (None, Some(number)) => number.into(),
+            (None, None) => value.to_string().into(),
+        };
+        self.0.insert(key.as_str().to_owned(), value);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use log::Level;
+
+    #[test]
+    fn a_line_is_one_object_with_all_that_it_knows_by_name() {
+        let known = [("status", Value::from(409)), ("who", Value::from("\"a\"\nb"))];
+        let line = object(
+            &Record::builder()
+                .args(format_args!("refused"))
+                .level(Level::Info)
+                .target("latchfs::rest")
+                .key_values(&known)
+                .build(),
+            "now".to_owned(),
+        );
+        let expected = serde_json::json!({
+            "time": "now",
+            "level": "info",
+            "target": "latchfs::rest",
+            "message": "refused",
+            "status": 409,
+            "who": "\"a\"\nb",
+        });
+        assert_eq!(line, expected);
+        assert_eq!(line.to_string().lines().count(), 1);
+    }
+}
