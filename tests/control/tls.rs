@@ -6,10 +6,15 @@ use std::os::unix::fs::PermissionsExt;
 use latchfs::rest::tls::Authority;
 use serde_json::Value;
 
-use super::fixture::{Folder, error_text};
+use super::fixture::{Folder, Server, error_text, wait_for};
 
 fn told(folder: &Folder) -> Value {
     serde_json::from_str(&fs::read_to_string(folder.join("ready")).unwrap()).unwrap()
+}
+
+/// The start screen, which comes after the ready file.
+fn screen(server: &Server) -> String {
+    wait_for("the start screen", || Some(server.log()).filter(|log| log.contains("Ctrl-C")))
 }
 
 #[test]
@@ -25,7 +30,7 @@ fn an_authority_of_its_own_is_kept_for_the_next_start_with_its_key_for_the_owner
     let ca = fs::read_to_string(ca_file).unwrap();
     let key = fs::metadata(folder.join("data/.latchfs/tls/ca-key.pem")).unwrap();
     assert_eq!(key.permissions().mode() & 0o777, 0o600);
-    let log = server.log();
+    let log = screen(&server);
     assert!(log.contains(ca_file) && log.contains("--oauth basic"), "{log}");
     assert!(!log.contains("add --tls self"), "{log}");
     server.stop();
@@ -76,7 +81,7 @@ fn a_damaged_key_of_the_authority_says_what_to_remove() {
 fn tokens_without_tls_are_warned_about_and_not_taken_beyond_this_machine_unasked() {
     let folder = Folder::new();
     let mut server = folder.start(&["serve", "--no-mount", "--oauth", "basic"]);
-    assert!(server.log().contains("SDKs send tokens over https only; add --tls self"));
+    assert!(screen(&server).contains("SDKs send tokens over https only; add --tls self"));
     server.stop();
     let key = "demo:a2V5";
     let open = ["serve", "--data", "other", "--no-mount", "--listen", "0.0.0.0:0"];
