@@ -231,10 +231,6 @@ impl Service {
         notes: &[String],
     ) -> Result<()> {
         let told = ready::told(host, listening, admin);
-        if let Some(file) = &self.process.ready_file {
-            ready::write(file, &told).with_context(|| format!("writing {}", file.display()))?;
-        }
-        notify::tell("READY=1");
         let child = daemon::is_child();
         let (mounts, share, control) = (host.mounted(), host.first_share(), host.control());
         let end = ending(&control);
@@ -250,12 +246,17 @@ impl Service {
         };
         let paint = if child { daemon::paint() } else { Paint::of(&io::stdout()) };
         let text = if self.process.json { format!("{told}\n") } else { screen.text(paint) };
-        if child {
-            return daemon::ready(&text, &host.log_file());
+        if !child {
+            // Nobody may be reading: that is no reason to stop.
+            drop(out::print(&text));
         }
-        // Nobody may be reading: that is no reason to stop.
-        drop(out::print(&text));
-        Ok(())
+        // After the screen, for those who wait for the file and then look at it; before a command
+        // in the background returns, for those who wait for that.
+        if let Some(file) = &self.process.ready_file {
+            ready::write(file, &told).with_context(|| format!("writing {}", file.display()))?;
+        }
+        notify::tell("READY=1");
+        if child { daemon::ready(&text, &host.log_file()) } else { Ok(()) }
     }
 }
 
