@@ -100,19 +100,14 @@ fn differs(operation: Operation) -> &'static str {
             "as fine as the file system keeps holes; `prevsharesnapshot` compares bytes, so that \
              bytes written as they were are no change; all of a file that was moved is new"
         }
+        Op::FileStartCopy | Op::FileUploadRangeFromURL => {
+            "a source on another server needs `--copy-sources any`"
+        }
         Op::DirectoryListHandles | Op::FileListHandles => "opens of the mount, and `latchfs hold`",
         Op::FileCreateSymbolicLink | Op::FileGetSymbolicLink | Op::FileCreateHardLink => {
             "NFS shares only, which there are none of"
         }
         _ => "",
-    }
-}
-
-/// What is 501 of an operation that is carried out otherwise.
-fn lacks(operation: Operation) -> Option<&'static str> {
-    match operation {
-        Operation::FileStartCopy => Some("a source in a snapshot"),
-        _ => None,
     }
 }
 
@@ -227,22 +222,17 @@ fn page() -> String {
          Written from the table of routes (`src/rest/route.rs`) and a server's answers, by a test \
          that fails\nwhen this page differs. Renew it with\n\n\
          ```sh\nLATCHFS_BLESS=1 cargo test --lib rest::coverage\n```\n\n\
-         {done} of {} operations are there, {} of them with a part missing; the others answer 501. \
-         *501* is what\na server answered; *done* says that it answered anything else to a request \
-         of that shape, not that all\nof it is right. *Since* is the first version of the service \
-         that has the operation; here any\n`x-ms-version` is accepted. A request that is signed by \
-         a header must have one; a SAS brings its own.\n\nSeveral `--account`s are several keys to \
-         one set of shares.\n\n\
+         {done} of {} operations are there; the others answer 501. *501* is what a server \
+         answered; *done*\nsays that it answered anything else to a request of that shape, not \
+         that all of it is right. *Since*\nis the first version of the service that has the \
+         operation; here any `x-ms-version` is accepted. A\nrequest that is signed by a header \
+         must have one; a SAS brings its own.\n\n\
+         Several `--account`s are several keys to one set of shares.\n\n\
          | operation | request | status | since | different here |\n|---|---|---|---|---|\n",
         entries.len(),
-        entries.iter().filter(|entry| entry.done && lacks(entry.operation).is_some()).count(),
     );
     for Entry { operation, shapes, done } in entries {
-        let status = match (done, lacks(operation)) {
-            (false, _) => "501".to_owned(),
-            (true, Some(what)) => format!("partly; 501: {what}"),
-            (true, None) => "done".to_owned(),
-        };
+        let status = if done { "done" } else { "501" };
         let (name, shapes) = (name(operation), shapes.join("<br>"));
         let (since, differs) = (since(operation), differs(operation));
         writeln!(page, "| {name} | {shapes} | {status} | {since} | {differs} |").unwrap();
