@@ -1,8 +1,8 @@
 //! The command `latchfs play` as its users meet it: the built program, its output and exit status,
-//! and the pages that describe it.
+//! and the page that describes it.
 //!
 //! - [`command`]: what is printed, what is checked, how it fails;
-//! - [`pages`]: `docs/play.md` lists all there is, and its examples and the README's work.
+//! - [`pages`]: `docs/play.md` lists all there is, and its examples work.
 #![allow(clippy::unwrap_used, reason = "a test whose scene cannot be set fails there")]
 
 mod command;

@@ -1,5 +1,5 @@
-//! The pages tell the truth: `docs/play.md` names every operation with its arguments, and what it
-//! and the README show works as shown.
+//! The page tells the truth: `docs/play.md` names every operation with its arguments, and what it
+//! shows works as shown.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -91,8 +91,8 @@ fn replay(transcript: &str) {
 }
 
 #[test]
-fn the_transcript_of_the_readme_is_what_happens() {
-    let page = page("README.md");
+fn the_transcript_of_the_page_is_what_happens() {
+    let page = page("docs/play.md");
     let (_, rest) = page.split_once("<!-- tests/play replays this -->").unwrap();
     replay(blocks(rest, "console")[0]);
 }
