@@ -3,7 +3,7 @@
 //! Service properties are kept as they were sent, part by part: a set without a part leaves that
 //! part alone (FILEREST section 6). Only CORS rules have an effect here.
 
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, Mutex, RwLock};
 
 use super::{Answer, Call};
 use crate::core::stamp::rfc1123;
@@ -21,17 +21,22 @@ const POISON: &str = "nothing panics while service properties are held";
 
 /// The service properties that have an effect, as they are now.
 #[derive(Debug)]
-pub struct Service(RwLock<Arc<Cors>>);
+pub struct Service {
+    /// Every request looks here, on its connection's own thread: held to look or swap, no longer.
+    cors: RwLock<Arc<Cors>>,
+    /// Held by the one who sets them, while they are written to disk.
+    setting: Mutex<()>,
+}
 
 impl Service {
     /// As the engine keeps them.
     pub fn of(engine: &Engine) -> Self {
-        Self(RwLock::new(kept_cors(engine)))
+        Self { cors: RwLock::new(kept_cors(engine)), setting: Mutex::new(()) }
     }
 
     /// The CORS rules.
     pub fn cors(&self) -> Arc<Cors> {
-        Arc::clone(&self.0.read().expect(POISON))
+        Arc::clone(&self.cors.read().expect(POISON))
     }
 }
 
@@ -53,9 +58,11 @@ impl Call<'_> {
             Cors::read(cors)?;
         }
         let parts = given.children.iter().map(|part| (part.name.clone(), part.document()));
-        let mut cors = self.site.service.0.write().expect(POISON);
+        let service = &self.site.service;
+        let _setting = service.setting.lock().expect(POISON);
         self.engine().set_service_properties(parts.collect())?;
-        *cors = kept_cors(self.engine());
+        let kept = kept_cors(self.engine());
+        *service.cors.write().expect(POISON) = kept;
         Ok(Reply::accepted())
     }
 
