@@ -328,6 +328,9 @@ fn a_sas_opens_a_foreign_source_for_whoever_has_it_and_an_own_one_with_a_sas_of_
     put("b", &own).refused(403, "CannotVerifyCopySource");
     put("b", &format!("{own}?{}", sas("w", false))).refused(403, "CannotVerifyCopySource");
     put("b", &format!("{own}?{}", sas("r", false))).is(202);
+    // Whoever reads the copy is not told how to read the source.
+    let shown = fixture.head(&target("b")).is(200).header("x-ms-copy-source").to_owned();
+    assert!(shown.starts_with(&format!("{own}?")) && !shown.contains("sig="), "{shown}");
     // Ours by another name, and no way around the signature.
     put("b", &format!("http://localhost:{}/{ACCOUNT}/docs/a", addr.port()))
         .refused(403, "CannotVerifyCopySource");

@@ -15,7 +15,7 @@ use crate::engine::{Control, Copied, CopyOptions, Copying, Share, Taken};
 use crate::rest::headers::{SmbHeaders, TimeWord, copy_status, guid};
 use crate::rest::refusal::Refusal;
 use crate::rest::reply::Reply;
-use crate::rest::source::{COPY_SOURCE, OwnSource, Source};
+use crate::rest::source::{COPY_SOURCE, OwnSource, Source, without_signature};
 
 impl Call<'_> {
     pub(super) fn start_copy(&self) -> Answer {
@@ -103,7 +103,7 @@ impl Call<'_> {
         }
         Ok(CopyOptions {
             id: guid(),
-            source: self.request.required(COPY_SOURCE)?.to_owned(),
+            source: without_signature(self.request.required(COPY_SOURCE)?),
             ignore_read_only: self.request.flag("x-ms-file-copy-ignore-readonly")?,
             set_archive: self.request.flag("x-ms-file-copy-set-archive")?,
             metadata,
