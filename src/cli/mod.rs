@@ -1,5 +1,6 @@
 //! The command line: what the user asks for, and which module does it.
 
+mod account;
 mod completions;
 mod connection;
 mod doctor;

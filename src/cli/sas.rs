@@ -10,6 +10,7 @@ use clap::Args;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::json;
 
+use super::account::NameAndKey;
 use super::connection::of_server;
 use super::locate::{Target, Where, ask, unexpected};
 use super::out::Output;
@@ -45,7 +46,8 @@ pub struct Sas {
     expires: Duration,
 
     /// Sign with this account's key, not the server's
-    #[arg(long, value_name = "NAME:KEY", env = "LATCHFS_ACCOUNT")]
+    #[arg(long, value_name = "NAME:KEY", env = "LATCHFS_ACCOUNT", hide_env_values = true)]
+    #[arg(value_parser = NameAndKey)]
     account: Option<Account>,
 
     /// With --account: the File endpoint [default: on 127.0.0.1:10004]

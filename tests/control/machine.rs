@@ -47,6 +47,27 @@ fn shells_get_completions_with_every_command() {
 }
 
 #[test]
+fn a_key_is_shown_neither_in_a_complaint_nor_in_a_help() {
+    let folder = Folder::new();
+    for arguments in [
+        ["sas", "--account", "demo:not*base64"],
+        ["serve", "--account", "other:a2V5,demo:not*base64"],
+    ] {
+        let output = folder.run(&arguments);
+        let said = error_text(&output);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("'--account <NAME:KEY>': a key of account 'demo' is not"), "{said}");
+        assert!(!said.contains("not*base64") && !said.contains("a2V5"), "{said}");
+    }
+    for (command, variable) in [("sas", "LATCHFS_ACCOUNT"), ("serve", "LATCHFS_ACCOUNTS")] {
+        let mut help = Command::new(env!("CARGO_BIN_EXE_latchfs"));
+        let output = help.args([command, "--help"]).env(variable, "demo:a2V5").output().unwrap();
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert!(said.contains(variable) && !said.contains("a2V5"), "{said}");
+    }
+}
+
+#[test]
 fn wrong_input_gets_a_suggestion_and_never_a_backtrace() {
     let folder = Folder::new();
     for (arguments, part) in [

@@ -10,6 +10,7 @@ use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
 
 use super::tls::Certificate;
+use crate::cli::account::NameAndKey;
 use crate::engine::Engine;
 use crate::rest::auth::{Account, Accounts, Authorizer, OauthMode};
 use crate::rest::tls::Tls;
@@ -37,7 +38,7 @@ pub struct Listen {
         env = "LATCHFS_ACCOUNTS",
         value_delimiter = ','
     )]
-    #[arg(hide_env_values = true)]
+    #[arg(value_parser = NameAndKey, hide_env_values = true)]
     pub accounts: Vec<Account>,
 
     /// Let every request in, signed or not: for quick tests

@@ -1,0 +1,30 @@
+//! How an account is given on the command line.
+//!
+//! Decides that a key is never shown: neither in a help that tells what variables hold, nor in the
+//! complaint about one that is wrong, which other values are repeated in. What an account is, is
+//! `rest::auth`'s.
+
+use std::ffi::OsStr;
+
+use clap::builder::TypedValueParser;
+use clap::error::{Error, ErrorKind};
+use clap::{Arg, Command};
+
+use crate::rest::auth::{Account, AccountError};
+
+/// Reads `NAME:KEY`.
+#[derive(Debug, Clone, Copy)]
+pub struct NameAndKey;
+
+impl TypedValueParser for NameAndKey {
+    type Value = Account;
+
+    fn parse_ref(&self, cmd: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<Account, Error> {
+        let read = value.to_str().ok_or(AccountError::NoKey).and_then(str::parse);
+        read.map_err(|why| {
+            let option = arg.map(ToString::to_string).unwrap_or_default();
+            let message = format!("invalid value for '{option}': {why}\n");
+            Error::raw(ErrorKind::ValueValidation, message).with_cmd(cmd)
+        })
+    }
+}
