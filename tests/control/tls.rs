@@ -33,6 +33,7 @@ fn an_authority_of_its_own_is_kept_for_the_next_start_with_its_key_for_the_owner
     let log = screen(&server);
     assert!(log.contains(ca_file) && log.contains("--oauth basic"), "{log}");
     assert!(!log.contains("add --tls self"), "{log}");
+    assert!(log.contains(&format!("curl --cacert {ca_file} \"$(")), "{log}");
     server.stop();
     let _server = serve();
     assert_eq!(fs::read_to_string(ca_file).unwrap(), ca);

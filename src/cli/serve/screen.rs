@@ -65,6 +65,8 @@ impl Screen<'_> {
     /// Commands, and what they will say.
     fn first_try(&self) -> Vec<(String, &'static str)> {
         let latchfs = program();
+        let ca_file = self.listening.and_then(|listening| listening.ca_file.as_deref());
+        let curl = ca_file.map_or("curl".to_owned(), |ca| format!("curl --cacert {}", quoted(ca)));
         let mut lines = Vec::new();
         if let Some((_, mount)) = self.mounts.first() {
             let here = env::current_dir().unwrap_or_default();
@@ -80,7 +82,7 @@ impl Screen<'_> {
             lines.push((format!("{latchfs} hold {file} --share none --for 60s & sleep 1"), ""));
             lines.push((format!("cat {file}"), "Device or resource busy"));
             if self.listening.is_some() {
-                lines.push((format!("curl \"$({latchfs} sas {file})\""), "SharingViolation"));
+                lines.push((format!("{curl} \"$({latchfs} sas {file})\""), "SharingViolation"));
             }
             lines.push((format!("{latchfs} why {file}"), "who holds it"));
         } else if self.listening.is_some() {
@@ -89,7 +91,7 @@ impl Screen<'_> {
             lines.push((format!("export LATCHFS_CONTROL={}", quoted(self.control)), ""));
             let hold = "--disposition open-if --share none --for 60s & sleep 1";
             lines.push((format!("{latchfs} hold {file} {hold}"), ""));
-            lines.push((format!("curl \"$({latchfs} sas {file})\""), "SharingViolation"));
+            lines.push((format!("{curl} \"$({latchfs} sas {file})\""), "SharingViolation"));
             lines.push((format!("{latchfs} why {file}"), "who holds it"));
         }
         lines
