@@ -19,7 +19,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::address::{Address, check_host};
-use super::auth::Overrides;
+use super::auth::{Overrides, signing_account};
 use super::cors::Cors;
 use super::fetch::Fetcher;
 use super::file::{Call, RANGE_MD5, Service};
@@ -222,7 +222,8 @@ async fn receive(
     let signer = head.headers.get("authorization").and_then(|value| value.to_str().ok());
     let https = site.options.tls.is_some();
     let origin = (if https { "https" } else { "http" }, host.as_str());
-    let address = Address::read(accounts, origin, head.uri.path(), signer.and_then(signed_by))?;
+    let address =
+        Address::read(accounts, origin, head.uri.path(), signer.and_then(signing_account))?;
     let query = Query::read(head.uri.query().unwrap_or_default());
     let spelled = spelling::read(&head.headers, head.extensions).await;
     let (method, uri, headers) = (head.method, head.uri, head.headers);
@@ -272,12 +273,6 @@ async fn joined<B: Body<Data = Bytes> + Unpin>(
         all.extend_from_slice(&bytes);
     }
     Ok(all.into())
-}
-
-/// The account that an `Authorization` header speaks for.
-fn signed_by(header: &str) -> Option<&str> {
-    let (_, credentials) = header.split_once(' ')?;
-    credentials.split_once(':').map(|(account, _)| account.trim())
 }
 
 fn carry_out(
@@ -392,12 +387,5 @@ mod tests {
         let is = |text| is_version(&HeaderValue::from_static(text));
         assert!(is("2014-02-14") && is("2026-10-06") && is("2099-12-31"));
         assert!(!is("2013-08-15") && !is("2026-1-06") && !is("latest") && !is(""));
-    }
-
-    #[test]
-    fn the_signer_is_the_account_before_the_colon() {
-        assert_eq!(signed_by("SharedKey dev:abc="), Some("dev"));
-        assert_eq!(signed_by("Bearer xyz"), None);
-        assert_eq!(signed_by(""), None);
     }
 }

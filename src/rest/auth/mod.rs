@@ -34,7 +34,7 @@ pub use bearer::OauthMode;
 pub use error::{AuthError, CHALLENGE, TokenFault};
 pub use grant::{Grant, GrantedBy, Overrides, SasScope};
 pub use permission::{Level, Permission, Permissions};
-pub use request::{RequestView, Target};
+pub use request::{RequestView, Target, signing_account};
 pub use sas::{AccountSas, Policies, SAS_VERSION, ServiceSas};
 pub use shared_key::{CLOCK_SKEW_MAX, Scheme, sign, string_to_sign};
 

@@ -34,16 +34,17 @@ impl<'a> RequestView<'a> {
         let (_, value) = self.headers.iter().find(|(sent, _)| sent.eq_ignore_ascii_case(name))?;
         Some(value.trim())
     }
+}
 
-    /// The account that signed the request by Shared Key, before anything is verified.
-    ///
-    /// The JS SDK leaves the account out of a rename's destination in path style; a router that
-    /// does not know the first segment as an account takes this one (FILEREST section 2).
-    pub fn signing_account(&self) -> Option<&'a str> {
-        let (scheme, rest) = self.header("authorization")?.split_once(' ')?;
-        Scheme::of_name(scheme)?;
-        Some(rest.trim().split_once(':')?.0)
-    }
+/// The account that signed a request by Shared Key, as its header `Authorization` has it, before
+/// anything is verified.
+///
+/// The JS SDK leaves the account out of a rename's destination in path style; a router that does
+/// not know the first segment as an account takes this one (FILEREST section 2).
+pub fn signing_account(authorization: &str) -> Option<&str> {
+    let (scheme, rest) = authorization.trim().split_once(' ')?;
+    Scheme::of_name(scheme)?;
+    Some(rest.trim().split_once(':')?.0)
 }
 
 /// What a request addresses, as the router found it.
