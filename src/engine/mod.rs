@@ -15,6 +15,7 @@
 //!   locks     byte-range locks, waiting with a bound
 //!   posix     what the mount adds
 //!   releases  handles that are being released, and what else the mount asks
+//!   haste     callers who cannot wait
 //!   momentary REST's door: operations as momentary opens
 //!   files     REST's operations on files
 //!   random    identities that nobody can guess
@@ -41,6 +42,7 @@ mod exchange;
 mod files;
 mod force_close;
 mod handles;
+mod haste;
 mod io;
 mod link;
 mod listing;
@@ -78,6 +80,7 @@ pub use files::{
 };
 pub use force_close::{ClosedHandle, ForceClosed, LISTENERS_MAX, WhichHandles};
 pub use handles::{HandleInfo, HandlePage};
+pub use haste::without_waiting;
 pub use io::{IO_MAX, Standard};
 pub use listing::{DirectoryEntry, DirectoryPage, ListOptions, PAGE_MAX};
 pub use locks::LOCK_WAIT_MAX;

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::error::{Error, Result};
 use super::events::Happening;
+use super::haste::check_may_wait;
 use super::open::{Handle, Opened, Wake};
 use super::posix::PosixOpen;
 use super::share::Share;
@@ -103,6 +104,7 @@ impl Share {
             let Some(path) = self.awaited(paths, &refused, wants) else {
                 return Err(refused.into());
             };
+            check_may_wait()?;
             let now = Instant::now();
             let end = *end.get_or_insert(now + patience.min(RELEASE_WAIT_MAX));
             if end <= now {

@@ -95,6 +95,7 @@ fn of_store(error: &StoreError) -> Errno {
         StoreError::ReadOnly => Errno::EROFS,
         StoreError::PermissionDenied => Errno::EACCES,
         StoreError::NameTooLong => Errno::ENAMETOOLONG,
+        StoreError::WouldWait => Errno::EAGAIN,
         StoreError::InUse { .. } => Errno::EBUSY,
         StoreError::Damaged { .. } => Errno::EIO,
         StoreError::Io { source, .. } => {

@@ -166,7 +166,9 @@ fn store_code(error: &StoreError) -> Option<(StatusCode, &'static str)> {
             (FORBIDDEN, "InsufficientAccountPermissions")
         }
         StoreError::NameTooLong => (BAD_REQUEST, "InvalidFileOrDirectoryPathName"),
-        StoreError::Replaced | StoreError::InUse { .. } => (BUSY, "ServerBusy"),
+        StoreError::Replaced | StoreError::WouldWait | StoreError::InUse { .. } => {
+            (BUSY, "ServerBusy")
+        }
         StoreError::Damaged { .. } | StoreError::Io { .. } => return None,
     })
 }

@@ -35,7 +35,7 @@ use super::spelling;
 use super::structured::Structured;
 use crate::core::stamp::{iso, rfc1123};
 use crate::core::{Client, Owner, Timestamp};
-use crate::engine::Engine;
+use crate::engine::{Engine, without_waiting};
 
 /// The most bytes that are written on a connection's own thread.
 const QUICK_BYTES: usize = 64 << 10;
@@ -163,10 +163,12 @@ async fn on_some_thread(
     let operation = *asked.operation.insert(route(&request)?);
     let quick = is_quick(&site, operation, &request);
     let carry_out = move || carry_out(&site, &who, &request, operation);
-    let carried = if quick {
-        catch_unwind(AssertUnwindSafe(carry_out)).ok()
-    } else {
-        tokio::task::spawn_blocking(carry_out).await.ok()
+    let at_once = || catch_unwind(AssertUnwindSafe(|| without_waiting(&carry_out)));
+    let carried = match quick.then(at_once) {
+        Some(Ok(Some(answer))) => Some(answer),
+        Some(Err(_)) => None,
+        // What turns out to take longer is done anew where it may.
+        Some(Ok(None)) | None => tokio::task::spawn_blocking(carry_out).await.ok(),
     };
     carried.unwrap_or_else(|| {
         log::error!("an operation ended badly");
@@ -175,8 +177,8 @@ async fn on_some_thread(
     })
 }
 
-/// True for what looks at one file, or writes a little of it: a few system calls that do not wait
-/// for the disk, as a rule, and cost less than to wake another thread.
+/// True for what looks at one file, reads it, or writes a little of it: a few system calls, as a
+/// rule, which cost less than to wake another thread.
 fn is_quick(site: &Site, operation: Operation, request: &Request) -> bool {
     let live = || request.query.get("sharesnapshot").is_none();
     match operation {

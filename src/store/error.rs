@@ -52,6 +52,9 @@ pub enum StoreError {
         /// What about it.
         why: String,
     },
+    /// The caller cannot wait, and it is not to be had otherwise.
+    #[error("it cannot be had without waiting")]
+    WouldWait,
     /// Another process serves the state folder.
     #[error("the state folder {} is in use by another process", path.display())]
     InUse {

@@ -19,6 +19,7 @@ mod ranges;
 mod service;
 mod shares;
 mod snapshots;
+mod stalls;
 mod structured;
 #[cfg(feature = "tls")]
 mod tls;

@@ -10,6 +10,7 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, TryLockError};
 
 use super::super::error::Result;
+use super::super::haste::{check_may_wait, is_hasty};
 use super::super::io::IO_MAX;
 use super::super::momentary::{Asking, Granted, Wanted};
 use super::super::share::Share;
@@ -19,12 +20,16 @@ use crate::core::operation::Operation;
 use crate::core::ranges::ByteRange;
 use crate::core::{Denial, SharePath};
 use crate::store::data;
+use crate::sync::RwLockReadGuard;
 
 const POISON: &str = "nothing panics while bytes move";
 
 /// The longest range that is read in the step that lets the request through: as long as the
 /// longest that one request writes, so that no reader sees half of one (S3).
 const AT_ONCE_MAX: u64 = IO_MAX as u64;
+
+/// The longest range that is read for a caller who cannot wait: to copy more would take long too.
+const HASTY_MAX: usize = 256 << 10;
 
 /// A Get File that was let through.
 #[derive(Debug)]
@@ -134,11 +139,7 @@ impl FileReader {
         if let Some(count) = self.copied(offset, buffer) {
             return Ok(Some(count));
         }
-        let _reading = match self.cell.data.try_read() {
-            Ok(reading) => reading,
-            Err(TryLockError::WouldBlock) => return Ok(None),
-            Err(TryLockError::Poisoned(_)) => panic!("{POISON}"),
-        };
+        let Some(_reading) = reading_now(&self.cell) else { return Ok(None) };
         Ok(data::read_now(&self.fd, buffer, offset)?)
     }
 
@@ -167,8 +168,37 @@ fn read_at_once(cell: &FileCell, fd: &OwnedFd, range: &Range<u64>) -> Result<Opt
         return Ok(None);
     }
     let length = usize::try_from(length).expect("a short range fits in memory");
+    if is_hasty() {
+        return read_in_haste(cell, fd, range.start, length);
+    }
     let _reading = cell.data.read().expect(POISON);
     Ok(Some(data::read_bytes(fd, range.start, length)?))
+}
+
+/// The same for a caller who cannot wait.
+fn read_in_haste(
+    cell: &FileCell,
+    fd: &OwnedFd,
+    start: u64,
+    length: usize,
+) -> Result<Option<Vec<u8>>> {
+    if length <= HASTY_MAX
+        && let Some(_reading) = reading_now(cell)
+        && let Some(bytes) = data::read_bytes_now(fd, start, length)?
+    {
+        return Ok(Some(bytes));
+    }
+    check_may_wait()?;
+    Ok(None)
+}
+
+/// The data latch, unless somebody is just writing.
+fn reading_now(cell: &FileCell) -> Option<RwLockReadGuard<'_, ()>> {
+    match cell.data.try_read() {
+        Ok(reading) => Some(reading),
+        Err(TryLockError::WouldBlock) => None,
+        Err(TryLockError::Poisoned(_)) => panic!("{POISON}"),
+    }
 }
 
 impl Drop for FileReader {
