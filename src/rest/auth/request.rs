@@ -5,6 +5,8 @@
 
 use std::net::IpAddr;
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
 use crate::core::Timestamp;
 
 use super::shared_key::Scheme;
@@ -125,16 +127,6 @@ fn hex_byte(digits: [u8; 2]) -> Option<u8> {
 
 /// Percent-encoded for a query: all but letters, digits and `-._~`.
 pub(super) fn encoded(text: &str) -> String {
-    const DIGITS: [char; 16] =
-        ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'A', 'B', 'C', 'D', 'E', 'F'];
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            out.push(char::from(byte));
-        } else {
-            let (high, low) = (usize::from(byte >> 4), usize::from(byte & 0xF));
-            out.extend(['%', DIGITS[high], DIGITS[low]]);
-        }
-    }
-    out
+    const ENCODED: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+    utf8_percent_encode(text, &ENCODED).to_string()
 }
