@@ -34,9 +34,10 @@ pub enum AccountError {
     NoKey,
     /// A name that no account can have.
     #[error(
-        "an account name has {NAME_MIN} to {NAME_MAX} lower-case letters and digits: '{0}' has not"
+        "an account name has {NAME_MIN} to {NAME_MAX} lower-case letters and digits, and stands \
+         before its key: NAME:KEY"
     )]
-    BadName(String),
+    BadName,
     /// A key that is empty or no base64.
     #[error("a key of account '{0}' is not base64")]
     BadKey(String),
@@ -153,7 +154,7 @@ impl FromStr for Account {
         let (name, keys) = text.split_once(':').ok_or(AccountError::NoKey)?;
         let letters = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
         if !(NAME_MIN..=NAME_MAX).contains(&name.len()) || !name.bytes().all(letters) {
-            return Err(AccountError::BadName(name.to_owned()));
+            return Err(AccountError::BadName);
         }
         let keys: Option<Vec<Key>> = keys.split(':').map(Key::from_base64).collect();
         let keys = keys.ok_or_else(|| AccountError::BadKey(name.to_owned()))?;

@@ -21,7 +21,7 @@ fn what_is_no_account_is_refused_without_showing_the_key() {
     assert_eq!(fault("abc"), AccountError::NoKey);
     assert_eq!(fault(""), AccountError::NoKey);
     for name in ["", "ab", "Abc", "a-b", "äbc", &"a".repeat(25)] {
-        assert_eq!(fault(&format!("{name}:a2V5")), AccountError::BadName(name.into()));
+        assert_eq!(fault(&format!("{name}:a2V5")), AccountError::BadName);
     }
     assert!(format!("{}:a2V5", "a".repeat(24)).parse::<Account>().is_ok());
     for key in ["", "secret!", "a2V5:", "a2V", "a2V5:secret!"] {
