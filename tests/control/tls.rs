@@ -6,7 +6,11 @@ use std::os::unix::fs::PermissionsExt;
 use latchfs::rest::tls::Authority;
 use serde_json::Value;
 
+use crate::common::http;
+
 use super::fixture::{Folder, Server, error_text, wait_for};
+
+const SHARES: &str = "/devstoreaccount1?comp=list";
 
 fn told(folder: &Folder) -> Value {
     serde_json::from_str(&fs::read_to_string(folder.join("ready")).unwrap()).unwrap()
@@ -91,4 +95,15 @@ fn tokens_without_tls_are_warned_about_and_not_taken_beyond_this_machine_unasked
     let text = error_text(&output);
     assert_eq!(output.status.code(), Some(2), "{text}");
     assert!(text.contains("writes himself a token"), "{text}");
+}
+
+#[test]
+fn a_server_answers_to_further_names_that_it_was_given() {
+    let folder = Folder::new();
+    let server = folder.start(&["serve", "--no-mount", "--loose", "--host", "files.test"]);
+    let addr = told(&folder)["endpoint"].as_str().unwrap().split('/').nth(2).unwrap().to_owned();
+    let addr = addr.parse().unwrap();
+    let asked = |host: &str| http::ask_as_it_is(addr, host, "GET", SHARES, &[], b"").status;
+    assert_eq!([asked("files.test:80"), asked("localhost"), asked("other.test")], [200, 200, 400]);
+    drop(server);
 }

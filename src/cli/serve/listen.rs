@@ -51,6 +51,11 @@ pub struct Listen {
     #[arg(hide_short_help = true)]
     pub expose: bool,
 
+    /// A further name that clients call the server by, such as that of a container
+    #[arg(long = "host", value_name = "NAME", env = "LATCHFS_HOSTS", value_delimiter = ',')]
+    #[arg(hide_short_help = true)]
+    pub hosts: Vec<String>,
+
     /// Speak https: with a certificate made on the spot, or with yours
     #[arg(long, value_name = "self|CERT.pem,KEY.pem", env = "LATCHFS_TLS")]
     #[arg(hide_short_help = true)]
@@ -148,7 +153,7 @@ impl Listen {
         };
         self.check_exposure(&accounts)?;
         let account = accounts.first().context("there is an account")?.clone();
-        let secured = self.tls.as_ref().map(|from| from.load(state, &accounts, self.address));
+        let secured = self.tls.as_ref().map(|from| from.load(state, &accounts, self));
         let secured = secured.transpose()?;
         let options = RestOptions {
             tls: secured.as_ref().map(|secured| secured.tls.clone()),
@@ -157,6 +162,7 @@ impl Listen {
                 Sources::Any => CopySources::Any,
             },
             listen: self.address,
+            hosts: self.hosts.clone(),
             error_names: self.error_names.into(),
             observer,
             ..RestOptions::new(self.authorise(engine, accounts)?)
@@ -223,19 +229,19 @@ impl Listen {
 
     /// Beyond this machine a key that everybody knows, or none, is asked about once more.
     fn check_exposure(&self, accounts: &[Account]) -> Result<()> {
-        let why = if self.loose {
-            "--loose lets everybody in"
+        let (why, cure) = if self.loose {
+            ("--loose lets everybody in", "leave it out")
         } else if self.oauth == Oauth::Basic {
-            "--oauth basic lets everybody in who writes himself a token"
+            ("--oauth basic lets everybody in who writes himself a token", "leave it out")
         } else if accounts.iter().any(Account::has_development_key) {
-            "everybody knows the key"
+            ("everybody knows the key", "give --account NAME:KEY")
         } else {
             return Ok(());
         };
         if !self.address.ip().is_loopback() && !self.expose {
             bail!(
-                "{} is reachable from other machines, and {why}: give --account NAME:KEY, or \
-                 --expose if that is meant",
+                "{} is reachable from other machines, and {why}: {cure}, or give --expose if that \
+                 is meant",
                 self.address
             );
         }

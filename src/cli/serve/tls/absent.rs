@@ -1,17 +1,16 @@
 //! `--tls` in a latchfs that was built without it.
 
-use std::net::SocketAddr;
 use std::path::Path;
 
 use anyhow::{Result, bail};
 
 use super::Certificate;
-use crate::cli::serve::listen::Secured;
+use crate::cli::serve::listen::{Listen, Secured};
 use crate::rest::auth::Account;
 
 impl Certificate {
     /// Says how to have it.
-    pub fn load(&self, _: &Path, _: &[Account], _: SocketAddr) -> Result<Secured> {
+    pub fn load(&self, _: &Path, _: &[Account], _: &Listen) -> Result<Secured> {
         let wanted = match self {
             Self::Own => "self".to_owned(),
             Self::Files(chain, key) => format!("{},{}", chain.display(), key.display()),

@@ -2,14 +2,13 @@
 
 use std::fs;
 use std::io::ErrorKind;
-use std::net::SocketAddr;
 use std::path::Path;
 use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
 
 use super::Certificate;
-use crate::cli::serve::listen::Secured;
+use crate::cli::serve::listen::{Listen, Secured};
 use crate::cli::serve::ready::write_whole;
 use crate::rest::auth::Account;
 use crate::rest::tls::{Authority, Tls, TlsError};
@@ -20,7 +19,7 @@ const CA_KEY_FILE: &str = "ca-key.pem";
 
 impl Certificate {
     /// Loads or makes what is needed to serve; `state` is where things are kept.
-    pub fn load(&self, state: &Path, accounts: &[Account], listen: SocketAddr) -> Result<Secured> {
+    pub fn load(&self, state: &Path, accounts: &[Account], listen: &Listen) -> Result<Secured> {
         match self {
             Self::Own => own(&state.join("tls"), names(accounts, listen)),
             Self::Files(chain, key) => Ok(Secured { tls: from_files(chain, key)?, ca_file: None }),
@@ -61,13 +60,15 @@ fn authority(key_file: &Path) -> Result<Authority> {
 }
 
 /// What clients call the server: by address, by name, and by account in host style.
-fn names(accounts: &[Account], listen: SocketAddr) -> Vec<String> {
-    let ip = listen.ip().to_string();
+fn names(accounts: &[Account], listen: &Listen) -> Vec<String> {
+    let ip = listen.address.ip().to_string();
     let always = ["localhost", "*.file.localhost", "host.docker.internal", "127.0.0.1", "::1"];
     let mut names: Vec<_> = always.map(str::to_owned).into();
     names.extend(accounts.iter().map(|account| format!("{}.file.localhost", account.name())));
-    if !names.contains(&ip) {
-        names.push(ip);
+    for name in std::iter::once(&ip).chain(&listen.hosts) {
+        if !names.contains(name) {
+            names.push(name.clone());
+        }
     }
     names
 }
