@@ -7,7 +7,7 @@
 //! we made ourselves ([`DirWatch::expect`]). Changes by other hosts of a cluster file system bring
 //! no event; [`super::name_cache`] sees them by the directory's change time.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Mutex, MutexGuard};
@@ -53,8 +53,19 @@ struct Account {
     max: usize,
     /// Events were lost: every name is in doubt.
     gap: bool,
-    /// Names that we make, whose event is to come.
-    expected: HashSet<Box<str>>,
+    /// Names that we make.
+    expected: HashMap<Box<str>, Making>,
+}
+
+/// How far a name of our own has come. Its event and the word of its maker come in any order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Making {
+    /// Neither has come.
+    Begun,
+    /// The event has.
+    Told,
+    /// The word of its maker has.
+    Made,
 }
 
 /// Which names to look at again.
@@ -68,7 +79,7 @@ pub(super) enum Wanted<'a> {
 
 impl Default for Account {
     fn default() -> Self {
-        let (doubts, expected) = (HashMap::new(), HashSet::new());
+        let (doubts, expected) = (HashMap::new(), HashMap::new());
         Self { doubts, count: 0, max: DOUBTS_MAX, gap: false, expected }
     }
 }
@@ -118,10 +129,26 @@ impl Account {
     }
 
     fn note(&mut self, events: ReadFlags, name: &str) {
-        let as_expected = self.expected.remove(name);
-        if !(as_expected && events.contains(ReadFlags::CREATE)) {
-            self.doubt(name);
+        let created = events.contains(ReadFlags::CREATE);
+        match self.expected.get_mut(name) {
+            Some(making @ Making::Begun) if created => *making = Making::Told,
+            making => {
+                let as_expected = created && making == Some(&mut Making::Made);
+                self.expected.remove(name);
+                if !as_expected {
+                    self.doubt(name);
+                }
+            }
         }
+    }
+
+    fn made(&mut self, name: &str) -> bool {
+        match self.expected.get_mut(name) {
+            Some(making @ Making::Begun) => *making = Making::Made,
+            Some(_) => drop(self.expected.remove(name)),
+            None => return false,
+        }
+        true
     }
 }
 
@@ -190,8 +217,14 @@ impl DirWatch {
         if let Some(account) = self.lock().get_mut(&id)
             && account.expected.len() < DOUBTS_MAX
         {
-            account.expected.insert(name.into());
+            account.expected.insert(name.into(), Making::Begun);
         }
+    }
+
+    /// We have made it. False if something else is known to have happened to the name since it was
+    /// expected, or may have: what it stands for is then not ours to say.
+    pub(super) fn made(&self, id: WatchId, name: &str) -> bool {
+        self.lock().get_mut(&id).is_some_and(|account| account.made(name))
     }
 
     /// It was not made by us after all: its event, if it came, was another's.
@@ -314,12 +347,20 @@ mod tests {
     #[test]
     fn a_name_that_we_made_is_not_in_doubt_until_something_else_happens_to_it() {
         let dir = Watched::new();
-        dir.watch.expect(dir.id, "own");
-        dir.make("own");
-        assert_eq!(dir.take(Wanted::All), Some(Vec::new()));
-        dir.remove("own");
-        dir.make("own");
-        assert_eq!(dir.take(Wanted::All), Some(vec!["own".into()]));
+        for told_first in [true, false] {
+            dir.watch.expect(dir.id, "own");
+            dir.make("own");
+            if told_first {
+                assert_eq!(dir.take(Wanted::All), Some(Vec::new()));
+            }
+            assert!(dir.watch.made(dir.id, "own"));
+            assert_eq!(dir.take(Wanted::All), Some(Vec::new()));
+            dir.remove("own");
+            dir.make("own");
+            assert_eq!(dir.take(Wanted::All), Some(vec!["own".into()]));
+            dir.remove("own");
+            assert_eq!(dir.take(Wanted::All), Some(vec!["own".into()]));
+        }
 
         // Another made and removed it before we did: nothing of that may be taken for ours.
         dir.watch.expect(dir.id, "raced");
@@ -327,6 +368,7 @@ mod tests {
         dir.remove("raced");
         dir.make("raced");
         assert_eq!(dir.take(Wanted::All), Some(vec!["raced".into()]));
+        assert!(!dir.watch.made(dir.id, "raced"));
     }
 
     #[test]

@@ -178,7 +178,13 @@ impl NameCache {
     /// The caller is about to make `name` in the directory `id`, and says when it has.
     pub(super) fn expect<'a>(&'a self, id: FileId, name: &'a str) -> Expected<'a> {
         let seen = self.slot(id);
-        let watched = self.watch.as_ref().zip(seen.lock().expect(SEEN).watch);
+        // Where the change time is asked too, an event must explain why it moved: else the
+        // directory would be read anew for each name of ours.
+        let watch = {
+            let seen = seen.lock().expect(SEEN);
+            seen.watch.filter(|_| seen.complete)
+        };
+        let watched = self.watch.as_ref().zip(watch);
         if let Some((watch, id)) = watched {
             watch.expect(id, name);
         }
@@ -323,9 +329,11 @@ pub(super) struct Expected<'a> {
 impl Expected<'_> {
     /// It was made, and is this.
     pub(super) fn made(mut self, stat: &Stat) {
-        // Without an account of changes the next who asks reads the directory anyway.
-        if self.watched.take().is_some() {
-            let mut seen = self.seen.lock().expect(SEEN);
+        // Where it was not expected, the next who asks looks at it anyway.
+        let Some((watch, id)) = self.watched.take() else { return };
+        let mut seen = self.seen.lock().expect(SEEN);
+        // Another may have removed it already, and somebody may have looked at it since.
+        if watch.made(id, self.name) {
             seen.names.0.insert(Key::new(self.name), (stat.kind, stat.id.ino));
         }
     }

@@ -70,6 +70,41 @@ fn a_name_of_our_own_is_known_at_once_and_again_looked_at_when_others_touch_it()
 }
 
 #[test]
+fn a_name_of_our_own_that_another_removed_before_we_said_so_is_gone() {
+    for cache in caches() {
+        let temp = tempfile::tempdir().unwrap();
+        let (dir, path) = (File::open(temp.path()).unwrap(), temp.path().join("Own"));
+        let id = Stat::of(&dir).unwrap().id;
+        assert_eq!(count(&cache, temp.path()), 0);
+        let expected = cache.expect(id, "Own");
+        fs::write(&path, "").unwrap();
+        let stat = Stat::at(&dir, "Own").unwrap();
+        fs::remove_file(&path).unwrap();
+        assert_eq!(spelling(&cache, temp.path(), "own"), None);
+        expected.made(&stat);
+        assert_eq!(spelling(&cache, temp.path(), "own"), None);
+    }
+}
+
+#[test]
+fn a_name_of_our_own_does_not_have_the_directory_read_again() {
+    for cache in [NameCache::new(), doubting()] {
+        let temp = tempfile::tempdir().unwrap();
+        let dir = File::open(temp.path()).unwrap();
+        let id = Stat::of(&dir).unwrap().id;
+        assert_eq!(count(&cache, temp.path()), 0);
+        // Not on disk: whoever reads the directory again no longer knows it.
+        cache.slot(id).lock().unwrap().names.0.insert(Key::new("planted"), (Kind::File, 1));
+        for (made, name) in ["a", "b", "c"].into_iter().enumerate() {
+            let expected = cache.expect(id, name);
+            fs::write(temp.path().join(name), "").unwrap();
+            expected.made(&Stat::at(&dir, name).unwrap());
+            assert_eq!(count(&cache, temp.path()), made + 2);
+        }
+    }
+}
+
+#[test]
 fn names_made_within_one_step_of_the_clock_are_seen() {
     for cache in caches() {
         let temp = tempfile::tempdir().unwrap();
