@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex};
 
-use fuser::{Errno, FileHandle, FopenFlags, Generation, ReplyCreate, ReplyEmpty, ReplyOpen};
+use fuser::{Errno, FopenFlags, Generation, ReplyCreate, ReplyEmpty, ReplyOpen};
 
 use super::UnlinkMode;
 use super::attr::{NO_TTL, TTL};
@@ -122,10 +122,9 @@ fn answer_open(state: &State, node: u64, ask: &Ask, opened: Opened, reply: Reply
     let register = |fd: OwnedFd| reply.open_backing(fd);
     match make_file(state, node, ask, opened, register) {
         Ok((file, flags)) => {
-            let backing = file.backing.clone();
-            let fh = FileHandle(state.keep_file(file));
-            match backing {
-                Some(backing) => reply.opened_passthrough(fh, flags, &backing),
+            let fh = file.number();
+            match &file.backing {
+                Some(backing) => reply.opened_passthrough(fh, flags, backing),
                 None => reply.opened(fh, flags),
             }
         }
@@ -170,12 +169,11 @@ fn answer_create(
     let register = |fd: OwnedFd| reply.open_backing(fd);
     match make_file(state, node, ask, opened, register) {
         Ok((file, flags)) => {
-            let backing = file.backing.clone();
-            let fh = FileHandle(state.keep_file(file));
+            let fh = file.number();
             let (attr, generation) = (state.attr(node, &stat), Generation(generation));
-            match backing {
+            match &file.backing {
                 Some(backing) => {
-                    reply.created_passthrough(&ttl, &attr, generation, fh, flags, &backing);
+                    reply.created_passthrough(&ttl, &attr, generation, fh, flags, backing);
                 }
                 None => reply.created(&ttl, &attr, generation, fh, flags),
             }
@@ -187,26 +185,31 @@ fn answer_create(
     }
 }
 
-/// The open file behind a grant. If the mount's part of it fails, the grant is given back.
+/// The open file behind a grant, kept. If the mount's part of it fails, the grant is given back.
 fn make_file(
     state: &State,
     node: u64,
     ask: &Ask,
     mut opened: Opened,
     register: impl FnOnce(OwnedFd) -> std::io::Result<fuser::BackingId>,
-) -> Result<(OpenFile, FopenFlags), Error> {
+) -> Result<(Arc<OpenFile>, FopenFlags), Error> {
     let access = access(ask.flags);
-    let made = data_path(state, access, &mut opened, register);
-    match made {
-        Ok((fd, backing, flags)) => {
-            let (handle, before_flock) = (opened.handle, Mutex::default());
-            Ok((OpenFile { handle, node, access, fd, backing, before_flock }, flags))
-        }
+    let (fd, backing, flags) = match data_path(state, access, &mut opened, register) {
+        Ok(way) => way,
         Err(error) => {
-            state.share.close(&opened.handle)?;
-            Err(error)
+            end(state, &opened.handle);
+            return Err(error);
         }
+    };
+    let (handle, before_flock) = (opened.handle, Mutex::default());
+    let file = state.keep_file(OpenFile { handle, node, access, fd, backing, before_flock });
+    // Closed by force before it was kept, it was not there to be cut off: the kernel must not get
+    // it. From here on it is.
+    if let Err(closed) = state.share.describe(&file.handle) {
+        state.drop_file(file.number().0);
+        return Err(closed);
     }
+    Ok((file, flags))
 }
 
 type Way = (Option<OwnedFd>, Option<Arc<fuser::BackingId>>, FopenFlags);

@@ -5,9 +5,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 
-use fuser::BackingId;
-
-use fuser::FileAttr;
+use fuser::{BackingId, FileAttr, FileHandle};
 
 use super::MountOptions;
 use super::attr::attr;
@@ -46,6 +44,13 @@ pub struct OpenFile {
     pub backing: Option<Arc<BackingId>>,
     /// The share mode it had before `flock` changed it.
     pub before_flock: Mutex<Option<ShareMode>>,
+}
+
+impl OpenFile {
+    /// What the kernel calls it.
+    pub fn number(&self) -> FileHandle {
+        FileHandle(self.handle.id().0)
+    }
 }
 
 /// An open directory of the mount.
@@ -162,10 +167,10 @@ impl State {
     }
 
     /// Keeps an open file under its handle's number, which is never used again.
-    pub fn keep_file(&self, file: OpenFile) -> u64 {
-        let fh = file.handle.id().0;
-        self.files.write().expect(POISON).insert(fh, Arc::new(file));
-        fh
+    pub fn keep_file(&self, file: OpenFile) -> Arc<OpenFile> {
+        let file = Arc::new(file);
+        self.files.write().expect(POISON).insert(file.number().0, Arc::clone(&file));
+        file
     }
 
     /// The open file of a number.

@@ -14,7 +14,7 @@ use std::time::Duration;
 use super::nodes::Stale;
 use super::opens::forget_name;
 use super::outside;
-use super::state::{DataPath, State};
+use super::state::{OpenFile, State};
 use crate::core::{Access, HandleId};
 use crate::engine::{Change, ClosedHandle, Result};
 
@@ -43,10 +43,10 @@ pub fn watch(state: &Arc<State>, mounted_on: PathBuf) -> Result<()> {
 /// Cuts the descriptor of a handle of ours off, and says which others end with it.
 fn cut_off(state: &State, closed: &ClosedHandle, mounted_on: &Path) -> Vec<HandleId> {
     // A handle that cannot write changes nothing; without passthrough its next use comes to us.
-    let cuts = state.file(closed.id.0).is_some()
-        && state.data_path() == DataPath::Passthrough
-        && closed.access.contains(Access::W);
-    if !cuts {
+    // That is a matter of this open: later ones may go another way.
+    let passes_through = |file: Arc<OpenFile>| file.backing.is_some();
+    let cuts = state.file(closed.id.0).is_some_and(passes_through);
+    if !cuts || !closed.access.contains(Access::W) {
         return Vec::new();
     }
     let others = state.handles_of(closed.file).into_iter().filter(|id| *id != closed.id).collect();

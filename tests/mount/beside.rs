@@ -2,14 +2,14 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read as _, Write as _};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier};
 use std::thread;
 
 use latchfs::client;
 use latchfs::engine::{Asking, ForceClosed, LastWrite, NewProperties, RestRename, WhichHandles};
 
-use crate::fixture::{Fixture, errno, share_path as path, somebody, soon};
+use crate::fixture::{Fixture, errno, rounds, share_path as path, somebody, soon};
 
 fn force_close(at: &Fixture, name: &str) -> ForceClosed {
     at.share.force_close_handles(&somebody(), &path(name), WhichHandles::All, false).unwrap()
@@ -73,6 +73,35 @@ fn a_writer_that_never_stops_is_cut_off() {
     assert!(stopped.load(Ordering::SeqCst));
     assert_eq!(fs::metadata(at.root.join("f")).unwrap().len(), size);
     assert_eq!(size % 10, 0, "no write was torn");
+}
+
+#[test]
+fn an_open_that_is_closed_by_force_on_its_way_to_its_program_gives_it_no_way_to_write() {
+    let Some(at) = Fixture::start() else { return };
+    let opened = AtomicBool::new(false);
+    let (who, root) = (somebody(), path(""));
+    for round in 0..rounds(300) {
+        opened.store(false, Ordering::SeqCst);
+        let start = Barrier::new(2);
+        let name = at.path(&round.to_string());
+        let writer = thread::scope(|scope| {
+            scope.spawn(|| {
+                start.wait();
+                while !opened.load(Ordering::SeqCst) {
+                    at.share.force_close_handles(&who, &root, WhichHandles::All, true).unwrap();
+                }
+            });
+            start.wait();
+            // A new file: the kernel is told of it after its open is in the table.
+            let writer = OpenOptions::new().write(true).create_new(true).open(&name);
+            opened.store(true, Ordering::SeqCst);
+            writer
+        });
+        let Ok(mut writer) = writer else { continue };
+        if at.share.files_in_use() == 0 {
+            assert_eq!(errno(writer.write_all(b"x")), libc::EIO, "round {round}");
+        }
+    }
 }
 
 #[test]
