@@ -9,7 +9,7 @@ use super::share::Share;
 use super::table::Latched;
 use crate::core::ranges::ByteRange;
 use crate::core::{Attributes, Denial, Rights, SharePath};
-use crate::store::{OpenFor, Stat, data};
+use crate::store::{Found, OpenFor, Stat, data};
 
 /// The most bytes one call reads or writes (FILEREST section 8, Put Range).
 pub const IO_MAX: usize = 4 << 20;
@@ -33,14 +33,12 @@ impl Share {
         let length = length.min(IO_MAX);
         let range = byte_range(offset, length)?;
         let cell = Arc::clone(handle.cell());
-        let (fd, _reading) = {
-            let latched = cell.latch();
-            let (_, path) = latched.state.get(handle.slot(), handle.id())?;
+        let (fd, _reading) = self.on_disk(handle, |latched, path| {
             // A locked range past the end refuses before the end is noticed (br39).
             latched.state.check_read(handle.slot(), handle.id(), range)?;
             let fd = self.dir.open_file(path, OpenFor::Read)?;
-            (fd, cell.data.read().expect("nothing panics while bytes move"))
-        };
+            Ok((fd, cell.data.read().expect("nothing panics while bytes move")))
+        })?;
         let mut bytes = vec![0; length];
         let got = data::read_at(&fd, &mut bytes, offset)?;
         if got == 0 && length > 0 {
@@ -134,8 +132,14 @@ impl Share {
         self.on_disk(handle, |_, path| Ok(self.dir.stat(path)?))
     }
 
-    /// The same, for what goes to the disk by that name: refused where the name was taken away from
-    /// under the handle, since another file may bear it.
+    /// The handle's file under the name it was opened by.
+    pub(super) fn found_by(&self, handle: &Handle) -> Result<Found> {
+        self.on_disk(handle, |_, path| Ok(Found { path: path.clone(), stat: self.dir.stat(path)? }))
+    }
+
+    /// Does `step` under the lock of the handle's file, where it goes to the disk by the name that
+    /// it was opened by: refused where the name was taken away from under the handle, since another
+    /// file may bear it.
     fn on_disk<T>(
         &self,
         handle: &Handle,

@@ -3,44 +3,38 @@
 //! Rules: SMB-RULES "Rename and link". A name that is to be replaced must be free to go, by the
 //! same rule as a rename's target.
 
-use super::error::Result;
+use super::error::{Error, Result};
 use super::open::Handle;
 use super::rename::is_directory;
 use super::share::{Attempt, NAME_RETRIES_MAX, Share};
+use super::table::Latched;
 use crate::core::{Denial, Owner, SharePath};
 use crate::store::Found;
 
 impl Share {
     /// Makes another name for the file a handle is open on; any handle will do (di35).
     pub fn link_handle(&self, handle: &Handle, to: &SharePath, replace: bool) -> Result<()> {
-        self.link_found(to, replace, || {
-            self.latched(handle, |_, path| {
-                Ok(Found { path: path.clone(), stat: self.dir.stat(path)? })
-            })
-        })
+        let any_name = |_: &Latched, _: &SharePath| Ok(());
+        self.link_found(to, replace, || self.found_by(handle), any_name)
     }
 
     /// Makes another name for a file, as `link(2)` on the mount does: a momentary open, which a
     /// pending name refuses. Through a handle it does not (dp48).
     pub fn link(&self, who: &Owner, from: &SharePath, to: &SharePath) -> Result<()> {
-        let answer = self.link_found(to, false, || {
-            let found = self.find(from)?;
-            if !is_directory(&found)
-                && let Some(cell) = self.table.get(found.stat.id)
-            {
-                cell.latch().state.check_not_pending(&found.path)?;
-            }
-            Ok(found)
-        });
+        let not_pending = |latched: &Latched, path: &SharePath| {
+            latched.state.check_not_pending(path).map_err(Error::from)
+        };
+        let answer = self.link_found(to, false, || Ok(self.find(from)?), not_pending);
         self.note_refusal("link", from, who, answer)
     }
 
-    /// Finds the file and links it, again while names keep changing.
+    /// Finds the file and links it if `check` allows it, again while names keep changing.
     fn link_found(
         &self,
         to: &SharePath,
         replace: bool,
         find: impl Fn() -> Result<Found>,
+        check: impl Fn(&Latched, &SharePath) -> Result<()>,
     ) -> Result<()> {
         let _names = self.names()?;
         for _ in 0..NAME_RETRIES_MAX {
@@ -49,7 +43,11 @@ impl Share {
             if is_directory(&source) {
                 return Err(Denial::IsDirectory.into());
             }
-            match self.link_source(&source, to, replace, generation) {
+            // The source is asked first, and again when it is linked.
+            if let Some(cell) = self.table.get(source.stat.id) {
+                check(&cell.latch(), &source.path)?;
+            }
+            match self.link_source(&source, (to, replace), generation, &check) {
                 Attempt::Done(answer) => return answer,
                 Attempt::Again => {}
             }
@@ -60,9 +58,9 @@ impl Share {
     fn link_source(
         &self,
         source: &Found,
-        to: &SharePath,
-        replace: bool,
+        (to, replace): (&SharePath, bool),
         generation: u64,
+        check: impl Fn(&Latched, &SharePath) -> Result<()>,
     ) -> Attempt<()> {
         if replace && let Ok(target) = self.find(to) {
             if is_directory(&target) {
@@ -78,11 +76,12 @@ impl Share {
         }
         let mut moved = false;
         let make = |to: &SharePath| {
-            self.table.with(source.stat.id, |_, _| {
+            self.table.with(source.stat.id, |_, latched| {
                 if !self.is_still(&source.path, source.stat.id, generation) {
                     moved = true;
                     return Err(Denial::NotFound.into());
                 }
+                check(latched, &source.path)?;
                 self.dir.link(&source.path, to)?;
                 self.names_changed();
                 Ok(self.dir.stat(to)?)

@@ -50,11 +50,7 @@ impl Share {
             Ok((path.clone(), open.owner.clone()))
         })?;
         let rules = RenameRules::Handle(handle.slot(), handle.id());
-        let answer = self.rename_found(Rename { to, replace, rules }, || {
-            self.latched(handle, |_, path| {
-                Ok(Found { path: path.clone(), stat: self.dir.stat(path)? })
-            })
-        });
+        let answer = self.rename_found(Rename { to, replace, rules }, || self.found_by(handle));
         self.note_refusal("rename", &path, &owner, answer.map(drop))?;
         self.tell(Change::Name(&path));
         self.tell(Change::Name(to));

@@ -282,6 +282,23 @@ fn exchange_lets_two_files_change_places_under_their_handles() {
 }
 
 #[test]
+fn a_handle_whose_name_was_taken_away_does_not_reach_the_next_file_of_that_name() {
+    let it = Fixture::new();
+    it.file("f", b"first");
+    let (share, who) = (it.share(), owner("mount"));
+    let handle = it.open("f", "rd", "rwd");
+    share.remove_posix(&who, &path("f"), false).unwrap();
+    it.file("f", b"second");
+    assert_eq!(denial(share.read(&handle, 0, 10)), Denial::NotFound);
+    assert_eq!(denial(share.link_handle(&handle, &path("g"), false)), Denial::NotFound);
+    assert_eq!(denial(share.rename_handle(&handle, &path("g"), false)), Denial::NotFound);
+    assert!(!it.exists("g"));
+    assert_eq!(it.bytes("f"), b"second");
+    share.close(&handle).unwrap();
+    assert!(it.exists("f"));
+}
+
+#[test]
 fn exchange_asks_both_ends_as_a_rename_asks_its_source() {
     let it = Fixture::new();
     it.folder("dir/sub");
