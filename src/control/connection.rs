@@ -2,8 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Map, Value};
 
@@ -15,7 +14,7 @@ use super::server::Lines;
 use super::serving::{Serving, Steps};
 use crate::core::create::{Disposition, OpenRequest};
 use crate::core::{Access, Client, Denial, HandleId, Owner, ShareMode, SharePath};
-use crate::engine::{AccountError, Error, Handle, Opened, Share};
+use crate::engine::{AccountError, Error, Handle, Share};
 
 /// The most opens that one connection holds.
 pub const HOLDS_MAX: usize = 1024;
@@ -23,7 +22,6 @@ pub const HOLDS_MAX: usize = 1024;
 /// How long a request waits for a handle whose descriptor was closed and whose release is on its
 /// way (DESIGN section 4, "End of an open").
 const RELEASE_WAIT: Duration = Duration::from_millis(100);
-const RELEASE_TICK: Duration = Duration::from_millis(5);
 
 /// Session numbers of control connections start here, past those of mounts and scripts.
 const SESSIONS: u64 = 1 << 32;
@@ -198,7 +196,7 @@ impl Connection {
         let request = open_request(hold)?;
         let mut owner = self.owner.clone();
         owner.program = Some("latchfs hold".into());
-        let opened = match open_patiently(&share, &owner, &path, &request) {
+        let opened = match share.open_waiting(&owner, &path, &request, RELEASE_WAIT) {
             Ok(opened) => opened,
             Err(error) => return Err(Not::Refused(share, path, error)),
         };
@@ -272,8 +270,8 @@ impl Connection {
         let mut closed = 0;
         for (share, id) in found {
             match share.force_close(&self.owner, id) {
-                Ok(true) => closed += 1,
-                Ok(false) => {} // Closed by its holder meanwhile.
+                // None, if its holder closed it meanwhile, or it ended with another.
+                Ok(ended) => closed += ended,
                 Err(error) => return Err(format!("handle {id}: {error}").into()),
             }
         }
@@ -397,24 +395,4 @@ fn open_request(hold: &Hold) -> Result<OpenRequest, String> {
 fn share_mode(text: &str) -> Result<ShareMode, String> {
     ShareMode::parse(text)
         .ok_or_else(|| format!("'{text}' is no share mode: letters r, w, d, or none"))
-}
-
-/// Opens; where only handles that are being released stand in the way, waits for them.
-fn open_patiently(
-    share: &Share,
-    owner: &Owner,
-    path: &SharePath,
-    request: &OpenRequest,
-) -> crate::engine::Result<Opened> {
-    let end = Instant::now() + RELEASE_WAIT;
-    loop {
-        let answer = share.open(owner, path, request);
-        let Err(Error::Denied(denial)) = &answer else { return answer };
-        let access = request.rights.access();
-        let passing = share.only_flushed_in_the_way(path, denial, access, request.share);
-        if !passing || Instant::now() >= end {
-            return answer;
-        }
-        thread::sleep(RELEASE_TICK);
-    }
 }

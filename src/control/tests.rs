@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 
 use super::protocol::{Connection, Hold, Refused, StepAnswer, read_answer};
 use super::*;
-use crate::core::{Denial, ShareMode};
+use crate::core::create::OpenRequest;
+use crate::core::{Access, Denial, HandleId, Owner, ShareMode, SharePath};
+use crate::engine::events::Happening;
 use crate::engine::{Engine, EngineOptions, EventLog, Share};
 
 struct Fake {
@@ -165,6 +167,40 @@ fn handles_are_listed_closed_by_force_and_told_of_by_why() {
     assert_eq!(client.ask(&close(None, true)).unwrap(), Answer::Closed { closed: 0 });
     let Answer::Why(told) = client.ask(&why).unwrap() else { panic!() };
     assert!(told.is_free());
+}
+
+#[test]
+fn handles_that_end_with_one_that_is_closed_by_force_are_counted() {
+    let setup = Setup::new();
+    let mut holder = setup.client();
+    let handle = |answer| match answer {
+        Answer::Held(held) => held.handle,
+        other => panic!("not held: {other:?}"),
+    };
+    let one = handle(holder.ask(&hold("r", "rwd")).unwrap());
+    let other = handle(holder.ask(&hold("r", "rwd")).unwrap());
+    setup.fake.share.on_force_close(move |_| vec![HandleId(other)]).unwrap();
+    let close = |handle, all| Request::CloseHandle { share_name: None, handle, all };
+    let mut client = setup.client();
+    assert_eq!(client.ask(&close(Some(one), false)).unwrap(), Answer::Closed { closed: 2 });
+    assert_eq!(client.ask(&close(None, true)).unwrap(), Answer::Closed { closed: 0 });
+}
+
+#[test]
+fn a_hold_that_waits_for_a_release_in_vain_is_refused_once() {
+    let setup = Setup::new();
+    let mut holder = setup.client();
+    assert!(matches!(holder.ask(&hold("r", "rwd")).unwrap(), Answer::Held(_)));
+    let share = &setup.fake.share;
+    let client = Arc::new(crate::core::Client { session: 1, name: "test".into() });
+    let who = Owner { client, pid: 0, program: None };
+    let request = OpenRequest::plain(Access::R, ShareMode::R);
+    let opened = share.open(&who, &SharePath::new("a.txt").unwrap(), &request).unwrap();
+    share.set_flushed(&opened.handle).unwrap();
+    assert!(matches!(holder.ask(&hold("w", "rwd")).unwrap(), Answer::Refused(_)));
+    let noted = setup.fake.events().after(0).events;
+    let refused = noted.iter().filter(|event| matches!(event.what, Happening::Refused { .. }));
+    assert_eq!(refused.count(), 1);
 }
 
 #[test]

@@ -321,15 +321,15 @@ impl Share {
         Ok(closed.remove.then_some(closed.path))
     }
 
-    /// Ends the open of that identity wherever it is; says whether there was one.
-    pub fn force_close(&self, who: &Owner, id: HandleId) -> Result<bool> {
+    /// Ends the open of that identity wherever it is, and those that end with it; says how many.
+    pub fn force_close(&self, who: &Owner, id: HandleId) -> Result<u64> {
         for cell in self.table.cells() {
             let slot = cell.latch().state.find(id);
             if let Some(slot) = slot {
-                return Ok(self.force_close_at(who, &cell, slot, id)? > 0);
+                return self.force_close_at(who, &cell, slot, id);
             }
         }
-        Ok(false)
+        Ok(0)
     }
 
     /// Ends an open; `by` is who does so by force.

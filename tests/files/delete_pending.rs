@@ -98,7 +98,7 @@ fn b052_with_the_last_handle_the_file_is_gone_and_its_name_free() {
 fn b053_force_closing_the_last_handle_removes_the_file() {
     let fixture = Fixture::new();
     let (path, kept) = pending(&fixture);
-    assert!(fixture.share.force_close(fixture.mount(), kept.id()).unwrap());
+    assert_eq!(fixture.share.force_close(fixture.mount(), kept.id()).unwrap(), 1);
     assert_eq!(code(&fixture.head(&path)), "ResourceNotFound");
 }
 

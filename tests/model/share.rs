@@ -257,7 +257,7 @@ impl World {
         let answer = if forced {
             let got = self.share().force_close(&self.who, id);
             let expected = self.tree.close(id.0, true).is_ok();
-            self.compare(got, Ok(expected))
+            self.compare(got, Ok(u64::from(expected)))
         } else {
             let got = self.share().close(handle);
             let expected = self.tree.close(id.0, false);

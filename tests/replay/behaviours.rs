@@ -303,7 +303,7 @@ fn b054_delete_on_close_marks_when_that_handle_closes() {
 fn b055_a_delete_on_close_handle_closed_by_force_leaves_the_file() {
     let world = World::new();
     let deleter = world.make("f", delete_on_close());
-    assert!(world.share().force_close(&world.who, deleter.id()).unwrap());
+    assert_eq!(world.share().force_close(&world.who, deleter.id()).unwrap(), 1);
     assert_eq!(world.mark(&deleter, true), "STATUS_FILE_CLOSED");
     assert_eq!(world.try_open("RWD", "none"), SUCCESS);
     assert_eq!(world.names(), ["f"]);
