@@ -15,7 +15,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 use std::time::{Duration, SystemTime};
 
 use super::dir_watch::{DirWatch, Wanted, WatchId};
@@ -137,7 +137,9 @@ struct Table {
 /// The names of a share's directories. See the module.
 #[derive(Debug)]
 pub(super) struct NameCache {
-    watch: Option<DirWatch>,
+    /// From the first directory that is read on: a user has 128 of them by default, and a share
+    /// that nobody asks takes none.
+    watch: LazyLock<Option<DirWatch>>,
     table: Mutex<Table>,
     names_max: usize,
     /// Believes a complete account; tests have it doubt.
@@ -148,11 +150,11 @@ const SEEN: &str = "nothing panics while it reads names";
 
 impl NameCache {
     pub(super) fn new() -> Self {
-        Self::with(DirWatch::new(), NAMES_MAX)
+        Self::with(DirWatch::new, NAMES_MAX)
     }
 
-    fn with(watch: Option<DirWatch>, names_max: usize) -> Self {
-        Self { watch, table: Mutex::default(), names_max, trusting: true }
+    fn with(watch: fn() -> Option<DirWatch>, names_max: usize) -> Self {
+        Self { watch: LazyLock::new(watch), table: Mutex::default(), names_max, trusting: true }
     }
 
     /// Asks about the names of the directory `id`, open as `dir`, as they are now: about those that
@@ -184,7 +186,7 @@ impl NameCache {
             let seen = seen.lock().expect(SEEN);
             seen.watch.filter(|_| seen.complete)
         };
-        let watched = self.watch.as_ref().zip(watch);
+        let watched = watch.and_then(|id| Some((self.watch.as_ref()?, id)));
         if let Some((watch, id)) = watched {
             watch.expect(id, name);
         }

@@ -14,7 +14,7 @@ fn caches() -> [NameCache; 3] {
     [
         NameCache::new(),
         doubting(),
-        NameCache::with(None, NAMES_MAX), // as where inotify is used up
+        NameCache::with(|| None, NAMES_MAX), // as where inotify is used up
     ]
 }
 
@@ -29,6 +29,12 @@ fn spelling(cache: &NameCache, dir: &Path, name: &str) -> Option<String> {
     let id = Stat::of(&dir).unwrap().id;
     let wanted = Wanted::Spellings(name);
     cache.ask((&dir, id), wanted, |names| names.spelling(name).map(str::to_owned)).unwrap()
+}
+
+#[test]
+fn a_cache_that_nobody_asks_takes_no_watches() {
+    let cache = NameCache::with(|| panic!("nobody asked"), NAMES_MAX);
+    drop(cache.expect(FileId { ino: 1, born: 1 }, "name"));
 }
 
 #[test]
@@ -119,7 +125,7 @@ fn names_made_within_one_step_of_the_clock_are_seen() {
 
 #[test]
 fn a_directory_that_changed_just_before_it_was_read_is_not_settled() {
-    let cache = NameCache::with(None, NAMES_MAX);
+    let cache = NameCache::with(|| None, NAMES_MAX);
     let temp = tempfile::tempdir().unwrap();
     let dir = File::open(temp.path()).unwrap();
     let id = Stat::of(&dir).unwrap().id;
@@ -220,7 +226,7 @@ fn more_names_in_doubt_than_are_kept_mean_reading_again() {
 
 #[test]
 fn the_names_kept_are_bounded_and_the_oldest_directories_go() {
-    let cache = NameCache::with(DirWatch::new(), 40);
+    let cache = NameCache::with(DirWatch::new, 40);
     let temp = tempfile::tempdir().unwrap();
     let dirs: Vec<_> = (0..8).map(|n| temp.path().join(n.to_string())).collect();
     for dir in &dirs {
