@@ -111,11 +111,10 @@ impl Share {
             None => Ok(()),
         }
     }
+
     /// The opens below two directories that changed places follow them. The name lock is held
     /// alone, so that none comes in meanwhile.
     fn exchange_opens_below(&self, one: &SharePath, other: &SharePath) {
-        for cell in self.table.cells() {
-            cell.latch().state.exchanged_below(one, other);
-        }
+        self.follow_directories(|state| state.exchanged_below(one, other));
     }
 }

@@ -11,6 +11,7 @@ use super::open::Handle;
 use super::rest_rename::{Renamed, RestRename};
 use super::share::{Attempt, NAME_RETRIES_MAX, Share};
 use super::table::Latched;
+use crate::core::file::FileState;
 use crate::core::name::same_name;
 use crate::core::opens::Slot;
 use crate::core::{Access, Denial, HandleId, Holder, Owner, ShareMode, SharePath};
@@ -362,10 +363,27 @@ impl Share {
     /// comes in meanwhile.
     fn move_opens_below(&self, from: &SharePath, to: &SharePath) -> Result<()> {
         let to = self.dir.lookup(to)?.path;
-        for cell in self.table.cells() {
-            cell.latch().state.moved_below(from, &to);
-        }
+        self.follow_directories(|state| state.moved_below(from, &to));
         Ok(())
+    }
+
+    /// Moves the names of all files in use by `step`, and what is written down of those that are
+    /// pending: their deletion was promised for wherever they are.
+    pub(super) fn follow_directories(&self, step: impl Fn(&mut FileState)) {
+        for cell in self.table.cells() {
+            let state = &mut cell.latch().state;
+            let before = pending_names(state);
+            step(state);
+            for (from, to) in before.iter().zip(&pending_names(state)) {
+                if from != to
+                    && let Err(error) = self
+                        .remember_pending(cell.id, to)
+                        .and_then(|()| self.forget_pending(cell.id, from))
+                {
+                    log::error!("{to}: a restart may not know that it is to be deleted: {error}");
+                }
+            }
+        }
     }
 
     /// The same name in the same directory, spelled alike or, where case does not count, not.
@@ -387,6 +405,11 @@ impl Share {
             below.map(|(_, open, _)| open.holder())
         })
     }
+}
+
+/// The names of a file that are delete pending, in an order that their moving does not change.
+fn pending_names(state: &FileState) -> Vec<SharePath> {
+    state.names().filter(|(_, pending)| *pending).map(|(path, _)| path.clone()).collect()
 }
 
 /// The check of a momentary open with D that shares everything (DESIGN section 4).

@@ -299,6 +299,27 @@ fn a_handle_whose_name_was_taken_away_does_not_reach_the_next_file_of_that_name(
 }
 
 #[test]
+fn a_promised_deletion_follows_a_directory_that_moves_under_its_opens_also_beyond_a_restart() {
+    let mut it = Fixture::new();
+    for name in ["one", "two"] {
+        it.folder(name);
+        it.file(&format!("{name}/f"), b"");
+    }
+    let who = owner("mount");
+    let keepers = ["one/f", "two/f"].map(|name| it.pending(name));
+    it.share().rename_posix(&who, &path("one"), &path("moved"), true).unwrap();
+    it.share().exchange_posix(&who, &path("moved"), &path("two")).unwrap();
+    it.share().close(&keepers[1]).unwrap();
+    assert!(it.exists("two/f") && !it.exists("moved/f"));
+    it.restart();
+    assert!(!it.exists("two/f"));
+    // The promise was kept, and is over.
+    it.file("two/f", b"");
+    it.restart();
+    assert!(it.exists("two/f"));
+}
+
+#[test]
 fn exchange_asks_both_ends_as_a_rename_asks_its_source() {
     let it = Fixture::new();
     it.folder("dir/sub");
