@@ -34,8 +34,8 @@ enum Descriptor {
 
 impl Descriptor {
     fn of(state: &State, file: Arc<OpenFile>) -> Done<Self> {
-        // A force-closed handle has no path any more: its next use fails.
-        let path = state.share.path_of(&file.handle).map_err(|error| errno(&error))?;
+        // A force-closed handle is not in the table any more: its next use fails.
+        state.share.describe(&file.handle).map_err(|error| errno(&error))?;
         if file.fd.is_some() {
             return Ok(Self::Own(file));
         }
@@ -43,7 +43,8 @@ impl Descriptor {
             return Ok(Self::Kept(fd));
         }
         let how = if file.access.contains(Access::W) { OpenFor::Write } else { OpenFor::Read };
-        state.share.backing(&path, how).map(Self::Made).map_err(|error| errno(&error))
+        // By its name, which another file may have by now if it was taken beside us.
+        state.share.backing_of(&file.handle, how).map(Self::Made).map_err(|error| errno(&error))
     }
 
     fn fd(&self) -> &OwnedFd {

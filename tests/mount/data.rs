@@ -205,3 +205,16 @@ fn an_open_file_follows_its_name_and_keeps_its_bytes() {
         assert_eq!(errno(fs::metadata(at.path("F"))), libc::ENOENT);
     });
 }
+
+#[test]
+fn space_is_not_reserved_in_another_file_that_took_the_name_beside_us() {
+    let Some((at, _)) = start(true) else { return };
+    let path = at.make("f", "first");
+    let file = OpenOptions::new().write(true).open(&path).unwrap();
+    fs::write(at.root.join("other"), "second").unwrap();
+    fs::rename(at.root.join("other"), at.root.join("f")).unwrap();
+    let flags = rustix::fs::FallocateFlags::empty();
+    let reserved = rustix::fs::fallocate(&file, flags, 0, 4096);
+    assert_eq!(reserved, Err(rustix::io::Errno::NOENT));
+    assert_eq!(fs::read(at.root.join("f")).unwrap(), b"second");
+}
