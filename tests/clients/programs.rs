@@ -29,10 +29,11 @@ fn installed(files: &[&Path]) -> bool {
     need::fuse() && need::met(Need::Clients, there)
 }
 
-/// Plays the round of `script`: `INTERPRETER SCRIPT READY_FILE PROGRAM`, which says `met`.
+/// Plays the round of `script` against a server with these options:
+/// `INTERPRETER SCRIPT READY_FILE PROGRAM`, which says `met`.
 #[track_caller]
-fn play(mut interpreter: Command, script: &str, program: &Path) {
-    let server = Served::start(&[]);
+fn play(mut interpreter: Command, script: &str, program: &Path, options: &[&str]) {
+    let server = Served::start(options);
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients").join(script);
     let run = interpreter.arg(script).arg(server.ready_file()).arg(program).output();
     let run = run.expect("the interpreter runs");
@@ -48,7 +49,7 @@ fn play_program(script: &str, program: &Path) {
         let mut interpreter = Command::new(python());
         // No compiled files among the sources.
         interpreter.arg("-B");
-        play(interpreter, script, program);
+        play(interpreter, script, program, &[]);
     }
 }
 
@@ -56,7 +57,19 @@ fn play_program(script: &str, program: &Path) {
 fn the_node_sdk_does_all_it_can() {
     let sdk = cache("node/node_modules/@azure/storage-file-share");
     if need::client("node") && installed(&[&sdk]) {
-        play(Command::new("node"), "node/round.mjs", Path::new(LATCHFS));
+        play(Command::new("node"), "node/round.mjs", Path::new(LATCHFS), &[]);
+    }
+}
+
+#[test]
+fn both_sdks_get_the_names_that_the_service_has_for_errors_today() {
+    let sdk = cache("node/node_modules/@azure/storage-file-share");
+    if need::client("node") && installed(&[&sdk, &python()]) {
+        let (options, latchfs) = (["--error-names", "service"], Path::new(LATCHFS));
+        play(Command::new("node"), "node/names.mjs", latchfs, &options);
+        let mut interpreter = Command::new(python());
+        interpreter.arg("-B");
+        play(interpreter, "python/names.py", latchfs, &options);
     }
 }
 
