@@ -16,13 +16,13 @@ mod snapshots;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use latchfs::core::create::OpenRequest;
 use latchfs::core::{Access, Client, Owner, ShareMode, SharePath, Timestamp};
 use latchfs::engine::account::{AccountResult, NewShare, ShareDenial, ShareRef};
-use latchfs::engine::{Engine, EngineOptions, EventLog, ManualClock, Opened, Share};
-use latchfs::store::{Control, Progress};
+use latchfs::engine::{AccountError, Engine, EngineOptions, EventLog, ManualClock, Opened, Share};
+use latchfs::store::{Control, Progress, RootError};
 
 /// Monday, 5 January 2026, 10:00:00 UTC.
 const START: Timestamp = Timestamp(1_767_607_200_000_000_000);
@@ -59,8 +59,18 @@ impl Setup {
         }
     }
 
+    /// Waits while a program that another test starts has the last engine's lock for a moment, as
+    /// all descriptors between fork and exec.
     fn open(&self) -> Engine {
-        Engine::open(&self.data(), self.options()).unwrap()
+        let end = Instant::now() + Duration::from_secs(20);
+        loop {
+            match Engine::open(&self.data(), self.options()) {
+                Err(AccountError::Root(RootError::Served(_))) if Instant::now() < end => {
+                    std::thread::sleep(Duration::from_millis(2));
+                }
+                opened => return opened.unwrap(),
+            }
+        }
     }
 
     fn advance(&self, seconds: u64) {
