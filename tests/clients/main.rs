@@ -8,27 +8,15 @@ mod programs;
 #[cfg(feature = "tls")]
 mod tls;
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-use common::need::{self, Need};
+use common::need::{self, python};
 use common::served::{LATCHFS, Served};
-
-fn python() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/.cache/clients/bin/python")
-}
-
-fn installed() -> Result<(), String> {
-    match fs::metadata(python()) {
-        Ok(_) => Ok(()),
-        Err(_) => Err("the Python SDK is not installed: tests/run does that".to_owned()),
-    }
-}
 
 /// Plays every round of the Python SDK, called as its users call that face of it.
 fn rounds_of_python(face: &str) {
-    if !need::fuse() || !need::met(Need::Clients, installed) {
+    if !need::fuse() || !need::installed(&[&python()]) {
         return;
     }
     let server = Served::start(&[]);

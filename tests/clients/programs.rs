@@ -3,30 +3,16 @@
 //!
 //! What a round holds is in its script: `node/` for the SDK, `programs/` for rclone, azcopy, az.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-use crate::common::need::{self, Need};
+use crate::common::need::{self, cache, python};
 use crate::common::served::{LATCHFS, Served};
-
-/// Where `tests/run` puts clients.
-fn cache(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/.cache").join(path)
-}
-
-/// The interpreter of the scripts in `programs/`.
-fn python() -> PathBuf {
-    cache("clients/bin/python")
-}
 
 /// True if all of these are installed, and a mount can be made.
 #[track_caller]
 fn installed(files: &[&Path]) -> bool {
-    let there = || match files.iter().find(|file| !file.exists()) {
-        None => Ok(()),
-        Some(file) => Err(format!("{} is not installed: tests/run does that", file.display())),
-    };
-    need::fuse() && need::met(Need::Clients, there)
+    need::fuse() && need::installed(files)
 }
 
 /// Plays the round of `script` against a server with these options:

@@ -4,13 +4,12 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use super::{installed, python};
-use crate::common::need::{self, Need};
+use crate::common::need::{self, python};
 use crate::common::served::Served;
 
 #[test]
 fn the_python_sdk_speaks_https_sends_tokens_and_copies_from_another_server() {
-    if !need::met(Need::Clients, installed) {
+    if !need::installed(&[&python()]) {
         return;
     }
     let other = Served::start(&["--no-mount", "--tls", "self"]);

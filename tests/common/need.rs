@@ -15,7 +15,7 @@ use std::fmt;
 use std::fs::File;
 use std::io::Write as _;
 use std::panic::Location;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread;
 
 /// The variable that lists what must be there.
@@ -127,6 +127,26 @@ pub fn fuse() -> bool {
 #[track_caller]
 pub fn client(program: &str) -> bool {
     met(Need::Clients, || on_path(program))
+}
+
+/// Where `tests/run` puts a client.
+pub fn cache(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/.cache").join(path)
+}
+
+/// The Python that has the SDK.
+pub fn python() -> PathBuf {
+    cache("clients/bin/python")
+}
+
+/// All of these are there, where `tests/run` puts them.
+#[must_use = "the test is to return if the need is not met"]
+#[track_caller]
+pub fn installed(files: &[&Path]) -> bool {
+    met(Need::Clients, || match files.iter().find(|file| !file.exists()) {
+        None => Ok(()),
+        Some(file) => Err(format!("{} is not installed: tests/run does that", file.display())),
+    })
 }
 
 /// The tests run as root.

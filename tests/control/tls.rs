@@ -16,7 +16,7 @@ fn told(folder: &Folder) -> Value {
     serde_json::from_str(&fs::read_to_string(folder.join("ready")).unwrap()).unwrap()
 }
 
-/// The start screen, which comes after the ready file.
+/// The start screen, as soon as all of it is there.
 fn screen(server: &Server) -> String {
     wait_for("the start screen", || Some(server.log()).filter(|log| log.contains("Ctrl-C")))
 }

@@ -1,12 +1,11 @@
 //! The official Python client over the table of one handle (behaviour 136).
 
-use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 use serde_json::json;
 
-use crate::common::need::{self, Need};
+use crate::common::need;
 use crate::common::served::Served;
 
 /// Rows of LOCKING 2.3 with the access of the handle, and for each operation of the client what
@@ -30,12 +29,8 @@ const ROWS: [(&str, &str, &str); 12] = [
 #[test]
 fn b136_the_python_client_gets_the_same_codes_as_its_own_exceptions() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let python = root.join("tests/.cache/clients/bin/python");
-    let installed = || match fs::metadata(&python) {
-        Ok(_) => Ok(()),
-        Err(_) => Err("the Python SDK is not installed: tests/run does that".to_owned()),
-    };
-    if !need::fuse() || !need::met(Need::Clients, installed) {
+    let python = need::python();
+    if !need::fuse() || !need::installed(&[&python]) {
         return;
     }
     let server = Served::start(&[]);
