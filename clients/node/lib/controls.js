@@ -1,0 +1,184 @@
+// What a test controls: holds, gates, faults, the clock and saved states.
+
+import { given } from "./api.js";
+
+const name = encodeURIComponent;
+
+/** Does something that may be done already: true unless the server knows nothing of it. */
+async function unlessGone(action) {
+  try {
+    return await action();
+  } catch (error) {
+    if (error.status === 404) return undefined;
+    throw error;
+  }
+}
+
+/** A file that the server holds open, as a program of another machine would. */
+export class Hold {
+  #api;
+  #close;
+  #holds;
+
+  constructor(api, { granted, close }, holds) {
+    this.#api = api;
+    this.#close = close;
+    this.#holds = holds.add(this);
+    this.handle = granted.handle;
+    this.account = granted.account;
+    this.share = granted.share;
+    this.path = granted.path;
+    this.access = granted.access;
+    this.shareMode = granted.share_mode;
+  }
+
+  static async open(api, body, holds) {
+    return new Hold(api, await api.holdStream("/holds", { ...body, while_connected: true }), holds);
+  }
+
+  async release() {
+    if (this.#close === undefined) return false;
+    try {
+      const answer = await unlessGone(() => this.#api.delete(`/holds/${name(this.handle)}`));
+      return answer?.open ?? false;
+    } finally {
+      this.letGo();
+    }
+  }
+
+  /** Closes the connection, which ends the hold if nothing else has. */
+  letGo() {
+    this.#holds.delete(this);
+    this.#close?.();
+    this.#close = undefined;
+  }
+
+  async [Symbol.asyncDispose]() {
+    await this.release();
+  }
+}
+
+/** A point where requests stop until the test lets them go. */
+export class Gate {
+  #api;
+
+  constructor(api, id) {
+    this.#api = api;
+    this.id = id;
+  }
+
+  static async add(api, body) {
+    return new Gate(api, (await api.post("/gates", body)).gate);
+  }
+
+  async wait(count = 1, { timeout = 30_000 } = {}) {
+    const query = { count, timeout_ms: timeout };
+    const options = { timeout: timeout + 30_000 };
+    return (await this.#api.get(`/gates/${this.id}/wait`, query, options)).waiting;
+  }
+
+  async release(count) {
+    return (await this.#api.post(`/gates/${this.id}/release`, given({ count }))).released;
+  }
+
+  status() {
+    return this.#api.get(`/gates/${this.id}`);
+  }
+
+  async remove() {
+    await unlessGone(() => this.#api.delete(`/gates/${this.id}`));
+  }
+
+  async [Symbol.asyncDispose]() {
+    await this.remove();
+  }
+}
+
+/** Something that befalls the requests that match. */
+export class Fault {
+  #api;
+
+  constructor(api, id) {
+    this.#api = api;
+    this.id = id;
+  }
+
+  static async add(api, body) {
+    return new Fault(api, (await api.post("/faults", body)).fault);
+  }
+
+  async met() {
+    const { faults } = await this.#api.get("/faults");
+    return faults.find((row) => row.id === this.id)?.met ?? 0;
+  }
+
+  async remove() {
+    await unlessGone(() => this.#api.delete(`/faults/${this.id}`));
+  }
+
+  async [Symbol.asyncDispose]() {
+    await this.remove();
+  }
+}
+
+/** The clock of the server. */
+export class Clock {
+  #api;
+
+  constructor(api) {
+    this.#api = api;
+  }
+
+  async now() {
+    return new Date((await this.#api.get("/clock")).now);
+  }
+
+  async frozen() {
+    return (await this.#api.get("/clock")).frozen;
+  }
+
+  async #turn(body) {
+    return new Date((await this.#api.post("/clock", body)).now);
+  }
+
+  advance(milliseconds) {
+    return this.#turn({ advance_ms: milliseconds });
+  }
+
+  set(moment) {
+    return this.#turn({ set: moment.toISOString() });
+  }
+
+  freeze() {
+    return this.#turn({ freeze: true });
+  }
+
+  run() {
+    return this.#turn({ run: true });
+  }
+}
+
+/** Saved states of all services. */
+export class States {
+  #api;
+
+  constructor(api) {
+    this.#api = api;
+  }
+
+  async save(state) {
+    await this.#api.put(`/states/${name(state)}`);
+  }
+
+  async restore(state) {
+    await this.#api.post(`/states/${name(state)}/restore`);
+  }
+
+  async delete(state) {
+    await this.#api.delete(`/states/${name(state)}`);
+  }
+
+  async list() {
+    return (await this.#api.get("/states")).states.map((row) => row.name);
+  }
+}

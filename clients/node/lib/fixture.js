@@ -1,0 +1,13 @@
+// The server of one test file: started for its first test, made empty after each, stopped at the end.
+
+import { Server } from "./server.js";
+
+/** Starts a server, or uses the one that LATCHFS_URL names. */
+export async function startOrConnect(options) {
+  const url = process.env.LATCHFS_URL;
+  if (!url) return Server.start(options);
+  const token = process.env.LATCHFS_TOKEN;
+  const server = await Server.connect(url, { token, share: options?.shares?.[0] });
+  await server.reset();
+  return server;
+}

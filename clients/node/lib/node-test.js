@@ -1,0 +1,26 @@
+// A server for the tests of one file, for `node --test`.
+
+import { after, afterEach, before } from "node:test";
+
+import { startOrConnect } from "./fixture.js";
+
+/** Starts a server before the tests of this file or suite, and makes it empty after each test. */
+export function useLatchfs(options) {
+  let server;
+  before(async () => {
+    server = await startOrConnect(options);
+  });
+  afterEach(() => server?.reset());
+  after(() => server?.close());
+  // What the tests use is the server itself, which exists when the first of them runs.
+  return new Proxy(
+    {},
+    {
+      get(_, member) {
+        if (server === undefined) throw new Error("latchfs: the server is there inside tests only");
+        const value = server[member];
+        return typeof value === "function" ? value.bind(server) : value;
+      },
+    },
+  );
+}

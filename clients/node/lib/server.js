@@ -1,0 +1,219 @@
+// The server: started by this process, or one that runs already.
+
+import { randomUUID } from "node:crypto";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { Api, given } from "./api.js";
+import { Clock, Fault, Gate, Hold, States } from "./controls.js";
+import { LatchfsError, StartError } from "./errors.js";
+import { Process } from "./process.js";
+
+const SHARE = "share";
+const SERVICES = ["file", "blob", "queue", "table"];
+
+/** A latchfs server for tests. The declarations in index.d.ts say what each member does. */
+export class Server {
+  #process;
+  #ready;
+  #holds = new Set();
+
+  /** Use Server.start or Server.connect. */
+  constructor(api, ready, share, process) {
+    this.api = api;
+    this.share = share;
+    this.clock = new Clock(api);
+    this.state = new States(api);
+    this.#ready = ready;
+    this.#process = process;
+  }
+
+  static async start({ shares = [SHARE], mount = false, args = [], env = {}, timeout = 60_000 } = {}) {
+    if (!Array.isArray(shares) || shares.length === 0) {
+      throw new LatchfsError("shares: expected a list of names, at least one");
+    }
+    const named = (...options) => args.some((one) => options.includes(one.split("=", 1)[0]));
+    const process = await Process.start(
+      [
+        ...shares.flatMap((share) => ["--share", share]),
+        ...(named("--data", "--in-memory") ? [] : ["--in-memory"]),
+        ...(named("--file", "--listen", "--no-rest") ? [] : ["--file", "127.0.0.1:0"]),
+        // The server makes the directory and removes it, also when this process is killed.
+        ...(mount ? ["--mount-dir", join(tmpdir(), `latchfs-${randomUUID()}`)] : ["--no-mount"]),
+        ...args,
+      ],
+      env,
+      timeout,
+    );
+    const { ready } = process;
+    const fail = async (why) => {
+      await process.stop();
+      throw new StartError(why);
+    };
+    if (ready.admin === undefined) {
+      await fail("the server has no admin address: leave --admin off away");
+    }
+    if (mount && ready.mounts?.[shares[0]] === undefined) {
+      await fail("the share cannot be mounted on this machine: `latchfs doctor` says why");
+    }
+    const api = new Api(ready.admin, { token: ready.admin_token });
+    return new Server(api, ready, shares[0], process);
+  }
+
+  static async connect(url, { token, account, share = SHARE } = {}) {
+    const api = new Api(url, { token, account });
+    return new Server(api, await api.get("/connection"), share);
+  }
+
+  get connectionString() {
+    return this.#ready.connection_string;
+  }
+
+  get endpoints() {
+    return { ...this.#ready.endpoints };
+  }
+
+  get account() {
+    return this.#ready.account;
+  }
+
+  get key() {
+    return this.#ready.key;
+  }
+
+  get admin() {
+    return this.api.url;
+  }
+
+  get pid() {
+    return this.#process?.pid;
+  }
+
+  get mount() {
+    return this.#ready.mounts?.[this.share];
+  }
+
+  async file(path, { shareName = this.share } = {}) {
+    const { share, names } = await this.#place(path, shareName);
+    let directory = share.rootDirectoryClient;
+    for (const name of names.slice(0, -1)) directory = directory.getDirectoryClient(name);
+    return directory.getFileClient(names.at(-1));
+  }
+
+  async put(path, data, { shareName = this.share } = {}) {
+    const { share, names } = await this.#place(path, shareName);
+    let directory = share.rootDirectoryClient;
+    for (const name of names.slice(0, -1)) {
+      directory = directory.getDirectoryClient(name);
+      await directory.createIfNotExists();
+    }
+    const file = directory.getFileClient(names.at(-1));
+    await file.uploadData(Buffer.from(data));
+    return file;
+  }
+
+  async #place(path, shareName) {
+    let sdk;
+    try {
+      sdk = await import("@azure/storage-file-share");
+    } catch (cause) {
+      throw new LatchfsError("this needs the SDK: npm install @azure/storage-file-share", { cause });
+    }
+    const service = sdk.ShareServiceClient.fromConnectionString(this.connectionString);
+    const names = path.split("/").filter((name) => name !== "");
+    return { share: service.getShareClient(shareName), names };
+  }
+
+  hold(path, options = {}) {
+    const { access = "r", share = "none", shareName = this.share, disposition = "open" } = options;
+    const { deleteOnClose, locks, limit = 600_000 } = options;
+    const body = {
+      path,
+      share: shareName,
+      access,
+      share_mode: share,
+      disposition,
+      delete_on_close: deleteOnClose,
+      locks,
+      for_ms: limit,
+    };
+    return Hold.open(this.api, given(body), this.#holds);
+  }
+
+  async holding(path, options, work) {
+    const hold = await this.hold(path, options);
+    try {
+      return await work(hold);
+    } finally {
+      await hold.release();
+    }
+  }
+
+  gate(operation, path, { service, headers, at = "received", times, limit = 60_000 } = {}) {
+    const body = { operation, path, service, headers, at, times, limit_ms: limit };
+    return Gate.add(this.api, given(body));
+  }
+
+  async fault(operation, path, options = {}) {
+    const { answer, delay, drop, cut, slow, service, headers, times, probability, seed } = options;
+    const actions = [];
+    if (answer !== undefined) actions.push({ answer });
+    if (delay !== undefined) actions.push({ delay_ms: delay });
+    if (drop !== undefined) {
+      if (!["before", "after"].includes(drop)) {
+        throw new LatchfsError(`drop '${drop}': expected 'before' or 'after'`);
+      }
+      actions.push(`drop_${drop}`);
+    }
+    if (cut !== undefined) actions.push({ cut_bytes: cut });
+    if (slow !== undefined) actions.push({ bytes_per_second: slow });
+    if (actions.length !== 1) {
+      throw new LatchfsError("a fault is one of answer, delay, drop, cut and slow");
+    }
+    const [action] = actions;
+    const body = { operation, path, service, headers, action, times, probability, seed };
+    return Fault.add(this.api, given(body));
+  }
+
+  async reset() {
+    await this.api.post("/reset");
+    this.#letHoldsGo();
+  }
+
+  #letHoldsGo() {
+    for (const hold of this.#holds) hold.letGo();
+  }
+
+  why(target) {
+    const named = SERVICES.includes(target.split(":", 1)[0]) && target.includes(":");
+    const object = named ? target : `file:${this.share}/${target.replace(/^\/+/, "")}`;
+    return this.api.get("/why", { object });
+  }
+
+  async events({ after, wait, kind, service } = {}) {
+    const found = [];
+    for (;;) {
+      const query = { after, wait_ms: wait, kind, service };
+      const page = await this.api.get("/events", query, { timeout: 60_000 + (wait ?? 0) });
+      found.push(...page.events);
+      // A page is bounded; the next one is there already.
+      if (page.last >= page.newest) return found;
+      after = page.last;
+      wait = undefined;
+    }
+  }
+
+  async handles(path = "", { shareName = this.share } = {}) {
+    const query = { share: shareName, path, recursive: true };
+    return (await this.api.get("/handles", query)).handles;
+  }
+
+  async close() {
+    this.#letHoldsGo();
+    await this.#process?.stop();
+  }
+
+  async [Symbol.asyncDispose]() {
+    await this.close();
+  }
+}

@@ -1,0 +1,26 @@
+// `test` of vitest with a server: each file of tests starts its own, each test finds it empty.
+
+import { test as base } from "vitest";
+
+import { startOrConnect } from "./fixture.js";
+
+/** `test` of vitest whose tests get a server that was started with these options. */
+export function latchfsTest(options = {}) {
+  return base.extend({
+    latchfsServer: [
+      // vitest reads the names of other fixtures from the pattern of the first argument.
+      async ({}, use) => {
+        const server = await startOrConnect(options);
+        await use(server);
+        await server.close();
+      },
+      { scope: "file" },
+    ],
+    latchfs: async ({ latchfsServer }, use) => {
+      await use(latchfsServer);
+      await latchfsServer.reset();
+    },
+  });
+}
+
+export const test = latchfsTest();

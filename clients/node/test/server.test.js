@@ -1,0 +1,146 @@
+// Server, as a test uses it. The program is the one of this package, or the one of LATCHFS_BINARY.
+
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { test } from "node:test";
+
+import { LatchfsError, Refused, Server, StartError, WaitTimeout } from "latchfs";
+
+async function withServer(work, options) {
+  const server = await Server.start(options);
+  try {
+    await work(server);
+  } finally {
+    await server.close();
+  }
+}
+
+test("a server says where its services are, and ends with close", async () => {
+  let pid;
+  await withServer(async (server) => {
+    pid = server.pid;
+    assert.deepEqual(Object.keys(server.endpoints).sort(), ["blob", "file", "queue", "table"]);
+    assert.match(server.connectionString, /AccountName=devstoreaccount1;.*FileEndpoint=http:/);
+    assert.ok(server.connectionString.includes(server.key));
+    const same = await Server.connect(server.admin);
+    assert.equal(same.connectionString, server.connectionString);
+    assert.equal(same.pid, undefined);
+    await same.close();
+    assert.ok(existsSync(`/proc/${pid}`), "who only connects ends nothing");
+  });
+  assert.ok(!existsSync(`/proc/${pid}`));
+});
+
+test("a held file is refused, with its holder, and is free when the hold is released", async () => {
+  await withServer(async (server) => {
+    const file = await server.put("dir/a.txt", "x");
+    const hold = await server.hold("dir/a.txt", { access: "rw", share: "none" });
+    await assert.rejects(file.download(), { code: "SharingViolation" });
+    await assert.rejects(server.hold("dir/a.txt"), (error) => {
+      assert.ok(error instanceof Refused);
+      assert.equal(error.kind, "sharing_violation");
+      assert.equal(error.holder.handle, hold.handle);
+      return true;
+    });
+    assert.deepEqual((await server.handles()).map((row) => row.handle), [hold.handle]);
+    assert.equal((await server.why("dir/a.txt")).opens.length, 1);
+    assert.equal(await hold.release(), true);
+    assert.equal(await hold.release(), false, "a second release does nothing");
+    assert.equal((await file.downloadToBuffer()).toString(), "x");
+    await server.holding("dir/a.txt", { share: "none" }, async () => {
+      await assert.rejects(file.download(), { code: "SharingViolation" });
+    });
+    assert.deepEqual(await server.handles(), []);
+  });
+});
+
+test("requests stop at a gate and go on when it lets them", async () => {
+  await withServer(async (server) => {
+    const file = await server.put("a.txt", "x");
+    const gate = await server.gate("Get File", "**");
+    await assert.rejects(gate.wait(1, { timeout: 50 }), WaitTimeout);
+    const read = file.downloadToBuffer();
+    assert.equal(await gate.wait(), 1);
+    assert.equal((await gate.status()).waiting.length, 1);
+    assert.equal(await gate.release(), 1);
+    assert.equal((await read).toString(), "x");
+    await gate.remove();
+    await gate.remove();
+    await assert.rejects(server.gate("Gett File"), /no operation is called/);
+  });
+});
+
+test("a fault befalls requests, so many times", async () => {
+  await withServer(async (server) => {
+    const file = await server.put("a.txt", "x");
+    const answer = { status: 403, code: "InsufficientAccountPermissions" };
+    const fault = await server.fault("Get File", "**", { answer, times: 1 });
+    await assert.rejects(file.download(), { statusCode: 403 });
+    assert.equal((await file.downloadToBuffer()).toString(), "x");
+    assert.equal(await fault.met(), 1);
+    await fault.remove();
+    assert.equal(await fault.met(), 0);
+    await assert.rejects(server.fault("Get File", "**", {}), LatchfsError);
+  });
+});
+
+test("the clock goes as the test says", async () => {
+  await withServer(async (server) => {
+    const stood = await server.clock.freeze();
+    assert.ok(await server.clock.frozen());
+    const later = await server.clock.advance(61_000);
+    assert.equal(later - stood, 61_000);
+    assert.deepEqual(await server.clock.now(), later);
+    const set = new Date(later.getTime() + 3_600_000);
+    assert.equal((await server.clock.set(set)).getTime(), set.getTime());
+    await server.clock.run();
+    assert.ok(!(await server.clock.frozen()));
+  });
+});
+
+test("a state is saved and restored, and a reset leaves nothing but the shares", async () => {
+  await withServer(
+    async (server) => {
+      const file = await server.put("a.txt", "one");
+      await server.state.save("base");
+      await server.put("a.txt", "two");
+      await server.state.restore("base");
+      assert.equal((await file.downloadToBuffer()).toString(), "one");
+      assert.deepEqual(await server.state.list(), ["base"]);
+      await server.state.delete("base");
+      assert.deepEqual(await server.state.list(), []);
+      const hold = await server.hold("a.txt", { share: "none" });
+      await server.gate("Get File", "**");
+      await server.clock.advance(3_600_000);
+      await server.reset();
+      assert.equal(await hold.release(), false, "the reset has ended it");
+      await assert.rejects(file.download(), { statusCode: 404 });
+      assert.equal((await (await server.put("b.txt", "x")).downloadToBuffer()).toString(), "x");
+      assert.ok(Math.abs((await server.clock.now()) - Date.now()) < 600_000);
+    },
+    { shares: ["docs", "other"] },
+  );
+});
+
+test("what happened can be read, and waited for", async () => {
+  await withServer(async (server) => {
+    const file = await server.put("a.txt", "x");
+    const hold = await server.hold("a.txt", { share: "none" });
+    await assert.rejects(file.download(), { code: "SharingViolation" });
+    const refused = await server.events({ kind: "refused", wait: 20_000 });
+    assert.equal(refused.at(-1).rule, "sharing_violation");
+    assert.deepEqual(await server.events({ after: (await server.events()).at(-1).seq }), []);
+    await hold.release();
+  });
+});
+
+test("a server that cannot start says why, and a server that is not there too", async () => {
+  await assert.rejects(Server.start({ args: ["--no-such-option"] }), (error) => {
+    assert.ok(error instanceof StartError);
+    assert.match(error.message, /--no-such-option/);
+    return true;
+  });
+  await assert.rejects(Server.start({ shares: [] }), LatchfsError);
+  await assert.rejects(Server.connect("http://127.0.0.1:1"), /does the server run/);
+  await assert.rejects(Server.connect("nonsense"), LatchfsError);
+});

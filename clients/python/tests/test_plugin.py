@@ -1,0 +1,89 @@
+"""The pytest plugin: a run of pytest inside the test, as its users have it."""
+
+from __future__ import annotations
+
+# Before the first test: pytester forgets modules that are first imported during a test.
+import azure.storage.fileshare  # noqa: F401
+import pytest
+
+from latchfs import Server
+
+pytest_plugins = ["pytester"]
+
+HELD = """
+    import pytest
+    from azure.core.exceptions import ResourceExistsError
+
+    def test_busy(latchfs):
+        f = latchfs.put("a.txt", b"x")
+        with latchfs.hold("a.txt", access="rw", share="none"), pytest.raises(ResourceExistsError):
+            f.download_file()
+        assert f.download_file().readall() == b"x"
+"""
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The inner run is no worker of the outer one."""
+    for name in ("PYTEST_XDIST_WORKER", "PYTEST_ADDOPTS", "LATCHFS_URL", "LATCHFS_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_each_test_finds_the_server_empty(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        import pytest
+
+        @pytest.mark.parametrize("round", range(3))
+        def test_round(latchfs, round):
+            assert not latchfs.file("a.txt").exists()
+            latchfs.put("a.txt", b"x")
+            latchfs.hold("a.txt", share="none")
+            latchfs.gate("Get File", "**")
+        """
+    )
+    pytester.runpytest_subprocess().assert_outcomes(passed=3)
+
+
+def test_a_running_server_is_used_and_made_empty_first(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(HELD)
+    with Server() as server:
+        server.put("a.txt", b"left")
+        server.hold("a.txt", share="none")
+        pytester.runpytest_subprocess("--latchfs-url", server.admin).assert_outcomes(passed=1)
+        assert not server.file("a.txt").exists()
+
+
+def test_workers_do_not_share_a_running_server(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(HELD)
+    with Server() as server:
+        run = pytester.runpytest_subprocess("-n", "2", "--latchfs-url", server.admin)
+    run.stdout.fnmatch_lines(["*each worker starts a server of its own*"])
+    assert run.ret != 0
+
+
+def test_a_failed_test_shows_what_was_refused(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        def test_busy(latchfs):
+            f = latchfs.put("a.txt", b"x")
+            latchfs.hold("a.txt", share="none")
+            f.download_file()
+        """
+    )
+    run = pytester.runpytest_subprocess()
+    run.assert_outcomes(failed=1)
+    run.stdout.fnmatch_lines(["*latchfs refused*", "*a.txt*sharing violation*"])
+
+
+def test_options_of_the_server_stand_in_the_configuration(pytester: pytest.Pytester) -> None:
+    pytester.makeini("[pytest]\nlatchfs_shares = docs other\nlatchfs_args = --blob-versioning\n")
+    pytester.makepyfile(
+        """
+        def test_shares(latchfs):
+            assert latchfs.share == "docs"
+            f = latchfs.put("a.txt", b"x", share_name="other")
+            assert f.download_file().readall() == b"x"
+        """
+    )
+    pytester.runpytest_subprocess().assert_outcomes(passed=1)
