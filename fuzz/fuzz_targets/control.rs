@@ -1,0 +1,7 @@
+//! A line of the control protocol.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    let _ = latchfs::control::read_request(bytes);
+});

@@ -1,0 +1,7 @@
+//! A multipart body, and the requests in it.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    latchfs::rest::any_input::multipart(bytes);
+});

@@ -1,0 +1,7 @@
+//! A range of bytes.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    latchfs::rest::any_input::range(bytes);
+});

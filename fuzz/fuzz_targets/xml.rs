@@ -1,0 +1,7 @@
+//! An XML body.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    latchfs::rest::any_input::xml(bytes);
+});
