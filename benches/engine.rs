@@ -9,12 +9,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use criterion::{BenchmarkId, Criterion};
-use latchfs::core::create::{Action, OpenRequest, Target};
-use latchfs::core::file::{Ending, FileState, Grant};
-use latchfs::core::ranges::{ByteRange, LockKind, RangeLock, RangeLocks};
-use latchfs::core::share::ShareCounts;
-use latchfs::core::{Access, Attributes, Client, HandleId, Owner, ShareMode, SharePath, Timestamp};
-use latchfs::engine::{EventLog, Handle, Share, ShareOptions, SystemClock};
+use latchfs::core::smb::create::{Action, OpenRequest, Target};
+use latchfs::core::smb::file::{Ending, FileState, Grant};
+use latchfs::core::smb::ranges::{ByteRange, LockKind, RangeLock, RangeLocks};
+use latchfs::core::smb::share::ShareCounts;
+use latchfs::core::smb::{Access, Attributes, ShareMode, SharePath};
+use latchfs::core::{Client, HandleId, Owner, Timestamp};
+use latchfs::engine::file::{Handle, Share, ShareOptions};
+use latchfs::engine::{Context, EventLog, SystemClock};
 
 /// Handles there are already.
 const HANDLES: [u64; 3] = [1, 100, 100_000];
@@ -78,7 +80,7 @@ impl OneFile {
     fn open(
         &mut self,
         wanted: (Access, ShareMode),
-    ) -> Result<(latchfs::core::opens::Slot, HandleId), latchfs::core::Denial> {
+    ) -> Result<(latchfs::core::smb::opens::Slot, HandleId), latchfs::core::smb::Denial> {
         self.next += 1;
         let id = HandleId(self.next);
         let grant = Grant { id, owner: self.owner.clone(), now: Timestamp(0) };
@@ -121,7 +123,7 @@ fn file_state(criterion: &mut Criterion) {
 struct OneShare {
     share: Share,
     handles: Vec<Handle>,
-    owner: Owner,
+    cx: Context,
     path: SharePath,
     _folder: tempfile::TempDir,
 }
@@ -142,13 +144,14 @@ impl OneShare {
         )
         .expect("a share");
         let path = SharePath::new("file.txt").expect("a path");
-        let mut one = Self { share, handles: Vec::new(), owner: owner(), path, _folder: folder };
+        let cx = Context::local(share.now(), owner(), "bench");
+        let mut one = Self { share, handles: Vec::new(), cx, path, _folder: folder };
         one.handles = (0..handles).map(|_| one.open()).collect();
         one
     }
 
     fn open(&self) -> Handle {
-        let opened = self.share.open(&self.owner, &self.path, &request(BESIDE));
+        let opened = self.share.open(&self.cx, &self.path, &request(BESIDE));
         opened.expect("all share").handle
     }
 }
@@ -162,7 +165,7 @@ fn engine(criterion: &mut Criterion) {
         });
         group.bench_with_input(BenchmarkId::new("refused", handles), &handles, |bencher, _| {
             bencher.iter(|| {
-                let answer = one.share.open(&one.owner, &one.path, &request(REFUSED));
+                let answer = one.share.open(&one.cx, &one.path, &request(REFUSED));
                 answer.expect_err("none shares deletion")
             });
         });

@@ -9,9 +9,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use latchfs::core::create::OpenRequest;
-use latchfs::core::{Access, Client, Owner, ShareMode, SharePath};
-use latchfs::engine::{EventLog, Handle, Share, ShareOptions, SystemClock};
+use latchfs::core::smb::create::OpenRequest;
+use latchfs::core::smb::{Access, ShareMode, SharePath};
+use latchfs::core::{Client, Owner, Timestamp};
+use latchfs::engine::file::{Handle, Share, ShareOptions};
+use latchfs::engine::{Context, EventLog, SystemClock};
 
 /// What an open may take, its handle included.
 const BYTES_MAX: usize = 300;
@@ -57,10 +59,11 @@ fn main() {
     .expect("a share");
     let client = Arc::new(Client { session: 1, name: "bench".into() });
     let owner = Owner { client, pid: 1, program: None };
+    let cx = Context::local(Timestamp(0), owner, "bench");
     let request = OpenRequest::plain(Access::R, ShareMode::RWD);
     let open = |number| {
         let path = SharePath::new(&name(number)).expect("a path");
-        share.open(&owner, &path, &request).expect("nobody is in the way").handle
+        share.open(&cx, &path, &request).expect("nobody is in the way").handle
     };
     // What the first open sets up for all is not counted.
     share.close(&open(0)).expect("closed");

@@ -19,7 +19,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use latchfs::engine::{EventLog, Share, ShareOptions, SystemClock};
+use latchfs::engine::file::{Share, ShareOptions};
+use latchfs::engine::{EventLog, SystemClock};
 use latchfs::fuse::{Mount, MountOptions};
 use rustix::mount::UnmountFlags;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};

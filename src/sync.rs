@@ -1,5 +1,9 @@
 //! The swap point for synchronisation: the standard library's, or shuttle's under
 //! `--cfg shuttle`, which then runs the engine's races through many schedules.
+//!
+//! Which threads must not wait is in [`front_end`].
+
+pub mod front_end;
 
 #[cfg(not(shuttle))]
 pub use std::sync::{

@@ -1,156 +1,121 @@
-//! What the REST face costs: processor time of the server per request, and requests per second,
-//! beside nginx with the same bytes and Azurite's blob service with the same signatures; then
-//! start, memory and size.
+//! What requests cost: processor time of the server per request, and requests per second, beside
+//! nginx with the same bytes and Azurite with the same signed requests; then start, memory and
+//! size of the program.
 //!
-//! `cargo bench --bench rest`. nginx takes part if it is installed, Azurite if
-//! `LATCHFS_BENCH_AZURITE` names a folder where npm installed `azurite` and `node`.
-//! `LATCHFS_BENCH_DIR` names the disk, `LATCHFS_BENCH_SECONDS` how long each figure is measured.
+//! `cargo bench --bench rest`; a word behind `--` picks the rows that have it in their names.
+//! nginx takes part if it is installed, Azurite if `LATCHFS_BENCH_AZURITE` names a folder where
+//! npm installed it. `LATCHFS_BENCH_DIR` names the disk, `LATCHFS_BENCH_PROGRAM` another program
+//! than this build's.
 //!
-//! A figure is the best of three rounds; a round goes over all servers, so that a busy machine is
-//! busy for all of them.
+//! A figure is the best of three rounds, with one connection and with sixteen; a round goes over
+//! all servers, so that a busy machine is busy for all of them.
 
 mod load;
 mod process;
+mod rows;
 mod servers;
 
 use std::env;
 use std::fs;
-use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::Path;
+use std::time::{Duration, Instant};
 
-use load::{Ask, Connection, ask_once, pour};
-use servers::Server;
+use load::{Client, Cost, Request, pour};
+use rows::{ROWS, Row, SMALL, Step};
+use servers::{Server, Service};
 
 const ROUNDS: usize = 3;
-const SMALL: usize = 4 << 10;
-const LARGE: usize = 4 << 20;
+/// Connections at a time.
+const CONNECTIONS: [usize; 2] = [1, 16];
 /// Files that are made before memory is looked at again.
 const FILES: usize = 10_000;
 const STARTS: usize = 5;
-/// The account that everybody knows, and a place in it for the files.
-const PLACE: &str = "/devstoreaccount1/bench";
+/// Azurite is sent this part of the requests.
+const SLOW: usize = 5;
 
 /// One of those that are compared.
 struct Column {
     name: &'static str,
-    addr: SocketAddr,
-    pid: u32,
-    /// The requests of all rows, each with the status of its answer.
-    asks: [(Ask, u16); 4],
+    server: Server,
+    step: fn(&Row) -> Option<Step>,
 }
 
-const ROWS: [&str; 4] = ["GET 4 KiB", "GET 4 MiB", "PUT 4 KiB", "PUT 4 MiB"];
-
-/// A measured cell.
-#[derive(Clone, Copy)]
-struct Figure {
-    cpu_us: f64,
-    per_second: f64,
-}
+/// The costs of a row, one for each column that has it.
+type Costs = Vec<Option<Cost>>;
 
 fn main() {
-    let quick = env::args().any(|word| word == "--test");
-    let seconds = env::var("LATCHFS_BENCH_SECONDS").ok().and_then(|text| text.parse().ok());
-    let duration = Duration::from_secs_f64(if quick { 0.05 } else { seconds.unwrap_or(2.0) });
-    let disk = env::var_os("LATCHFS_BENCH_DIR").map_or_else(env::temp_dir, PathBuf::from);
-    let folder = tempfile::tempdir_in(disk).expect("a temporary folder can be made");
+    let words: Vec<String> = env::args().skip(1).collect();
+    let quick = words.iter().any(|word| word == "--test");
+    let wanted: Vec<_> = words.iter().filter(|word| !word.starts_with("--")).collect();
+    let named =
+        |row: &&Row| wanted.is_empty() || wanted.iter().any(|word| row.name.contains(*word));
+    let rows: Vec<&Row> = ROWS.iter().filter(named).collect();
+    let folder = servers::folder();
+    let columns = columns(folder.path());
+    for connections in CONNECTIONS {
+        let costs = measure(&columns, &rows, connections, quick);
+        let title =
+            format!("Processor time of the server per request, us; {connections} at a time");
+        print_table(&title, &columns, &rows, &costs, |cost| cost.cpu_us);
+        let title = format!("Requests per second; {connections} at a time");
+        print_table(&title, &columns, &rows, &costs, |cost| cost.per_second);
+        print_goals(&columns, &rows, &costs);
+    }
+    drop(columns);
+    if wanted.is_empty() {
+        print_sizes(folder.path(), if quick { 100 } else { FILES });
+    }
+}
+
+/// Starts all servers that there are.
+fn columns(folder: &Path) -> Vec<Column> {
     let place = |name: &str| {
-        let place = folder.path().join(name);
+        let place = folder.join(name);
         fs::create_dir(&place).expect("a folder can be made");
         place
     };
     let latchfs = servers::latchfs(&place("latchfs"));
-    let nginx_place = place("nginx");
-    let nginx = servers::nginx(&nginx_place);
-    let azurite = servers::azurite(&place("azurite"));
-    let mut columns = vec![of_latchfs(&latchfs)];
-    columns.extend(nginx.iter().flat_map(|server| of_nginx(server, &nginx_place)));
-    columns.extend(azurite.iter().map(of_azurite));
-    let figures = measure(&columns, duration);
-    print_table("Processor time of the server per request, us", &columns, &figures, |it| it.cpu_us);
-    print_table("Requests per second", &columns, &figures, |it| it.per_second);
-    print_ratios(&columns, &figures);
-    drop((latchfs, nginx, azurite));
-    print_sizes(&place("fresh"), if quick { 100 } else { FILES });
-}
-
-/// Bytes that are not all alike.
-fn bytes(length: usize) -> Vec<u8> {
-    (0..length).map(|at| u8::try_from(at % 251).expect("less than 256")).collect()
-}
-
-fn of_latchfs(server: &Server) -> Column {
-    let share = Ask::signed("PUT", &format!("{PLACE}?restype=share"), &[], b"");
-    ask_once(server.addr, &share, 201);
-    let get = |name| Ask::signed("GET", &format!("{PLACE}/{name}"), &[], b"");
-    let put = |name: &str, length: usize| {
-        let (target, size) = (format!("{PLACE}/{name}"), length.to_string());
-        let create = [("x-ms-type", "file"), ("x-ms-content-length", size.as_str())];
-        ask_once(server.addr, &Ask::signed("PUT", &target, &create, b""), 201);
-        let range = format!("bytes=0-{}", length - 1);
-        let headers = [("x-ms-write", "update"), ("x-ms-range", range.as_str())];
-        let write = Ask::signed("PUT", &format!("{target}?comp=range"), &headers, &bytes(length));
-        ask_once(server.addr, &write, 201);
-        write
-    };
-    let (small, large) = (put("small", SMALL), put("large", LARGE));
-    let asks = [(get("small"), 200), (get("large"), 200), (small, 201), (large, 201)];
-    Column { name: "latchfs", addr: server.addr, pid: server.pid(), asks }
-}
-
-fn of_nginx(server: &Server, place: &Path) -> Vec<Column> {
-    for (name, length) in [("small", SMALL), ("large", LARGE)] {
-        let file = place.join("files").join(name);
-        fs::write(file, bytes(length)).expect("there is room");
+    rows::prepare(&mut Client::of(&latchfs));
+    rows::prepare_files(&mut Client::of(&latchfs));
+    let mut columns =
+        vec![Column { name: "latchfs", server: latchfs, step: |row| Some(row.latchfs) }];
+    let off: fn(&Row) -> Option<Step> = |row| row.nginx.map(|steps| steps[0]);
+    let on: fn(&Row) -> Option<Step> = |row| row.nginx.map(|steps| steps[1]);
+    for (name, step) in [("nginx, sendfile off", off), ("nginx, sendfile on", on)] {
+        let place = place(&name.replace([',', ' '], "-"));
+        if let Some(server) = servers::nginx(&place) {
+            for (name, length) in [("small", SMALL), ("large", rows::LARGE), ("overwritten", 1)] {
+                let file = place.join("files").join(name);
+                fs::write(file, rows::bytes(length)).expect("there is room");
+            }
+            columns.push(Column { name, server, step });
+        }
     }
-    let column = |(name, location)| {
-        let get = |file| Ask::signed("GET", &format!("/{location}/{file}"), &[], b"");
-        let put = |file, length| {
-            let target = format!("/{location}/{location}-{file}");
-            let ask = Ask::signed("PUT", &target, &[], &bytes(length));
-            ask_once(server.addr, &ask, 201);
-            ask
-        };
-        let (small, large) = (put("small", SMALL), put("large", LARGE));
-        let asks = [(get("small"), 200), (get("large"), 200), (small, 204), (large, 204)];
-        Column { name, addr: server.addr, pid: server.pid(), asks }
-    };
-    [("nginx, sendfile off", "off"), ("nginx, sendfile on", "on")].map(column).into()
+    if let Some(server) = servers::azurite(&place("azurite")) {
+        rows::prepare(&mut Client::of(&server));
+        columns.push(Column { name: "Azurite", server, step: |row| row.azurite });
+    }
+    columns
 }
 
-fn of_azurite(server: &Server) -> Column {
-    let container = Ask::signed("PUT", &format!("{PLACE}?restype=container"), &[], b"");
-    ask_once(server.addr, &container, 201);
-    let get = |name| Ask::signed("GET", &format!("{PLACE}/{name}"), &[], b"");
-    let put = |name, length| {
-        let headers = [("x-ms-blob-type", "BlockBlob")];
-        let ask = Ask::signed("PUT", &format!("{PLACE}/{name}"), &headers, &bytes(length));
-        ask_once(server.addr, &ask, 201);
-        ask
+/// The best cost of each row and column.
+fn measure(columns: &[Column], rows: &[&Row], connections: usize, quick: bool) -> Vec<Costs> {
+    let mut best = vec![vec![None; columns.len()]; rows.len()];
+    let new_clients = |column: &Column| -> Vec<Client> {
+        (0..connections).map(|_| Client::of(&column.server)).collect()
     };
-    let (small, large) = (put("small", SMALL), put("large", LARGE));
-    let asks = [(get("small"), 200), (get("large"), 200), (small, 201), (large, 201)];
-    Column { name: "Azurite", addr: server.addr, pid: server.pid(), asks }
-}
-
-/// The best figure of each row and column.
-fn measure(columns: &[Column], duration: Duration) -> Vec<Vec<Figure>> {
-    let none = Figure { cpu_us: f64::MAX, per_second: 0.0 };
-    let mut best = vec![vec![none; columns.len()]; ROWS.len()];
-    for _ in 0..ROUNDS {
-        for (row, cells) in best.iter_mut().enumerate() {
-            for (column, cell) in columns.iter().zip(cells) {
-                let (ask, status) = &column.asks[row];
-                // Code and caches warm.
-                pour(column.addr, ask, *status, duration / 10);
-                let before = process::cpu(column.pid);
-                let (answers, took) = pour(column.addr, ask, *status, duration);
-                let used = process::cpu(column.pid).saturating_sub(before);
-                #[allow(clippy::cast_precision_loss, reason = "far fewer than 2^52")]
-                let answers = answers as f64;
-                cell.cpu_us = cell.cpu_us.min(used.as_secs_f64() * 1e6 / answers);
-                cell.per_second = cell.per_second.max(answers / took.as_secs_f64());
+    let mut clients: Vec<Vec<Client>> = columns.iter().map(new_clients).collect();
+    for round in 0..ROUNDS {
+        for (row, cells) in rows.iter().zip(&mut best) {
+            for ((column, clients), cell) in columns.iter().zip(&mut clients).zip(cells) {
+                let Some(step) = (column.step)(row) else { continue };
+                // A slow server is measured as well with fewer.
+                let fewer = if column.name == "Azurite" { SLOW } else { 1 };
+                let requests = if quick { 16 } else { row.requests / fewer };
+                // The same for all rows, and of no other round.
+                let first = (connections * ROUNDS + round) * 100_000;
+                let cost = pour(&column.server, clients, (first, requests), step);
+                *cell = Some(cell.unwrap_or(Cost::NONE).or_better(cost));
             }
         }
     }
@@ -160,27 +125,42 @@ fn measure(columns: &[Column], duration: Duration) -> Vec<Vec<Figure>> {
 fn print_table(
     title: &str,
     columns: &[Column],
-    figures: &[Vec<Figure>],
-    value: impl Fn(&Figure) -> f64,
+    rows: &[&Row],
+    costs: &[Costs],
+    value: impl Fn(&Cost) -> f64,
 ) {
     let names: Vec<&str> = columns.iter().map(|column| column.name).collect();
     println!("\n{title}:\n\n| | {} |", names.join(" | "));
     println!("|---|{}", "---:|".repeat(names.len()));
-    for (name, row) in ROWS.iter().zip(figures) {
-        let cells: Vec<String> = row.iter().map(|figure| format!("{:.1}", value(figure))).collect();
-        println!("| {name} | {} |", cells.join(" | "));
+    for (row, costs) in rows.iter().zip(costs) {
+        let shown =
+            |cost: &Option<Cost>| cost.map_or(String::new(), |it| format!("{:.1}", value(&it)));
+        let cells: Vec<String> = costs.iter().map(shown).collect();
+        println!("| {} | {} |", row.name, cells.join(" | "));
     }
 }
 
-/// The processor time of latchfs as a multiple of the others'.
-fn print_ratios(columns: &[Column], figures: &[Vec<Figure>]) {
-    let others: Vec<&str> = columns[1..].iter().map(|column| column.name).collect();
-    println!("\nProcessor time of latchfs as a multiple of:\n\n| | {} |", others.join(" | "));
-    println!("|---|{}", "---:|".repeat(others.len()));
-    for (name, row) in ROWS.iter().zip(figures) {
-        let ratio = |other: &Figure| format!("{:.3}", row[0].cpu_us / other.cpu_us);
-        let cells: Vec<String> = row[1..].iter().map(ratio).collect();
-        println!("| {name} | {} |", cells.join(" | "));
+/// What the processor time of latchfs is beside the others', and what it should be.
+fn print_goals(columns: &[Column], rows: &[&Row], costs: &[Costs]) {
+    println!("\n| processor time | multiple of nginx's, at most | Azurite's multiple, at least |");
+    println!("|---|---:|---:|");
+    for (row, costs) in rows.iter().zip(costs) {
+        let cost = |name: &str| {
+            let column = columns.iter().position(|column| column.name.starts_with(name))?;
+            costs[column].map(|cost| cost.cpu_us)
+        };
+        let Some(own) = cost("latchfs") else { continue };
+        let cell = |ratio: Option<f64>, goal: Option<f64>, met: fn(f64, f64) -> bool| {
+            let Some(ratio) = ratio else { return String::new() };
+            goal.map_or(format!("{ratio:.2}"), |goal| {
+                let verdict = if met(ratio, goal) { "met" } else { "MISSED" };
+                format!("{ratio:.2} ({goal} {verdict})")
+            })
+        };
+        let nginx = cell(cost("nginx").map(|it| own / it), row.nginx_goal, |it, goal| it <= goal);
+        let azurite =
+            cell(cost("Azurite").map(|it| it / own), row.azurite_goal, |it, goal| it >= goal);
+        println!("| {} | {nginx} | {azurite} |", row.name);
     }
 }
 
@@ -188,27 +168,42 @@ fn print_ratios(columns: &[Column], figures: &[Vec<Figure>]) {
 fn print_sizes(folder: &Path, files: usize) {
     #[allow(clippy::cast_precision_loss, reason = "far fewer than 2^52")]
     let mega = |bytes: u64| bytes as f64 / 1e6;
-    let list = Ask::signed("GET", "/devstoreaccount1/?comp=list", &[], b"");
-    let answers = |addr| Connection::open(addr).send(&list) == 200;
-    let start = |number| servers::time_to_answer(&folder.join(format!("start{number}")), answers);
-    let mut starts: Vec<Duration> = (0..STARTS).map(start).collect();
+    let start = |number| {
+        let begun = Instant::now();
+        let server = servers::latchfs(&folder.join(format!("start{number}")));
+        first_answer(&server);
+        (begun.elapsed(), server.cpu())
+    };
+    let mut starts: Vec<(Duration, Duration)> = (0..STARTS).map(start).collect();
     starts.sort_unstable();
-    let program = fs::metadata(env!("CARGO_BIN_EXE_latchfs")).expect("it was built").len();
+    let program = fs::metadata(servers::program()).expect("it was built").len();
 
-    let server = servers::latchfs(folder);
-    let idle = process::resident(server.pid());
-    ask_once(server.addr, &Ask::signed("PUT", &format!("{PLACE}?restype=share"), &[], b""), 201);
-    let mut connection = Connection::open(server.addr);
-    let (size, body) = (SMALL.to_string(), bytes(SMALL));
+    let server = servers::latchfs(&folder.join("fresh"));
+    let idle = server.resident();
+    let mut client = Client::of(&server);
+    client.ask(Service::File, Request::new("PUT", "/bench?restype=share", 201));
+    let size = SMALL.to_string();
     let headers = [("x-ms-type", "file"), ("x-ms-content-length", size.as_str())];
     for number in 0..files {
-        let target = format!("{PLACE}/file{number:05}");
-        assert_eq!(connection.send(&Ask::signed("PUT", &target, &headers, &body)), 201);
+        let target = format!("/bench/file{number:05}");
+        let request = Request::new("PUT", &target, 201).headers(&headers);
+        client.ask(Service::File, request.body(rows::bytes(SMALL)));
     }
-    let after = process::resident(server.pid());
     println!("\n| | |\n|---|---:|");
-    println!("| start to first 200, median of {STARTS} | {:.1?} |", starts[STARTS / 2]);
+    let (took, used) = starts[STARTS / 2];
+    println!("| start to first 200 of each service, median of {STARTS} | {took:.1?} |");
+    println!("| processor time of that start | {used:.1?} |");
     println!("| resident, idle | {:.1} MB |", mega(idle));
-    println!("| resident, after {files} files of 4 KiB | {:.1} MB |", mega(after));
+    println!("| resident, after {files} files of 4 KiB | {:.1} MB |", mega(server.resident()));
     println!("| program | {:.1} MB |", mega(program));
+}
+
+/// Asks each service once.
+fn first_answer(server: &Server) {
+    let mut client = Client::of(server);
+    for service in [Service::File, Service::Blob, Service::Queue] {
+        client.ask(service, Request::new("GET", "/?comp=list", 200));
+    }
+    let accept = [("accept", "application/json")];
+    client.ask(Service::Table, Request::new("GET", "/Tables", 200).headers(&accept));
 }

@@ -1,8 +1,7 @@
-//! The servers that are compared, each a process of its own on a free port of this machine.
+//! The servers that are compared, each a process of its own on free ports of this machine.
 
 use std::env;
 use std::fs;
-use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -11,39 +10,67 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::process;
+
 /// How long a server may take to listen.
 const READY: Duration = Duration::from_secs(30);
+
+/// What a server offers, each at an address of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Service {
+    File,
+    Blob,
+    Queue,
+    Table,
+    /// Files by plain HTTP.
+    Web,
+}
+
+impl Service {
+    pub const COUNT: usize = 5;
+}
 
 /// A running server. Ended when dropped.
 pub struct Server {
     child: Child,
-    pub addr: SocketAddr,
+    pub addrs: [Option<SocketAddr>; Service::COUNT],
 }
 
 impl Server {
-    /// Starts a program that is told its port, and waits until somebody listens there.
-    fn start(command: impl FnOnce(u16) -> Command) -> Result<Self, String> {
-        let port = free_port();
-        let addr = SocketAddr::from(([127, 0, 0, 1], port));
-        let mut command = command(port);
+    /// Starts a program that is told its ports, and waits until all of them are listened at.
+    fn start<const N: usize>(
+        services: [Service; N],
+        command: impl FnOnce([u16; N]) -> Command,
+    ) -> Result<Self, String> {
+        let (ports, mut addrs) = (free_ports(), [None; Service::COUNT]);
+        for (service, port) in services.iter().zip(ports) {
+            addrs[*service as usize] = Some(SocketAddr::from(([127, 0, 0, 1], port)));
+        }
+        let mut command = command(ports);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let child = command.spawn().map_err(|error| error.to_string())?;
-        let mut server = Self { child, addr };
+        let mut server = Self { child, addrs };
         let end = Instant::now() + READY;
-        while TcpStream::connect(addr).is_err() {
+        while server.addrs.iter().flatten().any(|addr| TcpStream::connect(addr).is_err()) {
             if let Ok(Some(status)) = server.child.try_wait() {
                 return Err(format!("it ended at once: {status}"));
             }
             if Instant::now() > end {
                 return Err("it does not listen".to_owned());
             }
-            thread::sleep(Duration::from_millis(1));
+            thread::sleep(Duration::from_micros(200));
         }
         Ok(server)
     }
 
-    pub fn pid(&self) -> u32 {
-        self.child.id()
+    /// Its processor time so far.
+    pub fn cpu(&self) -> Duration {
+        process::cpu(self.child.id())
+    }
+
+    /// Its bytes in memory.
+    pub fn resident(&self) -> u64 {
+        process::resident(self.child.id())
     }
 }
 
@@ -57,20 +84,36 @@ impl Drop for Server {
     }
 }
 
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
-    listener.local_addr().expect("it has an address").port()
+/// Ports that are free while all of them are held.
+fn free_ports<const N: usize>() -> [u16; N] {
+    let listeners = [(); N].map(|()| TcpListener::bind("127.0.0.1:0").expect("a port is free"));
+    listeners.map(|listener| listener.local_addr().expect("it has an address").port())
 }
 
-/// The program of this build, without a mount.
+/// The folder for data, on the disk that `LATCHFS_BENCH_DIR` names. Removed when dropped.
+pub fn folder() -> tempfile::TempDir {
+    let disk = env::var_os("LATCHFS_BENCH_DIR").map_or_else(env::temp_dir, PathBuf::from);
+    tempfile::tempdir_in(disk).expect("a temporary folder can be made")
+}
+
+/// The program of this build, or the one that `LATCHFS_BENCH_PROGRAM` names, without a mount.
 pub fn latchfs(folder: &Path) -> Server {
-    Server::start(|port| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_latchfs"));
-        command.args(["serve", "--no-mount", "--listen", &format!("127.0.0.1:{port}"), "--data"]);
-        command.arg(folder.join("data"));
+    let services = [Service::File, Service::Blob, Service::Queue, Service::Table];
+    Server::start(services, |ports| {
+        let mut command = Command::new(program());
+        command.args(["serve", "--no-mount", "--data"]).arg(folder.join("data"));
+        for (option, port) in ["--file", "--blob", "--queue", "--table"].iter().zip(ports) {
+            command.arg(option).arg(format!("127.0.0.1:{port}"));
+        }
         command
     })
     .expect("latchfs starts")
+}
+
+/// The program of latchfs that is measured.
+pub fn program() -> PathBuf {
+    let given = env::var_os("LATCHFS_BENCH_PROGRAM");
+    given.map_or_else(|| env!("CARGO_BIN_EXE_latchfs").into(), PathBuf::from)
 }
 
 /// nginx as Debian packages it: `/off/` and `/on/` serve the folder without and with `sendfile`,
@@ -99,7 +142,7 @@ pub fn nginx(folder: &Path) -> Option<Server> {
         )
     };
     let config = folder.join("nginx.conf");
-    let started = Server::start(|port| {
+    let started = Server::start([Service::Web], |[port]| {
         fs::write(&config, text(port)).expect("a file can be written");
         let mut command = Command::new(program_in_sbin("nginx"));
         command.arg("-c").arg(&config).arg("-e").arg(folder.join("error"));
@@ -114,20 +157,26 @@ fn program_in_sbin(name: &str) -> PathBuf {
     if full.exists() { full } else { name.into() }
 }
 
-/// Azurite's blob service, from the folder that `LATCHFS_BENCH_AZURITE` names.
+/// Azurite, from the folder that `LATCHFS_BENCH_AZURITE` names, with `node` of that folder if npm
+/// installed one there.
 pub fn azurite(folder: &Path) -> Option<Server> {
-    let cure = "LATCHFS_BENCH_AZURITE names a folder with npm's azurite and node";
+    let cure = "LATCHFS_BENCH_AZURITE names a folder where npm installed azurite";
     let Some(home) = env::var_os("LATCHFS_BENCH_AZURITE").map(PathBuf::from) else {
         println!("Azurite: left out ({cure})");
         return None;
     };
     let modules = home.join("node_modules");
-    let started = Server::start(|port| {
-        let mut command = Command::new(modules.join(".bin/node"));
-        command.arg(modules.join("azurite/dist/src/blob/main.js"));
+    let node = modules.join(".bin/node");
+    let node = if node.exists() { node } else { "node".into() };
+    let started = Server::start([Service::Blob, Service::Queue, Service::Table], |ports| {
+        let mut command = Command::new(node);
+        command.arg(modules.join("azurite/dist/src/azurite.js"));
         command.args(["--silent", "--disableTelemetry", "--skipApiVersionCheck"]);
-        command.args(["--blobHost", "127.0.0.1", "--blobPort", &port.to_string(), "--location"]);
-        command.arg(folder);
+        for (service, port) in ["blob", "queue", "table"].iter().zip(ports) {
+            command.args([&format!("--{service}Host"), "127.0.0.1"]);
+            command.args([&format!("--{service}Port"), &port.to_string()]);
+        }
+        command.arg("--location").arg(folder);
         command
     });
     left_out("Azurite", cure, started)
@@ -135,26 +184,4 @@ pub fn azurite(folder: &Path) -> Option<Server> {
 
 fn left_out(name: &str, cure: &str, started: Result<Server, String>) -> Option<Server> {
     started.map_err(|why| println!("{name}: left out ({why}; {cure})")).ok()
-}
-
-/// Waits for the first answer of a fresh server: from its start until `ask` is content.
-pub fn time_to_answer(folder: &Path, ask: impl Fn(SocketAddr) -> bool) -> Duration {
-    let port = free_port();
-    let begun = Instant::now();
-    let child = Command::new(env!("CARGO_BIN_EXE_latchfs"))
-        .args(["serve", "--no-mount", "--listen", &format!("127.0.0.1:{port}"), "--data"])
-        .arg(folder)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap_or_else(|error| panic!("latchfs starts: {error}"));
-    let server = Server { child, addr: SocketAddr::from(([127, 0, 0, 1], port)) };
-    loop {
-        match TcpStream::connect(server.addr) {
-            Ok(_) if ask(server.addr) => return begun.elapsed(),
-            Err(error) if error.kind() != ErrorKind::ConnectionRefused => panic!("{error}"),
-            _ => thread::sleep(Duration::from_micros(200)),
-        }
-        assert!(begun.elapsed() < READY, "latchfs does not answer");
-    }
 }

@@ -10,17 +10,22 @@ use clap::builder::TypedValueParser;
 use clap::error::{Error, ErrorKind};
 use clap::{Arg, Command};
 
-use crate::rest::auth::{Account, AccountError};
+use crate::rest::auth::{Credential, CredentialError};
 
 /// Reads `NAME:KEY`.
 #[derive(Debug, Clone, Copy)]
 pub struct NameAndKey;
 
 impl TypedValueParser for NameAndKey {
-    type Value = Account;
+    type Value = Credential;
 
-    fn parse_ref(&self, cmd: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<Account, Error> {
-        let read = value.to_str().ok_or(AccountError::NoKey).and_then(str::parse);
+    fn parse_ref(
+        &self,
+        cmd: &Command,
+        arg: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<Credential, Error> {
+        let read = value.to_str().ok_or(CredentialError::NoKey).and_then(str::parse);
         read.map_err(|why| {
             let option = arg.map(ToString::to_string).unwrap_or_default();
             let message = format!("invalid value for '{option}': {why}\n");

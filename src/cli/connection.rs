@@ -6,14 +6,14 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 
-use super::locate::{Socket, ask, unexpected};
+use super::locate::{Found, answered, unexpected};
 use super::out::Output;
 use crate::control::protocol::Connection;
-use crate::control::{Answer, Request};
+use crate::control::{Answer, Client, Request};
 
 /// Print the connection string for SDKs
 ///
-/// It holds the account's key. With --json, its parts: account, key, endpoint.
+/// It holds the account's key. With --json, its parts: account, key, endpoints.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  export AZURE_STORAGE_CONNECTION_STRING=$(latchfs connection-string)"
@@ -22,22 +22,27 @@ pub struct ConnectionString {
     #[command(flatten)]
     output: Output,
 
+    /// Account [default: the server's first]
+    #[arg(long, value_name = "NAME", env = "LATCHFS_ACCOUNT")]
+    account: Option<String>,
+
     #[command(flatten)]
-    server: Socket,
+    server: Found,
 }
 
 impl ConnectionString {
     /// Prints it.
     pub fn run(&self) -> Result<ExitCode> {
-        let told = of_server(&self.server.find()?)?;
+        let told = of_server(&self.server.find()?, self.account.as_deref())?;
         self.output.show(&told, || format!("{}\n", told.connection_string))?;
         Ok(ExitCode::SUCCESS)
     }
 }
 
-/// How REST clients find the server of that socket.
-pub fn of_server(control: &Path) -> Result<Connection> {
-    match ask(control, &Request::Connection {})? {
+/// How clients of an account find the services of the server with that socket.
+pub fn of_server(control: &Path, account: Option<&str>) -> Result<Connection> {
+    let mut client = Client::connect(control)?.of_account(account);
+    match answered(client.ask(&Request::Connection {})?)? {
         Answer::Connection(told) => Ok(told),
         other => Err(unexpected(&other)),
     }

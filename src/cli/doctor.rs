@@ -1,4 +1,4 @@
-//! `latchfs doctor`: what this machine lacks, and what to do about it. Asks no server.
+//! `latchfs doctor`: what this machine lacks, and what to do about it. No server is asked.
 //!
 //! Decides what is essential: what a mount and the data directory cannot do without. The rest
 //! costs speed or an option, and is said.
@@ -6,6 +6,7 @@
 use std::env;
 use std::fs::{self, File};
 use std::io;
+use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -18,6 +19,7 @@ use serde::Serialize;
 use super::EXIT_DIFFERENT;
 use super::out::{Output, Paint};
 use super::serve::DATA_DIR;
+use crate::core::service::ServiceKind;
 use crate::fuse::may_administer;
 
 /// The first kernel with FUSE passthrough.
@@ -26,14 +28,20 @@ const PASSTHROUGH_SINCE: (u32, u32) = (6, 9);
 /// Below this many directories that can be watched, large trees are read more often.
 const WATCHES_MIN: u64 = 8192;
 
-/// Say what this machine lacks
+/// Below this many descriptors, connections and open files are few.
+const DESCRIPTORS_MIN: u64 = 1024;
+
+/// What `statfs` calls overlayfs.
+const OVERLAYFS: rustix::fs::FsWord = 0x794c_7630;
+
+/// Check this machine's requirements
 ///
-/// What a mount and the data cannot do without is missing or fine; the rest costs speed or an
-/// option. Exits 1 if something is missing. No server is asked.
+/// Each check is ok, warn (it costs speed or an option) or fail (a mount or the data cannot do
+/// without). Exits 1 if a check fails. No server is asked.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs doctor --data /srv/latchfs")]
 pub struct Doctor {
-    /// Where the shares are to be kept
+    /// Data directory
     #[arg(long, value_name = "DIR", default_value = DATA_DIR, env = "LATCHFS_DATA")]
     data: PathBuf,
 
@@ -45,11 +53,11 @@ pub struct Doctor {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum Verdict {
-    Fine,
-    /// It could be better.
-    Lacking,
-    /// It will not do.
-    Missing,
+    Ok,
+    /// Costs speed or an option.
+    Warn,
+    /// A mount or the data cannot do without.
+    Fail,
 }
 
 /// One thing that was looked at.
@@ -63,21 +71,21 @@ struct Check {
 }
 
 impl Check {
-    fn fine(what: &'static str, finding: impl Into<String>) -> Self {
-        Self { what, verdict: Verdict::Fine, finding: finding.into(), cure: None }
+    fn ok(what: &'static str, finding: impl Into<String>) -> Self {
+        Self { what, verdict: Verdict::Ok, finding: finding.into(), cure: None }
     }
 
-    fn lacking(what: &'static str, finding: impl Into<String>, cure: &'static str) -> Self {
-        Self { what, verdict: Verdict::Lacking, finding: finding.into(), cure: Some(cure) }
+    fn warn(what: &'static str, finding: impl Into<String>, cure: &'static str) -> Self {
+        Self { what, verdict: Verdict::Warn, finding: finding.into(), cure: Some(cure) }
     }
 
-    fn missing(what: &'static str, finding: impl Into<String>, cure: &'static str) -> Self {
-        Self { what, verdict: Verdict::Missing, finding: finding.into(), cure: Some(cure) }
+    fn fail(what: &'static str, finding: impl Into<String>, cure: &'static str) -> Self {
+        Self { what, verdict: Verdict::Fail, finding: finding.into(), cure: Some(cure) }
     }
 }
 
 impl Doctor {
-    /// Says it.
+    /// Checks.
     pub fn run(&self) -> Result<ExitCode> {
         let checks = [
             fuse_device(),
@@ -86,8 +94,10 @@ impl Doctor {
             passthrough(),
             data_directory(&self.data),
             watches(),
+            descriptors(),
+            ports(),
         ];
-        let missing = checks.iter().any(|check| check.verdict == Verdict::Missing);
+        let missing = checks.iter().any(|check| check.verdict == Verdict::Fail);
         self.output.show(&checks, || words(&checks, Paint::of(&io::stdout())))?;
         Ok(if missing { ExitCode::from(EXIT_DIFFERENT) } else { ExitCode::SUCCESS })
     }
@@ -97,12 +107,12 @@ fn words(checks: &[Check], paint: Paint) -> String {
     let mut lines = Vec::new();
     for Check { what, verdict, finding, cure } in checks {
         let verdict = match verdict {
-            Verdict::Fine => paint.good("fine   "),
-            Verdict::Lacking => paint.poor("lacking"),
-            Verdict::Missing => paint.bad("missing"),
+            Verdict::Ok => paint.good("ok  "),
+            Verdict::Warn => paint.poor("warn"),
+            Verdict::Fail => paint.bad("fail"),
         };
         lines.push(format!("{verdict}  {}: {finding}\n", paint.bold(what)));
-        lines.extend(cure.map(|cure| format!("         {cure}\n")));
+        lines.extend(cure.map(|cure| format!("      {cure}\n")));
     }
     lines.concat()
 }
@@ -110,13 +120,13 @@ fn words(checks: &[Check], paint: Paint) -> String {
 fn fuse_device() -> Check {
     const WHAT: &str = "/dev/fuse";
     match File::options().read(true).write(true).open(WHAT) {
-        Ok(_) => Check::fine(WHAT, "can be opened"),
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Check::missing(
+        Ok(_) => Check::ok(WHAT, "can be opened"),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Check::fail(
             WHAT,
             error.to_string(),
             "let this user open it (chmod 666 /dev/fuse), run as root, or serve --no-mount",
         ),
-        Err(error) => Check::missing(
+        Err(error) => Check::fail(
             WHAT,
             error.to_string(),
             "load the module (modprobe fuse), pass it into the container (--device /dev/fuse), or \
@@ -128,13 +138,13 @@ fn fuse_device() -> Check {
 fn helper() -> Check {
     const WHAT: &str = "fusermount3";
     if may_administer() {
-        return Check::fine(WHAT, "not needed: this process may mount by itself");
+        return Check::ok(WHAT, "not needed: this process may mount by itself");
     }
     let path = env::var_os("PATH").unwrap_or_default();
     let found = env::split_paths(&path).map(|dir| dir.join(WHAT)).find(|path| path.is_file());
     match found {
-        Some(path) => Check::fine(WHAT, path.display().to_string()),
-        None => Check::missing(
+        Some(path) => Check::ok(WHAT, path.display().to_string()),
+        None => Check::fail(
             WHAT,
             "not on the PATH, and needed to mount without root",
             "install fuse3, or run as root",
@@ -145,13 +155,13 @@ fn helper() -> Check {
 fn allow_other() -> Check {
     const WHAT: &str = "user_allow_other";
     if may_administer() {
-        return Check::fine(WHAT, "not needed: root may let other users in");
+        return Check::ok(WHAT, "not needed: root may let other users in");
     }
     let conf = fs::read_to_string("/etc/fuse.conf").unwrap_or_default();
     if conf.lines().any(|line| line.trim() == WHAT) {
-        return Check::fine(WHAT, "set in /etc/fuse.conf");
+        return Check::ok(WHAT, "set in /etc/fuse.conf");
     }
-    Check::lacking(
+    Check::warn(
         WHAT,
         "not set: --allow-other will be refused",
         "add the line user_allow_other to /etc/fuse.conf",
@@ -163,20 +173,20 @@ fn passthrough() -> Check {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let release = release.trim();
     if version(release) < Some(PASSTHROUGH_SINCE) {
-        return Check::lacking(
+        return Check::warn(
             WHAT,
             format!("Linux {release} has none: reads and writes go through latchfs"),
             "a kernel of 6.9 or newer makes them as fast as the disk",
         );
     }
     if !may_administer() {
-        return Check::lacking(
+        return Check::warn(
             WHAT,
             "not without root: reads and writes go through latchfs",
             "run as root for the speed of the disk",
         );
     }
-    Check::fine(WHAT, format!("Linux {release}: reads and writes at the speed of the disk"))
+    Check::ok(WHAT, format!("Linux {release}: reads and writes at the speed of the disk"))
 }
 
 /// Major and minor number of a release such as `6.18.2-generic`.
@@ -193,16 +203,26 @@ fn data_directory(data: &Path) -> Check {
     let probe = match tempfile::tempfile_in(there) {
         Ok(probe) => probe,
         Err(error) => {
-            return Check::missing(
+            return Check::fail(
                 WHAT,
                 format!("{} cannot be written: {error}", there.display()),
                 "choose another with --data",
             );
         }
     };
+    if rustix::fs::fstatfs(&probe).is_ok_and(|seen| seen.f_type == OVERLAYFS) {
+        return Check::warn(
+            WHAT,
+            format!(
+                "{} is on overlayfs: the first write to a file changes its ETag",
+                there.display()
+            ),
+            "put it on a volume, or on tmpfs with --in-memory",
+        );
+    }
     match rustix::fs::fsetxattr(&probe, "user.latchfs.probe", b"1", XattrFlags::empty()) {
-        Ok(()) => Check::fine(WHAT, format!("{} has extended attributes", there.display())),
-        Err(errno) => Check::lacking(
+        Ok(()) => Check::ok(WHAT, format!("{} has extended attributes", there.display())),
+        Err(errno) => Check::warn(
             WHAT,
             format!("{} has no extended attributes ({errno})", there.display()),
             "works; metadata is kept beside the files and does not follow them outside latchfs",
@@ -220,7 +240,7 @@ fn watches() -> Check {
     let watches = limit("max_user_watches").unwrap_or_default();
     // Every share takes one; other programs of the user may have taken them all.
     if let Err(errno) = inotify::init(CreateFlags::CLOEXEC) {
-        return Check::lacking(
+        return Check::warn(
             WHAT,
             format!(
                 "none to be had of {instances} ({errno}): large directories are read more often"
@@ -229,13 +249,44 @@ fn watches() -> Check {
         );
     }
     if watches < WATCHES_MIN {
-        return Check::lacking(
+        return Check::warn(
             WHAT,
             format!("only {watches} watches: large directories are read more often"),
             "sysctl fs.inotify.max_user_watches=65536",
         );
     }
-    Check::fine(WHAT, format!("{instances} instances, {watches} watches"))
+    Check::ok(WHAT, format!("{instances} instances, {watches} watches"))
+}
+
+fn descriptors() -> Check {
+    const WHAT: &str = "descriptors";
+    match rustix::process::getrlimit(rustix::process::Resource::Nofile).maximum {
+        Some(most) if most < DESCRIPTORS_MIN => Check::warn(
+            WHAT,
+            format!("only {most} at once: few connections and open files"),
+            "raise the hard limit (ulimit -Hn 4096, or --ulimit nofile=4096 for a container)",
+        ),
+        Some(most) => Check::ok(WHAT, format!("up to {most}")),
+        None => Check::ok(WHAT, "as many as there are"),
+    }
+}
+
+/// The well-known ports, which a server takes unless it is told otherwise.
+fn ports() -> Check {
+    const WHAT: &str = "ports";
+    let free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
+    let ports = ServiceKind::ALL.map(ServiceKind::port);
+    let list =
+        |ports: Vec<&u16>| ports.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let taken: Vec<_> = ports.iter().filter(|port| !free(port)).collect();
+    if taken.is_empty() {
+        return Check::ok(WHAT, format!("{} are free on 127.0.0.1", list(ports.iter().collect())));
+    }
+    Check::warn(
+        WHAT,
+        format!("in use on 127.0.0.1: {}", list(taken)),
+        "`latchfs status` shows a latchfs that runs; take any free ports with --file 0",
+    )
 }
 
 #[cfg(test)]
@@ -254,15 +305,15 @@ mod tests {
     fn a_data_directory_that_is_not_there_yet_is_probed_where_it_would_be() {
         let folder = tempfile::tempdir().unwrap();
         let check = data_directory(&folder.path().join("a/b"));
-        assert_ne!(check.verdict, Verdict::Missing, "{check:?}");
+        assert_ne!(check.verdict, Verdict::Fail, "{check:?}");
         assert!(check.finding.contains(folder.path().to_str().unwrap()), "{check:?}");
         assert!(!folder.path().join("a").exists());
     }
 
     #[test]
     fn what_is_wrong_comes_with_its_cure() {
-        let checks = [Check::missing("thing", "broken", "mend it"), Check::fine("other", "good")];
+        let checks = [Check::fail("thing", "broken", "mend it"), Check::ok("other", "good")];
         let text = words(&checks, Paint::NONE);
-        assert_eq!(text, "missing  thing: broken\n         mend it\nfine     other: good\n");
+        assert_eq!(text, "fail  thing: broken\n      mend it\nok    other: good\n");
     }
 }

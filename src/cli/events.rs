@@ -10,10 +10,11 @@ use clap::builder::BoolishValueParser;
 use serde_json::json;
 
 use super::locate::{Where, answered, unexpected};
-use super::out::Paint;
+use super::out::{Paint, printable};
 use super::table;
 use crate::control::events::{EventKind, EventPage, EventRow, FOLLOW_WAIT_MAX};
-use crate::control::{Answer, Client, ClientError, Request};
+use crate::control::{Answer, ClientError, Request};
+use crate::core::service::ServiceKind;
 
 /// Show who was refused, and why
 ///
@@ -24,10 +25,10 @@ use crate::control::{Answer, Client, ClientError, Request};
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs events --follow latchfs-mnt/reports")]
 pub struct Events {
-    /// A file or directory on a mount, with all below it; without it, everything
+    /// A file or directory, with everything below it; without it, all events
     path: Option<PathBuf>,
 
-    /// Go on as things happen, until Ctrl-C or the end of the server
+    /// Keep printing new events, until Ctrl-C or the end of the server
     #[arg(short, long, env = "LATCHFS_FOLLOW", value_parser = BoolishValueParser::new())]
     follow: bool,
 
@@ -50,14 +51,13 @@ impl Events {
     }
 
     fn show_all(&self) -> Result<()> {
-        let (control, share_name, path) = match &self.path {
-            Some(path) => {
-                let target = self.server.target(path)?;
-                (target.control, target.share_name, Some(target.path))
-            }
-            None => (self.server.socket()?, self.server.share_name.clone(), None),
+        let target = match &self.path {
+            Some(path) => self.server.target(path)?,
+            None => self.server.everything()?,
         };
-        let mut server = Client::connect(&control)?;
+        let mut server = target.connect()?;
+        let share_name = target.share_name;
+        let path = self.path.as_ref().map(|_| target.path);
         let wait_ms = if self.follow { FOLLOW_WAIT_MAX.as_millis() } else { 0 };
         let wait_ms = u64::try_from(wait_ms)?;
         let (mut after, mut end) = (0, None);
@@ -102,9 +102,10 @@ impl Events {
         if self.follow && io::stdout().is_terminal() {
             // The widths of what is to come are not known.
             let paint = Paint::of(&io::stdout());
+            let width = table::terminal_width();
             let lines = page.events.iter().zip(&rows).map(|(event, row)| {
                 let colour = paint.is_on().then(|| colour_of(event.event)).flatten();
-                line(row, colour)
+                line(row, colour, width)
             });
             return Ok(write(&lines.collect::<String>())?);
         }
@@ -132,10 +133,15 @@ fn row(event: &EventRow) -> [String; 6] {
         event.seq.to_string(),
         event.time.clone(),
         word(event.event).to_owned(),
-        format!("{}:{}", event.share_name, event.path),
+        format!("{}:{}", place(event), event.path),
         who(event),
         what(event),
     ]
+}
+
+/// The share, or the service of an object that is not in a share.
+fn place(event: &EventRow) -> &str {
+    if event.service == ServiceKind::File.label() { &event.share_name } else { &event.service }
 }
 
 fn word(kind: EventKind) -> &'static str {
@@ -163,12 +169,14 @@ fn who(event: &EventRow) -> String {
 fn what(event: &EventRow) -> String {
     if let Some(refusal) = &event.refusal {
         let (operation, message) = (&refusal.operation, &refusal.message);
-        return format!("{operation}: {message} [{}, {}]", refusal.code, refusal.errno);
+        let codes = [&refusal.code, &refusal.errno].map(String::as_str);
+        let codes: Vec<_> = codes.into_iter().filter(|code| !code.is_empty()).collect();
+        return format!("{operation}: {message} [{}]", codes.join(", "));
     }
     let mut parts = Vec::new();
     parts.extend(event.handle.map(|handle| format!("handle {handle}")));
     parts.extend(event.access.as_ref().map(|access| format!("access {access}")));
-    parts.extend(event.share.as_ref().map(|share| format!("share {share}")));
+    parts.extend(event.share_mode.as_ref().map(|mode| format!("share mode {mode}")));
     parts.join(", ")
 }
 
@@ -185,10 +193,11 @@ fn colour_of(kind: EventKind) -> Option<u8> {
     }
 }
 
-fn line([_, time, event, path, who, what]: &[String; 6], colour: Option<u8>) -> String {
+fn line(row: &[String; 6], colour: Option<u8>, width: Option<usize>) -> String {
+    let [_, time, event, path, who, what] = row.each_ref().map(|cell| printable(cell));
     let event = format!("{event:14}");
     let event = colour.map_or(event.clone(), |colour| format!("\x1b[{colour}m{event}\x1b[0m"));
-    format!("{time}  {event}  {path}  {who}  {what}").trim_end().to_owned() + "\n"
+    table::fitted(&format!("{time}  {event}  {path}  {who}"), &what, width) + "\n"
 }
 
 #[cfg(test)]
@@ -198,7 +207,7 @@ mod tests {
     #[test]
     fn a_line_has_colour_only_where_it_is_wanted() {
         let row = ["1", "now", "refused", "s:/a", "cat", "open: no"].map(str::to_owned);
-        assert_eq!(line(&row, None), "now  refused         s:/a  cat  open: no\n");
-        assert!(line(&row, Some(31)).contains("\x1b[31mrefused       \x1b[0m"));
+        assert_eq!(line(&row, None, None), "now  refused         s:/a  cat  open: no\n");
+        assert!(line(&row, Some(31), None).contains("\x1b[31mrefused       \x1b[0m"));
     }
 }

@@ -8,8 +8,8 @@ use clap::Args;
 use clap::builder::BoolishValueParser;
 use serde_json::json;
 
-use super::locate::{Target, Where, ask, refused, unexpected};
-use super::out::Output;
+use super::locate::{Where, refused, unexpected};
+use super::out::{self, Output};
 use super::{EXIT_DIFFERENT, time};
 use crate::control::protocol::HandleRow;
 use crate::control::{Answer, Request};
@@ -21,10 +21,10 @@ use crate::control::{Answer, Request};
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs handles latchfs-mnt -r")]
 pub struct Handles {
-    /// A file or directory on a mount; without it, all that is open
+    /// A file or directory; without it, all open files
     path: Option<PathBuf>,
 
-    /// And all below it
+    /// And everything below it
     #[arg(short, long, requires = "path", env = "LATCHFS_RECURSIVE")]
     #[arg(value_parser = BoolishValueParser::new())]
     recursive: bool,
@@ -41,16 +41,12 @@ impl Handles {
     pub fn run(&self) -> Result<ExitCode> {
         let target = match &self.path {
             Some(path) => self.server.target(path)?,
-            None => Target {
-                control: self.server.socket()?,
-                share_name: self.server.share_name.clone(),
-                path: String::new(),
-            },
+            None => self.server.everything()?,
         };
-        let path = self.path.as_ref().map(|_| target.path);
-        let share_name = target.share_name;
+        let path = self.path.as_ref().map(|_| target.path.clone());
+        let share_name = target.share_name.clone();
         let request = Request::Handles { share_name, path, recursive: self.recursive };
-        match ask(&target.control, &request)? {
+        match target.ask(&request)? {
             Answer::Handles { handles, left_out } => {
                 let headings = ["HANDLE", "PATH", "ACCESS", "SHARE", "PROGRAM", "PID", "SINCE"];
                 self.output.show_rows(&handles, headings, row)?;
@@ -73,16 +69,16 @@ fn row(handle: &HandleRow) -> [String; 7] {
         handle.handle.to_string(),
         path,
         handle.access.clone(),
-        handle.share.clone(),
+        handle.share_mode.clone(),
         handle.program.clone().unwrap_or_else(|| handle.client.clone()),
         handle.pid.to_string(),
         time::short(handle.seconds),
     ]
 }
 
-/// Close an open over its holder's head
+/// Force-close a handle
 ///
-/// Its share mode and locks are gone. Exits 1 if there was nothing to close.
+/// The handle's share mode and locks end with it. Exits 1 if there was nothing to close.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs close-handle 1099511627777")]
 pub struct CloseHandle {
@@ -90,7 +86,7 @@ pub struct CloseHandle {
     #[arg(required_unless_present = "all", conflicts_with = "all")]
     handle: Option<u64>,
 
-    /// Every open there is
+    /// Every handle
     #[arg(long, env = "LATCHFS_ALL", value_parser = BoolishValueParser::new())]
     all: bool,
 
@@ -106,15 +102,13 @@ impl CloseHandle {
     pub fn run(&self) -> Result<ExitCode> {
         let share_name = self.server.share_name.clone();
         let request = Request::CloseHandle { share_name, handle: self.handle, all: self.all };
-        match ask(&self.server.socket()?, &request)? {
+        match self.server.everything()?.ask(&request)? {
             Answer::Closed { closed } => {
                 let words =
                     || if closed == 0 { String::new() } else { format!("closed {closed}\n") };
                 self.output.show(&json!({ "closed": closed }), words)?;
                 if closed == 0 {
-                    eprintln!(
-                        "latchfs: no such handle is open: `latchfs handles` shows those that are"
-                    );
+                    out::complain("no such handle is open: `latchfs handles` lists them", None);
                     return Ok(ExitCode::from(EXIT_DIFFERENT));
                 }
                 Ok(ExitCode::SUCCESS)

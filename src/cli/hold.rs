@@ -1,44 +1,44 @@
 //! `latchfs hold`: a second client for tests and shell scripts, that can also ask for what
 //! `open(2)` cannot.
 
-use std::fs::File;
-use std::io;
-use std::os::fd::AsFd;
-use std::os::unix::fs::FileTypeExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use clap::Args;
 use clap::builder::BoolishValueParser;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 
-use super::locate::{Where, answered, refused};
+use super::EXIT_CLOSED;
+use super::input;
+use super::locate::{Where, answered, refused, unexpected};
 use super::out;
 use super::time::duration;
 use crate::control::protocol;
-use crate::control::{Answer, Client, Request};
+use crate::control::{Answer, Client, ClientError, Request};
 
 /// Hold a file open with an access and a share mode
 ///
 /// Prints the handle as a line of JSON when the open is granted, and holds it until --for runs
-/// out, standard input closes (if it is a pipe), or it is killed. Exits 16 if somebody else holds
-/// the file in a way that excludes this, and names him.
+/// out, standard input closes (if it is a pipe), or a signal ends it; when it exits, the handle is
+/// closed. Exits 3 if the handle is closed by force, 16 if another handle is in the way.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  latchfs hold latchfs-mnt/a.txt --access rw --share r --for 30s"
 )]
 pub struct Hold {
-    /// The file, on a mount
+    /// The file: a path on a mount, or SHARE:PATH
     path: PathBuf,
 
-    /// What to open it for: letters r, w, d, or none
+    /// Access: letters r, w, d, or none
     #[arg(long, default_value = "r", env = "LATCHFS_ACCESS")]
     access: String,
 
-    /// What others may do meanwhile: letters r, w, d, or none
+    /// Share mode, what others may do meanwhile: letters r, w, d, or none
     #[arg(long, value_name = "MODE", default_value = "none", env = "LATCHFS_SHARE")]
     share: String,
 
@@ -58,63 +58,87 @@ pub struct Hold {
     server: Where,
 }
 
-/// Why a hold ends.
-enum End {
-    Input,
-    Server,
-}
+/// How long one look at the hold takes while nothing happens: a bound on how late an end is
+/// noticed.
+const LOOK: Duration = Duration::from_millis(50);
 
 impl Hold {
     /// Holds it.
     pub fn run(&self) -> Result<ExitCode> {
+        // Before the open, so that no signal finds an open and nobody to close it.
+        let (ends, end) = channel();
+        watch_signals(ends.clone())?;
         let target = self.server.target(&self.path)?;
-        let mut server = Client::connect(&target.control)?;
+        let mut server = target.connect()?;
         let request = Request::Hold(protocol::Hold {
             share_name: target.share_name,
             path: target.path,
             access: self.access.clone(),
-            share: self.share.clone(),
+            share_mode: self.share.clone(),
             disposition: Some(self.disposition.clone()),
             delete_on_close: self.delete_on_close,
+            locks: Vec::new(),
         });
         let held = match answered(server.ask(&request)?)? {
             Answer::Held(held) => held,
             other => return refused(self.path.display(), &other),
         };
         out::print(&(serde_json::to_string(&held)? + "\n"))?;
-        self.wait(server)
+        if let Some(input) = input::pipe() {
+            input::watch(input, move || {
+                // The receiver goes with the process.
+                let _ = ends.send(());
+            })?;
+        }
+        self.wait(&mut server, held.handle, &end)
     }
 
-    fn wait(&self, mut server: Client) -> Result<ExitCode> {
-        let (ends, end) = channel();
-        watch_input(ends.clone());
-        thread::spawn(move || {
-            server.wait_for_end();
-            // The receiver goes with the process.
-            drop(ends.send(End::Server));
-        });
-        let ended = match self.time {
-            Some(time) => end.recv_timeout(time),
-            None => end.recv().map_err(|_| RecvTimeoutError::Disconnected),
-        };
-        match ended {
-            Ok(End::Input) | Err(RecvTimeoutError::Timeout) => Ok(ExitCode::SUCCESS),
-            Ok(End::Server) | Err(RecvTimeoutError::Disconnected) => {
-                bail!("the server has stopped, and with it the hold")
+    /// Waits for an end, then closes: when this returns, the server has closed the handle.
+    fn wait(&self, server: &mut Client, handle: u64, end: &Receiver<()>) -> Result<ExitCode> {
+        let began = Instant::now();
+        while end.try_recv().is_err() {
+            let left = self.time.map_or(LOOK, |time| time.saturating_sub(began.elapsed()));
+            if left.is_zero() {
+                break;
+            }
+            let wait_ms = u64::try_from(left.min(LOOK).as_millis())?;
+            if !is_open(server, &Request::Holding { handle, wait_ms })? {
+                return Ok(closed_by_force(handle));
             }
         }
+        if is_open(server, &Request::Release { handle })? {
+            return Ok(ExitCode::SUCCESS);
+        }
+        Ok(closed_by_force(handle))
     }
 }
 
-/// Tells of the end of standard input, if it is a pipe or a socket. A job in the background must
-/// not read a terminal, and a script's jobs have `/dev/null`, which is at its end from the start.
-fn watch_input(ends: Sender<End>) {
-    let Ok(input) = io::stdin().as_fd().try_clone_to_owned().map(File::from) else { return };
-    let kind = input.metadata().map(|metadata| metadata.file_type());
-    if kind.is_ok_and(|kind| kind.is_fifo() || kind.is_socket()) {
-        thread::spawn(move || {
-            drop(io::copy(&mut &input, &mut io::sink()));
-            drop(ends.send(End::Input));
-        });
+fn closed_by_force(handle: u64) -> ExitCode {
+    out::complain(&format!("handle {handle} was closed by force"), None);
+    ExitCode::from(EXIT_CLOSED)
+}
+
+fn is_open(server: &mut Client, request: &Request) -> Result<bool> {
+    let answer = match server.ask(request) {
+        Err(ClientError::Gone | ClientError::Io(_)) => {
+            bail!("the server has stopped, and with it the hold")
+        }
+        answer => answered(answer?)?,
+    };
+    match answer {
+        Answer::Holding { open } => Ok(open),
+        other => Err(unexpected(&other)),
     }
+}
+
+/// Tells of the signals that end a command.
+fn watch_signals(ends: Sender<()>) -> Result<()> {
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+    thread::spawn(move || {
+        for _ in signals.forever() {
+            // The receiver goes with the process.
+            let _ = ends.send(());
+        }
+    });
+    Ok(())
 }

@@ -1,4 +1,4 @@
-//! `latchfs lease`: who has leased a file or a share, and ending that.
+//! `latchfs lease`: who has leased a file, a share, a blob or a container, and ending that.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -8,12 +8,12 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::EXIT_DIFFERENT;
-use super::locate::{Target, Where, ask, refused};
-use super::out::Output;
-use crate::control::protocol::Lease as Told;
+use super::locate::{Where, object, refused};
+use super::out::{self, Output};
+use crate::control::address::Address;
 use crate::control::{Answer, Request};
 
-/// Show or break the lease of a file or a share
+/// Show or break the lease of a file, a share, a blob or a container
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs lease show latchfs-mnt/report.txt")]
 pub struct Lease {
@@ -29,12 +29,12 @@ enum Command {
 
 /// Show a lease
 ///
-/// Its state, and the ID of a file's: whoever has that may write. The root of a mount, or no PATH,
-/// means the share's own lease.
+/// Its state, and the ID of the lease of a file, a blob or a container, which writing needs. The
+/// root of a mount, or no PATH, means the lease of the share.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs lease show latchfs-mnt/report.txt --json")]
 struct Show {
-    /// The file, on a mount
+    #[arg(help = "A path on a mount, file:SHARE/PATH, or blob:CONTAINER[/NAME]")]
     path: Option<PathBuf>,
 
     #[command(flatten)]
@@ -46,14 +46,15 @@ struct Show {
 
 /// Break a lease, without its ID
 ///
-/// A file's ends at once, a share's within --period. Exits 1 if there was none.
+/// A file's ends at once, others within --period. The root of a mount, or no PATH, means the lease
+/// of the share. Exits 1 if there was none.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs lease break latchfs-mnt/report.txt")]
 struct Break {
-    /// The file, on a mount; its root, or none, means the share's own lease
+    #[arg(help = "A path on a mount, file:SHARE/PATH, or blob:CONTAINER[/NAME]")]
     path: Option<PathBuf>,
 
-    /// Seconds until a share's lease ends, 0 to 60 [default: when its time is over]
+    /// Seconds until the lease ends, 0 to 60 [default: when its time is over]
     #[arg(long, value_name = "SECONDS", env = "LATCHFS_PERIOD")]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=60))]
     period: Option<u32>,
@@ -78,13 +79,31 @@ impl Lease {
 impl Show {
     fn run(&self) -> Result<ExitCode> {
         let path = self.path.as_deref();
-        let Target { control, share_name, path: within } = self.server.target_or_share(path)?;
-        match ask(&control, &Request::Lease { share_name, path: within })? {
+        if let Some(object) = path.and_then(object) {
+            return self.of_object(&object);
+        }
+        let target = self.server.target_or_share(path)?;
+        let (share_name, within) = (target.share_name.clone(), target.path.clone());
+        match target.ask(&Request::Lease { share_name, path: within })? {
             Answer::Lease(told) => {
-                self.output.show(&told, || words(&told))?;
+                let name = format!("{}:{}", told.share_name, told.path);
+                let words = || words(&name, &told.state, told.duration.as_ref(), told.id.as_ref());
+                self.output.show(&told, words)?;
                 Ok(ExitCode::SUCCESS)
             }
             other => refused(name(path), &other),
+        }
+    }
+
+    fn of_object(&self, object: &Address) -> Result<ExitCode> {
+        match self.server.of.ask(&Request::ObjectLease { object: object.to_string() })? {
+            Answer::ObjectLease(told) => {
+                let name = &told.object;
+                let words = || words(name, &told.state, told.duration.as_ref(), told.id.as_ref());
+                self.output.show(&told, words)?;
+                Ok(ExitCode::SUCCESS)
+            }
+            other => refused(object, &other),
         }
     }
 }
@@ -92,9 +111,16 @@ impl Show {
 impl Break {
     fn run(&self) -> Result<ExitCode> {
         let path = self.path.as_deref();
-        let Target { control, share_name, path: within } = self.server.target_or_share(path)?;
-        let request = Request::BreakLease { share_name, path: within, period: self.period };
-        match ask(&control, &request)? {
+        let period = self.period;
+        let answer = if let Some(object) = path.and_then(object) {
+            let object = object.to_string();
+            self.server.of.ask(&Request::BreakObjectLease { object, period })?
+        } else {
+            let target = self.server.target_or_share(path)?;
+            let (share_name, within) = (target.share_name.clone(), target.path.clone());
+            target.ask(&Request::BreakLease { share_name, path: within, period })?
+        };
+        match answer {
             Answer::LeaseBroken { was_leased, seconds } => {
                 let answer = json!({ "was_leased": was_leased, "seconds": seconds });
                 self.output.show(&answer, || match seconds {
@@ -104,7 +130,7 @@ impl Break {
                 if was_leased {
                     return Ok(ExitCode::SUCCESS);
                 }
-                eprintln!("latchfs: {} is not leased", name(path));
+                out::complain(&format!("{} is not leased", name(path)), None);
                 Ok(ExitCode::from(EXIT_DIFFERENT))
             }
             other => refused(name(path), &other),
@@ -112,9 +138,8 @@ impl Break {
     }
 }
 
-fn words(told: &Told) -> String {
-    let Told { share_name, path, state, duration, id, .. } = told;
-    let mut text = format!("{share_name}:{path}: {state}");
+fn words(name: &str, state: &str, duration: Option<&String>, id: Option<&String>) -> String {
+    let mut text = format!("{name}: {state}");
     if let Some(duration) = duration {
         text = format!("{text}, {duration}");
     }

@@ -1,11 +1,11 @@
-//! Which server a command means, and which file of which share.
+//! Which server a command means, and which file of which share of which account.
 //!
-//! In order: `--control`; the mount that the path lies on; the mount that the working directory
-//! lies on; `./latchfs-data`; what is mounted on `./latchfs-mnt`. A path on a mount is one of its
-//! share; with `--share-name` a path is one from the root of that share.
+//! The server, in this order: `--control`; the mount that the path lies on; the mount that the
+//! working directory lies on; `./latchfs-data`; what is mounted on `./latchfs-mnt`; the only server
+//! of this user that runs. A path is one on a mount, `file:SHARE/PATH`, or `[ACCOUNT/]NAME:/PATH`
+//! as commands print it; with `--share-name` a path from the root of that share.
 
 use std::env;
-use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -13,26 +13,51 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 
-use super::serve::{DATA_DIR, MOUNT_DIR, control_of};
-use super::{EXIT_BUSY, EXIT_FAILED};
+use super::serve::{DATA_DIR, MOUNT_DIR, control_of, running};
+use super::{EXIT_BUSY, EXIT_FAILED, out};
+use crate::control::address::Address;
 use crate::control::{Answer, Client, Request};
+use crate::core::service::ServiceKind;
 use crate::fuse::mounts;
+use crate::server;
+use crate::store::root::is_share_name;
 
 /// How to find the server.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Socket {
-    /// The server's control socket [default: that of the mount, or of ./latchfs-data]
+    /// Control socket of the server [default: that of the mount, or of ./latchfs-data]
     #[arg(long, value_name = "SOCKET", env = "LATCHFS_CONTROL")]
     pub control: Option<PathBuf>,
+}
+
+/// How to find a server by a path on one of its mounts.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Found {
+    /// A path on a mount of the server
+    path: Option<PathBuf>,
+
+    #[command(flatten)]
+    server: Socket,
+}
+
+/// How to find an account of a server.
+#[derive(Debug, Clone, Default, Args)]
+pub struct AccountOf {
+    #[command(flatten)]
+    pub server: Socket,
+
+    /// Account [default: the server's first]
+    #[arg(long, value_name = "NAME", env = "LATCHFS_ACCOUNT")]
+    pub account: Option<String>,
 }
 
 /// How to find a share of a server.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Where {
     #[command(flatten)]
-    pub server: Socket,
+    pub of: AccountOf,
 
-    /// The share; paths are then paths within it
+    /// Share name; paths are then paths within the share
     #[arg(long, value_name = "NAME", env = "LATCHFS_SHARE_NAME")]
     pub share_name: Option<String>,
 }
@@ -42,10 +67,24 @@ pub struct Where {
 pub struct Target {
     /// The server's socket.
     pub control: PathBuf,
+    /// The account; none for the server's first.
+    pub account: Option<String>,
     /// The share.
     pub share_name: Option<String>,
     /// The path within it.
     pub path: String,
+}
+
+impl Target {
+    /// A connection to the server, about the account.
+    pub fn connect(&self) -> Result<Client> {
+        Ok(Client::connect(&self.control)?.of_account(self.account.as_deref()))
+    }
+
+    /// Asks the server once. A failure is an error; a refusal is an answer.
+    pub fn ask(&self, request: &Request) -> Result<Answer> {
+        answered(self.connect()?.ask(request)?)
+    }
 }
 
 impl Where {
@@ -55,24 +94,38 @@ impl Where {
             let text = path.to_str().map(str::to_owned);
             text.ok_or_else(|| anyhow!("{}: names on a share are UTF-8", path.display()))
         };
+        if let Some(Address::File { share, path }) = path.to_str().and_then(Address::read) {
+            let (control, account) = (self.socket()?, self.of.account.clone());
+            return Ok(Target { control, account, share_name: Some(share), path });
+        }
+        if let Some(printed) = path.to_str().and_then(Printed::read) {
+            return Ok(Target {
+                control: self.socket()?,
+                account: printed.account.or_else(|| self.of.account.clone()),
+                share_name: Some(printed.share),
+                path: printed.path,
+            });
+        }
         if self.share_name.is_some() {
-            let share_name = self.share_name.clone();
-            return Ok(Target { control: self.socket()?, share_name, path: text(path)? });
+            let (share_name, account) = (self.share_name.clone(), self.of.account.clone());
+            return Ok(Target { control: self.socket()?, account, share_name, path: text(path)? });
         }
         let real = real_path(path)?;
         let found = mounts::of_path(&real).and_then(|mount| Some((mount.origin()?, mount.path)));
         let Some((origin, root)) = found else {
             bail!(
-                "{} is not on a latchfs mount: name a path on one, or give --share-name",
+                "{} is not on a latchfs mount: name a path on one, or a file of a share as \
+                 NAME:/PATH",
                 path.display()
             );
         };
-        let control = match self.server.control.clone().or(origin.control) {
+        let control = match self.of.server.control.clone().or(origin.control) {
             Some(control) => control,
             None => self.socket()?,
         };
         let inside = real.strip_prefix(&root).unwrap_or(&real);
-        Ok(Target { control, share_name: Some(origin.share), path: text(inside)? })
+        let (account, share_name) = (origin.account, Some(origin.share));
+        Ok(Target { control, account, share_name, path: text(inside)? })
     }
 
     /// What `path` means; a share as a whole where there is none: the one that was named, that of
@@ -85,13 +138,70 @@ impl Where {
         let here = env::current_dir().context("the working directory")?;
         let origin = mounts::of_path(&here).and_then(|mount| mount.origin());
         let here = origin.filter(|origin| origin.control.as_ref() == Some(&control));
-        let share_name = self.share_name.clone().or(here.map(|origin| origin.share));
-        Ok(Target { control, share_name, path: String::new() })
+        let (there, name) = here.map(|origin| (origin.account, origin.share)).unzip();
+        let share_name = self.share_name.clone().or(name);
+        let account = self.of.account.clone().or(there.flatten());
+        Ok(Target { control, account, share_name, path: String::new() })
+    }
+
+    /// All that the account has, or all of the share that was named.
+    pub fn everything(&self) -> Result<Target> {
+        Ok(Target {
+            control: self.socket()?,
+            account: self.of.account.clone(),
+            share_name: self.share_name.clone(),
+            path: String::new(),
+        })
     }
 
     /// The server that is meant where no path says so.
     pub fn socket(&self) -> Result<PathBuf> {
-        self.server.find()
+        self.of.server.find()
+    }
+}
+
+/// The blob, message, entity or what holds them that the text names; `None` if it is about files.
+pub fn object(path: &Path) -> Option<Address> {
+    let address = path.to_str().and_then(Address::read)?;
+    (address.service() != ServiceKind::File).then_some(address)
+}
+
+/// A file of a share as commands print it: `[ACCOUNT/]NAME:/PATH`.
+#[derive(Debug, PartialEq, Eq)]
+struct Printed {
+    account: Option<String>,
+    share: String,
+    path: String,
+}
+
+impl Printed {
+    fn read(text: &str) -> Option<Self> {
+        let (name, path) = text.split_once(":/")?;
+        let (account, share) = match name.split_once('/') {
+            Some((account, share)) => (Some(account.to_owned()), share),
+            None => (None, name),
+        };
+        let letters = |name: &String| name.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        let url = path.starts_with('/');
+        let known = !url && is_share_name(share) && account.as_ref().is_none_or(letters);
+        known.then(|| Self { account, share: share.to_owned(), path: path.to_owned() })
+    }
+}
+
+impl AccountOf {
+    /// Asks the server once, about the account.
+    pub fn ask(&self, request: &Request) -> Result<Answer> {
+        let client = Client::connect(&self.server.find()?)?;
+        answered(client.of_account(self.account.as_deref()).ask(request)?)
+    }
+}
+
+impl Found {
+    /// The server that is meant.
+    pub fn find(&self) -> Result<PathBuf> {
+        let Some(path) = &self.path else { return self.server.find() };
+        let of = AccountOf { server: self.server.clone(), account: None };
+        Ok(Where { of, share_name: None }.target(path)?.control)
     }
 }
 
@@ -109,30 +219,36 @@ impl Socket {
         }
         let below = here.join(MOUNT_DIR);
         let mut near = mounts::all().into_iter().filter(|mount| mount.path.starts_with(&below));
-        near.find_map(|mount| mount.origin()?.control).with_context(|| {
-            format!(
-                "no server found: neither the working directory nor {} leads to one. Name a path \
-                 on a mount, or give --control SOCKET",
-                control.display()
-            )
-        })
+        if let Some(control) = near.find_map(|mount| mount.origin()?.control) {
+            return Ok(control);
+        }
+        let mut running = running();
+        if running.len() == 1 {
+            let control = running.remove(0);
+            // Found by no path of the user's: say whose it is, before anything is done to it.
+            eprintln!("latchfs: using the server of {}", data_of(&control).display());
+            return Ok(control);
+        }
+        let tried = control.display();
+        if running.is_empty() {
+            bail!(
+                "no running server found (tried {tried}). Run this where the server was started, \
+                 or use --control"
+            );
+        }
+        let list: Vec<_> = running.iter().map(|path| path.display().to_string()).collect();
+        bail!("several servers run: name one with --control: {}", list.join(", "))
     }
 }
 
-/// The path without links on the way; the last name is taken as it is, since it may not exist, or
-/// be a link of the share.
-pub fn real_path(path: &Path) -> Result<PathBuf> {
-    let absolute = env::current_dir().context("the working directory")?.join(path);
-    let last = absolute.components().next_back().map(|part| part.as_os_str().to_owned());
-    let plain = last.filter(|name| *name != OsStr::new("..") && *name != OsStr::new("/"));
-    let Some(name) = plain else { return canonical(&absolute) };
-    // A mount point as such: its parent's real path and its name are its real path.
-    let parent = absolute.parent().unwrap_or(Path::new("/"));
-    Ok(canonical(parent)?.join(name))
+/// The data directory of a server, as far as its control socket tells.
+fn data_of(control: &Path) -> &Path {
+    control.parent().and_then(Path::parent).unwrap_or(control)
 }
 
-fn canonical(path: &Path) -> Result<PathBuf> {
-    path.canonicalize().with_context(|| path.display().to_string())
+/// The path without links on the way; the last name is taken as it is.
+pub fn real_path(path: &Path) -> Result<PathBuf> {
+    server::real_path(path).with_context(|| path.display().to_string())
 }
 
 /// Asks a server once. A failure is an error; a refusal is an answer.
@@ -143,7 +259,7 @@ pub fn ask(control: &Path, request: &Request) -> Result<Answer> {
 /// Turns a failure into an error.
 pub fn answered(answer: Answer) -> Result<Answer> {
     match answer {
-        Answer::Failed { message } => bail!(message),
+        Answer::Failed { message, .. } => bail!(message),
         answer => Ok(answer),
     }
 }
@@ -159,6 +275,25 @@ pub fn unexpected(answer: &Answer) -> anyhow::Error {
 /// The end of a command that got no: why, about `what`, and the exit status that goes with it.
 pub fn refused(what: impl fmt::Display, answer: &Answer) -> Result<ExitCode> {
     let Answer::Refused(refused) = answer else { return Err(unexpected(answer)) };
-    eprintln!("latchfs: {what}: {}", refused.message);
+    let message = format!("{what}: {}", refused.message);
+    out::complain(&message, Some(refused));
     Ok(ExitCode::from(if refused.kind.is_busy() { EXIT_BUSY } else { EXIT_FAILED }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_commands_print_can_be_typed() {
+        let read = |text: &str| {
+            Printed::read(text).map(|printed| (printed.account, printed.share, printed.path))
+        };
+        assert_eq!(read("docs:/a/b").unwrap(), (None, "docs".into(), "a/b".into()));
+        let second = (Some("second".into()), "docs".into(), String::new());
+        assert_eq!(read("second/docs:/").unwrap(), second);
+        for other in ["docs", "a/b/docs:/c", "/mnt/docs:/c", "DOCS:/c", "http://x", "./docs:/a"] {
+            assert_eq!(read(other), None, "{other}");
+        }
+    }
 }

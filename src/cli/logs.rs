@@ -1,12 +1,16 @@
-//! The log of the program: lines on standard error, which `RUST_LOG` chooses.
+//! The log of the program: lines on standard error or in a file, which `RUST_LOG` chooses.
 //!
 //! Decides what a line looks like. As JSON it is one object: `time`, `level`, `target`, `message`,
 //! and whatever else the line knows by name, such as `request_id`.
 
+use std::fs::{self, OpenOptions};
 use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 
+use anyhow::{Context, Result};
 use clap::ValueEnum;
-use env_logger::{Builder, Env};
+use env_logger::{Builder, Env, Target};
 use log::Record;
 use log::kv::{Error, Key, Value, VisitSource};
 use serde_json::{Map, Value as Json};
@@ -24,9 +28,19 @@ pub enum LogFormat {
     Json,
 }
 
-/// Starts the log. Once, before anything is logged.
-pub fn start(format: LogFormat) {
-    let mut log = Builder::from_env(Env::default().default_filter_or(FILTER));
+/// What is written to a file for debugging unless `RUST_LOG` says otherwise.
+const DEBUG_FILTER: &str = "warn,latchfs=debug";
+
+/// Starts the log, on standard error or appended to `debug`. Once, before anything is logged.
+pub fn start(format: LogFormat, debug: Option<&Path>) -> Result<()> {
+    let filter = if debug.is_some() { DEBUG_FILTER } else { FILTER };
+    let mut log = Builder::from_env(Env::default().default_filter_or(filter));
+    if let Some(path) = debug {
+        path.parent().map(fs::create_dir_all).transpose().with_context(about(path))?;
+        let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path);
+        let file = file.with_context(about(path))?;
+        log.target(Target::Pipe(Box::new(file)));
+    }
     if format == LogFormat::Json {
         log.format(|out, record| {
             let time = out.timestamp_millis().to_string();
@@ -34,6 +48,11 @@ pub fn start(format: LogFormat) {
         });
     }
     log.init();
+    Ok(())
+}
+
+fn about(path: &Path) -> impl FnOnce() -> String {
+    move || format!("--debug {}", path.display())
 }
 
 fn object(record: &Record<'_>, time: String) -> Json {

@@ -1,4 +1,5 @@
 //! `latchfs undelete` and `latchfs why`: a name, what stands in its way, and taking a mark away.
+//! What is known of blobs, messages and entities is said in [`super::history`].
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -7,19 +8,23 @@ use anyhow::Result;
 use clap::Args;
 use serde_json::json;
 
-use super::EXIT_DIFFERENT;
-use super::locate::{Where, ask, refused};
-use super::out::Output;
+use super::locate::{Where, object, refused};
+use super::out::{self, Output, printable};
+use super::{EXIT_DIFFERENT, history};
+use crate::control::events::EventRow;
 use crate::control::protocol::{HandleRow, Why as Told};
 use crate::control::{Answer, Request};
 
-/// Take a delete-pending mark away
+const OBJECT: &str = "A path on a mount, file:SHARE/PATH, blob:CONTAINER/NAME, queue:NAME/ID or \
+                      table:TABLE/PARTITION/ROW";
+
+/// Cancel the pending deletion of a file
 ///
 /// The file stays when its last open closes, and can be opened again. Exits 1 if it had no mark.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs undelete latchfs-mnt/report.txt")]
 pub struct Undelete {
-    /// The file, on a mount
+    /// The file: a path on a mount, or SHARE:PATH
     path: PathBuf,
 
     #[command(flatten)]
@@ -33,14 +38,15 @@ impl Undelete {
     /// Takes it away.
     pub fn run(&self) -> Result<ExitCode> {
         let target = self.server.target(&self.path)?;
-        let request = Request::Undelete { share_name: target.share_name, path: target.path };
-        match ask(&target.control, &request)? {
+        let (share_name, path) = (target.share_name.clone(), target.path.clone());
+        match target.ask(&Request::Undelete { share_name, path })? {
             Answer::Undeleted { was_pending } => {
                 self.output.show(&json!({ "was_pending": was_pending }), String::new)?;
                 if was_pending {
                     return Ok(ExitCode::SUCCESS);
                 }
-                eprintln!("latchfs: {} is not marked for deletion", self.path.display());
+                let name = self.path.display();
+                out::complain(&format!("{name} is not marked for deletion"), None);
                 Ok(ExitCode::from(EXIT_DIFFERENT))
             }
             other => refused(self.path.display(), &other),
@@ -48,14 +54,21 @@ impl Undelete {
     }
 }
 
-/// Say what stands in the way of a file
+const EXAMPLE: &str = "\
+Example:
+  latchfs why latchfs-mnt/report.txt
+  latchfs why blob:docs/a.txt
+  latchfs why table:rows/PARTITION/ROW";
+
+/// Explain who or what refuses a file, blob, message or entity
 ///
-/// Who has it open and how, its locks, marks and lease, and who was refused lately. Exits 0 if
-/// nothing stands in anybody's way, 1 if something does.
+/// Of a file: who has it open and how, its locks, marks and lease, and the latest refusals. Of
+/// anything else: a lease, a pending copy, who has a message and until when, and the last change.
+/// Exits 0 if nothing stands in the way, 1 if something does.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  latchfs why latchfs-mnt/report.txt")]
+#[command(after_help = EXAMPLE)]
 pub struct Why {
-    /// The file, on a mount
+    #[arg(help = OBJECT)]
     path: PathBuf,
 
     #[command(flatten)]
@@ -68,9 +81,12 @@ pub struct Why {
 impl Why {
     /// Says it.
     pub fn run(&self) -> Result<ExitCode> {
+        if let Some(object) = object(&self.path) {
+            return history::why(&object, self.output, &self.server.of);
+        }
         let target = self.server.target(&self.path)?;
-        let request = Request::Why { share_name: target.share_name, path: target.path };
-        let told = match ask(&target.control, &request)? {
+        let (share_name, path) = (target.share_name.clone(), target.path.clone());
+        let told = match target.ask(&Request::Why { share_name, path })? {
             Answer::Why(told) => told,
             other => return refused(self.path.display(), &other),
         };
@@ -105,18 +121,33 @@ fn words(told: &Told) -> String {
             told.opens_below
         ));
     }
-    lines.extend(told.refusals.iter().map(|refusal| format!("refused {refusal}")));
-    lines.join("\n") + "\n"
+    lines.extend(told.refusals.iter().map(refusal));
+    let safe = lines.iter().map(|line| printable(line).into_owned());
+    safe.collect::<Vec<_>>().join("\n") + "\n"
+}
+
+/// A refusal in a line.
+fn refusal(event: &EventRow) -> String {
+    let who = who(event.program.as_deref(), event.pid, &event.client);
+    let (operation, message) = match &event.refusal {
+        Some(refusal) => (&*refusal.operation, &*refusal.message),
+        None => ("", ""),
+    };
+    format!("refused {}: {operation} by {who}: {message}", event.time)
+}
+
+fn who(program: Option<&str>, pid: u32, client: &str) -> String {
+    match (program, pid) {
+        (Some(program), 0) => program.to_owned(),
+        (Some(program), pid) => format!("{program} (pid {pid})"),
+        (None, 0) => client.to_owned(),
+        (None, pid) => format!("pid {pid}"),
+    }
 }
 
 /// An open in a line.
 fn describe(open: &HandleRow) -> String {
-    let who = match (&open.program, open.pid) {
-        (Some(program), 0) => program.clone(),
-        (Some(program), pid) => format!("{program} (pid {pid})"),
-        (None, 0) => open.client.clone(),
-        (None, pid) => format!("pid {pid}"),
-    };
-    let HandleRow { handle, access, share, seconds, .. } = open;
-    format!("{who}, access {access}, share {share}, handle {handle}, for {seconds} s")
+    let who = who(open.program.as_deref(), open.pid, &open.client);
+    let HandleRow { handle, access, share_mode, seconds, .. } = open;
+    format!("{who}, access {access}, share mode {share_mode}, handle {handle}, for {seconds} s")
 }

@@ -1,17 +1,25 @@
 //! The command line: what the user asks for, and which module does it.
 
 mod account;
+mod azurite_names;
+mod clock;
 mod completions;
 mod connection;
 mod doctor;
 mod events;
+mod fault;
+mod gate;
 mod handles;
+mod health;
 mod help;
+mod history;
 mod hold;
+mod input;
 mod lease;
 mod locate;
 mod logs;
 mod marks;
+mod matching;
 mod mount;
 mod out;
 mod play;
@@ -24,14 +32,19 @@ mod serve;
 mod server;
 mod shares;
 mod snapshot;
+mod state;
+mod storage;
 mod table;
 mod time;
+mod variables;
 
 use std::ffi::OsString;
-use std::io;
+use std::path::Path;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 /// Exit status: the answer is no, or a check found a difference.
 pub const EXIT_DIFFERENT: u8 = 1;
@@ -39,10 +52,13 @@ pub const EXIT_DIFFERENT: u8 = 1;
 /// Exit status: the command could not be carried out.
 pub const EXIT_FAILED: u8 = 2;
 
+/// Exit status: what was held was closed by force.
+pub const EXIT_CLOSED: u8 = 3;
+
 /// Exit status: somebody else holds what was asked for. The number is that of `EBUSY`.
 pub const EXIT_BUSY: u8 = 16;
 
-/// A file share on your own machine that behaves like Azure Files
+/// Azure Storage on your own machine, built for testing concurrency
 #[derive(Debug, Parser)]
 #[command(name = "latchfs", version, after_help = EXAMPLES, disable_help_subcommand = true)]
 struct Cli {
@@ -56,26 +72,36 @@ Example:
   latchfs hold latchfs-mnt/a.txt --share none --for 30s &
   cat latchfs-mnt/a.txt          # Device or resource busy
   latchfs why latchfs-mnt/a.txt  # who holds it
-
-Exit status: 0 done, 1 the answer is no, 2 it could not be done, 16 somebody else holds it.
-Every option can also be set by a variable, which its help names.
-Without a command: `latchfs serve`, with ./latchfs-data mounted on ./latchfs-mnt.";
+Exit status: 0 done, 1 the answer is no, 2 failed, 3 closed by force, 16 somebody else holds it.
+Without a command: `latchfs serve`, with its options. Each option has a variable, too.";
 
 #[derive(Debug, Subcommand)]
+#[expect(clippy::large_enum_variant, reason = "there is one, and it is read once")]
 enum Command {
     Serve(serve::Serve),
     Mount(mount::MountDirectory),
     Unmount(server::Unmount),
     Status(server::Status),
     Stop(server::Stop),
+    Health(health::Health),
     Hold(hold::Hold),
     Handles(handles::Handles),
     CloseHandle(handles::CloseHandle),
     Undelete(marks::Undelete),
     Why(marks::Why),
+    History(history::History),
     Events(events::Events),
+    Ls(storage::Ls),
+    Mk(storage::Mk),
+    Put(storage::Put),
+    Get(storage::Get),
+    Rm(storage::Rm),
     Run(run::Run),
     Play(play::Play),
+    Clock(clock::Clock),
+    Gate(gate::Gate),
+    Fault(fault::Fault),
+    State(state::State),
     Shares(shares::Shares),
     Lease(lease::Lease),
     Snapshot(snapshot::Snapshot),
@@ -86,6 +112,11 @@ enum Command {
 }
 
 impl Command {
+    /// The file that its log is written to, with debug messages; none for standard error.
+    fn debug_file(&self) -> Option<&Path> {
+        if let Self::Serve(serve) = self { serve.debug_file() } else { None }
+    }
+
     /// What its log looks like.
     fn log_format(&self) -> logs::LogFormat {
         match self {
@@ -98,29 +129,42 @@ impl Command {
 
 /// Reads the command line, does what it says, and gives the exit status.
 pub fn run() -> ExitCode {
-    let command = match read(std::env::args_os()).command {
-        Some(command) => command,
-        // The variables count all the same.
-        None => match read(["latchfs".into(), "serve".into()]).command {
-            Some(command) => command,
-            None => unreachable!("the arguments name a command"),
-        },
+    let Some(command) = read(with_command(std::env::args_os().collect())).command else {
+        unreachable!("the arguments name a command")
     };
-    logs::start(command.log_format());
+    if let Err(error) = logs::start(command.log_format(), command.debug_file()) {
+        out::complain(&format!("{error:#}"), None);
+        return ExitCode::from(EXIT_FAILED);
+    }
+    if let Err(error) = variables::check(&Cli::command()) {
+        out::complain(&error.to_string(), None);
+        return ExitCode::from(EXIT_FAILED);
+    }
     let done = match command {
         Command::Serve(serve) => serve.run(),
         Command::Mount(mount) => mount.run(),
         Command::Unmount(unmount) => unmount.run(),
         Command::Status(status) => status.run(),
         Command::Stop(stop) => stop.run(),
+        Command::Health(health) => health.run(),
         Command::Hold(hold) => hold.run(),
         Command::Handles(handles) => handles.run(),
         Command::CloseHandle(close) => close.run(),
         Command::Undelete(undelete) => undelete.run(),
         Command::Why(why) => why.run(),
+        Command::History(history) => history.run(),
         Command::Events(events) => events.run(),
+        Command::Ls(ls) => ls.run(),
+        Command::Mk(mk) => mk.run(),
+        Command::Put(put) => put.run(),
+        Command::Get(get) => get.run(),
+        Command::Rm(rm) => rm.run(),
         Command::Run(run) => run.run(),
         Command::Play(play) => play.run(),
+        Command::Clock(clock) => clock.run(),
+        Command::Gate(gate) => gate.run(),
+        Command::Fault(fault) => fault.run(),
+        Command::State(state) => state.run(),
         Command::Shares(shares) => shares.run(),
         Command::Lease(lease) => lease.run(),
         Command::Snapshot(snapshot) => snapshot.run(),
@@ -132,8 +176,7 @@ pub fn run() -> ExitCode {
     match done {
         Ok(code) => code,
         Err(error) => {
-            let name = out::Paint::of(&io::stderr()).bad("latchfs:");
-            eprintln!("{name} {error:#}");
+            out::complain(&format!("{error:#}"), None);
             ExitCode::from(EXIT_FAILED)
         }
     }
@@ -142,5 +185,59 @@ pub fn run() -> ExitCode {
 /// Reads a command line. What is wrong with it is said with a suggestion, and is the end.
 fn read(arguments: impl IntoIterator<Item = OsString>) -> Cli {
     let matches = help::laid_out(Cli::command()).get_matches_from(arguments);
+    out::errors_as_json(wants_json(&matches));
+    if let Some(("serve", serve)) = matches.subcommand()
+        && [serve.value_source("directory"), serve.value_source("in_memory")]
+            == [Some(ValueSource::CommandLine); 2]
+    {
+        let message = "--data cannot be used with --in-memory: choose one";
+        Cli::command().error(ErrorKind::ArgumentConflict, message).exit();
+    }
     Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+}
+
+/// The arguments, with `serve` before options that follow no command, `help COMMAND` as
+/// `COMMAND --help`, and the names of Azurite's commands as what they stand for.
+fn with_command(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    if let Some(replaced) = azurite_names::replaced(&arguments) {
+        return replaced;
+    }
+    if arguments.get(1).is_some_and(|first| first == "help") {
+        arguments.remove(1);
+        arguments.push("--help".into());
+        return arguments;
+    }
+    let own = ["-h", "--help", "-V", "--version"];
+    let first = arguments.get(1).map(|first| first.to_string_lossy().into_owned());
+    if first.is_none_or(|first| first.starts_with('-') && !own.contains(&&*first)) {
+        arguments.insert(1.min(arguments.len()), "serve".into());
+    }
+    arguments
+}
+
+/// Whether the command that was given has `--json`.
+fn wants_json(matches: &ArgMatches) -> bool {
+    if let Some((_, below)) = matches.subcommand() {
+        return wants_json(below);
+    }
+    matches.try_get_one::<bool>("json").ok().flatten().is_some_and(|json| *json)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_without_a_command_are_those_of_serve() {
+        let with = |arguments: &[&str]| {
+            let given = arguments.iter().map(OsString::from).collect();
+            with_command(given).join(" ".as_ref()).into_string().unwrap()
+        };
+        assert_eq!(with(&["latchfs"]), "latchfs serve");
+        assert_eq!(with(&["latchfs", "--in-memory"]), "latchfs serve --in-memory");
+        assert_eq!(with(&["latchfs", "--help"]), "latchfs --help");
+        assert_eq!(with(&["latchfs", "why", "a"]), "latchfs why a");
+        assert_eq!(with(&["latchfs", "help", "why"]), "latchfs why --help");
+        assert_eq!(with(&["latchfs", "help"]), "latchfs --help");
+    }
 }

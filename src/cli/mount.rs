@@ -2,14 +2,13 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 
 use super::locate::real_path;
-use super::serve::{Places, Prepared, Service};
-use crate::engine::{Engine, EngineOptions};
+use super::serve::Service;
+use crate::server::{Data, MountPlace};
 use crate::store::root::is_share_name;
 
 /// What a share is called whose directory has a name that no share can have.
@@ -19,7 +18,7 @@ const ANY_NAME: &str = "share";
 ///
 /// The directory stays as it is: files that are in it are in the share, at once and both ways.
 /// What a share has beside its files (leases, snapshots) is kept in --state. Runs in the
-/// foreground until Ctrl-C, `latchfs stop` or `latchfs unmount`.
+/// foreground until Ctrl-C, `latchfs stop` or `latchfs unmount`, which ends its REST service too.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  mkdir mnt && latchfs mount ~/reports mnt --default-share r")]
 pub struct MountDirectory {
@@ -31,7 +30,7 @@ pub struct MountDirectory {
     #[arg(value_name = "MNT")]
     target: PathBuf,
 
-    /// What the share is called [default: as SRC is, if a share can be]
+    /// Share name [default: the name of SRC, if a share can have it]
     #[arg(long, value_name = "NAME", env = "LATCHFS_NAME")]
     name: Option<String>,
 
@@ -46,27 +45,21 @@ pub struct MountDirectory {
 impl MountDirectory {
     /// Serves until somebody says stop.
     pub fn run(&self) -> Result<ExitCode> {
-        self.service.run(|_| {
+        self.service.run(true, None, |options| {
             let source = self.source.canonicalize();
             let source = source.with_context(|| self.source.display().to_string())?;
             let target = real_path(&self.target)?;
             ensure!(
-                !target.starts_with(&source),
-                "{} is or lies within {}, which it would show: choose a mount point outside",
+                !target.starts_with(&source) && !source.starts_with(&target),
+                "{} and {}: mount point and source must not contain each other",
                 self.target.display(),
                 self.source.display()
             );
             let name = self.name.clone().unwrap_or_else(|| share_name(&source));
-            let share = self.service.mounts.share_options();
-            let options = EngineOptions { share, ..EngineOptions::default() };
-            let engine = Engine::serve_directory(&name, &source, self.state.as_deref(), options)?;
-            Ok(Prepared {
-                memory: None,
-                places: Places::named(&[(name, target)])?,
-                engine: Arc::new(engine),
-                data: source.display().to_string(),
-                notes: Vec::new(),
-            })
+            options.listen.files_alone();
+            options.mounts = vec![MountPlace::new(&name, &target)];
+            options.data = Data::Existing { source, name, state: self.state.clone() };
+            Ok(())
         })
     }
 }

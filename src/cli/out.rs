@@ -1,15 +1,19 @@
 //! What commands write: words for people, one line of JSON for programs, colour on a terminal
 //! only. Nobody reading any more is no failure.
 
+use std::borrow::Cow;
 use std::env;
 use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::sync::OnceLock;
 
 use clap::Args;
 use clap::builder::BoolishValueParser;
 use owo_colors::{OwoColorize, Style};
 use serde::Serialize;
+use serde_json::json;
 
 use super::table;
+use crate::control::protocol::Refused;
 
 /// In which form a command answers.
 #[derive(Debug, Clone, Copy, Default, Args)]
@@ -40,6 +44,51 @@ impl Output {
             table::text(headings, &rows)
         })
     }
+}
+
+/// Whether errors are written as JSON: what the command line asked for.
+static JSON: OnceLock<bool> = OnceLock::new();
+
+/// Has errors written as JSON from now on.
+pub fn errors_as_json(json: bool) {
+    // Once a process: it reads one command line.
+    let _ = JSON.set(json);
+}
+
+/// Writes an error to standard error: a line of words, or of JSON where the user asked for JSON.
+pub fn complain(message: &str, refused: Option<&Refused>) {
+    if JSON.get().is_some_and(|json| *json) {
+        let kind = refused.map_or(json!("failed"), |refused| json!(refused.kind));
+        let mut error = json!({ "kind": kind, "message": message });
+        if let Some(holder) = refused.and_then(|refused| refused.holder.as_ref()) {
+            error["holder"] = json!(holder);
+        }
+        eprintln!("{}", json!({ "error": error }));
+        return;
+    }
+    let name = Paint::of(&io::stderr()).bad("latchfs:");
+    eprintln!("{name} {}", printable(message));
+}
+
+/// The same for a refusal by a service, which has a code.
+pub fn complain_of(message: &str, code: &str) {
+    if JSON.get().is_some_and(|json| *json) {
+        return eprintln!("{}", json!({ "error": { "kind": code, "message": message } }));
+    }
+    complain(message, None);
+}
+
+/// The text without control characters: names of files and programs are others' choice, and a
+/// terminal would obey them.
+pub fn printable(text: &str) -> Cow<'_, str> {
+    let unsafe_here = |letter: char| letter.is_control() && letter != '\n' && letter != '\t';
+    if !text.contains(unsafe_here) {
+        return Cow::Borrowed(text);
+    }
+    let escape = |letter: char| {
+        if unsafe_here(letter) { letter.escape_default().to_string() } else { letter.to_string() }
+    };
+    Cow::Owned(text.chars().map(escape).collect())
 }
 
 /// Writes to standard output.
@@ -115,6 +164,12 @@ impl Paint {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn control_characters_of_others_do_not_reach_the_terminal() {
+        assert_eq!(printable("a\x1b[2Jb\u{9b}c\r"), "a\\u{1b}[2Jb\\u{9b}c\\r");
+        assert_eq!(printable("tab\tand\nline"), "tab\tand\nline");
+    }
 
     #[test]
     fn colour_is_there_or_leaves_no_trace() {

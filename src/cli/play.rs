@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::EXIT_DIFFERENT;
-use super::locate::{Where, answered, unexpected};
+use super::locate::{Target, Where, answered, unexpected};
 use crate::control::protocol::StepAnswer;
 use crate::control::{self, Client, Request};
 use crate::play::{FreshShare, Group, Op, Player, Step, read_script};
@@ -58,7 +58,7 @@ Exit status: 0 played, 1 --check found a difference, 2 the script could not be r
 /// Where scenarios play.
 enum Stage {
     Fresh(Box<FreshShare>),
-    Server(PathBuf, Option<String>),
+    Server(Target),
 }
 
 impl Play {
@@ -110,7 +110,7 @@ impl Play {
 
     fn stage(&self) -> Result<Stage> {
         if self.server {
-            return Ok(Stage::Server(self.place.socket()?, self.place.share_name.clone()));
+            return Ok(Stage::Server(self.place.everything()?));
         }
         Ok(Stage::Fresh(Box::new(FreshShare::new()?)))
     }
@@ -135,9 +135,9 @@ impl Play {
                 fresh.clear()?;
                 Ok(difference)
             }
-            Stage::Server(control, share_name) => {
-                let mut server = Client::connect(control)?;
-                let share_name = share_name.clone();
+            Stage::Server(target) => {
+                let mut server = target.connect()?;
+                let share_name = target.share_name.clone();
                 let start = Request::Play { share_name, trace: group.trace };
                 answered(server.ask(&start)?)?;
                 self.play_steps(group, printer, |op| ask_step(&mut server, op))

@@ -6,10 +6,11 @@ use std::{env, fs};
 
 use clap::{Command, CommandFactory};
 
+use super::serve::HEADING;
 use super::{Cli, help};
 
 /// What fits a screen.
-const LINES_MAX: usize = 40;
+const LINES_MAX: usize = 48;
 
 /// How wide help is at most.
 const COLUMNS: usize = 100;
@@ -38,16 +39,21 @@ lines off it; `--json` gives one line of JSON. Nothing is coloured off a termina
 
 Commands other than `serve` and `mount` ask a running server over its control socket, which is its
 owner's alone. It is found by the path that the command is about, if that is on a mount; else by the
-working directory: a mount, `./latchfs-data` or `./latchfs-mnt` in it; or it is named with
-`--control`.
+working directory: a mount, `./latchfs-data` or `./latchfs-mnt` in it; else it is the only server of
+this user that runs, which is then named on standard error. `--control` names any.
+
+What a service holds has an address, the same for every command: `blob:CONTAINER/NAME`,
+`queue:NAME/ID`, `table:TABLE/PARTITION/ROW`, `file:SHARE/PATH`; the beginning of one is what holds
+the rest. `ls`, `mk`, `put`, `get` and `rm` use the services' own endpoints, with the account's key.
 
 Exit status:
 
 - 0: done; the answer is yes.
-- 1: the answer is no. Nothing to close, no mark, no lease; something in the way (`why`), a
-  difference (`play --check`), something missing (`doctor`).
+- 1: the answer is no. Nothing to close, no mark, no lease, no message; something in the way
+  (`why`), another ETag (`put`, `rm`), a difference (`play --check`), something missing (`doctor`).
 - 2: the command could not be carried out, or the arguments make no sense.
-- 16: somebody else holds what was asked for (`hold`, `shares delete`).
+- 3: a held handle was closed by force (`hold`).
+- 16: somebody else holds what was asked for (`hold`, `shares delete`, `put`, `get`, `rm`).
 
 `run` exits as its command does.
 ";
@@ -103,7 +109,9 @@ fn every_option_can_be_set_by_a_variable_of_ours() {
             let long = option.get_long().unwrap();
             let variable = option.get_env().and_then(|variable| variable.to_str());
             let named = variable.is_some_and(|variable| variable.starts_with("LATCHFS_"));
-            let free = WITHOUT_VARIABLE.contains(&long);
+            // Azurite has no variables for them.
+            let azurite = option.get_help_heading() == Some(HEADING);
+            let free = WITHOUT_VARIABLE.contains(&long) || azurite;
             assert!(named || free, "--{long} of {} has no variable", words.join(" "));
         }
     }

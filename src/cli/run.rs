@@ -12,7 +12,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::EXIT_FAILED;
-use super::locate::{Socket, Where, answered, real_path};
+use super::locate::{AccountOf, Socket, Where, answered, real_path};
 use crate::control::{Client, Request};
 
 /// Exit status: the command was not found, as a shell has it.
@@ -20,8 +20,9 @@ const EXIT_NOT_FOUND: u8 = 127;
 
 /// Run a command whose opens on the mounts have a share mode
 ///
-/// It holds for the command, for all it starts, and for what those leave behind, until the
-/// command ends. Exits as the command does, with 128 and the signal's number if one killed it.
+/// The share mode applies to the command and to every process that it starts, directly or not,
+/// until the command ends. Exits as the command does, with 128 and the signal's number if one
+/// killed it.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs run --share none -- cp latchfs-mnt/a.txt /tmp")]
 pub struct Run {
@@ -44,7 +45,8 @@ pub struct Run {
 impl Run {
     /// Runs it.
     pub fn run(&self) -> Result<ExitCode> {
-        let server = Where { server: self.server.clone(), share_name: None };
+        let of = AccountOf { server: self.server.clone(), account: None };
+        let server = Where { of, share_name: None };
         let mount = self.mount.as_deref().map(real_path).transpose()?;
         let control = match &self.mount {
             Some(mount) => server.target(mount)?.control,
@@ -52,7 +54,7 @@ impl Run {
         };
         // The policy is the tree's of this process, and ends with this connection.
         let mut server = Client::connect(&control)?;
-        answered(server.ask(&Request::RunStart { share: self.share.clone(), mount })?)?;
+        answered(server.ask(&Request::RunStart { share_mode: self.share.clone(), mount })?)?;
         // What the tree orphans stays ours, so that it is still covered.
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
             .context("becoming the parent of orphans")?;

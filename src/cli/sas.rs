@@ -5,38 +5,40 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 use clap::Args;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::utf8_percent_encode;
 use serde_json::json;
 
-use super::account::NameAndKey;
 use super::connection::of_server;
-use super::locate::{Target, Where, ask, unexpected};
+use super::locate::{Target, Where, ask, object, unexpected};
 use super::out::Output;
+use super::storage::UNRESERVED;
 use super::time::duration;
+use crate::control::address::Address;
 use crate::control::{Answer, Request};
-use crate::core::stamp;
+use crate::core::service::ServiceKind;
+use crate::core::{Timestamp, time};
 use crate::engine::{Clock, SystemClock};
-use crate::rest::auth::{Account, Permissions, ServiceSas};
+use crate::rest::auth::{self, Credential, Level, Permissions, ServiceSas, service_token};
 
-/// What a URL's path has as it is.
-const UNRESERVED: AsciiSet =
-    NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
+/// Where a service listens unless it was told otherwise.
+fn default_origin(service: ServiceKind) -> String {
+    format!("http://127.0.0.1:{}", service.port())
+}
 
-/// Where a server listens unless it was told otherwise.
-const DEFAULT_ORIGIN: &str = "http://127.0.0.1:10004";
-
-/// Make a SAS URL for a file or a share
+/// Make a SAS URL for a file, share, blob, container, queue, table or entity
 ///
-/// A directory, or no PATH, gives a URL for all of the share. With --account no server is asked.
+/// A directory, or no PATH, gives a URL for all of the share. With --account NAME:KEY that key
+/// signs, and no server is asked.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  curl \"$(latchfs sas latchfs-mnt/a.txt --expires 10m)\"")]
 pub struct Sas {
-    /// The file, on a mount or, with --share-name, in that share
+    #[arg(help = "A path on a mount, file:SHARE/PATH, blob:CONTAINER[/NAME], queue:NAME or \
+                  table:TABLE[/PARTITION[/ROW]]")]
     path: Option<PathBuf>,
 
-    /// What it permits: letters r, c, w, d, l [default: r for a file, rl for a share]
+    /// What it permits, in letters [default: r; rl for a share or container]
     #[arg(long, value_name = "LETTERS", env = "LATCHFS_PERMISSIONS", value_parser = letters)]
     permissions: Option<Permissions>,
 
@@ -45,12 +47,7 @@ pub struct Sas {
     #[arg(value_parser = duration)]
     expires: Duration,
 
-    /// Sign with this account's key, not the server's
-    #[arg(long, value_name = "NAME:KEY", env = "LATCHFS_ACCOUNT", hide_env_values = true)]
-    #[arg(value_parser = NameAndKey)]
-    account: Option<Account>,
-
-    /// With --account: the File endpoint [default: on 127.0.0.1:10004]
+    /// With --account NAME:KEY: the endpoint [default: on 127.0.0.1, at the service's port]
     #[arg(long, value_name = "URL", env = "LATCHFS_ENDPOINT", requires = "account")]
     endpoint: Option<String>,
 
@@ -63,7 +60,7 @@ pub struct Sas {
 
 /// Whom it is signed by, and for what.
 struct Signing {
-    account: Account,
+    account: Credential,
     endpoint: String,
     share: String,
     /// Within the share, no slash before it.
@@ -73,11 +70,14 @@ struct Signing {
 impl Sas {
     /// Prints it.
     pub fn run(&self) -> Result<ExitCode> {
+        let expiry = SystemClock.now().after(self.expires);
+        if let Some(object) = self.path.as_deref().and_then(object) {
+            return self.of_object(&object, expiry);
+        }
         let Signing { account, endpoint, share, path } = self.signing()?;
         let whole_share = path.is_empty() || self.is_directory();
         let default = if whole_share { "rl" } else { "r" };
-        let permissions = self.permissions.unwrap_or_else(|| Permissions::of_letters(default));
-        let expiry = SystemClock.now().after(self.expires);
+        let permissions = self.permitted(default, "rcwdl")?;
         let sas = ServiceSas {
             share: share.clone(),
             file: (!whole_share).then(|| path.clone()),
@@ -86,41 +86,120 @@ impl Sas {
             ..ServiceSas::default()
         };
         let resource = if path.is_empty() { share } else { format!("{share}/{path}") };
-        let place = utf8_percent_encode(&resource, &UNRESERVED);
-        let token = sas.token(&account);
+        self.show(&endpoint, &resource, &sas.token(&account), permissions, expiry)
+    }
+
+    /// The permissions, if the service has their letters.
+    fn permitted(&self, default: &str, known: &str) -> Result<Permissions> {
+        let permissions = self.permissions.unwrap_or_else(|| Permissions::of_letters(default));
+        match permissions.letters().chars().find(|letter| !known.contains(*letter)) {
+            Some(letter) => bail!("'{letter}' is not permitted there: letters of {known} are"),
+            None => Ok(permissions),
+        }
+    }
+
+    fn of_object(&self, object: &Address, expiry: Timestamp) -> Result<ExitCode> {
+        let service = object.service();
+        let (account, endpoint) = self.signer(service)?;
+        let mut pairs = Vec::new();
+        let (signatures, resource, path, letters) = match object {
+            Address::Container(name) => {
+                pairs.push(("sr", "c".to_owned()));
+                (&auth::BLOB_SIGNATURES, name, "", ("rl", "racwdlxytfi"))
+            }
+            Address::Blob { container, name } => {
+                pairs.push(("sr", "b".to_owned()));
+                (&auth::BLOB_SIGNATURES, container, name.as_str(), ("r", "racwdxyti"))
+            }
+            Address::Queue(name) => (&auth::QUEUE_SIGNATURES, name, "", ("r", "raup")),
+            Address::Table(name)
+            | Address::Partition { table: name, .. }
+            | Address::Entity { table: name, .. } => {
+                pairs.push(("tn", name.clone()));
+                (&auth::TABLE_SIGNATURES, name, "", ("r", "raud"))
+            }
+            other => bail!("{other}: a SAS is for a container, a blob, a queue or a table"),
+        };
+        if let Address::Partition { partition, .. } | Address::Entity { partition, .. } = object {
+            pairs.extend([("spk", partition.clone()), ("epk", partition.clone())]);
+        }
+        if let Address::Entity { row, .. } = object {
+            pairs.extend([("srk", row.clone()), ("erk", row.clone())]);
+        }
+        let permissions = self.permitted(letters.0, letters.1)?;
+        pairs.push(("sp", permissions.letters()));
+        pairs.push(("se", time::iso_seconds(expiry)));
+        let level = if path.is_empty() { Level::Container } else { Level::Object };
+        let container = Some(resource.as_str());
+        let target = auth::Target { signatures, account: account.name(), container, path, level };
+        let token = service_token(&account, &target, pairs)?;
+        let place = match path {
+            "" => resource.clone(),
+            path => format!("{resource}/{path}"),
+        };
+        self.show(&endpoint, &place, &token, permissions, expiry)
+    }
+
+    /// Whose key signs for a service, and where the service is.
+    fn signer(&self, service: ServiceKind) -> Result<(Credential, String)> {
+        let of = &self.server.of;
+        if let Some(account) = of.account.as_deref().filter(|name| name.contains(':')) {
+            let account: Credential = account.parse().context("--account")?;
+            let default = || account.endpoint(&default_origin(service));
+            let endpoint = self.endpoint.clone().unwrap_or_else(default);
+            return Ok((account, endpoint));
+        }
+        let mut told = of_server(&of.server.find()?, of.account.as_deref())?;
+        let account = format!("{}:{}", told.account, told.key).parse();
+        let endpoint = told.endpoints.remove(service.label());
+        let endpoint =
+            endpoint.with_context(|| format!("the server does not offer the {service} service"))?;
+        Ok((account.context("the server's account")?, endpoint))
+    }
+
+    fn show(
+        &self,
+        endpoint: &str,
+        resource: &str,
+        token: &str,
+        permissions: Permissions,
+        expiry: Timestamp,
+    ) -> Result<ExitCode> {
+        let place = utf8_percent_encode(resource, &UNRESERVED);
         let url = format!("{}/{place}?{token}", endpoint.trim_end_matches('/'));
         let answer = json!({
             "url": url,
             "token": token,
             "permissions": permissions.letters(),
-            "expires": stamp::iso(expiry),
+            "expires": time::iso(expiry),
         });
         self.output.show(&answer, || url.clone() + "\n")?;
         Ok(ExitCode::SUCCESS)
     }
 
     fn signing(&self) -> Result<Signing> {
-        if let Some(account) = &self.account {
-            return self.without_server(account);
+        if let Some(account) = self.server.of.account.as_deref().filter(|name| name.contains(':')) {
+            let account: Credential = account.parse().context("--account")?;
+            return self.without_server(&account);
         }
-        let Target { control, share_name, path } =
-            self.server.target_or_share(self.path.as_deref())?;
-        let told = of_server(&control)?;
+        let target = self.server.target_or_share(self.path.as_deref())?;
+        let Target { control, account, share_name, path } = target;
+        let told = of_server(&control, account.as_deref())?;
         let account = format!("{}:{}", told.account, told.key).parse();
         let share = match share_name {
             Some(share) => share,
-            None => only_share(&control)?,
+            None => only_share(&control, &told.account)?,
         };
         Ok(Signing {
             account: account.context("the server's account")?,
-            endpoint: told.endpoint,
+            endpoint: told.endpoint.context("the server offers no File service")?,
             share,
             path: trimmed(&path),
         })
     }
 
     /// All that is needed is on the command line, and in the table of mounts.
-    fn without_server(&self, account: &Account) -> Result<Signing> {
+    fn without_server(&self, account: &Credential) -> Result<Signing> {
         let (share, path) = match (&self.server.share_name, &self.path) {
             (Some(share), path) => {
                 let path = path.as_deref().unwrap_or(Path::new(""));
@@ -130,9 +209,9 @@ impl Sas {
                 let target = self.server.target(path)?;
                 (target.share_name.unwrap_or_default(), target.path)
             }
-            (None, None) => bail!("say which share with --share-name"),
+            (None, None) => bail!("name the share with --share-name"),
         };
-        let default = || account.file_endpoint(DEFAULT_ORIGIN);
+        let default = || account.endpoint(&default_origin(ServiceKind::File));
         Ok(Signing {
             account: account.clone(),
             endpoint: self.endpoint.clone().unwrap_or_else(default),
@@ -154,19 +233,21 @@ fn trimmed(path: &str) -> String {
 }
 
 /// The share that is meant where only one can be.
-fn only_share(control: &Path) -> Result<String> {
+fn only_share(control: &Path, account: &str) -> Result<String> {
     let status = match ask(control, &Request::Status {})? {
         Answer::Status(status) => status,
         other => return Err(unexpected(&other)),
     };
-    ensure!(status.shares.len() == 1, "several shares are served: say which with --share-name");
-    Ok(status.shares.into_iter().map(|share| share.name).collect())
+    let mut shares = status.shares.into_iter().filter(|share| share.account == account);
+    let only = shares.next().filter(|_| shares.next().is_none());
+    Ok(only.context("several shares are served: name one with --share-name")?.name)
 }
 
 fn letters(text: &str) -> Result<Permissions, String> {
-    match text.chars().find(|letter| !"rcwdl".contains(*letter)) {
-        Some(letter) => Err(format!("'{letter}' is none of r, c, w, d, l")),
-        None if text.is_empty() => Err("letters r, c, w, d, l".into()),
+    const KNOWN: &str = "racwdlupxytfi";
+    match text.chars().find(|letter| !KNOWN.contains(*letter)) {
+        Some(letter) => Err(format!("'{letter}' is none of {KNOWN}")),
+        None if text.is_empty() => Err(format!("letters of {KNOWN}")),
         None => Ok(Permissions::of_letters(text)),
     }
 }
@@ -178,6 +259,6 @@ mod tests {
     #[test]
     fn letters_are_put_in_the_order_that_a_signature_wants() {
         assert_eq!(letters("ldwcr").unwrap().letters(), "rcwdl");
-        assert!(letters("rx").is_err() && letters("").is_err());
+        assert!(letters("rz").is_err() && letters("").is_err());
     }
 }

@@ -11,7 +11,7 @@ use clap::Args;
 use clap::builder::BoolishValueParser;
 use serde_json::json;
 
-use super::locate::{Socket, answered, ask, real_path, unexpected};
+use super::locate::{Found, answered, ask, real_path, unexpected};
 use super::out::{Output, Paint};
 use crate::control::protocol::Status as Told;
 use crate::control::{Answer, Client, ClientError, Request};
@@ -22,21 +22,23 @@ const STOP_WAIT: Duration = Duration::from_secs(30);
 
 /// Unmount a share
 ///
-/// The server stops with its last mount. A mount whose server has died is cleared away.
+/// With its last mount a server of `latchfs mount` ends, and so does one of `latchfs serve` that
+/// has no service over HTTP or was started with --until-unmounted; its services end too. Any other
+/// server goes on. A mount whose server has died is cleared away.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs unmount latchfs-mnt")]
 pub struct Unmount {
     /// The mount point
     path: PathBuf,
 
-    /// At once, though programs use it: they go on until they close
+    /// At once, although programs use it: what they have open for writing is cut off
     #[arg(long, env = "LATCHFS_LAZY", value_parser = BoolishValueParser::new())]
     lazy: bool,
 
     #[command(flatten)]
     output: Output,
 
-    /// The server's control socket [default: that of the mount]
+    /// Control socket of the server [default: that of the mount]
     #[arg(long, value_name = "SOCKET", env = "LATCHFS_CONTROL")]
     control: Option<PathBuf>,
 }
@@ -47,10 +49,10 @@ impl Unmount {
         let path = real_path(&self.path)?;
         let mount = mounts::all().into_iter().rev().find(|mount| mount.path == path);
         let Some(origin) = mount.and_then(|mount| mount.origin()) else {
-            bail!("{} is no latchfs mount: `latchfs status` shows them", self.path.display());
+            bail!("{} is not a latchfs mount: `latchfs status` lists them", self.path.display());
         };
         let Some(control) = self.control.clone().or(origin.control) else {
-            bail!("the server of {} is not known: give --control", self.path.display());
+            bail!("the server of {} is unknown: name it with --control", self.path.display());
         };
         match Client::connect(&control) {
             Ok(mut server) => {
@@ -81,7 +83,7 @@ pub struct Status {
     output: Output,
 
     #[command(flatten)]
-    server: Socket,
+    server: Found,
 }
 
 impl Status {
@@ -99,19 +101,32 @@ impl Status {
 fn words(status: &Told, paint: Paint) -> String {
     let head = format!("latchfs {}", status.version);
     let mut lines = vec![format!("{}, pid {}", paint.bold(&head), status.pid)];
+    let several = status.accounts.len() > 1;
+    let named = |account: &str, share: &str| {
+        if several { format!("share \"{account}/{share}\"") } else { format!("share \"{share}\"") }
+    };
+    if several {
+        lines.push(format!("accounts {}", status.accounts.join(", ")));
+    }
     for share in &status.shares {
-        lines.push(format!("share {}: {} files in use", share.name, share.files_in_use));
+        let name = named(&share.account, &share.name);
+        let files = if share.files_in_use == 1 { "file" } else { "files" };
+        lines.push(format!("{name}: {} {files} in use", share.files_in_use));
     }
     for mount in &status.mounts {
         let path = paint.place(&mount.path.display().to_string());
-        lines.push(format!("share {} is mounted on {path}", mount.share));
+        lines.push(format!("{} is mounted on {path}", named(&mount.account, &mount.share)));
     }
-    let endpoint = status.endpoint.as_ref();
-    lines.extend(endpoint.map(|endpoint| format!("REST on {}", paint.place(endpoint))));
+    for (service, endpoint) in &status.endpoints {
+        lines.push(format!("{service} service on {}", paint.place(endpoint)));
+    }
+    if let Some(admin) = &status.admin {
+        lines.push(format!("page on {}", paint.place(&format!("{admin}/"))));
+    }
     lines.join("\n") + "\n"
 }
 
-/// Stop a server: unmount all it has mounted, and end
+/// Stop a server and unmount its shares
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs stop")]
 pub struct Stop {
@@ -119,7 +134,7 @@ pub struct Stop {
     output: Output,
 
     #[command(flatten)]
-    server: Socket,
+    server: Found,
 }
 
 impl Stop {

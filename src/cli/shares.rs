@@ -7,7 +7,7 @@ use clap::builder::BoolishValueParser;
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use super::locate::{Socket, ask, refused, unexpected};
+use super::locate::{AccountOf, refused, unexpected};
 use super::out::Output;
 use crate::control::protocol::ShareEntry;
 use crate::control::{Answer, Request};
@@ -42,7 +42,7 @@ struct List {
     output: Output,
 
     #[command(flatten)]
-    server: Socket,
+    server: AccountOf,
 }
 
 /// Make a share
@@ -51,7 +51,7 @@ struct List {
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs shares create docs --quota 10")]
 struct Create {
-    /// What it is called: 3 to 63 lower-case letters, digits and single hyphens
+    /// Share name: 3 to 63 lower-case letters, digits and single hyphens
     name: String,
 
     /// Its quota in GiB; shown, not enforced
@@ -62,7 +62,7 @@ struct Create {
     output: Output,
 
     #[command(flatten)]
-    server: Socket,
+    server: AccountOf,
 }
 
 /// Delete a share
@@ -72,7 +72,7 @@ struct Create {
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs shares delete docs --snapshots")]
 struct Delete {
-    /// Which one
+    /// Share name
     name: String,
 
     /// And its snapshots, leased ones too; without this, a share that has any is refused
@@ -83,7 +83,7 @@ struct Delete {
     output: Output,
 
     #[command(flatten)]
-    server: Socket,
+    server: AccountOf,
 }
 
 impl Shares {
@@ -108,7 +108,7 @@ impl Shares {
 impl List {
     fn run(&self) -> Result<ExitCode> {
         let request = Request::ListShares { deleted: self.deleted };
-        let shares = match ask(&self.server.find()?, &request)? {
+        let shares = match self.server.ask(&request)? {
             Answer::Shares { shares } => shares,
             other => return Err(unexpected(&other)),
         };
@@ -119,7 +119,8 @@ impl List {
 }
 
 fn row(share: &ShareEntry) -> [String; 5] {
-    let mounts: Vec<_> = share.mounts.iter().map(|path| path.display().to_string()).collect();
+    let mounts: Vec<_> =
+        share.mounts.iter().map(|mount| mount.path.display().to_string()).collect();
     let name = match &share.deleted {
         Some(version) => format!("{} (deleted, version {version})", share.name),
         None => share.name.clone(),
@@ -134,13 +135,13 @@ fn row(share: &ShareEntry) -> [String; 5] {
 }
 
 fn change(
-    server: &Socket,
+    server: &AccountOf,
     request: &Request,
     name: &str,
     output: Output,
     done: &str,
 ) -> Result<ExitCode> {
-    match ask(&server.find()?, request)? {
+    match server.ask(request)? {
         Answer::Done {} => {
             output.show(&json!({ done: name }), String::new)?;
             Ok(ExitCode::SUCCESS)

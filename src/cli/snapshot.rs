@@ -6,10 +6,10 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use super::locate::{Target, Where, answered, ask, refused};
+use super::locate::{Where, answered, refused};
 use super::out::Output;
 use super::progress::Moving;
-use crate::control::{Answer, Client, Request};
+use crate::control::{Answer, Request};
 
 /// Take, list or delete snapshots of a share
 #[derive(Debug, Args)]
@@ -78,8 +78,8 @@ impl Snapshot {
 
 impl Create {
     fn run(&self) -> Result<ExitCode> {
-        let Target { control, share_name, .. } = self.server.target_or_share(None)?;
-        let mut server = Client::connect(&control)?;
+        let target = self.server.target_or_share(None)?;
+        let (mut server, share_name) = (target.connect()?, target.share_name);
         let moving = Moving::new("Taking a snapshot");
         let request = Request::CreateSnapshot { share_name };
         let answer = server.ask_and_watch(&request, |files, bytes| moving.at(files, bytes))?;
@@ -87,7 +87,7 @@ impl Create {
         match answered(answer)? {
             Answer::Snapshots { share_name, snapshots } => {
                 let stamp = snapshots.first().cloned().unwrap_or_default();
-                let answer = json!({ "share_name": share_name, "snapshot": stamp });
+                let answer = json!({ "share": share_name, "snapshot": stamp });
                 self.output.show(&answer, || stamp + "\n")?;
                 Ok(ExitCode::SUCCESS)
             }
@@ -98,8 +98,9 @@ impl Create {
 
 impl List {
     fn run(&self) -> Result<ExitCode> {
-        let Target { control, share_name, .. } = self.server.target_or_share(None)?;
-        match ask(&control, &Request::ListSnapshots { share_name })? {
+        let target = self.server.target_or_share(None)?;
+        let share_name = target.share_name.clone();
+        match target.ask(&Request::ListSnapshots { share_name })? {
             Answer::Snapshots { snapshots, .. } => {
                 self.output.show_rows(&snapshots, ["SNAPSHOT"], |stamp| [stamp.clone()])?;
                 Ok(ExitCode::SUCCESS)
@@ -111,9 +112,10 @@ impl List {
 
 impl Delete {
     fn run(&self) -> Result<ExitCode> {
-        let Target { control, share_name, .. } = self.server.target_or_share(None)?;
+        let target = self.server.target_or_share(None)?;
+        let share_name = target.share_name.clone();
         let request = Request::DeleteSnapshot { share_name, snapshot: self.stamp.clone() };
-        match ask(&control, &request)? {
+        match target.ask(&request)? {
             Answer::Done {} => {
                 self.output.show(&json!({ "deleted": self.stamp }), String::new)?;
                 Ok(ExitCode::SUCCESS)

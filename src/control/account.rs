@@ -4,14 +4,14 @@
 use std::time::{Duration, Instant};
 
 use super::connection::{Connection, Not};
-use super::protocol::{Answer, Lease, ShareEntry};
+use super::protocol::{Answer, Lease, MountRow, ShareEntry};
 use super::server::Lines;
 use crate::core::lease::{FileLease, LeaseDenial};
-use crate::core::{Denial, SharePath};
-use crate::engine::account::{
-    Control, DeleteSnapshots, ListOptions, NewShare, PropertyChanges, ShareRef, SnapshotName,
+use crate::core::smb::{Denial, SharePath};
+use crate::engine::file::shares::{
+    Control, DeleteSnapshots, ListOptions, NewShare, ShareChanges, ShareRef, SnapshotName,
 };
-use crate::engine::{AccountError, Asking, Error, Share, ShareDenial, Standing};
+use crate::engine::file::{Asking, Error, FileServiceError, Obstacle, Share, ShareDenial};
 
 /// How often a client is told how far a snapshot is.
 const REPORT_EVERY: Duration = Duration::from_millis(100);
@@ -23,19 +23,21 @@ impl Connection {
         let mut shares = Vec::new();
         // Those of a share come right before it.
         let mut snapshots = 0;
-        for info in self.serving.engine().every_share(&options)? {
+        for info in self.account.file().every_share(&options)? {
             if info.snapshot.is_some() {
                 snapshots += 1;
                 continue;
             }
             let gone = info.deleted.is_some();
-            let here = mounts.iter().filter(|mount| !gone && *mount.share == *info.name);
+            let here = mounts.iter().filter(|mount| {
+                !gone && *mount.share == *info.name && *mount.account == **self.account.name()
+            });
             shares.push(ShareEntry {
                 name: info.name.to_string(),
                 quota_gib: info.properties.quota_gib,
                 snapshots: std::mem::take(&mut snapshots),
                 lease: info.lease.state.to_string(),
-                mounts: here.map(|mount| mount.path.clone()).collect(),
+                mounts: here.cloned().map(MountRow::from).collect(),
                 deleted: info.deleted.map(|deleted| deleted.version),
             });
         }
@@ -44,16 +46,20 @@ impl Connection {
 
     pub(super) fn create_share(&self, name: &str, quota_gib: Option<u32>) -> Result<Answer, Not> {
         let changes =
-            PropertyChanges { quota_gib: quota_gib.map(Into::into), ..PropertyChanges::default() };
+            ShareChanges { quota_gib: quota_gib.map(Into::into), ..ShareChanges::default() };
         let new = NewShare { changes, ..NewShare::default() };
-        self.serving.engine().create_share(name, new)?;
+        self.account.file().create_share(name, new)?;
         Ok(Answer::Done {})
     }
 
     pub(super) fn delete_share(&self, name: &str, snapshots: bool) -> Result<Answer, Not> {
         let snapshots =
             if snapshots { DeleteSnapshots::IncludeLeased } else { DeleteSnapshots::None };
-        self.serving.engine().delete_share(&self.owner, &ShareRef::new(name), snapshots)?;
+        self.account.file().delete_share(
+            &self.context("delete share"),
+            &ShareRef::new(name),
+            snapshots,
+        )?;
         Ok(Answer::Done {})
     }
 
@@ -81,7 +87,7 @@ impl Connection {
     }
 
     fn share_lease(&self, share: &Share) -> Result<Answer, Not> {
-        let info = self.serving.engine().properties(&ShareRef::new(share.name()))?;
+        let info = self.account.file().properties(&ShareRef::new(share.name()))?;
         Ok(Answer::Lease(Lease {
             share_name: share.name().to_string(),
             path: SharePath::root().to_string(),
@@ -102,13 +108,16 @@ impl Connection {
         let none = Ok(Answer::LeaseBroken { was_leased: false, seconds: 0 });
         if path == SharePath::root() {
             let at = ShareRef::new(share.name());
-            return match self.serving.engine().break_lease(&at, period.map(Into::into)) {
+            return match self.account.file().break_lease(&at, period.map(Into::into)) {
                 Ok((seconds, _)) => Ok(Answer::LeaseBroken { was_leased: true, seconds }),
-                Err(AccountError::Denied(ShareDenial::Lease(denial))) if is_none(denial) => none,
+                Err(FileServiceError::Denied(ShareDenial::Lease(denial))) if is_none(denial) => {
+                    none
+                }
                 Err(error) => Err(error.into()),
             };
         }
-        match share.lease_break(Asking { who: &self.owner, lease_id: None }, &path) {
+        match share.lease_break(Asking { cx: &self.context("break lease"), lease_id: None }, &path)
+        {
             Ok(_) => Ok(Answer::LeaseBroken { was_leased: true, seconds: 0 }),
             Err(Error::Denied(Denial::Lease(denial))) if is_none(denial) => none,
             Err(error) => Err(Not::Refused(share, path, error)),
@@ -122,18 +131,15 @@ impl Connection {
     ) -> Result<Answer, Not> {
         let share = self.share(name)?;
         let mut next = Instant::now();
-        let made = self.serving.engine().create_snapshot(
-            &ShareRef::new(share.name()),
-            None,
-            &mut |done| {
+        let made =
+            self.account.file().create_snapshot(&ShareRef::new(share.name()), None, &mut |done| {
                 if Instant::now() >= next {
                     next = Instant::now() + REPORT_EVERY;
                     let (files, bytes) = (done.files_done, done.bytes_done);
                     lines.write(&Answer::Progress { files, bytes });
                 }
                 Control::Continue
-            },
-        );
+            });
         let (snapshot, _) = made?;
         let share_name = share.name().to_string();
         Ok(Answer::Snapshots { share_name, snapshots: vec![snapshot.to_string()] })
@@ -141,7 +147,7 @@ impl Connection {
 
     pub(super) fn list_snapshots(&self, name: Option<&str>) -> Result<Answer, Not> {
         let share = self.share(name)?;
-        let found = self.serving.engine().snapshots(share.name())?;
+        let found = self.account.file().snapshots(share.name())?;
         let snapshots = found.iter().map(ToString::to_string).collect();
         Ok(Answer::Snapshots { share_name: share.name().to_string(), snapshots })
     }
@@ -156,16 +162,19 @@ impl Connection {
             format!("'{snapshot}' is no snapshot: a stamp as `latchfs snapshot list` shows it")
         })?;
         let at = ShareRef::new(share.name()).at(&snapshot);
-        self.serving.engine().delete_snapshot(&at)?;
+        self.account.file().delete_snapshot(&at)?;
         Ok(Answer::Done {})
     }
 }
 
 /// The file as spelled on disk, and its lease.
-fn file_lease(share: &Share, path: &SharePath) -> crate::engine::Result<(SharePath, FileLease)> {
+fn file_lease(
+    share: &Share,
+    path: &SharePath,
+) -> crate::engine::file::Result<(SharePath, FileLease)> {
     let found = share.lookup(path)?;
     let lease = share.why(&found.path)?.into_iter().find_map(|standing| match standing {
-        Standing::Lease(lease) => Some(lease),
+        Obstacle::Lease(lease) => Some(lease),
         _ => None,
     });
     Ok((found.path, lease.unwrap_or_default()))

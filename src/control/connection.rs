@@ -1,4 +1,7 @@
 //! One connection: carries its requests out, and keeps what it holds until it ends.
+//!
+//! A connection is a client of the control socket, or one of the HTTP API (`admin/api`). Only the
+//! socket has requests that answer more than once ([`Connection::carry_out`]).
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,21 +10,23 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::events::{self, Filter};
-use super::protocol::{Answer, Held, Hold, MountRow, Request, ShareRow, Status, StepAnswer};
-use super::protocol::{HandleRow, read_request};
+use super::holds;
+use super::protocol::{
+    Answer, HandleRow, MountRow, Refused, Request, ShareRow, Status, StepAnswer,
+};
+use super::refusal::{FailureKind, RefusalKind};
 use super::report;
 use super::server::Lines;
 use super::serving::{Serving, Steps};
-use crate::core::create::{Disposition, OpenRequest};
-use crate::core::{Access, Client, Denial, HandleId, Owner, ShareMode, SharePath};
-use crate::engine::{AccountError, Error, Handle, Share};
-
-/// The most opens that one connection holds.
-pub const HOLDS_MAX: usize = 1024;
-
-/// How long a request waits for a handle whose descriptor was closed and whose release is on its
-/// way (DESIGN section 4, "End of an open").
-const RELEASE_WAIT: Duration = Duration::from_millis(100);
+use super::wire::{Received, read_request};
+use crate::core::smb::{ShareMode, SharePath};
+use crate::core::{Client, HandleId, Owner};
+use crate::engine::blob::BlobError;
+use crate::engine::file::shares::ListOptions;
+use crate::engine::file::{Error, FileService, FileServiceError, Handle, Share};
+use crate::engine::queue::QueueError;
+use crate::engine::table::TableError;
+use crate::engine::{Account, EventLog};
 
 /// Session numbers of control connections start here, past those of mounts and scripts.
 const SESSIONS: u64 = 1 << 32;
@@ -29,41 +34,115 @@ const SESSIONS: u64 = 1 << 32;
 /// Why a request was not carried out.
 pub(super) enum Not {
     Refused(Arc<Share>, SharePath, Error),
-    Share(AccountError),
-    Failed(String),
+    Share(FileServiceError),
+    Object(Box<Refused>),
+    Failed(FailureKind, String),
 }
 
-impl From<AccountError> for Not {
-    fn from(error: AccountError) -> Self {
+impl Not {
+    /// What the request names is not there.
+    pub(super) fn missing(message: String) -> Self {
+        Self::Failed(FailureKind::NotFound, message)
+    }
+
+    /// A bound of the server is reached.
+    pub(super) fn busy(message: String) -> Self {
+        Self::Failed(FailureKind::Busy, message)
+    }
+
+    /// The system refused.
+    pub(super) fn system(message: String) -> Self {
+        Self::Failed(FailureKind::Failed, message)
+    }
+
+    /// A refusal that concerns a blob, a message or an entity.
+    pub(super) fn object(kind: RefusalKind, message: String) -> Self {
+        Self::Object(Box::new(Refused { kind, message, holder: None }))
+    }
+}
+
+impl From<BlobError> for Not {
+    fn from(error: BlobError) -> Self {
+        match error.denial().map(RefusalKind::of_blob) {
+            Some(kind) => Self::object(kind, error.to_string()),
+            None => Self::system(error.to_string()),
+        }
+    }
+}
+
+impl From<QueueError> for Not {
+    fn from(error: QueueError) -> Self {
+        match error.denial().map(RefusalKind::of_queue) {
+            Some(kind) => Self::object(kind, error.to_string()),
+            None => Self::system(error.to_string()),
+        }
+    }
+}
+
+impl From<TableError> for Not {
+    fn from(error: TableError) -> Self {
+        match error.denial().map(RefusalKind::of_table) {
+            Some(kind) => Self::object(kind, error.to_string()),
+            None => Self::system(error.to_string()),
+        }
+    }
+}
+
+impl From<FileServiceError> for Not {
+    fn from(error: FileServiceError) -> Self {
         Self::Share(error)
     }
 }
 
+/// A text says what is wrong with the request.
 impl From<String> for Not {
     fn from(message: String) -> Self {
-        Self::Failed(message)
+        Self::Failed(FailureKind::BadRequest, message)
     }
 }
 
 /// A connection and what it holds.
 pub struct Connection {
     pub(super) serving: Arc<dyn Serving>,
+    /// The account that the request under way means.
+    pub(super) account: Arc<Account>,
     pub(super) owner: Owner,
-    holds: Vec<(Arc<Share>, Handle)>,
+    pub(super) holds: Vec<(Arc<Share>, Handle)>,
     running: bool,
 }
 
 impl Connection {
-    /// Of the process `pid`.
-    pub fn new(serving: Arc<dyn Serving>, number: u64, pid: u32) -> Self {
+    /// A client of the control socket: the process `pid`.
+    pub fn of_socket(serving: Arc<dyn Serving>, number: u64, pid: u32) -> Self {
         let client = Client { session: SESSIONS + number, name: "the control socket".into() };
-        let owner = Owner { client: Arc::new(client), pid, program: None };
-        Self { serving, owner, holds: Vec::new(), running: false }
+        Self::new(serving, Owner { client: Arc::new(client), pid, program: None })
     }
 
-    /// Carries a request out and answers it.
-    pub fn carry_out(&mut self, request: Request, lines: &mut Lines) {
-        match request {
+    /// The client that `owner` names.
+    pub fn new(serving: Arc<dyn Serving>, owner: Owner) -> Self {
+        let account = Arc::clone(serving.accounts().first());
+        Self { serving, account, owner, holds: Vec::new(), running: false }
+    }
+
+    /// Carries a request out that has one answer. May wait.
+    pub fn answer(&mut self, account: Option<&str>, request: Request) -> Answer {
+        let done = match find_account(&*self.serving, account) {
+            Ok(account) => {
+                self.account = account;
+                self.try_answer(request)
+            }
+            Err(not) => Err(not),
+        };
+        answer(self.account.name(), done)
+    }
+
+    /// Carries a request of the control socket out and answers it.
+    pub fn carry_out(&mut self, received: Received, lines: &mut Lines) {
+        match find_account(&*self.serving, received.account.as_deref()) {
+            Ok(account) => self.account = account,
+            Err(not) => return lines.write(&answer(self.account.name(), Err(not))),
+        }
+        match received.request {
             Request::Play { share_name, trace } => self.play(share_name.as_deref(), trace, lines),
             Request::Shutdown {} => {
                 // The answer first: the server ends its connections when it stops.
@@ -72,11 +151,11 @@ impl Connection {
             }
             Request::CreateSnapshot { share_name } => {
                 let made = self.create_snapshot(share_name.as_deref(), lines);
-                lines.write(&answer(made));
+                lines.write(&answer(self.account.name(), made));
             }
             request => {
-                let answer = answer(self.try_answer(request));
-                lines.write(&answer);
+                let done = self.try_answer(request);
+                lines.write(&answer(self.account.name(), done));
             }
         }
     }
@@ -86,6 +165,10 @@ impl Connection {
             Request::Ping {} => Ok(Answer::Done {}),
             Request::Status {} => Ok(Answer::Status(self.status())),
             Request::Hold(hold) => self.hold(&hold),
+            Request::Holding { handle, wait_ms } => {
+                self.holding(handle, Duration::from_millis(wait_ms))
+            }
+            Request::Release { handle } => self.release(handle),
             Request::Handles { share_name, path, recursive } => {
                 self.handles(share_name.as_deref(), path.as_deref(), recursive)
             }
@@ -94,23 +177,41 @@ impl Connection {
             }
             Request::Undelete { share_name, path } => {
                 let (share, path) = self.target(share_name.as_deref(), &path)?;
-                let undone = share.undelete(&self.owner, &path);
+                let undone = share.undelete(&self.context("undelete"), &path);
                 let was_pending = undone.map_err(|error| Not::Refused(share, path, error))?;
                 Ok(Answer::Undeleted { was_pending })
             }
             Request::Why { share_name, path } => {
                 let (share, path) = self.target(share_name.as_deref(), &path)?;
-                let told = report::why(&share, &path, self.serving.events());
+                let told = report::why(&*self.serving, &self.account, &share, &path);
                 Ok(Answer::Why(told.map_err(|error| Not::Refused(share, path, error))?))
+            }
+            Request::WhyObject { object } => self.why_object(&object),
+            Request::History { object } => self.history(object.as_deref()),
+            Request::ObjectLease { object } => self.object_lease(&object),
+            Request::BreakObjectLease { object, period } => {
+                self.break_object_lease(&object, period)
             }
             Request::Events { share_name, path, after, wait_ms } => {
                 let path = path.map(|path| share_path(&path)).transpose()?;
+                if let Some(name) = &share_name {
+                    self.share(Some(name))?;
+                }
                 let filter = Filter { share_name, path };
                 let patience = Duration::from_millis(wait_ms);
-                let page = events::page(&*self.serving, &filter, after, patience);
+                let page = events::page(&*self.serving, &self.account, &filter, after, patience);
                 Ok(Answer::Events(page))
             }
-            Request::RunStart { share, mount } => self.start_run(&share, mount.as_deref()),
+            Request::Locks { share_name, path } => {
+                self.locks(share_name.as_deref(), path.as_deref())
+            }
+            Request::Pending {} => self.pending(),
+            Request::Leases {} => self.leases(),
+            Request::Messages { queue } => self.messages(queue.as_deref()),
+            Request::Stream(request) => Ok(self.stream(&request)),
+            Request::RunStart { share_mode, mount } => {
+                self.start_run(&share_mode, mount.as_deref())
+            }
             Request::RunEnd {} => {
                 self.end_run();
                 Ok(Answer::Done {})
@@ -121,9 +222,13 @@ impl Connection {
             }
             Request::Step { .. } => Err("no script is playing: ask for 'play' first".to_owned())?,
             Request::Connection {} => {
-                let told = self.serving.connection().ok_or_else(no_listener)?;
+                let told = self.serving.connection(self.account.name()).ok_or_else(no_listener)?;
                 Ok(Answer::Connection(told))
             }
+            Request::Clock(request) => self.clock(&request),
+            Request::Gate(request) => self.gate(request),
+            Request::Fault(request) => self.fault(request),
+            Request::State(request) => self.state(&request),
             Request::ListShares { deleted } => self.list_shares(deleted),
             Request::CreateShare { name, quota_gib } => self.create_share(&name, quota_gib),
             Request::DeleteShare { name, snapshots } => self.delete_share(&name, snapshots),
@@ -136,79 +241,75 @@ impl Connection {
                 self.delete_snapshot(share_name.as_deref(), &snapshot)
             }
             Request::CreateSnapshot { .. } | Request::Play { .. } | Request::Shutdown {} => {
-                unreachable!("carry_out() has done these")
+                Err("only the control socket takes this request".to_owned())?
             }
         }
     }
 
     fn status(&self) -> Status {
-        let shares = self.serving.shares();
-        let mounts = self.serving.mounts();
+        let about = self.serving.about();
+        let mounts = self.serving.mounts().into_iter();
+        let connection = self.serving.connection(self.account.name());
+        let accounts = self.serving.accounts();
+        let mut shares = Vec::new();
+        for account in accounts.iter() {
+            shares.extend(shares_of(account.file()).iter().map(|share| ShareRow {
+                account: account.name().to_string(),
+                name: share.name().to_string(),
+                files_in_use: share.files_in_use(),
+            }));
+        }
         Status {
             version: env!("CARGO_PKG_VERSION").into(),
             pid: std::process::id(),
-            shares: shares
-                .iter()
-                .map(|share| ShareRow {
-                    name: share.name().to_string(),
-                    files_in_use: share.files_in_use(),
-                })
-                .collect(),
-            mounts: mounts
-                .into_iter()
-                .map(|mount| MountRow { share: mount.share, path: mount.path })
-                .collect(),
-            endpoint: self.serving.connection().map(|told| told.endpoint),
+            accounts: accounts.names(),
+            shares,
+            mounts: mounts.map(MountRow::from).collect(),
+            endpoint: connection.as_ref().and_then(|told| told.endpoint.clone()),
+            endpoints: connection.map(|told| told.endpoints).unwrap_or_default(),
+            admin: about.admin,
+            admin_token: about.admin_token,
+            data: about.data,
+            uptime_seconds: about.started.elapsed().as_secs(),
+            clock: self.clock_state(),
         }
     }
 
+    /// The log of events of the account.
+    pub(super) fn events(&self) -> &EventLog {
+        &self.account.file().options().events
+    }
+
+    /// The shares of the account.
+    pub(super) fn shares(&self) -> Vec<Arc<Share>> {
+        shares_of(self.account.file())
+    }
+
     /// The share of that name, or the only one.
-    pub(super) fn share(&self, name: Option<&str>) -> Result<Arc<Share>, String> {
-        let mut shares = self.serving.shares();
+    pub(super) fn share(&self, name: Option<&str>) -> Result<Arc<Share>, Not> {
+        let mut shares = self.shares();
         let Some(name) = name else {
-            let Some(only) = shares.pop() else { return Err("no share is served".into()) };
+            let only = shares.pop().ok_or_else(|| Not::missing("no share is served".into()))?;
             return if shares.is_empty() {
                 Ok(only)
             } else {
-                Err("several shares are served: say which with --share-name".into())
+                Err("several shares are served: name one, as in NAME:/PATH".to_owned().into())
             };
         };
         if let Some(found) = shares.iter().find(|share| **share.name() == *name) {
             return Ok(Arc::clone(found));
         }
         let there: Vec<_> = shares.iter().map(|share| &**share.name()).collect();
-        Err(format!("no share '{name}' is served here, only {}", there.join(", ")))
+        let there = there.join(", ");
+        Err(Not::missing(format!("no share '{name}' is served here, only {there}")))
     }
 
     pub(super) fn target(
         &self,
         name: Option<&str>,
         path: &str,
-    ) -> Result<(Arc<Share>, SharePath), String> {
+    ) -> Result<(Arc<Share>, SharePath), Not> {
         Ok((self.share(name)?, share_path(path)?))
-    }
-
-    fn hold(&mut self, hold: &Hold) -> Result<Answer, Not> {
-        if self.holds.len() >= HOLDS_MAX {
-            return Err(format!("one connection holds at most {HOLDS_MAX} opens").into());
-        }
-        let (share, path) = self.target(hold.share_name.as_deref(), &hold.path)?;
-        let request = open_request(hold)?;
-        let mut owner = self.owner.clone();
-        owner.program = Some("latchfs hold".into());
-        let opened = match share.open_waiting(&owner, &path, &request, RELEASE_WAIT) {
-            Ok(opened) => opened,
-            Err(error) => return Err(Not::Refused(share, path, error)),
-        };
-        let granted = Held {
-            handle: opened.handle.id().0,
-            share_name: share.name().to_string(),
-            path: opened.path.to_string(),
-            access: request.rights.access().to_string(),
-            share: request.share.to_string(),
-        };
-        self.holds.push((share, opened.handle));
-        Ok(Answer::Held(granted))
     }
 
     fn handles(
@@ -218,7 +319,7 @@ impl Connection {
         recursive: bool,
     ) -> Result<Answer, Not> {
         let shares = match (name, path) {
-            (None, None) => self.serving.shares(),
+            (None, None) => self.shares(),
             _ => vec![self.share(name)?],
         };
         // Without a path all that is open is meant.
@@ -233,7 +334,8 @@ impl Connection {
             };
             let room = report::HANDLES_MAX - handles.len();
             left_out += opens.len().saturating_sub(room);
-            handles.extend(opens.iter().take(room).map(|open| report::row(share.name(), open)));
+            let opens = opens.iter().take(room);
+            handles.extend(report::rows(self.account.name(), share.name(), opens, share.now()));
         }
         Ok(Answer::Handles { handles, left_out })
     }
@@ -246,7 +348,7 @@ impl Connection {
     ) -> Result<Answer, Not> {
         let shares = match name {
             Some(_) => vec![self.share(name)?],
-            None => self.serving.shares(),
+            None => self.shares(),
         };
         let mut found: Vec<(Arc<Share>, HandleId)> = Vec::new();
         for share in shares {
@@ -262,17 +364,17 @@ impl Connection {
                 return Err("either a handle or all of them".to_owned().into());
             }
             (Some(id), false) if found.len() > 1 => {
-                let message = format!("handle {id} is in several shares: say --share-name");
+                let message = format!("handle {id} is in several shares: add --share-name");
                 return Err(message.into());
             }
             _ => {}
         }
         let mut closed = 0;
         for (share, id) in found {
-            match share.force_close(&self.owner, id) {
+            match share.force_close(&self.context("force close"), id) {
                 // None, if its holder closed it meanwhile, or it ended with another.
                 Ok(ended) => closed += ended,
-                Err(error) => return Err(format!("handle {id}: {error}").into()),
+                Err(error) => return Err(Not::system(format!("handle {id}: {error}"))),
             }
         }
         Ok(Answer::Closed { closed })
@@ -294,11 +396,11 @@ impl Connection {
     fn play(&mut self, name: Option<&str>, trace: bool, lines: &mut Lines) {
         let share = match self.share(name) {
             Ok(share) => share,
-            Err(message) => return lines.write(&Answer::Failed { message }),
+            Err(not) => return lines.write(&answer(self.account.name(), Err(not))),
         };
         lines.write(&Answer::Done {});
         if let Err(message) = self.serving.play(&share, trace, &mut StepLines(lines)) {
-            lines.write(&Answer::Failed { message });
+            lines.write(&Answer::bad(message));
         }
     }
 }
@@ -307,35 +409,51 @@ impl Drop for Connection {
     fn drop(&mut self) {
         self.end_run();
         for (share, handle) in self.holds.drain(..) {
-            match share.close(&handle) {
-                // Force-closed: it has ended already.
-                Ok(()) | Err(Error::Denied(Denial::HandleClosed)) => {}
-                Err(error) => log::error!("closing handle {}: {error}", handle.id()),
-            }
+            holds::close(&share, &handle);
         }
     }
 }
 
 /// What is answered.
-fn answer(done: Result<Answer, Not>) -> Answer {
+fn answer(account: &str, done: Result<Answer, Not>) -> Answer {
     match done {
         Ok(answer) => answer,
-        Err(Not::Failed(message)) => Answer::Failed { message },
+        Err(Not::Failed(kind, message)) => Answer::Failed { kind, message },
         Err(Not::Refused(share, path, Error::Denied(denial))) => {
-            Answer::Refused(report::refused(&share, &path, &denial))
+            Answer::Refused(report::refused(account, &share, &path, &denial))
         }
-        Err(Not::Refused(_, path, Error::Store(error))) => {
-            Answer::Failed { message: format!("{path}: {error}") }
-        }
-        Err(Not::Share(AccountError::Denied(denial))) => {
+        Err(Not::Refused(_, path, Error::Store(error))) => failed(format!("{path}: {error}")),
+        Err(Not::Object(refused)) => Answer::Refused(*refused),
+        Err(Not::Share(FileServiceError::Denied(denial))) => {
             Answer::Refused(report::refused_share(&denial))
         }
-        Err(Not::Share(error)) => Answer::Failed { message: error.to_string() },
+        Err(Not::Share(error)) => failed(error.to_string()),
     }
 }
 
-fn no_listener() -> String {
-    "this server has no REST listener: it was started with --no-rest".to_owned()
+fn failed(message: String) -> Answer {
+    Answer::Failed { kind: FailureKind::Failed, message }
+}
+
+fn no_listener() -> Not {
+    let message = "this server offers no service over HTTP: it was started with --no-rest";
+    Not::missing(message.to_owned())
+}
+
+/// The account of that name, or the first.
+fn find_account(serving: &dyn Serving, name: Option<&str>) -> Result<Arc<Account>, Not> {
+    let accounts = serving.accounts();
+    let Some(name) = name else { return Ok(Arc::clone(accounts.first())) };
+    accounts.get(name).map(Arc::clone).ok_or_else(|| {
+        let names = accounts.names().join(", ");
+        Not::missing(format!("no account '{name}' is served here, only {names}"))
+    })
+}
+
+/// The shares of a File service, by name.
+fn shares_of(file: &FileService) -> Vec<Arc<Share>> {
+    let listed = file.every_share(&ListOptions::default()).unwrap_or_default();
+    listed.iter().filter_map(|info| file.share(&info.name).ok()).collect()
 }
 
 /// The steps of a connection that plays.
@@ -347,11 +465,11 @@ impl Steps for StepLines<'_> {
             let read = self.0.next_line()?;
             let ended = read.is_err();
             let message = match read.and_then(|line| read_request(&line)) {
-                Ok(Request::Step { step }) => return Some(step),
+                Ok(Received { request: Request::Step { step }, .. }) => return Some(step),
                 Ok(_) => "this connection plays a script and takes steps only".to_owned(),
                 Err(message) => message,
             };
-            self.0.write(&Answer::Failed { message });
+            self.0.write(&Answer::bad(message));
             if ended {
                 return None;
             }
@@ -361,38 +479,16 @@ impl Steps for StepLines<'_> {
     fn answer(&mut self, answer: Result<StepAnswer, String>) {
         self.0.write(&match answer {
             Ok(answer) => Answer::Step(answer),
-            Err(message) => Answer::Failed { message },
+            Err(message) => Answer::bad(message),
         });
     }
 }
 
-fn share_path(path: &str) -> Result<SharePath, String> {
+pub(super) fn share_path(path: &str) -> Result<SharePath, String> {
     SharePath::new(path).map_err(|error| format!("{path}: {error}"))
 }
 
-fn open_request(hold: &Hold) -> Result<OpenRequest, String> {
-    let access = Access::parse(&hold.access)
-        .ok_or_else(|| format!("'{}' is no access: letters r, w, d, or none", hold.access))?;
-    let mut request = OpenRequest::plain(access, share_mode(&hold.share)?);
-    request.options.delete_on_close = hold.delete_on_close;
-    request.disposition = match hold.disposition.as_deref().unwrap_or("open") {
-        "open" => Disposition::Open,
-        "create" => Disposition::Create,
-        "open-if" => Disposition::OpenIf,
-        "overwrite" => Disposition::Overwrite,
-        "overwrite-if" => Disposition::OverwriteIf,
-        "supersede" => Disposition::Supersede,
-        other => {
-            return Err(format!(
-                "'{other}' is no disposition: open, create, open-if, overwrite, overwrite-if, \
-                 supersede"
-            ));
-        }
-    };
-    Ok(request)
-}
-
-fn share_mode(text: &str) -> Result<ShareMode, String> {
+pub(super) fn share_mode(text: &str) -> Result<ShareMode, String> {
     ShareMode::parse(text)
-        .ok_or_else(|| format!("'{text}' is no share mode: letters r, w, d, or none"))
+        .ok_or_else(|| format!("share mode '{text}': expected letters r, w, d, or none"))
 }

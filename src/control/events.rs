@@ -3,18 +3,20 @@
 //!
 //! What is noted, and in which order, is the engine's affair.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::refusal::RefusalKind;
 use super::serving::{Serving, Spelled};
-use crate::core::name::fold;
-use crate::core::stamp::iso;
-use crate::core::{Denial, FileId, Holder, Owner, SharePath};
-use crate::engine::events::{Event, Happening, Page};
-use crate::engine::programs::{process_and_program, words};
+use crate::core::FileId;
+use crate::core::service::ServiceKind;
+use crate::core::smb::name::fold;
+use crate::core::smb::{Denial, Holder, SharePath};
+use crate::core::time::iso;
+use crate::engine::Account;
+use crate::engine::events::{Conflicted, Event, Happening, Page};
+use crate::engine::programs::{Programs, words};
 
 /// The longest that one request waits for an event: a follower asks again.
 pub const FOLLOW_WAIT_MAX: Duration = Duration::from_secs(1);
@@ -29,7 +31,7 @@ pub enum EventKind {
     Refused,
     /// An open ended.
     Closed,
-    /// An open was ended over its holder's head.
+    /// An open was closed by force.
     ForceClosed,
     /// What an open tolerates was changed.
     ShareChanged,
@@ -50,9 +52,15 @@ pub struct EventRow {
     pub time: String,
     /// What happened.
     pub event: EventKind,
-    /// In which share.
+    /// In which account.
+    pub account: String,
+    /// In which service.
+    #[serde(default = "of_files")]
+    pub service: String,
+    /// In which share; empty where the event is not of the File service.
+    #[serde(rename = "share")]
     pub share_name: String,
-    /// On which path.
+    /// On which path, or on which object of another service.
     pub path: String,
     /// Who acted: its process; 0 where there is none.
     pub pid: u32,
@@ -69,9 +77,9 @@ pub struct EventRow {
     /// What the open may do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub access: Option<String>,
-    /// What it tolerates.
+    /// Its share mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub share: Option<String>,
+    pub share_mode: Option<String>,
     /// Of a refusal: what was refused, and why.
     #[serde(flatten)]
     pub refusal: Option<RefusalRow>,
@@ -88,7 +96,7 @@ pub struct RefusalRow {
     pub code: String,
     /// The status that goes with the code.
     pub status: u16,
-    /// What the mount calls it.
+    /// What the mount calls it; empty where the mount does not show the object.
     pub errno: String,
     /// In words, naming the holder.
     pub message: String,
@@ -109,8 +117,8 @@ pub struct HolderRow {
     pub client: String,
     /// What it may do.
     pub access: String,
-    /// What it tolerates.
-    pub share: String,
+    /// Its share mode.
+    pub share_mode: String,
     /// Since when, in UTC.
     pub since: String,
 }
@@ -151,41 +159,40 @@ fn is_within(path: &SharePath, of: &SharePath) -> bool {
 }
 
 /// The events after `seq`, waiting for the first one for at most `patience`.
-pub fn page(serving: &dyn Serving, filter: &Filter, seq: u64, patience: Duration) -> EventPage {
-    let page = serving.events().follow(seq, patience.min(FOLLOW_WAIT_MAX));
+pub fn page(
+    serving: &dyn Serving,
+    account: &Account,
+    filter: &Filter,
+    seq: u64,
+    patience: Duration,
+) -> EventPage {
+    let log = &account.file().options().events;
+    let page = log.follow(seq, patience.min(FOLLOW_WAIT_MAX));
     let Page { mut events, lost, last, newest } = page;
     events.retain(|event| filter.lets_through(event));
-    EventPage { events: rows(serving, &events), lost, last, newest }
+    EventPage { events: rows(serving, account.name(), &events), lost, last, newest }
 }
 
 /// Events as rows.
-pub fn rows(serving: &dyn Serving, events: &[Event]) -> Vec<EventRow> {
+pub fn rows(serving: &dyn Serving, account: &str, events: &[Event]) -> Vec<EventRow> {
     let mut programs = Programs::default();
-    events.iter().map(|event| row(serving, &mut programs, event)).collect()
+    events.iter().map(|event| row(serving, account, &mut programs, event)).collect()
 }
 
-/// Processes and programs by thread, asked for once a page: a number may be another's by the next.
-#[derive(Default)]
-struct Programs(HashMap<u32, (u32, Option<std::sync::Arc<str>>)>);
-
-impl Programs {
-    fn name(&mut self, owner: &Owner) -> Owner {
-        let mut owner = owner.clone();
-        if owner.pid != 0 && owner.program.is_none() {
-            let known = self.0.entry(owner.pid);
-            (owner.pid, owner.program) =
-                known.or_insert_with_key(|tid| process_and_program(*tid)).clone();
-        }
-        owner
-    }
-}
-
-fn row(serving: &dyn Serving, programs: &mut Programs, event: &Event) -> EventRow {
-    let who = programs.name(&event.who);
+/// One event as a row.
+pub(super) fn row(
+    serving: &dyn Serving,
+    account: &str,
+    programs: &mut Programs,
+    event: &Event,
+) -> EventRow {
+    let who = programs.resolve(&event.who);
     let mut row = EventRow {
         seq: event.seq,
         time: iso(event.time),
         event: EventKind::Removed,
+        account: account.to_owned(),
+        service: of_files(),
         share_name: event.share.to_string(),
         path: event.path.to_string(),
         pid: who.pid,
@@ -194,23 +201,29 @@ fn row(serving: &dyn Serving, programs: &mut Programs, event: &Event) -> EventRo
         handle: None,
         file: event.file.map(|FileId { ino, born }| format!("{ino}-{born}")),
         access: None,
-        share: None,
+        share_mode: None,
         refusal: None,
     };
     row.event = match &event.what {
         Happening::Granted { handle, access, share } => {
             row.handle = Some(handle.0);
             row.access = Some(access.to_string());
-            row.share = Some(share.to_string());
+            row.share_mode = Some(share.to_string());
             EventKind::Granted
         }
         Happening::Refused { operation, denial } => {
             row.refusal = Some(refusal(serving.spelled(denial), programs, operation, denial));
             EventKind::Refused
         }
+        Happening::Conflicted(conflicted) => {
+            conflicted.service.label().clone_into(&mut row.service);
+            row.path.clone_from(&conflicted.object);
+            row.refusal = Some(conflict(conflicted));
+            EventKind::Refused
+        }
         Happening::Shared { handle, share } => {
             row.handle = Some(handle.0);
-            row.share = Some(share.to_string());
+            row.share_mode = Some(share.to_string());
             EventKind::ShareChanged
         }
         Happening::Closed { handle, forced } => {
@@ -224,14 +237,32 @@ fn row(serving: &dyn Serving, programs: &mut Programs, event: &Event) -> EventRo
     row
 }
 
-fn refusal(
+/// The service of events that name none.
+fn of_files() -> String {
+    ServiceKind::File.label().to_owned()
+}
+
+fn conflict(conflicted: &Conflicted) -> RefusalRow {
+    RefusalRow {
+        operation: conflicted.operation.to_owned(),
+        rule: conflicted.conflict.into(),
+        code: conflicted.code.to_owned(),
+        status: conflicted.status,
+        errno: String::new(),
+        message: conflicted.message.clone(),
+        holder: None,
+    }
+}
+
+/// A refusal by a rule of the File service.
+pub(super) fn refusal(
     spelled: Spelled,
     programs: &mut Programs,
     operation: &str,
     denial: &Denial,
 ) -> RefusalRow {
     let holder = denial.holder().map(|holder| {
-        let owner = programs.name(&holder.owner);
+        let owner = programs.resolve(&holder.owner);
         Holder { owner, ..holder.clone() }
     });
     let Spelled { code, status, errno } = spelled;
@@ -248,7 +279,7 @@ fn refusal(
             program: holder.owner.program.as_deref().map(str::to_owned),
             client: holder.owner.client.name.clone(),
             access: holder.access.to_string(),
-            share: holder.share.to_string(),
+            share_mode: holder.share.to_string(),
             since: iso(holder.since),
         }),
     }

@@ -1,11 +1,12 @@
-//! The control socket: what the command line asks of a running server.
+//! What is asked of a running server: by the command line over the control socket, and by clients
+//! of the HTTP API (`admin/api`), in one vocabulary.
 //!
-//! One JSON object a line each way, over a unix socket that is its owner's alone. What a
-//! connection holds (opens, process-tree policies, a script's handles) ends with the connection,
-//! so that whoever is killed leaves nothing behind.
+//! The socket has one JSON object a line each way, and is its owner's alone. What a connection
+//! holds (opens, process-tree policies, a script's handles) ends with the connection, so that a
+//! client that is killed leaves nothing behind.
 //!
 //! ```text
-//!   protocol     requests and answers
+//!   protocol     requests and answers; rows: what answers are made of; wire: their lines
 //!   refusal      what a refusal is called here
 //!   events       the log of events as it travels
 //!   report       opens as people are told of them: program names, process ids
@@ -13,28 +14,48 @@
 //!   serving      what the server offers, as this module sees it
 //!   server       connections, and their bounds
 //!   connection   one connection: its requests, and what it holds
+//!   holds        opens that a connection keeps
+//!   held         locks, pending files, leases and hidden messages, one by one
+//!   address      blob:CONTAINER/NAME and its like
+//!   objects      blobs, messages and entities as people are told of them
+//!   object_lease  leases of blobs and containers
+//!   controls     the clock, gates and faults
+//!   states       the state of the server as a whole
+//!   stream       the stream of events of all services
 //!   account      requests about shares as a whole, their leases and snapshots
 //!   client       the other end
 //! ```
 
 mod account;
+pub mod address;
 mod client;
 mod connection;
+pub mod controls;
 pub mod events;
+pub mod held;
+mod holds;
+pub mod object_lease;
+pub mod objects;
 pub mod protocol;
 mod refusal;
 mod report;
+mod rows;
 mod server;
 mod serving;
 mod socket;
+pub mod states;
+pub mod stream;
 #[cfg(test)]
 mod tests;
+mod wire;
 
 pub use client::{ANSWER_MAX, Client, ClientError};
-pub use connection::HOLDS_MAX;
+pub use connection::Connection;
+pub use holds::{HOLDS_MAX, LOCKS_MAX};
 pub use protocol::{Answer, Request};
-pub use refusal::RefusalKind;
+pub use refusal::{FailureKind, RefusalKind};
 pub use report::HANDLES_MAX;
 pub use server::{CONNECTIONS_MAX, LINE_MAX, Server};
-pub use serving::{MountedAt, Serving, Spelled, Steps};
+pub use serving::{About, KnownOperation, MountedAt, Serving, Spelled, Steps};
 pub use socket::{SOCKET_NAME, SocketError};
+pub use wire::{Received, read_request};

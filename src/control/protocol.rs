@@ -1,25 +1,33 @@
 //! Requests and answers as they travel: one JSON object a line, each with its version `v`.
 //!
 //! ```text
-//! -> {"v":1,"do":"hold","path":"a.txt","access":"rw","share":"none"}
-//! <- {"v":1,"answer":"held","handle":1099511627777,"path":"/a.txt","access":"rw","share":"none"}
+//! -> {"v":2,"do":"hold","path":"a.txt","access":"rw","share_mode":"none"}
+//! <- {"v":2,"answer":"held","handle":1099511627777,"share":"docs","path":"/a.txt", ...}
 //! ```
 //!
-//! An unknown field of a request is an error: a misspelled condition would otherwise be met by
-//! doing nothing. A client passes over fields of an answer that it does not know.
+//! A request may name an `account`; it means the first of the server otherwise. An unknown field of
+//! a request is an error: a misspelled condition would otherwise be met by doing nothing. A client
+//! passes over fields of an answer that it does not know. Lines are [`super::wire`]'s.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::controls::{ClockRequest, ClockState, FaultEntry, FaultRequest, GateEntry, GateRequest};
 use super::events::EventPage;
-use super::refusal::RefusalKind;
+use super::held::{LeaseRow, LockRow, MessageRow, PendingRow};
+use super::object_lease::ObjectLease;
+use super::objects::{ChangeRow, ObjectState};
+use super::refusal::FailureKind;
+pub use super::rows::{
+    Connection, HandleRow, Held, Lease, MountRow, Refused, ShareEntry, ShareRow, Status,
+    StepAnswer, Why,
+};
+use super::states::{StateEntry, StateRequest};
+use super::stream::{StreamPage, StreamRequest};
 
-/// The version spoken here.
-pub const VERSION: u64 = 1;
-
-/// What a client asks for. A request without `share_name` means the only share there is.
+/// What a client asks for. A request without `share` means the only share of the account.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Request {
@@ -27,11 +35,25 @@ pub enum Request {
     Ping {},
     /// What is served, and where.
     Status {},
-    /// Opens a file for as long as the connection lasts.
+    /// Opens a file until it is released or the connection ends.
     Hold(Hold),
+    /// Whether a hold of this connection is still open. The answer waits while it is.
+    Holding {
+        /// Which one.
+        handle: u64,
+        /// For how long to wait.
+        #[serde(default)]
+        wait_ms: u64,
+    },
+    /// Closes a hold of this connection.
+    Release {
+        /// Which one.
+        handle: u64,
+    },
     /// Who has what open.
     Handles {
         /// In this share alone.
+        #[serde(rename = "share")]
         share_name: Option<String>,
         /// On this file or directory alone; the share's root if there is none.
         path: Option<String>,
@@ -42,6 +64,7 @@ pub enum Request {
     /// Ends an open by force, or all of them.
     CloseHandle {
         /// In this share alone.
+        #[serde(rename = "share")]
         share_name: Option<String>,
         /// Which one.
         handle: Option<u64>,
@@ -52,6 +75,7 @@ pub enum Request {
     /// Takes a delete-pending mark away.
     Undelete {
         /// In which share.
+        #[serde(rename = "share")]
         share_name: Option<String>,
         /// From which name.
         path: String,
@@ -59,13 +83,54 @@ pub enum Request {
     /// What stands in the way of a name.
     Why {
         /// In which share.
+        #[serde(rename = "share")]
         share_name: Option<String>,
         /// Of which name.
         path: String,
     },
+    /// What is known of a blob, a container, a message or an entity.
+    WhyObject {
+        /// Its address, as in `blob:CONTAINER/NAME`.
+        object: String,
+    },
+    /// The latest changes of an object and of all below it.
+    History {
+        /// Its address; without it, all changes of the account.
+        object: Option<String>,
+    },
+    /// The lease of a blob or a container.
+    ObjectLease {
+        /// Its address.
+        object: String,
+    },
+    /// Ends that lease.
+    BreakObjectLease {
+        /// Its address.
+        object: String,
+        /// Within how many seconds; when its time is over without it.
+        period: Option<u32>,
+    },
+    /// Byte-range locks.
+    Locks {
+        /// In this share alone.
+        #[serde(rename = "share")]
+        share_name: Option<String>,
+        /// Of this file alone.
+        path: Option<String>,
+    },
+    /// Files that are delete pending.
+    Pending {},
+    /// Leases in force, of shares, files, containers and blobs.
+    Leases {},
+    /// Messages that no Get returns yet.
+    Messages {
+        /// Of this queue alone.
+        queue: Option<String>,
+    },
     /// The next events of the log, at most a page of them.
     Events {
         /// Of this share alone.
+        #[serde(rename = "share")]
         share_name: Option<String>,
         /// On this path, and below it.
         path: Option<String>,
@@ -76,11 +141,13 @@ pub enum Request {
         #[serde(default)]
         wait_ms: u64,
     },
+    /// The next events of the stream of all services, at most a page of them.
+    Stream(StreamRequest),
     /// From now on the asking process and all it starts open with this share mode, until
     /// `run-end` or the end of the connection.
     RunStart {
-        /// What their opens tolerate.
-        share: String,
+        /// The share mode of their opens.
+        share_mode: String,
         /// On this mount alone.
         mount: Option<PathBuf>,
     },
@@ -120,6 +187,7 @@ pub enum Request {
     /// The lease of a file, or of the share for its root.
     Lease {
         /// In which share.
+        #[serde(rename = "share")]
         share_name: Option<String>,
         /// Of which file.
         path: String,
@@ -127,6 +195,7 @@ pub enum Request {
     /// Ends that lease.
     BreakLease {
         /// In which share.
+        #[serde(rename = "share")]
         share_name: Option<String>,
         /// Of which file.
         path: String,
@@ -136,16 +205,19 @@ pub enum Request {
     /// Takes a snapshot of a share. Before the answer come others, of how far it is.
     CreateSnapshot {
         /// Of which share.
+        #[serde(rename = "share")]
         share_name: Option<String>,
     },
     /// The snapshots of a share.
     ListSnapshots {
         /// Of which one.
+        #[serde(rename = "share")]
         share_name: Option<String>,
     },
     /// Deletes a snapshot.
     DeleteSnapshot {
         /// Of which share.
+        #[serde(rename = "share")]
         share_name: Option<String>,
         /// By its stamp.
         snapshot: String,
@@ -153,6 +225,7 @@ pub enum Request {
     /// The connection plays a script from now on: its next requests are steps.
     Play {
         /// On which share.
+        #[serde(rename = "share")]
         share_name: Option<String>,
         /// The script is a trace, which has its file made for it.
         #[serde(default)]
@@ -163,6 +236,14 @@ pub enum Request {
         /// What to do.
         step: Map<String, Value>,
     },
+    /// The clock of the server.
+    Clock(ClockRequest),
+    /// Where requests stop.
+    Gate(GateRequest),
+    /// What befalls requests.
+    Fault(FaultRequest),
+    /// The state of the server as a whole.
+    State(StateRequest),
     /// Stops the server.
     Shutdown {},
 }
@@ -172,18 +253,41 @@ pub enum Request {
 #[serde(deny_unknown_fields)]
 pub struct Hold {
     /// In which share.
+    #[serde(rename = "share")]
     pub share_name: Option<String>,
     /// Which file.
     pub path: String,
     /// Letters r, w, d, or none.
     pub access: String,
-    /// What it tolerates, likewise.
-    pub share: String,
+    /// Its share mode, in the same letters.
+    pub share_mode: String,
     /// open (the default), create, open-if, overwrite, overwrite-if, supersede.
     pub disposition: Option<String>,
     /// Marks the name for deletion when it closes.
     #[serde(default)]
     pub delete_on_close: bool,
+    /// Byte ranges to lock, all or none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub locks: Vec<LockWanted>,
+}
+
+/// A byte range to lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LockWanted {
+    /// The first byte.
+    pub start: u64,
+    /// How many bytes; to the end of the file, however long, without it.
+    #[serde(default)]
+    pub length: Option<u64>,
+    /// For the holder alone; shared with readers otherwise.
+    #[serde(default = "exclusive")]
+    pub exclusive: bool,
+}
+
+/// A lock is exclusive unless the request says otherwise.
+fn exclusive() -> bool {
+    true
 }
 
 /// What the server answers.
@@ -196,6 +300,11 @@ pub enum Answer {
     Status(Status),
     /// The open was granted.
     Held(Held),
+    /// Whether a hold is still open.
+    Holding {
+        /// False once it was closed by force.
+        open: bool,
+    },
     /// Who has what open.
     Handles {
         /// By share and identity.
@@ -215,6 +324,41 @@ pub enum Answer {
     },
     /// What stands in the way.
     Why(Why),
+    /// What is known of an object.
+    Object(ObjectState),
+    /// Changes, oldest first.
+    History {
+        /// Of an object and of all below it.
+        changes: Vec<ChangeRow>,
+    },
+    /// Byte-range locks.
+    Locks {
+        /// By share, path and first byte.
+        locks: Vec<LockRow>,
+        /// How many more there are.
+        left_out: usize,
+    },
+    /// Files that are delete pending.
+    Pending {
+        /// By share and path.
+        pending: Vec<PendingRow>,
+    },
+    /// Leases in force.
+    Leases {
+        /// Of shares and files, then of containers and blobs.
+        leases: Vec<LeaseRow>,
+        /// How many more there are, or may be.
+        left_out: usize,
+    },
+    /// Messages that no Get returns yet.
+    Messages {
+        /// Those that come back first, first.
+        messages: Vec<MessageRow>,
+        /// How many more there are.
+        left_out: usize,
+    },
+    /// The lease of an object.
+    ObjectLease(ObjectLease),
     /// How REST clients find the server.
     Connection(Connection),
     /// The shares.
@@ -234,6 +378,7 @@ pub enum Answer {
     /// Snapshots of a share: all, or the one that was taken.
     Snapshots {
         /// Of which share.
+        #[serde(rename = "share")]
         share_name: String,
         /// Their stamps, oldest first.
         snapshots: Vec<String>,
@@ -247,273 +392,52 @@ pub enum Answer {
     },
     /// The next events.
     Events(EventPage),
+    /// The next events of the stream of all services.
+    Stream(StreamPage),
     /// What a step gave.
     Step(StepAnswer),
+    /// The clock.
+    Clock(ClockState),
+    /// The gates.
+    Gates {
+        /// Oldest first.
+        gates: Vec<GateEntry>,
+    },
+    /// The faults.
+    Faults {
+        /// Oldest first.
+        faults: Vec<FaultEntry>,
+    },
+    /// A gate or a fault is there.
+    Added {
+        /// Its number.
+        id: u64,
+    },
+    /// Saved states: all, or the one that was saved.
+    States {
+        /// By name.
+        states: Vec<StateEntry>,
+    },
+    /// How many there were.
+    Counted {
+        /// So many.
+        count: usize,
+    },
     /// A rule refused.
     Refused(Refused),
-    /// It could not be done.
+    /// The request was not carried out, and no rule refused it.
     Failed {
+        /// Which kind of failure.
+        #[serde(default)]
+        kind: FailureKind,
         /// Why, and what to do.
         message: String,
     },
 }
 
-/// What is served.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Status {
-    /// Of the program.
-    pub version: String,
-    /// Of the server.
-    pub pid: u32,
-    /// The shares.
-    pub shares: Vec<ShareRow>,
-    /// The mounts.
-    pub mounts: Vec<MountRow>,
-    /// The URL of the File service, with the account.
-    #[serde(default)]
-    pub endpoint: Option<String>,
-}
-
-/// A share.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ShareRow {
-    /// Its name.
-    pub name: String,
-    /// How many of its files have opens, locks or leases.
-    pub files_in_use: usize,
-}
-
-/// A mount.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MountRow {
-    /// Of which share.
-    pub share: String,
-    /// Where.
-    pub path: PathBuf,
-}
-
-/// How clients of the REST listener find it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Connection {
-    /// The account's name.
-    pub account: String,
-    /// Its key.
-    pub key: String,
-    /// The URL of the File service, with the account.
-    pub endpoint: String,
-    /// All of it in one.
-    pub connection_string: String,
-}
-
-/// A share with what it is as a whole.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ShareEntry {
-    /// Its name.
-    pub name: String,
-    /// Its quota.
-    pub quota_gib: u32,
-    /// How many snapshots it has.
-    pub snapshots: usize,
-    /// The state of its lease, as REST names it.
-    pub lease: String,
-    /// Where it is mounted.
-    pub mounts: Vec<PathBuf>,
-    /// Its version, if it was deleted and can be restored.
-    pub deleted: Option<String>,
-}
-
-/// The lease of a file or a share.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Lease {
-    /// In which share.
-    pub share_name: String,
-    /// Of what: `/` is the share itself.
-    pub path: String,
-    /// As in `x-ms-lease-state`.
-    pub state: String,
-    /// As in `x-ms-lease-status`.
-    pub status: String,
-    /// As in `x-ms-lease-duration`, while it is leased.
-    pub duration: Option<String>,
-    /// The ID of a file's lease, also of one that was broken.
-    pub id: Option<String>,
-}
-
-/// A granted open.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Held {
-    /// Its identity.
-    pub handle: u64,
-    /// In which share.
-    pub share_name: String,
-    /// The file, as spelled on disk.
-    pub path: String,
-    /// What it may do.
-    pub access: String,
-    /// What it tolerates.
-    pub share: String,
-}
-
-/// An open.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HandleRow {
-    /// Its identity.
-    pub handle: u64,
-    /// In which share.
-    pub share_name: String,
-    /// On what.
-    pub path: String,
-    /// What it may do.
-    pub access: String,
-    /// What it tolerates.
-    pub share: String,
-    /// The process; 0 where there is none.
-    pub pid: u32,
-    /// Its program; none if it has ended.
-    pub program: Option<String>,
-    /// The client it came through.
-    pub client: String,
-    /// Since when, in UTC.
-    pub since: String,
-    /// For how long, in seconds.
-    pub seconds: u64,
-    /// The name is marked for deletion when it closes.
-    pub delete_on_close: bool,
-    /// The name is marked.
-    pub delete_pending: bool,
-}
-
-/// What stands in the way of a name.
-#[derive(Default, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Why {
-    /// In which share.
-    pub share_name: String,
-    /// As spelled on disk.
-    pub path: String,
-    /// It is marked for deletion.
-    pub delete_pending: bool,
-    /// It is leased through REST.
-    pub leased: bool,
-    /// It has the read-only attribute.
-    pub read_only: bool,
-    /// Its opens.
-    pub opens: Vec<HandleRow>,
-    /// Its byte-range locks, in words.
-    pub locks: Vec<String>,
-    /// How many opens there are below it.
-    pub opens_below: usize,
-    /// The newest refusals, oldest first: when, whom, and why.
-    pub refusals: Vec<String>,
-}
-
-impl Why {
-    /// True if nothing stands in anybody's way.
-    pub fn is_free(&self) -> bool {
-        let Self { delete_pending, leased, read_only, opens, locks, opens_below, .. } = self;
-        !delete_pending
-            && !leased
-            && !read_only
-            && opens.is_empty()
-            && locks.is_empty()
-            && *opens_below == 0
-    }
-}
-
-/// What a step of a script gave.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct StepAnswer {
-    /// By its NTSTATUS name.
-    pub status: String,
-    /// What it gave back.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub out: Option<Value>,
-    /// What the refusal says.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub why: Option<String>,
-}
-
-/// A rule refused.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Refused {
-    /// Which kind of rule.
-    pub kind: RefusalKind,
-    /// In words, naming the holder.
-    pub message: String,
-    /// The open in the way.
-    pub holder: Option<HandleRow>,
-}
-
-/// Reads a request.
-pub fn read_request(line: &[u8]) -> Result<Request, String> {
-    let object = read_object(line)?;
-    serde_json::from_value(Value::Object(object)).map_err(|error| error.to_string())
-}
-
-/// Reads an answer.
-pub fn read_answer(line: &[u8]) -> Result<Answer, String> {
-    let object = read_object(line)?;
-    serde_json::from_value(Value::Object(object)).map_err(|error| error.to_string())
-}
-
-fn read_object(line: &[u8]) -> Result<Map<String, Value>, String> {
-    let mut object: Map<String, Value> =
-        serde_json::from_slice(line).map_err(|error| format!("not a JSON object: {error}"))?;
-    match object.remove("v") {
-        Some(version) if version.as_u64() == Some(VERSION) => Ok(object),
-        Some(version) => Err(format!(
-            "version {version} of the control protocol is not spoken here, only {VERSION}: use \
-             the same latchfs for the server and the command"
-        )),
-        None => Err(format!("no version: a line carries \"v\":{VERSION}")),
-    }
-}
-
-/// A request or an answer as a line.
-pub fn write_line(message: &impl Serialize) -> Vec<u8> {
-    let mut object = match serde_json::to_value(message) {
-        Ok(Value::Object(object)) => object,
-        other => unreachable!("a message is an object with text keys: {other:?}"),
-    };
-    object.insert("v".into(), VERSION.into());
-    let mut line = Value::Object(object).to_string().into_bytes();
-    line.push(b'\n');
-    line
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_request_and_an_answer_survive_the_way() {
-        let hold = Hold {
-            path: "a\nb".into(),
-            access: "rw".into(),
-            share: "none".into(),
-            ..Hold::default()
-        };
-        let request = Request::Hold(hold);
-        let line = write_line(&request);
-        assert_eq!(line.iter().position(|byte| *byte == b'\n'), Some(line.len() - 1));
-        assert_eq!(read_request(&line).unwrap(), request);
-        let answer = Answer::Closed { closed: 3 };
-        assert_eq!(read_answer(&write_line(&answer)).unwrap(), answer);
-    }
-
-    #[test]
-    fn what_is_no_request_is_refused_with_the_reason() {
-        for (line, part) in [
-            (r#"{"do":"ping"}"#, "no version"),
-            (r#"{"v":2,"do":"ping"}"#, "version 2"),
-            (r#"{"v":1,"do":"pign"}"#, "unknown variant `pign`"),
-            (r#"{"v":1,"do":"ping","x":1}"#, "unknown field `x`"),
-            (r#"{"v":1,"do":"undelete"}"#, "missing field `path`"),
-            (r#"{"v":1,"do":"hold","path":"a","access":"r","share":"","shared":1}"#, "`shared`"),
-            ("[]", "not a JSON object"),
-            ("", "not a JSON object"),
-        ] {
-            let why = read_request(line.as_bytes()).unwrap_err();
-            assert!(why.contains(part), "{line}: {why}");
-        }
+impl Answer {
+    /// The answer to a request that makes no sense.
+    pub(super) fn bad(message: String) -> Self {
+        Self::Failed { kind: FailureKind::BadRequest, message }
     }
 }

@@ -1,43 +1,86 @@
-//! What a refusal is called on the control socket: an exhaustive table each for files and shares.
+//! The names of refusals on the control socket and in JSON: one table each for files, shares and
+//! the other services.
 
 use serde::{Deserialize, Serialize};
 
-use crate::core::Denial;
-use crate::engine::ShareDenial;
+use crate::core::blob::BlobDenial;
+use crate::core::conflict::Conflict;
+use crate::core::queue::QueueDenial;
+use crate::core::smb::{Denial, Rule};
+use crate::core::table;
+use crate::engine::file::ShareDenial;
 
-/// Which kind of rule refused. Scripts tell by it whether to try again.
+/// The rule that refused. A conflict has the name that the metric `latchfs_conflicts` has for it
+/// ([`Rule::name`]); scripts tell by it whether to try again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub enum RefusalKind {
     /// Access and share modes exclude each other.
     SharingViolation,
-    /// The name, or its directory, is marked for deletion.
+    /// The file is open, and the operation allows no open.
+    FileOpen,
+    /// Something below the directory is open.
+    OpenBelow,
+    /// The name is marked for deletion.
     DeletePending,
-    /// Somebody has it open, or something below it.
-    Open,
-    /// A lease, or a copy under way, keeps it.
-    Leased,
-    /// A byte-range lock.
-    Locked,
-    /// Nothing of that name.
+    /// The directory of the name is marked for deletion.
+    ParentDeletePending,
+    /// Bytes to be read or written are locked.
+    RangeLocked,
+    /// Bytes to be locked are locked.
+    LockNotGranted,
+    /// The file or share is leased.
+    Lease,
+    /// A copy to the file is under way.
+    CopyPending,
+    /// The object is not as the condition of the request demands.
+    Condition,
+    /// The pop receipt is not that of the message.
+    Receipt,
+    /// Nothing has that name.
     NotFound,
     /// The name is taken.
     Exists,
-    /// The request cannot be meant so.
+    /// The request makes no sense.
     Invalid,
     /// Any other rule.
     Denied,
 }
 
+impl From<Rule> for RefusalKind {
+    fn from(rule: Rule) -> Self {
+        match rule {
+            Rule::SharingViolation => Self::SharingViolation,
+            Rule::FileOpen => Self::FileOpen,
+            Rule::OpenBelow => Self::OpenBelow,
+            Rule::DeletePending => Self::DeletePending,
+            Rule::ParentDeletePending => Self::ParentDeletePending,
+            Rule::RangeLocked => Self::RangeLocked,
+            Rule::LockNotGranted => Self::LockNotGranted,
+            Rule::Lease => Self::Lease,
+            Rule::CopyPending => Self::CopyPending,
+        }
+    }
+}
+
+impl From<Conflict> for RefusalKind {
+    fn from(conflict: Conflict) -> Self {
+        match conflict {
+            Conflict::Condition => Self::Condition,
+            Conflict::Lease => Self::Lease,
+            Conflict::CopyPending => Self::CopyPending,
+            Conflict::Receipt => Self::Receipt,
+        }
+    }
+}
+
 impl RefusalKind {
     /// The kind of a refusal.
     pub fn of(denial: &Denial) -> Self {
+        if let Some(rule) = denial.rule() {
+            return rule.into();
+        }
         match denial {
-            Denial::SharingViolation { .. } => Self::SharingViolation,
-            Denial::DeletePending(_) | Denial::ParentDeletePending { .. } => Self::DeletePending,
-            Denial::Open(_) | Denial::OpenBelow(_) => Self::Open,
-            Denial::Leased | Denial::Lease(_) | Denial::CopyPending => Self::Leased,
-            Denial::RangeLocked { .. } | Denial::LockNotGranted { .. } => Self::Locked,
             Denial::NotFound | Denial::PathNotFound | Denial::ShareDeleted => Self::NotFound,
             Denial::NameTaken => Self::Exists,
             Denial::InvalidParameter(_)
@@ -49,22 +92,7 @@ impl RefusalKind {
             | Denial::BodyTooLarge { .. }
             | Denial::FileTooLarge { .. }
             | Denial::Metadata(_) => Self::Invalid,
-            Denial::RangeNotLocked
-            | Denial::Cancelled
-            | Denial::TooManyWaiting
-            | Denial::ReadOnly
-            | Denial::CannotDelete
-            | Denial::HiddenMismatch
-            | Denial::AccessDenied
-            | Denial::HandleClosed
-            | Denial::DirectoryNotEmpty
-            | Denial::EndOfFile
-            | Denial::ShareRoot
-            | Denial::NoPendingCopy
-            | Denial::CopyIdMismatch
-            | Denial::CopySourceChanged
-            | Denial::OtherGeneration
-            | Denial::TooManyHandles => Self::Denied,
+            _ => Self::Denied,
         }
     }
 
@@ -78,7 +106,7 @@ impl RefusalKind {
             ShareDenial::ShareBeingDeleted => Self::DeletePending,
             ShareDenial::DeleteShareWhenSnapshotLeased
             | ShareDenial::ShareSnapshotInProgress
-            | ShareDenial::Lease(_) => Self::Leased,
+            | ShareDenial::Lease(_) => Self::Lease,
             ShareDenial::InvalidResourceName(_)
             | ShareDenial::Metadata(_)
             | ShareDenial::OutOfRangeQuota(_)
@@ -100,11 +128,74 @@ impl RefusalKind {
         }
     }
 
+    /// The kind of a refusal by the Blob service.
+    pub fn of_blob(denial: &BlobDenial) -> Self {
+        match denial {
+            BlobDenial::BlobNotFound | BlobDenial::ContainerNotFound => Self::NotFound,
+            BlobDenial::Lease(_) => Self::Lease,
+            BlobDenial::PendingCopyOperation => Self::CopyPending,
+            _ => Self::Denied,
+        }
+    }
+
+    /// The kind of a refusal by the Queue service.
+    pub fn of_queue(denial: &QueueDenial) -> Self {
+        match denial {
+            QueueDenial::QueueNotFound(_) | QueueDenial::MessageNotFound(_) => Self::NotFound,
+            _ => Self::Invalid,
+        }
+    }
+
+    /// The kind of a refusal by the Table service.
+    pub fn of_table(denial: &table::Denial) -> Self {
+        match denial {
+            table::Denial::TableNotFound | table::Denial::ResourceNotFound => Self::NotFound,
+            _ => Self::Invalid,
+        }
+    }
+
     /// True if somebody else holds what was asked for: later it may be granted.
     pub fn is_busy(self) -> bool {
-        matches!(
+        !matches!(
             self,
-            Self::SharingViolation | Self::DeletePending | Self::Open | Self::Leased | Self::Locked
+            Self::Condition
+                | Self::Receipt
+                | Self::NotFound
+                | Self::Exists
+                | Self::Invalid
+                | Self::Denied
         )
+    }
+}
+
+/// Why a request was not carried out although no rule refused it.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureKind {
+    /// The request makes no sense.
+    BadRequest,
+    /// What the request names is not there.
+    NotFound,
+    /// A bound of the server is reached.
+    Busy,
+    /// The system refused, or the server has an error.
+    #[default]
+    Failed,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_conflict_has_one_name_in_events_and_in_metrics() {
+        for rule in Rule::ALL {
+            let kind = serde_json::to_value(RefusalKind::from(rule)).unwrap();
+            assert_eq!(kind, rule.name());
+        }
+        for conflict in Conflict::ALL {
+            let kind = serde_json::to_value(RefusalKind::from(conflict)).unwrap();
+            assert_eq!(kind, conflict.name());
+        }
     }
 }

@@ -1,14 +1,18 @@
 //! Opens as people are told of them.
 
+use super::events::{self, EventRow};
 use super::protocol::{HandleRow, Refused, Why};
 use super::refusal::RefusalKind;
+use super::serving::Serving;
 use crate::core::lease::FileLease;
-use crate::core::ranges::{LockKind, RangeLock};
-use crate::core::stamp::iso;
-use crate::core::{Denial, SharePath};
-use crate::engine::events::{EventLog, Happening};
-use crate::engine::programs::{resolved, told};
-use crate::engine::{Clock, HandleInfo, Kind, Share, ShareDenial, Standing, SystemClock};
+use crate::core::smb::ranges::{LockKind, RangeLock};
+use crate::core::smb::{Denial, SharePath};
+use crate::core::time::iso;
+use crate::core::{Owner, Timestamp};
+use crate::engine::Account;
+use crate::engine::events::Happening;
+use crate::engine::file::{HandleInfo, Kind, Obstacle, Share, ShareDenial};
+use crate::engine::programs::{Programs, told};
 
 /// The most opens in one answer; how many more there are is said.
 pub const HANDLES_MAX: usize = 10_000;
@@ -16,20 +20,38 @@ pub const HANDLES_MAX: usize = 10_000;
 /// The most refusals that `why` tells of.
 const REFUSALS_MAX: usize = 5;
 
-/// An open as a row.
-pub fn row(share_name: &str, open: &HandleInfo) -> HandleRow {
-    let owner = resolved(&open.owner);
+/// Opens as rows. Each process is looked up once, however many opens it has.
+pub fn rows<'a>(
+    account: &str,
+    share_name: &str,
+    opens: impl IntoIterator<Item = &'a HandleInfo>,
+    now: Timestamp,
+) -> Vec<HandleRow> {
+    let mut programs = Programs::default();
+    let row =
+        |open: &HandleInfo| row(account, share_name, open, &programs.resolve(&open.owner), now);
+    opens.into_iter().map(row).collect()
+}
+
+fn row(
+    account: &str,
+    share_name: &str,
+    open: &HandleInfo,
+    owner: &Owner,
+    now: Timestamp,
+) -> HandleRow {
     HandleRow {
         handle: open.id.0,
+        account: account.to_owned(),
         share_name: share_name.to_owned(),
         path: open.path.to_string(),
         access: open.access.to_string(),
-        share: open.share.to_string(),
+        share_mode: open.share.to_string(),
         pid: owner.pid,
         program: owner.program.as_deref().map(str::to_owned),
         client: owner.client.name.clone(),
         since: iso(open.since),
-        seconds: SystemClock.now().since(open.since).as_secs(),
+        seconds: now.since(open.since).as_secs(),
         delete_on_close: open.delete_on_close,
         delete_pending: open.delete_pending,
     }
@@ -37,12 +59,14 @@ pub fn row(share_name: &str, open: &HandleInfo) -> HandleRow {
 
 /// A refusal with the holder's program in its text, and the holder's whole row where the open is
 /// still there.
-pub fn refused(share: &Share, path: &SharePath, denial: &Denial) -> Refused {
+pub fn refused(account: &str, share: &Share, path: &SharePath, denial: &Denial) -> Refused {
     let mut holder = None;
     if let Some(in_the_way) = denial.holder() {
-        let opens = share.all_handles(path, true).unwrap_or_default();
+        // Only what is below a directory takes a look at all files in use.
+        let below = matches!(denial, Denial::OpenBelow(_));
+        let opens = share.all_handles(path, below).unwrap_or_default();
         let open = opens.iter().find(|open| open.id == in_the_way.handle);
-        holder = open.map(|open| row(share.name(), open));
+        holder = rows(account, share.name(), open, share.now()).pop();
     }
     Refused { kind: RefusalKind::of(denial), message: told(denial), holder }
 }
@@ -53,25 +77,33 @@ pub fn refused_share(denial: &ShareDenial) -> Refused {
 }
 
 /// What stands in the way of a name.
-pub fn why(share: &Share, path: &SharePath, events: &EventLog) -> crate::engine::Result<Why> {
+pub fn why(
+    serving: &dyn Serving,
+    account: &Account,
+    share: &Share,
+    path: &SharePath,
+) -> crate::engine::file::Result<Why> {
     let found = share.lookup(path)?;
     let mut why = Why {
+        account: account.name().to_string(),
         share_name: share.name().to_string(),
         path: found.path.to_string(),
-        refusals: refusals(share, &found.path, events),
+        refusals: refusals(serving, account, share, &found.path),
         ..Why::default()
     };
+    let mut opens = Vec::new();
     for standing in share.why(&found.path)? {
         match standing {
-            Standing::DeletePending(name) => why.delete_pending |= name == found.path,
-            Standing::Lease(lease) => why.leased |= matches!(lease, FileLease::Leased(_)),
+            Obstacle::DeletePending(name) => why.delete_pending |= name == found.path,
+            Obstacle::Lease(lease) => why.leased |= matches!(lease, FileLease::Leased(_)),
             // It ends by itself; what it keeps out is told in the refusals.
-            Standing::Copy(_) => {}
-            Standing::ReadOnly => why.read_only = true,
-            Standing::Open(open) => why.opens.push(row(share.name(), &open)),
-            Standing::Lock(lock) => why.locks.push(locked(&lock)),
+            Obstacle::Copy(_) => {}
+            Obstacle::ReadOnly => why.read_only = true,
+            Obstacle::Open(open) => opens.push(open),
+            Obstacle::Lock(lock) => why.locks.push(locked(&lock)),
         }
     }
+    why.opens = rows(account.name(), share.name(), &opens, share.now());
     if found.stat.kind == Kind::Directory {
         let all = share.all_handles(&found.path, true)?.len();
         // Saturating: opens come and go between the two looks.
@@ -88,21 +120,20 @@ fn locked(lock: &RangeLock) -> String {
     format!("{} ({kind}), through handle {}", lock.range, lock.handle)
 }
 
-fn refusals(share: &Share, path: &SharePath, events: &EventLog) -> Vec<String> {
-    let page = events.after(0);
-    let of_file = page.events.iter().rev().filter(|event| {
-        event.share == *share.name() && event.path.as_str().eq_ignore_ascii_case(path.as_str())
+/// The newest refusals on a path, oldest first.
+fn refusals(
+    serving: &dyn Serving,
+    account: &Account,
+    share: &Share,
+    path: &SharePath,
+) -> Vec<EventRow> {
+    let page = account.file().options().events.after(0);
+    let of_file = page.events.into_iter().rev().filter(|event| {
+        matches!(event.what, Happening::Refused { .. })
+            && event.share == *share.name()
+            && event.path.as_str().eq_ignore_ascii_case(path.as_str())
     });
-    let mut lines: Vec<String> = of_file
-        .filter_map(|event| match &event.what {
-            Happening::Refused { operation, denial } => {
-                let (who, why) = (resolved(&event.who), told(denial));
-                Some(format!("{}: {operation} by {who}: {why}", iso(event.time)))
-            }
-            _ => None,
-        })
-        .take(REFUSALS_MAX)
-        .collect();
-    lines.reverse();
-    lines
+    let mut newest: Vec<_> = of_file.take(REFUSALS_MAX).collect();
+    newest.reverse();
+    events::rows(serving, account.name(), &newest)
 }

@@ -11,9 +11,11 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::connection::Connection;
-use super::protocol::{Answer, read_request, write_line};
+use super::protocol::Answer;
+use super::refusal::FailureKind;
 use super::serving::Serving;
 use super::socket::{self, SocketError};
+use super::wire::{read_request, write_answer};
 
 /// The most connections at a time: each is a thread. `hold` and `run` take one each.
 pub const CONNECTIONS_MAX: usize = 256;
@@ -103,17 +105,17 @@ fn begin(
     let (uid, pid) = socket::peer(&stream).map_err(|error| error.to_string())?;
     if !socket::may_enter(uid, rustix::process::geteuid().as_raw()) {
         let message = format!("user {uid} may not ask this server: its owner and root may");
-        turn_away(&mut stream, message.clone());
+        turn_away(&mut stream, FailureKind::Failed, message.clone());
         return Err(message);
     }
     let Some(number) = connections.enter(&stream) else {
         let message = format!("the server has {CONNECTIONS_MAX} connections already: end some");
-        turn_away(&mut stream, message.clone());
+        turn_away(&mut stream, FailureKind::Busy, message.clone());
         return Err(message);
     };
     let (serving, leaving) = (Arc::clone(serving), Arc::clone(connections));
     let spawned = thread::Builder::new().name("latchfs-control".into()).spawn(move || {
-        let mut connection = Connection::new(serving, number, pid);
+        let mut connection = Connection::of_socket(serving, number, pid);
         serve(stream, &mut connection);
         // What it holds ends before the place is free.
         drop(connection);
@@ -125,9 +127,9 @@ fn begin(
     })
 }
 
-fn turn_away(stream: &mut UnixStream, message: String) {
+fn turn_away(stream: &mut UnixStream, kind: FailureKind, message: String) {
     // A client that has gone needs no answer.
-    drop(stream.write_all(&write_line(&Answer::Failed { message })));
+    drop(stream.write_all(&write_answer(&Answer::Failed { kind, message })));
 }
 
 fn serve(stream: UnixStream, connection: &mut Connection) {
@@ -136,13 +138,13 @@ fn serve(stream: UnixStream, connection: &mut Connection) {
         let request = match read {
             Ok(line) => read_request(&line),
             Err(message) => {
-                lines.write(&Answer::Failed { message });
+                lines.write(&Answer::bad(message));
                 return;
             }
         };
         match request {
-            Ok(request) => connection.carry_out(request, &mut lines),
-            Err(message) => lines.write(&Answer::Failed { message }),
+            Ok(received) => connection.carry_out(received, &mut lines),
+            Err(message) => lines.write(&Answer::bad(message)),
         }
     }
 }
@@ -167,7 +169,7 @@ impl Lines {
 
     /// Answers. A client that has gone is noticed at the next read.
     pub fn write(&mut self, answer: &Answer) {
-        drop(self.0.get_mut().write_all(&write_line(answer)));
+        drop(self.0.get_mut().write_all(&write_answer(answer)));
     }
 }
 

@@ -1,22 +1,33 @@
-//! What a server offers to its control socket. The mounts, the scripts and the end of the process
-//! are not this module's: whoever puts the server together passes them in.
+//! What a server offers to those who control it. The mounts, the scripts and the end of the process
+//! are not this module's: `server/` passes them in.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::time::Instant;
 
 use serde_json::{Map, Value};
 
-use super::protocol::{Connection, StepAnswer};
-use crate::core::{Denial, ShareMode};
-use crate::engine::{Engine, EventLog, Share};
+use super::protocol::{Connection, MountRow, StepAnswer};
+use crate::core::service::ServiceKind;
+use crate::core::smb::{Denial, ShareMode};
+use crate::engine::controls::Point;
+use crate::engine::file::Share;
+use crate::engine::{Accounts, States};
 
 /// A mount of the server.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MountedAt {
+    /// Of which account.
+    pub account: String,
     /// Of which share.
     pub share: String,
     /// Where.
     pub path: PathBuf,
+}
+
+impl From<MountedAt> for MountRow {
+    fn from(MountedAt { account, share, path }: MountedAt) -> Self {
+        Self { account, share, path }
+    }
 }
 
 /// A refusal in the words of the two faces.
@@ -30,22 +41,51 @@ pub struct Spelled {
     pub errno: &'static str,
 }
 
+/// An operation that gates and faults can name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct KnownOperation {
+    /// The service that it is of.
+    pub service: ServiceKind,
+    /// Its name.
+    pub name: &'static str,
+    /// Where gates can stop it.
+    pub points: &'static [Point],
+}
+
+/// The server as a whole.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct About {
+    /// Where the data is.
+    pub data: String,
+    /// When the server started.
+    pub started: Instant,
+    /// The URL of the page and the HTTP API, if the server has them.
+    pub admin: Option<String>,
+    /// The token of that address, if it asks for one.
+    pub admin_token: Option<String>,
+}
+
 /// A running server. Errors are texts that say what to do.
 pub trait Serving: Send + Sync {
-    /// All shares, by name.
-    fn shares(&self) -> Vec<Arc<Share>>;
+    /// The accounts.
+    fn accounts(&self) -> &Accounts;
 
-    /// The log of their events.
-    fn events(&self) -> &EventLog;
+    /// The server as a whole.
+    fn about(&self) -> About;
 
-    /// What the shares are as a whole.
-    fn engine(&self) -> &Engine;
+    /// The state of the server as a whole; `None` where one existing directory is served.
+    fn states(&self) -> Option<&States> {
+        None
+    }
 
-    /// How REST clients find it, if it listens.
-    fn connection(&self) -> Option<Connection>;
+    /// How clients of an account find its services, if any listens.
+    fn connection(&self, account: &str) -> Option<Connection>;
 
     /// What the two faces call a refusal.
     fn spelled(&self, denial: &Denial) -> Spelled;
+
+    /// The operations of the services, under every name that they have.
+    fn operations(&self) -> Vec<KnownOperation>;
 
     /// All mounts.
     fn mounts(&self) -> Vec<MountedAt>;

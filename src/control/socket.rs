@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
 
-use crate::engine::proc_path;
+use crate::engine::file::proc_path;
 
 /// What the socket is called in its folder.
 pub const SOCKET_NAME: &str = "control.sock";

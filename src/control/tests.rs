@@ -8,34 +8,44 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use super::protocol::{Connection, Hold, Refused, StepAnswer, read_answer};
+use super::protocol::{Hold, Refused, StepAnswer};
+use super::wire::read_answer;
 use super::*;
-use crate::core::create::OpenRequest;
-use crate::core::{Access, Denial, HandleId, Owner, ShareMode, SharePath};
+use crate::core::service::ServiceKind;
+use crate::core::smb::create::OpenRequest;
+use crate::core::smb::{Access, Denial, ShareMode, SharePath};
+use crate::core::{HandleId, Owner};
+use crate::engine::controls::Point;
 use crate::engine::events::Happening;
-use crate::engine::{Engine, EngineOptions, EventLog, Share};
+use crate::engine::file::{FileOptions, FileService, Share};
+use crate::engine::{Account, Accounts, Context};
 
 struct Fake {
-    engine: Engine,
+    accounts: Accounts,
     share: Arc<Share>,
     runs: Mutex<Vec<u32>>,
 }
 
 impl Serving for Fake {
-    fn shares(&self) -> Vec<Arc<Share>> {
-        vec![Arc::clone(&self.share)]
+    fn accounts(&self) -> &Accounts {
+        &self.accounts
     }
-    fn events(&self) -> &EventLog {
-        &self.engine.options().events
+    fn about(&self) -> About {
+        let data = "memory".to_owned();
+        About { data, started: Instant::now(), admin: None, admin_token: None }
     }
-    fn engine(&self) -> &Engine {
-        &self.engine
-    }
-    fn connection(&self) -> Option<Connection> {
+    fn connection(&self, _: &str) -> Option<protocol::Connection> {
         None
     }
     fn spelled(&self, _: &Denial) -> Spelled {
         Spelled { code: "SharingViolation", status: 409, errno: "EBUSY" }
+    }
+    fn operations(&self) -> Vec<KnownOperation> {
+        let of = |name, points| KnownOperation { service: ServiceKind::Blob, name, points };
+        vec![
+            of("Put Blob", &[Point::Received, Point::Checked, Point::Committed]),
+            of("Get Blob", &[Point::Received, Point::Committed]),
+        ]
     }
     fn mounts(&self) -> Vec<MountedAt> {
         Vec::new()
@@ -74,10 +84,13 @@ impl Setup {
         fs::create_dir(&root).unwrap();
         fs::write(root.join("a.txt"), "hello").unwrap();
         let state = folder.path().join("state");
-        let engine = Engine::serve_directory("docs", &root, Some(&state), EngineOptions::default());
+        let engine =
+            FileService::serve_directory("docs", &root, Some(&state), FileOptions::default());
         let engine = engine.unwrap();
         let share = engine.share("docs").unwrap();
-        let fake = Arc::new(Fake { engine, share, runs: Mutex::default() });
+        let account = Account::with_file("devstoreaccount1", engine).unwrap();
+        let accounts = Accounts::new(account, []);
+        let fake = Arc::new(Fake { accounts, share, runs: Mutex::default() });
         let path = folder.path().join(SOCKET_NAME);
         let server = Server::start(&path, Arc::clone(&fake) as Arc<dyn Serving>).unwrap();
         Self { fake, server, path, _folder: folder }
@@ -102,9 +115,9 @@ fn private_folder() -> tempfile::TempDir {
     tempfile::Builder::new().permissions(private).tempdir().unwrap()
 }
 
-fn hold(access: &str, share: &str) -> Request {
-    let (access, share) = (access.into(), share.into());
-    Request::Hold(Hold { path: "a.txt".into(), access, share, ..Hold::default() })
+fn hold(access: &str, share_mode: &str) -> Request {
+    let (access, share_mode) = (access.into(), share_mode.into());
+    Request::Hold(Hold { path: "a.txt".into(), access, share_mode, ..Hold::default() })
 }
 
 fn raw(path: &Path, bytes: &[u8]) -> (Answer, BufReader<UnixStream>) {
@@ -139,7 +152,7 @@ fn a_hold_lasts_as_long_as_its_connection() {
 fn a_run_policy_ends_with_its_connection() {
     let setup = Setup::new();
     let mut client = setup.client();
-    let start = Request::RunStart { share: "none".into(), mount: None };
+    let start = Request::RunStart { share_mode: "none".into(), mount: None };
     assert_eq!(client.ask(&start).unwrap(), Answer::Done {});
     assert_eq!(*setup.fake.runs.lock().unwrap(), [std::process::id()]);
     drop(client);
@@ -195,10 +208,11 @@ fn a_hold_that_waits_for_a_release_in_vain_is_refused_once() {
     let client = Arc::new(crate::core::Client { session: 1, name: "test".into() });
     let who = Owner { client, pid: 0, program: None };
     let request = OpenRequest::plain(Access::R, ShareMode::R);
-    let opened = share.open(&who, &SharePath::new("a.txt").unwrap(), &request).unwrap();
+    let cx = Context::local(share.now(), who, "test");
+    let opened = share.open(&cx, &SharePath::new("a.txt").unwrap(), &request).unwrap();
     share.set_flushed(&opened.handle).unwrap();
     assert!(matches!(holder.ask(&hold("w", "rwd")).unwrap(), Answer::Refused(_)));
-    let noted = setup.fake.events().after(0).events;
+    let noted = setup.fake.accounts.first().file().options().events.after(0).events;
     let refused = noted.iter().filter(|event| matches!(event.what, Happening::Refused { .. }));
     assert_eq!(refused.count(), 1);
 }
@@ -223,12 +237,12 @@ fn a_connection_that_plays_takes_steps_only() {
 #[test]
 fn a_line_of_the_greatest_length_is_read_and_a_longer_one_ends_the_connection() {
     let setup = Setup::new();
-    let mut line = br#"{"v":1,"do":"ping"}"#.to_vec();
+    let mut line = br#"{"v":2,"do":"ping"}"#.to_vec();
     line.resize(LINE_MAX, b' ');
     line.push(b'\n');
     let (answer, mut stream) = raw(&setup.path, &line);
     assert_eq!(answer, Answer::Done {});
-    stream.get_mut().write_all(b"{\"v\":1,\"do\":\"ping\"}\n").unwrap();
+    stream.get_mut().write_all(b"{\"v\":2,\"do\":\"ping\"}\n").unwrap();
     let mut next = Vec::new();
     stream.read_until(b'\n', &mut next).unwrap();
     assert_eq!(read_answer(&next).unwrap(), Answer::Done {});
@@ -246,7 +260,7 @@ fn the_last_connection_there_is_room_for_is_served_and_one_more_is_turned_away()
     for client in &mut clients {
         assert_eq!(client.ask(&Request::Ping {}).unwrap(), Answer::Done {});
     }
-    let Answer::Failed { message } = setup.client().ask(&Request::Ping {}).unwrap() else {
+    let Answer::Failed { message, .. } = setup.client().ask(&Request::Ping {}).unwrap() else {
         panic!("one too many was served")
     };
     assert!(message.contains("connections already"), "{message}");
@@ -329,8 +343,8 @@ fn a_snapshot_is_taken_listed_and_deleted_and_a_client_may_ignore_how_far_it_is(
 fn a_share_is_listed_with_its_lease_and_without_a_listener_there_is_no_way_to_connect() {
     let setup = Setup::new();
     let mut client = setup.client();
-    let at = crate::engine::account::ShareRef::new("docs");
-    setup.fake.engine.acquire_lease(&at, Some(-1), None).unwrap();
+    let at = crate::engine::file::shares::ShareRef::new("docs");
+    setup.fake.accounts.first().file().acquire_lease(&at, Some(-1), None).unwrap();
     let list = Request::ListShares { deleted: true };
     let Answer::Shares { shares } = client.ask(&list).unwrap() else { panic!() };
     assert_eq!((shares[0].name.as_str(), shares[0].lease.as_str()), ("docs", "leased"));

@@ -1,7 +1,7 @@
-//! Identities and times: what names a file, a handle, a moment.
+//! Identities of files, handles and clients, and points in time.
 //!
 //! A file is known by its identity, never by its path: hard links share one table entry, and a
-//! renamed file keeps its own (LOCKING 1.10, 5 `FileId` survives renames).
+//! renamed file keeps its own.
 
 use std::fmt;
 use std::sync::Arc;

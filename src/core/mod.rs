@@ -1,51 +1,45 @@
-//! The rules: what may be opened, locked, leased, deleted and renamed, and who stands in the way.
+//! The rules: what may be opened, locked, leased, deleted and changed, and what refuses it.
 //!
 //! Pure: no I/O, no clock, no threads, no async, no logging. Time and facts about the disk are
-//! arguments; answers are values. `engine/` asks, under the file's lock, and carries out.
+//! arguments; answers are values. `engine/` asks the rules and carries out what they grant.
 //!
 //! ```text
-//!   access, share     access and share modes, the share check
-//!   create            what an open asks for: dispositions, options
-//!   opens, links      who has the file open, by which name
-//!   file              the state of one file: opening, closing, delete pending
-//!   ranges            byte-range locks; file_ranges: seen from the opens
-//!   lease             leases of files and shares
-//!   operation         what each REST operation demands; momentary: the check
-//!   denial            why something was refused; rule: the conflicts among that, by name
-//!   name, path        names, and paths within a share
-//!   metadata          user metadata: legal names, the limit
+//!   conflict     what a request was refused for because of another client
+//!   conditions   If-Match and its like: whether a request's conditions hold
+//!   etag         versions of blobs and containers
+//!   glob         patterns over paths; pattern: which requests a gate or fault matches
+//!   lease        leases of files, shares, containers and blobs
+//!   metadata     user metadata: legal names, the limit
+//!   time         points in time and how the services write them
+//!   id           identities: files, handles, clients
+//!   policy       stored access policies
+//!   service      the four services, and what each is called
+//!   queue        the rules of the Queue service
+//!   writer       the request that changed an object last
+//!   blob         the rules of the Blob service
+//!   smb          the rules of the File service
+//!   table        the rules of the Table service
 //! ```
 
-pub mod access;
-pub mod attributes;
-pub mod create;
-pub mod denial;
-pub mod file;
-pub mod file_ranges;
+pub mod blob;
+pub mod conditions;
+pub mod conflict;
+pub mod etag;
+pub mod glob;
 pub mod id;
 pub mod lease;
-pub mod links;
 pub mod metadata;
-pub mod momentary;
-pub mod name;
-pub mod opens;
-pub mod operation;
-pub mod path;
-pub mod ranges;
-pub mod rule;
-pub mod share;
-pub mod stamp;
-#[cfg(test)]
-mod testing;
+pub mod pattern;
+pub mod policy;
+pub mod queue;
+pub mod service;
+pub mod smb;
+pub mod table;
+pub mod time;
+pub mod writer;
 
-pub use access::{Access, Rights, ShareMode};
-pub use attributes::Attributes;
-pub use denial::Denial;
+pub use etag::Etag;
 pub use id::{Client, FileId, HandleId, Owner, Timestamp};
 pub use lease::{FileLease, LeaseDenial, LeaseId, ShareLease};
-pub use metadata::{MetadataError, check_metadata};
-pub use name::{NameError, fold, rest_path, same_name};
-pub use opens::Holder;
-pub use operation::{Check, Demands, LeaseDemand, Operation, RangeDemand};
-pub use path::{PathError, SharePath};
-pub use rule::Rule;
+pub use metadata::{Metadata, MetadataError, check_metadata};
+pub use writer::Writer;

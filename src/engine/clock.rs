@@ -1,7 +1,13 @@
 //! Time as the engine sees it: the system's, or one that a test turns by hand.
+//!
+//! Decides that the time of a server is set back only together with its data, by a reset or a
+//! restore: else what has expired stays so.
 
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
 
 use crate::core::Timestamp;
 
@@ -9,6 +15,12 @@ use crate::core::Timestamp;
 pub trait Clock: Send + Sync + 'static {
     /// The time now.
     fn now(&self) -> Timestamp;
+
+    /// The time that other machines have too, however this clock was turned: dates that clients
+    /// put on their requests are compared with it.
+    fn outside(&self) -> Timestamp {
+        self.now()
+    }
 }
 
 /// The system's clock.
@@ -47,5 +59,190 @@ impl ManualClock {
 impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
         Timestamp(self.0.load(Ordering::SeqCst))
+    }
+}
+
+/// The clock of a server: the system's, until somebody turns it forward or stops it.
+#[derive(Debug)]
+pub struct TestClock {
+    /// What is added to the system's time; `i64::MIN` while the clock stands.
+    ahead: AtomicI64,
+    /// Where it stands, while it does.
+    stands_at: AtomicI64,
+    /// Held while the clock is turned.
+    turning: Mutex<()>,
+}
+
+/// `ahead` of a clock that stands.
+const STANDS: i64 = i64::MIN;
+
+/// How a clock is turned.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Turn {
+    /// Forward by this much.
+    Advance(Duration),
+    /// To this moment, which must not be past.
+    Set(Timestamp),
+    /// It stands from now on.
+    Freeze,
+    /// It goes again, from where it is.
+    Run,
+}
+
+/// How a clock goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Setting {
+    /// With the system's clock.
+    Goes {
+        /// So many nanoseconds ahead of it.
+        ahead: i64,
+    },
+    /// It stands at this moment.
+    Stands(Timestamp),
+}
+
+impl Default for Setting {
+    /// As the system's clock.
+    fn default() -> Self {
+        Self::Goes { ahead: 0 }
+    }
+}
+
+/// A clock that was to be set back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("the clock is never set back")]
+pub struct SetBack;
+
+impl Default for TestClock {
+    fn default() -> Self {
+        Self { ahead: AtomicI64::new(0), stands_at: AtomicI64::new(0), turning: Mutex::default() }
+    }
+}
+
+impl TestClock {
+    /// Turns it. Returns the time that it then shows.
+    pub fn turn(&self, turn: Turn) -> Result<Timestamp, SetBack> {
+        let _turning = self.turning.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let now = self.now();
+        let nanos = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
+        let (then, stands) = match turn {
+            // By the offset alone: time passes between two looks at the system's clock.
+            Turn::Advance(by) if !self.stands() => {
+                self.ahead.fetch_add(nanos(by), Ordering::SeqCst);
+                return Ok(self.now());
+            }
+            Turn::Run if !self.stands() => return Ok(now),
+            Turn::Advance(by) => (Timestamp(now.0.saturating_add(nanos(by))), self.stands()),
+            Turn::Set(then) if then < now => return Err(SetBack),
+            Turn::Set(then) => (then, self.stands()),
+            Turn::Freeze => (now, true),
+            Turn::Run => (now, false),
+        };
+        if stands {
+            // The place before the mark: a reader that sees the mark finds the place.
+            self.stands_at.store(then.0, Ordering::SeqCst);
+            self.ahead.store(STANDS, Ordering::SeqCst);
+        } else {
+            self.ahead.store(then.0.saturating_sub(SystemClock.now().0), Ordering::SeqCst);
+        }
+        Ok(then)
+    }
+
+    /// How it goes.
+    pub fn setting(&self) -> Setting {
+        let _turning = self.turning.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        match self.ahead.load(Ordering::SeqCst) {
+            STANDS => Setting::Stands(Timestamp(self.stands_at.load(Ordering::SeqCst))),
+            ahead => Setting::Goes { ahead },
+        }
+    }
+
+    /// Has it go like this, which may set it back. Only together with all data.
+    pub fn set(&self, setting: Setting) {
+        let _turning = self.turning.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        match setting {
+            Setting::Goes { ahead } => self.ahead.store(ahead, Ordering::SeqCst),
+            Setting::Stands(at) => {
+                self.stands_at.store(at.0, Ordering::SeqCst);
+                self.ahead.store(STANDS, Ordering::SeqCst);
+            }
+        }
+    }
+
+    /// Whether it stands.
+    pub fn stands(&self) -> bool {
+        self.ahead.load(Ordering::SeqCst) == STANDS
+    }
+}
+
+impl Clock for TestClock {
+    fn now(&self) -> Timestamp {
+        match self.ahead.load(Ordering::SeqCst) {
+            STANDS => Timestamp(self.stands_at.load(Ordering::SeqCst)),
+            ahead => Timestamp(SystemClock.now().0.saturating_add(ahead)),
+        }
+    }
+
+    fn outside(&self) -> Timestamp {
+        SystemClock.now()
+    }
+}
+
+/// The present as a service sees it: requests that came before the clock was set back have a time
+/// that lies ahead of it.
+#[derive(Default)]
+pub(super) struct Present(OnceLock<Arc<dyn Clock>>);
+
+impl Present {
+    /// From now on no time of a request lies ahead of this clock.
+    pub(super) fn set_back(&self, clock: &Arc<dyn Clock>) {
+        // The clock of a service is always the same one.
+        drop(self.0.set(Arc::clone(clock)));
+    }
+
+    /// The time of a request. To be asked by the writer, inside the request's transaction.
+    pub(super) fn of(&self, request: Timestamp) -> Timestamp {
+        self.0.get().map_or(request, |clock| request.min(clock.now()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_clock_goes_forward_stands_and_goes_on_from_there() {
+        const HOUR: Duration = Duration::from_hours(1);
+        let clock = TestClock::default();
+        let start = clock.now();
+        assert!(clock.turn(Turn::Advance(HOUR)).unwrap() >= start.after(HOUR));
+        let stood = clock.turn(Turn::Freeze).unwrap();
+        assert_eq!((clock.now(), clock.now(), clock.stands()), (stood, stood, true));
+        assert_eq!(clock.turn(Turn::Advance(HOUR)).unwrap(), stood.after(HOUR));
+        assert_eq!(clock.turn(Turn::Set(stood)), Err(SetBack));
+        assert_eq!(clock.now(), stood.after(HOUR), "a refusal changes nothing");
+        let later = stood.after(3 * HOUR);
+        assert_eq!(clock.turn(Turn::Set(later)), Ok(later));
+        assert!(clock.turn(Turn::Run).unwrap() >= later);
+        assert!(!clock.stands() && clock.now() >= later);
+    }
+
+    #[test]
+    fn a_clock_is_set_back_to_any_setting_and_a_request_from_before_has_no_later_time() {
+        let clock = Arc::new(TestClock::default());
+        clock.turn(Turn::Advance(Duration::from_hours(1))).unwrap();
+        let (present, before) = (Present::default(), clock.now());
+        assert_eq!(present.of(before), before);
+        let stood = clock.turn(Turn::Freeze).unwrap();
+        let frozen = clock.setting();
+        clock.set(Setting::default());
+        assert!(!clock.stands() && clock.now() < before);
+        clock.set(frozen);
+        assert_eq!((clock.stands(), clock.now()), (true, stood));
+        clock.set(Setting::default());
+        present.set_back(&(Arc::clone(&clock) as Arc<dyn Clock>));
+        assert!(present.of(before) <= clock.now());
+        assert_eq!(present.of(Timestamp(7)), Timestamp(7));
     }
 }

@@ -5,15 +5,20 @@
 //! under that file's lock: in the log, too, an open that made room stands before the one that
 //! took it.
 //!
-//! A follower that is too slow is told how much it missed. One [`Reader`] misses nothing: while it
-//! is behind by the whole log, whoever would add to it waits. It must take no lock of the engine.
+//! Nobody who adds to the log waits for a follower: one that is too slow is told how much it
+//! missed.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use crate::core::{Access, Denial, FileId, HandleId, Owner, Rule, ShareMode, SharePath, Timestamp};
-use std::sync::Arc;
+use crate::core::conflict::Conflict;
+use crate::core::service::ServiceKind;
+use crate::core::smb::{Access, Denial, Rule, ShareMode, SharePath};
+use crate::core::{FileId, HandleId, Owner, Timestamp};
+use std::sync::{Arc, OnceLock};
 
+use super::programs::resolved;
+use super::stream::{EventStream, What};
 use crate::sync::{AtomicU64, Condvar, Mutex, MutexGuard, Ordering};
 
 const POISON: &str = "the log is only appended to";
@@ -21,7 +26,7 @@ const POISON: &str = "the log is only appended to";
 /// The most events kept; older ones are dropped and counted.
 pub const EVENTS_MAX: usize = 16_384;
 
-/// The most events a follower or the reader is given at a time.
+/// The most events a follower is given at a time.
 pub const PAGE_MAX: usize = 1_024;
 
 /// What happened.
@@ -43,6 +48,8 @@ pub enum Happening {
         /// The rule, and who was in the way.
         denial: Denial,
     },
+    /// A request to the Blob, Queue or Table service was refused because of another client.
+    Conflicted(Box<Conflicted>),
     /// What an open tolerates was changed.
     Shared {
         /// Its identity.
@@ -65,6 +72,35 @@ pub enum Happening {
     Removed,
 }
 
+impl Happening {
+    /// True for what happens to every open that nobody is in the way of.
+    fn is_ordinary(&self) -> bool {
+        matches!(
+            self,
+            Self::Granted { .. } | Self::Shared { .. } | Self::Closed { forced: false, .. }
+        )
+    }
+}
+
+/// A request to the Blob, Queue or Table service that was refused because of another client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conflicted {
+    /// The service.
+    pub service: ServiceKind,
+    /// The object as the command line names it, without the service: `docs/a.txt`.
+    pub object: String,
+    /// What was asked for.
+    pub operation: &'static str,
+    /// What the other client did.
+    pub conflict: Conflict,
+    /// The code of the answer.
+    pub code: &'static str,
+    /// The status of the answer.
+    pub status: u16,
+    /// The message of the answer, which names the other client where it is known.
+    pub message: String,
+}
+
 /// One entry of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
@@ -72,7 +108,7 @@ pub struct Event {
     pub seq: u64,
     /// When.
     pub time: Timestamp,
-    /// In which share.
+    /// In which share; empty where the event is not of the File service.
     pub share: Arc<str>,
     /// On which path.
     pub path: SharePath,
@@ -102,12 +138,14 @@ pub struct Page {
 pub struct EventLog {
     kept: Mutex<Kept>,
     grew: Condvar,
-    /// The reader has taken something, or is gone.
-    taken: Condvar,
     /// 1 if grants and closes are wanted too. Read without a lock on every open.
     all: AtomicU64,
+    /// The stream of the server, and the account that this log is of.
+    stream: OnceLock<(Arc<EventStream>, Arc<str>)>,
     /// Conflicts since the start, by the number of their rule.
     conflicts: [AtomicU64; Rule::ALL.len()],
+    /// Refusals of the other services since the start, by the numbers of service and conflict.
+    refusals: [[AtomicU64; Conflict::ALL.len()]; ServiceKind::ALL.len()],
     max: usize,
 }
 
@@ -115,8 +153,6 @@ pub struct EventLog {
 struct Kept {
     events: VecDeque<Event>,
     last: u64,
-    /// The number of the last event that the reader has, where there is one.
-    read: Option<u64>,
 }
 
 impl Default for EventLog {
@@ -128,9 +164,11 @@ impl Default for EventLog {
 impl EventLog {
     /// A log of at most `max` events.
     pub fn new(max: usize) -> Self {
-        let (kept, grew, taken) = (Mutex::default(), Condvar::default(), Condvar::default());
+        let (kept, grew) = (Mutex::default(), Condvar::default());
         let conflicts = std::array::from_fn(|_| AtomicU64::new(0));
-        Self { kept, grew, taken, all: AtomicU64::new(0), conflicts, max: max.max(1) }
+        let refusals = std::array::from_fn(|_| std::array::from_fn(|_| AtomicU64::new(0)));
+        let (all, stream) = (AtomicU64::new(0), OnceLock::new());
+        Self { kept, grew, all, stream, conflicts, refusals, max: max.max(1) }
     }
 
     /// Keep grants and ordinary closes too, or stop doing so.
@@ -138,9 +176,15 @@ impl EventLog {
         self.all.store(u64::from(all), Ordering::Relaxed);
     }
 
-    /// True if grants and ordinary closes are kept.
+    /// Adds all events of this log, that of `account`, to the stream as well, grants and ordinary
+    /// closes included. A second stream is not taken.
+    pub fn feed(&self, stream: Arc<EventStream>, account: Arc<str>) {
+        drop(self.stream.set((stream, account)));
+    }
+
+    /// True if grants and ordinary closes are wanted, here or in the stream.
     pub fn keeps_all(&self) -> bool {
-        self.all.load(Ordering::Relaxed) != 0
+        self.all.load(Ordering::Relaxed) != 0 || self.stream.get().is_some()
     }
 
     /// How many conflicts each rule has refused since the start, kept here or not.
@@ -149,17 +193,37 @@ impl EventLog {
         Rule::ALL.into_iter().map(move |rule| (rule, count(rule)))
     }
 
-    /// Adds an event; its number is given here. Waits for a reader that is behind by the whole log.
+    /// How many requests to the Blob, Queue and Table services each conflict has refused since the
+    /// start, kept here or not.
+    pub fn refusals(&self) -> impl Iterator<Item = (ServiceKind, Conflict, u64)> {
+        let services = [ServiceKind::Blob, ServiceKind::Queue, ServiceKind::Table];
+        services.into_iter().flat_map(move |service| {
+            let counts = &self.refusals[service as usize];
+            let count = |conflict: Conflict| counts[conflict as usize].load(Ordering::Relaxed);
+            Conflict::ALL.into_iter().map(move |conflict| (service, conflict, count(conflict)))
+        })
+    }
+
+    /// Adds an event; its number is given here. The program of a refused process is looked up now:
+    /// the process may have ended when somebody reads the log.
     pub fn push(&self, mut event: Event) {
-        if let Happening::Refused { denial, .. } = &event.what
-            && let Some(rule) = denial.rule()
-        {
-            self.conflicts[rule as usize].fetch_add(1, Ordering::Relaxed);
+        if let Happening::Refused { denial, .. } = &event.what {
+            if let Some(rule) = denial.rule() {
+                self.conflicts[rule as usize].fetch_add(1, Ordering::Relaxed);
+            }
+            event.who = resolved(&event.who);
+        }
+        if let Happening::Conflicted(conflicted) = &event.what {
+            let counts = &self.refusals[conflicted.service as usize];
+            counts[conflicted.conflict as usize].fetch_add(1, Ordering::Relaxed);
+        }
+        if let Some((stream, account)) = self.stream.get() {
+            stream.push(Some(Arc::clone(account)), || What::Logged(event.clone()));
+            if event.what.is_ordinary() && self.all.load(Ordering::Relaxed) == 0 {
+                return;
+            }
         }
         let mut kept = self.kept.lock().expect(POISON);
-        while kept.events.len() == self.max && kept.read.is_some_and(|read| read < kept.first()) {
-            kept = self.taken.wait(kept).expect(POISON);
-        }
         kept.last += 1;
         event.seq = kept.last;
         if kept.events.len() == self.max {
@@ -180,14 +244,14 @@ impl EventLog {
         self.wait_past(seq, patience).after(seq, PAGE_MAX)
     }
 
-    /// Lets one reader follow that misses nothing from now on; none if there is one already.
-    pub fn reader(self: &Arc<Self>) -> Option<Reader> {
-        let mut kept = self.kept.lock().expect(POISON);
-        if kept.read.is_some() {
-            return None;
-        }
-        kept.read = Some(kept.last);
-        Some(Reader { log: Arc::clone(self) })
+    /// The number of the newest event.
+    pub fn newest(&self) -> u64 {
+        self.kept.lock().expect(POISON).last
+    }
+
+    /// Waits up to `patience` for an event after number `seq`.
+    pub fn wait(&self, seq: u64, patience: Duration) {
+        drop(self.wait_past(seq, patience));
     }
 
     fn wait_past(&self, seq: u64, patience: Duration) -> MutexGuard<'_, Kept> {
@@ -217,35 +281,6 @@ impl Kept {
         let events: Vec<_> = self.events.iter().skip(skip).take(most).cloned().collect();
         let last = events.last().map_or(seq.min(self.last), |event| event.seq);
         Page { events, lost: first.saturating_sub(wanted), last, newest: self.last }
-    }
-}
-
-/// The one who misses nothing. Those who add to the log wait for it no longer once it is dropped.
-#[derive(Debug)]
-pub struct Reader {
-    log: Arc<EventLog>,
-}
-
-impl Reader {
-    /// The next events, at most [`PAGE_MAX`]; none if none came within `patience`.
-    pub fn next(&mut self, patience: Duration) -> Vec<Event> {
-        let seq = self.log.kept.lock().expect(POISON).read.unwrap_or_default();
-        let mut kept = self.log.wait_past(seq, patience);
-        let page = kept.after(seq, PAGE_MAX);
-        kept.read = Some(page.last);
-        drop(kept);
-        self.log.taken.notify_all();
-        page.events
-    }
-}
-
-impl Drop for Reader {
-    fn drop(&mut self) {
-        // A log that is poisoned is waited for by nobody.
-        if let Ok(mut kept) = self.log.kept.lock() {
-            kept.read = None;
-        }
-        self.log.taken.notify_all();
     }
 }
 
@@ -294,6 +329,52 @@ mod tests {
     }
 
     #[test]
+    fn the_stream_gets_every_event_and_the_log_only_those_that_are_wanted() {
+        let (log, stream) = (EventLog::new(3), Arc::new(EventStream::default()));
+        stream.start();
+        assert!(!log.keeps_all());
+        log.feed(Arc::clone(&stream), "one".into());
+        assert!(log.keeps_all());
+        let closed = |forced| Happening::Closed { handle: HandleId(1), forced };
+        for what in [closed(false), closed(true), Happening::Removed] {
+            log.push(Event { what, ..event("a") });
+        }
+        assert_eq!(log.after(0).events.iter().map(|e| e.seq).collect::<Vec<_>>(), [1, 2]);
+        let entries = stream.after(0).entries;
+        assert_eq!(entries.len(), 3);
+        assert!(entries.iter().all(|entry| entry.account.as_deref() == Some("one")));
+        log.keep_all(true);
+        log.push(Event { what: closed(false), ..event("a") });
+        assert_eq!((log.newest(), stream.after(0).newest), (3, 4));
+    }
+
+    #[test]
+    fn refusals_of_other_services_are_counted_by_service_and_conflict() {
+        let log = EventLog::new(1);
+        for (service, conflict) in [
+            (ServiceKind::Blob, Conflict::Lease),
+            (ServiceKind::Blob, Conflict::Lease),
+            (ServiceKind::Table, Conflict::Condition),
+        ] {
+            let what = Happening::Conflicted(Box::new(Conflicted {
+                service,
+                object: "docs/a".to_owned(),
+                operation: "BlockBlobUpload",
+                conflict,
+                code: "LeaseIdMissing",
+                status: 412,
+                message: String::new(),
+            }));
+            log.push(Event { what, ..event("") });
+        }
+        let counted: Vec<_> = log.refusals().filter(|(.., count)| *count > 0).collect();
+        let expected =
+            [(ServiceKind::Blob, Conflict::Lease, 2), (ServiceKind::Table, Conflict::Condition, 1)];
+        assert_eq!(counted, expected);
+        assert!(log.conflicts().all(|(_, count)| count == 0));
+    }
+
+    #[test]
     fn a_follower_wakes_when_something_happens_and_not_before() {
         let log = Arc::new(EventLog::new(3));
         assert_eq!(log.follow(0, Duration::from_millis(1)), Page::default());
@@ -316,44 +397,12 @@ mod tests {
     }
 
     #[test]
-    fn the_reader_is_waited_for_when_the_log_is_full_and_gets_every_event() {
-        const COUNT: u64 = 1_000;
-        let log = Arc::new(EventLog::new(3));
-        log.push(event("before"));
-        let mut reader = log.reader().unwrap();
-        assert!(log.reader().is_none(), "there is one reader");
-        let writer = {
-            let log = Arc::clone(&log);
-            std::thread::spawn(move || (0..COUNT).for_each(|_| log.push(event("a"))))
-        };
-        // At the bound the writer stands still: it is at most the whole log ahead.
-        let end = Instant::now() + Duration::from_secs(30);
-        while log.after(0).last < 4 {
-            assert!(Instant::now() < end, "the log did not fill");
-            std::thread::yield_now();
-        }
-        assert!(!writer.is_finished());
-        assert_eq!(log.after(0).last, 4);
-        let mut seen = Vec::new();
-        while seen.len() < usize::try_from(COUNT).unwrap() {
-            let page = reader.next(Duration::from_secs(30));
-            assert!(!page.is_empty());
-            seen.extend(page.iter().map(|event| event.seq));
-        }
-        writer.join().unwrap();
-        assert_eq!(seen, (2..=COUNT + 1).collect::<Vec<_>>());
-    }
-
-    #[test]
-    fn nobody_waits_for_a_reader_that_has_gone() {
-        let log = Arc::new(EventLog::new(2));
-        let reader = log.reader().unwrap();
-        let writer = {
-            let log = Arc::clone(&log);
-            std::thread::spawn(move || (0..10).for_each(|_| log.push(event("a"))))
-        };
-        drop(reader);
-        writer.join().unwrap();
-        assert_eq!(log.after(0).lost, 8);
+    fn nobody_who_adds_to_a_full_log_waits_for_a_follower_that_stalls() {
+        let log = EventLog::new(3);
+        log.push(event("seen"));
+        let seen = log.follow(0, Duration::ZERO).last;
+        (0..10).for_each(|_| log.push(event("a")));
+        let page = log.follow(seen, Duration::ZERO);
+        assert_eq!((page.lost, page.events.len(), page.last), (7, 3, 11));
     }
 }

@@ -1,10 +1,12 @@
 //! The programs behind the process ids of opens: looked up when somebody is told of an open, and
-//! never when a file is opened (DESIGN section 6).
+//! never when a file is opened.
 
+use std::collections::HashMap;
 use std::fs;
 use std::sync::Arc;
 
-use crate::core::{Denial, Holder, Owner};
+use crate::core::Owner;
+use crate::core::smb::{Denial, Holder};
 
 /// The owner with its process, not the thread the kernel names, and its program.
 pub fn resolved(owner: &Owner) -> Owner {
@@ -14,6 +16,24 @@ pub fn resolved(owner: &Owner) -> Owner {
     }
     (owner.pid, owner.program) = process_and_program(owner.pid);
     owner
+}
+
+/// Processes and programs by thread, each asked for once: for one report, since a number may be
+/// another thread's by the next.
+#[derive(Debug, Default)]
+pub struct Programs(HashMap<u32, (u32, Option<Arc<str>>)>);
+
+impl Programs {
+    /// The owner with its process and its program.
+    pub fn resolve(&mut self, owner: &Owner) -> Owner {
+        let mut owner = owner.clone();
+        if owner.pid != 0 && owner.program.is_none() {
+            let known = self.0.entry(owner.pid);
+            (owner.pid, owner.program) =
+                known.or_insert_with_key(|tid| process_and_program(*tid)).clone();
+        }
+        owner
+    }
 }
 
 /// The process of a thread, and its program, as far as they are still there.
@@ -52,6 +72,21 @@ fn process_of(tid: u32) -> Option<u32> {
 mod tests {
     use super::*;
     use crate::core::Client;
+
+    #[test]
+    fn a_report_asks_for_each_process_once() {
+        let mut sleeper = std::process::Command::new("sleep").arg("100").spawn().unwrap();
+        let client = Arc::new(Client { session: 1, name: "mount".into() });
+        let owner = Owner { client, pid: sleeper.id(), program: None };
+        let mut programs = Programs::default();
+        let first = programs.resolve(&owner);
+        assert!(first.program.is_some());
+        sleeper.kill().unwrap();
+        sleeper.wait().unwrap();
+        // Asked for again, nothing would be known of it.
+        assert_eq!(resolved(&owner).program, None);
+        assert_eq!(programs.resolve(&owner), first);
+    }
 
     #[test]
     fn a_thread_is_reported_as_its_process_with_the_program() {

@@ -1,8 +1,8 @@
-//! Attaching a FUSE device to a directory and taking it away again: by ourselves where we may, else
-//! through `fusermount3`, which may for us.
+//! Mounts a FUSE device on a directory and unmounts it: directly where the process has the
+//! privilege, otherwise through `fusermount3`.
 //!
-//! The FUSE library could do it too, but it unmounts once more what is unmounted already, and
-//! would hit whatever is mounted there by then.
+//! The FUSE library is not used for this: it unmounts a path a second time after an unmount, and
+//! could take away another file system that was mounted there since.
 
 use std::ffi::CString;
 use std::fs;
@@ -20,27 +20,28 @@ use rustix::mount::{MountFlags, UnmountFlags};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
 
 use super::session::MountError;
+use crate::sync::front_end;
 
 const DEVICE: &str = "/dev/fuse";
 const HELPER: &str = "fusermount3";
 const SUBTYPE: &str = "latchfs";
 
-/// Tells the helper on which descriptor it hands the device over.
+/// The variable that tells the helper on which descriptor to pass the device.
 const HELPER_SOCKET: &str = "_FUSE_COMMFD";
 
-/// What is to be attached.
+/// A mount to be made.
 #[derive(Debug)]
 pub struct Attachment {
-    /// Shown as what is mounted.
+    /// The source that the table of mounts shows.
     pub source: String,
-    /// Nothing can be changed.
+    /// The mount is read-only.
     pub read_only: bool,
     /// Other users may enter; the kernel then checks permission bits.
     pub allow_other: bool,
 }
 
 impl Attachment {
-    /// Mounts on a directory; the device on which the kernel asks.
+    /// Mounts on a directory; returns the device from which requests are read.
     pub fn attach(&self, path: &Path) -> Result<OwnedFd, MountError> {
         match self.by_ourselves(path) {
             Err(Errno::PERM | Errno::ACCESS) => self.by_helper(path),
@@ -78,6 +79,7 @@ impl Attachment {
     }
 
     fn by_helper(&self, path: &Path) -> Result<OwnedFd, MountError> {
+        front_end::assert_may_block("the helper that mounts");
         let system = |source| MountError::System { path: path.to_owned(), source };
         let (ours, theirs) = UnixStream::pair().map_err(system)?;
         let (name, kind) = (format!("fsname={}", self.source), format!("subtype={SUBTYPE}"));
@@ -104,7 +106,7 @@ impl Attachment {
     }
 }
 
-/// The descriptor that comes through a socket; none if the other end closes without one.
+/// Receives a descriptor through a socket; `None` if the other end closes without sending one.
 fn receive(socket: &UnixStream) -> rustix::io::Result<Option<OwnedFd>> {
     let mut byte = [0];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -120,16 +122,38 @@ fn receive(socket: &UnixStream) -> rustix::io::Result<Option<OwnedFd>> {
     Ok(descriptors.flatten().next())
 }
 
+/// Ends the FUSE connection of that device: programs that wait on the mount, and those that come
+/// later, get an error, and the workers end. For a mount that other mount namespaces still have.
+pub fn abort(device: u32) -> io::Result<()> {
+    match fs::write(format!("/sys/fs/fuse/connections/{device}/abort"), "1") {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(abort_unmounted(device)?),
+        done => done,
+    }
+}
+
+/// Aborts the connection where the control file system of FUSE is not mounted: through a detached
+/// mount of it.
+fn abort_unmounted(device: u32) -> rustix::io::Result<()> {
+    use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags};
+    let context = rustix::mount::fsopen("fusectl", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    rustix::mount::fsconfig_create(&context)?;
+    let flags = FsMountFlags::FSMOUNT_CLOEXEC;
+    let control = rustix::mount::fsmount(&context, flags, MountAttrFlags::empty())?;
+    let path = format!("{device}/abort");
+    let abort = rustix::fs::openat(control, path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
+    rustix::io::write(abort, b"1").map(drop)
+}
+
 /// How a mount is taken away.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Detach {
-    /// Only if nobody uses it.
+    /// Only if no program uses it.
     Unused,
-    /// At once; who uses it goes on until it closes.
+    /// At once; programs that use it keep their descriptors.
     Lazily,
 }
 
-/// Takes the mount on a directory away; `EBUSY` if it is in use.
+/// Unmounts a directory; `EBUSY` if the mount is in use.
 pub fn detach(path: &Path, how: Detach) -> io::Result<()> {
     let flags = match how {
         Detach::Unused => UnmountFlags::empty(),
@@ -141,8 +165,9 @@ pub fn detach(path: &Path, how: Detach) -> io::Result<()> {
     }
 }
 
-/// The helper says in words what went wrong.
+/// Unmounts through the helper, and maps its error text to an errno.
 fn detach_by_helper(path: &Path, how: Detach) -> io::Result<()> {
+    front_end::assert_may_block("the helper that unmounts");
     let flags = if how == Detach::Lazily { "-uz" } else { "-u" };
     let helper = Command::new(HELPER)
         .args([flags, "--"])

@@ -5,15 +5,16 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use fuser::{FileAttr, FileType, INodeNo};
 
 use crate::core::Timestamp;
-use crate::engine::{Kind, Stat};
+use crate::engine::file::{Kind, Stat};
 
-/// How long the kernel may answer for us. Changes made beside the mount are told to it.
+/// How long the kernel may answer from its cache. latchfs tells it of changes made by other front
+/// ends.
 pub const TTL: Duration = Duration::from_secs(1);
 
-/// For a name that may vanish with somebody's close.
+/// The lifetime of a name that may vanish when a handle closes.
 pub const NO_TTL: Duration = Duration::ZERO;
 
-/// What `stat` uses for its block size: what the page cache works with.
+/// The block size that `stat` shows: a page of the page cache.
 const BLOCK: u32 = 4096;
 
 /// The attributes of a node.
@@ -51,7 +52,7 @@ fn kind(stat: &Stat) -> FileType {
     }
 }
 
-/// The kind of a directory entry, where the file system told no more than that.
+/// The kind of a directory entry that was listed without attributes.
 pub fn entry_kind(kind: Kind) -> FileType {
     match kind {
         Kind::File => FileType::RegularFile,

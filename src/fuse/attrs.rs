@@ -1,6 +1,6 @@
 //! Attributes: stat, chmod, chown, times, size, extended attributes, the share's size.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -8,58 +8,70 @@ use fuser::{AccessFlags, Errno, ReplyAttr, ReplyEmpty, ReplyStatfs, ReplyXattr, 
 use rustix::fs::{Gid, Mode, Timespec, Timestamps, Uid, XattrFlags};
 
 use super::SpaceSource;
-use super::attr::timestamp;
-use super::driver::Caller;
+use super::attr::{NO_TTL, timestamp};
+use super::data;
+use super::driver::Requester;
 use super::errno::{errno, of_system};
+use super::open_files::OpenDescriptor;
 use super::opens::{tell_siblings, ttl};
 use super::privileges;
 use super::state::State;
-use crate::core::{Access, Denial, ShareMode, SharePath};
-use crate::engine::{Error, Found, Kind, OpenFor, Stat, StoreError, proc_path, set_len};
+use crate::core::smb::{Access, Denial, ShareMode, SharePath};
+use crate::engine::file::{Error, Found, Kind, OpenFor, Stat, StoreError, proc_path};
+use crate::sync::front_end;
 
-/// The record that latchfs keeps in an extended attribute is not for programs.
-const HIDDEN: &str = crate::engine::Records::XATTR;
+/// The extended attribute with latchfs's own record, which is hidden from programs.
+const HIDDEN: &str = crate::engine::file::Records::XATTR;
 
-/// What `stat(2)` shows. A pending name whose opens are all being released is waited for.
+/// `stat(2)`. If the name is pending and all its opens are being released, waits for the releases.
 pub fn get(state: &Arc<State>, node: u64, reply: ReplyAttr) {
     let (asked, again) = (Arc::clone(state), Arc::clone(state));
     state.park.until(
         move |last| {
             let path = asked.nodes.path(node);
-            let waits = !last && path.is_some_and(|path| asked.share.is_on_its_way_out(&path));
+            let waits = !last && path.is_some_and(|path| asked.share().is_on_its_way_out(&path));
             (!waits).then(|| stat_of(&asked, node))
         },
         move |seen| answer(&again, node, seen, reply),
     );
 }
 
-fn answer(
-    state: &State,
-    node: u64,
-    seen: Result<(Option<SharePath>, Stat), Errno>,
-    reply: ReplyAttr,
-) {
+fn answer(state: &State, node: u64, seen: Result<Stat, Errno>, reply: ReplyAttr) {
     match seen {
-        Ok((path, stat)) => {
-            let ttl = path.map_or(super::attr::NO_TTL, |path| ttl(state, &path, &stat));
-            reply.attr(&ttl, &state.attr(node, &stat));
+        Ok(stat) => {
+            let ttl = if state.nodes.is_alive(node) { ttl(state, node, &stat) } else { NO_TTL };
+            // The number of the file, which all its names share.
+            let number = state.nodes.number(node, stat.id);
+            reply.attr(&ttl, &state.attr(number, &stat));
         }
         Err(errno) => reply.error(errno),
     }
 }
 
-/// The file of a node, by the node's name. If that is gone, a descriptor that was opened by it
-/// still has its file, which may have another name now.
-fn stat_of(state: &State, node: u64) -> Result<(Option<SharePath>, Stat), Errno> {
-    if let Some(path) = state.nodes.path(node) {
-        let Found { path, stat } = state.share.lookup(&path).map_err(|error| errno(&error))?;
-        if state.nodes.file(node).is_some_and(|file| file != stat.id) {
-            return Err(Errno::ESTALE); // Another file stands there now.
-        }
-        return Ok((Some(path), stat));
+/// The file of a node: by a descriptor of it, if there is one, else by the node's name. If that is
+/// gone, a descriptor that was opened by it still has its file, which may have another name now.
+fn stat_of(state: &State, node: u64) -> Result<Stat, Errno> {
+    if let Some(held) = state.open_descriptor(node) {
+        return Stat::of(&held).map_err(|error| errno(&error.into()));
     }
-    let stat = state.stat_open(node).ok_or(Errno::ESTALE)?;
-    stat.map(|stat| (None, stat)).map_err(|error| errno(&error))
+    if let Some(path) = state.nodes.path(node) {
+        let seen = match state.share().lookup(&path) {
+            Ok(Found { stat, .. }) if state.nodes.file(node).is_none_or(|file| file == stat.id) => {
+                return Ok(stat);
+            }
+            Ok(_) => Errno::ESTALE, // Another file stands there now.
+            Err(error) => errno(&error),
+        };
+        // The name may have been taken away just now, from under an open.
+        let held = state.open_descriptor(node).ok_or(seen)?;
+        return Stat::of(&held).map_err(|error| errno(&error.into()));
+    }
+    match state.stat_open(node) {
+        Some(stat) => stat.map_err(|error| errno(&error)),
+        // The working directory of a program: no name is there to be looked up again.
+        None if state.nodes.is_gone(node) => Err(Errno::ENOENT),
+        None => Err(Errno::ESTALE),
+    }
 }
 
 /// Where the file of a node is now.
@@ -70,7 +82,7 @@ fn path_of(state: &State, node: u64) -> Result<SharePath, Errno> {
     }
 }
 
-/// What `setattr` changes.
+/// The attributes that a `setattr` request changes.
 pub struct Changes {
     pub mode: Option<u32>,
     pub uid: Option<u32>,
@@ -84,7 +96,7 @@ pub struct Changes {
 /// new size are waited for.
 pub fn set(
     state: &Arc<State>,
-    caller: Caller,
+    caller: Requester,
     node: u64,
     fh: Option<u64>,
     changes: Changes,
@@ -97,14 +109,17 @@ pub fn set(
                 let (Error::Denied(denial), Ok(path)) = (refused, path_of(&asked, node)) else {
                     return false;
                 };
-                asked.share.only_flushed_in_the_way(&path, denial, Access::W, ShareMode::RWD)
+                asked.share().only_flushed_in_the_way(&path, denial, Access::W, ShareMode::RWD)
             };
             if let Some(size) = changes.size
                 && let Err(refused) = resize(&asked, caller, (node, fh), size)
             {
                 return (last || !waits(&refused)).then(|| Err(errno(&refused)));
             }
-            Some(change(&asked, caller, node, &changes).and_then(|()| stat_of(&asked, node)))
+            // The change is made. A look that fails is repeated, so that a failure that passes
+            // does not tell the program that nothing happened.
+            let look = || stat_of(&asked, node).or_else(|_| stat_of(&asked, node));
+            Some(change(&asked, caller, node, &changes).and_then(|()| look()))
         },
         move |seen| {
             tell_siblings(&again, node);
@@ -113,51 +128,60 @@ pub fn set(
     );
 }
 
-fn change(state: &State, caller: Caller, node: u64, changes: &Changes) -> Result<(), Errno> {
-    if let Some(fd) = state.orphan(node) {
-        return change_inode(&fd, changes).map_err(of_system);
-    }
-    let path = path_of(state, node)?;
-    if caller.uid != 0 && (changes.uid.is_some() || changes.gid.is_some()) {
-        let (_, stat) = stat_of(state, node)?;
-        privileges::strip(&state.share, &path, &stat).map_err(Errno::from)?;
-    }
-    let changes_inode = changes.mode.is_some()
-        || changes.uid.is_some()
-        || changes.gid.is_some()
+fn change(state: &State, caller: Requester, node: u64, changes: &Changes) -> Result<(), Errno> {
+    let changes_owner = changes.uid.is_some() || changes.gid.is_some();
+    let changes_inode = changes_owner
+        || changes.mode.is_some()
         || changes.atime.is_some()
         || changes.mtime.is_some();
-    if changes_inode {
-        let fd = backing(state, &path)?;
-        change_inode(&fd, changes).map_err(of_system)?;
+    if !changes_inode {
+        return Ok(());
     }
-    Ok(())
+    let fd = descriptor(state, node)?;
+    if caller.uid != 0 && changes_owner {
+        privileges::strip(&fd).map_err(Errno::from)?;
+    }
+    // Not half of it twice: what comes after it does not give up.
+    if !front_end::begin_change() {
+        return Err(Errno::EAGAIN);
+    }
+    let done = change_inode(&fd, changes).map_err(of_system);
+    if (changes_owner || changes.mode.is_some())
+        && let Ok(path) = path_of(state, node)
+    {
+        state.share().permissions_changed(&path);
+    }
+    done
 }
 
 /// Through a descriptor that may write, or else as a momentary open with W. Set-id bits go before
 /// the first byte can change.
 fn resize(
     state: &State,
-    caller: Caller,
+    caller: Requester,
     (node, fh): (u64, Option<u64>),
     size: u64,
 ) -> Result<(), Error> {
-    if let Some(fd) = state.orphan(node) {
-        return Ok(set_len(&fd, size)?);
-    }
-    let path = path_of(state, node).map_err(|_| Denial::NotFound)?;
     if caller.uid != 0 {
-        let stat = state.share.lookup(&path)?.stat;
-        let stripped = privileges::strip(&state.share, &path, &stat);
+        let fd = descriptor(state, node).map_err(|_| Denial::NotFound)?;
+        let stripped = privileges::strip(&fd);
         stripped.map_err(|source| Error::Store(StoreError::Io { what: "set-id bits", source }))?;
     }
-    if let Some(file) = fh.and_then(|fh| state.file(fh)) {
-        return state.share.set_size(&file.handle, size);
+    if let Some(file) = fh.and_then(|fh| state.files.get(fh)) {
+        if let Some(fd) = &file.fd {
+            return state.share().set_size_through(&file.handle, fd, size);
+        }
+        if let Some(fd) = state.share().nameless(file.handle.file()) {
+            return state.share().set_size_through(&file.handle, &fd, size);
+        }
+        return state.share().set_size(&file.handle, size);
     }
-    state.share.truncate(&state.owner(caller.pid), &path, size).map(drop)
+    let path = path_of(state, node).map_err(|_| Denial::NotFound)?;
+    let cx = state.context(caller.pid, "truncate");
+    state.share().truncate(&cx, &path, size)
 }
 
-fn change_inode(fd: &OwnedFd, changes: &Changes) -> rustix::io::Result<()> {
+fn change_inode(fd: &Descriptor, changes: &Changes) -> rustix::io::Result<()> {
     let name = proc_path(fd);
     if changes.uid.is_some() || changes.gid.is_some() {
         let (uid, gid) = (changes.uid.map(Uid::from_raw), changes.gid.map(Gid::from_raw));
@@ -191,8 +215,28 @@ fn timespec(time: Option<TimeOrNow>) -> Timespec {
     }
 }
 
-fn backing(state: &State, path: &SharePath) -> Result<OwnedFd, Errno> {
-    state.share.backing(path, OpenFor::Path).map_err(|error| errno(&error))
+/// A descriptor of a node's file, for what takes part in no rule: one that is there, or one made
+/// by the node's name.
+enum Descriptor {
+    Open(OpenDescriptor),
+    Made(OwnedFd),
+}
+
+impl AsFd for Descriptor {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Open(held) => held.as_fd(),
+            Self::Made(fd) => fd.as_fd(),
+        }
+    }
+}
+
+fn descriptor(state: &State, node: u64) -> Result<Descriptor, Errno> {
+    if let Some(held) = state.open_descriptor(node) {
+        return Ok(Descriptor::Open(held));
+    }
+    let made = state.share().backing(&path_of(state, node)?, OpenFor::Path);
+    made.map(Descriptor::Made).map_err(|error| errno(&error))
 }
 
 /// Does `call` on a path that means the node's file itself.
@@ -201,87 +245,114 @@ fn on_file<T>(
     node: u64,
     call: impl FnOnce(&str) -> rustix::io::Result<T>,
 ) -> Result<T, Errno> {
-    if let Some(fd) = state.orphan(node) {
-        return call(&proc_path(&fd)).map_err(of_system);
-    }
-    let path = path_of(state, node)?;
-    let fd = backing(state, &path)?;
-    call(&proc_path(&fd)).map_err(of_system)
+    call(&proc_path(&descriptor(state, node)?)).map_err(of_system)
 }
 
+/// True for attributes that the mount does not support: access control lists would be stored and
+/// not enforced, and the label of a security module belongs to the mount, not to a file.
+fn is_unsupported(name: &str) -> bool {
+    name == "security.selinux" || name.starts_with("system.posix_acl_")
+}
+
+/// True if programs may see an attribute of that name.
+fn is_listed(name: &[u8]) -> bool {
+    str::from_utf8(name).is_ok_and(|name| name != HIDDEN && !is_unsupported(name))
+}
+
+/// Room for the names of the attributes that a file has as a rule, so that one call lists them.
+const TYPICAL_NAMES: usize = 1024;
+
+/// The answer about extended attributes: the length, and the bytes if the caller asked for them.
+type Attributes = Result<(usize, Vec<u8>), Errno>;
+
 /// `getxattr(2)`.
-pub fn get_xattr(state: &State, node: u64, name: &str, size: u32, reply: ReplyXattr) {
+pub fn get_xattr(state: &Arc<State>, node: u64, name: &str, size: u32, reply: ReplyXattr) {
+    if is_unsupported(name) {
+        return reply.error(Errno::EOPNOTSUPP);
+    }
     if name == HIDDEN {
         return reply.error(Errno::NO_XATTR);
     }
-    let mut value = vec![0; size as usize];
-    let got = on_file(state, node, |file| match size {
-        0 => rustix::fs::getxattr_query(file, name),
-        _ => rustix::fs::getxattr(file, name, &mut value[..]),
-    });
-    answer_xattr(got, size, &value, reply);
+    let (asked, name) = (Arc::clone(state), name.to_owned());
+    let get = move || {
+        let mut value = vec![0; size as usize];
+        let got = on_file(&asked, node, |file| match size {
+            0 => rustix::fs::getxattr_query(file, &name),
+            _ => rustix::fs::getxattr(file, &name, &mut value[..]),
+        });
+        got.map(|length| (length, value))
+    };
+    state.park.answer(get, move |got| answer_xattr(got, size, reply));
 }
 
-fn answer_xattr(got: Result<usize, Errno>, size: u32, value: &[u8], reply: ReplyXattr) {
+fn answer_xattr(got: Attributes, size: u32, reply: ReplyXattr) {
     match got {
-        Ok(length) if size == 0 => reply.size(u32::try_from(length).unwrap_or(u32::MAX)),
-        Ok(length) => reply.data(&value[..length]),
+        Ok((length, _)) if size == 0 => reply.size(u32::try_from(length).unwrap_or(u32::MAX)),
+        Ok((length, value)) => reply.data(&value[..length]),
         Err(errno) => reply.error(errno),
     }
 }
 
 /// `setxattr(2)`.
 pub fn set_xattr(
-    state: &State,
+    state: &Arc<State>,
     node: u64,
     (name, value): (&str, &[u8]),
     flags: i32,
     reply: ReplyEmpty,
 ) {
+    if is_unsupported(name) {
+        return reply.error(Errno::EOPNOTSUPP);
+    }
     if name == HIDDEN {
         return reply.error(Errno::EPERM);
     }
     let flags = XattrFlags::from_bits_truncate(flags.cast_unsigned());
-    match on_file(state, node, |file| rustix::fs::setxattr(file, name, value, flags)) {
-        Ok(()) => reply.ok(),
-        Err(errno) => reply.error(errno),
-    }
+    let (asked, name, value) = (Arc::clone(state), name.to_owned(), value.to_owned());
+    let set =
+        move || on_file(&asked, node, |file| rustix::fs::setxattr(file, &name, &value, flags));
+    state.park.answer(set, move |done| data::answer(done, reply));
 }
 
 /// `removexattr(2)`.
-pub fn remove_xattr(state: &State, node: u64, name: &str, reply: ReplyEmpty) {
+pub fn remove_xattr(state: &Arc<State>, node: u64, name: &str, reply: ReplyEmpty) {
+    if is_unsupported(name) {
+        return reply.error(Errno::EOPNOTSUPP);
+    }
     if name == HIDDEN {
         return reply.error(Errno::NO_XATTR);
     }
-    match on_file(state, node, |file| rustix::fs::removexattr(file, name)) {
-        Ok(()) => reply.ok(),
-        Err(errno) => reply.error(errno),
-    }
+    let (asked, name) = (Arc::clone(state), name.to_owned());
+    let remove = move || on_file(&asked, node, |file| rustix::fs::removexattr(file, &name));
+    state.park.answer(remove, move |done| data::answer(done, reply));
 }
 
 /// `listxattr(2)`, without our own.
-pub fn list_xattr(state: &State, node: u64, size: u32, reply: ReplyXattr) {
-    let listed = on_file(state, node, |file| {
-        let length = rustix::fs::listxattr_query(file)?;
-        let mut names = vec![0_u8; length];
-        let length = rustix::fs::listxattr(file, &mut names[..])?;
-        names.truncate(length);
-        Ok(names)
-    });
-    let names = match listed {
-        Ok(names) => names,
-        Err(errno) => return reply.error(errno),
+pub fn list_xattr(state: &Arc<State>, node: u64, size: u32, reply: ReplyXattr) {
+    let asked = Arc::clone(state);
+    let list = move || {
+        let names = on_file(&asked, node, |file| {
+            let mut names = vec![0_u8; TYPICAL_NAMES];
+            let mut listed = rustix::fs::listxattr(file, &mut names[..]);
+            if listed == Err(rustix::io::Errno::RANGE) {
+                names.resize(rustix::fs::listxattr_query(file)?, 0);
+                listed = rustix::fs::listxattr(file, &mut names[..]);
+            }
+            names.truncate(listed?);
+            Ok(names)
+        })?;
+        let shown: Vec<u8> = names
+            .split_inclusive(|byte| *byte == 0)
+            .filter(|name| is_listed(name.strip_suffix(&[0]).unwrap_or(name)))
+            .flatten()
+            .copied()
+            .collect();
+        if size != 0 && shown.len() > size as usize {
+            return Err(Errno::ERANGE);
+        }
+        Ok((shown.len(), shown))
     };
-    let shown: Vec<u8> = names
-        .split_inclusive(|byte| *byte == 0)
-        .filter(|name| name.strip_suffix(&[0]) != Some(HIDDEN.as_bytes()))
-        .flatten()
-        .copied()
-        .collect();
-    if size != 0 && shown.len() > size as usize {
-        return reply.error(Errno::ERANGE);
-    }
-    answer_xattr(Ok(shown.len()), size, &shown, reply);
+    state.park.answer(list, move |listed| answer_xattr(listed, size, reply));
 }
 
 /// `statfs(2)`: the share's quota and use.
@@ -289,7 +360,7 @@ pub fn statfs(state: &State, reply: ReplyStatfs) {
     const BLOCK: u64 = 4096;
     const NAME_MAX: u32 = 255;
     let told = state.options.space.as_ref().and_then(SpaceSource::ask);
-    match told.map_or_else(|| state.share.space(), Ok) {
+    match told.map_or_else(|| state.share().space(), Ok) {
         Ok(space) => {
             let (total, free) = (space.total / BLOCK, space.free / BLOCK);
             let block = u32::try_from(BLOCK).expect("4096");
@@ -300,32 +371,23 @@ pub fn statfs(state: &State, reply: ReplyStatfs) {
 }
 
 /// `fsync(2)` of a directory.
-pub fn sync_dir(state: &State, node: u64, reply: ReplyEmpty) {
-    let opened = match state.orphan(node) {
-        Some(fd) => Ok(fd),
-        None => path_of(state, node).and_then(|path| {
-            let opened = state.share.backing(&path, OpenFor::Read);
-            opened.map(Arc::new).map_err(|error| errno(&error))
-        }),
+pub fn sync_dir(state: &Arc<State>, fh: u64, reply: ReplyEmpty) {
+    let sync = move |state: &Arc<State>| {
+        let dir = state.dirs.get(fh).ok_or(Errno::EIO)?;
+        front_end::assert_may_block("the flush of a directory");
+        rustix::fs::fsync(&dir.dir).map_err(of_system)
     };
-    let done = opened.and_then(|fd| rustix::fs::fsync(&fd).map_err(of_system));
-    match done {
-        Ok(()) => reply.ok(),
-        Err(errno) => reply.error(errno),
-    }
+    data::on_pool(state, sync, |done| data::answer(done, reply));
 }
 
-/// `access(2)` where the kernel does not check permission bits itself: only the owner is here,
-/// who may do what the server may, but for executing what nobody may execute.
-pub fn access(state: &State, node: u64, mask: AccessFlags, reply: ReplyEmpty) {
-    match stat_of(state, node) {
-        Ok((_, stat)) => {
-            let executes = mask.contains(AccessFlags::X_OK) && stat.kind == Kind::File;
-            if executes && stat.mode & 0o111 == 0 {
-                return reply.error(Errno::EACCES);
-            }
-            reply.ok();
-        }
-        Err(errno) => reply.error(errno),
-    }
+/// `access(2)` where the kernel does not check permission bits. Only the server's own user reaches
+/// the mount then, and has the server's rights; execution still needs an execute bit.
+pub fn access(state: &Arc<State>, node: u64, mask: AccessFlags, reply: ReplyEmpty) {
+    let asked = Arc::clone(state);
+    let check = move || {
+        let stat = stat_of(&asked, node)?;
+        let executes = mask.contains(AccessFlags::X_OK) && stat.kind == Kind::File;
+        if executes && stat.mode & 0o111 == 0 { Err(Errno::EACCES) } else { Ok(()) }
+    };
+    state.park.answer(check, move |done| data::answer(done, reply));
 }

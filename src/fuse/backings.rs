@@ -1,9 +1,9 @@
-//! Files the kernel reads and writes itself: registered once per inode, from a descriptor that is
-//! closed again.
+//! Backing files of kernel passthrough: one registration per inode, made from a descriptor that is
+//! closed afterwards.
 //!
-//! A registration is kept while any open of the inode lasts (the kernel refuses two for one
-//! inode), and if it may be for a moment after it was made: the next open of the file then costs no
-//! system call for it. Not for long: it holds a file that was deleted meanwhile.
+//! A registration is kept while any open of the inode lasts, since the kernel refuses a second one,
+//! and for a short time after it was made, so that the next open needs no system call for it. The
+//! time is short because a registration keeps a deleted file's space in use.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, Weak};
@@ -16,7 +16,7 @@ use crate::core::FileId;
 /// How long a registration is kept for the next open.
 pub const KEPT_FOR: Duration = Duration::from_secs(1);
 
-/// How many are kept so.
+/// The most registrations that are kept for the next open.
 const KEPT_MAX: usize = 1024;
 
 /// The registrations of one mount.
@@ -26,8 +26,9 @@ pub struct Backings(Mutex<Inside<BackingId>>);
 const POISON: &str = "registrations are only kept and dropped";
 
 impl Backings {
-    /// The registration of a file, by `register` if there is none; past its opens only if `keep`.
-    /// Says whether it is the first to be kept, so that somebody must [`sweep`](Self::sweep).
+    /// The registration of a file, made with `register` if there is none, and kept beyond its opens
+    /// if `keep`. The flag is true for the first that is kept: the caller must then arrange for
+    /// [`sweep`](Self::sweep).
     pub fn get(
         &self,
         file: FileId,
@@ -37,12 +38,17 @@ impl Backings {
         self.0.lock().expect(POISON).get(file, keep.then(Instant::now), register)
     }
 
-    /// Drops what was kept long enough; says whether anything still is.
+    /// Drops registrations that were kept long enough; true if any are left.
     pub fn sweep(&self) -> bool {
         self.0.lock().expect(POISON).sweep(Instant::now())
     }
 
-    /// The file has lost a name: only its opens hold it now.
+    /// All files are gone: only their opens hold them now.
+    pub fn let_go_all(&self) {
+        self.0.lock().expect(POISON).kept.clear();
+    }
+
+    /// Drops the kept registration of a file that has lost a name; its opens keep theirs.
     pub fn let_go(&self, file: FileId) {
         self.0.lock().expect(POISON).kept.retain(|kept| kept.file != file);
     }

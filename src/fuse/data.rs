@@ -1,5 +1,5 @@
-//! Bytes that come to us: without passthrough, under mandatory locks, and the calls the kernel
-//! never passes through (holes, allocation, copying, flushing).
+//! Data requests that the kernel sends to latchfs: reads and writes without passthrough and under
+//! mandatory locks, and calls that are never passed through (holes, allocation, copies, flushes).
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -8,21 +8,31 @@ use fuser::{Errno, ReplyData, ReplyEmpty, ReplyLseek, ReplyWrite};
 use rustix::fs::{FallocateFlags, SeekFrom};
 use rustix::io::ReadWriteFlags;
 
+use super::controlled::{self, Call};
+use super::driver::Requester;
 use super::errno::{errno, of_system};
-use super::state::{OpenFile, State};
-use crate::core::Access;
-use crate::core::file_ranges::RangeUse;
-use crate::core::ranges::{ByteRange, LockOwner};
-use crate::engine::{Error, OpenFor, Stat, StoreError, read_at, write_at};
+use super::open_files::OpenFile;
+use super::opens::open_for;
+use super::pool::Turn;
+use super::state::State;
+use crate::core::smb::SharePath;
+use crate::core::smb::file_ranges::RangeUse;
+use crate::core::smb::ranges::{ByteRange, LockOwner};
+use crate::engine::file::{Error, Stat, StoreError, read_at, write_at};
+use crate::sync::front_end;
 
-type Done<T> = Result<T, Errno>;
+pub type Done<T> = Result<T, Errno>;
+
+/// The most bytes one request copies: a program that is killed meanwhile ends only with it.
+const COPY_MAX: usize = 16 << 20;
 
 fn store_errno(error: StoreError) -> Errno {
     errno(&Error::Store(error))
 }
 
 fn file(state: &State, fh: u64) -> Done<Arc<OpenFile>> {
-    state.file(fh).ok_or(Errno::EBADF)
+    // One that is not known was closed by force, with its share.
+    state.files.get(fh).ok_or(Errno::EIO)
 }
 
 /// A descriptor for the call: the open's own, or one made for it.
@@ -35,16 +45,16 @@ enum Descriptor {
 impl Descriptor {
     fn of(state: &State, file: Arc<OpenFile>) -> Done<Self> {
         // A force-closed handle is not in the table any more: its next use fails.
-        state.share.describe(&file.handle).map_err(|error| errno(&error))?;
+        state.share().describe(&file.handle).map_err(|error| errno(&error))?;
         if file.fd.is_some() {
             return Ok(Self::Own(file));
         }
-        if let Some(fd) = state.orphans.get(file.handle.file()) {
+        if let Some(fd) = state.share().nameless(file.handle.file()) {
             return Ok(Self::Kept(fd));
         }
-        let how = if file.access.contains(Access::W) { OpenFor::Write } else { OpenFor::Read };
-        // By its name, which another file may have by now if it was taken beside us.
-        state.share.backing_of(&file.handle, how).map(Self::Made).map_err(|error| errno(&error))
+        let how = open_for(file.access);
+        // By its name, which may be another file's by now if it was changed in the directory.
+        state.share().backing_of(&file.handle, how).map(Self::Made).map_err(|error| errno(&error))
     }
 
     fn fd(&self) -> &OwnedFd {
@@ -65,7 +75,7 @@ fn on_file<T>(
     call(descriptor.fd()).map_err(of_system)
 }
 
-/// Under mandatory locks a range that another owner locked refuses.
+/// Under mandatory locks, refuses a range that another owner has locked.
 fn check_range(
     state: &State,
     file: &OpenFile,
@@ -78,57 +88,113 @@ fn check_range(
     }
     let range = ByteRange::new(offset, length as u64).map_err(|_| Errno::EINVAL)?;
     let by = lock_owner.map(LockOwner::Posix);
-    state.share.check_range(&file.handle, range, by, using).map_err(|error| errno(&error))
+    state.share().check_range(&file.handle, range, by, using).map_err(|error| errno(&error))
 }
 
 /// `read(2)`.
 pub fn read(
-    state: &State,
+    state: &Arc<State>,
     fh: u64,
     (offset, size): (u64, u32),
     lock_owner: Option<u64>,
     reply: ReplyData,
 ) {
-    let done = file(state, fh).and_then(|file| {
-        check_range(state, &file, (offset, size as usize), lock_owner, RangeUse::Read)?;
+    let asked = Arc::clone(state);
+    let read = move || {
+        let file = file(&asked, fh)?;
+        check_range(&asked, &file, (offset, size as usize), lock_owner, RangeUse::Read)?;
+        let descriptor = Descriptor::of(&asked, file)?;
         let mut bytes = vec![0; size as usize];
-        let descriptor = Descriptor::of(state, file)?;
         let got = read_at(descriptor.fd(), &mut bytes, offset).map_err(store_errno)?;
         bytes.truncate(got);
         Ok(bytes)
-    });
-    match done {
+    };
+    state.park.answer(read, move |done: Done<Vec<u8>>| match done {
         Ok(bytes) => reply.data(&bytes),
         Err(errno) => reply.error(errno),
-    }
+    });
 }
 
-/// `write(2)`: at an offset, or at the end of the file as it is now. The kernel's idea of the end
-/// may be old: others write through other names, through REST and beside us.
+/// `write(2)`: at an offset, or at the current end of the file. The end that the kernel knows may
+/// be out of date: the file is also written through other names, through REST and directly.
 pub fn write(
-    state: &State,
+    state: &Arc<State>,
+    caller: Requester,
     fh: u64,
     (offset, bytes): (Option<u64>, &[u8]),
     lock_owner: Option<u64>,
     reply: ReplyWrite,
 ) {
-    let done = file(state, fh).and_then(|file| {
-        let descriptor = Descriptor::of(state, Arc::clone(&file))?;
-        let end = || Stat::of(descriptor.fd()).map(|stat| stat.size).map_err(store_errno);
-        let at = offset.map_or_else(end, Ok)?;
-        check_range(state, &file, (at, bytes.len()), lock_owner, RangeUse::Write)?;
-        match offset {
-            Some(offset) => write_at(descriptor.fd(), bytes, offset).map_err(store_errno),
-            None => append(descriptor.fd(), bytes).map_err(Errno::from),
-        }
-    });
-    match done {
-        Ok(()) => reply.written(u32::try_from(bytes.len()).expect("writes are at most 1 MiB")),
+    let length = u32::try_from(bytes.len()).expect("writes are at most 1 MiB");
+    let answer = move |done: Done<()>| match done {
+        Ok(()) => reply.written(length),
         Err(errno) => reply.error(errno),
+    };
+    if controlled::are_set(state) {
+        return write_controlled(state, caller, fh, (offset, bytes), lock_owner, answer);
+    }
+    // The count of writes may be kept in a file that is flushed.
+    if !state.share().has_coarse_times() {
+        let write = || write_now(state, fh, (offset, bytes), lock_owner);
+        if let Some(done) = front_end::without_waiting(write) {
+            return answer(done);
+        }
+    }
+    let bytes = bytes.to_vec();
+    on_pool(state, move |state| write_now(state, fh, (offset, &bytes), lock_owner), answer);
+}
+
+/// A write that may meet a fault, and wait for it.
+fn write_controlled(
+    state: &Arc<State>,
+    caller: Requester,
+    fh: u64,
+    (offset, bytes): (Option<u64>, &[u8]),
+    lock_owner: Option<u64>,
+    answer: impl FnOnce(Done<()>) + Send + 'static,
+) {
+    let (asked, again, bytes) = (Arc::clone(state), Arc::clone(state), bytes.to_vec());
+    let path = move || {
+        let file = file(&asked, fh)?;
+        asked.share().path_of(&file.handle).map_err(|error| errno(&error))
+    };
+    let write = move |state: &Arc<State>, met: Done<()>| {
+        if let Err(errno) = met {
+            return answer(Err(errno));
+        }
+        on_pool(state, move |state| write_now(state, fh, (offset, &bytes), lock_owner), answer);
+    };
+    state.park.answer(path, move |path: Done<SharePath>| match path {
+        Ok(path) => controlled::arrive(&again, Call::Write, caller, &path, write),
+        Err(errno) => write(&again, Err(errno)),
+    });
+}
+
+fn write_now(
+    state: &State,
+    fh: u64,
+    (offset, bytes): (Option<u64>, &[u8]),
+    lock_owner: Option<u64>,
+) -> Done<()> {
+    let file = file(state, fh)?;
+    let descriptor = Descriptor::of(state, Arc::clone(&file))?;
+    let end = || Stat::of(descriptor.fd()).map(|stat| stat.size).map_err(store_errno);
+    let at = offset.map_or_else(end, Ok)?;
+    check_range(state, &file, (at, bytes.len()), lock_owner, RangeUse::Write)?;
+    if state.share().has_coarse_times() {
+        let counted = state.share().count_write(&file.handle, descriptor.fd());
+        counted.map_err(|error| errno(&error))?;
+    }
+    if !front_end::begin_change() {
+        return Err(Errno::EAGAIN); // It is done again where it may wait.
+    }
+    match offset {
+        Some(offset) => write_at(descriptor.fd(), bytes, offset).map_err(store_errno),
+        None => append(descriptor.fd(), bytes).map_err(Errno::from),
     }
 }
 
-/// Writes all bytes at the end, which the system finds in the same step.
+/// Appends all bytes; the system call finds the end of the file itself.
 fn append(fd: &OwnedFd, bytes: &[u8]) -> std::io::Result<()> {
     let mut left = bytes;
     while !left.is_empty() {
@@ -143,70 +209,88 @@ fn append(fd: &OwnedFd, bytes: &[u8]) -> std::io::Result<()> {
     Ok(())
 }
 
-/// `fsync(2)` and `fdatasync(2)`.
-pub fn sync(state: &State, fh: u64, data_only: bool, reply: ReplyEmpty) {
-    let flush = |fd: &OwnedFd| {
-        if data_only { rustix::fs::fdatasync(fd) } else { rustix::fs::fsync(fd) }
-    };
-    match on_file(state, fh, flush) {
+/// Runs `call`, which may wait for the disk, on a thread of the pool.
+pub fn on_pool<T>(
+    state: &Arc<State>,
+    call: impl FnOnce(&Arc<State>) -> Done<T> + Send + 'static,
+    answer: impl FnOnce(Done<T>) + Send + 'static,
+) {
+    let on = Arc::clone(state);
+    state.park.pool.submit(move |turn| match turn {
+        Turn::Run => answer(call(&on)),
+        Turn::Refused => answer(Err(Errno::EINTR)),
+    });
+}
+
+/// Answers a call that returns success or an errno.
+pub fn answer(done: Done<()>, reply: ReplyEmpty) {
+    match done {
         Ok(()) => reply.ok(),
         Err(errno) => reply.error(errno),
     }
 }
 
+/// `fsync(2)` and `fdatasync(2)`.
+pub fn sync(state: &Arc<State>, fh: u64, data_only: bool, reply: ReplyEmpty) {
+    let flush = move |fd: &OwnedFd| {
+        front_end::assert_may_block("a flush");
+        if data_only { rustix::fs::fdatasync(fd) } else { rustix::fs::fsync(fd) }
+    };
+    on_pool(state, move |state| on_file(state, fh, flush), |done| answer(done, reply));
+}
+
 /// `fallocate(2)`: reserve, punch, zero, with and without growing.
 pub fn allocate(
-    state: &State,
+    state: &Arc<State>,
     fh: u64,
     (offset, length): (u64, u64),
     mode: i32,
     reply: ReplyEmpty,
 ) {
     let flags = FallocateFlags::from_bits_retain(mode.cast_unsigned());
-    match on_file(state, fh, |fd| rustix::fs::fallocate(fd, flags, offset, length)) {
-        Ok(()) => reply.ok(),
-        Err(errno) => reply.error(errno),
-    }
+    let reserve = move |fd: &OwnedFd| {
+        front_end::assert_may_block("an allocation");
+        rustix::fs::fallocate(fd, flags, offset, length)
+    };
+    on_pool(state, move |state| on_file(state, fh, reserve), |done| answer(done, reply));
 }
 
 /// `lseek(2)` for data and holes; the kernel knows the other kinds itself.
-pub fn seek(state: &State, fh: u64, offset: i64, whence: i32, reply: ReplyLseek) {
+pub fn seek(state: &Arc<State>, fh: u64, offset: i64, whence: i32, reply: ReplyLseek) {
     let Ok(from) = u64::try_from(offset) else { return reply.error(Errno::ENXIO) };
     let to = match whence {
         libc::SEEK_DATA => SeekFrom::Data(from),
         libc::SEEK_HOLE => SeekFrom::Hole(from),
         _ => return reply.error(Errno::EINVAL),
     };
-    match on_file(state, fh, |fd| rustix::fs::seek(fd, to)) {
+    let asked = Arc::clone(state);
+    let seek = move || on_file(&asked, fh, |fd| rustix::fs::seek(fd, to));
+    state.park.answer(seek, move |at| match at {
         Ok(at) => reply.offset(i64::try_from(at).unwrap_or(i64::MAX)),
         Err(errno) => reply.error(errno),
-    }
+    });
 }
 
-/// `copy_file_range(2)` between two files of the mount.
+/// `copy_file_range(2)` between two files of the mount: at most [`COPY_MAX`] bytes, after which
+/// the caller asks again.
 pub fn copy(
-    state: &State,
+    state: &Arc<State>,
     (from, mut from_at): (u64, u64),
     (to, mut to_at): (u64, u64),
     length: u64,
     reply: ReplyWrite,
 ) {
-    let done = Descriptor::of(
-        state,
-        match file(state, from) {
-            Ok(file) => file,
-            Err(errno) => return reply.error(errno),
-        },
-    )
-    .and_then(|source| {
+    let copy = move |state: &Arc<State>| {
+        let source = Descriptor::of(state, file(state, from)?)?;
         on_file(state, to, |target| {
-            let length = usize::try_from(length).unwrap_or(usize::MAX);
+            front_end::assert_may_block("a copy");
+            let length = usize::try_from(length).unwrap_or(usize::MAX).min(COPY_MAX);
             let (from_at, to_at) = (Some(&mut from_at), Some(&mut to_at));
             rustix::fs::copy_file_range(source.fd(), from_at, target, to_at, length)
         })
-    });
-    match done {
+    };
+    on_pool(state, copy, |done| match done {
         Ok(copied) => reply.written(u32::try_from(copied).unwrap_or(u32::MAX)),
         Err(errno) => reply.error(errno),
-    }
+    });
 }

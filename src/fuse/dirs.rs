@@ -7,24 +7,25 @@ use fuser::{
     ReplyDirectoryPlus, ReplyEmpty, ReplyOpen,
 };
 
-use super::attr::entry_kind;
-use super::driver::Caller;
+use super::attr::{NO_TTL, entry_kind};
+use super::driver::Requester;
 use super::errno::errno;
-use super::opens::{end, ttl};
-use super::state::{OpenDir, State};
-use crate::core::create::{OpenRequest, Options};
-use crate::core::{Access, Denial, ShareMode, SharePath};
-use crate::engine::{Error, Listed};
+use super::open_files::{Open as _, OpenDir};
+use super::opens::{self, end, end_released};
+use super::state::State;
+use crate::core::smb::create::{OpenRequest, Options};
+use crate::core::smb::{Access, Denial, ShareMode};
+use crate::engine::file::{Error, Listed, OpenDirectory, OpenFor, PosixOpen, Stat, StoreError};
 
-/// What a removed directory is opened as once more, by a descriptor of it. The kernel itself says
-/// that nothing is in it, so no open of ours stands behind it.
+/// The handle number of a removed directory that a program opens again through a descriptor. The
+/// kernel itself answers that the directory is empty, so no open is kept for it.
 const REMOVED: u64 = u64::MAX;
 
 /// `opendir(3)`: an open with R that shares everything. The kernel sends no flush for
 /// directories, so the handle counts as one whose release is on its way from the start.
-pub fn open(state: &State, caller: Caller, node: u64, reply: ReplyOpen) {
+pub fn open(state: &Arc<State>, caller: Requester, node: u64, reply: ReplyOpen) {
     let Some(path) = state.nodes.path(node) else {
-        if state.orphan(node).is_some() {
+        if state.is_open(node) {
             return reply.opened(FileHandle(REMOVED), FopenFlags::empty());
         }
         return reply.error(Errno::ESTALE);
@@ -33,35 +34,42 @@ pub fn open(state: &State, caller: Caller, node: u64, reply: ReplyOpen) {
         options: Options { directory: true, ..Options::default() },
         ..OpenRequest::plain(Access::R, ShareMode::RWD)
     };
-    let who = state.owner(caller.pid);
-    let opened = state.share.open(&who, &path, &request).and_then(|opened| {
-        state.share.set_flushed(&opened.handle)?;
-        Ok(opened)
-    });
-    match opened {
-        Ok(opened) => {
-            let entries = Mutex::default();
-            let dir = OpenDir { handle: opened.handle, node, entries };
-            reply.opened(FileHandle(state.keep_dir(dir)), FopenFlags::empty());
+    let (asked, again) = (Arc::clone(state), Arc::clone(state));
+    let open = move || {
+        let posix = PosixOpen { without_flush: true, ..PosixOpen::default() };
+        let cx = asked.context(caller.pid, "opendir");
+        let handle = asked.share().open_posix(&cx, &path, &request, posix)?.handle;
+        match asked.share().backing_of(&handle, OpenFor::Read) {
+            Ok(fd) => {
+                let (dir, entries) = (OpenDirectory::new(fd), Mutex::default());
+                Ok(OpenDir { handle, dir, entries })
+            }
+            Err(error) => {
+                end(&asked, &handle);
+                Err(error)
+            }
         }
+    };
+    state.park.answer(open, move |opened: Result<OpenDir, Error>| match opened {
+        Ok(dir) => reply.opened(again.dirs.keep(dir).number(), FopenFlags::empty()),
         Err(error) => reply.error(errno(&error)),
-    }
+    });
 }
 
 /// `closedir(3)`.
-pub fn release(state: &State, fh: u64, reply: ReplyEmpty) {
-    if let Some(dir) = state.drop_dir(fh) {
-        end(state, &dir.handle);
+pub fn release(state: &Arc<State>, fh: u64, reply: ReplyEmpty) {
+    match state.dirs.take(fh) {
+        Some(dir) => end_released(state, dir, reply),
+        None => reply.ok(),
     }
-    reply.ok();
 }
 
-/// What a reader goes through: the directory's path, and its entries as they were when it was
-/// read from the start. Offsets count into them, after `.` and `..`.
-type Reading = Result<(SharePath, Arc<Vec<Listed>>), Error>;
+/// A directory and its entries as they were when it was read from the start. Offsets count into the
+/// entries, after `.` and `..`.
+type Reading = Result<(Arc<OpenDir>, Arc<Vec<Listed>>), Error>;
 
-/// Answers a reader. One who starts while a pending name is about to go waits for it: right after
-/// the last `close(2)` it is not listed.
+/// Answers a reader. A reader that starts while a pending name is about to be removed waits for the
+/// removal, so that the name is not listed right after the last `close(2)`.
 fn read_from(
     state: &Arc<State>,
     fh: u64,
@@ -71,31 +79,29 @@ fn read_from(
     let (asked, again) = (Arc::clone(state), Arc::clone(state));
     state.park.until(
         move |last| {
-            let Some(dir) = asked.dir(fh) else { return Some(Err(Denial::HandleClosed.into())) };
-            let path = match asked.share.path_of(&dir.handle) {
+            let Some(dir) = asked.dirs.get(fh) else {
+                return Some(Err(Denial::HandleClosed.into()));
+            };
+            let path = match asked.share().path_of(&dir.handle) {
                 Ok(path) => path,
                 Err(error) => return Some(Err(error)),
             };
-            if !last && offset == 0 && asked.share.loses_names_soon(&path) {
+            if !last && offset == 0 && asked.share().loses_names_soon(&path) {
                 return None;
             }
-            Some(entries(&asked, &dir, &path, offset).map(|entries| (path, entries)))
+            Some(entries(&asked, &dir, offset).map(|entries| (dir, entries)))
         },
         move |reading| answer(&again, reading),
     );
 }
 
-fn entries(
-    state: &State,
-    dir: &OpenDir,
-    path: &SharePath,
-    offset: u64,
-) -> Result<Arc<Vec<Listed>>, Error> {
-    let mut kept = dir.entries.lock().expect("entries are only replaced");
+fn entries(state: &State, dir: &OpenDir, offset: u64) -> Result<Arc<Vec<Listed>>, Error> {
+    const POISON: &str = "entries are only replaced";
     if offset == 0 {
-        *kept = Arc::new(state.share.list(path, None, usize::MAX)?);
+        let listed = Arc::new(state.share().list_open(&dir.dir, dir.handle.file())?);
+        *dir.entries.lock().expect(POISON) = listed;
     }
-    Ok(Arc::clone(&kept))
+    Ok(Arc::clone(&dir.entries.lock().expect(POISON)))
 }
 
 const DOTS: [&str; 2] = [".", ".."];
@@ -122,8 +128,8 @@ fn answer(state: &State, node: u64, offset: u64, reading: Reading, mut reply: Re
     let skip = usize::try_from(at).unwrap_or(usize::MAX) - DOTS.len();
     for entry in entries.iter().skip(skip) {
         at += 1;
-        // As `stat(2)` shows it: a second name of a file has a number of its own.
-        let number = state.nodes.known(node, &entry.name).unwrap_or(entry.ino);
+        // As `stat(2)` shows it: another spelling of a name has a number of its own.
+        let number = state.nodes.listed(node, &entry.name, entry.ino);
         if reply.add(INodeNo(number), at, entry_kind(entry.kind), &entry.name) {
             break;
         }
@@ -144,14 +150,13 @@ fn answer_plus(
     reading: Reading,
     mut reply: ReplyDirectoryPlus,
 ) {
-    let (path, entries) = match reading {
+    let (dir, entries) = match reading {
         Ok(found) => found,
         Err(error) => return reply.error(errno(&error)),
     };
-    let Ok((own, looked_at)) =
-        state.share.entries(&path).and_then(|entries| Ok((entries.own()?, entries)))
-    else {
-        return reply.error(Errno::ESTALE);
+    let own = match dir.dir.own() {
+        Ok(own) => own,
+        Err(error) => return reply.error(errno(&error.into())),
     };
     let mut at = offset;
     while let Some(dot) = usize::try_from(at).ok().and_then(|at| DOTS.get(at)) {
@@ -164,11 +169,15 @@ fn answer_plus(
     let skip = usize::try_from(at).unwrap_or(usize::MAX) - DOTS.len();
     for entry in entries.iter().skip(skip) {
         at += 1;
-        // Gone since the directory was read: left out, as it would be by the next reader.
-        let Ok(child) = path.join(&entry.name) else { continue };
-        let Ok(stat) = looked_at.stat(&entry.name) else { continue };
-        let (id, generation) = state.nodes.enter(node, &entry.name, stat.id);
-        let ttl = ttl(state, &child, &stat);
+        let (stat, ttl) = match dir.dir.stat(&entry.name) {
+            Ok(stat) => (stat, None),
+            // Names can be read where they cannot be looked at.
+            Err(StoreError::PermissionDenied) => (Stat::unknown(entry), Some(NO_TTL)),
+            // Gone since the directory was read: left out, as it would be by the next reader.
+            Err(_) => continue,
+        };
+        let (id, generation) = state.enter(node, &entry.name, &stat);
+        let ttl = ttl.unwrap_or_else(|| opens::ttl(state, id, &stat));
         if reply.add(
             INodeNo(id),
             at,

@@ -1,6 +1,7 @@
-//! The kernel's requests, one method each: taken apart and handed to the module that answers.
+//! The kernel's requests, one method each: the arguments are unpacked and passed to the module that
+//! answers.
 //!
-//! Nothing is decided here. Names that are not UTF-8 cannot be on a share and are refused.
+//! Decides only that names which are not UTF-8 are refused: a share cannot hold them.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -17,16 +18,17 @@ use fuser::{
 use super::session::may_administer;
 use super::state::{DataPath, State};
 use super::{attrs, data, dirs, ioctl, locks, names, opens};
+use crate::sync::front_end;
 
-/// Who a request is from. `pid` is the calling *thread*, as the kernel tells it.
+/// The caller of a request. `pid` is the calling *thread*, as the kernel names it.
 #[derive(Clone, Copy, Debug)]
-pub struct Caller {
+pub struct Requester {
     pub uid: u32,
     pub gid: u32,
     pub pid: u32,
 }
 
-impl From<&Request> for Caller {
+impl From<&Request> for Requester {
     fn from(request: &Request) -> Self {
         Self { uid: request.uid(), gid: request.gid(), pid: request.pid() }
     }
@@ -35,14 +37,14 @@ impl From<&Request> for Caller {
 /// The largest write the kernel sends at once.
 const WRITE_MAX: u32 = 1 << 20;
 
-/// Releases wait in the kernel's background queue: it must not fill up (FUSE-BETS 2.1).
+/// The size of the kernel's background queue. Releases wait in it, so it must not fill up.
 const BACKGROUND_MAX: u16 = 1024;
 
-/// A file system below ours may be stacked itself.
+/// The stacking depth: the file system below may be stacked itself.
 const STACK_DEPTH: u32 = 2;
 
 /// The driver: a share behind a mount.
-pub struct Driver(pub Arc<State>);
+pub struct Driver(Arc<State>);
 
 /// The name as text, or an answer that it cannot be.
 macro_rules! text {
@@ -55,6 +57,18 @@ macro_rules! text {
 }
 
 impl Driver {
+    /// A driver that answers the kernel for this mount.
+    pub fn new(state: Arc<State>) -> Self {
+        Self(state)
+    }
+
+    /// The mount's state, for a request. Marks the calling thread as a front end that must not
+    /// wait.
+    fn state(&self) -> &Arc<State> {
+        front_end::mark("FUSE worker");
+        &self.0
+    }
+
     fn ask_kernel(&self, config: &mut KernelConfig) {
         let mut wanted = InitFlags::FUSE_ATOMIC_O_TRUNC
             | InitFlags::FUSE_DO_READDIRPLUS
@@ -91,20 +105,21 @@ impl Filesystem for Driver {
 
     fn destroy(&mut self) {
         self.0.park.stop();
+        self.0.park.pool.stop();
         opens::end_all(&self.0);
         self.0.end();
     }
 
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        names::lookup(&self.0, parent.0, text!(name, reply), reply);
+        names::lookup(self.state(), parent.0, text!(name, reply), reply);
     }
 
     fn forget(&self, _: &Request, ino: INodeNo, nlookup: u64) {
-        self.0.nodes.forget(ino.0, nlookup);
+        self.state().nodes.forget(ino.0, nlookup);
     }
 
     fn getattr(&self, _: &Request, ino: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
-        attrs::get(&self.0, ino.0, reply);
+        attrs::get(self.state(), ino.0, reply);
     }
 
     fn setattr(
@@ -126,11 +141,11 @@ impl Filesystem for Driver {
         reply: ReplyAttr,
     ) {
         let changes = attrs::Changes { mode, uid, gid, size, atime, mtime };
-        attrs::set(&self.0, req.into(), ino.0, fh.map(|fh| fh.0), changes, reply);
+        attrs::set(self.state(), req.into(), ino.0, fh.map(|fh| fh.0), changes, reply);
     }
 
     fn readlink(&self, _: &Request, ino: INodeNo, reply: ReplyData) {
-        names::readlink(&self.0, ino.0, reply);
+        names::readlink(self.state(), ino.0, reply);
     }
 
     fn mknod(
@@ -143,7 +158,7 @@ impl Filesystem for Driver {
         _rdev: u32,
         reply: ReplyEntry,
     ) {
-        names::mknod(&self.0, req.into(), (parent.0, text!(name, reply)), mode, reply);
+        names::mknod(self.state(), req.into(), (parent.0, text!(name, reply)), mode, reply);
     }
 
     fn mkdir(
@@ -155,15 +170,15 @@ impl Filesystem for Driver {
         _umask: u32,
         reply: ReplyEntry,
     ) {
-        names::mkdir(&self.0, req.into(), (parent.0, text!(name, reply)), mode, reply);
+        names::mkdir(self.state(), req.into(), (parent.0, text!(name, reply)), mode, reply);
     }
 
     fn unlink(&self, req: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        names::remove(&self.0, req.into(), (parent.0, text!(name, reply)), false, reply);
+        names::remove(self.state(), req.into(), (parent.0, text!(name, reply)), false, reply);
     }
 
     fn rmdir(&self, req: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        names::remove(&self.0, req.into(), (parent.0, text!(name, reply)), true, reply);
+        names::remove(self.state(), req.into(), (parent.0, text!(name, reply)), true, reply);
     }
 
     fn symlink(
@@ -175,7 +190,7 @@ impl Filesystem for Driver {
         reply: ReplyEntry,
     ) {
         let at = (parent.0, text!(link_name, reply));
-        names::symlink(&self.0, req.into(), at, text!(target.as_os_str(), reply), reply);
+        names::symlink(self.state(), req.into(), at, text!(target.as_os_str(), reply), reply);
     }
 
     fn rename(
@@ -189,7 +204,7 @@ impl Filesystem for Driver {
         reply: ReplyEmpty,
     ) {
         let (from, to) = ((parent.0, text!(name, reply)), (newparent.0, text!(newname, reply)));
-        names::rename(&self.0, req.into(), from, to, flags, reply);
+        names::rename(self.state(), req.into(), from, to, flags, reply);
     }
 
     fn link(
@@ -200,11 +215,11 @@ impl Filesystem for Driver {
         newname: &OsStr,
         reply: ReplyEntry,
     ) {
-        names::link(&self.0, req.into(), ino.0, (newparent.0, text!(newname, reply)), reply);
+        names::link(self.state(), req.into(), ino.0, (newparent.0, text!(newname, reply)), reply);
     }
 
     fn open(&self, req: &Request, ino: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
-        opens::open(&self.0, req.into(), ino.0, flags.0, reply);
+        opens::open(self.state(), req.into(), ino.0, flags.0, reply);
     }
 
     fn create(
@@ -218,7 +233,7 @@ impl Filesystem for Driver {
         reply: ReplyCreate,
     ) {
         let at = (parent.0, text!(name, reply));
-        opens::create(&self.0, req.into(), at, (mode, flags), reply);
+        opens::create(self.state(), req.into(), at, (mode, flags), reply);
     }
 
     fn read(
@@ -232,12 +247,12 @@ impl Filesystem for Driver {
         lock_owner: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        data::read(&self.0, fh.0, (offset, size), lock_owner.map(|owner| owner.0), reply);
+        data::read(self.state(), fh.0, (offset, size), lock_owner.map(|owner| owner.0), reply);
     }
 
     fn write(
         &self,
-        _: &Request,
+        req: &Request,
         _ino: INodeNo,
         fh: FileHandle,
         offset: u64,
@@ -248,7 +263,8 @@ impl Filesystem for Driver {
         reply: ReplyWrite,
     ) {
         let offset = (flags.0 & libc::O_APPEND == 0).then_some(offset);
-        data::write(&self.0, fh.0, (offset, data), lock_owner.map(|owner| owner.0), reply);
+        let lock_owner = lock_owner.map(|owner| owner.0);
+        data::write(self.state(), req.into(), fh.0, (offset, data), lock_owner, reply);
     }
 
     fn flush(
@@ -259,7 +275,7 @@ impl Filesystem for Driver {
         lock_owner: LockOwner,
         reply: ReplyEmpty,
     ) {
-        opens::flush(&self.0, fh.0, lock_owner.0, reply);
+        opens::flush(self.state(), fh.0, lock_owner.0, reply);
     }
 
     fn release(
@@ -272,15 +288,15 @@ impl Filesystem for Driver {
         _flush: bool,
         reply: ReplyEmpty,
     ) {
-        opens::release(&self.0, fh.0, reply);
+        opens::release(self.state(), fh.0, reply);
     }
 
     fn fsync(&self, _: &Request, _ino: INodeNo, fh: FileHandle, datasync: bool, reply: ReplyEmpty) {
-        data::sync(&self.0, fh.0, datasync, reply);
+        data::sync(self.state(), fh.0, datasync, reply);
     }
 
     fn opendir(&self, req: &Request, ino: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
-        dirs::open(&self.0, req.into(), ino.0, reply);
+        dirs::open(self.state(), req.into(), ino.0, reply);
     }
 
     fn readdir(
@@ -291,7 +307,7 @@ impl Filesystem for Driver {
         offset: u64,
         reply: ReplyDirectory,
     ) {
-        dirs::read(&self.0, ino.0, fh.0, offset, reply);
+        dirs::read(self.state(), ino.0, fh.0, offset, reply);
     }
 
     fn readdirplus(
@@ -302,7 +318,7 @@ impl Filesystem for Driver {
         offset: u64,
         reply: ReplyDirectoryPlus,
     ) {
-        dirs::read_plus(&self.0, ino.0, fh.0, offset, reply);
+        dirs::read_plus(self.state(), ino.0, fh.0, offset, reply);
     }
 
     fn releasedir(
@@ -313,15 +329,15 @@ impl Filesystem for Driver {
         _flags: OpenFlags,
         reply: ReplyEmpty,
     ) {
-        dirs::release(&self.0, fh.0, reply);
+        dirs::release(self.state(), fh.0, reply);
     }
 
-    fn fsyncdir(&self, _: &Request, ino: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
-        attrs::sync_dir(&self.0, ino.0, reply);
+    fn fsyncdir(&self, _: &Request, _: INodeNo, fh: FileHandle, _: bool, reply: ReplyEmpty) {
+        attrs::sync_dir(self.state(), fh.0, reply);
     }
 
     fn statfs(&self, _: &Request, _ino: INodeNo, reply: ReplyStatfs) {
-        attrs::statfs(&self.0, reply);
+        attrs::statfs(self.state(), reply);
     }
 
     fn setxattr(
@@ -334,23 +350,23 @@ impl Filesystem for Driver {
         _position: u32,
         reply: ReplyEmpty,
     ) {
-        attrs::set_xattr(&self.0, ino.0, (text!(name, reply), value), flags, reply);
+        attrs::set_xattr(self.state(), ino.0, (text!(name, reply), value), flags, reply);
     }
 
     fn getxattr(&self, _: &Request, ino: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
-        attrs::get_xattr(&self.0, ino.0, text!(name, reply), size, reply);
+        attrs::get_xattr(self.state(), ino.0, text!(name, reply), size, reply);
     }
 
     fn listxattr(&self, _: &Request, ino: INodeNo, size: u32, reply: ReplyXattr) {
-        attrs::list_xattr(&self.0, ino.0, size, reply);
+        attrs::list_xattr(self.state(), ino.0, size, reply);
     }
 
     fn removexattr(&self, _: &Request, ino: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        attrs::remove_xattr(&self.0, ino.0, text!(name, reply), reply);
+        attrs::remove_xattr(self.state(), ino.0, text!(name, reply), reply);
     }
 
     fn access(&self, _: &Request, ino: INodeNo, mask: AccessFlags, reply: ReplyEmpty) {
-        attrs::access(&self.0, ino.0, mask, reply);
+        attrs::access(self.state(), ino.0, mask, reply);
     }
 
     fn getlk(
@@ -366,7 +382,7 @@ impl Filesystem for Driver {
         reply: ReplyLock,
     ) {
         let wanted = locks::Wanted { owner: lock_owner.0, start, end, kind: typ, pid };
-        locks::get(&self.0, fh.0, wanted, reply);
+        locks::get(self.state(), fh.0, wanted, reply);
     }
 
     fn setlk(
@@ -383,7 +399,7 @@ impl Filesystem for Driver {
         reply: ReplyEmpty,
     ) {
         let wanted = locks::Wanted { owner: lock_owner.0, start, end, kind: typ, pid };
-        locks::set(&self.0, req.into(), fh.0, wanted, sleep, reply);
+        locks::set(self.state(), req.into(), fh.0, wanted, sleep, reply);
     }
 
     fn ioctl(
@@ -397,7 +413,7 @@ impl Filesystem for Driver {
         _out_size: u32,
         reply: ReplyIoctl,
     ) {
-        ioctl::ioctl(&self.0, req.into(), fh.0, (cmd, in_data), reply);
+        ioctl::ioctl(self.state(), req.into(), fh.0, (cmd, in_data), reply);
     }
 
     fn fallocate(
@@ -410,7 +426,7 @@ impl Filesystem for Driver {
         mode: i32,
         reply: ReplyEmpty,
     ) {
-        data::allocate(&self.0, fh.0, (offset, length), mode, reply);
+        data::allocate(self.state(), fh.0, (offset, length), mode, reply);
     }
 
     fn lseek(
@@ -422,7 +438,7 @@ impl Filesystem for Driver {
         whence: i32,
         reply: ReplyLseek,
     ) {
-        data::seek(&self.0, fh.0, offset, whence, reply);
+        data::seek(self.state(), fh.0, offset, whence, reply);
     }
 
     fn copy_file_range(
@@ -438,6 +454,6 @@ impl Filesystem for Driver {
         _flags: CopyFileRangeFlags,
         reply: ReplyWrite,
     ) {
-        data::copy(&self.0, (fh_in.0, offset_in), (fh_out.0, offset_out), len, reply);
+        data::copy(self.state(), (fh_in.0, offset_in), (fh_out.0, offset_out), len, reply);
     }
 }

@@ -1,11 +1,11 @@
-//! What a refusal is called on the mount: one exhaustive table (DESIGN section 4, "errno").
+//! The errno of each refusal: one exhaustive table.
 
 use fuser::Errno;
 
-use crate::core::Denial;
-use crate::engine::{Error, StoreError};
+use crate::core::smb::Denial;
+use crate::engine::file::{Error, StoreError};
 
-/// The errno of what an operation came back with.
+/// The errno of an operation's error.
 pub fn errno(error: &Error) -> Errno {
     match error {
         Error::Denied(denial) => of_denial(denial),
@@ -51,7 +51,8 @@ fn of_denial(denial: &Denial) -> Errno {
         | Denial::CopyPending
         | Denial::ShareRoot
         | Denial::Lease(_) => Errno::EBUSY,
-        Denial::ShareDeleted => Errno::ESTALE,
+        // The kernel looks its path up again, and finds what has taken the share's place.
+        Denial::ShareDeleted | Denial::ShareReplaced => Errno::ESTALE,
         Denial::LockNotGranted { .. } => Errno::EAGAIN,
         Denial::RangeLocked { .. }
         | Denial::ReadOnly
@@ -94,6 +95,7 @@ fn of_store(error: &StoreError) -> Errno {
         StoreError::NoSpace => Errno::ENOSPC,
         StoreError::ReadOnly => Errno::EROFS,
         StoreError::PermissionDenied => Errno::EACCES,
+        StoreError::FileTooLong => Errno::EFBIG,
         StoreError::NameTooLong => Errno::ENAMETOOLONG,
         StoreError::WouldWait => Errno::EAGAIN,
         StoreError::InUse { .. } => Errno::EBUSY,

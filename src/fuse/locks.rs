@@ -1,15 +1,17 @@
 //! `fcntl` locks, of processes and of open file descriptions, and `flock` where it is asked for.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use fuser::{Errno, ReplyEmpty, ReplyLock};
 
-use super::driver::Caller;
+use super::driver::Requester;
 use super::errno::errno;
+use super::open_files::OpenFile;
 use super::opens::set_share;
-use super::state::{OpenFile, State};
-use crate::core::ShareMode;
-use crate::core::ranges::{ByteRange, LockKind, RangeLock};
+use super::state::State;
+use crate::core::smb::ranges::{ByteRange, LockKind, RangeLock};
+use crate::core::smb::{Denial, ShareMode};
+use crate::engine::file::{Error, StoreError};
 
 const POISON: &str = "a share mode is only kept and taken";
 
@@ -39,60 +41,62 @@ fn spelled(kind: LockKind) -> i32 {
 }
 
 /// `F_GETLK`.
-pub fn get(state: &State, fh: u64, wanted: Wanted, reply: ReplyLock) {
-    let Some(file) = state.file(fh) else { return reply.error(Errno::EBADF) };
+pub fn get(state: &Arc<State>, fh: u64, wanted: Wanted, reply: ReplyLock) {
+    let Some(file) = state.files.get(fh) else { return reply.error(Errno::EIO) };
     let (Ok(range), Some(kind)) =
         (ByteRange::from_posix(wanted.start, wanted.end), kind(wanted.kind))
     else {
         return reply.error(Errno::EINVAL);
     };
-    match state.share.posix_test(&file.handle, wanted.owner, kind, range) {
+    let asked = Arc::clone(state);
+    let test = move || asked.share().posix_test(&file.handle, wanted.owner, kind, range);
+    state.park.answer(test, move |found| match found {
         Ok(None) => reply.locked(0, 0, libc::F_UNLCK, 0),
         Ok(Some(lock)) => {
             let (start, end) = lock.range.to_posix();
             reply.locked(start, end, spelled(lock.kind), lock.pid);
         }
         Err(error) => reply.error(errno(&error)),
-    }
+    });
 }
 
 /// `F_SETLK`, `F_SETLKW` and their open-file-description forms.
 pub fn set(
     state: &Arc<State>,
-    caller: Caller,
+    caller: Requester,
     fh: u64,
     wanted: Wanted,
     sleep: bool,
     reply: ReplyEmpty,
 ) {
-    let Some(file) = state.file(fh) else { return reply.error(Errno::EBADF) };
+    let Some(file) = state.files.get(fh) else { return reply.error(Errno::EIO) };
     let Ok(range) = ByteRange::from_posix(wanted.start, wanted.end) else {
         return reply.error(Errno::EINVAL);
     };
     let flocks = state.options.flock_as_share_mode && is_flock(wanted);
     let Some(kind) = kind(wanted.kind) else {
-        let unlocked = unlock(state, &file, wanted.owner, range);
-        if flocks {
-            restore_share(state, caller, &file);
-        }
-        return answer(unlocked, reply);
+        let asked = Arc::clone(state);
+        let unlock = move || {
+            let unlocked = asked.share().posix_unlock(&file.handle, wanted.owner, range);
+            if flocks {
+                restore_share(&asked, caller, &file);
+            }
+            unlocked
+        };
+        return state.park.answer(unlock, |unlocked| answer(unlocked, reply));
     };
     let lock = RangeLock::posix(wanted.owner, file.handle.id(), kind, range, wanted.pid);
     if flocks {
-        return flock(state, caller, &file, lock, sleep, reply);
-    }
-    if sleep {
-        wait(state, caller, &file, lock, reply);
+        flock(state, caller, &file, lock, sleep, reply);
     } else {
-        let taken = state.share.posix_lock(&file.handle, lock);
-        answer(taken.map_err(|error| errno(&error)), reply);
+        take(state, caller, file, lock, (sleep, false), reply);
     }
 }
 
-/// `flock`: the share mode first, which lets in no other open that could hold the lock.
+/// `flock`: sets the share mode first, so that no open is granted that could hold the lock.
 fn flock(
     state: &Arc<State>,
-    caller: Caller,
+    caller: Requester,
     file: &Arc<OpenFile>,
     lock: RangeLock,
     sleep: bool,
@@ -100,92 +104,132 @@ fn flock(
 ) {
     let exclusive = lock.kind == LockKind::Exclusive;
     let share = if exclusive { ShareMode::NONE } else { ShareMode::RWD };
-    let had = state.share.describe(&file.handle).map(|seen| seen.share);
     let (again, file_again) = (Arc::clone(state), Arc::clone(file));
-    set_share(state, caller, file, share, move |set| {
-        let (state, file) = (again, file_again);
-        if let Err(error) = set {
-            return answer(Err(flock_errno(&error)), reply);
+    set_share(state, caller, file, share, move |set| match set {
+        Ok(had) => {
+            file_again.before_flock.lock().expect(POISON).get_or_insert(had);
+            take(&again, caller, file_again, lock, (sleep, true), reply);
         }
-        if let Ok(had) = had {
-            file.before_flock.lock().expect(POISON).get_or_insert(had);
-        }
-        if sleep {
-            return wait(&state, caller, &file, lock, reply);
-        }
-        let taken = state.share.posix_lock(&file.handle, lock);
-        if taken.is_err() {
-            restore_share(&state, caller, &file);
-        }
-        answer(taken.map_err(|error| errno(&error)), reply);
+        Err(error) => reply.error(flock_errno(&error)),
     });
 }
 
-/// Gives an open the share mode back that it had before `flock`. Others that came in beside a
-/// shared lock may stand against it: then it goes on sharing what it shares.
-fn restore_share(state: &State, caller: Caller, file: &OpenFile) {
-    let Some(had) = file.before_flock.lock().expect(POISON).take() else { return };
-    let who = state.owner(caller.pid);
-    if let Err(error) = state.share.set_share_mode(&who, &file.handle, had) {
-        log::debug!("handle {} keeps the share mode of its flock: {error}", file.handle.id());
+/// What became of a request for a lock.
+enum Taken {
+    /// The lock was taken.
+    Now,
+    /// The request waits, and is answered when the wait ends.
+    Later,
+}
+
+/// Takes a lock; if another owner has it, the request waits if it `sleeps`. If a `flock` that does
+/// not wait is refused, the open gets its share mode back.
+fn take(
+    state: &Arc<State>,
+    caller: Requester,
+    file: Arc<OpenFile>,
+    lock: RangeLock,
+    (sleeps, flocks): (bool, bool),
+    reply: ReplyEmpty,
+) {
+    // Answered by whichever comes first: the end of the wait, or right here.
+    let reply = Arc::new(Mutex::new(Some(reply)));
+    let (asked, later) = (Arc::clone(state), Arc::clone(&reply));
+    let take = move || {
+        // Granted in most cases: then no waiter has to be watched.
+        match asked.share().posix_lock(&file.handle, lock) {
+            Ok(()) => Ok(Taken::Now),
+            Err(Error::Denied(Denial::LockNotGranted { .. })) if sleeps => {
+                wait(&asked, caller, &file, lock, &later)
+            }
+            Err(refused) => {
+                if flocks && !sleeps {
+                    restore_share(&asked, caller, &file);
+                }
+                Err(refused)
+            }
+        }
+    };
+    state.park.answer(take, move |taken| match taken {
+        Ok(Taken::Later) => {}
+        Ok(Taken::Now) => answer_once(&reply, Ok(())),
+        Err(error) => answer_once(&reply, Err(error)),
+    });
+}
+
+/// A reply that is given once: by the end of the wait, or by the request itself.
+type Once = Mutex<Option<ReplyEmpty>>;
+
+fn answer_once(reply: &Once, done: Result<(), Error>) {
+    if let Some(reply) = reply.lock().expect("a reply is only taken").take() {
+        answer(done, reply);
     }
 }
 
-fn answer(done: Result<(), Errno>, reply: ReplyEmpty) {
+/// Gives an open the share mode back that it had before `flock`. If opens that were granted beside
+/// a shared lock conflict with that mode, the open keeps the present one.
+fn restore_share(state: &State, caller: Requester, file: &OpenFile) {
+    let mut before_flock = file.before_flock.lock().expect(POISON);
+    let Some(had) = *before_flock else { return };
+    let cx = state.context(caller.pid, "flock");
+    match state.share().set_share_mode(&cx, &file.handle, had) {
+        // The request is done again where it may wait.
+        Err(Error::Store(StoreError::WouldWait)) => return,
+        Err(error) => {
+            log::debug!("handle {} keeps the share mode of its flock: {error}", file.handle.id());
+        }
+        Ok(()) => {}
+    }
+    *before_flock = None;
+}
+
+fn answer(done: Result<(), Error>, reply: ReplyEmpty) {
     match done {
         Ok(()) => reply.ok(),
-        Err(errno) => reply.error(errno),
+        Err(error) => reply.error(errno(&error)),
     }
 }
 
-fn unlock(state: &State, file: &OpenFile, owner: u64, range: ByteRange) -> Result<(), Errno> {
-    state.share.posix_unlock(&file.handle, owner, range).map_err(|error| errno(&error))
-}
-
-/// `flock` locks the whole file, to its last byte, which no `fcntl` of a program at hand does
-/// under the option that tells the two apart by it: fuser drops the flag that would.
+/// True for a `flock`. fuser drops the flag that marks one, so it is told by its range: `flock`
+/// locks the whole file to its last possible byte, which programs do not ask `fcntl` for.
 fn is_flock(wanted: Wanted) -> bool {
     wanted.start == 0 && wanted.end >= i64::MAX.cast_unsigned()
 }
 
-/// A refused share mode is a lock that would block.
-fn flock_errno(error: &crate::engine::Error) -> Errno {
+/// The errno of a refused `flock`: a sharing violation is a lock that would block.
+fn flock_errno(error: &crate::engine::file::Error) -> Errno {
     match errno(error) {
         Errno::EBUSY => Errno::EAGAIN,
         other => other,
     }
 }
 
-/// Waits for a lock without holding a worker; a signalled or killed waiter is let go.
+/// Lets a request wait for a lock without holding a worker; a signal ends the wait.
 fn wait(
     state: &Arc<State>,
-    caller: Caller,
+    caller: Requester,
     file: &Arc<OpenFile>,
     lock: RangeLock,
-    reply: ReplyEmpty,
-) {
-    // Answered by whichever comes first: the completion of a waiting request, or right here. The
-    // engine calls the completion exactly if it returns a ticket.
-    let reply = Arc::new(std::sync::Mutex::new(Some(reply)));
-    let number = state.share.ticket();
-    let (later, watcher) = (Arc::clone(&reply), Arc::clone(state));
-    let completion = Box::new(move |got: Result<(), crate::core::Denial>| {
+    reply: &Arc<Once>,
+) -> Result<Taken, Error> {
+    let number = state.share().ticket();
+    // The engine calls the completion exactly if the request waits.
+    let (later, watcher) = (Arc::clone(reply), Arc::clone(state));
+    let completion = Box::new(move |got: Result<(), Denial>| {
         watcher.park.unwatch(number.0);
-        if let Some(reply) = later.lock().expect("a reply is only taken").take() {
-            answer(got.map_err(|denial| errno(&denial.into())), reply);
-        }
+        answer_once(&later, got.map_err(Error::from));
     });
     let (waiting, again) = (Arc::clone(file), Arc::clone(state));
     let cancel = Box::new(move || {
-        again.share.cancel_lock(&waiting.handle, number);
+        again.share().cancel_lock(&waiting.handle, number);
     });
     // Watched before it waits, so that an answer that comes at once finds it.
     state.park.watch(number.0, caller.pid, cancel);
-    let asked = state.share.lock_later_as(&file.handle, lock, number, completion);
-    if !matches!(asked, Ok(true)) {
-        state.park.unwatch(number.0);
-        if let Some(reply) = reply.lock().expect("a reply is only taken").take() {
-            answer(asked.map(drop).map_err(|error| errno(&error)), reply);
+    match state.share().lock_later_as(&file.handle, lock, number, completion) {
+        Ok(true) => Ok(Taken::Later),
+        taken => {
+            state.park.unwatch(number.0);
+            taken.map(|_| Taken::Now)
         }
     }
 }

@@ -1,25 +1,31 @@
 //! The mount: every program's `open(2)` takes part in the share-mode rules.
 //!
 //! Translates the kernel's requests into engine calls and refusals into errno; all fuser types
-//! stay in here. Bytes go past us, by kernel passthrough, wherever the process may.
+//! stay in here. Where the process has the privilege, the kernel reads and writes the backing files
+//! itself (passthrough).
 //!
 //! ```text
-//!   driver            the kernel's requests, handed on
+//!   driver            the kernel's requests, passed to the modules below
 //!   opens, dirs       opening and closing; names; attrs; data; locks; ioctl
-//!   nodes             which name the kernel means by a number
-//!   policy            which share mode an open gets that could not name one
-//!   park, notify      what waits; what the kernel is told
+//!   nameless          opening files that have lost their name
+//!   open_files        the table of open files and directories
+//!   nodes             node ids: which name and file the kernel means by a number
+//!   policy            the share mode of opens whose program does not name one
+//!   park, notify      requests that wait; notices to the kernel
+//!   pool              threads on which a request may wait for the disk
 //!   backings          the files the kernel reads and writes itself
-//!   watch             what happens beside the mount and concerns it
-//!   outside           asking about the mount from a process of its own
+//!   watch             forced closes and changes made by other front ends
+//!   aside             a thread that may wait on the mount itself
 //!   session           the life of a mount; attach: mounting and unmounting
 //!   mounts            what is mounted where, and who uses it
 //! ```
 
+mod aside;
 mod attach;
 mod attr;
 mod attrs;
 mod backings;
+mod controlled;
 mod data;
 mod dirs;
 mod driver;
@@ -27,20 +33,22 @@ mod errno;
 mod ioctl;
 mod locks;
 pub mod mounts;
+mod nameless;
 mod names;
 mod nodes;
 mod notify;
+mod open_files;
 mod opens;
-mod orphans;
-mod outside;
 mod park;
 mod policy;
+mod pool;
 mod privileges;
 mod session;
 mod state;
 mod unchecked;
 mod watch;
 
+pub use controlled::{Call, MountControls};
 pub use errno::name_of as errno_name;
 pub use policy::ShareRule;
 pub use session::{Mount, MountError, clear_dead, may_administer};
@@ -49,10 +57,10 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::core::ShareMode;
-use crate::engine::Space;
+use crate::core::smb::ShareMode;
+use crate::engine::file::Space;
 
-/// What becomes of an open file that is unlinked.
+/// How an open file is unlinked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum UnlinkMode {
     /// It is delete pending and keeps its name until its last open closes.
@@ -62,12 +70,12 @@ pub enum UnlinkMode {
     Posix,
 }
 
-/// Tells how much room the mounted share has; none where only the disk below knows.
+/// Returns the size and use of the share for `statfs(2)`; `None` to show those of the disk.
 #[derive(Clone)]
 pub struct SpaceSource(Arc<dyn Fn() -> Option<Space> + Send + Sync>);
 
 impl SpaceSource {
-    /// Asks `source` each time.
+    /// Calls `source` for each request.
     pub fn new(source: impl Fn() -> Option<Space> + Send + Sync + 'static) -> Self {
         Self(Arc::new(source))
     }
@@ -83,12 +91,12 @@ impl fmt::Debug for SpaceSource {
     }
 }
 
-/// Is called once when a mount has ended, whoever ended it.
+/// A callback that is called once when the mount has ended, for whatever reason.
 #[derive(Clone)]
 pub struct OnEnd(Arc<dyn Fn() + Send + Sync>);
 
 impl OnEnd {
-    /// Calls `tell`, which must not wait for the mount.
+    /// A callback; it must not wait for the mount.
     pub fn new(tell: impl Fn() + Send + Sync + 'static) -> Self {
         Self(Arc::new(tell))
     }
@@ -108,25 +116,26 @@ impl fmt::Debug for OnEnd {
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub struct MountOptions {
-    /// What an open tolerates that nothing else speaks for.
+    /// The share mode of opens that no rule and no policy names another for.
     pub default_share: ShareMode,
     /// Path rules, tried in order.
     pub rules: Vec<ShareRule>,
-    /// Reads and writes ask the byte-range locks.
+    /// Byte-range locks refuse reads and writes.
     pub mandatory_locks: bool,
-    /// `flock` reads as a share mode.
+    /// `flock` sets the share mode.
     pub flock_as_share_mode: bool,
     /// Other users may enter; the kernel then checks permission bits.
     pub allow_other: bool,
-    /// Nothing can be changed.
+    /// The mount is read-only.
     pub read_only: bool,
     /// Let the kernel read and write the backing files itself where it can.
     pub passthrough: bool,
     /// For `statfs(2)`: the share's quota and use.
     pub space: Option<SpaceSource>,
-    /// Threads that read requests.
+    /// Threads that read requests. The kernel queues the release of a descriptor before the call
+    /// that follows the close; one thread takes them in that order.
     pub workers: usize,
-    /// What becomes of an open file that is unlinked.
+    /// How an open file is unlinked.
     pub unlink: UnlinkMode,
     /// Every file is shown as this user's.
     pub uid: Option<u32>,
@@ -137,9 +146,13 @@ pub struct MountOptions {
     /// The server's control socket: shown in the mount's source, so that a path on the mount
     /// leads to it.
     pub control: Option<PathBuf>,
-    /// Whom to tell of its end.
+    /// The account of the share, shown in the mount's source as well; none for the server's first.
+    pub account: Option<String>,
+    /// Called when the mount has ended.
     pub on_end: Option<OnEnd>,
-    /// For the benchmark: `open(2)` asks nobody and is not in the table.
+    /// The gates and faults that calls on the mount meet.
+    pub controls: Option<MountControls>,
+    /// For the benchmark: opens are granted without a check and are not in the table.
     #[doc(hidden)]
     pub unchecked: bool,
 }
@@ -155,13 +168,15 @@ impl Default for MountOptions {
             read_only: false,
             passthrough: true,
             space: None,
-            workers: 2,
+            workers: 1,
             unlink: UnlinkMode::default(),
             uid: None,
             gid: None,
             umask: None,
             control: None,
+            account: None,
             on_end: None,
+            controls: None,
             unchecked: false,
         }
     }

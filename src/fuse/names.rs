@@ -6,23 +6,24 @@ use fuser::{Errno, Generation, RenameFlags, ReplyData, ReplyEmpty, ReplyEntry};
 use rustix::fs::FileType;
 
 use super::UnlinkMode;
-use super::driver::Caller;
+use super::controlled::{self, Call};
+use super::driver::Requester;
 use super::errno::errno;
 use super::opens::{tell_siblings, ttl};
 use super::state::State;
-use crate::core::create::{Disposition, OpenRequest};
-use crate::core::{Access, Denial, ShareMode, SharePath};
-use crate::engine::{Error, Found, PosixOpen, Stat, Unlinked};
+use crate::core::smb::create::{Disposition, OpenRequest};
+use crate::core::smb::{Access, Denial, ShareMode, SharePath};
+use crate::engine::file::{Error, Found, PosixOpen, Stat, Unlinked};
 
-/// What a name stands for. A pending name whose opens are all being released is waited for: right
-/// after the last `close(2)` it is gone.
+/// `lookup`. If the name is pending and all its opens are being released, waits for the releases:
+/// the name is gone right after the last `close(2)`.
 pub fn lookup(state: &Arc<State>, parent: u64, name: &str, reply: ReplyEntry) {
     let Some(path) = state.nodes.child(parent, name) else { return reply.error(Errno::ESTALE) };
     let (asked, again, name) = (Arc::clone(state), Arc::clone(state), name.to_owned());
     state.park.until(
         move |last| {
-            let waits = !last && asked.share.is_on_its_way_out(&path);
-            (!waits).then(|| asked.share.lookup(&path))
+            let waits = !last && asked.share().is_on_its_way_out(&path);
+            (!waits).then(|| asked.share().lookup(&path))
         },
         move |found| answer_lookup(&again, parent, &name, found, reply),
     );
@@ -36,111 +37,158 @@ fn answer_lookup(
     reply: ReplyEntry,
 ) {
     match found {
-        Ok(Found { path, stat }) => {
-            let (node, generation) = state.nodes.enter(parent, name, stat.id);
-            let ttl = ttl(state, &path, &stat);
+        Ok(Found { stat, .. }) => {
+            let (node, generation) = state.enter(parent, name, &stat);
+            let ttl = ttl(state, node, &stat);
             reply.entry(&ttl, &state.attr(node, &stat), Generation(generation));
         }
         Err(error) => reply.error(errno(&error)),
     }
 }
 
-/// A new entry was made, or not.
-fn answer_made(
-    state: &State,
+/// Makes a new entry.
+fn make(
+    state: &Arc<State>,
     (parent, name): (u64, &str),
-    path: SharePath,
-    made: Result<Stat, Error>,
+    mut make: impl FnMut(&State, &SharePath) -> Result<Stat, Error> + Send + 'static,
     reply: ReplyEntry,
 ) {
-    answer_lookup(state, parent, name, made.map(|stat| Found { path, stat }), reply);
+    let Some(path) = state.nodes.child(parent, name) else { return reply.error(Errno::ESTALE) };
+    let (asked, again, name) = (Arc::clone(state), Arc::clone(state), name.to_owned());
+    state.park.answer(
+        move || make(&asked, &path).map(|stat| Found { path: path.clone(), stat }),
+        move |made| answer_lookup(&again, parent, &name, made, reply),
+    );
 }
 
 /// `mkdir(2)`.
-pub fn mkdir(state: &State, caller: Caller, at: (u64, &str), mode: u32, reply: ReplyEntry) {
-    let Some(path) = state.nodes.child(at.0, at.1) else { return reply.error(Errno::ESTALE) };
-    let who = state.owner(caller.pid);
-    let stat = state.share.mkdir(&who, &path, state.creation(caller, mode));
-    answer_made(state, at, path, stat, reply);
+pub fn mkdir(state: &Arc<State>, caller: Requester, at: (u64, &str), mode: u32, reply: ReplyEntry) {
+    let mkdir = move |state: &State, path: &SharePath| {
+        let cx = state.context(caller.pid, "mkdir");
+        state.share().mkdir(&cx, path, state.creation(caller, mode))
+    };
+    make(state, at, mkdir, reply);
 }
 
 /// `mknod(2)`: files, FIFOs and sockets; no devices on a share.
-pub fn mknod(state: &State, caller: Caller, at: (u64, &str), mode: u32, reply: ReplyEntry) {
-    let Some(path) = state.nodes.child(at.0, at.1) else { return reply.error(Errno::ESTALE) };
-    let who = state.owner(caller.pid);
+pub fn mknod(state: &Arc<State>, caller: Requester, at: (u64, &str), mode: u32, reply: ReplyEntry) {
+    let kind = FileType::from_raw_mode(mode);
+    if matches!(kind, FileType::CharacterDevice | FileType::BlockDevice) {
+        return reply.error(Errno::EPERM); // As on any file system for who may not make them.
+    }
+    make(state, at, move |state, path| make_node(state, caller, path, (kind, mode)), reply);
+}
+
+fn make_node(
+    state: &State,
+    caller: Requester,
+    path: &SharePath,
+    (kind, mode): (FileType, u32),
+) -> Result<Stat, Error> {
+    let cx = state.context(caller.pid, "mknod");
     let creation = state.creation(caller, mode);
-    let stat = match FileType::from_raw_mode(mode) {
+    match kind {
         FileType::RegularFile => {
             let request = OpenRequest {
                 disposition: Disposition::Create,
                 ..OpenRequest::plain(Access::NONE, ShareMode::RWD)
             };
             let posix = PosixOpen { creation: Some(creation), ..PosixOpen::default() };
-            let opened = state.share.open_posix(&who, &path, &request, posix);
-            opened.and_then(|opened| state.share.close(&opened.handle).map(|()| opened.stat))
+            let opened = state.share().open_posix(&cx, path, &request, posix);
+            opened.and_then(|opened| state.share().close(&opened.handle).map(|()| opened.stat))
         }
-        kind => state.share.mknod(&who, &path, kind, creation),
-    };
-    answer_made(state, at, path, stat, reply);
-}
-
-/// `symlink(2)`: any target is stored as it is.
-pub fn symlink(state: &State, caller: Caller, at: (u64, &str), target: &str, reply: ReplyEntry) {
-    let Some(path) = state.nodes.child(at.0, at.1) else { return reply.error(Errno::ESTALE) };
-    let who = state.owner(caller.pid);
-    let made = state.share.symlink(&who, &path, target, state.creation(caller, 0o777));
-    answer_made(state, at, path, made, reply);
-}
-
-/// `readlink(2)`.
-pub fn readlink(state: &State, node: u64, reply: ReplyData) {
-    let Some(path) = state.nodes.path(node) else { return reply.error(Errno::ESTALE) };
-    match state.share.read_link(&path) {
-        Ok(target) => reply.data(target.as_bytes()),
-        Err(error) => reply.error(errno(&error)),
+        kind => state.share().mknod(&cx, path, kind, creation),
     }
 }
 
-/// `link(2)`. By `/proc/self/fd` it reaches a file whose own name is gone: another name will do.
-pub fn link(state: &State, caller: Caller, node: u64, at: (u64, &str), reply: ReplyEntry) {
-    let another = || state.nodes.siblings(node).into_iter().find_map(|id| state.nodes.path(id));
-    let from = state.nodes.path(node).or_else(another);
-    let (Some(from), Some(to)) = (from, state.nodes.child(at.0, at.1)) else {
-        let nameless = state.orphan(node).is_some();
-        return reply.error(if nameless { Errno::ENOENT } else { Errno::ESTALE });
+/// `symlink(2)`: any target is stored as it is.
+pub fn symlink(
+    state: &Arc<State>,
+    caller: Requester,
+    at: (u64, &str),
+    target: &str,
+    reply: ReplyEntry,
+) {
+    let target = target.to_owned();
+    let symlink = move |state: &State, path: &SharePath| {
+        let cx = state.context(caller.pid, "symlink");
+        state.share().symlink(&cx, path, &target, state.creation(caller, 0o777))
     };
-    let who = state.owner(caller.pid);
-    let made = state.share.link(&who, &from, &to).and_then(|()| Ok(state.share.lookup(&to)?.stat));
-    // One link more, under every name.
-    state.notices.attributes(node);
-    tell_siblings(state, node);
-    answer_made(state, at, to, made, reply);
+    make(state, at, symlink, reply);
 }
 
-/// `unlink(2)` and `rmdir(2)`. Opens that are only being released are waited for.
+/// `readlink(2)`.
+pub fn readlink(state: &Arc<State>, node: u64, reply: ReplyData) {
+    let Some(path) = state.nodes.path(node) else { return reply.error(Errno::ESTALE) };
+    let asked = Arc::clone(state);
+    state.park.answer(
+        move || asked.share().read_link(&path),
+        move |read| match read {
+            Ok(target) => reply.data(target.as_bytes()),
+            Err(error) => reply.error(errno(&error)),
+        },
+    );
+}
+
+/// `link(2)`. Through `/proc/self/fd` the source may be a file whose own name is gone: another name
+/// of the file is linked then.
+pub fn link(state: &Arc<State>, caller: Requester, node: u64, at: (u64, &str), reply: ReplyEntry) {
+    let another = || state.nodes.siblings(node).into_iter().find_map(|id| state.nodes.path(id));
+    let Some(from) = state.nodes.path(node).or_else(another) else {
+        let nameless = state.is_open(node);
+        return reply.error(if nameless { Errno::ENOENT } else { Errno::ESTALE });
+    };
+    let link = move |state: &State, to: &SharePath| {
+        state.share().link(&state.context(caller.pid, "link"), &from, to)?;
+        // One link more, under every name.
+        state.notices.attributes(node);
+        tell_siblings(state, node);
+        // The link is made. A look that fails is repeated, so that a failure that passes does not
+        // tell the program that nothing happened.
+        let look = || state.share().lookup(to);
+        Ok(look().or_else(|_| look())?.stat)
+    };
+    make(state, at, link, reply);
+}
+
+/// `unlink(2)` and `rmdir(2)`. Waits for opens that are being released.
 pub fn remove(
     state: &Arc<State>,
-    caller: Caller,
+    caller: Requester,
     (parent, name): (u64, &str),
     directory: bool,
     reply: ReplyEmpty,
 ) {
     let Some(path) = state.nodes.child(parent, name) else { return reply.error(Errno::ESTALE) };
-    let (asked, again, name) = (Arc::clone(state), Arc::clone(state), name.to_owned());
+    let (at, name) = (path.clone(), name.to_owned());
+    controlled::arrive(state, Call::Unlink, caller, &at, move |state, met| match met {
+        Ok(()) => remove_now(state, caller, path, (parent, name), directory, reply),
+        Err(errno) => reply.error(errno),
+    });
+}
+
+fn remove_now(
+    state: &Arc<State>,
+    caller: Requester,
+    path: SharePath,
+    (parent, name): (u64, String),
+    directory: bool,
+    reply: ReplyEmpty,
+) {
+    let (asked, again) = (Arc::clone(state), Arc::clone(state));
     let removed = path.clone();
     state.park.until(
         move |last| {
             let pends = asked.options.unlink == UnlinkMode::Nt;
-            if pends && !last && asked.share.awaits_release(&path) {
+            if pends && !last && asked.share().awaits_release(&path) {
                 return None;
             }
-            let who = asked.owner(caller.pid);
+            let cx = asked.context(caller.pid, "unlink");
             let answer = match (asked.options.unlink, directory) {
-                (UnlinkMode::Nt, true) => asked.share.rmdir(&who, &path),
-                (UnlinkMode::Nt, false) => asked.share.unlink(&who, &path),
+                (UnlinkMode::Nt, true) => asked.share().rmdir(&cx, &path),
+                (UnlinkMode::Nt, false) => asked.share().unlink(&cx, &path),
                 (UnlinkMode::Posix, _) => {
-                    asked.before_loss(&path);
-                    let gone = asked.share.remove_posix(&who, &path, directory);
+                    let gone = asked.share().remove_posix(&cx, &path, directory);
                     gone.map(|()| Unlinked::Removed)
                 }
             };
@@ -155,8 +203,11 @@ pub fn remove(
                     Unlinked::Pending if !directory => again.nodes.spellings(&removed),
                     _ => again.nodes.removed(parent, &name),
                 };
+                if directory {
+                    again.nodes.set_gone(&gone);
+                }
                 again.let_go(&gone);
-                // Before the answer: whoever asks after it must not be told what was.
+                // Before the answer: a request that comes after it must not see the old state.
                 again.notices.attributes_of(&gone);
                 if let Some(gone) = gone.first() {
                     tell_siblings(&again, gone.node); // One link less, under every other name.
@@ -172,7 +223,7 @@ pub fn remove(
     );
 }
 
-/// True if the refusal of a request for `access` may be over as soon as a release arrives.
+/// True if the refusal may end when a release arrives.
 fn passes_soon<T>(
     state: &State,
     path: &SharePath,
@@ -180,14 +231,14 @@ fn passes_soon<T>(
     answer: &Result<T, Error>,
 ) -> bool {
     let Err(Error::Denied(denial)) = answer else { return false };
-    state.share.only_flushed_in_the_way(path, denial, access, ShareMode::RWD)
+    state.share().only_flushed_in_the_way(path, denial, access, ShareMode::RWD)
 }
 
-/// `renameat2(2)`. Opens in the way that are only being released are waited for: of the target, and
-/// of files below a directory.
+/// `renameat2(2)`. Waits for opens that are being released: of the target, and of files below a
+/// directory.
 pub fn rename(
     state: &Arc<State>,
-    caller: Caller,
+    caller: Requester,
     from: (u64, &str),
     to: (u64, &str),
     flags: RenameFlags,
@@ -203,18 +254,36 @@ pub fn rename(
         return reply.error(Errno::EINVAL);
     }
     let replace = !flags.contains(RenameFlags::RENAME_NOREPLACE);
-    let (asked, again) = (Arc::clone(state), Arc::clone(state));
     let (from, to) = ((from.0, from.1.to_owned()), (to.0, to.1.to_owned()));
+    let (at, moved) = (source.clone(), Moved { source, target, from, to, exchange, replace });
+    controlled::arrive(state, Call::Rename, caller, &at, move |state, met| match met {
+        Ok(()) => rename_now(state, caller, moved, reply),
+        Err(errno) => reply.error(errno),
+    });
+}
+
+/// A rename on its way.
+struct Moved {
+    source: SharePath,
+    target: SharePath,
+    from: (u64, String),
+    to: (u64, String),
+    exchange: bool,
+    replace: bool,
+}
+
+fn rename_now(state: &Arc<State>, caller: Requester, moved: Moved, reply: ReplyEmpty) {
+    let Moved { source, target, from, to, exchange, replace } = moved;
+    let (asked, again) = (Arc::clone(state), Arc::clone(state));
     state.park.until(
         move |last| {
-            let who = asked.owner(caller.pid);
+            let cx = asked.context(caller.pid, "rename");
             let answer = match (asked.options.unlink, exchange) {
-                (UnlinkMode::Nt, true) => asked.share.exchange(&who, &source, &target),
-                (UnlinkMode::Nt, false) => asked.share.rename(&who, &source, &target, replace),
-                (UnlinkMode::Posix, true) => asked.share.exchange_posix(&who, &source, &target),
+                (UnlinkMode::Nt, true) => asked.share().exchange(&cx, &source, &target),
+                (UnlinkMode::Nt, false) => asked.share().rename(&cx, &source, &target, replace),
+                (UnlinkMode::Posix, true) => asked.share().exchange_posix(&cx, &source, &target),
                 (UnlinkMode::Posix, false) => {
-                    asked.before_loss(&target);
-                    asked.share.rename_posix(&who, &source, &target, replace)
+                    asked.share().rename_posix(&cx, &source, &target, replace)
                 }
             };
             let place = match &answer {

@@ -1,36 +1,37 @@
-//! Node ids: which name the kernel means by a number.
+//! Node ids: which name and file the kernel means by a number.
 //!
 //! One node per (file, spelling): a case-insensitive lookup makes one dentry a spelling, and the
 //! kernel would take two dentries of one node for the same name. A node whose name was removed,
 //! moved or given to another file is *dead*: it answers `ESTALE`, and the kernel looks the name up
-//! again (DESIGN section 6). No descriptor is held for a node; its path is put together from its
+//! again. No descriptor is held for a node; its path is put together from its
 //! parents.
 
 use std::collections::HashMap;
 use std::sync::RwLock;
 
-use crate::core::name::fold;
-use crate::core::{FileId, SharePath};
+use crate::core::FileId;
+use crate::core::smb::SharePath;
+use crate::core::smb::name::fold;
 
 /// The root directory's node.
 pub const ROOT: u64 = 1;
 
-/// Numbers from here on are no file system's inode numbers.
+/// Numbers from here on are used by no file system for its inodes.
 const OWN_NUMBERS: u64 = 1 << 62;
 
-/// A name the kernel knows, to be told when it is no longer true.
+/// A name that the kernel knows and that has to be invalidated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stale {
     /// The directory's node.
     pub parent: u64,
     /// The name as the kernel spelled it.
     pub name: String,
-    /// The node it stood for.
+    /// The node that the name led to.
     pub node: u64,
 }
 
 impl Stale {
-    /// True if it is this very spelling of a name.
+    /// True if this is the entry of exactly this spelling.
     pub fn is(&self, parent: u64, name: &str) -> bool {
         self.parent == parent && self.name == name
     }
@@ -41,11 +42,15 @@ struct Node {
     parent: u64,
     name: Box<str>,
     file: FileId,
-    /// How often the kernel was given it and has not forgotten it.
+    /// The kernel's count of lookups of this node.
     lookups: u64,
     /// Raised to make the kernel drop every descriptor of the inode (force close).
     generation: u64,
     dead: bool,
+    /// A directory that the kernel itself removed: it looks no name up that leads here.
+    gone: bool,
+    /// The file had several names when the kernel was given this one.
+    linked: bool,
 }
 
 /// All nodes the kernel knows.
@@ -69,7 +74,7 @@ struct Inner {
 const POISON: &str = "nothing panics while nodes are changed";
 
 impl Nodes {
-    /// Only the root, which is `root`.
+    /// A table with the root directory alone, whose file is `root`.
     pub fn new(root: FileId, case_sensitive: bool) -> Self {
         let node = Node {
             parent: ROOT,
@@ -78,6 +83,8 @@ impl Nodes {
             lookups: 1,
             generation: 0,
             dead: false,
+            gone: false,
+            linked: false,
         };
         let inner =
             Inner { nodes: HashMap::from([(ROOT, node)]), last: OWN_NUMBERS, ..Inner::default() };
@@ -98,13 +105,18 @@ impl Nodes {
         SharePath::new(&parts.join("/")).ok()
     }
 
+    /// True if a node is known and its name is not gone.
+    pub fn is_alive(&self, node: u64) -> bool {
+        self.inner.read().expect(POISON).nodes.get(&node).is_some_and(|node| !node.dead)
+    }
+
     /// The path of the entry `name` of a directory.
     pub fn child(&self, parent: u64, name: &str) -> Option<SharePath> {
         self.path(parent)?.join(name).ok()
     }
 
-    /// The node of a name that was looked up and stands for `file`, with its generation. Counts
-    /// the lookup.
+    /// The node of a name that was looked up and leads to `file`, with its generation. Counts the
+    /// lookup.
     pub fn enter(&self, parent: u64, name: &str, file: FileId) -> (u64, u64) {
         let mut inner = self.inner.write().expect(POISON);
         let key = self.key(parent, name);
@@ -117,16 +129,63 @@ impl Nodes {
             inner.bury(id, self.case_sensitive); // Another file has the name now.
         }
         let id = inner.free_number(file);
-        let node = Node { parent, name: name.into(), file, lookups: 1, generation: 0, dead: false };
+        let node = Node {
+            parent,
+            name: name.into(),
+            file,
+            lookups: 1,
+            generation: 0,
+            dead: false,
+            gone: false,
+            linked: false,
+        };
         inner.nodes.insert(id, node);
         inner.names.entry(key).or_default().push(id);
         inner.files.entry(file).or_default().push(id);
         (id, 0)
     }
 
-    /// The node of this very spelling of a name, if the kernel knows it.
-    pub fn known(&self, parent: u64, name: &str) -> Option<u64> {
-        self.inner.read().expect(POISON).find(&self.key(parent, name), name)
+    /// The file of a node has several names. From then on programs see the file's own number by
+    /// each of them, as on any file system.
+    pub fn set_linked(&self, node: u64) {
+        if let Some(node) = self.inner.write().expect(POISON).nodes.get_mut(&node) {
+            node.linked = true;
+        }
+    }
+
+    /// The inode number that programs see for a node of `file`.
+    pub fn number(&self, node: u64, file: FileId) -> u64 {
+        if node <= OWN_NUMBERS {
+            return node;
+        }
+        self.inner.read().expect(POISON).number(node, file.ino)
+    }
+
+    /// The inode number that a listing shows for a name, of a file with the number `ino`.
+    pub fn listed(&self, parent: u64, name: &str, ino: u64) -> u64 {
+        let inner = self.inner.read().expect(POISON);
+        inner.find(&self.key(parent, name), name).map_or(ino, |node| inner.number(node, ino))
+    }
+
+    /// The name that a dead node had last, as a path.
+    pub fn last_path(&self, node: u64) -> Option<SharePath> {
+        let (parent, name) = {
+            let inner = self.inner.read().expect(POISON);
+            let node = inner.nodes.get(&node)?;
+            (node.parent, node.name.clone())
+        };
+        self.child(parent, &name)
+    }
+
+    /// The kernel opens a node whose name has been given to `file` meanwhile: the node is that
+    /// file's, without a name. Says which name the kernel must look up again.
+    pub fn adopt(&self, node: u64, file: FileId) -> Option<Stale> {
+        let mut inner = self.inner.write().expect(POISON);
+        let stale = inner.bury(node, self.case_sensitive);
+        if let Some(node) = inner.nodes.get_mut(&node) {
+            node.file = file;
+        }
+        stale
     }
 
     /// The other nodes of a node's file: its other spellings and names.
@@ -154,12 +213,13 @@ impl Nodes {
         }
     }
 
-    /// The file a node stands for.
+    /// The file of a node.
     pub fn file(&self, node: u64) -> Option<FileId> {
         self.inner.read().expect(POISON).nodes.get(&node).map(|node| node.file)
     }
 
-    /// The name is gone: all its spellings are dead. Says which the kernel may still hold.
+    /// A name was removed: all its spellings are dead. Returns those that the kernel may still
+    /// hold.
     pub fn removed(&self, parent: u64, name: &str) -> Vec<Stale> {
         let mut inner = self.inner.write().expect(POISON);
         let key = self.key(parent, name);
@@ -167,8 +227,23 @@ impl Nodes {
         ids.into_iter().filter_map(|id| inner.bury(id, self.case_sensitive)).collect()
     }
 
-    /// The kernel moved a name: its node goes on under the new one, the other spellings of both
-    /// names are dead. Says which.
+    /// These names were directories, and the kernel itself removed them.
+    pub fn set_gone(&self, removed: &[Stale]) {
+        let mut inner = self.inner.write().expect(POISON);
+        for stale in removed {
+            if let Some(node) = inner.nodes.get_mut(&stale.node) {
+                node.gone = node.dead;
+            }
+        }
+    }
+
+    /// True if the node was a directory that the kernel removed.
+    pub fn is_gone(&self, node: u64) -> bool {
+        self.inner.read().expect(POISON).nodes.get(&node).is_some_and(|node| node.gone)
+    }
+
+    /// The kernel moved a name: its node has the new name, and the other spellings of both names
+    /// are dead. Returns the dead ones.
     pub fn moved(&self, from: (u64, &str), to: (u64, &str)) -> Vec<Stale> {
         let mut inner = self.inner.write().expect(POISON);
         let mover = inner.find(&self.key(from.0, from.1), from.1);
@@ -225,6 +300,26 @@ impl Nodes {
         found
     }
 
+    /// Another share has the place of this one, and `root` is its root: all other nodes are dead.
+    /// Says which names of the root the kernel may still hold; it drops what is below by itself.
+    pub fn replaced(&self, root: FileId) -> Vec<Stale> {
+        let mut inner = self.inner.write().expect(POISON);
+        inner.names.clear();
+        inner.files.clear();
+        let mut stale = Vec::new();
+        for (id, node) in &mut inner.nodes {
+            if *id == ROOT {
+                node.file = root;
+                continue;
+            }
+            if node.parent == ROOT && !node.dead {
+                stale.push(Stale { parent: ROOT, name: node.name.to_string(), node: *id });
+            }
+            node.dead = true;
+        }
+        stale
+    }
+
     /// Raises the generation of a file's nodes: the next lookup makes the kernel drop every
     /// descriptor of them. Says which names must be looked up again.
     pub fn cut_off(&self, file: FileId) -> Vec<Stale> {
@@ -255,7 +350,8 @@ impl Inner {
     /// A number for a new node, which programs see as the inode number: the file's own, so that
     /// it is the same after the kernel has forgotten the node (git takes a file whose number
     /// changed for a changed file). Another name or spelling of a file, and a file whose number
-    /// the kernel still knows as another's, gets one that no file has.
+    /// the kernel still knows as another's, gets one that no file has; of another name programs
+    /// see the file's own all the same ([`Nodes::number`]).
     fn free_number(&mut self, file: FileId) -> u64 {
         let own = file.ino;
         if own > ROOT && own < OWN_NUMBERS && !self.nodes.contains_key(&own) {
@@ -263,6 +359,11 @@ impl Inner {
         }
         self.last += 1;
         self.last
+    }
+
+    fn number(&self, node: u64, ino: u64) -> u64 {
+        let linked = node > OWN_NUMBERS && self.nodes.get(&node).is_some_and(|node| node.linked);
+        if linked && ino > ROOT && ino < OWN_NUMBERS { ino } else { node }
     }
 
     fn node(&mut self, id: u64) -> &mut Node {
@@ -316,146 +417,4 @@ impl Inner {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn file(ino: u64) -> FileId {
-        FileId { ino, born: 0 }
-    }
-
-    fn nodes() -> Nodes {
-        Nodes::new(file(1), false)
-    }
-
-    fn path(nodes: &Nodes, node: u64) -> Option<String> {
-        nodes.path(node).map(|path| path.as_str().to_owned())
-    }
-
-    #[test]
-    fn each_spelling_has_a_node_of_its_own_and_keeps_it() {
-        let nodes = nodes();
-        let (lower, _) = nodes.enter(ROOT, "foo", file(7));
-        let (upper, _) = nodes.enter(ROOT, "FOO", file(7));
-        assert_ne!(lower, upper);
-        assert_eq!(nodes.enter(ROOT, "foo", file(7)).0, lower);
-        assert_eq!(path(&nodes, upper).as_deref(), Some("FOO"));
-    }
-
-    #[test]
-    fn a_node_has_the_number_of_its_file_again_after_it_was_forgotten() {
-        let nodes = nodes();
-        let (first, _) = nodes.enter(ROOT, "f", file(7));
-        let (second, _) = nodes.enter(ROOT, "other-name", file(7));
-        assert_eq!(first, 7);
-        assert!(second > OWN_NUMBERS);
-        nodes.forget(first, 1);
-        assert_eq!(nodes.enter(ROOT, "f", file(7)).0, 7);
-        // An inode number that is used again while the kernel knows its former file.
-        nodes.removed(ROOT, "f");
-        let reused = FileId { ino: 7, born: 1 };
-        assert!(nodes.enter(ROOT, "f", reused).0 > OWN_NUMBERS);
-        assert!(nodes.enter(ROOT, "one", file(ROOT)).0 > OWN_NUMBERS);
-    }
-
-    #[test]
-    fn a_name_that_stands_for_another_file_gets_another_node() {
-        let nodes = nodes();
-        let (old, _) = nodes.enter(ROOT, "f", file(7));
-        let (new, _) = nodes.enter(ROOT, "f", file(8));
-        assert_ne!(old, new);
-        assert_eq!(path(&nodes, old), None);
-        assert_eq!(path(&nodes, new).as_deref(), Some("f"));
-    }
-
-    #[test]
-    fn a_removed_name_takes_its_other_spellings_along() {
-        let nodes = nodes();
-        let (lower, _) = nodes.enter(ROOT, "foo", file(7));
-        let (upper, _) = nodes.enter(ROOT, "FOO", file(7));
-        let mut stale: Vec<_> =
-            nodes.removed(ROOT, "Foo").into_iter().map(|stale| stale.node).collect();
-        stale.sort_unstable();
-        assert_eq!(stale, [lower, upper]);
-        assert_eq!(path(&nodes, lower), None);
-        assert!(nodes.removed(ROOT, "foo").is_empty());
-    }
-
-    #[test]
-    fn a_moved_directory_moves_what_is_below_it() {
-        let nodes = nodes();
-        let (dir, _) = nodes.enter(ROOT, "d", file(7));
-        let (below, _) = nodes.enter(dir, "x", file(8));
-        nodes.moved((ROOT, "d"), (ROOT, "e"));
-        assert_eq!(path(&nodes, below).as_deref(), Some("e/x"));
-        assert_eq!(nodes.enter(ROOT, "e", file(7)).0, dir);
-    }
-
-    #[test]
-    fn a_case_only_rename_keeps_the_node_that_moved() {
-        let nodes = nodes();
-        let (node, _) = nodes.enter(ROOT, "foo", file(7));
-        assert!(nodes.moved((ROOT, "foo"), (ROOT, "Foo")).is_empty());
-        assert_eq!(path(&nodes, node).as_deref(), Some("Foo"));
-    }
-
-    #[test]
-    fn what_a_rename_replaces_is_dead() {
-        let nodes = nodes();
-        let (a, _) = nodes.enter(ROOT, "a", file(7));
-        let (b, _) = nodes.enter(ROOT, "b", file(8));
-        let stale = nodes.moved((ROOT, "b"), (ROOT, "a"));
-        assert_eq!(stale.len(), 1);
-        assert_eq!((path(&nodes, a), path(&nodes, b).as_deref()), (None, Some("a")));
-    }
-
-    #[test]
-    fn an_exchange_swaps_two_names() {
-        let nodes = nodes();
-        let (a, _) = nodes.enter(ROOT, "a", file(7));
-        let (b, _) = nodes.enter(ROOT, "b", file(8));
-        nodes.exchanged((ROOT, "a"), (ROOT, "b"));
-        assert_eq!(path(&nodes, a).as_deref(), Some("b"));
-        assert_eq!(path(&nodes, b).as_deref(), Some("a"));
-        assert_eq!(nodes.enter(ROOT, "a", file(8)).0, b);
-    }
-
-    #[test]
-    fn the_spellings_and_names_of_a_file_are_siblings_while_they_live() {
-        let nodes = nodes();
-        let (lower, _) = nodes.enter(ROOT, "foo", file(7));
-        let (upper, _) = nodes.enter(ROOT, "FOO", file(7));
-        let (link, _) = nodes.enter(ROOT, "link", file(7));
-        nodes.enter(ROOT, "other", file(8));
-        assert_eq!(nodes.siblings(lower), [upper, link]);
-        nodes.forget(upper, 1);
-        assert_eq!(nodes.siblings(lower), [link]);
-        nodes.removed(ROOT, "link");
-        assert!(nodes.siblings(lower).is_empty());
-        assert_eq!(nodes.siblings(link), [lower]);
-    }
-
-    #[test]
-    fn a_node_is_forgotten_with_its_last_lookup() {
-        let nodes = nodes();
-        let (node, _) = nodes.enter(ROOT, "f", file(7));
-        nodes.enter(ROOT, "f", file(7));
-        nodes.forget(node, 1);
-        assert!(nodes.path(node).is_some());
-        nodes.forget(node, 1);
-        assert!(nodes.path(node).is_none());
-        assert!(nodes.inner.read().unwrap().names.is_empty());
-        assert!(nodes.inner.read().unwrap().files.is_empty());
-        nodes.forget(ROOT, 9);
-        assert!(nodes.path(ROOT).is_some());
-    }
-
-    #[test]
-    fn cutting_a_file_off_raises_the_generation_of_every_spelling() {
-        let nodes = nodes();
-        nodes.enter(ROOT, "f", file(7));
-        nodes.enter(ROOT, "F", file(7));
-        assert_eq!(nodes.cut_off(file(7)).len(), 2);
-        assert_eq!(nodes.enter(ROOT, "f", file(7)).1, 1);
-        assert_eq!(nodes.spellings(&SharePath::new("f").unwrap()).len(), 2);
-    }
-}
+mod tests;

@@ -1,8 +1,8 @@
-//! Telling the kernel what is no longer true, from a thread of its own.
+//! Invalidates names and attributes in the kernel's caches, from a thread of its own.
 //!
-//! A notification about a name takes the kernel's lock on the directory, which a request on its
-//! way to us may hold: never from a handler (FUSE-BETS section 3). Dropping an attribute takes no
-//! such lock and may be done anywhere.
+//! The invalidation of a name takes the kernel's lock of the directory, which a request that waits
+//! for latchfs may hold: it must never be sent from a request handler. The invalidation of
+//! attributes takes no such lock and may be sent from anywhere.
 
 use std::ffi::OsStr;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
@@ -16,31 +16,31 @@ use super::attr::TTL;
 use super::backings::{Backings, KEPT_FOR};
 use super::nodes::Stale;
 
-/// The most notices that wait. Past it names are left to their time to live.
+/// The most notices that wait. Beyond it, names are left to expire by their lifetime.
 const WAITING_MAX: usize = 65_536;
 
-/// How long somebody waits for the kernel to forget names: by then their time to live is over.
+/// The longest wait for the kernel to forget names: by then their lifetime is over.
 const FORGOTTEN_MAX: Duration = TTL;
 
-/// The way to the kernel's caches; closed until the mount is up.
+/// The channel to the kernel's caches; closed until the mount is up.
 #[derive(Debug, Default)]
 pub struct Notices {
     open: OnceLock<(Notifier, SyncSender<Notice>)>,
 }
 
-/// What the thread is told.
+/// A message to the thread.
 #[derive(Debug)]
 enum Notice {
     /// The kernel is to forget a name.
     Name(Stale),
-    /// Registrations are kept that must be let go of, also if nothing else happens.
+    /// Registrations are kept that must be dropped, also if nothing else happens.
     Sweep,
     /// Somebody waits for the notices before this one.
     Passed(SyncSender<()>),
 }
 
 impl Notices {
-    /// Opens the way.
+    /// Opens the channel.
     pub fn start(&self, notifier: Notifier, backings: Arc<Backings>) -> std::io::Result<()> {
         let (sender, receiver) = sync_channel(WAITING_MAX);
         let to_kernel = notifier.clone();

@@ -1,25 +1,29 @@
 //! Opening, creating, flushing and releasing files.
 
 use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use fuser::{Errno, FopenFlags, Generation, ReplyCreate, ReplyEmpty, ReplyOpen};
 
-use super::UnlinkMode;
 use super::attr::{NO_TTL, TTL};
-use super::driver::Caller;
+use super::controlled::{self, Call};
+use super::driver::Requester;
 use super::errno::errno;
-use super::state::{DataPath, OpenFile, State};
-use super::unchecked;
-use crate::core::create::{Action, Disposition, OpenRequest};
-use crate::core::{Access, Denial, ShareMode, SharePath};
-use crate::engine::{Error, Kind, OpenFor, Opened, PosixOpen, Stat};
+use super::open_files::{Open, OpenFile};
+use super::state::{DataPath, State};
+use super::{nameless, privileges, unchecked};
+use crate::core::FileId;
+use crate::core::smb::create::{Action, Disposition, OpenRequest};
+use crate::core::smb::{Access, Denial, ShareMode, SharePath};
+use crate::engine::file::{Error, Handle, Kind, OpenFor, Opened, PosixOpen, Stat};
+use crate::sync::front_end;
 
 /// The kernel opens a program to run it (`__FMODE_EXEC`). No descriptor is ever closed, so no
 /// flush announces the release: it counts as on its way from the start.
 const OPEN_FOR_EXEC: i32 = 0x20;
 
-/// The access of `open(2)` flags: the mode, and W for `O_TRUNC` (DESIGN section 4).
+/// The access of `open(2)` flags: the mode, and W for `O_TRUNC`.
 pub fn access(flags: i32) -> Access {
     let access = match flags & libc::O_ACCMODE {
         libc::O_RDONLY => Access::R,
@@ -29,47 +33,75 @@ pub fn access(flags: i32) -> Access {
     if flags & libc::O_TRUNC != 0 { access | Access::W } else { access }
 }
 
-/// An open on its way: asked again as it is, if it has to wait for a release.
-struct Ask {
-    path: SharePath,
-    caller: Caller,
-    flags: i32,
-    request: OpenRequest,
+/// A request to open a file, which is repeated unchanged if it has to wait for a release.
+pub struct Ask {
+    pub path: SharePath,
+    pub caller: Requester,
+    pub flags: i32,
+    pub request: OpenRequest,
     posix: PosixOpen,
+    /// The kernel may look the name up again: a missing file is then not noted as a refusal.
+    pub by_lost_name: bool,
+    /// [`State::cuts`] before the open was granted.
+    cuts: AtomicU64,
 }
 
 impl Ask {
-    fn new(state: &State, caller: Caller, path: SharePath, flags: i32) -> Self {
+    pub fn new(state: &State, caller: Requester, path: SharePath, flags: i32) -> Self {
         let share = state.policy.share_of(caller.pid, &path);
         let request = OpenRequest::plain(access(flags), share);
-        let posix = PosixOpen { truncate: flags & libc::O_TRUNC != 0, creation: None };
-        Self { path, caller, flags, request, posix }
+        let posix = PosixOpen {
+            truncate: flags & libc::O_TRUNC != 0,
+            without_flush: flags & OPEN_FOR_EXEC != 0,
+            ..PosixOpen::default()
+        };
+        let cuts = AtomicU64::new(0);
+        Self { path, caller, flags, request, posix, by_lost_name: false, cuts }
+    }
+
+    /// Restricts `O_TRUNC` to the node's own file where the kernel has checked that file's
+    /// permission bits: a file that has taken its name since is not cut.
+    pub fn cuts_only_for(&mut self, state: &State, node: u64) {
+        if state.options.allow_other && self.caller.uid != 0 {
+            self.posix.cuts_only = state.nodes.file(node);
+        }
+    }
+
+    /// True if the open was to cut its file and did not cut this one.
+    pub fn left_uncut(&self, file: FileId) -> bool {
+        self.posix.truncate && self.posix.cuts_only.is_some_and(|only| only != file)
     }
 
     fn open(&self, state: &State) -> Result<Opened, Error> {
-        let who = state.owner(self.caller.pid);
-        state.share.open_unnoted(&who, &self.path, &self.request, self.posix)
+        self.cuts.store(state.cuts(), Ordering::Relaxed);
+        let cx = state.context(self.caller.pid, "open");
+        state.share().open_unnoted(&cx, &self.path, &self.request, self.posix)
     }
 
-    /// Notes the answer that stands; one that was waited out is nobody's refusal.
+    /// Notes the final answer in the log of events. A refusal that ended during the wait is not
+    /// noted.
     fn note(&self, state: &State, answer: Result<Opened, Error>) -> Result<Opened, Error> {
-        let who = state.owner(self.caller.pid);
-        state.share.note_open(&who, &self.path, answer)
+        if self.by_lost_name && matches!(answer, Err(Error::Denied(Denial::NotFound))) {
+            return answer;
+        }
+        let cx = state.context(self.caller.pid, "open");
+        state.share().note_open(&cx, &self.path, answer)
     }
 
-    /// True if the refusal may be over as soon as a release arrives.
+    /// True if the refusal may end when a release arrives.
     fn may_wait(&self, state: &State, refused: &Error) -> bool {
         let Error::Denied(denial) = refused else { return false };
         let access = self.request.rights.access();
-        state.share.only_flushed_in_the_way(&self.path, denial, access, self.request.share)
+        state.share().only_flushed_in_the_way(&self.path, denial, access, self.request.share)
     }
 }
 
-/// Opens, and answers when it is decided: a conflict with handles that are being released waits.
-fn ask_for(
+/// Opens a file and answers; a conflict with handles that are being released waits for the
+/// releases.
+pub fn ask_for(
     state: &Arc<State>,
     ask: Ask,
-    answer: impl FnOnce(&State, &Ask, Result<Opened, Error>) + Send + 'static,
+    answer: impl FnOnce(&Arc<State>, &Arc<Ask>, Result<Opened, Error>) + Send + 'static,
 ) {
     let (asked, again, ask) = (Arc::clone(state), Arc::clone(state), Arc::new(ask));
     let same = Arc::clone(&ask);
@@ -85,21 +117,40 @@ fn ask_for(
 }
 
 /// `open(2)` of a file that exists.
-pub fn open(state: &Arc<State>, caller: Caller, node: u64, flags: i32, reply: ReplyOpen) {
+pub fn open(state: &Arc<State>, caller: Requester, node: u64, flags: i32, reply: ReplyOpen) {
     if state.options.unchecked {
         return unchecked::open(state, node, reply);
     }
-    let Some(path) = state.nodes.path(node) else { return reply.error(Errno::ESTALE) };
-    let ask = Ask::new(state, caller, path, flags);
+    let Some(path) = state.nodes.path(node) else {
+        return nameless::open(state, caller, node, flags, reply);
+    };
+    controlled::arrive(state, Call::Open, caller, &path, move |state, met| match met {
+        Ok(()) => open_now(state, caller, node, flags, reply),
+        Err(errno) => reply.error(errno),
+    });
+}
+
+fn open_now(state: &Arc<State>, caller: Requester, node: u64, flags: i32, reply: ReplyOpen) {
+    // The name may have gone while the open waited.
+    let Some(path) = state.nodes.path(node) else {
+        return nameless::open(state, caller, node, flags, reply);
+    };
+    let mut ask = Ask::new(state, caller, path, flags);
+    ask.cuts_only_for(state, node);
     ask_for(state, ask, move |state, ask, opened| match opened {
-        Ok(opened) => answer_open(state, node, ask, opened, reply),
+        Ok(opened) => {
+            let same = Arc::clone(ask);
+            let answer = move |state: &Arc<State>| answer_open(state, node, &same, opened, reply);
+            controlled::leave(state, Call::Open, caller, &ask.path, answer);
+        }
         Err(refused) => reply.error(open_errno(&refused)),
     });
 }
 
-/// The kernel knew a name that REST has taken away meanwhile: it looks again, and makes the file
-/// if that was asked for, of which it does not tell us.
-fn open_errno(refused: &Error) -> Errno {
+/// The errno of a refused open. For a missing file `ESTALE`: REST has removed a name that the
+/// kernel still knows, and `ESTALE` makes the kernel look it up again and create the file if the
+/// program asked for that, which an open request does not show.
+pub fn open_errno(refused: &Error) -> Errno {
     match refused {
         Error::Denied(Denial::NotFound | Denial::PathNotFound) => Errno::ESTALE,
         refused => errno(refused),
@@ -107,45 +158,56 @@ fn open_errno(refused: &Error) -> Errno {
 }
 
 fn answer_open(state: &State, node: u64, ask: &Ask, opened: Opened, reply: ReplyOpen) {
-    // REST has moved the file and made another of its name: the kernel means the first one, and
-    // must not be given the bytes of the second.
-    if state.nodes.file(node).is_some_and(|file| file != opened.stat.id) {
-        end(state, &opened.handle);
-        return reply.error(Errno::ESTALE);
+    let other = state.nodes.file(node).is_some_and(|file| file != opened.stat.id);
+    // A file that was to be cut and is not the one that was meant, though the node has it by now.
+    if other || ask.left_uncut(opened.stat.id) {
+        return nameless::answer_other(state, node, ask, opened, reply);
     }
-    if ask.flags & OPEN_FOR_EXEC != 0
-        && let Err(error) = state.share.set_flushed(&opened.handle)
-    {
-        return reply.error(errno(&error));
-    }
-    strip_privileges(state, ask, &opened.stat, &opened.path);
+    strip_privileges(state, ask, &opened.path);
     let register = |fd: OwnedFd| reply.open_backing(fd);
-    match make_file(state, node, ask, opened, register) {
-        Ok((file, flags)) => {
-            let fh = file.number();
-            match &file.backing {
-                Some(backing) => reply.opened_passthrough(fh, flags, backing),
-                None => reply.opened(fh, flags),
-            }
-        }
+    match make_file(state, (node, Bytes::Pass), ask, opened, register) {
+        Ok((file, flags)) => answer_file(&file, flags, reply),
         Err(error) => reply.error(open_errno(&error)),
+    }
+}
+
+/// Answers the kernel with an open file.
+pub fn answer_file(file: &OpenFile, flags: FopenFlags, reply: ReplyOpen) {
+    match &file.backing {
+        Some(backing) => reply.opened_passthrough(file.number(), flags, backing),
+        None => reply.opened(file.number(), flags),
     }
 }
 
 /// `open(2)` with `O_CREAT` of a name the kernel believes absent.
 pub fn create(
     state: &Arc<State>,
-    caller: Caller,
+    caller: Requester,
     (parent, name): (u64, &str),
     (mode, flags): (u32, i32),
     reply: ReplyCreate,
 ) {
     let Some(path) = state.nodes.child(parent, name) else { return reply.error(Errno::ESTALE) };
+    let name = name.to_owned();
+    let at = path.clone();
+    controlled::arrive(state, Call::Create, caller, &at, move |state, met| match met {
+        Ok(()) => create_now(state, caller, path, (parent, name), (mode, flags), reply),
+        Err(errno) => reply.error(errno),
+    });
+}
+
+fn create_now(
+    state: &Arc<State>,
+    caller: Requester,
+    path: SharePath,
+    (parent, name): (u64, String),
+    (mode, flags): (u32, i32),
+    reply: ReplyCreate,
+) {
     let mut ask = Ask::new(state, caller, path, flags);
     let exclusive = flags & libc::O_EXCL != 0;
     ask.request.disposition = if exclusive { Disposition::Create } else { Disposition::OpenIf };
     ask.posix.creation = Some(state.creation(caller, mode));
-    let name = name.to_owned();
     ask_for(state, ask, move |state, ask, opened| match opened {
         Ok(opened) => answer_create(state, ask, (parent, &name), opened, reply),
         Err(refused) => reply.error(errno(&refused)),
@@ -161,13 +223,13 @@ fn answer_create(
 ) {
     if opened.action == Action::Opened {
         // Somebody else made it since the kernel looked.
-        strip_privileges(state, ask, &opened.stat, &opened.path);
+        strip_privileges(state, ask, &opened.path);
     }
     let stat = opened.stat;
-    let ttl = ttl(state, &opened.path, &stat);
-    let (node, generation) = state.nodes.enter(parent, name, stat.id);
+    let (node, generation) = state.enter(parent, name, &stat);
+    let ttl = ttl(state, node, &stat);
     let register = |fd: OwnedFd| reply.open_backing(fd);
-    match make_file(state, node, ask, opened, register) {
+    match make_file(state, (node, Bytes::Pass), ask, opened, register) {
         Ok((file, flags)) => {
             let fh = file.number();
             let (attr, generation) = (state.attr(node, &stat), Generation(generation));
@@ -185,16 +247,25 @@ fn answer_create(
     }
 }
 
-/// The open file behind a grant, kept. If the mount's part of it fails, the grant is given back.
-fn make_file(
+/// Whether an open may use passthrough.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Bytes {
+    /// It may, where the kernel supports it.
+    Pass,
+    /// Reads and writes are sent to latchfs.
+    ComeToUs,
+}
+
+/// Makes the open file of a grant and keeps it. If that fails, the grant is ended.
+pub fn make_file(
     state: &State,
-    node: u64,
+    (node, bytes): (u64, Bytes),
     ask: &Ask,
     mut opened: Opened,
     register: impl FnOnce(OwnedFd) -> std::io::Result<fuser::BackingId>,
 ) -> Result<(Arc<OpenFile>, FopenFlags), Error> {
     let access = access(ask.flags);
-    let (fd, backing, flags) = match data_path(state, access, &mut opened, register) {
+    let (fd, backing, flags) = match data_path(state, (access, bytes), &mut opened, register) {
         Ok(way) => way,
         Err(error) => {
             end(state, &opened.handle);
@@ -202,36 +273,44 @@ fn make_file(
         }
     };
     let (handle, before_flock) = (opened.handle, Mutex::default());
-    let file = state.keep_file(OpenFile { handle, node, access, fd, backing, before_flock });
+    let file = OpenFile { handle, node, access, fd, backing, before_flock };
+    Ok((keep(state, file, ask.cuts.load(Ordering::Relaxed))?, flags))
+}
+
+/// Keeps an open file. `cuts` is what [`State::cuts`] was before the open was granted.
+pub fn keep(state: &State, file: OpenFile, cuts: u64) -> Result<Arc<OpenFile>, Error> {
+    let file = state.files.keep(file);
     // Closed by force before it was kept, it was not there to be cut off: the kernel must not get
-    // it. From here on it is.
-    if let Err(closed) = state.share.describe(&file.handle) {
-        state.drop_file(file.number().0);
+    // it. From here on it is. A close that finds the file not kept has been counted.
+    if state.cuts() != cuts
+        && let Err(closed) = front_end::to_the_end(|| state.share().describe(&file.handle))
+    {
+        state.files.take(file.number().0);
         return Err(closed);
     }
-    Ok((file, flags))
+    Ok(file)
 }
 
 type Way = (Option<OwnedFd>, Option<Arc<fuser::BackingId>>, FopenFlags);
 
 fn data_path(
     state: &State,
-    access: Access,
+    (access, bytes): (Access, Bytes),
     opened: &mut Opened,
     register: impl FnOnce(OwnedFd) -> std::io::Result<fuser::BackingId>,
 ) -> Result<Way, Error> {
     let mut flags = FopenFlags::empty();
     let mut backing = None;
-    if state.data_path() == DataPath::Passthrough {
-        let made = opened.made.take();
-        // A descriptor that may write makes the file busy for whoever wants to run it.
+    let mut made = opened.made.take();
+    if state.data_path() == DataPath::Passthrough && bytes == Bytes::Pass {
+        // While a descriptor for writing is registered, the file cannot be executed.
         let keep = made.is_none();
         let mut not_there = None;
         let registered = state.backing(opened.stat.id, keep, || {
-            if let Some(fd) = made {
+            if let Some(fd) = made.take() {
                 return register(fd);
             }
-            let fd = state.share.backing_of(&opened.handle, OpenFor::Path).map_err(|error| {
+            let fd = backing_of(state, opened, OpenFor::Path).map_err(|error| {
                 let said = std::io::Error::other(error.to_string());
                 not_there = Some(error);
                 said
@@ -248,82 +327,141 @@ fn data_path(
             }
         }
     }
-    let mandatory = state.options.mandatory_locks;
-    if backing.is_some() && !mandatory {
+    // Writes are sent to latchfs where they must be checked or counted.
+    let writes = access.contains(Access::W);
+    let comes_to_us = state.options.mandatory_locks || writes && state.share().has_coarse_times();
+    if backing.is_some() && !comes_to_us {
         // The kernel opens the file for the program, and would call any failure EIO.
-        if access.contains(Access::W) && opened.action == Action::Opened {
-            state.share.check_writable()?;
+        if writes && opened.action == Action::Opened {
+            state.share().check_writable()?;
         }
         return Ok((None, backing, flags));
     }
     flags |= FopenFlags::FOPEN_DIRECT_IO;
-    let how = if access.contains(Access::W) { OpenFor::Write } else { OpenFor::Read };
-    let fd = state.share.backing_of(&opened.handle, how)?;
+    // A file that was made just now may have permission bits that let nobody open it so, and one
+    // that was cut just now must not be refused.
+    let fd = match made {
+        Some(fd) => fd,
+        None => backing_of(state, opened, open_for(access))?,
+    };
     Ok((Some(fd), backing, flags))
 }
 
-/// Under `HANDLE_KILLPRIV_V2` the kernel leaves it to us to take set-id bits and capabilities from
-/// a file that somebody without privilege may write (FUSE section 7).
-fn strip_privileges(state: &State, ask: &Ask, stat: &Stat, path: &SharePath) {
+/// The file that was opened just now: by the name it was found by, which takes no lock, or by the
+/// name it has got since.
+fn backing_of(state: &State, opened: &Opened, how: OpenFor) -> Result<OwnedFd, Error> {
+    if let Ok(fd) = state.share().backing(&opened.path, how)
+        && Stat::of(&fd).is_ok_and(|stat| stat.id == opened.stat.id)
+    {
+        return Ok(fd);
+    }
+    front_end::to_the_end(|| state.share().backing_of(&opened.handle, how))
+}
+
+/// The mode in which a descriptor for this access is opened: no more than needed, since permission
+/// bits may allow only that.
+pub fn open_for(access: Access) -> OpenFor {
+    match (access.contains(Access::R), access.contains(Access::W)) {
+        (true, true) => OpenFor::Write,
+        (false, true) => OpenFor::WriteOnly,
+        _ => OpenFor::Read,
+    }
+}
+
+/// Removes set-id bits and capabilities from a file that an unprivileged user opens for writing:
+/// under `HANDLE_KILLPRIV_V2` the kernel leaves this to the file system.
+fn strip_privileges(state: &State, ask: &Ask, path: &SharePath) {
     if ask.caller.uid == 0 || !access(ask.flags).contains(Access::W) {
         return;
     }
-    if let Err(error) = super::privileges::strip(&state.share, path, stat) {
+    let fd = state.share().backing(path, OpenFor::Path).map_err(std::io::Error::other);
+    if let Err(error) = fd.and_then(privileges::strip) {
         log::warn!("{path}: set-id bits stay, they could not be taken away: {error}");
     }
 }
 
-/// Changes what an open tolerates, and answers when it is decided: others that are only being
-/// released are waited for.
+/// Changes the share mode of an open, and answers when it is decided, with the share mode that it
+/// had: others that are only being released are waited for.
 pub fn set_share(
     state: &Arc<State>,
-    caller: Caller,
+    caller: Requester,
     file: &Arc<OpenFile>,
     share: ShareMode,
-    answer: impl FnOnce(Result<(), Error>) + Send + 'static,
+    answer: impl FnOnce(Result<ShareMode, Error>) + Send + 'static,
 ) {
     let (asked, file) = (Arc::clone(state), Arc::clone(file));
     state.park.until(
         move |last| {
-            let who = asked.owner(caller.pid);
-            let set = asked.share.set_share_mode(&who, &file.handle, share);
+            let had = match asked.share().describe(&file.handle) {
+                Ok(seen) => seen.share,
+                Err(error) => return Some(Err(error)),
+            };
+            let cx = asked.context(caller.pid, "set share mode");
+            let set = asked.share().set_share_mode(&cx, &file.handle, share);
             let refused = matches!(set, Err(Error::Denied(Denial::SharingViolation { .. })));
-            let waits = !last && refused && asked.share.only_flushed_beside(&file.handle, share);
-            (!waits).then_some(set)
+            let waits = !last && refused && asked.share().only_flushed_beside(&file.handle, share);
+            (!waits).then(|| set.map(|()| had))
         },
         answer,
     );
 }
 
 /// A descriptor was closed: its owner's `fcntl` locks go, and the release is on its way.
-pub fn flush(state: &State, fh: u64, lock_owner: u64, reply: ReplyEmpty) {
-    let Some(file) = state.file(fh) else {
-        return if state.options.unchecked { reply.ok() } else { reply.error(Errno::EBADF) };
-    };
+pub fn flush(state: &Arc<State>, fh: u64, lock_owner: u64, reply: ReplyEmpty) {
+    // An open that is not known was closed by force, with its share: closing is the cure for that.
+    let Some(file) = state.files.get(fh) else { return reply.ok() };
     if file.access.contains(Access::W) {
-        tell_siblings(state, file.node); // It may have been written through.
+        tell_written(state, &file);
     }
-    match state.share.flush(&file.handle, lock_owner) {
-        // Closing a force-closed descriptor is the cure, not another error.
-        Ok(()) | Err(Error::Denied(Denial::HandleClosed)) => reply.ok(),
-        Err(error) => reply.error(errno(&error)),
-    }
+    let asked = Arc::clone(state);
+    state.park.answer(
+        move || asked.share().flush(&file.handle, lock_owner),
+        move |flushed| match flushed {
+            // Closing a force-closed descriptor is the cure, not another error.
+            Ok(()) | Err(Error::Denied(Denial::HandleClosed)) => reply.ok(),
+            Err(error) => reply.error(errno(&error)),
+        },
+    );
 }
 
 /// The last reference is gone: the open ends, and a pending name with it.
-pub fn release(state: &State, fh: u64, reply: ReplyEmpty) {
-    if let Some(file) = state.drop_file(fh) {
-        end(state, &file.handle);
-    } else if state.options.unchecked {
+pub fn release(state: &Arc<State>, fh: u64, reply: ReplyEmpty) {
+    if let Some(file) = state.files.take(fh) {
+        if file.access.contains(Access::W) && file.backing.is_some() {
+            state.notices.attributes(file.node); // A mapping may have outlived the descriptor.
+        }
+        return end_released(state, file, reply);
+    }
+    if state.options.unchecked {
         state.unchecked.release(fh);
     }
     reply.ok();
 }
 
+/// Ends an open that the kernel has released: at once, or on a thread of the pool while another
+/// thread has the lock of its file. A release is never refused: if the pool takes no more, this
+/// thread waits.
+pub fn end_released<T: Open + Send + Sync + 'static>(
+    state: &Arc<State>,
+    open: Arc<T>,
+    reply: ReplyEmpty,
+) {
+    let released = front_end::without_waiting(|| state.share().release(open.handle()));
+    if let Some(released) = released {
+        ended(state, open.handle(), released);
+        return reply.ok();
+    }
+    let again = Arc::clone(state);
+    state.park.pool.submit(move |_| {
+        end(&again, open.handle());
+        reply.ok();
+    });
+}
+
 /// The mount is gone: releases that were still on their way in the kernel never arrive, and what
 /// is open ends here.
 pub fn end_all(state: &State) {
-    let (files, dirs) = state.take_all();
+    let (files, dirs) = (state.files.take_all(), state.dirs.take_all());
     let files = files.iter().map(|file| &file.handle);
     for handle in files.chain(dirs.iter().map(|dir| &dir.handle)) {
         end(state, handle);
@@ -331,19 +469,19 @@ pub fn end_all(state: &State) {
 }
 
 /// Ends an open and tells the kernel of a name that went with it.
-pub fn end(state: &State, handle: &crate::engine::Handle) {
-    match state.share.release(handle) {
+pub fn end(state: &State, handle: &Handle) {
+    ended(state, handle, front_end::to_the_end(|| state.share().release(handle)));
+}
+
+fn ended(state: &State, handle: &Handle, released: Result<Option<SharePath>, Error>) {
+    match released {
         Ok(None) | Err(Error::Denied(Denial::HandleClosed)) => {}
         Ok(Some(removed)) => forget_name(state, &removed),
         Err(error) => log::error!("closing handle {}: {error}", handle.id()),
     }
-    if state.options.unlink == UnlinkMode::Posix && !state.has_open(handle.file()) {
-        state.orphans.forget(handle.file());
-    }
-    state.park.nudge();
 }
 
-/// The kernel forgets a name that is gone, in every spelling.
+/// Makes the kernel forget a removed name in every spelling.
 pub fn forget_name(state: &State, path: &SharePath) {
     for stale in state.nodes.spellings(path) {
         let gone = state.nodes.removed(stale.parent, &stale.name);
@@ -351,6 +489,15 @@ pub fn forget_name(state: &State, path: &SharePath) {
         state.notices.names(gone);
         tell_siblings(state, stale.node);
     }
+}
+
+/// A file may have been written through an open. What a mapping stored the kernel has put into the
+/// backing file without taking note of it: it asks for times and size again.
+fn tell_written(state: &State, file: &OpenFile) {
+    if file.backing.is_some() {
+        state.notices.attributes(file.node);
+    }
+    tell_siblings(state, file.node);
 }
 
 /// A file changed through one node: the kernel keeps attributes for each spelling and each name
@@ -367,11 +514,20 @@ pub fn ask_again(state: &State, path: &SharePath) {
     state.notices.names(state.nodes.spellings(path));
 }
 
+/// True if the file has names beside the one it was found by.
+pub fn has_other_names(stat: &Stat) -> bool {
+    stat.kind != Kind::Directory && stat.links > 1
+}
+
 /// How long the kernel may remember a name and its file's attributes: not at all while the name
 /// can vanish by a close, or while the file has another, or is open by one that is gone: the kernel
 /// takes them for two files, and what it writes through one it does not know of the other.
-pub fn ttl(state: &State, path: &SharePath, stat: &Stat) -> std::time::Duration {
-    let has_others = stat.kind != Kind::Directory && stat.links > 1
-        || state.options.unlink == UnlinkMode::Posix && state.orphans.get(stat.id).is_some();
-    if has_others || state.share.is_pending_name(path, stat.id) { NO_TTL } else { TTL }
+/// A name beside that of the file's own number is asked about each time: only then is the kernel
+/// told the number that all names share.
+pub fn ttl(state: &State, node: u64, stat: &Stat) -> std::time::Duration {
+    let by_lost_name = || state.files.find(stat.id, |open| !state.nodes.is_alive(open.node));
+    let has_others = has_other_names(stat)
+        || state.nodes.number(node, stat.id) != node
+        || state.opens_by_lost_names() && by_lost_name().is_some();
+    if has_others || state.share().may_have_pending_name(stat.id) { NO_TTL } else { TTL }
 }

@@ -1,16 +1,27 @@
-//! Requests that wait: for the release of a handle whose descriptor was closed, for a lock.
+//! Requests that wait: for the release of a handle whose descriptor was closed, for a lock, for a
+//! gate or a delay of a test.
 //!
-//! RELEASE is asynchronous, so whoever comes right after `close(2)` could meet a conflict with a
-//! handle that is already given up. Such a request is *parked*, for a bounded time, until the
-//! release arrives; then it is decided (DESIGN section 4, "End of an open"). Handlers never block:
-//! a parked request keeps its reply and is tried again by the thread here.
+//! RELEASE is asynchronous, so a request that comes right after `close(2)` can conflict with a
+//! handle whose program has closed it. Such a request is *parked* for a bounded time until the
+//! release arrives, and decided then. Request handlers never block: a parked request keeps its
+//! reply and is tried again by the thread here. A request is tried in non-blocking mode; if it
+//! would wait for the disk, a thread of the pool tries it again.
 //!
 //! The kernel library answers interrupts with "not supported", so a process that waits for a lock
 //! could not even be killed: the same thread looks for pending signals of waiters.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use fuser::Errno;
+
+use super::pool::{Pool, Turn};
+use crate::core::smb::Denial;
+use crate::engine::file::Error;
+use crate::sync::front_end;
 
 /// How long a request waits for a release at most.
 pub const PARK_MAX: Duration = Duration::from_millis(100);
@@ -21,9 +32,57 @@ const TICK: Duration = Duration::from_millis(5);
 /// How often waiters for locks are looked at for signals.
 const SIGNAL_TICK: Duration = Duration::from_millis(50);
 
-/// Tries again; told whether this is the last time, after which it must have answered. True once
-/// it has.
-type Attempt = Box<dyn FnMut(bool) -> bool + Send>;
+/// Tries a request again. The flag says that this is the last try: it must not wait for releases.
+type Attempt = Box<dyn FnMut(bool, On) -> Outcome + Send>;
+
+/// Where a request is tried.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum On {
+    /// On a thread that serves other requests too.
+    FrontEnd,
+    /// On a thread of the pool.
+    Pool,
+    /// Nowhere: the pool is full.
+    Refused,
+}
+
+/// The outcome of a try.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Outcome {
+    /// The request has its answer.
+    Answered,
+    /// It waits for a release.
+    Parked,
+    /// It would wait for the disk.
+    WouldWait,
+}
+
+/// How a wait ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Waited {
+    /// It is over, or its time is.
+    ToTheEnd,
+    /// The waiting thread was signalled, or is gone.
+    Interrupted,
+}
+
+/// A result that can say "interrupted, try again".
+pub trait Interruptible {
+    /// The result of a request for which there is no thread.
+    fn interrupted() -> Self;
+}
+
+impl<T> Interruptible for Result<T, Error> {
+    fn interrupted() -> Self {
+        Err(Denial::Cancelled.into())
+    }
+}
+
+impl<T> Interruptible for Result<T, Errno> {
+    fn interrupted() -> Self {
+        Err(Errno::EINTR)
+    }
+}
 
 /// Ends a wait for a lock from outside.
 type Cancel = Box<dyn FnOnce() + Send>;
@@ -50,6 +109,8 @@ struct Inside {
 /// The parked requests of one mount.
 #[derive(Default)]
 pub struct Park {
+    /// For requests that would wait for the disk.
+    pub pool: Arc<Pool>,
     inside: Mutex<Inside>,
     change: Condvar,
 }
@@ -65,33 +126,111 @@ impl Park {
     }
 
     /// Keeps a request that met a conflict, and tries it again.
-    pub fn park(&self, attempt: Attempt) {
+    fn park(&self, attempt: Attempt) {
         let until = Instant::now() + PARK_MAX;
         self.inside.lock().expect(POISON).parked.push(Parked { until, attempt });
         self.change.notify_all();
     }
 
-    /// Answers with what `attempt` comes to: now, or once it no longer says that it waits for a
-    /// release. Told that this is the last time, it must have come to something.
-    pub fn until<T: 'static>(
-        &self,
+    /// Answers with the result of `attempt`: now, or when it no longer returns `None`, which means
+    /// that it waits for a release. Its argument is true for the last try, which must return a
+    /// result.
+    pub fn until<T: Interruptible + 'static>(
+        self: &Arc<Self>,
         mut attempt: impl FnMut(bool) -> Option<T> + Send + 'static,
         answer: impl FnOnce(T) + Send + 'static,
     ) {
-        if let Some(come_to) = attempt(false) {
-            return answer(come_to);
-        }
+        let first = match front_end::without_waiting(|| attempt(false)) {
+            Some(Some(come_to)) => return answer(come_to),
+            Some(None) => Outcome::Parked,
+            None => Outcome::WouldWait,
+        };
         let mut answer = Some(answer);
-        self.park(Box::new(move |last| {
-            let Some(come_to) = attempt(last) else { return false };
-            let answer = answer.take().expect("a parked request is answered once");
+        let again: Attempt = Box::new(move |last, on| {
+            let come_to = match on {
+                On::FrontEnd => match front_end::without_waiting(|| attempt(last)) {
+                    Some(come_to) => come_to,
+                    None => return Outcome::WouldWait,
+                },
+                On::Pool => attempt(last),
+                On::Refused => Some(T::interrupted()),
+            };
+            let Some(come_to) = come_to else { return Outcome::Parked };
+            let answer = answer.take().expect("a request is answered once");
             answer(come_to);
-            true
-        }));
+            Outcome::Answered
+        });
+        match first {
+            Outcome::WouldWait => self.on_pool(Instant::now() + PARK_MAX, false, again),
+            _ => self.park(again),
+        }
     }
 
-    /// Something was closed: try now. Wakes nobody while nothing is parked, since that would cost
-    /// every close a change of threads; the mark stays, for a request that is being tried.
+    /// Answers with the result of `attempt`, which waits for no release.
+    pub fn answer<T: Interruptible + 'static>(
+        self: &Arc<Self>,
+        mut attempt: impl FnMut() -> T + Send + 'static,
+        answer: impl FnOnce(T) + Send + 'static,
+    ) {
+        self.until(move |_| Some(attempt()), answer);
+    }
+
+    /// Calls `then` once `is_over` says so, and after `time` at the latest. A signal to the thread
+    /// `tid` ends the wait, and so does the end of the mount.
+    pub fn wait(
+        self: &Arc<Self>,
+        tid: u32,
+        time: Duration,
+        is_over: impl FnMut() -> bool + Send + 'static,
+        then: impl FnOnce(Waited) + Send + 'static,
+    ) {
+        static NUMBERS: AtomicU64 = AtomicU64::new(1 << 63);
+        let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
+        let park = Arc::clone(self);
+        let signalled = Arc::new(AtomicBool::new(false));
+        let signal = Arc::clone(&signalled);
+        self.watch(number, tid, Box::new(move || signal.store(true, Ordering::Release)));
+        let mut ends = Some((is_over, then));
+        let attempt: Attempt = Box::new(move |last, _| {
+            let Some((is_over, _)) = &mut ends else { return Outcome::Answered };
+            let waited = if signalled.load(Ordering::Acquire) {
+                Waited::Interrupted
+            } else if last || is_over() {
+                Waited::ToTheEnd
+            } else {
+                return Outcome::Parked;
+            };
+            park.unwatch(number);
+            let (is_over, then) = ends.take().expect("a wait ends once");
+            // Before the request goes on, so that it does not seem to wait then.
+            drop(is_over);
+            then(waited);
+            Outcome::Answered
+        });
+        let parked = Parked { until: Instant::now() + time, attempt };
+        self.inside.lock().expect(POISON).parked.push(parked);
+        self.change.notify_all();
+    }
+
+    /// Tries a request on a thread of the pool, where it may wait for the disk.
+    fn on_pool(self: &Arc<Self>, until: Instant, last: bool, mut attempt: Attempt) {
+        let park = Arc::clone(self);
+        self.pool.submit(move |turn| {
+            let on = match turn {
+                Turn::Run => On::Pool,
+                Turn::Refused => On::Refused,
+            };
+            if attempt(last, on) == Outcome::Parked {
+                let mut inside = park.inside.lock().expect(POISON);
+                inside.parked.push(Parked { until, attempt });
+                park.change.notify_all();
+            }
+        });
+    }
+
+    /// A file was closed: tries parked requests now. Wakes no thread while nothing is parked, since
+    /// that would cost every close a context switch; the mark stays for a request that is being
+    /// tried.
     pub fn nudge(&self) {
         let mut inside = self.inside.lock().expect(POISON);
         inside.nudged = true;
@@ -101,7 +240,7 @@ impl Park {
     }
 
     /// Looks after the waiter `number`, a request of thread `tid`: `cancel` is called when that
-    /// thread is signalled or gone.
+    /// thread is signalled or gone. Tickets of locks are numbers below 2^63.
     pub fn watch(&self, number: u64, tid: u32, cancel: Cancel) {
         self.inside.lock().expect(POISON).waiters.push(Waiter { number, tid, cancel });
         self.change.notify_all();
@@ -118,16 +257,16 @@ impl Park {
         self.change.notify_all();
     }
 
-    fn run(&self) {
+    fn run(self: &Arc<Self>) {
+        front_end::mark("thread of parked requests");
         let mut looked = Instant::now();
         loop {
             let (parked, stop) = self.next();
             let now = Instant::now();
             let mut left = Vec::new();
-            for mut request in parked {
-                if !(request.attempt)(stop || now >= request.until) {
-                    left.push(request);
-                }
+            for request in parked {
+                let last = stop || now >= request.until;
+                left.extend(outlived(|| self.again(request, last)).flatten());
             }
             self.inside.lock().expect(POISON).parked.extend(left);
             if stop {
@@ -138,6 +277,16 @@ impl Park {
                 self.cancel_signalled();
             }
         }
+    }
+
+    /// Tries a request again; it is given back if it is still parked.
+    fn again(self: &Arc<Self>, mut request: Parked, last: bool) -> Option<Parked> {
+        match (request.attempt)(last, On::FrontEnd) {
+            Outcome::Answered => {}
+            Outcome::Parked => return Some(request),
+            Outcome::WouldWait => self.on_pool(request.until, last, request.attempt),
+        }
+        None
     }
 
     /// Waits until there is something to do, and takes the parked out.
@@ -160,9 +309,19 @@ impl Park {
             inside.waiters.extract_if(.., |waiter| is_signalled(waiter.tid)).collect()
         };
         for waiter in gone {
-            (waiter.cancel)();
+            outlived(waiter.cancel);
         }
     }
+}
+
+/// Calls `call`; `None` if it panics. A request that panics is dropped with its reply, which
+/// answers `EIO`; the other requests go on.
+fn outlived<T>(call: impl FnOnce() -> T) -> Option<T> {
+    let done = catch_unwind(AssertUnwindSafe(call));
+    if done.is_err() {
+        log::error!("a request failed: it panicked while it was parked");
+    }
+    done.ok()
 }
 
 /// True if the thread has a signal pending that it neither blocks nor ignores, or is gone.
@@ -175,4 +334,35 @@ fn is_signalled(tid: u32) -> bool {
     let pending = mask("SigPnd:").unwrap_or(0) | mask("ShdPnd:").unwrap_or(0);
     let deaf = mask("SigBlk:").unwrap_or(0) | mask("SigIgn:").unwrap_or(0);
     pending & !deaf != 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+
+    #[test]
+    fn a_parked_request_that_panics_takes_no_other_with_it() {
+        let park = Arc::new(Park::default());
+        park.start().unwrap();
+        let (dropped, reply) = mpsc::channel::<()>();
+        let mut tries = 0;
+        let panics = move |_| {
+            tries += 1;
+            assert!(tries == 1, "of a test");
+            None
+        };
+        park.until(panics, move |_: Result<(), Errno>| dropped.send(()).unwrap());
+        assert!(reply.recv().is_err(), "the reply is dropped without an answer");
+        // A waiter whose thread is gone, and whose end panics.
+        park.watch(1, u32::MAX, Box::new(|| panic!("of a test")));
+        let (answer, answered) = mpsc::channel();
+        let last = |last: bool| last.then_some(Ok::<_, Errno>(7));
+        park.until(last, move |come_to| answer.send(come_to).unwrap());
+        assert_eq!(answered.recv_timeout(Duration::from_secs(20)).unwrap().unwrap(), 7);
+        let (cancelled, told) = mpsc::channel();
+        park.watch(2, u32::MAX, Box::new(move || cancelled.send(()).unwrap()));
+        told.recv_timeout(Duration::from_secs(20)).unwrap();
+        park.stop();
+    }
 }

@@ -5,8 +5,9 @@ use std::fs;
 use std::sync::RwLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::core::name::fold;
-use crate::core::{ShareMode, SharePath};
+use crate::core::glob;
+use crate::core::smb::name::fold;
+use crate::core::smb::{ShareMode, SharePath};
 
 /// The deepest process tree that is walked; past it there is a loop or no policy.
 const ANCESTORS_MAX: usize = 256;
@@ -35,24 +36,7 @@ impl ShareRule {
         let glob = self.glob.strip_prefix('/').unwrap_or(&self.glob);
         let subject =
             if self.glob.contains('/') { path.as_str() } else { path.name().unwrap_or("") };
-        glob_matches(fold(glob).as_bytes(), fold(subject).as_bytes())
-    }
-}
-
-/// True if the whole text matches. `*` any run without a slash, `**` any run, `?` one byte but a
-/// slash. Backtracks only to the last star.
-fn glob_matches(glob: &[u8], text: &[u8]) -> bool {
-    match glob {
-        [] => text.is_empty(),
-        [b'*', b'*', rest @ ..] => (0..=text.len()).any(|n| glob_matches(rest, &text[n..])),
-        [b'*', rest @ ..] => {
-            let run = text.iter().position(|byte| *byte == b'/').unwrap_or(text.len());
-            (0..=run).any(|n| glob_matches(rest, &text[n..]))
-        }
-        [b'?', rest @ ..] => {
-            text.first().is_some_and(|byte| *byte != b'/') && glob_matches(rest, &text[1..])
-        }
-        [byte, rest @ ..] => text.first() == Some(byte) && glob_matches(rest, &text[1..]),
+        glob::matches(fold(glob).as_bytes(), fold(subject).as_bytes())
     }
 }
 

@@ -1,10 +1,11 @@
-//! Set-id bits and file capabilities: taken away before somebody without privilege can write.
+//! Set-id bits and file capabilities: removed before an unprivileged user can write.
+
+use std::os::fd::AsFd;
 
 use rustix::fs::Mode;
 use rustix::io::Errno;
 
-use crate::core::SharePath;
-use crate::engine::{Kind, OpenFor, Share, Stat, proc_path};
+use crate::engine::file::{Kind, Stat, proc_path};
 
 const SET_USER_ID: u32 = 0o4000;
 const SET_GROUP_ID: u32 = 0o2000;
@@ -13,7 +14,8 @@ const CAPABILITY: &str = "security.capability";
 
 /// Takes set-user-id, set-group-id (where the group may execute; otherwise it means mandatory
 /// locking) and capabilities from a file.
-pub fn strip(share: &Share, path: &SharePath, stat: &Stat) -> std::io::Result<()> {
+pub fn strip(fd: impl AsFd) -> std::io::Result<()> {
+    let stat = Stat::of(&fd).map_err(std::io::Error::other)?;
     if stat.kind != Kind::File {
         return Ok(());
     }
@@ -21,7 +23,6 @@ pub fn strip(share: &Share, path: &SharePath, stat: &Stat) -> std::io::Result<()
     if mode & GROUP_EXECUTE != 0 {
         mode &= !SET_GROUP_ID;
     }
-    let fd = share.backing(path, OpenFor::Path).map_err(std::io::Error::other)?;
     let name = proc_path(&fd);
     if mode != stat.mode {
         rustix::fs::chmod(&name, Mode::from_raw_mode(mode & 0o7777))?;

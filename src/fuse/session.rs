@@ -5,17 +5,21 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use fuser::{BackgroundSession, Config, Session, SessionACL};
 use rustix::thread::CapabilitySet;
 
 use super::MountOptions;
-use super::attach::{Attachment, Detach, detach};
+use super::aside::Aside;
+use super::attach::{Attachment, Detach, abort, detach};
 use super::driver::Driver;
-use super::mounts::{self, users_of};
+use super::mounts::{self, Among, users_of};
 use super::state::State;
-use crate::core::{Client, ShareMode, SharePath};
-use crate::engine::{Error, Share};
+use crate::core::Client;
+use crate::core::smb::{ShareMode, SharePath};
+use crate::engine::file::shares::Followed;
+use crate::engine::file::{Error, Share};
 
 /// Why a share could not be mounted or unmounted.
 #[derive(Debug, thiserror::Error)]
@@ -48,6 +52,14 @@ pub enum MountError {
         /// Who, by name and pid.
         users: String,
     },
+    /// Something else is mounted on top of it or below it.
+    #[error("something else is mounted on {by}: unmount that before {path}")]
+    Covered {
+        /// The mount point.
+        path: PathBuf,
+        /// Where the other mount is.
+        by: PathBuf,
+    },
     /// Anything else the system said.
     #[error("mounting on {path}: {source}")]
     System {
@@ -64,30 +76,64 @@ pub enum MountError {
 /// A share that is mounted. Unmounted when dropped.
 pub struct Mount {
     path: PathBuf,
+    /// As the table of mounts has it.
+    resolved: PathBuf,
+    /// The number of its FUSE connection.
+    device: u32,
     state: Arc<State>,
     session: Option<BackgroundSession>,
 }
 
+/// How long releases that are on their way may take before a mount counts as in use.
+const RELEASES_MAX: Duration = Duration::from_millis(500);
+
+/// How long the workers of a mount that is gone may take to see it. Past that another mount
+/// namespace has a copy of the mount, and the connection is aborted.
+const END_MAX: Duration = Duration::from_secs(1);
+
 impl Mount {
-    /// Mounts the share on a directory, which must be empty.
+    /// Mounts a share that no other takes the place of on a directory, which must be empty.
     pub fn start(
         share: Arc<Share>,
         path: &Path,
         options: MountOptions,
     ) -> Result<Self, MountError> {
+        Self::follow(Followed::alone(share), path, options)
+    }
+
+    /// Mounts the share of a name on a directory, which must be empty. The mount goes on with the
+    /// share that takes its place.
+    pub fn follow(
+        followed: Arc<Followed>,
+        path: &Path,
+        options: MountOptions,
+    ) -> Result<Self, MountError> {
+        let share = followed.share();
         clear_dead(path)?;
         check_place(path)?;
         let client = Client { session: 1, name: format!("mount {}", path.display()) };
         let root = share.stat(&SharePath::root())?.id;
+        let system = |source| MountError::System { path: path.to_owned(), source };
+        let resolved = path.canonicalize().map_err(system)?;
         let attachment = Attachment {
-            source: mounts::source(share.name(), options.control.as_deref()),
+            source: mounts::source(
+                options.account.as_deref(),
+                share.name(),
+                options.control.as_deref(),
+            ),
             read_only: options.read_only,
             allow_other: options.allow_other,
         };
-        let device = attachment.attach(path)?;
-        let state = Arc::new(State::new(share, options, Arc::new(client), root));
-        match serve(&state, device, path) {
-            Ok(session) => Ok(Self { path: path.to_owned(), state, session: Some(session) }),
+        let fuse = attachment.attach(path)?;
+        let mut mounts = mounts::all();
+        mounts.retain(|mount| mount.path == resolved);
+        let device = mounts.last().map_or(0, |mount| mount.device);
+        let state = Arc::new(State::new(followed, options, Arc::new(client), root));
+        match serve(&state, fuse, path) {
+            Ok(session) => {
+                let (path, session) = (path.to_owned(), Some(session));
+                Ok(Self { path, resolved, device, state, session })
+            }
             Err(error) => {
                 // What went wrong before is the news.
                 let _ = detach(path, Detach::Lazily);
@@ -108,11 +154,11 @@ impl Mount {
     }
 
     /// The share behind it.
-    pub fn share(&self) -> &Arc<Share> {
-        &self.state.share
+    pub fn share(&self) -> Arc<Share> {
+        self.state.share()
     }
 
-    /// True once the kernel has let go of it, by whomever it was unmounted.
+    /// True once the kernel has ended the mount, whoever unmounted it.
     pub fn has_ended(&self) -> bool {
         self.state.has_ended()
     }
@@ -133,36 +179,105 @@ impl Mount {
             return Ok(());
         }
         // What may be mounted there after its end is not ours.
-        let detached = if self.has_ended() { Ok(()) } else { detach(&self.path, Detach::Unused) };
-        match detached {
-            Ok(()) => {}
-            Err(error) => match error.raw_os_error() {
-                // Somebody else has unmounted it.
-                Some(libc::EINVAL | libc::ENOENT) => {}
-                Some(libc::EBUSY) => {
-                    let users = users_of(&self.path).join(", ");
-                    return Err(MountError::Busy { path: self.path.clone(), users });
-                }
-                _ => return Err(MountError::System { path: self.path.clone(), source: error }),
-            },
+        if !self.has_ended() {
+            self.detach_unused()?;
         }
-        if let Some(session) = self.session.take() {
-            // The kernel has let go: the workers have seen it and end by themselves.
-            session
-                .join()
-                .map_err(|source| MountError::System { path: self.path.clone(), source })?;
-        }
+        self.end();
         Ok(())
     }
 
-    /// Unmounts from the name space at once; programs that use it go on until they close.
+    fn detach_unused(&self) -> Result<(), MountError> {
+        let path = self.path.clone();
+        match mounts::among(&self.resolved, self.device) {
+            // Somebody else has unmounted it.
+            Among::Gone => return Ok(()),
+            Among::Under(by) => return Err(MountError::Covered { path, by }),
+            Among::Alone => {}
+        }
+        // A program in another mount namespace does not keep this one from being unmounted.
+        if !wait_until(RELEASES_MAX, || self.state.files.is_empty()) {
+            return Err(self.busy());
+        }
+        match detach(&self.path, Detach::Unused) {
+            Ok(()) => Ok(()),
+            Err(error) => match error.raw_os_error() {
+                Some(libc::EINVAL | libc::ENOENT) => Ok(()),
+                Some(libc::EBUSY) => Err(self.busy()),
+                _ => Err(MountError::System { path, source: error }),
+            },
+        }
+    }
+
+    fn busy(&self) -> MountError {
+        let mut users = users_of(&self.path).join(", ");
+        if users.is_empty() {
+            "a process of another mount namespace".clone_into(&mut users);
+        }
+        MountError::Busy { path: self.path.clone(), users }
+    }
+
+    /// Unmounts from the name space at once. Programs that use it are cut off: whatever they have
+    /// open for writing answers with errors from now on.
     pub fn unmount_lazily(&mut self) {
-        if self.session.take().is_some()
-            && let Err(error) = detach(&self.path, Detach::Lazily)
-        {
+        if self.session.is_none() {
+            return;
+        }
+        if !self.has_ended() {
+            super::watch::cut_off_all(&self.state, &self.path);
+            match mounts::among(&self.resolved, self.device) {
+                Among::Gone => {}
+                Among::Alone => {
+                    if let Err(error) = detach(&self.path, Detach::Lazily) {
+                        log::warn!("{}: {error}", self.path.display());
+                    }
+                }
+                Among::Under(by) => log::warn!(
+                    "{} stays, without an answer to anybody: something else is mounted on {}; \
+                     unmount both",
+                    self.path.display(),
+                    by.display()
+                ),
+            }
+            self.abort();
+        }
+        self.end();
+    }
+
+    /// Waits for the workers, which see that the kernel has let go. Where it has not, because the
+    /// mount is still there elsewhere, the connection is aborted. Never waits for long.
+    fn end(&mut self) {
+        let Some(session) = self.session.take() else { return };
+        if !wait_until(END_MAX, || self.has_ended()) {
+            self.abort();
+        }
+        if !wait_until(END_MAX, || self.has_ended()) {
+            log::warn!("{}: its threads end with this process", self.path.display());
+            return;
+        }
+        if let Err(error) = session.join() {
             log::warn!("{}: {error}", self.path.display());
         }
     }
+
+    fn abort(&self) {
+        if let Err(error) = abort(self.device) {
+            // Where it cannot be done, it happens when this process ends.
+            log::debug!("aborting the connection of {}: {error}", self.path.display());
+        }
+    }
+}
+
+/// Waits until it is true, for so long at most.
+fn wait_until(patience: Duration, true_now: impl Fn() -> bool) -> bool {
+    const TICK: Duration = Duration::from_millis(1);
+    let end = Instant::now() + patience;
+    while !true_now() {
+        if Instant::now() >= end {
+            return false;
+        }
+        std::thread::sleep(TICK);
+    }
+    true
 }
 
 impl Drop for Mount {
@@ -185,12 +300,14 @@ fn serve(
     let mut config = Config::default();
     config.n_threads = Some(options.workers.max(1));
     let acl = if options.allow_other { SessionACL::All } else { SessionACL::Owner };
-    let driver = Driver(Arc::clone(state));
+    let driver = Driver::new(Arc::clone(state));
     let session = Session::from_fd(driver, device, acl, config).map_err(fail)?;
     let session = session.spawn().map_err(fail)?;
     state.notices.start(session.notifier(), Arc::clone(&state.backings)).map_err(fail)?;
     state.park.start().map_err(fail)?;
-    super::watch::watch(state, path.to_owned())?;
+    // Set once: a state has one mount.
+    drop(state.aside.set(Aside::start().map_err(fail)?));
+    drop(state.watch.set(super::watch::watch(state, path.to_owned())?));
     Ok(session)
 }
 
@@ -230,8 +347,13 @@ pub fn clear_dead(path: &Path) -> Result<(), MountError> {
             users.join(", ")
         );
     }
-    detach(path, Detach::Lazily)
-        .map_err(|source| MountError::System { path: path.to_owned(), source })
+    let system = |source| MountError::System { path: path.to_owned(), source };
+    let below = mounts::all().into_iter().map(|mount| mount.path);
+    let mut below = below.filter(|other| other != path && other.starts_with(path));
+    if let Some(by) = below.next() {
+        return Err(MountError::Covered { path: path.to_owned(), by });
+    }
+    detach(path, Detach::Lazily).map_err(system)
 }
 
 fn is_mounted(path: &Path) -> bool {

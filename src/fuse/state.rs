@@ -1,117 +1,103 @@
 //! What one mount knows: its share, the kernel's nodes, its open files.
 
-use std::collections::HashMap;
-use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
-use fuser::{BackingId, FileAttr, FileHandle};
+use fuser::{BackingId, FileAttr};
 
-use super::MountOptions;
+use super::aside::Aside;
 use super::attr::attr;
 use super::backings::Backings;
-use super::driver::Caller;
+use super::driver::Requester;
 use super::nodes::{Nodes, Stale};
 use super::notify::Notices;
-use super::orphans::Orphans;
+use super::open_files::{OpenDescriptor, OpenDir, OpenFile, Opens};
+use super::opens::has_other_names;
 use super::park::Park;
 use super::policy::Policy;
 use super::unchecked::Unchecked;
-use crate::core::{Access, Client, FileId, HandleId, Owner, ShareMode, SharePath};
-use crate::engine::{Creation, Error, Handle, Listed, Share, Stat};
+use super::{MountOptions, UnlinkMode};
+use crate::core::smb::SharePath;
+use crate::core::{Client, FileId, Owner};
+use crate::engine::Context;
+use crate::engine::file::shares::{Followed, Follower};
+use crate::engine::file::{Creation, Error, Share, Stat};
 
 /// How bytes get from the disk to a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DataPath {
     /// The kernel reads and writes the backing file itself.
     Passthrough,
-    /// Reads and writes come to us; nothing is cached.
+    /// Reads and writes are sent to latchfs; nothing is cached.
     Direct,
-}
-
-/// An open file of the mount.
-#[derive(Debug)]
-pub struct OpenFile {
-    /// The engine's handle.
-    pub handle: Handle,
-    /// What the kernel opened it by.
-    pub node: u64,
-    /// What it may do.
-    pub access: Access,
-    /// For calls that come to us: bytes without passthrough, and all under mandatory locks.
-    pub fd: Option<OwnedFd>,
-    /// Kept while the file is open: the kernel reads and writes through it.
-    pub backing: Option<Arc<BackingId>>,
-    /// The share mode it had before `flock` changed it.
-    pub before_flock: Mutex<Option<ShareMode>>,
-}
-
-impl OpenFile {
-    /// What the kernel calls it.
-    pub fn number(&self) -> FileHandle {
-        FileHandle(self.handle.id().0)
-    }
-}
-
-/// An open directory of the mount.
-#[derive(Debug)]
-pub struct OpenDir {
-    /// The engine's handle.
-    pub handle: Handle,
-    /// What the kernel opened it by.
-    pub node: u64,
-    /// What it held when it was read from the start.
-    pub entries: Mutex<Arc<Vec<Listed>>>,
 }
 
 /// One mount.
 pub struct State {
-    pub share: Arc<Share>,
+    /// The mounted share, also after another has taken its place.
+    followed: Arc<Followed>,
     pub options: MountOptions,
     pub client: Arc<Client>,
     pub nodes: Nodes,
     pub notices: Notices,
     pub park: Arc<Park>,
+    /// Started with the workers.
+    pub aside: OnceLock<Aside>,
+    /// Follows the share while the mount lives.
+    pub watch: OnceLock<Arc<dyn Follower>>,
     pub policy: Policy,
     pub unchecked: Unchecked,
-    pub orphans: Orphans,
-    files: RwLock<HashMap<u64, Arc<OpenFile>>>,
-    dirs: RwLock<HashMap<u64, Arc<OpenDir>>>,
+    pub files: Opens<OpenFile>,
+    pub dirs: Opens<OpenDir>,
     pub backings: Arc<Backings>,
     data_path: AtomicU8,
+    cuts: AtomicU64,
+    adopts: AtomicBool,
     ended: AtomicBool,
 }
-
-const POISON: &str = "tables of open files are only looked up and changed";
 
 impl State {
     /// Before the kernel is asked what it can do.
     pub fn new(
-        share: Arc<Share>,
+        followed: Arc<Followed>,
         options: MountOptions,
         client: Arc<Client>,
         root: FileId,
     ) -> Self {
-        let case_sensitive = share.options().case == crate::engine::Case::Sensitive;
+        let case_sensitive =
+            followed.share().options().case == crate::engine::file::Case::Sensitive;
         Self {
             policy: Policy::new(options.default_share, options.rules.clone()),
-            share,
+            followed,
             options,
             client,
             nodes: Nodes::new(root, case_sensitive),
             notices: Notices::default(),
             park: Arc::default(),
+            aside: OnceLock::new(),
+            watch: OnceLock::new(),
             unchecked: Unchecked::default(),
-            orphans: Orphans::default(),
-            files: RwLock::default(),
-            dirs: RwLock::default(),
+            files: Opens::default(),
+            dirs: Opens::default(),
             backings: Arc::default(),
             data_path: AtomicU8::new(1),
+            cuts: AtomicU64::new(0),
+            adopts: AtomicBool::new(false),
             ended: AtomicBool::new(false),
         }
     }
 
-    /// The kernel has let go of the mount.
+    /// The share that is mounted now.
+    pub fn share(&self) -> Arc<Share> {
+        self.followed.share()
+    }
+
+    /// The mounted share, whichever that is.
+    pub fn followed(&self) -> &Arc<Followed> {
+        &self.followed
+    }
+
+    /// The kernel has ended the mount.
     pub fn end(&self) {
         self.ended.store(true, Ordering::Release);
         if let Some(on_end) = &self.options.on_end {
@@ -137,6 +123,16 @@ impl State {
         self.data_path.store(u8::from(path == DataPath::Direct), Ordering::Relaxed);
     }
 
+    /// How many handles were closed by force so far.
+    pub fn cuts(&self) -> u64 {
+        self.cuts.load(Ordering::SeqCst)
+    }
+
+    /// A handle was closed by force. Counted before the open files are looked at.
+    pub fn count_cut(&self) {
+        self.cuts.fetch_add(1, Ordering::SeqCst);
+    }
+
     /// A file's attributes as the mount shows them.
     pub fn attr(&self, node: u64, stat: &Stat) -> FileAttr {
         let mut attr = attr(node, stat);
@@ -150,7 +146,7 @@ impl State {
 
     /// Permission bits and owner of what a caller makes. Where every file is shown as one user's,
     /// it stays this process's.
-    pub fn creation(&self, caller: Caller, mode: u32) -> Creation {
+    pub fn creation(&self, caller: Requester, mode: u32) -> Creation {
         let (mut uid, mut gid) = (caller.uid, caller.gid);
         if self.options.uid.is_some() {
             uid = rustix::process::geteuid().as_raw();
@@ -161,87 +157,72 @@ impl State {
         Creation { mode: mode & 0o7777, uid, gid }
     }
 
-    /// Who a request of thread `tid` is from.
-    pub fn owner(&self, tid: u32) -> Owner {
-        Owner { client: Arc::clone(&self.client), pid: tid, program: None }
+    /// The node of a name of this file, with its generation. Counts the lookup.
+    pub fn enter(&self, parent: u64, name: &str, stat: &Stat) -> (u64, u64) {
+        let entered = self.nodes.enter(parent, name, stat.id);
+        if has_other_names(stat) {
+            self.nodes.set_linked(entered.0);
+        }
+        entered
     }
 
-    /// Keeps an open file under its handle's number, which is never used again.
-    pub fn keep_file(&self, file: OpenFile) -> Arc<OpenFile> {
-        let file = Arc::new(file);
-        self.files.write().expect(POISON).insert(file.number().0, Arc::clone(&file));
-        file
+    /// True if files may be open here through names that are gone.
+    pub fn opens_by_lost_names(&self) -> bool {
+        self.options.unlink == UnlinkMode::Posix || self.adopts.load(Ordering::Relaxed)
     }
 
-    /// The open file of a number.
-    pub fn file(&self, fh: u64) -> Option<Arc<OpenFile>> {
-        self.files.read().expect(POISON).get(&fh).cloned()
+    /// A file is being opened through a name that was another's.
+    pub fn set_adopts(&self) {
+        self.adopts.store(true, Ordering::Relaxed);
     }
 
-    /// Takes it out.
-    pub fn drop_file(&self, fh: u64) -> Option<Arc<OpenFile>> {
-        self.files.write().expect(POISON).remove(&fh)
+    /// The context of a request of thread `tid`.
+    pub fn context(&self, tid: u32, operation: &'static str) -> Context {
+        let owner = Owner { client: Arc::clone(&self.client), pid: tid, program: None };
+        Context::local(self.share().now(), owner, operation)
     }
 
-    /// Takes all open files and directories out.
-    pub fn take_all(&self) -> (Vec<Arc<OpenFile>>, Vec<Arc<OpenDir>>) {
-        let files = std::mem::take(&mut *self.files.write().expect(POISON));
-        let dirs = std::mem::take(&mut *self.dirs.write().expect(POISON));
-        (files.into_values().collect(), dirs.into_values().collect())
+    /// True if the file of a node is open on this mount.
+    pub fn is_open(&self, node: u64) -> bool {
+        let of = |file| {
+            self.files.find(file, |_| true).is_some() || self.dirs.find(file, |_| true).is_some()
+        };
+        self.nodes.file(node).is_some_and(of)
     }
 
-    /// The handles of a file that are open through this mount.
-    pub fn handles_of(&self, file: FileId) -> Vec<HandleId> {
-        let files = self.files.read().expect(POISON);
-        let of_file = files.values().filter(|open| open.handle.file() == file);
-        of_file.map(|open| open.handle.id()).collect()
+    /// A descriptor of a node's file, if the file is open and there is one.
+    pub fn open_descriptor(&self, node: u64) -> Option<OpenDescriptor> {
+        self.open_descriptor_of(self.nodes.file(node)?)
     }
 
-    /// True if a file or directory is open through this mount.
-    pub fn has_open(&self, file: FileId) -> bool {
-        self.files.read().expect(POISON).values().any(|open| open.handle.file() == file)
-            || self.dirs.read().expect(POISON).values().any(|open| open.handle.file() == file)
+    /// The same of a file.
+    pub fn open_descriptor_of(&self, file: FileId) -> Option<OpenDescriptor> {
+        if let Some(open) = self.files.find(file, |open| open.fd.is_some()) {
+            return Some(OpenDescriptor::File(open));
+        }
+        if let Some(dir) = self.dirs.find(file, |_| true) {
+            return Some(OpenDescriptor::Dir(dir));
+        }
+        self.share().nameless(file).map(OpenDescriptor::Kept)
     }
 
     /// What is open through a node, as the disk shows it now; none if nothing is. For a node
     /// whose name is gone: its descriptors are still good.
     pub fn stat_open(&self, node: u64) -> Option<Result<Stat, Error>> {
-        if let Some(fd) = self.orphan(node) {
-            return Some(Stat::of(&fd).map_err(Error::Store));
+        if let Some(held) = self.open_descriptor(node) {
+            return Some(Stat::of(&held).map_err(Error::Store));
         }
-        let file = self.files.read().expect(POISON).values().find(|f| f.node == node).cloned();
-        if let Some(file) = file {
-            return Some(self.share.stat_handle(&file.handle));
-        }
-        let dir = self.dirs.read().expect(POISON).values().find(|d| d.node == node).cloned();
-        dir.map(|dir| self.share.stat_handle(&dir.handle))
+        let file = self.files.find(self.nodes.file(node)?, |_| true)?;
+        Some(self.share().stat_handle(&file.handle))
     }
 
     /// Where the file that is open through a node is now; none if nothing is.
     pub fn path_open(&self, node: u64) -> Option<SharePath> {
-        let file = self.files.read().expect(POISON).values().find(|f| f.node == node).cloned();
-        if let Some(file) = file {
-            return self.share.path_of(&file.handle).ok();
+        let id = self.nodes.file(node)?;
+        if let Some(file) = self.files.find(id, |_| true) {
+            return self.share().path_of(&file.handle).ok();
         }
-        let dir = self.dirs.read().expect(POISON).values().find(|d| d.node == node).cloned();
-        self.share.path_of(&dir?.handle).ok()
-    }
-
-    /// Keeps an open directory.
-    pub fn keep_dir(&self, dir: OpenDir) -> u64 {
-        let fh = dir.handle.id().0;
-        self.dirs.write().expect(POISON).insert(fh, Arc::new(dir));
-        fh
-    }
-
-    /// The open directory of a number.
-    pub fn dir(&self, fh: u64) -> Option<Arc<OpenDir>> {
-        self.dirs.read().expect(POISON).get(&fh).cloned()
-    }
-
-    /// Takes it out.
-    pub fn drop_dir(&self, fh: u64) -> Option<Arc<OpenDir>> {
-        self.dirs.write().expect(POISON).remove(&fh)
+        self.share().path_of(&self.dirs.find(id, |_| true)?.handle).ok()
     }
 
     /// The registered backing file of an inode that is being opened; kept for the next if it may.

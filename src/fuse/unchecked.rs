@@ -7,7 +7,7 @@ use fuser::{BackingId, Errno, FileHandle, FopenFlags, ReplyOpen};
 
 use super::errno::errno;
 use super::state::State;
-use crate::engine::OpenFor;
+use crate::engine::file::OpenFor;
 
 /// Open files that are in no table.
 #[derive(Debug, Default)]
@@ -33,12 +33,13 @@ impl Unchecked {
 /// `open(2)` of a file that exists, with kernel passthrough.
 pub fn open(state: &State, node: u64, reply: ReplyOpen) {
     let Some(path) = state.nodes.path(node) else { return reply.error(Errno::ESTALE) };
-    let found = match state.share.lookup(&path) {
+    let found = match state.share().lookup(&path) {
         Ok(found) => found,
         Err(error) => return reply.error(errno(&error)),
     };
     let backing = state.backing(found.stat.id, true, || {
-        let fd = state.share.backing(&found.path, OpenFor::Path).map_err(std::io::Error::other)?;
+        let fd =
+            state.share().backing(&found.path, OpenFor::Path).map_err(std::io::Error::other)?;
         reply.open_backing(fd)
     });
     match backing {

@@ -1,12 +1,12 @@
 //! A share of its own in a temporary directory: where scripts play when no server runs.
 
 use std::fs;
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::Context;
-
-use crate::engine::{EventLog, Share, ShareOptions, SystemClock};
+use crate::engine::file::{Share, ShareOptions};
+use crate::engine::{EventLog, SystemClock};
 
 /// A share that is gone when it is dropped.
 pub struct FreshShare {
@@ -18,11 +18,8 @@ pub struct FreshShare {
 
 impl FreshShare {
     /// Makes one.
-    pub fn new() -> anyhow::Result<Self> {
-        let folder = tempfile::Builder::new()
-            .prefix("latchfs-play-")
-            .tempdir()
-            .context("making a temporary directory for the share")?;
+    pub fn new() -> io::Result<Self> {
+        let folder = tempfile::Builder::new().prefix("latchfs-play-").tempdir()?;
         let root = folder.path().join("share");
         fs::create_dir(&root)?;
         let share = Share::open_directory(
@@ -32,7 +29,8 @@ impl FreshShare {
             ShareOptions::default(),
             Arc::new(SystemClock),
             Arc::new(EventLog::default()),
-        )?;
+        );
+        let share = share.map_err(io::Error::other)?;
         Ok(Self { share, root, _folder: folder })
     }
 
@@ -42,7 +40,7 @@ impl FreshShare {
     }
 
     /// Empties it for the next group. Nothing may be open.
-    pub fn clear(&self) -> anyhow::Result<()> {
+    pub fn clear(&self) -> io::Result<()> {
         for entry in fs::read_dir(&self.root)? {
             let entry = entry?;
             if entry.file_type()?.is_dir() {

@@ -1,9 +1,9 @@
 //! What a refusal is called on the SMB wire: one exhaustive table.
 //!
-//! Source: SMB-RULES sections 1-3 and the recordings in `tests/oracle`.
+//! Source: the recordings in `tests/oracle`.
 
-use crate::core::Denial;
-use crate::engine::{Error, StoreError};
+use crate::core::smb::Denial;
+use crate::engine::file::{Error, StoreError};
 
 /// Shown for a step that has no status of its own, such as a cut connection.
 pub const NO_STATUS: &str = "-";
@@ -60,7 +60,7 @@ fn denial_status(denial: &Denial) -> &'static str {
         | Denial::CopySourceChanged
         | Denial::OtherGeneration => "STATUS_INVALID_PARAMETER",
         Denial::FileTooLarge { .. } => "STATUS_FILE_TOO_LARGE",
-        Denial::ShareDeleted => "STATUS_NETWORK_NAME_DELETED",
+        Denial::ShareDeleted | Denial::ShareReplaced => "STATUS_NETWORK_NAME_DELETED",
         Denial::NotOnDirectory => "STATUS_INVALID_DEVICE_REQUEST",
         Denial::EndOfFile => "STATUS_END_OF_FILE",
         Denial::TooManyHandles => "STATUS_TOO_MANY_OPENED_FILES",
@@ -73,6 +73,7 @@ pub fn store_status(error: &StoreError) -> &'static str {
         StoreError::NoSpace => "STATUS_DISK_FULL",
         StoreError::ReadOnly => "STATUS_MEDIA_WRITE_PROTECTED",
         StoreError::PermissionDenied => "STATUS_ACCESS_DENIED",
+        StoreError::FileTooLong => "STATUS_FILE_TOO_LARGE",
         StoreError::NameTooLong => "STATUS_OBJECT_NAME_INVALID",
         _ => "STATUS_UNEXPECTED_IO_ERROR",
     }

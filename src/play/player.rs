@@ -13,10 +13,12 @@ use super::words::{
     action_name, all_ranges, attributes, byte_range, disposition, lock_kind, options, rights,
     share_mode,
 };
-use crate::core::create::{Action, Disposition, OpenRequest, Options};
-use crate::core::ranges::{RangeLock, Ticket};
-use crate::core::{Access, Client, Denial, Owner, ShareMode, SharePath};
-use crate::engine::{Error, Handle, IO_MAX, Kind, Result, Share};
+use crate::core::smb::create::{Action, Disposition, OpenRequest, Options};
+use crate::core::smb::ranges::{RangeLock, Ticket};
+use crate::core::smb::{Access, Denial, ShareMode, SharePath};
+use crate::core::{Client, Owner};
+use crate::engine::Context;
+use crate::engine::file::{Error, Handle, IO_MAX, Kind, Result, Share};
 
 /// The file that every trace works on, and what is in it.
 const TRACE_FILE: (&str, &str) = ("f", "01234567890123456789");
@@ -172,13 +174,13 @@ impl<'a> Player<'a> {
         Ok(None)
     }
 
-    fn client(&mut self, conn: &str) -> Owner {
+    fn client(&mut self, conn: &str) -> Context {
         let session = self.clients.len() as u64 + 1;
         let owner = self.clients.entry(conn.to_owned()).or_insert_with(|| {
             let client = Client { session, name: format!("connection {conn}") };
             Owner { client: Arc::new(client), pid: 0, program: None }
         });
-        owner.clone()
+        Context::local(self.share.now(), owner.clone(), "play")
     }
 
     /// The handle of that name. In a trace a name that was never opened is opened on first use.
@@ -213,8 +215,8 @@ impl<'a> Player<'a> {
         path: &SharePath,
         request: &OpenRequest,
     ) -> Result<(Action, u64)> {
-        let who = self.client(conn);
-        let opened = self.share.open(&who, path, request)?;
+        let cx = self.client(conn);
+        let opened = self.share.open(&cx, path, request)?;
         let eof = self.share.standard(&opened.handle)?.size;
         let held = Held {
             conn: conn.to_owned(),
@@ -256,8 +258,8 @@ impl<'a> Player<'a> {
             attributes: attributes(attrs)?,
             ..OpenRequest::plain(Access::RW, ShareMode::RWD)
         };
-        let who = self.client("setup");
-        let opened = self.share.open(&who, &SharePath::new(name)?, &request)?;
+        let cx = self.client("setup");
+        let opened = self.share.open(&cx, &SharePath::new(name)?, &request)?;
         self.share.write(&opened.handle, 0, data.as_bytes())?;
         self.share.close(&opened.handle)
     }
@@ -269,8 +271,8 @@ impl<'a> Player<'a> {
             options: Options { directory: true, ..Options::default() },
             ..OpenRequest::plain(Access::R, ShareMode::RWD)
         };
-        let who = self.client("setup");
-        let opened = self.share.open(&who, &SharePath::new(name)?, &request)?;
+        let cx = self.client("setup");
+        let opened = self.share.open(&cx, &SharePath::new(name)?, &request)?;
         self.share.close(&opened.handle)
     }
 
@@ -364,8 +366,8 @@ impl<'a> Player<'a> {
             options: Options { directory: true, ..Options::default() },
             ..OpenRequest::plain(Access::R, ShareMode::RWD)
         };
-        let who = self.client(conn);
-        let opened = self.share.open(&who, &SharePath::new(path)?, &request)?;
+        let cx = self.client(conn);
+        let opened = self.share.open(&cx, &SharePath::new(path)?, &request)?;
         let names = self.names_in(&opened.path);
         self.share.close(&opened.handle)?;
         let mut names = names?;

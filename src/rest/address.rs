@@ -1,95 +1,137 @@
-//! What a URL names: account, share, and the path in it.
+//! What a URL names: account, container, and the path in it.
 //!
-//! Decides between host style and path style, and which Host a request may come with: the
-//! development key is public, so a web page that has its own name point at this machine must not
-//! get through (DESIGN, Security).
+//! Decides between host style and path style, which addresses belong to the secondary location, and
+//! which Host headers are accepted: the development key is public, so a web page whose name
+//! resolves to this machine (DNS rebinding) must be refused.
 //!
-//! The path within the share stays as it was sent; it is decoded once, by
-//! [`crate::core::rest_path`].
-//!
-//! Source: FILEREST section 2.
+//! The path within the container stays as it was sent: each service decodes it by its own rules.
 
+use std::borrow::Cow;
 use std::net::IpAddr;
 
 use percent_encoding::percent_decode_str;
 
+use super::auth::Level;
 use super::refusal::Refusal;
+use crate::core::service::ServiceKind;
+
+/// What the name of an account ends with in addresses of its secondary location.
+const SECONDARY: &str = "-secondary";
 
 /// What a request names.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Address {
     /// The account.
     pub account: String,
+    /// Whether the address is that of the secondary location, which has the same data and only
+    /// reads.
+    pub secondary: bool,
     /// The URL of the service, with a slash at the end.
     pub endpoint: String,
-    /// The share, if the path goes that far.
-    pub share: Option<String>,
-    /// What follows the share, percent-encoded as sent, without the slash between.
+    /// The share, container, queue or table, if the path goes that far.
+    pub container: Option<String>,
+    /// What follows the container, percent-encoded as sent, without the slash between.
     pub rest: String,
 }
 
-/// How far the path of a request goes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Level {
-    /// The account.
-    Service,
-    /// A share, which is its root directory too.
-    Share,
-    /// A file or directory in a share.
-    Path,
+/// The names that a listener is called by.
+#[derive(Clone, Copy, Debug)]
+pub struct Names<'a> {
+    /// The service.
+    pub service: ServiceKind,
+    /// The accounts.
+    pub accounts: &'a [String],
+    /// Further host names.
+    pub hosts: &'a [String],
+    /// Whether an account's name counts under any host suffix. Right for URLs in a request, which
+    /// say what they mean; wrong for the Host that a browser was led to.
+    pub any_suffix: bool,
+    /// Whether a Host without a dot is accepted, such as the name of a container on its network.
+    /// Nobody can register such a name, so a web page of a stranger cannot be behind it; on a
+    /// listener that only this machine reaches no client has a use for one.
+    pub any_label: bool,
+    /// Whether the account is always the first segment of the path of a request.
+    pub path_style: bool,
 }
 
 impl Address {
+    /// What the request names behind the account, decoded: `container/blob`.
+    pub fn named_path(&self) -> String {
+        let Some(container) = &self.container else { return String::new() };
+        let path = format!("{container}/{}", self.rest);
+        percent_decode_str(path.trim_end_matches('/')).decode_utf8_lossy().into_owned()
+    }
+
     /// Reads the address of a request from its scheme and host, and its path. `signer` is the
     /// account that the request claims to be signed by.
     pub fn read(
-        accounts: &[String],
+        names: Names<'_>,
         (scheme, host): (&str, &str),
         path: &str,
         signer: Option<&str>,
     ) -> Result<Self, Refusal> {
         let path = path.strip_prefix('/').unwrap_or(path);
-        if let Some(account) = host_account(accounts, host) {
-            return Self::within(account, format!("{scheme}://{host}/"), path);
+        if !names.path_style
+            && let Some((account, secondary)) = names.host_account(host)
+        {
+            let endpoint = format!("{scheme}://{host}/");
+            return Self::within((account, secondary), endpoint, path);
         }
         let (first, after) = split(path);
-        let known = |name: &str| accounts.iter().any(|account| account == name);
-        if known(&first) {
+        if let Some(found) = names.account(&first) {
             let endpoint = format!("{scheme}://{host}/{first}/");
-            return Self::within(&first, endpoint, after);
+            // The Python clients of tables, queues and blobs name the account again where they ask
+            // the secondary location for statistics. A queue or container may have its name.
+            let (second, rest) = split(after);
+            let doubled = match names.service {
+                ServiceKind::Table => true,
+                ServiceKind::Queue | ServiceKind::Blob => rest.is_empty() && after.ends_with('/'),
+                ServiceKind::File => false,
+            };
+            let again = found.1 && second == found.0 && doubled;
+            return Self::within(found, endpoint, if again { rest } else { after });
         }
         // The JS client leaves the account out of a rename's target.
-        match signer {
-            Some(account) if known(account) => {
-                Self::within(account, format!("{scheme}://{host}/{account}/"), path)
-            }
-            _ => Err(Refusal::bad(
+        match signer.and_then(|name| names.account(name)) {
+            Some(found) => Self::within(found, format!("{scheme}://{host}/{}/", found.0), path),
+            None => Err(Refusal::bad(
                 "InvalidUri",
                 format!(
-                    "The path does not start with an account of this server ({}).",
-                    accounts.join(", ")
+                    "The requested URI does not represent any resource on the server. [latchfs: \
+                     the path must start with an account of this server: {}]",
+                    names.accounts.join(", ")
                 ),
             )),
         }
     }
 
-    fn within(account: &str, endpoint: String, path: &str) -> Result<Self, Refusal> {
-        let (share, rest) = split(path);
-        let share = match share.is_empty() {
+    fn within(
+        (account, secondary): (&str, bool),
+        endpoint: String,
+        path: &str,
+    ) -> Result<Self, Refusal> {
+        let (container, rest) = split(path);
+        let container = match container.is_empty() {
             true if rest.is_empty() => None,
-            true => return Err(Refusal::bad("InvalidUri", "The name of the share is empty.")),
-            false => Some(share),
+            true => return Err(Refusal::bad("InvalidUri", "The name of the container is empty.")),
+            false => Some(container),
         };
-        Ok(Self { account: account.to_owned(), endpoint, share, rest: rest.to_owned() })
+        let (account, rest) = (account.to_owned(), rest.to_owned());
+        Ok(Self { account, secondary, endpoint, container, rest })
     }
 
-    /// How far it goes.
+    /// How far the path goes.
     pub fn level(&self) -> Level {
-        match (&self.share, self.rest.trim_start_matches('/').is_empty()) {
+        match (&self.container, self.rest.trim_start_matches('/').is_empty()) {
             (None, _) => Level::Service,
-            (Some(_), true) => Level::Share,
-            (Some(_), false) => Level::Path,
+            (Some(_), true) => Level::Container,
+            (Some(_), false) => Level::Object,
         }
+    }
+
+    /// The path within the container, decoded, without slashes at its ends: as a SAS signs it.
+    pub fn path(&self) -> Cow<'_, str> {
+        percent_decode_str(self.rest.trim_matches('/')).decode_utf8_lossy()
     }
 }
 
@@ -99,27 +141,43 @@ fn split(path: &str) -> (String, &str) {
     (percent_decode_str(first).decode_utf8_lossy().into_owned(), rest)
 }
 
-/// The account of a host like `ACCOUNT.file.SUFFIX`, if it is one of ours.
-pub fn host_account<'a>(accounts: &'a [String], host: &str) -> Option<&'a String> {
-    let mut labels = host_name(host).split('.');
-    let first = labels.next()?;
-    let second = labels.next()?;
-    labels.next()?;
-    let account = accounts.iter().find(|account| account.eq_ignore_ascii_case(first))?;
-    second.eq_ignore_ascii_case("file").then_some(account)
-}
-
-/// Refuses a Host that is neither this machine nor one of the accounts.
-pub fn check_host(accounts: &[String], hosts: &[String], host: &str) -> Result<(), Refusal> {
-    let name = host_name(host);
-    let known = is_this_machine(name)
-        || host_account(accounts, host).is_some()
-        || hosts.iter().any(|allowed| allowed.eq_ignore_ascii_case(name));
-    if known {
-        return Ok(());
+impl<'a> Names<'a> {
+    /// The account of `name` in an address, and whether the name is that of its secondary location.
+    fn account(self, name: &str) -> Option<(&'a str, bool)> {
+        let find = |name: &str| {
+            let found = self.accounts.iter().find(|account| account.eq_ignore_ascii_case(name));
+            found.map(String::as_str)
+        };
+        let primary = find(name).map(|account| (account, false));
+        primary.or_else(|| Some((find(name.strip_suffix(SECONDARY)?)?, true)))
     }
-    let why = "a request must name this machine or one of its accounts";
-    Err(Refusal::header("Host", host, why))
+
+    /// The account of a host like `ACCOUNT.SERVICE.SUFFIX`, if it is one of ours. The suffix must
+    /// be `localhost` or one of the further host names: a stranger's domain can point here too.
+    pub fn host_account(self, host: &str) -> Option<(&'a str, bool)> {
+        let (first, rest) = host_name(host).split_once('.')?;
+        let (second, suffix) = rest.split_once('.')?;
+        let known =
+            self.any_suffix || suffix.eq_ignore_ascii_case("localhost") || self.has_host(suffix);
+        let ours = known && second.eq_ignore_ascii_case(self.service.label());
+        if ours { self.account(first) } else { None }
+    }
+
+    fn has_host(self, name: &str) -> bool {
+        self.hosts.iter().any(|host| host.eq_ignore_ascii_case(name))
+    }
+
+    /// Refuses a Host that is neither this machine nor one of the names.
+    pub fn check_host(self, host: &str) -> Result<(), Refusal> {
+        let name = host_name(host);
+        let known = is_this_machine(name) || self.has_host(name);
+        if known || self.host_account(host).is_some() || (self.any_label && is_label(name)) {
+            return Ok(());
+        }
+        let why = "the request must name this machine, one of its accounts, or a name given with \
+                   --host";
+        Err(Refusal::header("Host", host, why))
+    }
 }
 
 /// True for an address literal, and for the names that mean this machine.
@@ -130,6 +188,12 @@ pub fn is_this_machine(name: &str) -> bool {
         || name == "localhost"
         || name.ends_with(".localhost")
         || name == "host.docker.internal"
+}
+
+/// True for a host name without a dot.
+fn is_label(name: &str) -> bool {
+    let letter = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+    !name.is_empty() && name.bytes().all(letter)
 }
 
 /// A host without its port.
@@ -144,51 +208,122 @@ pub fn host_name(host: &str) -> &str {
 mod tests {
     use super::*;
 
-    fn accounts() -> Vec<String> {
-        vec!["dev".to_owned()]
+    fn with_names<T>(use_them: impl FnOnce(Names<'_>) -> T) -> T {
+        let (accounts, hosts) = (["dev".to_owned()], ["nas".to_owned()]);
+        use_them(Names {
+            service: ServiceKind::File,
+            accounts: &accounts,
+            hosts: &hosts,
+            any_suffix: false,
+            any_label: false,
+            path_style: false,
+        })
     }
 
     fn read(host: &str, path: &str, signer: Option<&str>) -> Result<Address, Refusal> {
-        Address::read(&accounts(), ("http", host), path, signer)
+        with_names(|names| Address::read(names, ("http", host), path, signer))
     }
 
     #[test]
     fn path_style_has_the_account_first() {
         let address = read("127.0.0.1:10004", "/dev/docs/a%2Fb", None).unwrap();
         assert_eq!(address.endpoint, "http://127.0.0.1:10004/dev/");
-        assert_eq!((address.share.as_deref(), &*address.rest), (Some("docs"), "a%2Fb"));
-        assert_eq!(address.level(), Level::Path);
+        assert_eq!((address.container.as_deref(), &*address.rest), (Some("docs"), "a%2Fb"));
+        assert_eq!((address.level(), address.path()), (Level::Object, "a/b".into()));
         assert_eq!(read("[::1]:1", "/dev", None).unwrap().level(), Level::Service);
         assert_eq!(read("[::1]:1", "/dev/", None).unwrap().level(), Level::Service);
-        assert_eq!(read("localhost", "/dev/docs/", None).unwrap().level(), Level::Share);
-        assert!(read("127.0.0.1", "/other/docs", None).is_err());
+        assert_eq!(read("localhost", "/dev/docs/", None).unwrap().level(), Level::Container);
         assert!(read("127.0.0.1", "/dev//docs", None).is_err());
     }
 
     #[test]
     fn host_style_has_the_account_in_the_name() {
-        let address = read("dev.file.localhost:9", "/docs/a", None).unwrap();
-        assert_eq!((&*address.account, address.share.as_deref()), ("dev", Some("docs")));
-        assert_eq!(address.endpoint, "http://dev.file.localhost:9/");
+        for host in ["dev.file.localhost:9", "dev.file.nas", "DEV.File.NAS:1"] {
+            let address = read(host, "/docs/a", None).unwrap();
+            assert_eq!((&*address.account, address.container.as_deref()), ("dev", Some("docs")));
+            assert_eq!(address.endpoint, format!("http://{host}/"));
+        }
+    }
+
+    #[test]
+    fn the_secondary_location_is_the_same_account() {
+        for (host, path) in
+            [("127.0.0.1", "/dev-secondary/docs/a"), ("dev-secondary.file.localhost", "/docs/a")]
+        {
+            let address = read(host, path, None).unwrap();
+            assert!(address.secondary && address.account == "dev", "{address:?}");
+        }
+        assert!(!read("127.0.0.1", "/dev/docs", None).unwrap().secondary);
     }
 
     #[test]
     fn a_path_without_the_account_is_read_by_its_signer() {
         let address = read("127.0.0.1", "/docs/a", Some("dev")).unwrap();
-        assert_eq!((address.share.as_deref(), &*address.rest), (Some("docs"), "a"));
+        assert_eq!((address.container.as_deref(), &*address.rest), (Some("docs"), "a"));
         assert!(read("127.0.0.1", "/docs/a", Some("other")).is_err());
+        assert!(read("127.0.0.1", "/docs/a", None).is_err());
+    }
+
+    #[test]
+    fn a_url_in_a_request_may_have_any_suffix() {
+        let host = "dev.file.core.windows.net";
+        assert!(with_names(|names| names.host_account(host).is_none()));
+        let any =
+            with_names(|names| Names { any_suffix: true, ..names }.host_account(host).is_some());
+        assert!(any);
     }
 
     #[test]
     fn a_foreign_host_is_refused() {
-        let check = |host| check_host(&accounts(), &["nas".to_owned()], host);
-        for good in
-            ["127.0.0.1:1", "[::1]:1", "[::1]", "localhost", "a.localhost:5", "dev.file.x", "NAS:1"]
-        {
+        let check = |host: &str| with_names(|names| names.check_host(host));
+        for good in [
+            "127.0.0.1:1",
+            "[::1]:1",
+            "[::1]",
+            "localhost",
+            "a.localhost:5",
+            "dev.file.localhost",
+            "NAS:1",
+            "dev.file.nas",
+        ] {
             assert!(check(good).is_ok(), "{good}");
         }
-        for bad in ["evil.example", "dev.blob.x", "other.file.x", "", "dev.file", "::1"] {
+        for bad in [
+            "evil.example",
+            "dev.file.evil.example",
+            "dev.file.x",
+            "dev.blob.nas",
+            "other.file.nas",
+            "",
+            "dev.file",
+            "::1",
+        ] {
             assert!(check(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_listener_beyond_this_machine_is_called_by_names_without_a_dot() {
+        let check =
+            |host: &str| with_names(|names| Names { any_label: true, ..names }.check_host(host));
+        for good in ["azurite:10000", "storage-1", "a_b:1"] {
+            assert!(check(good).is_ok(), "{good}");
+            assert!(with_names(|names| names.check_host(good)).is_err(), "{good}");
+        }
+        for bad in ["evil.example", "com.", "", ":1", "::1", "dev.file.x"] {
+            assert!(check(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn with_path_style_alone_the_host_never_names_the_account() {
+        let (host, path) = ("dev.file.localhost", "/dev/docs/a");
+        let read = |path_style| {
+            let address = with_names(|names| {
+                Address::read(Names { path_style, ..names }, ("http", host), path, None)
+            });
+            address.unwrap().container
+        };
+        assert_eq!((read(true).as_deref(), read(false).as_deref()), (Some("docs"), Some("dev")));
     }
 }

@@ -1,92 +1,53 @@
-//! One request: received, routed, let through, carried out, answered.
+//! One request: its head read, routed and authorised; then its body received, the operation
+//! carried out, and the answer finished.
 //!
-//! Decides the order: the Host, then the body with its limits (so that the connection stays
-//! usable after an early refusal, FILEREST 10.6), then address, version, operation and
-//! authorisation. What is quickly done is done on the connection's own thread, the rest on one
-//! that may block.
+//! Decides that order. A request is authorised by its head, before its body is taken: strangers
+//! cannot make the server hold their bytes. The body of a refused request is read and thrown away
+//! up to a bound, so that the connection stays usable. What is quickly done is done on the
+//! connection's own event loop, the rest on a thread that may block.
 
+use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use http_body_util::combinators::BoxBody;
-use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
-use hyper::body::{Body, Bytes, Incoming};
-use hyper::header::{CONTENT_LENGTH, HeaderMap, HeaderValue};
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{
+    CONTENT_LENGTH, DATE, EXPECT, HOST, HeaderMap, HeaderValue, SERVER, TRANSFER_ENCODING,
+};
+use hyper::http::uri::Authority;
 use hyper::{Method, Response, StatusCode, Uri};
-use tokio::sync::Semaphore;
-use tokio::time::timeout;
 
-use super::address::{Address, check_host};
-use super::auth::{Overrides, signing_account};
-use super::cors::Cors;
-use super::fetch::Fetcher;
-use super::file::{Call, RANGE_MD5, Service};
-use super::headers::guid;
-use super::limits::Limits;
-use super::observer::Asked;
+use super::address::Address;
+use super::auth::{Grant, Overrides, signing_account};
+use super::call::Call;
+use super::fate::{Dropped, Fate, HttpAnswer};
+use super::http::blocking::{Undone, on_a_thread};
+use super::http::connections::Place;
+use super::http::cors::Cors;
+use super::http::header_case;
+use super::http::limits::Limits;
+use super::http::observer::Asked;
+use super::http::reply::{Content, Reply};
+use super::http::request::{Query, Request, stamp};
+use super::opening;
+use super::receive::{Unread, collect};
 use super::refusal::{Code, Refusal};
-use super::reply::{Content, Reply};
-use super::request::{Query, Request};
-use super::route::{Operation, route};
-use super::server::RestOptions;
-use super::spelling;
-use super::structured::Structured;
-use crate::core::stamp::{iso, rfc1123};
+use super::service::{Answer, Operation, Run};
+use super::site::Site;
+use super::source::RENAME_SOURCE;
+use super::told::Told;
+use super::version::{self, VERSION};
+use crate::core::time::rfc1123;
 use crate::core::{Client, Owner, Timestamp};
-use crate::engine::{Engine, without_waiting};
+use crate::engine::{Account, Caller, Context, new_guid, rehearse, without_waiting};
 
-/// The most bytes that are written on a connection's own thread.
-const QUICK_BYTES: usize = 64 << 10;
-/// The longest client request ID that is given back (FILEREST section 4).
+/// The longest client request ID that is given back.
 const CLIENT_ID_MAX: usize = 1_024;
-const VERSION: &str = "x-ms-version";
-/// The version an answer to a request without one is of: a preflight, or one that nobody signed.
-const VERSION_DEFAULT: &str = "2026-10-06";
-/// The oldest version there is.
-const VERSION_FIRST: &str = "2014-02-14";
-
-/// What all requests share.
-pub struct Site {
-    pub engine: Arc<Engine>,
-    pub options: RestOptions,
-    pub addr: SocketAddr,
-    pub service: Service,
-    pub stopping: AtomicBool,
-    /// Places for copies that go on after their answer.
-    pub copies: Arc<Semaphore>,
-    /// Asks other servers for sources of copies.
-    pub fetcher: Fetcher,
-    sessions: AtomicU64,
-}
-
-impl Site {
-    pub fn new(engine: Arc<Engine>, options: RestOptions, addr: SocketAddr) -> Self {
-        let copies = Arc::new(Semaphore::new(options.limits.copies));
-        Self {
-            service: Service::of(&engine),
-            engine,
-            fetcher: Fetcher::new(options.copy_sources, options.source_wait),
-            options,
-            addr,
-            stopping: AtomicBool::new(false),
-            copies,
-            sessions: AtomicU64::new(1),
-        }
-    }
-
-    /// Who a connection is, to those who look at the log of events.
-    pub fn client(&self, peer: SocketAddr) -> Owner {
-        let session = self.sessions.fetch_add(1, Ordering::Relaxed);
-        let client = Arc::new(Client { session, name: format!("REST {peer}") });
-        Owner { client, pid: 0, program: None }
-    }
-
-    fn now(&self) -> Timestamp {
-        self.engine.options().clock.now()
-    }
-}
+/// The longest user agent that is remembered.
+const USER_AGENT_MAX: usize = 256;
 
 /// What of a request comes back in its answer, whatever becomes of it.
 struct Echo {
@@ -99,18 +60,11 @@ struct Echo {
 }
 
 impl Echo {
-    fn of(method: &Method, uri: &Uri, headers: &HeaderMap, now: Timestamp) -> Self {
-        let version = headers.get(VERSION).filter(|value| is_version(value)).cloned();
-        // A SAS brings the version it was signed for (FILEREST section 1).
-        let signed = || {
-            let query = Query::read(uri.query()?);
-            HeaderValue::from_str(query.get("sv")?).ok().filter(is_version)
-        };
-        let version = version.or_else(signed);
+    fn of(site: &Site, method: &Method, uri: &Uri, headers: &HeaderMap, now: Timestamp) -> Self {
         let client_id = headers.get("x-ms-client-request-id");
         Self {
-            request_id: guid(),
-            version: version.unwrap_or(HeaderValue::from_static(VERSION_DEFAULT)),
+            request_id: new_guid(),
+            version: version::of_answer(site.service, uri, headers),
             client_id: client_id.filter(|value| value.len() <= CLIENT_ID_MAX).cloned(),
             method: method.clone(),
             origin: headers.get("origin").cloned(),
@@ -119,201 +73,388 @@ impl Echo {
     }
 }
 
-type Answer = Response<BoxBody<Bytes, std::io::Error>>;
-
 /// Answers a request.
 pub async fn handle(
     site: Arc<Site>,
-    who: Arc<Owner>,
+    connection: Arc<Owner>,
+    place: &Place,
     peer: SocketAddr,
     request: hyper::Request<Incoming>,
-) -> Answer {
+) -> Result<HttpAnswer, Dropped> {
     let now = site.now();
     let mut asked = Asked::now(&site.options, request.method());
-    let echo = Echo::of(request.method(), request.uri(), request.headers(), now);
-    let names = site.options.error_names;
-    let cors = site.service.cors();
-    let reply = match receive(&site, peer, now, request).await {
+    let echo = Echo::of(&site, request.method(), request.uri(), request.headers(), now);
+    let mut told = Told::begin(&site, &connection, &echo.request_id);
+    let (head, body) = request.into_parts();
+    let (mut cors, mut fate) = (Cors::default(), Fate::default());
+    let format = site.service.errors.of(&head.method, &head.uri);
+    let expects = head.headers.contains_key(EXPECT);
+    let body = Unread { body, place, expects, limits: &site.options.limits };
+    let reply = match read_head(&site, peer, &echo, head).await {
         Ok(request) => {
-            let who = asking(who, echo.client_id.as_ref());
-            on_some_thread(site, who, request, &mut asked).await
+            let account = site.accounts.get(&request.address.account).cloned();
+            match account {
+                Some(account) => {
+                    cors = site.cors(&account);
+                    let caller = caller(connection, peer, &request);
+                    told.request(&request, &caller);
+                    serve(&site, account, caller, request, body, &mut asked, &mut fate).await
+                }
+                None => Err(body.refuse(unknown_account()).await),
+            }
         }
-        Err(refusal) => Err(refusal),
+        Err(refusal) => Err(body.refuse(refusal).await),
     };
-    let stamp = format!("RequestId:{}\nTime:{}", echo.request_id, iso(now));
-    let mut reply =
-        reply.unwrap_or_else(|refusal| refusal.reply(names, echo.method == Method::HEAD, &stamp));
+    let head = echo.method == Method::HEAD;
+    let mut reply = reply.unwrap_or_else(|refusal| {
+        told.refused(&refusal);
+        let stamp = stamp(&echo.request_id, now);
+        refusal.reply(format, site.options.error_names, head, &stamp)
+    });
     let spelled = std::mem::take(&mut reply.spelled);
     let mut answer = finish(reply, echo, &cors);
     if !spelled.is_empty() {
-        answer.extensions_mut().extend(spelling::write(&spelled).await);
+        answer.extensions_mut().extend(header_case::write(&spelled).await);
     }
-    asked.answered(&answer);
-    answer
-}
-
-/// Carries a request out: here, if that is quickly done, else on a thread that may block.
-async fn on_some_thread(
-    site: Arc<Site>,
-    who: Arc<Owner>,
-    request: Request,
-    asked: &mut Asked,
-) -> Result<Reply, Refusal> {
-    check_version(&request)?;
-    let operation = *asked.operation.insert(route(&request)?);
-    let quick = is_quick(&site, operation, &request);
-    let carry_out = move || carry_out(&site, &who, &request, operation);
-    let at_once = || catch_unwind(AssertUnwindSafe(|| without_waiting(&carry_out)));
-    let carried = match quick.then(at_once) {
-        Some(Ok(Some(answer))) => Some(answer),
-        Some(Err(_)) => None,
-        // What turns out to take longer is done anew where it may.
-        Some(Ok(None)) | None => tokio::task::spawn_blocking(carry_out).await.ok(),
-    };
-    carried.unwrap_or_else(|| {
-        log::error!("an operation ended badly");
-        let status = StatusCode::INTERNAL_SERVER_ERROR;
-        Err(Refusal::new(status, "InternalError", "The server met an error of its own."))
-    })
-}
-
-/// True for what looks at one file, reads it, or writes a little of it: a few system calls, as a
-/// rule, which cost less than to wake another thread.
-fn is_quick(site: &Site, operation: Operation, request: &Request) -> bool {
-    let live = || request.query.get("sharesnapshot").is_none();
-    match operation {
-        Operation::FileGetProperties => live(),
-        Operation::FileDownload => live() && !request.headers.contains_key(RANGE_MD5),
-        Operation::FileUploadRange => {
-            let written = 1..=QUICK_BYTES;
-            written.contains(&request.body.len()) && !site.engine.options().share.sync_always
+    let (operation, status) = (asked.operation, answer.status());
+    match fate.shape(answer) {
+        Ok(answer) => {
+            let took = asked.answered(&answer);
+            told.answered(operation, Some(status), took);
+            Ok(answer)
         }
-        _ => false,
+        Err(dropped) => {
+            told.answered(operation, None, asked.took());
+            Err(dropped)
+        }
     }
 }
 
-/// Who asks, to those who look at the log of events: the connection, and the request by the ID
-/// that its client gave it.
-fn asking(connection: Arc<Owner>, client_id: Option<&HeaderValue>) -> Arc<Owner> {
-    let Some(id) = client_id.and_then(|id| id.to_str().ok()) else { return connection };
-    let Client { session, name } = &*connection.client;
-    let client = Client { session: *session, name: format!("{name}, request {id}") };
-    Arc::new(Owner { client: Arc::new(client), pid: connection.pid, program: None })
+fn unknown_account() -> Refusal {
+    Refusal::bad_because("InvalidUri", "the account of the URL is not one of this server")
 }
 
-/// Takes a request in as a whole.
-async fn receive(
+/// Reads the head of a request, without its body.
+async fn read_head(
     site: &Site,
     peer: SocketAddr,
-    now: Timestamp,
-    request: hyper::Request<Incoming>,
+    echo: &Echo,
+    head: hyper::http::request::Parts,
 ) -> Result<Request, Refusal> {
-    let (head, body) = request.into_parts();
-    let accounts = site.options.authorise.accounts();
-    let host = head.headers.get("host").and_then(|host| host.to_str().ok());
-    let host = host.or(head.uri.host()).unwrap_or_default().to_owned();
-    check_host(accounts, &site.options.hosts, &host).map_err(Refusal::closing)?;
+    let host = host_of(&head).map_err(Refusal::closing)?;
+    site.names().check_host(&host).map_err(Refusal::closing)?;
+    check_coding(&head.headers).map_err(Refusal::closing)?;
     let chunked = head.headers.contains_key("transfer-encoding");
-    let puts = matches!(head.method, Method::PUT | Method::POST);
-    if puts && !chunked && !head.headers.contains_key(CONTENT_LENGTH) {
+    let sends = matches!(head.method, Method::PUT | Method::POST | Method::PATCH);
+    if sends && !chunked && !head.headers.contains_key(CONTENT_LENGTH) {
         let status = StatusCode::LENGTH_REQUIRED;
-        let message = "The request has no Content-Length.";
+        let message = "You must provide the Content-Length HTTP header.";
         return Err(Refusal::new(status, "MissingContentLengthHeader", message));
     }
-    let body = collect(body, &site.options.limits).await?;
     let signer = head.headers.get("authorization").and_then(|value| value.to_str().ok());
     let https = site.options.tls.is_some();
     let origin = (if https { "https" } else { "http" }, host.as_str());
-    let address =
-        Address::read(accounts, origin, head.uri.path(), signer.and_then(signing_account))?;
+    let signer = signer.and_then(signing_account);
+    // The JS client leaves the account out of a rename's target. A SAS or a token does not say
+    // who signed: where there is one account, that one is meant.
+    let renames = head.headers.contains_key(RENAME_SOURCE);
+    let signer = signer.or_else(|| site.only_account().filter(|_| renames));
+    let address = Address::read(site.names(), origin, head.uri.path(), signer)?;
     let query = Query::read(head.uri.query().unwrap_or_default());
-    let spelled = spelling::read(&head.headers, head.extensions).await;
+    let spelled = header_case::read(&head.headers, head.extensions).await;
     let (method, uri, headers) = (head.method, head.uri, head.headers);
-    let listener = site.addr;
-    Ok(Request { method, uri, headers, body, peer, listener, https, address, now, query, spelled })
+    let body = Bytes::new();
+    let (id, now, outside) = (echo.request_id.clone(), echo.now, site.clock.outside());
+    Ok(Request {
+        method,
+        uri,
+        headers,
+        body,
+        peer,
+        https,
+        address,
+        id,
+        now,
+        outside,
+        query,
+        spelled,
+    })
 }
 
-async fn collect(body: Incoming, limits: &Limits) -> Result<Bytes, Refusal> {
-    let most = limits.body_bytes;
-    let too_large = || {
-        let message = format!("The body of a request has at most {most} bytes.");
-        Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "RequestBodyTooLarge", message).closing()
+/// The host that a request names, by its header or its target. With two that differ, somebody
+/// between client and server may have taken the other.
+fn host_of(head: &hyper::http::request::Parts) -> Result<String, Refusal> {
+    let bad = |why| Refusal::bad_because("InvalidHeaderValue", why);
+    let mut sent = head.headers.get_all(HOST).iter();
+    let first = match sent.next() {
+        None => None,
+        Some(host) => Some(host.to_str().map_err(|_| bad("Host is no text"))?),
     };
-    let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
-    if announced > most {
-        return Err(too_large());
+    if sent.next().is_some() {
+        return Err(bad("there is more than one Host"));
     }
-    match timeout(limits.body_wait, joined(Limited::new(body, most), announced)).await {
-        Ok(Ok(bytes)) => Ok(bytes),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large()),
-        Ok(Err(error)) => {
-            Err(Refusal::bad("InvalidInput", format!("The body broke off: {error}.")).closing())
+    match (first, head.uri.authority()) {
+        (Some(host), Some(target)) if !host.eq_ignore_ascii_case(target.as_str()) => {
+            Err(bad("Host is not that of the request's target"))
         }
-        Err(_) => {
-            let message = "The body did not arrive in time.";
-            let status = StatusCode::REQUEST_TIMEOUT;
-            Err(Refusal::new(status, "OperationTimedOut", message).closing())
-        }
+        (host, target) => Ok(host.or(target.map(Authority::as_str)).unwrap_or_default().to_owned()),
     }
 }
 
-/// All bytes of a body, of which `announced` are expected. Those that come in one piece are not
-/// copied.
-async fn joined<B: Body<Data = Bytes> + Unpin>(
-    mut body: B,
-    announced: usize,
-) -> Result<Bytes, B::Error> {
-    let mut all = Vec::new();
-    while let Some(frame) = body.frame().await {
-        let Ok(bytes) = frame?.into_data() else { continue };
-        if all.is_empty() && bytes.len() >= announced && body.is_end_stream() {
-            return Ok(bytes);
-        }
-        if all.is_empty() {
-            all.reserve_exact(announced);
-        }
-        all.extend_from_slice(&bytes);
+/// Refuses codings that would be stored as if they were the bytes.
+fn check_coding(headers: &HeaderMap) -> Result<(), Refusal> {
+    let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
+    let chunked =
+        |value: &HeaderValue| value.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked");
+    if codings.next().is_some_and(|first| !chunked(first)) || codings.next().is_some() {
+        let why = "the one Transfer-Encoding known here is chunked";
+        return Err(Refusal::explained(StatusCode::NOT_IMPLEMENTED, "NotImplemented", why));
     }
-    Ok(all.into())
+    Ok(())
 }
 
-fn carry_out(
+/// Who asks: the connection, and the request by the ID that its client gave it.
+fn caller(connection: Arc<Owner>, peer: SocketAddr, request: &Request) -> Caller {
+    let text = |name: &str, most: usize| {
+        let value = request.headers.get(name)?.to_str().ok()?;
+        (value.len() <= most).then(|| Arc::from(value))
+    };
+    let request_id: Option<Arc<str>> = text("x-ms-client-request-id", CLIENT_ID_MAX);
+    let owner = match &request_id {
+        None => connection,
+        Some(id) => {
+            let Client { session, name } = &*connection.client;
+            let client = Client { session: *session, name: format!("{name}, request {id}") };
+            Arc::new(Owner { client: Arc::new(client), pid: connection.pid, program: None })
+        }
+    };
+    let user_agent = text("user-agent", USER_AGENT_MAX);
+    Caller { owner, operation: "", address: Some(peer), request_id, user_agent }
+}
+
+/// Routes and authorises a request, and carries it out.
+async fn serve(
     site: &Arc<Site>,
-    who: &Owner,
-    request: &Request,
-    operation: Operation,
-) -> Result<Reply, Refusal> {
-    let overrides = site.options.authorise.authorise(request, operation)?;
-    let mut answer = Call { site, request, who }.carry_out(operation);
-    if let (Operation::FileDownload, Ok(reply)) = (operation, &mut answer) {
-        override_headers(reply, &overrides);
+    account: Arc<Account>,
+    mut caller: Caller,
+    mut request: Request,
+    body: Unread<'_>,
+    asked: &mut Asked,
+    fate: &mut Fate,
+) -> Answer {
+    let limits = &site.options.limits;
+    let operation = match admit(site, &request) {
+        Ok(operation) => operation,
+        Err(refusal) => return Err(body.refuse(refusal).await),
+    };
+    asked.operation = Some(operation.name);
+    caller.operation = operation.name;
+    let mut context = Context::new(request.now, caller);
+    let admitted = {
+        let (site, account) = (Arc::clone(site), Arc::clone(&account));
+        // A stored policy is read under a lock that is held while shares are set.
+        let quick = request.query.get("si").is_none();
+        on_some_thread(quick, limits, request, move |request| {
+            site.options.admission.grant(site.service, &account, request, operation)
+        })
+        .await
+    };
+    let grant = match admitted {
+        Ok((given_back, Ok(grant))) => {
+            request = given_back;
+            grant
+        }
+        Ok((_, Err(refusal))) | Err(refusal) => return Err(body.refuse(refusal).await),
+    };
+    if site.accounts.controls().are_set() {
+        if let Err(refusal) = fate.arrive(site, operation, &mut request, &context.caller).await {
+            return Err(body.refuse(refusal).await);
+        }
+        context.now = request.now;
+        context.stop = fate.stop(site, operation, &request, &context.caller);
     }
+    if let Err(refusal) = opening::open(site.service, &account, limits).await {
+        return Err(body.refuse(refusal).await);
+    }
+    let body = body.admit();
+    let visit = fate.leaves_later(site, &request, &context.caller);
+    let answer = carry_out(site, account, operation, context, grant, request, body).await;
+    if let (Some(visit), Ok(_)) = (visit, &answer) {
+        fate.leave(site, operation, &visit).await;
+    }
+    answer
+}
+
+/// Carries out a request that was let in.
+async fn carry_out(
+    site: &Arc<Site>,
+    account: Arc<Account>,
+    operation: &'static Operation,
+    mut context: Context,
+    grant: Grant,
+    mut request: Request,
+    body: Incoming,
+) -> Answer {
+    let limits = &site.options.limits;
+    match operation.run {
+        Run::Streamed(run) => {
+            let call = Call {
+                site,
+                account: &account,
+                request: &request,
+                context: &context,
+                grant: &grant,
+            };
+            let mut answer = run(&call, body).await;
+            call.note(&answer);
+            present(operation, &grant, &mut answer);
+            answer
+        }
+        Run::Async(run) => {
+            request.body = collect(body, limits).await?;
+            let call = Call {
+                site,
+                account: &account,
+                request: &request,
+                context: &context,
+                grant: &grant,
+            };
+            let mut answer = run(&call).await;
+            call.note(&answer);
+            present(operation, &grant, &mut answer);
+            answer
+        }
+        Run::Whole(run) => {
+            request.body = collect(body, limits).await?;
+            if context.due_stop().is_some() {
+                (request, context) = stopped(site, &account, run, context, &grant, request).await?;
+            }
+            let quick = {
+                let call = Call {
+                    site,
+                    account: &account,
+                    request: &request,
+                    context: &context,
+                    grant: &grant,
+                };
+                (operation.quick)(&call)
+            };
+            let site = Arc::clone(site);
+            let work = move |request: &Request| {
+                let call = Call {
+                    site: &site,
+                    account: &account,
+                    request,
+                    context: &context,
+                    grant: &grant,
+                };
+                let mut answer = run(&call);
+                present(operation, &grant, &mut answer);
+                answer
+            };
+            let (request, answer) = on_some_thread(quick, limits, request, work).await?;
+            as_looked_at(&request, answer)
+        }
+    }
+}
+
+/// Checks a request that has a stop ahead, by a rehearsal of its operation, and keeps it at its
+/// gate if the check holds. Gives the request back as it goes on.
+async fn stopped(
+    site: &Arc<Site>,
+    account: &Arc<Account>,
+    run: fn(&Call<'_>) -> Answer,
+    context: Context,
+    grant: &Grant,
+    request: Request,
+) -> Result<(Request, Context), Refusal> {
+    let work = {
+        let (site, account) = (Arc::clone(site), Arc::clone(account));
+        let (context, grant) = (context.clone(), grant.clone());
+        move |request: &Request| {
+            let (context, grant) = (&context, &grant);
+            let call = Call { site: &site, account: &account, request, context, grant };
+            rehearse(|| run(&call).map(drop))
+        }
+    };
+    let (mut request, checked) = on_some_thread(false, &site.options.limits, request, work).await?;
+    if let Some(checked) = checked {
+        checked?;
+    }
+    if let Some(stop) = context.due_stop() {
+        request.now = stop.pass().await;
+    }
+    let context = Context { now: request.now, ..context };
+    Ok((request, context))
+}
+
+/// The operation of a request, if its version and location allow it.
+fn admit(site: &Site, request: &Request) -> Result<&'static Operation, Refusal> {
+    version::check(site.service, request, site.options.any_version)?;
+    let operation = (site.service.route)(request)?;
+    if operation.changes && request.address.secondary {
+        let message = "Write operations are not allowed. [latchfs: this is the address of the \
+                       secondary location, which only reads]";
+        let code = "WriteOperationNotSupportedOnSecondary";
+        return Err(Refusal::new(StatusCode::FORBIDDEN, code, message));
+    }
+    Ok(operation)
+}
+
+/// Does `work` on a request: here in non-blocking mode if it is `quick`, else, or if it turns out
+/// to take longer, on a thread that may block. Gives the request back with the result.
+pub(super) async fn on_some_thread<T: Send + 'static>(
+    quick: bool,
+    limits: &Limits,
+    request: Request,
+    work: impl Fn(&Request) -> T + Send + 'static,
+) -> Result<(Request, T), Refusal> {
+    let at_once = || catch_unwind(AssertUnwindSafe(|| without_waiting(|| work(&request))));
+    match quick.then(at_once) {
+        Some(Ok(Some(done))) => Ok((request, done)),
+        Some(Err(_)) => Err(broken()),
+        Some(Ok(None)) | None => {
+            let work = move || {
+                let done = work(&request);
+                (request, done)
+            };
+            on_a_thread(limits.thread_wait, work).await.map_err(|undone| match undone {
+                Undone::NoThread => no_thread(),
+                Undone::Panicked => broken(),
+            })
+        }
+    }
+}
+
+fn no_thread() -> Refusal {
+    Refusal::busy("all threads are busy, and the system gives no other; nothing was done")
+}
+
+fn broken() -> Refusal {
+    log::error!("an operation panicked");
+    Refusal::explained(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", "")
+}
+
+/// A request that asks for a file as a directory, or the other way round, finds nothing.
+fn as_looked_at(request: &Request, answer: Answer) -> Answer {
     match answer {
-        // To look at a file as a directory, or the other way round, finds nothing (FILEREST 7).
         Err(refusal)
             if matches!(request.method, Method::GET | Method::HEAD)
                 && refusal.code == Code::Is("ResourceTypeMismatch") =>
         {
-            let message = "The specified resource does not exist.";
-            Err(Refusal::new(StatusCode::NOT_FOUND, "ResourceNotFound", message))
+            Err(Refusal::explained(StatusCode::NOT_FOUND, "ResourceNotFound", ""))
         }
         other => other,
     }
 }
 
-/// A version must be one, and a request that is signed by its headers must have one.
-fn check_version(request: &Request) -> Result<(), Refusal> {
-    match request.header(VERSION)? {
-        Some(_) if is_version(&request.headers[VERSION]) => Ok(()),
-        Some(version) => Err(Refusal::header(VERSION, version, "it must be a date")),
-        None if request.headers.contains_key("authorization") => {
-            Err(Refusal::missing_header(VERSION))
-        }
-        None => Ok(()),
+/// A SAS may say how content is to be presented.
+fn present(operation: &Operation, grant: &Grant, answer: &mut Answer) {
+    if let (true, Ok(reply)) = (operation.overridable, answer) {
+        override_headers(reply, &grant.overrides);
     }
 }
 
-/// A SAS may say how a download is to be presented (FILEREST 3.2).
 fn override_headers(reply: &mut Reply, overrides: &Overrides) {
     let headers = [
         ("cache-control", &overrides.cache_control),
@@ -329,24 +470,31 @@ fn override_headers(reply: &mut Reply, overrides: &Overrides) {
     }
 }
 
-/// Any date from the first version on, newer ones than we know too (FILEREST section 1).
-fn is_version(value: &HeaderValue) -> bool {
-    let Ok(text) = value.to_str() else { return false };
-    let digit = |at: usize| text.as_bytes()[at].is_ascii_digit();
-    text.len() == VERSION_FIRST.len()
-        && text.bytes().enumerate().all(|(at, byte)| match at {
-            4 | 7 => byte == b'-',
-            _ => digit(at),
-        })
-        && text >= VERSION_FIRST
+thread_local! {
+    /// The second that this thread answered in last, and its date.
+    static LAST_DATE: RefCell<(i64, HeaderValue)> =
+        const { RefCell::new((i64::MIN, HeaderValue::from_static(""))) };
+}
+
+/// The date of an answer, spelled once a second.
+fn date(now: Timestamp) -> HeaderValue {
+    let second = now.0.div_euclid(1_000_000_000);
+    LAST_DATE.with_borrow_mut(|(last, text)| {
+        if *last != second
+            && let Ok(spelled) = HeaderValue::from_str(&rfc1123(now))
+        {
+            (*last, *text) = (second, spelled);
+        }
+        text.clone()
+    })
 }
 
 /// The answer as HTTP, with what every answer carries.
-fn finish(mut reply: Reply, echo: Echo, cors: &Cors) -> Answer {
+fn finish(mut reply: Reply, echo: Echo, cors: &Cors) -> HttpAnswer {
     reply.set("x-ms-request-id", &echo.request_id);
-    reply.set("date", rfc1123(echo.now));
-    reply.set("server", "latchfs");
-    reply.headers.insert("x-ms-version", echo.version);
+    reply.headers.insert(DATE, date(echo.now));
+    reply.headers.insert(SERVER, HeaderValue::from_static("latchfs"));
+    reply.headers.insert(VERSION, echo.version);
     if let Some(id) = echo.client_id {
         reply.headers.insert("x-ms-client-request-id", id);
     }
@@ -357,20 +505,12 @@ fn finish(mut reply: Reply, echo: Echo, cors: &Cors) -> Answer {
     let (length, body) = match reply.body {
         Content::Bytes(bytes) => (bytes.len() as u64, full(bytes)),
         Content::HeadOf(length) => (length, full(Bytes::new())),
-        Content::Download(mut download) => {
-            let length = download.length();
-            (length, download.all_now().map_or_else(|| download.start().boxed(), full))
-        }
-        Content::Structured(download) => {
-            let payload = download.range.end - download.range.start;
-            let body = Structured::new(download.start(), payload);
-            (body.length(), body.boxed())
-        }
+        Content::Stream(length, body) => (length, body),
     };
     let mut response = Response::new(body);
     *response.status_mut() = reply.status;
     *response.headers_mut() = reply.headers;
-    if reply.status != StatusCode::NO_CONTENT {
+    if !matches!(reply.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED) {
         response.headers_mut().insert(CONTENT_LENGTH, length.into());
     }
     response
@@ -378,16 +518,4 @@ fn finish(mut reply: Reply, echo: Echo, cors: &Cors) -> Answer {
 
 fn full(bytes: Bytes) -> BoxBody<Bytes, std::io::Error> {
     Full::new(bytes).map_err(|never| match never {}).boxed()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_version_is_any_date_since_the_first() {
-        let is = |text| is_version(&HeaderValue::from_static(text));
-        assert!(is("2014-02-14") && is("2026-10-06") && is("2099-12-31"));
-        assert!(!is("2013-08-15") && !is("2026-1-06") && !is("latest") && !is(""));
-    }
 }

@@ -1,63 +1,70 @@
-//! FileREST over HTTP: requests to engine calls, answers back. Nothing is decided about files
-//! here but how things are spelled.
+//! The services over HTTP: requests to engine calls, answers back. Decides how things are
+//! spelled; what is granted is decided by the engine.
 //!
 //! ```text
-//!   server       listening, connections, an end to both; workers: the threads for them
-//!   limits       the bounds of all that; stall: clients that do not keep up
-//!   tls          handshakes; certificates made on the spot
-//!   handle       one request from its first header to its answer
-//!   authorise    who is let through; signed, auth: by signature
-//!   address      account, share and path of a URL; which Host is served
-//!   route        the operation a request asks for
-//!   source       URLs that requests name; fetch: those on other servers
-//!   request      reading headers and query; reply, download: writing the answer
-//!   headers      property headers both ways; xml: bodies; checksum: MD5, CRC64
-//!   structured   downloads with CRC64
-//!   spelling     metadata names as they were written
-//!   cors         what pages of other origins may do
-//!   observer     what is told of each answer, to those who count and to the log
-//!   error        from cause to status and code; refusal: how that is sent
+//!   http         listening, limits, TLS, requests, answers: the same for every service
+//!   auth         which requests are accepted: Shared Key, SAS, bearer
+//!   handle       one request from its first header to its answer; receive: its body; call: what an
+//!                operation gets
+//!   service      a service as a table of operations; routing: the shapes of requests
+//!   service_operations  operations that every service has: properties, preflight
+//!   opening      the first use of a service
+//!   site         what all requests to one listener share
+//!   address      account, container and path of a URL; which Host is served
+//!   version      versions of the service
+//!   told         what the stream of events is told of a request
+//!   source       URLs that requests name as sources of copies
+//!   refusal      how an error is sent; wording: the service's sentence for each code
+//!   common_errors  causes that every service has
 //!   file         the operations of the File service
+//!   blob         the operations of the Blob service
+//!   queue        the operations of the Queue service
+//!   table        the operations of the Table service
 //! ```
-//!
-//! Sources: FILEREST, LOCKING section 8.
 
 mod address;
+#[doc(hidden)]
+pub mod any_input;
 pub mod auth;
-mod authorise;
-mod checksum;
-mod cors;
+mod blob;
+mod call;
+mod common_errors;
+mod conflicts;
 #[cfg(test)]
 mod coverage;
-mod download;
-mod error;
-mod fetch;
+mod documented;
+mod fate;
 mod file;
 mod handle;
-mod headers;
-mod limits;
-mod observer;
+mod http;
+mod opening;
+mod queue;
+mod receive;
 mod refusal;
-mod reply;
-mod request;
-mod route;
-mod server;
-mod signed;
+mod routing;
+mod service;
+mod service_operations;
+mod site;
 mod source;
-mod spelling;
-mod stall;
-mod structured;
-pub mod tls;
-mod workers;
-mod xml;
+mod table;
+mod told;
+mod version;
+mod wording;
 
 pub use address::{Address, host_name, is_this_machine};
-pub use authorise::{Authorise, Loose};
-pub use fetch::{CopySources, SOURCE_WAIT};
-pub use limits::{BODY_MAX, CONNECTIONS_MAX, Limits};
-pub use observer::Observer;
+pub use auth::Admission;
+pub use blob::operations::SERVICE_TABLE as BLOB;
+pub use documented::name_of as documented_name;
+pub use file::operations::SERVICE_TABLE as FILE;
+pub use http::client::{Client, Got};
+pub use http::fetch::{CopySources, SOURCE_WAIT};
+pub use http::limits::{BODY_MAX, CONNECTIONS_MAX, Limits};
+pub use http::observer::Observer;
+pub use http::request::{Query, Request};
+pub use http::server::{RestOptions, Server};
+pub use http::tls;
+pub use http::xml::Element;
+pub use queue::operations::SERVICE_TABLE as QUEUE;
 pub use refusal::{Code, ErrorNames, Refusal};
-pub use request::{Query, Request};
-pub use route::Operation;
-pub use server::{RestOptions, Server};
-pub use signed::Signed;
+pub use service::{Operation, Service};
+pub use table::operations::SERVICE_TABLE as TABLE;

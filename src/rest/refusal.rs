@@ -1,24 +1,34 @@
 //! A refusal as it goes over the wire: status, code, message.
 //!
-//! Decides the form of an error answer (LOCKING section 8): XML body, `x-ms-error-code`, and to a
-//! HEAD neither body nor Content-Type. Which status and code a cause has is [`super::error`]'s
-//! table.
+//! Decides the form of an error answer: a body in XML or JSON, `x-ms-error-code`, and to a HEAD
+//! neither body nor Content-Type; the service's own sentence first, the cause in brackets. Which
+//! status and code a cause has is decided in the error table of its service.
 
 use std::borrow::Cow;
+use std::fmt::Display;
 
 use hyper::StatusCode;
+use serde_json::json;
 
-use super::reply::Reply;
-use super::xml::Xml;
+use super::http::reply::Reply;
+use super::http::xml::Xml;
+use super::service::ErrorFormat;
+use super::wording;
+use crate::core::conflict::Conflict;
+use crate::core::smb::Denial;
 
-/// Elements of a body that are headers too: clients look there for what a source said of itself
-/// (FILEREST 10.16).
+/// Elements of a body that are headers too: clients look there for what a source said of itself.
 const IN_HEADERS: [(&str, &str); 2] = [
     ("CopySourceStatusCode", "x-ms-copy-source-status-code"),
     ("CopySourceErrorCode", "x-ms-copy-source-error-code"),
 ];
 
-/// Which names the codes have where sources differ (LOCKING C1).
+/// The content type of errors as JSON.
+const JSON: &str = "application/json;odata=minimalmetadata;streaming=true;charset=utf-8";
+/// The namespace of errors of the Table service as XML.
+const ODATA_METADATA: &str = "http://schemas.microsoft.com/ado/2007/08/dataservices/metadata";
+
+/// Which names the codes have where the article and the service differ.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum ErrorNames {
     /// The article's: `SMBDeletePending`.
@@ -55,7 +65,7 @@ pub struct Refusal {
     pub status: StatusCode,
     /// Its code.
     pub code: Code,
-    /// What was refused, who holds it, what to do.
+    /// The service's sentence, then in brackets the cause: who holds it, what to do.
     pub message: Cow<'static, str>,
     /// Further elements of the body.
     pub details: Vec<(&'static str, String)>,
@@ -65,6 +75,10 @@ pub struct Refusal {
     pub size: Option<u64>,
     /// What was not read of the request makes the connection useless.
     pub close: bool,
+    /// The rule of the File service that refused, with the holder.
+    pub denial: Option<Box<Denial>>,
+    /// What another client did that refuses the request: such a refusal is noted.
+    pub conflict: Option<Conflict>,
 }
 
 impl Refusal {
@@ -76,7 +90,15 @@ impl Refusal {
     ) -> Self {
         let code = Code::Is(code);
         let (message, details) = (message.into(), Vec::new());
-        Self { status, code, message, details, challenge: None, size: None, close: false }
+        let (challenge, size, conflict, denial) = (None, None, None, None);
+        let close = false;
+        Self { status, code, message, details, challenge, size, close, denial, conflict }
+    }
+
+    /// The same as a refusal by a conflict with another client.
+    #[must_use]
+    pub fn by_conflict(self, conflict: Option<Conflict>) -> Self {
+        Self { conflict, ..self }
     }
 
     /// 400 with that code.
@@ -84,32 +106,57 @@ impl Refusal {
         Self::new(StatusCode::BAD_REQUEST, code, message)
     }
 
+    /// A refusal in the service's words for that code, with the cause in brackets.
+    pub fn explained(status: StatusCode, code: &'static str, why: impl Display) -> Self {
+        let why = why.to_string();
+        let message: Cow<'static, str> = match wording::of(code) {
+            Some(sentence) if why.is_empty() || why == sentence => sentence.into(),
+            Some(sentence) => format!("{sentence} [latchfs: {}]", why.trim_end_matches('.')).into(),
+            None => why.into(),
+        };
+        Self::new(status, code, message)
+    }
+
+    /// 400 in the service's words for that code, with the cause in brackets.
+    pub fn bad_because(code: &'static str, why: impl Display) -> Self {
+        Self::explained(StatusCode::BAD_REQUEST, code, why)
+    }
+
+    /// 503: the same request may succeed later.
+    pub fn busy(why: impl Display) -> Self {
+        Self::explained(StatusCode::SERVICE_UNAVAILABLE, "ServerBusy", why)
+    }
+
+    /// 500: an error of the server's own, which is also logged.
+    pub fn internal(why: impl Display) -> Self {
+        log::error!("a request failed: {why}");
+        Self::explained(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", why)
+    }
+
     /// A header whose value makes no sense.
     pub fn header(name: &str, value: &str, why: &str) -> Self {
-        let message = format!("The value of header {name} is invalid: {why}.");
-        Self::bad("InvalidHeaderValue", message)
+        Self::bad_because("InvalidHeaderValue", format_args!("{name}: {why}"))
             .with("HeaderName", name.to_owned())
             .with("HeaderValue", value.to_owned())
     }
 
     /// A header that has to be there.
     pub fn missing_header(name: &str) -> Self {
-        let message = format!("The header {name} is required and was not given.");
-        Self::bad("MissingRequiredHeader", message).with("HeaderName", name.to_owned())
+        Self::bad_because("MissingRequiredHeader", format_args!("{name} is required"))
+            .with("HeaderName", name.to_owned())
     }
 
     /// A query parameter whose value makes no sense.
     pub fn query(name: &str, value: &str, why: &str) -> Self {
-        let message = format!("The value of query parameter {name} is invalid: {why}.");
-        Self::bad("InvalidQueryParameterValue", message)
+        Self::bad_because("InvalidQueryParameterValue", format_args!("{name}: {why}"))
             .with("QueryParameterName", name.to_owned())
             .with("QueryParameterValue", value.to_owned())
     }
 
-    /// Known, and not to be had here: 501, which clients do not try again (FILEREST 10.16).
+    /// A known operation that this server does not have: 501, which clients do not try again.
     pub fn not_implemented(what: &str) -> Self {
-        let message = format!("{what} is not implemented by this server.");
-        Self::new(StatusCode::NOT_IMPLEMENTED, "NotImplemented", message)
+        let why = format_args!("{what} is not implemented by this server");
+        Self::explained(StatusCode::NOT_IMPLEMENTED, "NotImplemented", why)
     }
 
     /// With a further element in the body.
@@ -126,8 +173,16 @@ impl Refusal {
         self
     }
 
+    /// The body as JSON, on one line.
+    pub fn json(&self, names: ErrorNames, stamp: &str) -> String {
+        let message = format!("{}\n{stamp}", self.message);
+        let message = json!({ "lang": "en-US", "value": message });
+        let code = self.code.spelled(names);
+        json!({ "odata.error": { "code": code, "message": message } }).to_string()
+    }
+
     /// The answer. `stamp` is what the message ends with: request ID and time.
-    pub fn reply(&self, names: ErrorNames, head: bool, stamp: &str) -> Reply {
+    pub fn reply(&self, format: ErrorFormat, names: ErrorNames, head: bool, stamp: &str) -> Reply {
         let code = self.code.spelled(names);
         let mut reply = Reply::new(self.status).header("x-ms-error-code", code);
         if let Some(challenge) = self.challenge {
@@ -144,13 +199,31 @@ impl Refusal {
         if self.close {
             reply = reply.header("connection", "close");
         }
-        if head {
+        if head || self.status == StatusCode::NOT_MODIFIED {
             return reply;
         }
+        let message = format!("{}\n{stamp}", self.message);
         let mut xml = Xml::new();
+        // A client that does not take JSON is not answered with it.
+        let takes_json = self.status != StatusCode::UNSUPPORTED_MEDIA_TYPE;
+        match format {
+            ErrorFormat::Json if takes_json => {
+                return reply.bytes(JSON, self.json(names, stamp));
+            }
+            ErrorFormat::Json | ErrorFormat::ODataXml => {
+                xml.open_with("m:error", &[("xmlns:m", ODATA_METADATA)]);
+                xml.text("m:code", code);
+                xml.open_with("m:message", &[("xml:lang", "en-US")]);
+                xml.content(&message);
+                xml.close("m:message");
+                xml.close("m:error");
+                return reply.xml(xml);
+            }
+            ErrorFormat::Xml => {}
+        }
         xml.open("Error");
         xml.text("Code", code);
-        xml.text("Message", &format!("{}\n{stamp}", self.message));
+        xml.text("Message", &message);
         for (name, value) in &self.details {
             xml.text(name, value);
         }
@@ -168,5 +241,19 @@ mod tests {
         assert_eq!(Code::DeletePending.spelled(ErrorNames::Article), "SMBDeletePending");
         assert_eq!(Code::DeletePending.spelled(ErrorNames::Service), "DeletePending");
         assert_eq!(Code::Is("X").spelled(ErrorNames::Service), "X");
+    }
+
+    #[test]
+    fn a_refusal_starts_with_the_sentence_of_the_service_and_ends_with_the_cause() {
+        let refusal = Refusal::header("x-ms-range", "abc", "it is not a range");
+        assert_eq!(
+            refusal.message,
+            "The value for one of the HTTP headers is not in the correct format. [latchfs: \
+             x-ms-range: it is not a range]"
+        );
+        let sentence = "The specified share does not exist.";
+        let refusal = Refusal::explained(StatusCode::NOT_FOUND, "ShareNotFound", sentence);
+        assert_eq!(refusal.message, sentence, "a cause that says the same is not said twice");
+        assert_eq!(Refusal::bad_because("NoSuchCode", "why").message, "why");
     }
 }

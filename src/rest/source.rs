@@ -1,18 +1,16 @@
 //! How a request names a source: a URL, percent-encoded, whose query may carry a signature.
 //!
-//! Decides which URLs are this server's, whatever host they are spelled with (FILEREST section
-//! 2), for the check of signatures and for the operations alike: what the one takes for foreign
-//! must not be read by the other.
+//! Decides which URLs are this listener's, whatever host they are spelled with. The check of
+//! signatures and the operations ask the same question here: what the one takes for foreign must
+//! not be read by the other.
 
 use std::net::IpAddr;
 
 use hyper::Uri;
 
-use super::address::{Address, host_account, host_name, is_this_machine};
+use super::address::{Address, Names, host_name, is_this_machine};
+use super::call::Call;
 use super::refusal::Refusal;
-use super::request::{Query, Request, snapshot_of};
-use crate::core::{SharePath, rest_path};
-use crate::engine::account::SnapshotName;
 
 /// The header of Copy File and Put Range From URL.
 pub const COPY_SOURCE: &str = "x-ms-copy-source";
@@ -22,11 +20,11 @@ pub const RENAME_SOURCE: &str = "x-ms-file-rename-source";
 /// What the server of a source of a copy is to be shown.
 pub const SOURCE_AUTHORIZATION: &str = "x-ms-copy-source-authorization";
 
-/// The longest source (FILEREST section 8).
+/// The longest source.
 const SOURCE_BYTES_MAX: usize = 2_048;
 
-/// A source as it is kept and shown: whoever may read the copy must not get the signature that let
-/// its maker read the source.
+/// A source as it is kept and shown, without its signature: a client that may read the copy must
+/// not get the right to read the source.
 pub fn without_signature(url: &str) -> String {
     let Some((place, query)) = url.split_once('?') else { return url.to_owned() };
     let is_signature = |pair: &&str| {
@@ -38,51 +36,48 @@ pub fn without_signature(url: &str) -> String {
 
 /// What a URL names.
 pub enum Source {
-    /// A file of this server.
+    /// A resource of this listener.
     Own(Box<OwnSource>),
     /// Something else.
     Elsewhere(Uri),
 }
 
-/// A file of this server that a request names as its source.
+/// A resource of this listener that a request names as its source.
 pub struct OwnSource {
+    /// The URL.
     pub uri: Uri,
+    /// What it names.
     pub address: Address,
-    pub share: String,
-    pub path: SharePath,
-    pub snapshot: Option<SnapshotName>,
 }
 
-impl Request {
-    /// What the URL in header `name` stands for, which must be there.
-    pub fn source(&self, accounts: &[String], name: &str) -> Result<Source, Refusal> {
+impl Call<'_> {
+    /// The source that the URL in header `name` addresses; the header is required.
+    pub fn source_in(&self, name: &str) -> Result<Source, Refusal> {
         let url = self.required(name)?;
         if url.len() > SOURCE_BYTES_MAX {
             return Err(Refusal::header(name, "", "it is longer than 2 KiB"));
         }
-        let invalid = || Refusal::header(name, url, "it is no URL of a file");
+        let invalid = || Refusal::header(name, url, "it is no URL of a resource");
         let uri: Uri = url.parse().map_err(|_| invalid())?;
         let scheme = uri.scheme_str().ok_or_else(invalid)?;
         if !matches!(scheme, "http" | "https") {
             return Err(Refusal::header(name, url, "it must begin with http:// or https://"));
         }
         let authority = uri.authority().ok_or_else(invalid)?.as_str();
-        if !self.is_own(accounts, authority) {
+        if !self.is_own(authority) {
             return Ok(Source::Elsewhere(uri));
         }
-        let address = Address::read(accounts, (scheme, authority), uri.path(), None);
+        let names = Names { any_suffix: true, ..self.site.names() };
+        let address = Address::read(names, (scheme, authority), uri.path(), None);
         let address = address.map_err(|_| invalid())?;
-        let share = address.share.clone().ok_or_else(invalid)?;
-        let path = rest_path(&address.rest, self.flag("x-ms-source-allow-trailing-dot")?)?;
-        let snapshot = snapshot_of(&Query::read(uri.query().unwrap_or_default()))?;
-        Ok(Source::Own(Box::new(OwnSource { uri, address, share, path, snapshot })))
+        Ok(Source::Own(Box::new(OwnSource { uri, address })))
     }
 
-    /// True for the host of this request, this machine at our port, and our accounts anywhere.
-    fn is_own(&self, accounts: &[String], authority: &str) -> bool {
+    /// True for the host of this request, this machine at our port, and our accounts.
+    fn is_own(&self, authority: &str) -> bool {
         let host = self.headers.get("host").and_then(|host| host.to_str().ok());
         host == Some(authority)
-            || host_account(accounts, authority).is_some()
+            || Names { any_suffix: true, ..self.site.names() }.host_account(authority).is_some()
             || self.is_here(authority)
     }
 
@@ -91,10 +86,10 @@ impl Request {
         let name = host_name(authority);
         let literal = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
         let this_machine = match literal {
-            Ok(ip) => ip.is_loopback() || ip == self.listener.ip(),
+            Ok(ip) => ip.is_loopback() || ip == self.site.addr.ip(),
             Err(_) => is_this_machine(name),
         };
-        let port = self.listener.port().to_string();
+        let port = self.site.addr.port().to_string();
         this_machine && authority.rsplit_once(':').is_some_and(|(_, given)| given == port)
     }
 }

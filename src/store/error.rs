@@ -1,12 +1,14 @@
-//! What can go wrong below: one error type for the whole store.
+//! The errors of the store: one type for all of it.
 //!
-//! Front ends spell these as errno or FileREST codes; a rule's refusal is a
-//! [`crate::core`] denial instead, never one of these.
+//! Front ends translate them into errno and REST codes. The refusal of a rule is a denial of
+//! [`crate::core`], not a store error.
 
 use std::io;
 use std::path::PathBuf;
 
 use rustix::io::Errno;
+
+use crate::sync::front_end;
 
 /// Why the store could not do it.
 #[derive(Debug, thiserror::Error)]
@@ -35,6 +37,9 @@ pub enum StoreError {
     /// The disk or the quota of its owner is full.
     #[error("no space left for the share")]
     NoSpace,
+    /// Longer than the file system, or the limit of this process (`ulimit -f`), allows.
+    #[error("the file would be longer than a limit allows")]
+    FileTooLong,
     /// The backing file system is mounted read-only.
     #[error("the backing directory is read-only")]
     ReadOnly,
@@ -52,7 +57,7 @@ pub enum StoreError {
         /// What about it.
         why: String,
     },
-    /// The caller cannot wait, and it is not to be had otherwise.
+    /// The caller cannot wait, or rehearses: the operation is going to be repeated.
     #[error("it cannot be had without waiting")]
     WouldWait,
     /// Another process serves the state folder.
@@ -81,6 +86,7 @@ impl StoreError {
             Errno::ISDIR => Self::IsADirectory,
             Errno::NOTEMPTY => Self::NotEmpty,
             Errno::NOSPC | Errno::DQUOT => Self::NoSpace,
+            Errno::FBIG => Self::FileTooLong,
             Errno::ROFS => Self::ReadOnly,
             Errno::ACCESS | Errno::PERM => Self::PermissionDenied,
             Errno::NAMETOOLONG => Self::NameTooLong,
@@ -100,4 +106,16 @@ pub(crate) fn failing(what: &'static str) -> impl Fn(io::Error) -> StoreError {
         Some(errno) => StoreError::from_errno(what, errno),
         None => StoreError::Io { what, source: error },
     }
+}
+
+/// To be called right before the first change of an operation: from here on it does not give up,
+/// because it could not be repeated. An error if it has given up before.
+pub(crate) fn begin_change() -> Result<(), StoreError> {
+    if front_end::begin_change() { Ok(()) } else { Err(StoreError::WouldWait) }
+}
+
+/// To be called right before a change that an operation in non-blocking mode may be given up
+/// after, because all of it can be repeated. An error in a rehearsal.
+pub(crate) fn check_may_change() -> Result<(), StoreError> {
+    if front_end::may_change() { Ok(()) } else { Err(StoreError::WouldWait) }
 }

@@ -1,16 +1,18 @@
 //! A folder of small files, each replaced whole or not at all.
 //!
 //! Decides how a file is replaced (written beside, then renamed over) and what a crash leaves
-//! behind (a temporary file, swept at the next start). What the files mean is the caller's affair:
-//! the state folder's drawers, and the sidecars of records.
+//! behind (a temporary file, removed at the next start). The content of the files is decided by the
+//! callers: the state folder's drawers, and the sidecars of records.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use super::error::{StoreError, failing};
+use crate::sync::front_end;
 
 /// How much an acknowledged change survives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,16 +26,70 @@ pub enum Durability {
 /// No name a caller writes begins like this.
 const TEMPORARY: &str = ".tmp-";
 
+/// The time in which folders are ours: they come with a replacement of all data, which is synced as
+/// a whole, and end with the next, when their paths become those of other folders.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tenure(Arc<RwLock<Phase>>);
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Phase {
+    /// Nothing is synced: that is done for all data at once.
+    Coming,
+    #[default]
+    Ours,
+    Over,
+}
+
+impl Tenure {
+    /// Of folders that are synced by others until [`Tenure::begin`].
+    pub(super) fn coming() -> Self {
+        Self(Arc::new(RwLock::new(Phase::Coming)))
+    }
+
+    /// From now on writes are synced as they ask for.
+    pub(super) fn begin(&self) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Phase::Ours;
+    }
+
+    /// Waits for writes under way. From then on nothing is written in the folders.
+    pub(super) fn end(&self) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Phase::Over;
+    }
+
+    fn durability(&self, wanted: Durability) -> Durability {
+        match *self.0.read().unwrap_or_else(PoisonError::into_inner) {
+            Phase::Coming => Durability::Cached,
+            Phase::Ours | Phase::Over => wanted,
+        }
+    }
+
+    /// For a write, as long as the guard lives.
+    fn check(&self) -> Result<RwLockReadGuard<'_, Phase>, StoreError> {
+        let phase = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        if *phase == Phase::Over {
+            let source = io::Error::from(rustix::io::Errno::AGAIN);
+            return Err(StoreError::Io { what: "writing the state of a replaced share", source });
+        }
+        Ok(phase)
+    }
+}
+
 /// One folder; made when the first file is written.
 #[derive(Debug)]
 pub(super) struct Folder {
     path: PathBuf,
     temporaries: AtomicU64,
+    tenure: Tenure,
 }
 
 impl Folder {
     pub(super) fn new(path: PathBuf) -> Self {
-        Self { path, temporaries: AtomicU64::new(0) }
+        Self::within(path, Tenure::default())
+    }
+
+    /// A folder that is not written any more when `tenure` ends.
+    pub(super) fn within(path: PathBuf, tenure: Tenure) -> Self {
+        Self { path, temporaries: AtomicU64::new(0), tenure }
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -41,16 +97,19 @@ impl Folder {
     }
 
     /// Makes the folder, open to its owner alone, if it is missing.
-    pub(super) fn create(&self) -> Result<(), StoreError> {
+    pub(super) fn create(&self, durability: Durability) -> Result<(), StoreError> {
         if self.path.is_dir() {
             return Ok(());
         }
+        let durability = self.tenure.durability(durability);
         let what = "making a state folder";
         let mut builder = DirBuilder::new();
         builder.recursive(true).mode(0o700);
         builder.create(&self.path).map_err(failing(what))?;
         match self.path.parent() {
-            Some(parent) if parent != Path::new("") => flush(parent).map_err(failing(what)),
+            Some(parent) if durability == Durability::Synced && parent != Path::new("") => {
+                flush(parent).map_err(failing(what))
+            }
             _ => Ok(()),
         }
     }
@@ -73,6 +132,8 @@ impl Folder {
         bytes: &[u8],
         durability: Durability,
     ) -> Result<(), StoreError> {
+        let durability = self.tenure.durability(durability);
+        let _tenure = self.tenure.check()?;
         let number = self.temporaries.fetch_add(1, Ordering::Relaxed);
         let temporary = self.path.join(format!("{TEMPORARY}{number}"));
         let done = self
@@ -91,18 +152,21 @@ impl Folder {
             options.write(true).create(true).truncate(true).mode(0o600);
             options.open(path)
         };
-        let mut file = match open() {
+        let file = match open() {
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                self.create()?;
+                self.create(durability)?;
                 open()
             }
             other => other,
         }
         .map_err(failing("making a state file"))?;
-        file.write_all(bytes)
+        file.write_all_at(bytes, 0)
             .and_then(|()| match durability {
                 Durability::Cached => Ok(()),
-                Durability::Synced => file.sync_all(),
+                Durability::Synced => {
+                    front_end::assert_may_block("a state file's flush");
+                    file.sync_all()
+                }
             })
             .map_err(failing("writing a state file"))
     }
@@ -110,6 +174,17 @@ impl Folder {
     fn take_place(&self, from: &Path, name: &str, how: Durability) -> Result<(), StoreError> {
         fs::rename(from, self.path.join(name)).map_err(failing("replacing a state file"))?;
         self.settle(how)
+    }
+
+    /// Overwrites the beginning of the file `name` in place, for want of room to write it anew.
+    /// `bytes` must lie within one block, so that a crash leaves all of them or none.
+    pub(super) fn overwrite(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
+        front_end::assert_may_block("a state file's flush");
+        let _tenure = self.tenure.check()?;
+        let what = "overwriting a state file";
+        let file =
+            OpenOptions::new().write(true).open(self.path.join(name)).map_err(failing(what))?;
+        file.write_all_at(bytes, 0).and_then(|()| file.sync_all()).map_err(failing(what))
     }
 
     /// Bytes of the file `name`, if there is one.
@@ -122,6 +197,8 @@ impl Folder {
 
     /// Removes the file `name`; false if there was none.
     pub(super) fn remove(&self, name: &str, durability: Durability) -> Result<bool, StoreError> {
+        let durability = self.tenure.durability(durability);
+        let _tenure = self.tenure.check()?;
         match fs::remove_file(self.path.join(name)) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
             other => {
@@ -160,6 +237,7 @@ impl Folder {
 }
 
 fn flush(folder: &Path) -> io::Result<()> {
+    front_end::assert_may_block("a state folder's flush");
     File::open(folder)?.sync_all()
 }
 
@@ -199,6 +277,19 @@ mod tests {
         assert!(matches!(refused, Err(StoreError::IsADirectory)), "{refused:?}");
         assert_eq!(folder.entries().unwrap().len(), 2);
         assert_eq!(folder.read("x").unwrap().unwrap(), b"one");
+    }
+
+    #[test]
+    fn nothing_is_written_after_the_end_of_a_tenure() {
+        let (root, tenure) = (tempfile::tempdir().unwrap(), Tenure::default());
+        let folder = Folder::within(root.path().join("a"), tenure.clone());
+        folder.write("x", b"one", Durability::Cached).unwrap();
+        tenure.end();
+        assert!(folder.write("x", b"two", Durability::Cached).is_err());
+        assert!(folder.overwrite("x", b"two").is_err());
+        assert!(folder.remove("x", Durability::Cached).is_err());
+        assert_eq!(folder.read("x").unwrap().unwrap(), b"one");
+        assert_eq!(folder.entries().unwrap(), ["x"]);
     }
 
     #[test]

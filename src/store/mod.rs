@@ -1,50 +1,38 @@
-//! Bytes and metadata in a plain directory that a person can look into.
-//!
-//! Knows nothing of opens, share modes or leases: it is told what to do, and does it atomically
-//! where the file system can. All paths are resolved beneath the share's root.
+//! Bytes and records on disk, in forms that a person can inspect. Which changes are allowed is
+//! decided in `core/` and `engine/`.
 //!
 //! ```text
-//!   share_dir    names and what they stand for; beneath, name_cache, dir_watch, listing
-//!   record       what has no place in an inode; etag
-//!   data         the bytes of a file; difference: two files compared
-//!   state        share-level state in small files; folder
-//!   root         several shares in one data root
-//!   snapshot     copies of a share; clone, tree
-//!   usage        how much a share holds
+//!   share        a directory that is served as a share
+//!   state        share-level state in small files; folder: writing one atomically
+//!   db           the embedded database of the Blob, Queue and Table services
+//!   table        rows of tables and entities
+//!   blob         containers, blobs, their states and content
+//!   synced       syncs of database and content files
+//!   data_root    the data directory of a server: accounts, format version, lock
+//!   root         the shares of an account, deleted ones, one directory served as it is
+//!   saved        saved states, and the replacement of a server's data by one of them
 //! ```
 
-mod beneath;
-pub mod clone;
-pub mod data;
-pub mod difference;
-mod dir_watch;
+pub mod blob;
+mod data_root;
+pub mod db;
 mod error;
-mod etag;
+mod fnv;
 mod folder;
-mod listing;
-mod name_cache;
-mod proc_path;
-mod record;
+pub mod queue;
 pub mod root;
-mod share_dir;
-pub mod snapshot;
-mod stat;
+pub mod saved;
+pub mod share;
 mod state;
+mod synced;
+pub mod table;
 #[cfg(test)]
 mod testing;
-mod tree;
-pub mod usage;
 
-pub use clone::{Control, Progress};
+pub use data_root::{DataRoot, FORMAT, OldLayout};
 pub use error::StoreError;
-pub use etag::{ETag, Granularity};
+pub(crate) use error::{begin_change, check_may_change};
+pub(crate) use fnv::fnv1a;
 pub use folder::Durability;
-pub use listing::Listed;
-pub use proc_path::proc_path;
-pub use record::{CopyProgress, CopyState, CopyStatus, HttpHeaders, Metadata, Record, Records};
-pub use root::{DataRoot, DeletedShare, RootError, SingleShare};
-pub use share_dir::{Case, Found, OpenDirectory, OpenFor, RenameHow, ShareDir};
-pub use snapshot::{SNAPSHOTS_MAX, SnapshotError, SnapshotName, Snapshots};
-pub use stat::{Kind, Stat};
-pub use state::{Drawer, Entries, StateDir};
-pub use usage::Usage;
+pub use root::{DeletedShare, RootError, ShareRoot, SingleShare};
+pub use state::{Drawer, Entries, StateDir, keep_epoch_in, last_epoch_in};

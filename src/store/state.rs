@@ -1,21 +1,21 @@
-//! The state folder of one share, or of the account: what must outlive the process and is no
-//! file's own.
+//! The state folder of a share or of an account: state that outlives the process and belongs to no
+//! single file.
 //!
-//! Decides how entries are laid out (a folder a drawer, a file an entry), that one process alone
-//! uses them, and that handle ids never come back. What the entries say, and what is done about
-//! a damaged one, is the caller's affair.
+//! Decides the layout (one folder per drawer, one file per entry), that only one process uses the
+//! folder, and that handle ids are never reused. The content of the entries, and what happens to a
+//! damaged one, are decided by the callers.
 
-use std::fs::{File, OpenOptions};
-use std::os::unix::fs::OpenOptionsExt;
+use std::collections::HashSet;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
 
-use rustix::fs::FlockOperation;
-use rustix::io::Errno;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::error::{StoreError, doing, failing};
-use super::folder::{Durability, Folder};
+use super::error::{StoreError, check_may_change, failing};
+use super::folder::{Durability, Folder, Tenure};
 
 /// The form written here, and the newest that is understood.
 const VERSION: u32 = 1;
@@ -24,7 +24,6 @@ const VERSION: u32 = 1;
 const EPOCH_MAX: u32 = (1 << 24) - 1;
 
 const EPOCH: &str = "epoch";
-const LOCK: &str = "lock";
 
 /// Kinds of entries, each in a folder of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,15 +36,13 @@ pub enum Drawer {
     Share,
     /// Permissions, by key.
     Permissions,
-    /// Copies under way, by copy id.
-    Copies,
     /// What the service as a whole was told. Of the account's own state folder, no share's.
     Service,
 }
 
 impl Drawer {
-    const ALL: [Self; 6] =
-        [Self::Leases, Self::Pending, Self::Share, Self::Permissions, Self::Copies, Self::Service];
+    const ALL: [Self; 5] =
+        [Self::Leases, Self::Pending, Self::Share, Self::Permissions, Self::Service];
 
     fn folder_name(self) -> &'static str {
         match self {
@@ -53,7 +50,6 @@ impl Drawer {
             Self::Pending => "pending",
             Self::Share => "share",
             Self::Permissions => "permissions",
-            Self::Copies => "copies",
             Self::Service => "service",
         }
     }
@@ -64,8 +60,40 @@ impl Drawer {
 pub struct StateDir {
     root: Folder,
     drawers: [Folder; Drawer::ALL.len()],
-    /// Locked as long as it is open.
-    _lock: File,
+    tenure: Tenure,
+    _held: Held,
+}
+
+/// The state folders that this process holds. Other processes are kept away by the lock of the
+/// data root, or of the folder that a single directory's state is in: a lock file here would cost
+/// each share a descriptor.
+static HELD: Mutex<Option<HashSet<FolderId>>> = Mutex::new(None);
+
+/// Tells a folder from all others, whatever its name: device, inode, and when it was made. A
+/// folder may be removed while it is held, and its inode given to the next one at once.
+type FolderId = (u64, u64, Option<SystemTime>);
+
+/// A state folder is held by this process as long as the value lives.
+#[derive(Debug)]
+struct Held(FolderId);
+
+impl Held {
+    fn take(folder: &Path) -> Result<Self, StoreError> {
+        let meta = std::fs::metadata(folder).map_err(failing("locking the state folder"))?;
+        let key = (meta.dev(), meta.ino(), meta.created().ok());
+        let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+        if !held.get_or_insert_default().insert(key) {
+            return Err(StoreError::InUse { path: folder.to_owned() });
+        }
+        Ok(Self(key))
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+        held.get_or_insert_default().remove(&self.0);
+    }
 }
 
 /// What a drawer holds.
@@ -90,22 +118,48 @@ struct Version {
 
 impl StateDir {
     /// Opens the folder, making it if need be (for its owner alone), and removes what a crash
-    /// left half written. [`StoreError::InUse`] if another process, or another value in this
-    /// one, holds it.
+    /// left half written. [`StoreError::InUse`] if another value in this process holds it.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
+        Self::open_for(path, Tenure::default())
+    }
+
+    /// The same for a folder that belongs to a replacement of all data, which is synced as a whole:
+    /// nothing is synced here until [`StateDir::begin`].
+    pub fn open_coming(path: &Path) -> Result<Self, StoreError> {
+        Self::open_for(path, Tenure::coming())
+    }
+
+    fn open_for(path: &Path, tenure: Tenure) -> Result<Self, StoreError> {
         let path = std::path::absolute(path).map_err(failing("finding the state folder"))?;
-        let root = Folder::new(path);
-        root.create()?;
-        let lock = take(root.path())?;
-        let drawers = Drawer::ALL.map(|drawer| Folder::new(root.path().join(drawer.folder_name())));
+        let root = Folder::within(path, tenure.clone());
+        root.create(Durability::Synced)?;
+        let held = Held::take(root.path())?;
+        let drawers = Drawer::ALL
+            .map(|drawer| Folder::within(root.path().join(drawer.folder_name()), tenure.clone()));
         root.sweep()?;
         drawers.iter().try_for_each(Folder::sweep)?;
-        Ok(Self { root, drawers, _lock: lock })
+        Ok(Self { root, drawers, tenure, _held: held })
     }
 
     /// Where it is.
     pub fn path(&self) -> &Path {
         self.root.path()
+    }
+
+    /// The replacement is complete: from now on writes are synced as they ask for.
+    pub fn begin(&self) {
+        self.tenure.begin();
+    }
+
+    /// Waits for writes under way and ends the use of the folder: its path is about to be another
+    /// one's. Later writes are refused.
+    pub fn end(&self) {
+        self.tenure.end();
+    }
+
+    /// When the use of the folder ends; for other folders in it.
+    pub(super) fn tenure(&self) -> &Tenure {
+        &self.tenure
     }
 
     /// Keeps `value` under `key`, in place of any other.
@@ -119,6 +173,7 @@ impl StateDir {
         let name = file_name(key)?;
         let bytes = serde_json::to_vec(&Entry { v: VERSION, value })
             .map_err(|error| self.damaged(drawer, &name, error.to_string()))?;
+        check_may_change()?;
         self.folder(drawer).write(&name, &bytes, durability)
     }
 
@@ -138,7 +193,9 @@ impl StateDir {
         key: &str,
         durability: Durability,
     ) -> Result<bool, StoreError> {
-        self.folder(drawer).remove(&file_name(key)?, durability)
+        let name = file_name(key)?;
+        check_may_change()?;
+        self.folder(drawer).remove(&name, durability)
     }
 
     /// All of a drawer. An entry that is damaged is named and does not hide the others.
@@ -171,19 +228,17 @@ impl StateDir {
             what: self.path().join(EPOCH).display().to_string(),
             why,
         };
-        let last: u32 = match self.root.read(EPOCH)? {
-            Some(bytes) => str::from_utf8(&bytes)
-                .ok()
-                .and_then(|text| text.trim_end().parse().ok())
-                .ok_or_else(|| damaged("it holds no number".to_owned()))?,
-            None => 0,
-        };
+        let last = last_epoch(&self.root)?;
         if last >= EPOCH_MAX {
             return Err(damaged(format!("{last} is past the last number, {EPOCH_MAX}")));
         }
         let next = last + 1;
-        let text = format!("{next}\n");
-        self.root.write(EPOCH, text.as_bytes(), Durability::Synced)?;
+        let text = epoch_text(next);
+        match self.root.write(EPOCH, text.as_bytes(), Durability::Synced) {
+            // A full disk must not keep a server from starting: who else would delete anything?
+            Err(StoreError::NoSpace) => self.root.overwrite(EPOCH, text.as_bytes())?,
+            written => written?,
+        }
         Ok(next)
     }
 
@@ -217,16 +272,29 @@ impl StateDir {
     }
 }
 
-fn take(folder: &Path) -> Result<File, StoreError> {
-    let what = "locking the state folder";
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(false).mode(0o600);
-    let file = options.open(folder.join(LOCK)).map_err(failing(what))?;
-    match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(file),
-        Err(Errno::WOULDBLOCK) => Err(StoreError::InUse { path: folder.to_owned() }),
-        Err(errno) => Err(doing(what)(errno)),
-    }
+/// The last number that [`StateDir::next_epoch`] returned in the state folder at `path`; 0 if
+/// there is none.
+pub fn last_epoch_in(path: &Path) -> Result<u32, StoreError> {
+    last_epoch(&Folder::new(path.to_owned()))
+}
+
+/// Has the numbers in the state folder at `path` go on above `epoch`.
+pub fn keep_epoch_in(path: &Path, epoch: u32, durability: Durability) -> Result<(), StoreError> {
+    Folder::new(path.to_owned()).write(EPOCH, epoch_text(epoch).as_bytes(), durability)
+}
+
+fn last_epoch(folder: &Folder) -> Result<u32, StoreError> {
+    let Some(bytes) = folder.read(EPOCH)? else { return Ok(0) };
+    let number = str::from_utf8(&bytes).ok().and_then(|text| text.trim_end().parse().ok());
+    number.ok_or_else(|| StoreError::Damaged {
+        what: folder.path().join(EPOCH).display().to_string(),
+        why: "it holds no number".to_owned(),
+    })
+}
+
+/// Eight digits, so that each number fits where the last one is.
+fn epoch_text(epoch: u32) -> String {
+    format!("{epoch:08}\n")
 }
 
 const SUFFIX: &str = ".json";

@@ -1,4 +1,4 @@
-//! Places to test in: file systems that differ in what they can do.
+//! File systems of different kinds for tests.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

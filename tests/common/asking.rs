@@ -4,18 +4,25 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use latchfs::core::{Client, Owner, SharePath, Timestamp};
-use latchfs::engine::{Case, EventLog, ManualClock, Share, ShareOptions};
+use latchfs::core::smb::SharePath;
+use latchfs::core::{Client, Owner, Timestamp};
+use latchfs::engine::file::{Case, Share, ShareOptions};
+use latchfs::engine::{Context, EventLog, ManualClock};
 
 /// A path within a share.
 pub fn path(text: &str) -> SharePath {
     SharePath::new(text).expect("a path of the test")
 }
 
-/// A caller of that name.
+/// A client of that name.
 pub fn owner(name: &str) -> Owner {
     let client = Arc::new(Client { session: 1, name: name.into() });
     Owner { client, pid: 0, program: None }
+}
+
+/// The context of an operation that a client of that name asks for.
+pub fn caller(name: &str) -> Context {
+    Context::local(Timestamp(1), owner(name), "test")
 }
 
 /// The share in `root`, with a clock that stands still.

@@ -4,10 +4,15 @@
 use std::ffi::CStr;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags};
 
+use super::need;
 use super::served::wait_for;
+
+/// The size of a file system in an image.
+const IMAGE_BYTES: u64 = 64 << 20;
 
 /// A mounted file system. Unmounted when dropped.
 pub struct Ground {
@@ -26,6 +31,30 @@ impl Ground {
         let private = MountPropagationFlags::PRIVATE;
         rustix::mount::mount_change(folder.path(), private).expect("root may do that too");
         Self { folder, bound: Vec::new() }
+    }
+
+    /// A file system of that kind (`ext4`, `ext2`) in an image of its own; none if this machine
+    /// cannot make one.
+    #[track_caller]
+    pub fn image(kind: &str) -> Option<Self> {
+        let maker = format!("mkfs.{kind}");
+        if !need::root() || !["mount", &maker].into_iter().all(need::client) {
+            return None;
+        }
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let image = tempfile::NamedTempFile::new().expect("a temporary file");
+        image.as_file().set_len(IMAGE_BYTES).expect("a sparse file");
+        succeeds(Command::new(maker).arg("-q").arg(image.path()));
+        // The loop device keeps the image, whose name goes here.
+        let how = ["-o", "loop", "-t", kind];
+        succeeds(Command::new("mount").args(how).arg(image.path()).arg(folder.path()));
+        Some(Self { folder, bound: Vec::new() })
+    }
+
+    /// Lets every change of the file system wait until the guard is gone.
+    pub fn freeze(&self) -> Frozen<'_> {
+        succeeds(Command::new("fsfreeze").arg("--freeze").arg(self.path()));
+        Frozen(self)
     }
 
     pub fn path(&self) -> &Path {
@@ -59,6 +88,20 @@ impl Ground {
         assert_eq!(full.raw_os_error(), Some(libc::ENOSPC));
         path
     }
+}
+
+/// A file system on which changes wait.
+pub struct Frozen<'a>(&'a Ground);
+
+impl Drop for Frozen<'_> {
+    fn drop(&mut self) {
+        succeeds(Command::new("fsfreeze").arg("--unfreeze").arg(self.0.path()));
+    }
+}
+
+fn succeeds(command: &mut Command) {
+    let done = command.output().expect("it can be started");
+    assert!(done.status.success(), "{command:?}: {}", String::from_utf8_lossy(&done.stderr));
 }
 
 impl Drop for Ground {

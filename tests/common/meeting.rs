@@ -19,7 +19,7 @@ use std::time::Duration;
 use latchfs::client;
 use latchfs::control::protocol::{Answer, Hold, Request, StepAnswer};
 use latchfs::control::{Client, RefusalKind};
-use latchfs::core::{Access, ShareMode};
+use latchfs::core::smb::{Access, ShareMode};
 use rustix::process::{Pid, Signal};
 use serde_json::Value;
 
@@ -64,7 +64,7 @@ impl Meeting {
     /// A server of the test's own, with more arguments.
     #[track_caller]
     pub fn alone(args: &[&str]) -> Option<Self> {
-        need::fuse().then(|| Self::of(Arc::new(Served::start(&[&["--loose"], args].concat()))))
+        need::fuse().then(|| Self::of(Arc::new(Served::start(&[&["--no-auth"], args].concat()))))
     }
 
     fn of(served: Arc<Served>) -> Self {
@@ -160,9 +160,10 @@ impl Meeting {
             share_name: Some("share".into()),
             path: name.into(),
             access: access.into(),
-            share: share.into(),
+            share_mode: share.into(),
             disposition: None,
             delete_on_close: on_close,
+            locks: Vec::new(),
         };
         match client.ask(&Request::Hold(hold)).unwrap() {
             Answer::Held(granted) => {
@@ -186,7 +187,7 @@ impl Deref for Meeting {
 fn ruled() -> Vec<&'static str> {
     let rules = ["*.none=none", "*.r=r", "*.w=w", "*.d=d", "*.rw=rw", "*.rd=rd", "*.wd=wd"];
     let rules = rules.into_iter().flat_map(|rule| ["--share-rule", rule]);
-    ["--loose"].into_iter().chain(rules).collect()
+    ["--no-auth"].into_iter().chain(rules).collect()
 }
 
 fn watch(server: u32) -> Sender<()> {

@@ -30,16 +30,19 @@ pub enum Need {
     Clients,
     /// The tests run as root.
     Root,
+    /// Containers can be built and run with podman.
+    Podman,
 }
 
 impl Need {
-    const ALL: [Self; 3] = [Self::Fuse, Self::Clients, Self::Root];
+    const ALL: [Self; 4] = [Self::Fuse, Self::Clients, Self::Root, Self::Podman];
 
     fn word(self) -> &'static str {
         match self {
             Self::Fuse => "fuse",
             Self::Clients => "clients",
             Self::Root => "root",
+            Self::Podman => "podman",
         }
     }
 }
@@ -154,6 +157,16 @@ pub fn installed(files: &[&Path]) -> bool {
 #[track_caller]
 pub fn root() -> bool {
     met(Need::Root, || if is_root() { Ok(()) } else { Err("not running as root".to_owned()) })
+}
+
+/// Containers can be built and run.
+#[must_use = "the test is to return if the need is not met"]
+#[track_caller]
+pub fn podman() -> bool {
+    met(Need::Podman, || {
+        on_path("podman")?;
+        if is_root() { Ok(()) } else { Err("not running as root".to_owned()) }
+    })
 }
 
 fn is_root() -> bool {

@@ -73,8 +73,9 @@ impl Program {
         Self::by(command, dir)
     }
 
+    /// Starts one by a command that ends in the name of a Python interpreter.
     #[track_caller]
-    fn by(mut command: Command, dir: &Path) -> Option<Self> {
+    pub fn by(mut command: Command, dir: &Path) -> Option<Self> {
         if !need::client("python3") {
             return None;
         }

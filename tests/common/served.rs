@@ -37,6 +37,13 @@ impl Served {
         Self { child, folder, ready }
     }
 
+    /// The same, started by another program, which is given the program and its arguments last.
+    pub fn start_by(wrapper: &[&str], args: &[&str]) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let (child, ready) = launch_by(wrapper, folder.path(), args, &[]);
+        Self { child, folder, ready }
+    }
+
     /// The folder it runs in: data in `latchfs-data`, the mount on `latchfs-mnt`.
     pub fn folder(&self) -> &Path {
         self.folder.path()
@@ -49,7 +56,7 @@ impl Served {
 
     /// The directory behind the share `share`.
     pub fn data(&self) -> PathBuf {
-        self.folder().join("latchfs-data/share")
+        self.folder().join("latchfs-data/devstoreaccount1/files/share")
     }
 
     /// The file that says where everything is.
@@ -113,7 +120,21 @@ impl Drop for Served {
 }
 
 fn launch(folder: &Path, args: &[&str], variables: &[(&str, &Path)]) -> (Child, Value) {
-    let mut child = Command::new(LATCHFS)
+    launch_by(&[], folder, args, variables)
+}
+
+fn launch_by(
+    wrapper: &[&str],
+    folder: &Path,
+    args: &[&str],
+    variables: &[(&str, &Path)],
+) -> (Child, Value) {
+    let (program, before) = match wrapper {
+        [] => (LATCHFS, Vec::new()),
+        [program, before @ ..] => (*program, [before, &[LATCHFS]].concat()),
+    };
+    let mut child = Command::new(program)
+        .args(before)
         .args(["serve", "--listen", "127.0.0.1:0", "--ready-file", "ready"])
         .args(args)
         .envs(variables.iter().copied())

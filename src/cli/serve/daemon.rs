@@ -9,6 +9,7 @@ use std::env;
 use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
@@ -42,6 +43,8 @@ pub fn paint() -> Paint {
 pub fn launch() -> Result<ExitCode> {
     let program = env::current_exe().context("finding this program")?;
     let mut child = Command::new(program)
+        // The name that this program was called by may stand for options.
+        .arg0(env::args_os().next().unwrap_or_default())
         .args(env::args_os().skip(1))
         .env(MARK, if Paint::of(&std::io::stdout()).is_on() { PAINTED } else { "1" })
         .stdin(Stdio::null())

@@ -1,33 +1,48 @@
-//! The REST listener of `serve`: where it listens, who is let in, what SDKs need to find it.
+//! Options of `serve` and `mount` that say where services listen and who is let in.
+//!
+//! Listening itself is `server/listeners`.
 
-use std::io::ErrorKind;
-use std::net::SocketAddr;
+use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow};
 use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
 
-use super::tls::Certificate;
+use super::azurite;
 use crate::cli::account::NameAndKey;
-use crate::engine::Engine;
-use crate::rest::auth::{Account, Accounts, Authorizer, OauthMode};
-use crate::rest::tls::Tls;
-use crate::rest::{
-    Authorise, CopySources, ErrorNames, Loose, Observer, RestOptions, Server, Signed,
-};
+use crate::core::service::ServiceKind;
+use crate::rest::auth::{Credential, OauthMode};
+use crate::rest::{CopySources, ErrorNames};
+use crate::server::{Certificate, ListenAddress, ListenOptions, Named, kinds};
 
-/// The REST listener
+/// The variable of 0.1 that `--file` reads too.
+const OLD_LISTEN: &str = "LATCHFS_LISTEN";
+
+/// Services over HTTP
 #[derive(Debug, Args)]
-#[command(next_help_heading = "REST")]
+#[command(next_help_heading = "Services")]
 pub struct Listen {
-    /// Where the REST listener listens; port 0 takes any free one
-    #[arg(long = "listen", value_name = "ADDR", default_value = "127.0.0.1:10004")]
-    #[arg(env = "LATCHFS_LISTEN")]
-    pub address: SocketAddr,
+    /// Address of the File service: PORT or IP:PORT, port 0 for any free one, or off [default:
+    /// 127.0.0.1:10004]
+    #[arg(long, visible_alias = "listen", value_name = "ADDR", env = "LATCHFS_FILE")]
+    pub file: Option<ListenAddress>,
 
-    /// Do not listen: mounts only
+    /// Address of the Blob service, or off [default: port 10000 beside the File service]
+    #[arg(long, value_name = "ADDR", env = "LATCHFS_BLOB")]
+    pub blob: Option<ListenAddress>,
+
+    /// Address of the Queue service, or off [default: port 10001 beside the File service]
+    #[arg(long, value_name = "ADDR", env = "LATCHFS_QUEUE")]
+    pub queue: Option<ListenAddress>,
+
+    /// Address of the Table service, or off [default: port 10002 beside the File service]
+    #[arg(long, value_name = "ADDR", env = "LATCHFS_TABLE")]
+    pub table: Option<ListenAddress>,
+
+    /// Offer no service over HTTP: mounts only
     #[arg(long, env = "LATCHFS_NO_REST", value_parser = BoolishValueParser::new())]
     pub no_rest: bool,
 
@@ -39,39 +54,43 @@ pub struct Listen {
         value_delimiter = ','
     )]
     #[arg(value_parser = NameAndKey, hide_env_values = true)]
-    pub accounts: Vec<Account>,
+    pub accounts: Vec<Credential>,
 
-    /// Let every request in, signed or not: for quick tests
-    #[arg(long, env = "LATCHFS_LOOSE", value_parser = BoolishValueParser::new())]
+    /// A file of accounts, one NAME:KEY a line
+    #[arg(long, value_name = "FILE", env = "LATCHFS_ACCOUNT_FILE", hide_short_help = true)]
+    pub account_file: Option<PathBuf>,
+
+    /// Accept requests without a signature
+    #[arg(long, env = "LATCHFS_NO_AUTH", value_parser = BoolishValueParser::new())]
     #[arg(hide_short_help = true)]
-    pub loose: bool,
+    pub no_auth: bool,
 
-    /// Listen beyond this machine though the key is public, or none is asked for
+    /// Allow an address that other machines reach, although the key is public or none is needed
     #[arg(long, env = "LATCHFS_EXPOSE", value_parser = BoolishValueParser::new())]
     #[arg(hide_short_help = true)]
     pub expose: bool,
 
-    /// A further name that clients call the server by, such as that of a container
+    /// A further host name of this server, such as that of a container
     #[arg(long = "host", value_name = "NAME", env = "LATCHFS_HOSTS", value_delimiter = ',')]
     #[arg(hide_short_help = true)]
     pub hosts: Vec<String>,
 
-    /// Speak https: with a certificate made on the spot, or with yours
+    /// Serve https, with a certificate that latchfs makes (self) or with yours
     #[arg(long, value_name = "self|CERT.pem,KEY.pem", env = "LATCHFS_TLS")]
     #[arg(hide_short_help = true)]
     pub tls: Option<Certificate>,
 
-    /// Whether bearer tokens are taken
+    /// Which bearer tokens are accepted
     #[arg(long, value_enum, default_value_t = Oauth::Off, env = "LATCHFS_OAUTH")]
     #[arg(hide_short_help = true)]
     pub oauth: Oauth,
 
-    /// Where the sources of Copy File and Put Range From URL may be
+    /// Where the sources of copies by URL may be
     #[arg(long, value_enum, default_value_t = Sources::Local, env = "LATCHFS_COPY_SOURCES")]
     #[arg(hide_short_help = true)]
     pub copy_sources: Sources,
 
-    /// How a delete-pending file is named in errors
+    /// Error code of a delete-pending file
     #[arg(long, value_enum, default_value_t = Names::Article, env = "LATCHFS_ERROR_NAMES")]
     #[arg(hide_short_help = true)]
     pub error_names: Names,
@@ -82,7 +101,7 @@ pub struct Listen {
 pub enum Names {
     /// `SMBDeletePending`
     Article,
-    /// `DeletePending`, as today's service
+    /// `DeletePending`, as in the SDKs
     Service,
 }
 
@@ -95,12 +114,12 @@ impl From<Names> for ErrorNames {
     }
 }
 
-/// Which bearer tokens are taken.
+/// Which bearer tokens are accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Oauth {
     /// None
     Off,
-    /// Those whose issuer, audience and time are right; signatures are not checked
+    /// Tokens with the right issuer, audience and time; signatures are not checked
     Basic,
 }
 
@@ -109,157 +128,103 @@ pub enum Oauth {
 pub enum Sources {
     /// On this server
     Local,
-    /// Anywhere that http or https reach
+    /// At any http or https URL
     Any,
 }
 
-/// What it takes to speak https.
-pub struct Secured {
-    /// What the listener shows.
-    pub tls: Tls,
-    /// What clients must trust, if it was made here.
-    pub ca_file: Option<PathBuf>,
-}
-
-/// A listener, and what SDKs need to find it.
-pub struct Listening {
-    server: Server,
-    /// The account that the rest speaks of.
-    pub account: Account,
-    /// The URL of the File service, with the account.
-    pub endpoint: String,
-    /// All of it in one.
-    pub connection_string: String,
-    /// What clients must trust, if it was made here.
-    pub ca_file: Option<PathBuf>,
-    notes: Vec<&'static str>,
-}
-
 impl Listen {
-    /// Starts to listen, unless the user does not want it. `state` is where keys are kept.
-    pub fn start(
-        &self,
-        engine: &Arc<Engine>,
-        state: &Path,
-        observer: Option<Arc<dyn Observer>>,
-    ) -> Result<Option<Listening>> {
+    /// What the user named, by service.
+    fn addresses(&self) -> Result<Named> {
         if self.no_rest {
-            return Ok(None);
+            return Ok(kinds().map(|kind| (kind, ListenAddress::Off)).collect());
         }
-        let accounts = if self.accounts.is_empty() {
-            vec![Account::development()]
-        } else {
-            self.accounts.clone()
+        let file = match self.file {
+            Some(file) => Some(file),
+            None => old_variable(OLD_LISTEN)?
+                .map(|text| text.parse().map_err(|why| anyhow!("{OLD_LISTEN}={text}: {why}")))
+                .transpose()?,
         };
-        self.check_exposure(&accounts)?;
-        let account = accounts.first().context("there is an account")?.clone();
-        let secured = self.tls.as_ref().map(|from| from.load(state, &accounts, self));
-        let secured = secured.transpose()?;
-        let options = RestOptions {
-            tls: secured.as_ref().map(|secured| secured.tls.clone()),
+        // A line for each service.
+        let named = [
+            (ServiceKind::File, file),
+            (ServiceKind::Blob, self.blob),
+            (ServiceKind::Queue, self.queue),
+            (ServiceKind::Table, self.table),
+        ];
+        Ok(named.into_iter().filter_map(|(kind, address)| Some((kind, address?))).collect())
+    }
+
+    /// As a server wants it.
+    pub fn options(&self) -> Result<ListenOptions> {
+        Ok(ListenOptions {
+            addresses: self.addresses()?,
+            credentials: self.credentials()?,
+            no_auth: self.no_auth,
+            oauth: match self.oauth {
+                Oauth::Off => OauthMode::Off,
+                Oauth::Basic => OauthMode::Basic,
+            },
+            expose: self.expose,
+            hosts: self.hosts.clone(),
+            path_style: false,
+            any_version: false,
+            keep_alive: BTreeMap::new(),
+            tls: self.tls.clone(),
             copy_sources: match self.copy_sources {
                 Sources::Local => CopySources::Local,
                 Sources::Any => CopySources::Any,
             },
-            listen: self.address,
-            hosts: self.hosts.clone(),
+            copy_delay: Duration::ZERO,
             error_names: self.error_names.into(),
-            observer,
-            ..RestOptions::new(self.authorise(engine, accounts)?)
-        };
-        let server = Server::start(Arc::clone(engine), options)
-            .map_err(|error| self.not_listening(&error))?;
-        let scheme = if secured.is_some() { "https" } else { "http" };
-        let origin = format!("{scheme}://{}", server.addr());
-        let (endpoint, connection_string) =
-            (account.file_endpoint(&origin), account.connection_string(&origin));
-        Ok(Some(Listening {
-            server,
-            account,
-            endpoint,
-            connection_string,
-            ca_file: secured.and_then(|secured| secured.ca_file),
-            notes: self.notes(),
-        }))
+        })
     }
 
-    /// What the user should know of his choices.
-    fn notes(&self) -> Vec<&'static str> {
-        let mut notes = Vec::new();
-        if self.loose {
-            notes.push("--loose: requests are let in unsigned");
+    /// The accounts, the default one first.
+    fn credentials(&self) -> Result<Vec<Credential>> {
+        let mut accounts = self.accounts.clone();
+        if let Some(file) = &self.account_file {
+            accounts.extend(read_accounts(file)?);
         }
-        if self.oauth == Oauth::Basic {
-            notes.push("--oauth basic: whoever writes himself a token is let in");
+        if accounts.is_empty() {
+            accounts = azurite::accounts()?;
         }
-        if self.oauth == Oauth::Basic && self.tls.is_none() {
-            notes.push("--oauth basic: SDKs send tokens over https only; add --tls self");
+        if accounts.is_empty() {
+            accounts.push(Credential::development());
         }
-        notes
+        Ok(accounts)
     }
 
-    fn not_listening(&self, error: &std::io::Error) -> anyhow::Error {
-        let address = self.address;
-        let any = SocketAddr::new(address.ip(), 0);
-        let cure = match error.kind() {
-            ErrorKind::AddrInUse => format!("stop what listens there, or give --listen {any}"),
-            ErrorKind::PermissionDenied => format!("ports below 1024 are root's; --listen {any}"),
-            ErrorKind::AddrNotAvailable => "this machine has no such address".to_owned(),
-            _ => format!("give another address, as in --listen {any}"),
-        };
-        anyhow!("cannot listen on {address} ({error}): {cure}")
-    }
-
-    fn authorise(
-        &self,
-        engine: &Arc<Engine>,
-        accounts: Vec<Account>,
-    ) -> Result<Arc<dyn Authorise>> {
-        if self.loose {
-            return Ok(Arc::new(Loose::new(accounts.iter().map(Account::name))));
-        }
-        let accounts = Accounts::new(accounts)?;
-        let oauth = match self.oauth {
-            Oauth::Off => OauthMode::Off,
-            Oauth::Basic => OauthMode::Basic,
-        };
-        let authorizer = Authorizer { accounts, oauth };
-        Ok(Arc::new(Signed::new(authorizer, Arc::clone(engine))))
-    }
-
-    /// Beyond this machine a key that everybody knows, or none, is asked about once more.
-    fn check_exposure(&self, accounts: &[Account]) -> Result<()> {
-        let (why, cure) = if self.loose {
-            ("--loose lets everybody in", "leave it out")
-        } else if self.oauth == Oauth::Basic {
-            ("--oauth basic lets everybody in who writes himself a token", "leave it out")
-        } else if accounts.iter().any(Account::has_development_key) {
-            ("everybody knows the key", "give --account NAME:KEY")
-        } else {
-            return Ok(());
-        };
-        if !self.address.ip().is_loopback() && !self.expose {
-            bail!(
-                "{} is reachable from other machines, and {why}: {cure}, or give --expose if that \
-                 is meant",
-                self.address
-            );
-        }
-        Ok(())
+    /// What the user should know about keys on the command line.
+    pub fn note(&self) -> Option<String> {
+        let private = |account: &Credential| !account.has_development_key();
+        let given = std::env::args().any(|argument| argument.starts_with("--account"))
+            && std::env::var_os("LATCHFS_ACCOUNTS").is_none();
+        (given && self.accounts.iter().any(private)).then(|| {
+            "--account shows its key in the list of processes: use --account-file or \
+             LATCHFS_ACCOUNTS"
+                .to_owned()
+        })
     }
 }
 
-impl Listening {
-    /// Where it listens.
-    pub fn addr(&self) -> SocketAddr {
-        self.server.addr()
-    }
+/// Reads a file with one `NAME:KEY` a line; empty lines and lines that begin with `#` are skipped.
+fn read_accounts(file: &Path) -> Result<Vec<Credential>> {
+    let text = fs::read_to_string(file);
+    let text = text.with_context(|| format!("--account-file {}", file.display()))?;
+    let lines = text.lines().enumerate().map(|(at, line)| (at + 1, line.trim()));
+    let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+    let accounts = lines.map(|(number, line)| {
+        let account = line.parse::<Credential>();
+        account.map_err(|why| anyhow!("--account-file {}:{number}: {why}", file.display()))
+    });
+    accounts.collect()
+}
 
-    /// What the user should know.
-    pub fn notes(&self) -> Vec<String> {
-        let mut notes: Vec<String> = self.notes.iter().map(|note| (*note).to_owned()).collect();
-        let trust = |file: &PathBuf| format!("clients must trust {}", file.display());
-        notes.extend(self.ca_file.as_ref().map(trust));
-        notes
+/// A variable that 0.1 read under this name.
+fn old_variable(name: &str) -> Result<Option<String>> {
+    match std::env::var(name) {
+        Ok(text) => Ok(Some(text)),
+        Err(std::env::VarError::NotPresent) => Ok(None),
+        Err(error) => Err(anyhow!("{name}: {error}")),
     }
 }

@@ -1,58 +1,61 @@
-//! `latchfs serve`: shares, their mounts and the control socket, until somebody says stop.
+//! `latchfs serve`: the options of a server, its start screen, and waiting for its end.
 //!
 //! ```text
-//!   data        where the shares are, and what they start with; memory: data that goes at the end
-//!   places      where they are mounted; behaviour: how mounts behave
-//!   listen      the REST listener; tls: its certificate
-//!   events      what is noted in the log of events, and the file it is written to
-//!   admin       metrics, health, and the log
-//!   host        what is served, and how it starts and ends
-//!   screen      what the user sees when all is up; ready: what scripts read
-//!   daemon      returning to the shell when the mounts are usable
-//!   notify      telling systemd
+//!   data         where the data is, and what it starts with
+//!   behaviour    how mounts behave; blobs: how blobs and copies do
+//!   listen       where services listen, and who is let in; azurite: Azurite's options
+//!   observe      events, metrics, the log
+//!   screen       what the user sees when the server is ready; ready: what scripts read
+//!   registry     the running servers of this user
+//!   daemon       returning to the shell once the server is ready
+//!   notify       telling systemd
 //! ```
+//!
+//! Putting a server together is `server/`'s.
 
-mod admin;
+mod azurite;
 mod behaviour;
+mod blobs;
 mod daemon;
 mod data;
-mod events;
-mod host;
 mod listen;
-mod memory;
 mod notify;
-mod places;
+mod observe;
 mod ready;
+mod registry;
 mod screen;
-mod tls;
 
 use std::fs;
-use std::io;
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use clap::builder::BoolishValueParser;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
+use super::input;
 use super::logs::LogFormat;
 use super::out::{self, Paint};
-use crate::control::{SOCKET_NAME, Server};
-use crate::engine::Engine;
+use super::progress::Moving;
+use crate::control::SOCKET_NAME;
+use crate::engine::file::shares::Control;
+use crate::server::{Data as DataPlace, EventOptions, MountPlace, Server, ServerOptions, Stop};
 use crate::store::root::HIDDEN;
-use admin::{Admin, Counting};
+use azurite::Azurite;
+#[cfg(test)]
+pub use azurite::HEADING;
 use behaviour::Behaviour;
+use blobs::Blobs;
 use data::Data;
-use events::Events;
-use host::Host;
-use listen::{Listen, Listening};
-use memory::Memory;
-pub use places::Places;
+use listen::Listen;
+use observe::{Admin, Events, Which};
+pub use registry::running;
 use screen::Screen;
 
 /// Where data is kept unless the user says.
@@ -66,26 +69,43 @@ pub fn control_of(data: &Path) -> PathBuf {
     data.join(HIDDEN).join(SOCKET_NAME)
 }
 
-/// Serve shares and mount them
+/// Serve File, Blob, Queue and Table, and mount shares
 ///
-/// Runs in the foreground until Ctrl-C, `latchfs stop`, or the end of its last mount; then
-/// everything is unmounted. Shares are sub-directories of the data directory, made if missing.
-/// Where no mount can be made and none was named, REST is served alone.
+/// Runs in the foreground until Ctrl-C or `latchfs stop`; without a service over HTTP also until
+/// its last mount ends. Shares are directories below the data directory, made if missing. If no
+/// mount can be made and none was named, the services are served without one.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs serve --share docs --mount docs=/mnt/docs --daemon")]
 pub struct Serve {
     #[command(flatten)]
     data: Data,
 
-    /// Mount a share there [default: ./latchfs-mnt]
-    #[arg(long = "mount", value_name = "NAME=DIR", env = "LATCHFS_MOUNTS", value_delimiter = ',')]
-    #[arg(value_parser = mount_pair, help_heading = "Mounts")]
-    mounts: Vec<(String, PathBuf)>,
+    /// Mount a share [default: on ./latchfs-mnt]
+    #[arg(long = "mount", value_name = "[ACCOUNT/]NAME=DIR", env = "LATCHFS_MOUNTS")]
+    #[arg(value_delimiter = ',', help_heading = "Mounts")]
+    mounts: Vec<MountPlace>,
+
+    /// Where shares are mounted unless --mount names them: a directory, made if missing
+    #[arg(long, value_name = "DIR", default_value = MOUNT_DIR, env = "LATCHFS_MOUNT_DIR")]
+    #[arg(help_heading = "Mounts", hide_short_help = true)]
+    mount_dir: PathBuf,
 
     /// Mount nothing
     #[arg(long, conflicts_with = "mounts", env = "LATCHFS_NO_MOUNT", help_heading = "Mounts")]
     #[arg(value_parser = BoolishValueParser::new())]
     no_mount: bool,
+
+    /// Stop the server when its last mount is unmounted
+    #[arg(long, conflicts_with = "no_mount", env = "LATCHFS_UNTIL_UNMOUNTED")]
+    #[arg(help_heading = "Mounts", hide_short_help = true)]
+    #[arg(value_parser = BoolishValueParser::new())]
+    until_unmounted: bool,
+
+    #[command(flatten)]
+    blobs: Blobs,
+
+    #[command(flatten)]
+    azurite: Azurite,
 
     #[command(flatten)]
     pub service: Service,
@@ -94,37 +114,32 @@ pub struct Serve {
 impl Serve {
     /// Serves until somebody says stop.
     pub fn run(&self) -> Result<ExitCode> {
-        self.service.run(|stopped| {
-            let named = self.mounts.iter().map(|(name, _)| name);
-            let opened = self.data.open(self.service.mounts.share_options(), named, stopped)?;
-            let places = if self.no_mount {
-                Places::default()
-            } else if self.mounts.is_empty() {
-                Places::by_default(&opened.names)?
+        self.service.run(self.until_unmounted, Some(&self.azurite), |options| {
+            self.azurite.apply(options)?;
+            let nothing = options.listen.addresses().is_empty() && self.no_mount;
+            if nothing {
+                bail!("nothing to serve: without a service over HTTP a mount is needed");
+            }
+            options.data = if self.data.in_memory {
+                DataPlace::Memory
             } else {
-                Places::named(&self.mounts)?
+                DataPlace::Directory(self.data.directory.clone())
             };
-            Ok(Prepared {
-                memory: opened.memory,
-                places,
-                engine: opened.engine,
-                data: opened.place,
-                notes: opened.notes,
-            })
+            options.reset = self.data.reset;
+            self.blobs.apply(options);
+            options.shares.clone_from(&self.data.shares);
+            options.seeds.clone_from(&self.data.seeds);
+            options.mounts.clone_from(&self.mounts);
+            let mount = !self.no_mount && !self.azurite.is_on();
+            options.default_mount = mount.then(|| self.mount_dir.clone());
+            Ok(())
         })
     }
-}
 
-/// What is to be served.
-pub struct Prepared {
-    pub places: Places,
-    pub engine: Arc<Engine>,
-    /// Where the data is, for people.
-    pub data: String,
-    /// What they should know.
-    pub notes: Vec<String>,
-    /// Holds the data, where that is in memory; goes last.
-    pub memory: Option<Memory>,
+    /// The file that the log is written to, with debug messages; none for standard error.
+    pub fn debug_file(&self) -> Option<&Path> {
+        self.azurite.debug.as_deref()
+    }
 }
 
 /// A server as such, whatever it serves
@@ -150,30 +165,53 @@ pub struct Service {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Server")]
 struct Process {
-    /// Serve in the background; return when all is usable
+    /// Serve in the background; return once ready
     #[arg(long, env = "LATCHFS_DAEMON", value_parser = BoolishValueParser::new())]
     daemon: bool,
 
-    /// Write JSON for scripts here when all is usable
+    /// Stop when standard input, a pipe, is closed: the server ends with the process that holds it
+    #[arg(long, conflicts_with = "daemon", env = "LATCHFS_UNTIL_STDIN_CLOSES")]
+    #[arg(value_parser = BoolishValueParser::new(), hide_short_help = true)]
+    until_stdin_closes: bool,
+
+    /// Write JSON for scripts to this file once ready
     #[arg(long, value_name = "FILE", env = "LATCHFS_READY_FILE")]
     ready_file: Option<PathBuf>,
 
-    /// Print what the ready file holds, not the start screen
+    /// Print the content of the ready file instead of the start screen
     #[arg(long, env = "LATCHFS_JSON", value_parser = BoolishValueParser::new())]
     #[arg(hide_short_help = true)]
     json: bool,
 }
 
 impl Service {
-    /// What lines of its log look like.
+    /// The format of its log.
     pub fn log_format(&self) -> LogFormat {
         self.admin.log_format
     }
 
-    /// Serves what `prepare` puts together until somebody says stop.
+    fn options(&self) -> Result<ServerOptions> {
+        let listen = self.listen.options()?;
+        Ok(ServerOptions {
+            share: self.mounts.share_options(),
+            mount: self.mounts.mount_options(),
+            admin: self.admin.address(&listen.addresses),
+            listen,
+            events: EventOptions {
+                all: self.events.events == Which::All,
+                file: self.events.event_log.clone(),
+            },
+            ..ServerOptions::default()
+        })
+    }
+
+    /// Serves what `prepare` adds to the options until somebody says stop. A server that nobody
+    /// can reach over HTTP, or that is there for its mounts alone, ends with its last mount.
     pub fn run(
         &self,
-        prepare: impl FnOnce(&Receiver<Stop>) -> Result<Prepared>,
+        until_unmounted: bool,
+        azurite: Option<&Azurite>,
+        prepare: impl FnOnce(&mut ServerOptions) -> Result<()>,
     ) -> Result<ExitCode> {
         if self.process.daemon && !daemon::is_child() {
             return daemon::launch();
@@ -181,71 +219,77 @@ impl Service {
         if daemon::is_child() {
             daemon::leave_terminal();
         }
+        if let Some(file) = &self.process.ready_file {
+            remove_stale(file)?;
+        }
         let (stop, stopped) = channel();
         stop_on_signals(stop.clone())?;
-        // Bound in this order so that, however it ends, the data in memory goes last.
-        let Prepared { memory: _memory, mut places, engine, data, mut notes } = prepare(&stopped)?;
-        // Before anything is mounted, perhaps on the folder that is to have the file.
-        let file = self.events.open(&engine.options().events)?;
-        let counting = self.admin.count(&engine, self.listen.expose)?;
-        let observer = counting.as_ref().map(Counting::observer);
-        let listening = self.listen.start(&engine, &engine.folder(), observer)?;
-        places.asked |= listening.is_none();
-        let host =
-            Host::start(engine, &places, &self.mounts, self.listen.error_names.into(), stop)?;
-        let file = file.map(|file| file.start(host.serving())).transpose()?;
-        if host.mounted().is_empty() {
-            // A directory that looks like a mount would only mislead.
-            places = Places::default();
+        if self.process.until_stdin_closes {
+            stop_on_end_of_input(stop.clone())?;
         }
-        host.listens(listening.as_ref());
-        let rest = listening.as_ref().map(Listening::addr);
-        let admin = counting.map(|counting| counting.show(host.serving(), rest)).transpose()?;
-        let control = Server::start(&host.control(), host.serving())?;
-        notes.extend(listening.iter().flat_map(Listening::notes));
-        notes.extend(host.notes());
-        let shown = admin.as_ref().map(|admin| format!("http://{}", admin.addr()));
-        self.announce(&host, listening.as_ref(), shown.as_deref(), &data, &notes)?;
-        let served = wait(&stopped, &host);
+        let mut options = self.options()?;
+        prepare(&mut options)?;
+        let mut moving: Option<(String, Moving)> = None;
+        let server = Server::start_with(&options, stop, &mut |share, done| {
+            if moving.as_ref().is_none_or(|(name, _)| name != share) {
+                let line = Moving::new(format!("Filling share {share}"));
+                moving = Some((share.to_owned(), line));
+            }
+            if let Some((_, line)) = &moving {
+                line.at(done.files_done, done.bytes_done);
+            }
+            if stopped.try_recv().is_ok() { Control::Cancel } else { Control::Continue }
+        })?;
+        drop(moving);
+        let _entry = registry::enter(&server.control());
+        let notes = azurite.map(|azurite| azurite.notes(&options.data)).unwrap_or_default();
+        self.announce(&server, notes, azurite.and_then(|azurite| azurite.lines(&server)))?;
+        let ended = wait(&stopped, &server, until_unmounted || !server.listens());
         notify::tell("STOPPING=1");
         if let Some(file) = &self.process.ready_file {
             drop(fs::remove_file(file));
         }
-        // The mounts first: whoever asked for the stop is told by the end of its connection.
-        drop((admin, listening));
-        host.unmount_all();
-        drop(places);
-        drop(control);
-        // Last: all that happened is in it.
-        drop(file);
-        served
+        drop(server);
+        ended
     }
 
-    /// Tells everyone who waits that the mounts are usable.
-    fn announce(
-        &self,
-        host: &Host,
-        listening: Option<&Listening>,
-        admin: Option<&str>,
-        data: &str,
-        notes: &[String],
-    ) -> Result<()> {
-        let told = ready::told(host, listening, admin);
+    /// Tells everyone who waits that the server is ready. `lines` are printed instead of the start
+    /// screen; the notes go to standard error then.
+    fn announce(&self, server: &Server, more: Vec<String>, lines: Option<String>) -> Result<()> {
+        let content = ready::content(server);
         let child = daemon::is_child();
-        let (mounts, share, control) = (host.mounted(), host.first_share(), host.control());
+        let control = server.control();
         let end = ending(&control);
+        let credentials = server.credentials();
+        let accounts: Vec<_> = credentials.iter().map(|one| one.name().to_owned()).collect();
+        let mut notes = server.notes().to_vec();
+        notes.extend(self.listen.note());
+        notes.extend(more);
+        let terminal = if child { daemon::paint().is_on() } else { io::stdout().is_terminal() };
         let screen = Screen {
-            mounts: &mounts,
-            share: &share,
+            mounts: &server.mounts(),
+            share: server.shares().first().map_or("", String::as_str),
             control: &control,
-            data,
-            listening,
-            admin,
-            notes,
+            data: server.data(),
+            endpoints: &server.endpoints(),
+            accounts: &accounts,
+            connection_string: screen::shown_string(server, terminal),
+            ca_file: server.ca_file(),
+            admin: screen::shown_page(server, terminal),
+            notes: &notes,
             end: &end,
         };
         let paint = if child { daemon::paint() } else { Paint::of(&io::stdout()) };
-        let text = if self.process.json { format!("{told}\n") } else { screen.text(paint) };
+        if lines.is_some() {
+            for note in &notes {
+                eprintln!("latchfs: {note}");
+            }
+        }
+        let text = match lines {
+            _ if self.process.json => format!("{content}\n"),
+            Some(lines) => lines,
+            None => screen.text(paint),
+        };
         if !child {
             // Nobody may be reading: that is no reason to stop.
             drop(out::print(&text));
@@ -253,10 +297,20 @@ impl Service {
         // After the screen, for those who wait for the file and then look at it; before a command
         // in the background returns, for those who wait for that.
         if let Some(file) = &self.process.ready_file {
-            ready::write(file, &told).with_context(|| format!("writing {}", file.display()))?;
+            ready::write(file, &content).with_context(|| format!("writing {}", file.display()))?;
         }
         notify::tell("READY=1");
-        if child { daemon::ready(&text, &host.log_file()) } else { Ok(()) }
+        if child { daemon::ready(&text, &server.log_file()) } else { Ok(()) }
+    }
+}
+
+/// Removes the ready file of an earlier server: nobody may take it for that of this one.
+fn remove_stale(file: &Path) -> Result<()> {
+    match fs::remove_file(file) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("removing the old {}", file.display()))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -273,22 +327,14 @@ fn ending(control: &Path) -> String {
     format!("`latchfs stop --control {}` unmounts and stops (pid {pid}).", control.display())
 }
 
-/// What ends a server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stop {
-    /// A signal, or a request.
-    Asked,
-    /// The last mount is gone.
-    Unmounted,
-    /// A mount has ended, by whomever it was unmounted.
-    MountEnded,
-}
-
-fn wait(stopped: &Receiver<Stop>, host: &Host) -> Result<ExitCode> {
+fn wait(stopped: &Receiver<Stop>, server: &Server, until_unmounted: bool) -> Result<ExitCode> {
     loop {
-        match stopped.recv().context("nobody is left who could say stop")? {
+        match stopped.recv().context("the server has no way to be stopped")? {
             Stop::Asked => return Ok(ExitCode::SUCCESS),
-            Stop::MountEnded if host.forget_ended() => {}
+            Stop::MountEnded if server.forget_ended_mounts() => {}
+            Stop::MountEnded | Stop::Unmounted if !until_unmounted => {
+                log::info!("the last mount is gone; the services go on");
+            }
             Stop::MountEnded | Stop::Unmounted => {
                 log::info!("the last mount is gone");
                 return Ok(ExitCode::SUCCESS);
@@ -297,23 +343,36 @@ fn wait(stopped: &Receiver<Stop>, host: &Host) -> Result<ExitCode> {
     }
 }
 
+/// Stops the server when the other end of standard input is closed, also by the death of its
+/// holder.
+fn stop_on_end_of_input(stop: Sender<Stop>) -> Result<()> {
+    let input = input::pipe().context(
+        "--until-stdin-closes: standard input is neither a pipe nor a socket; start the server \
+         with one and keep its other end open",
+    )?;
+    input::watch(input, move || {
+        log::info!("standard input was closed");
+        // The receiver goes with the process.
+        let _ = stop.send(Stop::Asked);
+    })?;
+    Ok(())
+}
+
 /// Taken before anything is mounted, so that no signal finds mounts and nobody to unmount them.
 fn stop_on_signals(stop: Sender<Stop>) -> Result<()> {
+    // A limit on file sizes (`ulimit -f`) then refuses a write, and does not end the server.
+    signal_hook::flag::register(SIGXFSZ, Arc::default())?;
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
     thread::Builder::new().name("latchfs-signals".into()).spawn(move || {
-        for _ in signals.forever() {
+        for (count, signal) in signals.forever().enumerate() {
+            if count > 0 {
+                // Whatever the first one waits for: with the process go its mounts.
+                eprintln!("latchfs: stopped at once by a second signal");
+                std::process::exit(128 + signal);
+            }
             // The receiver goes with the process.
             let _ = stop.send(Stop::Asked);
         }
     })?;
     Ok(())
-}
-
-fn mount_pair(text: &str) -> Result<(String, PathBuf), String> {
-    match text.split_once('=') {
-        Some((name, dir)) if !name.is_empty() && !dir.is_empty() => {
-            Ok((name.to_owned(), dir.into()))
-        }
-        _ => Err("a share and a directory, as in docs=/mnt/docs".into()),
-    }
 }

@@ -1,54 +1,59 @@
 //! The ready file: what scripts and tests need to know of a server that can be used.
 
-use std::fs;
-use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::io;
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::host::Host;
-use super::listen::Listening;
+use crate::core::service::ServiceKind;
+use crate::server::Server;
+use crate::server::files::write_whole;
 
-/// What the file says: `pid`, `control`, `mounts` by share, and what REST clients need, if there
-/// is a listener; `admin`, if there is that one.
-pub fn told(host: &Host, listening: Option<&Listening>, admin: Option<&str>) -> Value {
+/// The file's content: `pid`, `control`, `mounts` by share; `account`, `key`,
+/// `connection_string`, `endpoints` by service and `endpoint` (that of File) if a service listens;
+/// `admin`, if there is an admin address, and `admin_token`, if clients need one there.
+pub fn content(server: &Server) -> Value {
     let mut mounts = Map::new();
-    for (share, path) in host.mounted() {
+    let first = server.accounts().first().name();
+    for mount in server.mounts() {
+        let share = if mount.account == **first {
+            mount.share
+        } else {
+            format!("{}/{}", mount.account, mount.share)
+        };
         // Of a share that is mounted twice, the first.
-        mounts.entry(share).or_insert_with(|| path.to_string_lossy().into());
+        mounts.entry(share).or_insert_with(|| mount.path.to_string_lossy().into());
     }
-    let mut told = json!({
+    let mut content = json!({
         "pid": std::process::id(),
-        "control": host.control().to_string_lossy(),
+        "control": server.control().to_string_lossy(),
         "mounts": mounts,
     });
-    if let Some(listening) = listening {
-        told["endpoint"] = listening.endpoint.clone().into();
-        told["account"] = listening.account.name().into();
-        told["key"] = listening.account.key().text().into();
-        told["connection_string"] = listening.connection_string.clone().into();
-        if let Some(file) = &listening.ca_file {
-            told["ca_file"] = file.to_string_lossy().into();
+    if server.listens() {
+        let account = &server.credentials()[0];
+        content["account"] = account.name().into();
+        content["key"] = account.key().text().into();
+        content["connection_string"] = server.connection_string().into();
+        for (kind, endpoint) in server.endpoints() {
+            if kind == ServiceKind::File {
+                content["endpoint"] = endpoint.clone().into();
+            }
+            content["endpoints"][kind.label()] = endpoint.into();
+        }
+        if let Some(file) = server.ca_file() {
+            content["ca_file"] = file.to_string_lossy().into();
         }
     }
-    if let Some(admin) = admin {
-        told["admin"] = admin.into();
+    if let Some(admin) = server.admin() {
+        content["admin"] = admin.into();
     }
-    told
+    if let Some(token) = server.admin_token() {
+        content["admin_token"] = token.into();
+    }
+    content
 }
 
 /// Writes the file, for its owner alone: it holds the key.
-pub fn write(path: &Path, told: &Value) -> io::Result<()> {
-    write_whole(path, &format!("{told}\n"), 0o600)
-}
-
-/// Writes a file so that it is seen whole or not at all.
-pub fn write_whole(path: &Path, text: &str, mode: u32) -> io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let mut file = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
-    file.write_all(text.as_bytes())?;
-    file.as_file().set_permissions(fs::Permissions::from_mode(mode))?;
-    file.persist(path)?;
-    Ok(())
+pub fn write(path: &Path, content: &Value) -> io::Result<()> {
+    write_whole(path, &format!("{content}\n"), 0o600)
 }

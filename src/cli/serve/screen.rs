@@ -1,25 +1,34 @@
 //! What the user sees when all is up: where things are, and a first conflict to paste.
 
 use std::env;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use super::listen::Listening;
 use crate::cli::out::Paint;
+use crate::control::MountedAt;
+use crate::core::service::ServiceKind;
+use crate::rest::auth::Credential;
+use crate::server::Server;
 
 /// What the screen tells.
 pub struct Screen<'a> {
-    /// Shares and mount points.
-    pub mounts: &'a [(String, PathBuf)],
+    /// What is mounted where.
+    pub mounts: &'a [MountedAt],
     /// A share, for a first try without a mount.
     pub share: &'a str,
     /// The control socket.
     pub control: &'a Path,
     /// Where the data is.
     pub data: &'a str,
-    /// The REST listener.
-    pub listening: Option<&'a Listening>,
-    /// Where metrics and health are.
-    pub admin: Option<&'a str>,
+    /// The URL of each service that listens.
+    pub endpoints: &'a [(ServiceKind, String)],
+    /// The accounts, the first one's connection string shown.
+    pub accounts: &'a [String],
+    /// The connection string, or how to get it.
+    pub connection_string: String,
+    /// The file that clients must trust.
+    pub ca_file: Option<&'a Path>,
+    /// The address of the page.
+    pub admin: Option<String>,
     /// What the user should know.
     pub notes: &'a [String],
     /// How it ends.
@@ -31,19 +40,27 @@ impl Screen<'_> {
     pub fn text(&self, paint: Paint) -> String {
         let mut lines = vec![paint.bold(&format!("latchfs {}", env!("CARGO_PKG_VERSION")))];
         lines.push(String::new());
-        for (share, path) in self.mounts {
+        for MountedAt { account, share, path } in self.mounts {
             let path = path.display().to_string();
+            let share = match self.accounts {
+                [_, _, ..] => format!("{account}/{share}"),
+                _ => share.clone(),
+            };
             lines.push(row(paint, "Mount", &format!("{} (share {share})", paint.place(&path))));
         }
         lines.push(row(paint, "Data", self.data));
-        if let Some(listening) = self.listening {
-            lines.push(row(paint, "Endpoint", &paint.place(&listening.endpoint)));
-            lines.push(row(paint, "Connection string", ""));
-            lines.push(format!("    {}", listening.connection_string));
+        for (kind, endpoint) in self.endpoints {
+            lines.push(row(paint, title(*kind), &paint.place(endpoint)));
         }
-        if let Some(admin) = self.admin {
-            let place = paint.place(&format!("{admin}/metrics"));
-            lines.push(row(paint, "Admin", &format!("{place} and /healthz")));
+        if !self.endpoints.is_empty() {
+            if let [_, _, ..] = self.accounts {
+                lines.push(row(paint, "Accounts", &self.accounts.join(", ")));
+            }
+            lines.push(row(paint, "Connection string", ""));
+            lines.push(format!("    {}", self.connection_string));
+        }
+        if let Some(admin) = &self.admin {
+            lines.push(row(paint, "Page", &paint.place(admin)));
         }
         lines.extend(self.notes.iter().map(|note| row(paint, "Note", &paint.poor(note))));
         lines.push(String::new());
@@ -62,13 +79,17 @@ impl Screen<'_> {
         lines.join("\n") + "\n"
     }
 
+    fn listens_for_files(&self) -> bool {
+        self.endpoints.iter().any(|(kind, _)| *kind == ServiceKind::File)
+    }
+
     /// Commands, and what they will say.
     fn first_try(&self) -> Vec<(String, &'static str)> {
         let latchfs = program();
-        let ca_file = self.listening.and_then(|listening| listening.ca_file.as_deref());
-        let curl = ca_file.map_or("curl".to_owned(), |ca| format!("curl --cacert {}", quoted(ca)));
+        let curl =
+            self.ca_file.map_or("curl".to_owned(), |ca| format!("curl --cacert {}", quoted(ca)));
         let mut lines = Vec::new();
-        if let Some((_, mount)) = self.mounts.first() {
+        if let Some(MountedAt { path: mount, .. }) = self.mounts.first() {
             let here = env::current_dir().unwrap_or_default();
             let file = match mount.strip_prefix(&here) {
                 Ok(below) => {
@@ -81,13 +102,13 @@ impl Screen<'_> {
             // A moment, so that a pasted `cat` does not come before the hold.
             lines.push((format!("{latchfs} hold {file} --share none --for 60s & sleep 1"), ""));
             lines.push((format!("cat {file}"), "Device or resource busy"));
-            if self.listening.is_some() {
+            if self.listens_for_files() {
                 lines.push((format!("{curl} \"$({latchfs} sas {file})\""), "SharingViolation"));
             }
             lines.push((format!("{latchfs} why {file}"), "who holds it"));
-        } else if self.listening.is_some() {
+        } else if self.listens_for_files() {
             // No mount leads to the server.
-            let file = format!("a.txt --share-name {}", self.share);
+            let file = format!("{}:/a.txt", self.share);
             lines.push((format!("export LATCHFS_CONTROL={}", quoted(self.control)), ""));
             let hold = "--disposition open-if --share none --for 60s & sleep 1";
             lines.push((format!("{latchfs} hold {file} {hold}"), ""));
@@ -95,6 +116,36 @@ impl Screen<'_> {
             lines.push((format!("{latchfs} why {file}"), "who holds it"));
         }
         lines
+    }
+}
+
+/// The connection string as the screen shows it: a private key only to a person at a terminal,
+/// since everything else may be a log that others read.
+pub fn shown_string(server: &Server, terminal: bool) -> String {
+    let public = server.credentials().first().is_some_and(Credential::has_development_key);
+    if public || terminal {
+        return server.connection_string();
+    }
+    "`latchfs connection-string` prints it; it holds a private key".to_owned()
+}
+
+/// The address of the page as the screen shows it: with the token only to a person at a terminal.
+pub fn shown_page(server: &Server, terminal: bool) -> Option<String> {
+    let page = server.admin()?;
+    Some(match server.admin_token() {
+        None => format!("{page}/"),
+        Some(token) if terminal => format!("{page}/?token={token}"),
+        Some(_) => format!("{page}/ (`latchfs status --json` prints its token)"),
+    })
+}
+
+/// A service in the first column.
+fn title(kind: ServiceKind) -> &'static str {
+    match kind {
+        ServiceKind::File => "File",
+        ServiceKind::Blob => "Blob",
+        ServiceKind::Queue => "Queue",
+        ServiceKind::Table => "Table",
     }
 }
 
@@ -124,17 +175,30 @@ fn quoted(path: &Path) -> String {
 mod tests {
     use super::*;
 
-    fn screen(paint: Paint, mounts: &[(String, PathBuf)]) -> String {
+    fn screen(paint: Paint, mounts: &[MountedAt]) -> String {
         let notes = ["one thing".to_owned()];
         let (control, data) = (Path::new("/data/.latchfs/control.sock"), "/data");
         let (share, end) = ("docs", "The end.");
-        let (listening, admin) = (None, None);
-        Screen { mounts, share, control, data, listening, admin, notes: &notes, end }.text(paint)
+        let screen = Screen {
+            mounts,
+            share,
+            control,
+            data,
+            endpoints: &[],
+            accounts: &[],
+            connection_string: String::new(),
+            ca_file: None,
+            admin: None,
+            notes: &notes,
+            end,
+        };
+        screen.text(paint)
     }
 
     #[test]
     fn the_screen_is_plain_without_colours_and_has_something_to_paste() {
-        let mounts = [("docs".to_owned(), PathBuf::from("/mnt/my docs"))];
+        let (account, share) = ("devstoreaccount1".to_owned(), "docs".to_owned());
+        let mounts = [MountedAt { account, share, path: "/mnt/my docs".into() }];
         let text = screen(Paint::NONE, &mounts);
         assert!(!text.contains('\x1b'));
         assert!(text.contains("  Mount     /mnt/my docs (share docs)\n"), "{text}");

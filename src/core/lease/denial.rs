@@ -1,17 +1,21 @@
-//! Why a lease refuses: one variant per documented code (LOCKING 4.2), named like it.
+//! The refusals of leases: one variant per documented code, named like the code.
 //!
-//! The four lease messages that were seen on the wire (LOCKING section 8) are literal; the others
-//! follow their form. Statuses and the spelling of codes are left to REST.
+//! The messages are the service's where the service's wording is known. REST decides statuses and
+//! the spelling of codes.
 
 use std::fmt;
 
-/// What the lease is on; messages name it (LOCKING 4.2).
+/// What the lease is on. Messages name it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum LeaseOn {
     /// A file.
     File,
-    /// A share.
+    /// A file share.
     Share,
+    /// A blob.
+    Blob,
+    /// A blob container.
+    Container,
 }
 
 impl LeaseOn {
@@ -19,6 +23,8 @@ impl LeaseOn {
         match self {
             Self::File => LeaseDenial::LeaseIdMismatchWithFileOperation,
             Self::Share => LeaseDenial::LeaseIdMismatchWithShareOperation,
+            Self::Blob => LeaseDenial::LeaseIdMismatchWithBlobOperation,
+            Self::Container => LeaseDenial::LeaseIdMismatchWithContainerOperation,
         }
     }
 
@@ -26,13 +32,15 @@ impl LeaseOn {
         match self {
             Self::File => LeaseDenial::LeaseNotPresentWithFileOperation,
             Self::Share => LeaseDenial::LeaseNotPresentWithShareOperation,
+            Self::Blob => LeaseDenial::LeaseNotPresentWithBlobOperation,
+            Self::Container => LeaseDenial::LeaseNotPresentWithContainerOperation,
         }
     }
 
     const fn durations(self) -> &'static str {
         match self {
             Self::File => "-1 (infinite)",
-            Self::Share => "15 to 60 seconds, or -1 (infinite)",
+            Self::Share | Self::Blob | Self::Container => "15 to 60 seconds, or -1 (infinite)",
         }
     }
 }
@@ -42,6 +50,8 @@ impl fmt::Display for LeaseOn {
         f.write_str(match self {
             Self::File => "file",
             Self::Share => "file share",
+            Self::Blob => "blob",
+            Self::Container => "container",
         })
     }
 }
@@ -58,33 +68,55 @@ pub enum LeaseDenial {
     /// A use of the share with another ID than the lease's.
     #[error("The lease ID specified did not match the lease ID for the file share.")]
     LeaseIdMismatchWithShareOperation,
-    /// A use of the file with an ID though nobody holds a lease.
+    /// A use of the blob with another ID than the lease's.
+    #[error("The lease ID specified did not match the lease ID for the blob.")]
+    LeaseIdMismatchWithBlobOperation,
+    /// A use of the container with another ID than the lease's.
+    #[error("The lease ID specified did not match the lease ID for the container.")]
+    LeaseIdMismatchWithContainerOperation,
+    /// A use of the file with an ID though no lease is in force.
     #[error("A lease ID was specified, but there is no lease on the file.")]
     LeaseNotPresentWithFileOperation,
-    /// A use of the share with an ID though nobody holds a lease.
+    /// A use of the share with an ID though no lease is in force.
     #[error("A lease ID was specified, but there is no lease on the file share.")]
     LeaseNotPresentWithShareOperation,
-    /// A use with the ID of a lease that was broken or ran out.
-    #[error("A lease ID was specified, but that lease on the {0} was broken or has expired.")]
+    /// A use of the blob with an ID though no lease is in force.
+    #[error("There is currently no lease on the blob.")]
+    LeaseNotPresentWithBlobOperation,
+    /// A use of the container with an ID though no lease is in force.
+    #[error("There is currently no lease on the container.")]
+    LeaseNotPresentWithContainerOperation,
+    /// A use with the ID of a lease that was broken or ran out; the message is the same for both.
+    #[error("A lease ID was specified, but the lease for the {0} has expired.")]
     LeaseLost(LeaseOn),
     /// Acquire while another ID holds the lease.
     #[error("There is already a lease present.")]
     LeaseAlreadyPresent,
     /// Change, renew or release with another ID than the lease's.
-    #[error("The lease ID specified did not match the lease ID of the lease on the {0}.")]
+    #[error("The lease ID specified did not match the lease ID for the {0}.")]
     LeaseIdMismatchWithLeaseOperation(LeaseOn),
     /// Change, renew, release or break without a lease.
     #[error("There is currently no lease on the {0}.")]
     LeaseNotPresentWithLeaseOperation(LeaseOn),
     /// Acquire by the holder while the break period runs.
-    #[error("The lease is being broken and cannot be acquired until the break period is over.")]
+    #[error(
+        "The lease ID matched, but the lease is currently in breaking state and cannot be acquired \
+         until it is broken."
+    )]
     LeaseIsBreakingAndCannotBeAcquired,
     /// Change while the break period runs.
-    #[error("The lease is being broken and its ID cannot be changed.")]
+    #[error(
+        "The lease ID matched, but the lease is currently in breaking state and cannot be changed."
+    )]
     LeaseIsBreakingAndCannotBeChanged,
     /// Renew after a break.
-    #[error("The lease was broken and cannot be renewed.")]
+    #[error(
+        "The lease ID matched, but the lease has been broken explicitly and cannot be renewed."
+    )]
     LeaseIsBrokenAndCannotBeRenewed,
+    /// An asynchronous copy to a blob whose lease may run out before the copy ends.
+    #[error("The lease ID matched, but the specified lease must be an infinite-duration lease.")]
+    InfiniteLeaseDurationRequired,
     /// Acquire with a duration that leases of this kind do not have (bad request).
     #[error("The lease duration of a {} must be {}.", .0, .0.durations())]
     InvalidDuration(LeaseOn),

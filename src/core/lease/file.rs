@@ -1,11 +1,12 @@
 //! The lease of a file: infinite, not renewable, broken at once.
 //!
-//! Decides the two tables of LOCKING 4.1. What a lease means to opens of the mount is decided
-//! where opens are (LOCKING 4.4).
+//! Decides the two tables of files in `docs/semantics.md`, "Leases". What a lease means to opens of
+//! the mount is decided where opens are.
 
 use serde::{Deserialize, Serialize};
 
-use super::{Force, LeaseDenial, LeaseDuration, LeaseId, LeaseOn, LeaseState, LeaseStatus};
+use super::class::Force;
+use super::{LeaseClass, LeaseDenial, LeaseDuration, LeaseId, LeaseOn, LeaseState, LeaseStatus};
 
 const MISMATCH: LeaseDenial = LeaseDenial::LeaseIdMismatchWithLeaseOperation(LeaseOn::File);
 const NOT_PRESENT: LeaseDenial = LeaseDenial::LeaseNotPresentWithLeaseOperation(LeaseOn::File);
@@ -14,17 +15,17 @@ const NOT_PRESENT: LeaseDenial = LeaseDenial::LeaseNotPresentWithLeaseOperation(
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileLease {
-    /// No lease. Also the state of a file that does not exist, so that an ID sent for one is
-    /// refused (LOCKING 4.1, Create File).
+    /// No lease. Also the state of a file that does not exist, so that a Create File which sends an
+    /// ID for a new name is refused.
     #[default]
     Available,
-    /// Held by whoever knows the ID.
+    /// In force; a request that sends the ID holds the lease.
     Leased(LeaseId),
-    /// Ended by a break; the ID is remembered until the next acquire, release or write.
+    /// Ended by a break; the ID is kept until the next acquire, release or write.
     Broken(LeaseId),
 }
 
-/// What a request does to a file, as far as its lease cares.
+/// How a request uses a file, as far as its lease is concerned.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum LeaseUse {
     /// Needs no ID; one that is sent must match.
@@ -58,8 +59,8 @@ impl FileLease {
         }
     }
 
-    /// Gives the lease another ID. Whoever proposes the ID it already has need not know it: a
-    /// repeated request must not fail because the first one got through.
+    /// Gives the lease another ID. A caller that proposes the ID which the lease already has need
+    /// not know it: the repetition of a change that succeeded must succeed.
     pub fn change(&mut self, current: LeaseId, proposed: LeaseId) -> Result<LeaseId, LeaseDenial> {
         match *self {
             Self::Leased(id) if id == current || id == proposed => {
@@ -83,7 +84,7 @@ impl FileLease {
         }
     }
 
-    /// Ends the lease at once; anyone may. The time left is always 0.
+    /// Ends the lease at once. No ID is needed, and the time left is always 0.
     pub fn break_now(&mut self) -> Result<(), LeaseDenial> {
         match *self {
             Self::Leased(id) | Self::Broken(id) => {
@@ -94,19 +95,23 @@ impl FileLease {
         }
     }
 
-    /// Lets a use of the file through, or says why not. A write that was let through must be
+    /// Admits a use of the file, or refuses it. A write that was admitted and carried out must be
     /// followed by [`Self::after_write`].
     pub fn check(self, file_use: LeaseUse, presented: Option<LeaseId>) -> Result<(), LeaseDenial> {
         let force = match self {
             Self::Available => Force::Absent,
-            Self::Leased(id) => Force::Present(id),
+            Self::Leased(id) => Force::Present { id, infinite: true },
             Self::Broken(id) => Force::Over(id),
         };
-        force.admit(file_use == LeaseUse::Write, presented, LeaseOn::File)
+        let class = match file_use {
+            LeaseUse::Read => LeaseClass::Read,
+            LeaseUse::Write => LeaseClass::Write,
+        };
+        force.admit(class, presented, LeaseOn::File)
     }
 
-    /// The file was written: a broken lease is forgotten (LOCKING 4.1, "write, no ID"), one in
-    /// force stays, over Create File too.
+    /// Records that a write was carried out: a broken lease is forgotten, a lease in force stays,
+    /// also when Create File replaces the file.
     pub fn after_write(&mut self) {
         if matches!(self, Self::Broken(_)) {
             *self = Self::Available;

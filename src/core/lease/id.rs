@@ -8,8 +8,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A lease ID. Clients may spell it as any usual GUID (LOCKING 4.1); it is shown in lower case
-/// with hyphens.
+/// A lease ID. Clients may spell it as any GUID that .NET reads; it is shown in lower case with
+/// hyphens.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LeaseId(u128);
 

@@ -1,48 +1,50 @@
-//! Leases: exclusive write and delete on a file, protection from deletion on a share.
+//! Leases: exclusive writing of a file or blob, protection of a share or container from deletion.
 //!
-//! Decides what each lease action does in each state and which requests a lease lets through.
-//! [`FileLease`] is infinite and knows no time; [`ShareLease`] may run out. Which REST operation
-//! makes which use of a file is in [`super::operation`]; statuses and code names are REST's.
+//! Decides what each lease action does in each state and which uses a lease admits. Which REST
+//! operation makes which use is in the tables of operations; statuses and code names are REST's.
 //!
-//! Lease actions leave the file alone: neither `ETag` nor Last-Modified moves (LOCKING 4.1).
-//!
-//! Sources: LOCKING section 4, with C4 (a wrong ID is a failed condition) and C7 (only Delete
-//! Share is guarded) decided as recommended there.
+//! [`FileLease`] is infinite and knows no time. [`TimedLease`] may run out and serves shares, blobs
+//! and containers: `docs/semantics.md`, "Leases", has the tables of files and shares. Lease actions
+//! move neither `ETag` nor Last-Modified (S39).
 
+mod class;
 mod denial;
 mod file;
 mod id;
-mod share;
+mod kind;
 #[cfg(test)]
 mod tests;
+mod timed;
 
 use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub use class::{LeaseClass, ShareUse};
 pub use denial::{LeaseDenial, LeaseOn};
 pub use file::{FileLease, LeaseUse};
 pub use id::{LeaseId, NotAGuid};
-pub use share::{ShareLease, ShareUse};
+pub use kind::{LeaseKind, LeaseRules, OnBlob, OnContainer, OnShare};
+pub use timed::{BlobLease, ContainerLease, ShareLease, TimedLease};
 
 /// The value of `x-ms-lease-state`. A file is never breaking or expired.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum LeaseState {
     /// No lease, or one that was released.
     Available,
-    /// Held.
+    /// In force.
     Leased,
-    /// Held until the break period is over, and not to be had again by then.
+    /// In force until the break period is over. Nobody can acquire it before.
     Breaking,
-    /// Ended by a break; the ID is remembered.
+    /// Ended by a break; the ID is kept.
     Broken,
-    /// Ended by time; the ID is remembered and may renew.
+    /// Ended by time; the ID is kept and may renew.
     Expired,
 }
 
 impl LeaseState {
-    /// Locked are leased and breaking (LOCKING 4.3).
+    /// Locked while leased or breaking.
     pub const fn status(self) -> LeaseStatus {
         match self {
             Self::Leased | Self::Breaking => LeaseStatus::Locked,
@@ -81,7 +83,7 @@ impl fmt::Display for LeaseStatus {
     }
 }
 
-/// How long a lease was asked for: 15 to 60 seconds, or for ever (LOCKING 4.3).
+/// The duration that a lease was asked for: 15 to 60 seconds, or infinite (S40).
 ///
 /// Shown as the value of `x-ms-lease-duration` in an answer (`infinite` or `fixed`), stored as in
 /// a request (seconds, -1 for ever).
@@ -93,23 +95,33 @@ impl LeaseDuration {
     /// Until released or broken.
     pub const INFINITE: Self = Self(None);
 
-    /// The span, none if infinite.
+    /// The duration of a request: 15 to 60, or -1. `None` for any other number.
+    pub fn from_seconds(seconds: i64) -> Option<Self> {
+        match u8::try_from(seconds) {
+            Ok(seconds @ 15..=60) => Some(Self(Some(seconds))),
+            _ if seconds == -1 => Some(Self::INFINITE),
+            _ => None,
+        }
+    }
+
+    /// The span, `None` if infinite.
     pub fn span(self) -> Option<Duration> {
         self.0.map(|seconds| Duration::from_secs(seconds.into()))
     }
 }
 
 impl TryFrom<i64> for LeaseDuration {
-    type Error = LeaseDenial;
+    type Error = NotALeaseDuration;
 
-    fn try_from(seconds: i64) -> Result<Self, LeaseDenial> {
-        match u8::try_from(seconds) {
-            Ok(seconds @ 15..=60) => Ok(Self(Some(seconds))),
-            _ if seconds == -1 => Ok(Self::INFINITE),
-            _ => Err(LeaseDenial::InvalidDuration(LeaseOn::Share)),
-        }
+    fn try_from(seconds: i64) -> Result<Self, NotALeaseDuration> {
+        Self::from_seconds(seconds).ok_or(NotALeaseDuration)
     }
 }
+
+/// A stored number that is no duration of a lease.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("a lease lasts 15 to 60 seconds, or -1 for infinite")]
+pub struct NotALeaseDuration;
 
 impl From<LeaseDuration> for i64 {
     fn from(duration: LeaseDuration) -> Self {
@@ -123,40 +135,5 @@ impl fmt::Display for LeaseDuration {
             None => "infinite",
             Some(_) => "fixed",
         })
-    }
-}
-
-/// What of a lease matters to a request that is no lease action.
-#[derive(Clone, Copy)]
-enum Force {
-    /// There is none.
-    Absent,
-    /// In force: leased or breaking.
-    Present(LeaseId),
-    /// Broken or expired, its ID remembered.
-    Over(LeaseId),
-}
-
-impl Force {
-    /// The first table of LOCKING 4.1 and of 4.3: they are one rule, once a wrong ID is a failed
-    /// condition whatever the operation (C4).
-    ///
-    /// A presented ID is a condition that must hold, needed or not. `guarded` uses need one while
-    /// the lease is in force. Two codes are documented for an ID whose lease is over (4.2): the
-    /// last holder is told that it lost the lease, a stranger that there is none.
-    fn admit(
-        self,
-        guarded: bool,
-        presented: Option<LeaseId>,
-        on: LeaseOn,
-    ) -> Result<(), LeaseDenial> {
-        match (self, presented) {
-            (Self::Present(_), None) if guarded => Err(LeaseDenial::LeaseIdMissing(on)),
-            (_, None) => Ok(()),
-            (Self::Present(id), Some(presented)) if presented == id => Ok(()),
-            (Self::Present(_), Some(_)) => Err(on.mismatch()),
-            (Self::Over(id), Some(presented)) if presented == id => Err(LeaseDenial::LeaseLost(on)),
-            (Self::Over(_) | Self::Absent, Some(_)) => Err(on.not_present()),
-        }
     }
 }

@@ -1,10 +1,8 @@
-//! Bearer tokens, as far as `--oauth basic` looks at them.
+//! Bearer tokens under `--oauth basic`.
 //!
-//! Decides issuer, audience, lifetime and intent. The token's signature is **not** checked, so
-//! it proves nothing: it exercises a client's code for tokens, without a directory to ask.
-//! Accepted over http too, since TLS may have ended at a proxy.
-//!
-//! Source: FILEREST 3.3.
+//! Checks issuer, audience, lifetime and intent. The token's signature is **not** checked, so a
+//! token proves nothing: the option exists to exercise a client's code for tokens. Accepted over
+//! http too, since TLS may have ended at a proxy.
 
 use base64::Engine as _;
 use base64::alphabet::URL_SAFE;
@@ -12,7 +10,8 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde::Deserialize;
 
 use super::error::{AuthError, TokenFault};
-use super::request::RequestView;
+use super::grant::GrantedBy;
+use super::request::{RequestView, Target};
 
 /// Whether bearer tokens are taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -54,6 +53,8 @@ struct Claims {
     oid: String,
     #[serde(default)]
     sub: String,
+    #[serde(default)]
+    tid: String,
 }
 
 const fn always() -> i64 {
@@ -67,22 +68,25 @@ enum Audience {
     Several(Vec<String>),
 }
 
-/// Whom the token names, if it and the request's intent are good.
+/// The user whom the token names, if the token and the intent of the request are good.
 pub(super) fn verify(
     request: &RequestView<'_>,
-    account: &str,
+    target: &Target<'_>,
     token: &str,
-) -> Result<String, AuthError> {
+) -> Result<GrantedBy, AuthError> {
     let claims = claims(token).ok_or(AuthError::TokenRefused(TokenFault::Unreadable))?;
-    check_claims(request, account, &claims).map_err(AuthError::TokenRefused)?;
-    match request.header("x-ms-file-request-intent") {
-        None | Some("") => Err(AuthError::IntentMissing),
-        Some(intent) if !intent.eq_ignore_ascii_case("backup") => {
-            Err(AuthError::IntentUnknown(intent.to_owned()))
+    check_claims(request, target, &claims).map_err(AuthError::TokenRefused)?;
+    if (target.signatures.needs_intent)(target.level) {
+        match request.header("x-ms-file-request-intent") {
+            None | Some("") => return Err(AuthError::IntentMissing),
+            Some(intent) if !intent.eq_ignore_ascii_case("backup") => {
+                return Err(AuthError::IntentUnknown(intent.to_owned()));
+            }
+            Some(_) => {}
         }
-        Some(_) if claims.oid.is_empty() => Ok(claims.sub),
-        Some(_) => Ok(claims.oid),
     }
+    let subject = if claims.oid.is_empty() { claims.sub } else { claims.oid };
+    Ok(GrantedBy::Bearer { subject, tenant: claims.tid })
 }
 
 /// The middle one of three parts.
@@ -97,20 +101,20 @@ fn claims(token: &str) -> Option<Claims> {
 
 fn check_claims(
     request: &RequestView<'_>,
-    account: &str,
+    target: &Target<'_>,
     claims: &Claims,
 ) -> Result<(), TokenFault> {
     if !ISSUERS.iter().any(|known| claims.iss.starts_with(known)) {
         return Err(TokenFault::Issuer);
     }
     let for_us = match &claims.aud {
-        Audience::One(one) => is_ours(one, account),
-        Audience::Several(several) => several.iter().any(|one| is_ours(one, account)),
+        Audience::One(one) => is_ours(one, target),
+        Audience::Several(several) => several.iter().any(|one| is_ours(one, target)),
     };
     if !for_us {
         return Err(TokenFault::Audience);
     }
-    let now = request.now.0.div_euclid(SECOND_NANOS);
+    let now = request.outside.0.div_euclid(SECOND_NANOS);
     if now < claims.nbf {
         return Err(TokenFault::TooEarly);
     }
@@ -120,10 +124,11 @@ fn check_claims(
     Ok(())
 }
 
-/// Storage as a whole, or `https://ACCOUNT.file.` and any suffix; a slash may end it.
-fn is_ours(audience: &str, account: &str) -> bool {
+/// Storage as a whole, or `https://ACCOUNT.SERVICE.` and any suffix; a slash may end it.
+fn is_ours(audience: &str, target: &Target<'_>) -> bool {
     let audience = audience.strip_suffix('/').unwrap_or(audience);
-    let own_host = audience.strip_prefix("https://").and_then(|host| host.strip_prefix(account));
-    let own_host = own_host.is_some_and(|rest| rest.starts_with(".file.") && !rest.contains('/'));
+    let host = audience.strip_prefix("https://").and_then(|host| host.strip_prefix(target.account));
+    let service = format!(".{}.", target.signatures.kind.label());
+    let own_host = host.is_some_and(|rest| rest.starts_with(&service) && !rest.contains('/'));
     own_host || AUDIENCES.contains(&audience)
 }

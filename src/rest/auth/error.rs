@@ -1,19 +1,21 @@
-//! Why a request was not let in: one variant per rule, with its documented code.
+//! The refusals of authorisation: one variant per rule, with its documented code.
 //!
-//! Decides code and status of each refusal (FILEREST section 3, LOCKING 8.3) and what the caller
-//! is told. The body they stand in is written elsewhere. No text here holds a key or a signature
-//! that the server computed.
+//! Decides code, status and message of each refusal. The body is written in
+//! [`crate::rest::refusal`]. No message contains a key or a signature that the server computed.
 
-use crate::core::{Timestamp, stamp};
+use crate::core::service::ServiceKind;
+use crate::core::{Timestamp, time};
 
 use super::permission::{Level, Permission, letters};
 
-/// The header `WWW-Authenticate` of a 401: the Python SDK wants both fields (FILEREST 3.3).
+/// The header `WWW-Authenticate` of a 401. The Python SDK wants both fields, the JS SDK a GUID as
+/// the tenant.
 pub const CHALLENGE: &str = "Bearer \
-    authorization_uri=https://login.microsoftonline.com/common/oauth2/authorize \
+    authorization_uri=https://login.microsoftonline.com/00000000-0000-0000-0000-000000000000/\
+    oauth2/authorize \
     resource_id=https://storage.azure.com";
 
-/// Why a request was not let in.
+/// Why a request was not authorised.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum AuthError {
     /// `NoAuthenticationInformation`: nothing is anonymous.
@@ -49,7 +51,7 @@ pub enum AuthError {
     #[error("the date '{0}' is not of the form 'Mon, 05 Jan 2026 10:00:00 GMT'")]
     DateBad(String),
     /// `AuthenticationFailed`: more than fifteen minutes off.
-    #[error("the date '{sent}' is more than 15 minutes off: it is {} here", stamp::rfc1123(*.now))]
+    #[error("the date '{sent}' is more than 15 minutes off: it is {} here", time::rfc1123(*.now))]
     DateSkewed {
         /// The date as sent.
         sent: String,
@@ -67,11 +69,8 @@ pub enum AuthError {
         /// What was sent.
         value: String,
     },
-    /// `AuthenticationFailed`: signed with a user delegation key, of which there are none here.
-    #[error("a user delegation SAS is not supported: use an account SAS or a service SAS")]
-    SasDelegated,
     /// `AuthenticationFailed`: before `st`.
-    #[error("the SAS holds from {}; it is {} here", stamp::iso(*.start), stamp::iso(*.now))]
+    #[error("the SAS holds from {}; it is {} here", time::iso(*.start), time::iso(*.now))]
     SasTooEarly {
         /// From when it holds.
         start: Timestamp,
@@ -79,8 +78,10 @@ pub enum AuthError {
         now: Timestamp,
     },
     /// `AuthenticationFailed`: at `se` or after.
-    #[error("the SAS held until {}; it is {} here", stamp::iso(*.expiry), stamp::iso(*.now))]
+    #[error("the SAS held until {}; it is {} here", time::iso(*.expiry), time::iso(*.now))]
     SasExpired {
+        /// From when it held, if it said so.
+        start: Option<Timestamp>,
         /// Until when it held.
         expiry: Timestamp,
         /// The server's time.
@@ -102,14 +103,23 @@ pub enum AuthError {
     #[error("the SAS is for https only")]
     ProtocolMismatch,
     /// `AuthorizationServiceMismatch`: `ss` without this service.
-    #[error("the SAS is for the services '{allowed}', not for files (f)")]
+    #[error("the SAS is for the services '{allowed}', not for the {service} service ({})",
+        .service.letter())]
     ServiceMismatch {
         /// `ss`.
         allowed: String,
+        /// The service that was asked.
+        service: ServiceKind,
     },
     /// `AuthorizationResourceTypeMismatch`: the SAS is not for this kind of resource.
     #[error("the SAS does not reach {}", .level.noun())]
     ResourceTypeMismatch {
+        /// What was asked for.
+        level: Level,
+    },
+    /// `AuthorizationFailure`: no service SAS of the Blob service reaches what is asked for.
+    #[error("no service SAS reaches {}: use an account SAS or the key", .level.noun())]
+    BeyondServiceSas {
         /// What was asked for.
         level: Level,
     },
@@ -141,7 +151,7 @@ pub enum TokenFault {
     /// Not three parts of base64url with JSON in the second.
     #[error("it is no JSON web token")]
     Unreadable,
-    /// Issued by somebody else than the directory.
+    /// The issuer is not the expected directory.
     #[error("its issuer is not known")]
     Issuer,
     /// For another service.
@@ -169,7 +179,6 @@ impl AuthError {
             | Self::DateSkewed { .. }
             | Self::SasIncomplete(_)
             | Self::SasUnreadable { .. }
-            | Self::SasDelegated
             | Self::SasTooEarly { .. }
             | Self::SasExpired { .. }
             | Self::PolicyMissing(_)
@@ -179,6 +188,7 @@ impl AuthError {
             Self::ProtocolMismatch => "AuthorizationProtocolMismatch",
             Self::ServiceMismatch { .. } => "AuthorizationServiceMismatch",
             Self::ResourceTypeMismatch { .. } => "AuthorizationResourceTypeMismatch",
+            Self::BeyondServiceSas { .. } => "AuthorizationFailure",
             Self::PermissionMismatch { .. } => "AuthorizationPermissionMismatch",
             Self::IntentMissing => "MissingRequiredHeader",
             Self::IntentUnknown(_) => "InvalidHeaderValue",
@@ -197,6 +207,13 @@ impl AuthError {
     /// The text of `<AuthenticationErrorDetail>`, for the codes that have one: those that say
     /// the caller did not prove who he is.
     pub fn detail(&self) -> Option<String> {
+        if let Self::SasExpired { start: None, expiry, now } = self {
+            // The wording of the service, which names the time of the request as the start.
+            let (expiry, now) = (time::rfc1123(*expiry), time::rfc1123(*now));
+            return Some(format!(
+                "Signed expiry time [{expiry}] must be after signed start time [{now}]"
+            ));
+        }
         let has_one = matches!(self.code(), "AuthenticationFailed" | "InvalidAuthenticationInfo");
         has_one.then(|| self.to_string())
     }

@@ -1,6 +1,6 @@
-//! What a request was let in with, and what that permits.
+//! The grant of an authorised request: its kind and its permissions.
 //!
-//! Decides whether an operation is within the grant. The operation says its level and letters.
+//! Decides whether an operation is within the grant. The operation names its level and letters.
 
 use super::error::AuthError;
 use super::permission::{Level, Permission, Permissions};
@@ -12,7 +12,7 @@ pub struct Grant {
     pub account: String,
     /// How it proved itself.
     pub by: GrantedBy,
-    /// Headers that the answer to Get File has in place of the file's own (FILEREST 3.2).
+    /// Headers that the answer to Get File has in place of the file's own.
     pub overrides: Overrides,
 }
 
@@ -28,11 +28,15 @@ pub enum GrantedBy {
         /// What it permits there.
         permissions: Permissions,
     },
-    /// With a bearer token and the backup intent: everything is permitted.
+    /// With a bearer token: everything is permitted.
     Bearer {
-        /// Whom the token names.
+        /// The user whom the token names.
         subject: String,
+        /// The user's directory.
+        tenant: String,
     },
+    /// Not at all: the container is public, or the server asks for no credentials.
+    Nothing,
 }
 
 /// What a SAS reaches.
@@ -43,10 +47,24 @@ pub enum SasScope {
         /// `srt`.
         levels: String,
     },
-    /// A service SAS of a share: what is in the addressed share.
-    Share,
-    /// A service SAS of a file: the addressed file.
-    File,
+    /// A service SAS of a container: what is in the addressed container.
+    Container,
+    /// A service SAS of one object: the addressed one.
+    Object,
+}
+
+/// What a SAS must permit for an operation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Needs<'a> {
+    /// The level that an account SAS must reach.
+    pub level: Level,
+    /// Another level that will do.
+    pub or_level: Option<Level>,
+    /// The permissions, any one of which an account SAS must have.
+    pub permissions: &'a [Permission],
+    /// The same for a service SAS; none for operations that no service SAS reaches, such as those
+    /// on a container as a whole.
+    pub service_sas: Option<&'a [Permission]>,
 }
 
 /// Response headers that a service SAS asks for. Free of control characters.
@@ -65,19 +83,20 @@ pub struct Overrides {
 }
 
 impl Grant {
-    /// Whether an operation at `level` that takes any one of `needed` is permitted.
-    ///
-    /// A service SAS reaches what is in its share, never the share as a whole: its properties,
-    /// ACL and lease take an account SAS.
-    pub fn check(&self, level: Level, needed: &[Permission]) -> Result<(), AuthError> {
+    /// Whether an operation that needs `needs` is permitted.
+    pub fn check(&self, needs: &Needs<'_>) -> Result<(), AuthError> {
         let GrantedBy::Sas { scope, permissions } = &self.by else { return Ok(()) };
-        let reached = match scope {
-            SasScope::Account { levels } => levels.contains(level.letter()),
-            SasScope::Share | SasScope::File => level == Level::Entry,
+        let needed = match scope {
+            SasScope::Account { levels } => {
+                let reached = |level: Level| levels.contains(level.letter());
+                (reached(needs.level) || needs.or_level.is_some_and(reached))
+                    .then_some(needs.permissions)
+            }
+            SasScope::Container | SasScope::Object => needs.service_sas,
         };
-        if !reached {
-            return Err(AuthError::ResourceTypeMismatch { level });
-        }
+        let Some(needed) = needed else {
+            return Err(AuthError::ResourceTypeMismatch { level: needs.level });
+        };
         if !needed.iter().any(|one| permissions.contains(*one)) {
             let granted = permissions.letters();
             return Err(AuthError::PermissionMismatch { granted, needed: needed.to_vec() });
@@ -85,8 +104,18 @@ impl Grant {
         Ok(())
     }
 
+    /// Whether the request is permitted `needed`, whatever it is made with.
+    pub fn permits(&self, needed: Permission) -> bool {
+        match &self.by {
+            GrantedBy::Sas { permissions, .. } => permissions.contains(needed),
+            GrantedBy::SharedKey | GrantedBy::Bearer { .. } | GrantedBy::Nothing => true,
+        }
+    }
+
     /// Whether an operation at `level` that takes `needed` is permitted.
     pub fn allows(&self, level: Level, needed: Permission) -> bool {
-        self.check(level, &[needed]).is_ok()
+        let permissions = &[needed];
+        let service_sas = (level == Level::Object).then_some(&permissions[..]);
+        self.check(&Needs { level, or_level: None, permissions, service_sas }).is_ok()
     }
 }

@@ -12,10 +12,12 @@
 //!   error         why not, with code and status
 //! ```
 //!
-//! Nothing is anonymous. Source: FILEREST sections 2 and 3.
+//! What differs between services is in their [`Signatures`].
 
-mod account;
+mod admission;
 mod bearer;
+mod credential;
+pub mod delegation;
 mod error;
 mod grant;
 mod order;
@@ -23,28 +25,32 @@ mod permission;
 mod request;
 mod sas;
 mod shared_key;
+mod signatures;
 #[cfg(test)]
 mod tests;
 
-pub use account::{
-    Account, AccountError, Accounts, DEVELOPMENT_KEY, DEVELOPMENT_NAME, KEYS_MAX, Key, NAME_MAX,
-    NAME_MIN,
-};
+pub use admission::Admission;
 pub use bearer::OauthMode;
+pub use credential::{
+    Credential, CredentialError, Credentials, DEVELOPMENT_KEY, DEVELOPMENT_NAME, KEYS_MAX, Key,
+    NAME_MAX, NAME_MIN,
+};
 pub use error::{AuthError, CHALLENGE, TokenFault};
-pub use grant::{Grant, GrantedBy, Overrides, SasScope};
+pub use grant::{Grant, GrantedBy, Needs, Overrides, SasScope};
 pub use permission::{Level, Permission, Permissions};
-pub use request::{RequestView, Target, signing_account};
-pub use sas::{AccountSas, Policies, SAS_VERSION, ServiceSas};
-pub use shared_key::{CLOCK_SKEW_MAX, Scheme, sign, string_to_sign};
-
-use request::Query;
+pub use request::{Query, RequestView, Target, signing_account};
+pub use sas::{
+    AccountSas, Policies, QUEUE as QUEUE_SIGNATURES, SAS_VERSION, ServiceSas,
+    TABLE as TABLE_SIGNATURES, service_token,
+};
+pub use shared_key::{CLOCK_SKEW_MAX, IsSigned, Scheme, sign, string_to_sign, texts};
+pub use signatures::{BLOB as BLOB_SIGNATURES, FILE as FILE_SIGNATURES, SasText, Signatures};
 
 /// Lets requests in, or not.
 #[derive(Clone, Debug, Default)]
 pub struct Authorizer {
     /// Whom it knows.
-    pub accounts: Accounts,
+    pub accounts: Credentials,
     /// Whether it takes bearer tokens.
     pub oauth: OauthMode,
 }
@@ -80,7 +86,7 @@ impl Authorizer {
                 return Err(AuthError::BearerOff);
             }
             self.account(target.account)?;
-            GrantedBy::Bearer { subject: bearer::verify(request, target.account, rest.trim())? }
+            bearer::verify(request, target, rest.trim())?
         } else {
             let scheme = Scheme::of_name(name).ok_or(AuthError::HeaderMalformed)?;
             let signed = rest.trim().split_once(':').ok_or(AuthError::HeaderMalformed)?;
@@ -102,10 +108,13 @@ impl Authorizer {
             let addressed = target.account.to_owned();
             return Err(AuthError::OtherAccount { signed: signed.to_owned(), addressed });
         }
-        shared_key::verify(request, account, scheme, signature)
+        let texts = |is_signed: IsSigned<'_>| {
+            (target.signatures.shared_key)(request, signed, scheme, is_signed)
+        };
+        shared_key::verify(request, account, texts, signature)
     }
 
-    fn account(&self, name: &str) -> Result<&Account, AuthError> {
+    fn account(&self, name: &str) -> Result<&Credential, AuthError> {
         self.accounts.get(name).ok_or_else(|| AuthError::UnknownAccount(name.to_owned()))
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! Decides how two names compare; when each order is tried is [`super::shared_key`]'s.
 //!
-//! Source: FILEREST 3.1. The SDKs imitate the service's collation, in which a hyphen counts only
-//! where the names are otherwise the same; other clients sort by bytes.
+//! The SDKs imitate the service's collation, in which a hyphen counts only if the names are
+//! otherwise equal; other clients sort by bytes.
 
 use std::cmp::Ordering;
 

@@ -21,10 +21,20 @@ pub enum Permission {
     Update,
     /// `p`: take messages.
     Process,
+    /// `x`: delete a version.
+    DeleteVersion,
+    /// `y`: delete for good.
+    PermanentDelete,
+    /// `t`: tags.
+    Tags,
+    /// `f`: find by tags.
+    Find,
+    /// `i`: immutability policies and legal holds.
+    Immutability,
 }
 
 impl Permission {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 13] = [
         Self::Read,
         Self::Add,
         Self::Create,
@@ -33,6 +43,11 @@ impl Permission {
         Self::List,
         Self::Update,
         Self::Process,
+        Self::DeleteVersion,
+        Self::PermanentDelete,
+        Self::Tags,
+        Self::Find,
+        Self::Immutability,
     ];
 
     /// Its letter in `sp`.
@@ -46,17 +61,22 @@ impl Permission {
             Self::List => 'l',
             Self::Update => 'u',
             Self::Process => 'p',
+            Self::DeleteVersion => 'x',
+            Self::PermanentDelete => 'y',
+            Self::Tags => 't',
+            Self::Find => 'f',
+            Self::Immutability => 'i',
         }
     }
 
-    const fn bit(self) -> u8 {
+    const fn bit(self) -> u16 {
         1 << self as u8
     }
 }
 
 /// A set of permissions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Permissions(u8);
+pub struct Permissions(u16);
 
 impl Permissions {
     /// Of letters in any order. One that is not known permits nothing that can be asked for
@@ -87,10 +107,10 @@ pub(super) fn letters(permissions: &[Permission]) -> String {
 pub enum Level {
     /// `s`: the service, such as List Shares.
     Service,
-    /// `c`: a share as a whole, such as Create Share.
-    Share,
-    /// `o`: a directory or file, the share's root among them.
-    Entry,
+    /// `c`: a container (share, queue, table) as a whole, such as Create Share.
+    Container,
+    /// `o`: an object in a container (file, directory, blob, message, entity).
+    Object,
 }
 
 impl Level {
@@ -98,8 +118,8 @@ impl Level {
     pub const fn letter(self) -> char {
         match self {
             Self::Service => 's',
-            Self::Share => 'c',
-            Self::Entry => 'o',
+            Self::Container => 'c',
+            Self::Object => 'o',
         }
     }
 
@@ -107,8 +127,8 @@ impl Level {
     pub(super) const fn noun(self) -> &'static str {
         match self {
             Self::Service => "the service (s)",
-            Self::Share => "shares as a whole (c)",
-            Self::Entry => "directories and files (o)",
+            Self::Container => "containers as a whole (c)",
+            Self::Object => "objects in containers (o)",
         }
     }
 }

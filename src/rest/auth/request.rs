@@ -9,7 +9,9 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::core::Timestamp;
 
+use super::permission::Level;
 use super::shared_key::Scheme;
+use super::signatures::Signatures;
 
 /// A request, as it came over the wire.
 #[derive(Clone, Copy, Debug)]
@@ -22,8 +24,10 @@ pub struct RequestView<'a> {
     pub raw_query: &'a str,
     /// Names and values in the order they came; names in any case.
     pub headers: &'a [(&'a str, &'a str)],
-    /// When it came.
+    /// When it came, by the server's clock, which a test may have turned.
     pub now: Timestamp,
+    /// When it came, by the clock that the client has too.
+    pub outside: Timestamp,
     /// Whether it came over TLS.
     pub https: bool,
     /// From where.
@@ -42,7 +46,7 @@ impl<'a> RequestView<'a> {
 /// anything is verified.
 ///
 /// The JS SDK leaves the account out of a rename's destination in path style; a router that does
-/// not know the first segment as an account takes this one (FILEREST section 2).
+/// not know the first segment as an account takes this one.
 pub fn signing_account(authorization: &str) -> Option<&str> {
     let (scheme, rest) = authorization.trim().split_once(' ')?;
     Scheme::of_name(scheme)?;
@@ -52,29 +56,33 @@ pub fn signing_account(authorization: &str) -> Option<&str> {
 /// What a request addresses, as the router found it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Target<'a> {
+    /// The service: what its signatures sign.
+    pub signatures: &'static Signatures,
     /// The account.
     pub account: &'a str,
-    /// The share, if any.
-    pub share: Option<&'a str>,
-    /// The path within the share, decoded but otherwise as the client spelled it, without
-    /// slashes at its ends; empty for the share itself.
+    /// The share, container, queue or table, if any.
+    pub container: Option<&'a str>,
+    /// The path within the container, decoded but otherwise as the client spelled it; empty for
+    /// the container itself.
     pub path: &'a str,
+    /// The kind of resource.
+    pub level: Level,
 }
 
 /// Parameters of a query: names in lower case, values decoded.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct Query {
+pub struct Query {
     pairs: Vec<(String, String)>,
 }
 
 impl Query {
-    /// All parameters. What is not a proper escape stands for itself, as it does for clients.
-    pub(super) fn of(raw: &str) -> Self {
+    /// All parameters. An invalid escape is taken literally, as clients do.
+    pub fn of(raw: &str) -> Self {
         Self::of_pieces(raw, |_| true)
     }
 
     /// Without the parameters that the JS SDK does not sign: those with an empty value, or with
-    /// a second `=` (FILEREST 3.1).
+    /// a second `=`.
     pub(super) fn as_js_signs(raw: &str) -> Self {
         Self::of_pieces(raw, |piece| {
             piece.split_once('=').is_some_and(|(name, value)| {
@@ -98,7 +106,7 @@ impl Query {
     }
 
     /// The parameter's first value; an empty one counts as none.
-    pub(super) fn get(&self, name: &str) -> Option<&str> {
+    pub fn get(&self, name: &str) -> Option<&str> {
         let (_, value) = self.pairs.iter().find(|(sent, _)| sent == name)?;
         (!value.is_empty()).then_some(value)
     }
@@ -108,7 +116,7 @@ impl Query {
     }
 }
 
-/// Percent-decoded once; a plus stays one (FILEREST section 10, 14).
+/// Percent-decoded once; a plus stays one.
 fn decoded(raw: &str) -> String {
     let mut bytes = Vec::with_capacity(raw.len());
     let mut rest = raw.as_bytes();

@@ -3,19 +3,19 @@
 //! Decides the strings to sign, which deviations of real clients are let pass, and how far a
 //! client's clock may be off. Which account a request addresses is the router's.
 //!
-//! Source: FILEREST 3.1. The path is signed as sent, behind the account: in path style the
+//! The path is signed as sent, behind the account: in path style the
 //! account thus comes twice, and the JS SDK's rename without an account needs nothing special.
 
 use std::time::Duration;
 
-use crate::core::stamp;
+use crate::core::time;
 
-use super::account::{Account, Key};
+use super::credential::Credential;
 use super::error::AuthError;
 use super::order::HeaderOrder;
 use super::request::{Query, RequestView};
 
-/// How far a client's clock may be off (FILEREST 3.1).
+/// How far a client's clock may be off.
 pub const CLOCK_SKEW_MAX: Duration = Duration::from_mins(15);
 
 /// Which of the two texts is signed.
@@ -66,7 +66,7 @@ impl Scheme {
 }
 
 /// The value of `Authorization` with which `account` signs the request.
-pub fn sign(request: &RequestView<'_>, account: &Account, scheme: Scheme) -> String {
+pub fn sign(request: &RequestView<'_>, account: &Credential, scheme: Scheme) -> String {
     let signature = account.key().sign(&string_to_sign(request, account.name(), scheme));
     format!("{} {}:{signature}", scheme.name(), account.name())
 }
@@ -76,27 +76,39 @@ pub fn string_to_sign(request: &RequestView<'_>, account: &str, scheme: Scheme) 
     Text { request, account, scheme, order: HeaderOrder::Bytes }.with(&Query::of(request.raw_query))
 }
 
-/// Whether `signature` is one of `account`'s on this request, and not too old.
-///
-/// Tries what known clients sign, the likeliest first: the whole query, then without what the JS
-/// SDK leaves out; each in both orders of headers.
+/// Takes a text that may have been signed; true if it was, and no other is needed.
+pub type IsSigned<'a> = &'a mut dyn FnMut(String) -> bool;
+
+/// Gives the texts that known clients sign to `is_signed` until it takes one, the likeliest first:
+/// the whole query, then without what the JS SDK leaves out; each in both orders of headers.
+pub fn texts(
+    request: &RequestView<'_>,
+    account: &str,
+    scheme: Scheme,
+    is_signed: IsSigned<'_>,
+) -> bool {
+    let mut with = |query: &Query| {
+        let mut orders = [HeaderOrder::Bytes, HeaderOrder::HyphenLight].into_iter();
+        orders.any(|order| is_signed(Text { request, account, scheme, order }.with(query)))
+    };
+    with(&Query::of(request.raw_query)) || with(&Query::as_js_signs(request.raw_query))
+}
+
+/// Whether `signature` is one of `account`'s on one of `texts`, and the request not too old.
 pub(super) fn verify(
     request: &RequestView<'_>,
-    account: &Account,
-    scheme: Scheme,
+    account: &Credential,
+    texts: impl FnOnce(IsSigned<'_>) -> bool,
     signature: &str,
 ) -> Result<(), AuthError> {
-    let made = |key: &Key| {
-        [Query::of, Query::as_js_signs].into_iter().any(|read| {
-            let query = read(request.raw_query);
-            [HeaderOrder::Bytes, HeaderOrder::HyphenLight].into_iter().any(|order| {
-                let text = Text { request, account: account.name(), scheme, order }.with(&query);
-                key.verifies(&text, signature)
-            })
-        })
-    };
-    if !account.keys().iter().any(made) {
-        let string_to_sign = string_to_sign(request, account.name(), scheme);
+    let mut first = None;
+    let signed = texts(&mut |text| {
+        let verified = account.keys().iter().any(|key| key.verifies(&text, signature));
+        first.get_or_insert(text);
+        verified
+    });
+    if !signed {
+        let string_to_sign = first.unwrap_or_default();
         return Err(AuthError::SignatureMismatch { string_to_sign });
     }
     check_date(request)
@@ -106,9 +118,9 @@ pub(super) fn verify(
 fn check_date(request: &RequestView<'_>) -> Result<(), AuthError> {
     let sent = request.header("x-ms-date").or_else(|| request.header("date"));
     let sent = sent.ok_or(AuthError::DateMissing)?;
-    let date = stamp::parse_rfc1123(sent).ok_or_else(|| AuthError::DateBad(sent.to_owned()))?;
-    if request.now.since(date).max(date.since(request.now)) > CLOCK_SKEW_MAX {
-        let now = request.now;
+    let date = time::parse_rfc1123(sent).ok_or_else(|| AuthError::DateBad(sent.to_owned()))?;
+    let now = request.outside;
+    if now.since(date).max(date.since(now)) > CLOCK_SKEW_MAX {
         return Err(AuthError::DateSkewed { sent: sent.to_owned(), now });
     }
     Ok(())

@@ -9,56 +9,64 @@ use std::sync::atomic::Ordering;
 use hyper::StatusCode;
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::{Answer, Call};
-use crate::core::{Attributes, SharePath, Timestamp};
-use crate::engine::{Control, Copied, CopyOptions, Copying, Share, Taken};
-use crate::rest::headers::{SmbHeaders, TimeWord, copy_status, guid};
+use super::FileCall;
+use super::headers::{SmbHeaders, copy_status};
+use super::source::{FileSource, OwnFile, Use};
+use crate::core::smb::{Attributes, SharePath};
+use crate::engine::file::{Control, Copied, CopyOptions, Copying, Share, Taken};
+use crate::engine::new_guid;
+use crate::rest::http::reply::Reply;
 use crate::rest::refusal::Refusal;
-use crate::rest::reply::Reply;
-use crate::rest::source::{COPY_SOURCE, OwnSource, Source, without_signature};
+use crate::rest::service::Answer;
+use crate::rest::source::{COPY_SOURCE, without_signature};
 
-impl Call<'_> {
+impl FileCall<'_> {
     pub(super) fn start_copy(&self) -> Answer {
-        let (share, to) = (self.share_to_change()?, self.request.path()?);
-        let source = self.source(COPY_SOURCE)?;
-        let options = self.copy_options(&share)?;
+        let (share, to) = (self.share_to_change()?, self.path()?);
+        let source = self.source(COPY_SOURCE, Use::Copy)?;
         let place = self.place()?;
+        let mut headers = SmbHeaders::read(self.request, &share)?;
+        let options = self.copy_options(&headers)?;
+        let to_share = Arc::clone(&share);
         let copied = match source {
-            Source::Own(source) => self.copy_own(share, &source, &to, &options, place)?,
-            Source::Elsewhere(url) => self.copy_elsewhere(share, &url, &to, &options, place)?,
+            FileSource::Own(source) => self.copy_own(to_share, &source, &to, &options, place)?,
+            FileSource::Elsewhere(url) => {
+                self.copy_elsewhere(to_share, &url, &to, &options, place)?
+            }
         };
+        headers.settle();
         Ok(Reply::accepted()
-            .version(copied.shown.etag, copied.shown.last_modified)
+            .version(copied.smb.etag, copied.smb.last_modified)
             .header("x-ms-copy-id", &copied.state.id)
             .header("x-ms-copy-status", copy_status(copied.state.status)))
     }
 
     /// One of the places for what may take long.
     pub(super) fn place(&self) -> Result<OwnedSemaphorePermit, Refusal> {
-        Arc::clone(&self.site.copies).try_acquire_owned().map_err(|_| {
-            let message = "Too many copies are under way. Try again when one is done.";
-            Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "ServerBusy", message)
-        })
+        Arc::clone(&self.site.copies)
+            .try_acquire_owned()
+            .map_err(|_| Refusal::busy("too many copies are under way; try again when one is done"))
     }
 
     fn copy_own(
         &self,
         share: Arc<Share>,
-        source: &OwnSource,
+        source: &OwnFile,
         to: &SharePath,
         options: &CopyOptions,
         place: OwnedSemaphorePermit,
     ) -> Result<Copied, Refusal> {
         let asking = self.asking()?;
         let (from, started) = if let Some(snapshot) = &source.snapshot {
-            let view = self.engine().snapshot(&source.share, snapshot)?;
+            let view = source.account.file().snapshot(&source.share, snapshot)?;
             let from = (&*view, &source.path);
-            (None, share.start_copy_of_snapshot(asking, from, to, options)?)
+            (None, share.start_copy_of_snapshot(asking, from, to, options))
         } else {
-            let from = self.engine().share(&source.share)?;
-            let started = share.start_copy(asking, (&from, &source.path), to, options)?;
+            let from = source.account.file().share(&source.share)?;
+            let started = share.start_copy(asking, (&from, &source.path), to, options);
             (Some(from), started)
         };
+        let started = started.map_err(|error| self.overwriting(error))?;
         if let Some(rest) = started.rest {
             self.go_on(share, from, rest, place);
         }
@@ -74,7 +82,8 @@ impl Call<'_> {
         place: OwnedSemaphorePermit,
     ) {
         let site = Arc::clone(self.site);
-        tokio::task::spawn_blocking(move || {
+        let delay = site.options.copy_delay;
+        let work = move || {
             let finished = share.finish_copy(from.as_deref(), rest, &mut |_| {
                 if site.stopping.load(Ordering::Acquire) {
                     Control::Cancel
@@ -86,62 +95,61 @@ impl Call<'_> {
                 log::info!("a copy ended early: {error}");
             }
             drop(place);
+        };
+        // The delay keeps no thread. A server that stops drops the task, and the copy fails.
+        tokio::spawn(async move {
+            if !delay.is_zero() {
+                tokio::time::sleep(delay).await;
+            }
+            tokio::task::spawn_blocking(work);
         });
     }
 
-    fn copy_options(&self, share: &Share) -> Result<CopyOptions, Refusal> {
+    fn copy_options(&self, headers: &SmbHeaders<'_>) -> Result<CopyOptions, Refusal> {
         const MODE: &str = "x-ms-file-permission-copy-mode";
-        let headers = SmbHeaders::read(self.request, share)?;
-        let permission_key = match (self.request.header(MODE)?, &headers.permission_key) {
+        let permission_key = match (self.request.header(MODE)?, &headers.properties.permission_key)
+        {
             (Some(mode), _) if mode.eq_ignore_ascii_case("source") => Taken::Source,
             (_, Some(key)) => Taken::Value(key.clone()),
             (_, None) => Taken::Default,
         };
         let metadata = Some(self.request.metadata()?).filter(|given| !given.is_empty());
         if let Some(metadata) = &metadata {
-            crate::core::check_metadata(metadata.iter()).map_err(crate::core::Denial::from)?;
+            crate::core::check_metadata(metadata.iter()).map_err(crate::core::smb::Denial::from)?;
         }
         Ok(CopyOptions {
-            id: guid(),
+            id: new_guid(),
             source: without_signature(self.request.required(COPY_SOURCE)?),
             ignore_read_only: self.request.flag("x-ms-file-copy-ignore-readonly")?,
+            only_new: self.may_only_create(),
+            stays_pending: !self.site.options.copy_delay.is_zero(),
             set_archive: self.request.flag("x-ms-file-copy-set-archive")?,
             metadata,
-            attributes: attributes(&headers),
-            created: taken(headers.created, self.request.now),
-            written: taken(headers.written, self.request.now),
-            changed: taken(headers.changed, self.request.now),
+            attributes: attributes(headers),
+            created: headers.properties.created,
+            written: headers.properties.written,
+            changed: headers.properties.changed,
             permission_key,
         })
     }
 
     pub(super) fn abort_copy(&self) -> Answer {
         const ACTION: &str = "x-ms-copy-action";
-        let (share, path) = (self.share_to_change()?, self.request.path()?);
+        let (share, path) = (self.share_to_change()?, self.path()?);
         let action = self.request.required(ACTION)?;
         if !action.eq_ignore_ascii_case("abort") {
             return Err(Refusal::header(ACTION, action, "it must be abort"));
         }
         let id = self.request.query.get("copyid").ok_or_else(|| {
-            let message = "The query parameter copyid is required and was not given.";
-            Refusal::bad("MissingRequiredQueryParameter", message)
+            Refusal::bad_because("MissingRequiredQueryParameter", "copyid is required")
         })?;
         share.abort_copy(self.asking()?, &path, id)?;
         Ok(Reply::new(StatusCode::NO_CONTENT))
     }
 }
 
-fn taken(word: Option<TimeWord>, now: Timestamp) -> Taken<Timestamp> {
-    match word {
-        None | Some(TimeWord::Preserve) => Taken::Default,
-        Some(TimeWord::Source) => Taken::Source,
-        Some(TimeWord::Now) => Taken::Value(now),
-        Some(TimeWord::At(time)) => Taken::Value(time),
-    }
-}
-
-fn attributes(headers: &SmbHeaders) -> Taken<Attributes> {
-    match headers.attributes {
+fn attributes(headers: &SmbHeaders<'_>) -> Taken<Attributes> {
+    match headers.properties.attributes {
         Some(attributes) => Taken::Value(attributes),
         None if headers.source_attributes => Taken::Source,
         None => Taken::Default,

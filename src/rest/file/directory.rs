@@ -1,29 +1,32 @@
 //! Directories: create, look at, set, delete.
 
-use super::{Answer, Call};
-use crate::core::{Denial, FileId, SharePath};
-use crate::engine::account::{SnapshotName, SnapshotView};
-use crate::engine::{DirectoryProperties, Kind, Shown};
-use crate::rest::headers::SmbHeaders;
+use super::FileCall;
+use super::headers::SmbHeaders;
+use crate::core::FileId;
+use crate::core::smb::{Denial, SharePath};
+use crate::engine::file::shares::{SnapshotName, SnapshotView};
+use crate::engine::file::{DirectoryProperties, Kind, SmbProperties};
+use crate::rest::http::reply::Reply;
 use crate::rest::refusal::Refusal;
-use crate::rest::reply::Reply;
+use crate::rest::service::Answer;
 
-impl Call<'_> {
+impl FileCall<'_> {
     pub(super) fn create_directory(&self) -> Answer {
-        let (share, path) = (self.share_to_change()?, self.request.path()?);
-        let headers = SmbHeaders::read(self.request, &share)?;
+        let (share, path) = (self.share_to_change()?, self.path()?);
         let metadata = self.request.metadata()?;
         crate::core::check_metadata(metadata.iter()).map_err(Denial::from)?;
-        let changes = headers.changes(self.request.now);
-        let made = share.create_directory(self.who, &path, &changes, &metadata)?;
+        let mut headers = SmbHeaders::read(self.request, &share)?;
+        let changes = headers.for_directory();
+        let made = share.create_directory(self.cx(), &path, &changes, &metadata)?;
+        headers.settle();
         Ok(of_directory(Reply::created(), &made).written())
     }
 
     pub(super) fn directory_properties(&self) -> Answer {
-        let path = self.request.path()?;
-        let found = match self.request.snapshot()? {
+        let path = self.path()?;
+        let found = match self.snapshot()? {
             Some(snapshot) => self.snapshot_directory(&snapshot, &path)?,
-            None => self.live_share()?.directory_properties(self.who, &path)?,
+            None => self.live_share()?.directory_properties(self.cx(), &path)?,
         };
         Ok(of_directory(Reply::ok(), &found)
             .metadata(&found.metadata)
@@ -35,7 +38,7 @@ impl Call<'_> {
         snapshot: &SnapshotName,
         path: &SharePath,
     ) -> Result<DirectoryProperties, Refusal> {
-        let view = self.engine().snapshot(self.request.share()?, snapshot)?;
+        let view = self.engine().snapshot(self.share()?, snapshot)?;
         let found = view.file(path)?;
         match found.stat.kind {
             Kind::Directory => {}
@@ -45,37 +48,38 @@ impl Call<'_> {
         Ok(DirectoryProperties {
             id: found.stat.id,
             parent: snapshot_parent(&view, &found.path)?,
-            shown: Shown::of(&found.stat, &found.record),
+            smb: SmbProperties::of(&found.stat, &found.record),
             metadata: found.record.metadata,
             path: found.path,
         })
     }
 
     pub(super) fn set_directory_properties(&self) -> Answer {
-        let (share, path) = (self.share_to_change()?, self.request.path()?);
-        let headers = SmbHeaders::read(self.request, &share)?;
-        let changes = headers.changes(self.request.now);
-        let set = share.set_directory_properties(self.who, &path, &changes)?;
+        let (share, path) = (self.share_to_change()?, self.path()?);
+        let mut headers = SmbHeaders::read(self.request, &share)?;
+        let changes = headers.for_directory();
+        let set = share.set_directory_properties(self.cx(), &path, &changes)?;
+        headers.settle();
         Ok(of_directory(Reply::ok(), &set).written())
     }
 
     pub(super) fn set_directory_metadata(&self) -> Answer {
-        let (share, path) = (self.share_to_change()?, self.request.path()?);
+        let (share, path) = (self.share_to_change()?, self.path()?);
         let metadata = self.request.metadata()?;
         crate::core::check_metadata(metadata.iter()).map_err(Denial::from)?;
-        let set = share.set_directory_metadata(self.who, &path, metadata)?;
-        Ok(Reply::ok().version(set.shown.etag, set.shown.last_modified).written())
+        let set = share.set_directory_metadata(self.cx(), &path, metadata)?;
+        Ok(Reply::ok().version(set.smb.etag, set.smb.last_modified).written())
     }
 
     pub(super) fn delete_directory(&self) -> Answer {
-        let (share, path) = (self.share_to_change()?, self.request.path()?);
-        share.delete_directory(self.who, &path)?;
+        let (share, path) = (self.share_to_change()?, self.path()?);
+        share.delete_directory(self.cx(), &path)?;
         Ok(Reply::accepted())
     }
 }
 
 fn of_directory(reply: Reply, directory: &DirectoryProperties) -> Reply {
-    reply.smb(&directory.shown, directory.id, directory.parent)
+    reply.smb(&directory.smb, directory.id, directory.parent)
 }
 
 /// The directory that holds a path of a snapshot; 0 for its root.

@@ -1,25 +1,26 @@
 //! Files: create, look at, set, delete.
 
+use super::FileCall;
 use super::directory::snapshot_parent;
-use super::{Answer, Call};
+use super::headers::{NO_TYPE, SmbHeaders, changed_content_headers, content_headers};
 use crate::core::lease::FileLease;
-use crate::core::{Denial, SharePath};
-use crate::engine::account::{SnapshotName, SnapshotView};
-use crate::engine::{FileChanges, FileProperties, Kind, NewProperties, Semantics, TimeChange};
-use crate::rest::checksum::{STRUCTURED, checked_body, md5};
-use crate::rest::headers::{SmbHeaders, content_headers, time_change};
+use crate::core::smb::{Denial, SharePath};
+use crate::engine::file::shares::{SnapshotName, SnapshotView};
+use crate::engine::file::{FileChanges, FileProperties, Kind, NewProperties, Semantics};
+use crate::rest::http::checksum::{STRUCTURED, checked_body};
+use crate::rest::http::reply::{Content, Reply};
 use crate::rest::refusal::Refusal;
-use crate::rest::reply::{Content, Reply};
+use crate::rest::service::Answer;
 
 const CONTENT_LENGTH: &str = "x-ms-content-length";
 /// The type of a file that was given none.
 const TYPE_DEFAULT: &str = "application/octet-stream";
 
-impl Call<'_> {
+impl FileCall<'_> {
     pub(super) fn create_file(&self) -> Answer {
         const TYPE: &str = "x-ms-type";
         const SEMANTICS: &str = "x-ms-file-property-semantics";
-        let (share, path) = (self.share_to_change()?, self.request.path()?);
+        let (share, path) = (self.share_to_change()?, self.path()?);
         let kind = self.request.required(TYPE)?;
         if !kind.eq_ignore_ascii_case("file") {
             return Err(Refusal::header(TYPE, kind, "it must be file"));
@@ -35,29 +36,29 @@ impl Call<'_> {
             }
         };
         let bytes = checked_body(self.request)?;
-        let headers = SmbHeaders::read(self.request, &share)?;
+        let (content, metadata) = (content_headers(self.request)?, self.request.metadata()?);
+        let mut headers = SmbHeaders::read(self.request, &share)?;
         let properties = NewProperties {
-            attributes: headers.attributes,
+            smb: headers.properties.clone(),
             semantics,
-            created: time_change(headers.created, TimeChange::Now),
-            written: time_change(headers.written, TimeChange::Now),
-            changed: time_change(headers.changed, TimeChange::Now),
-            permission_key: headers.permission_key,
-            headers: content_headers(self.request)?.unwrap_or_default(),
-            metadata: self.request.metadata()?,
+            headers: content.unwrap_or_default(),
+            metadata,
+            only_new: self.may_only_create(),
         };
         let sent = Some(&*bytes).filter(|bytes| !bytes.is_empty());
-        let made = share.create_file(self.asking()?, &path, size, &properties, sent)?;
+        let made = share.create_file(self.asking()?, &path, size, &properties, sent);
+        let made = made.map_err(|error| self.overwriting(error))?;
+        headers.settle();
         Ok(Reply::created()
             .file(&made)
             .written()
-            .maybe("content-md5", sent.map(md5))
+            .maybe("content-md5", self.request.header("content-md5")?)
             .maybe(STRUCTURED, self.request.header(STRUCTURED)?))
     }
 
     pub(super) fn file_properties(&self) -> Answer {
-        let path = self.request.path()?;
-        let file = match self.request.snapshot()? {
+        let path = self.path()?;
+        let file = match self.snapshot()? {
             Some(snapshot) => self.snapshot_file(&snapshot, &path)?.1,
             None => self.live_share()?.file_properties(self.asking()?, &path)?,
         };
@@ -78,7 +79,7 @@ impl Call<'_> {
         snapshot: &SnapshotName,
         path: &SharePath,
     ) -> Result<(std::sync::Arc<SnapshotView>, FileProperties), Refusal> {
-        let view = self.engine().snapshot(self.request.share()?, snapshot)?;
+        let view = self.engine().snapshot(self.share()?, snapshot)?;
         let found = view.file(path)?;
         match found.stat.kind {
             Kind::File => {}
@@ -96,30 +97,25 @@ impl Call<'_> {
     }
 
     pub(super) fn set_file_properties(&self) -> Answer {
-        let (share, path) = (self.share_to_change()?, self.request.path()?);
-        let headers = SmbHeaders::read(self.request, &share)?;
-        let changes = FileChanges {
-            size: self.request.parsed(CONTENT_LENGTH, "it must be a number")?,
-            attributes: headers.attributes,
-            created: time_change(headers.created, TimeChange::Preserve),
-            written: time_change(headers.written, TimeChange::Preserve),
-            changed: time_change(headers.changed, TimeChange::Now),
-            permission_key: headers.permission_key,
-            headers: content_headers(self.request)?,
-        };
+        let (share, path) = (self.share_to_change()?, self.path()?);
+        let size = self.request.parsed(CONTENT_LENGTH, "it must be a number")?;
+        let content = changed_content_headers(self.request, size.is_some())?;
+        let mut headers = SmbHeaders::read(self.request, &share)?;
+        let changes = FileChanges { size, smb: headers.properties.clone(), headers: content };
         let set = share.set_file_properties(self.asking()?, &path, &changes)?;
+        headers.settle();
         Ok(Reply::ok().file(&set).written())
     }
 
     pub(super) fn set_file_metadata(&self) -> Answer {
-        let (share, path) = (self.share_to_change()?, self.request.path()?);
+        let (share, path) = (self.share_to_change()?, self.path()?);
         let metadata = self.request.metadata()?;
         let set = share.set_file_metadata(self.asking()?, &path, &metadata)?;
         Ok(Reply::ok().version(set.etag(), set.last_modified()).written())
     }
 
     pub(super) fn delete_file(&self) -> Answer {
-        let (share, path) = (self.share_to_change()?, self.request.path()?);
+        let (share, path) = (self.share_to_change()?, self.path()?);
         share.delete_file(self.asking()?, &path)?;
         Ok(Reply::accepted())
     }
@@ -132,7 +128,7 @@ pub(super) fn shown(reply: Reply, file: &FileProperties) -> Reply {
     reply
         .file(file)
         .metadata(file.metadata())
-        .header("content-type", content_type)
+        .maybe("content-type", Some(content_type).filter(|given| *given != NO_TYPE))
         .maybe("content-encoding", stored.content_encoding.as_deref())
         .maybe("content-language", stored.content_language.as_deref())
         .maybe("content-disposition", stored.content_disposition.as_deref())

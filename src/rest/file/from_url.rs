@@ -12,20 +12,24 @@ use tokio::runtime::Handle;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::spawn_blocking;
 
+use super::FileCall;
 use super::content::ranged;
-use super::{Answer, Call};
-use crate::core::SharePath;
-use crate::engine::{Asking, Awaiting, Copied, CopyOptions, IO_MAX, Share, Taken};
-use crate::rest::checksum::{crc64, crc64_header, crc64_text, md5};
-use crate::rest::download::{self, Download};
-use crate::rest::fetch::Fetched;
+use super::download::{self, Download};
+use super::source::{FileSource, OwnFile, Use};
+use crate::core::smb::SharePath;
+use crate::engine::file::{
+    Asking, Awaiting, Copied, CopyOptions, IO_MAX, Share, Taken, TimeChange,
+};
+use crate::rest::http::checksum::{crc64, crc64_header, crc64_text, md5};
+use crate::rest::http::fetch::Fetched;
+use crate::rest::http::request::byte_range;
 use crate::rest::refusal::Refusal;
-use crate::rest::request::byte_range;
-use crate::rest::source::{COPY_SOURCE, OwnSource, SOURCE_AUTHORIZATION, Source};
+use crate::rest::service::Answer;
+use crate::rest::source::{COPY_SOURCE, SOURCE_AUTHORIZATION};
 
-impl Call<'_> {
+impl FileCall<'_> {
     pub(super) fn upload_range_from_url(&self) -> Answer {
-        let (share, path) = (self.share_to_change()?, self.request.path()?);
+        let (share, path) = (self.share_to_change()?, self.path()?);
         let range = self.written_range()?;
         let bytes = self.source_bytes(range.end - range.start)?;
         let crc = crc64(&bytes);
@@ -55,7 +59,7 @@ impl Call<'_> {
     /// The bytes of the source, as many as are to be written.
     fn source_bytes(&self, length: u64) -> Result<Vec<u8>, Refusal> {
         const RANGE: &str = "x-ms-source-range";
-        let source = self.source(COPY_SOURCE)?;
+        let source = self.source(COPY_SOURCE, Use::Copy)?;
         let asked = match self.request.header(RANGE)? {
             Some(text) => byte_range(text)
                 .ok_or_else(|| Refusal::header(RANGE, text, "it must be bytes=FIRST-LAST"))?,
@@ -66,8 +70,8 @@ impl Call<'_> {
             return Err(Refusal::header(RANGE, "", why));
         }
         match source {
-            Source::Own(source) => self.own_bytes(*source, asked),
-            Source::Elsewhere(url) => {
+            FileSource::Own(source) => self.own_bytes(*source, asked),
+            FileSource::Elsewhere(url) => {
                 let _place = self.place()?;
                 let authorization = self.request.header(SOURCE_AUTHORIZATION)?;
                 let fetching = self.site.fetcher.range(&url, asked, authorization);
@@ -76,21 +80,21 @@ impl Call<'_> {
         }
     }
 
-    fn own_bytes(&self, source: OwnSource, asked: Range<u64>) -> Result<Vec<u8>, Refusal> {
+    fn own_bytes(&self, source: OwnFile, asked: Range<u64>) -> Result<Vec<u8>, Refusal> {
         let length = asked.end - asked.start;
         let download = if let Some(snapshot) = source.snapshot {
-            let view = self.engine().snapshot(&source.share, &snapshot)?;
+            let view = source.account.file().snapshot(&source.share, &snapshot)?;
             Download { source: download::Source::Snapshot(view, source.path), range: asked }
         } else {
-            let asking = Asking { who: self.who, lease_id: None };
-            let from = self.engine().share(&source.share)?;
+            let asking = Asking { cx: self.cx(), lease_id: None };
+            let from = source.account.file().share(&source.share)?;
             let reader = from.open_reader(asking, &source.path, Some(asked))?;
             let range = reader.range();
             Download { range, source: download::Source::Live(Box::new(reader)) }
         };
         let bytes = download.read_all()?;
         if bytes.len() as u64 != length {
-            return Err(crate::core::Denial::EndOfFile.into());
+            return Err(crate::core::smb::Denial::EndOfFile.into());
         }
         Ok(bytes)
     }
@@ -115,8 +119,8 @@ impl Call<'_> {
             None
         };
         let asking = self.asking()?;
-        let started =
-            share.start_copy_from_elsewhere(asking, &from, bytes.as_deref(), to, options)?;
+        let started = share.start_copy_from_remote(asking, &from, bytes.as_deref(), to, options);
+        let started = started.map_err(|error| self.overwriting(error))?;
         if let Some(rest) = started.rest {
             runtime.spawn(async move {
                 hand_in(share, rest, fetched).await;
@@ -137,7 +141,7 @@ async fn hand_in(share: Arc<Share>, mut awaiting: Awaiting, mut fetched: Fetched
             Ok(bytes) => to.copy_next(&mut awaiting, &bytes).map(|ended| (ended, awaiting)),
             Err(refusal) => {
                 to.copy_broke_off(&awaiting, &refusal.message);
-                Err(crate::core::Denial::Cancelled.into())
+                Err(crate::core::smb::Denial::Cancelled.into())
             }
         });
         match taken.await {
@@ -154,9 +158,9 @@ fn check_nothing_taken(options: &CopyOptions) -> Result<(), Refusal> {
     let why = "a source on another server has no such property";
     let taken = [
         ("x-ms-file-attributes", options.attributes == Taken::Source),
-        ("x-ms-file-creation-time", options.created == Taken::Source),
-        ("x-ms-file-last-write-time", options.written == Taken::Source),
-        ("x-ms-file-change-time", options.changed == Taken::Source),
+        ("x-ms-file-creation-time", options.created == TimeChange::Source),
+        ("x-ms-file-last-write-time", options.written == TimeChange::Source),
+        ("x-ms-file-change-time", options.changed == TimeChange::Source),
         ("x-ms-file-permission-copy-mode", options.permission_key == Taken::Source),
     ];
     match taken.iter().find(|(_, taken)| *taken) {

@@ -1,16 +1,19 @@
-//! List Handles and Force Close Handles, on files and directories alike (LOCKING section 5).
+//! List Handles and Force Close Handles, on files and directories alike. Which handles there are,
+//! and what a forced close ends, is decided by the engine.
 
-use super::{Answer, Call};
-use crate::core::stamp::rfc1123;
-use crate::core::{Access, HandleId};
-use crate::engine::account::ShareDenial;
+use super::FileCall;
+use crate::core::HandleId;
+use crate::core::smb::Access;
+use crate::core::time::rfc1123;
+use crate::engine::file::shares::ShareDenial;
+use crate::engine::file::{HandleInfo, PAGE_MAX, WhichHandles};
 use crate::engine::programs::resolved;
-use crate::engine::{HandleInfo, PAGE_MAX, WhichHandles};
+use crate::rest::http::reply::Reply;
+use crate::rest::http::xml::Xml;
 use crate::rest::refusal::Refusal;
-use crate::rest::reply::Reply;
-use crate::rest::xml::Xml;
+use crate::rest::service::Answer;
 
-impl Call<'_> {
+impl FileCall<'_> {
     pub(super) fn list_handles(&self) -> Answer {
         let recursive = self.request.flag("x-ms-recursive")?;
         let limit = self.request.page_size(PAGE_MAX)?;
@@ -25,9 +28,11 @@ impl Call<'_> {
         xml.open("EnumerationResults");
         xml.open("Entries");
         let mut next = None;
-        // Nobody has a file of a snapshot open.
-        if self.request.snapshot()?.is_none() {
-            let path = self.request.path()?;
+        let path = self.path()?;
+        if let Some(snapshot) = self.snapshot()? {
+            // Nobody has a file of a snapshot open, but the file must be there.
+            self.engine().snapshot(self.share()?, &snapshot)?.lookup(&path)?;
+        } else {
             let page = self.live_share()?.list_handles(&path, recursive, after, limit)?;
             for handle in &page.handles {
                 write_handle(&mut xml, handle);
@@ -42,7 +47,7 @@ impl Call<'_> {
 
     pub(super) fn force_close_handles(&self) -> Answer {
         const NAME: &str = "x-ms-handle-id";
-        let (share, path) = (self.share_to_change()?, self.request.path()?);
+        let (share, path) = (self.share_to_change()?, self.path()?);
         let which = match self.request.required(NAME)? {
             "*" => WhichHandles::All,
             text => {
@@ -53,7 +58,7 @@ impl Call<'_> {
             }
         };
         let recursive = self.request.flag("x-ms-recursive")?;
-        let count = share.force_close_handles(self.who, &path, which, recursive)?;
+        let count = share.force_close_handles(self.cx(), &path, which, recursive)?;
         Ok(Reply::ok()
             .header("x-ms-number-of-handles-closed", count.closed)
             .header("x-ms-number-of-handles-failed", count.failed))

@@ -1,17 +1,18 @@
 //! Leases of shares, snapshots and files. No action moves `ETag` or Last-Modified.
 
+use super::FileCall;
 use super::share::share_version;
-use super::{Answer, Call};
 use crate::core::LeaseId;
-use crate::engine::FileProperties;
-use crate::engine::account::SnapshotName;
+use crate::engine::file::FileProperties;
+use crate::engine::file::shares::SnapshotName;
+use crate::rest::http::reply::Reply;
 use crate::rest::refusal::Refusal;
-use crate::rest::reply::Reply;
+use crate::rest::service::Answer;
 
 const LEASE_ID: &str = "x-ms-lease-id";
 const PROPOSED: &str = "x-ms-proposed-lease-id";
 
-impl Call<'_> {
+impl FileCall<'_> {
     fn duration(&self) -> Result<Option<i64>, Refusal> {
         self.request.parsed("x-ms-lease-duration", "it must be a number of seconds, or -1")
     }
@@ -23,11 +24,11 @@ impl Call<'_> {
     /// The ID is the action's own: it is no condition on the share.
     fn lease_target<T>(
         &self,
-        action: impl FnOnce(&crate::engine::account::ShareRef<'_>) -> Result<T, Refusal>,
+        action: impl FnOnce(&crate::engine::file::shares::ShareRef<'_>) -> Result<T, Refusal>,
     ) -> Result<T, Refusal> {
-        let snapshot: Option<SnapshotName> = self.request.snapshot()?;
-        action(&crate::engine::account::ShareRef {
-            name: self.request.share()?,
+        let snapshot: Option<SnapshotName> = self.snapshot()?;
+        action(&crate::engine::file::shares::ShareRef {
+            name: self.share()?,
             snapshot: snapshot.as_ref(),
             lease_id: None,
         })
@@ -68,34 +69,34 @@ impl Call<'_> {
     }
 
     pub(super) fn acquire_file_lease(&self) -> Answer {
-        let (share, path) = (self.share_to_change()?, self.request.path()?);
+        let (share, path) = (self.share_to_change()?, self.path()?);
         let (duration, proposed) = (self.duration()?, self.request.lease_id(PROPOSED)?);
         let leased = share.lease_acquire(self.plainly(), &path, duration, proposed)?;
         Ok(of_file(Reply::created(), &leased.properties).header(LEASE_ID, leased.id))
     }
 
     pub(super) fn release_file_lease(&self) -> Answer {
-        let (share, path) = (self.share_to_change()?, self.request.path()?);
+        let (share, path) = (self.share_to_change()?, self.path()?);
         let file = share.lease_release(self.plainly(), &path, self.lease_header(LEASE_ID)?)?;
         Ok(of_file(Reply::ok(), &file))
     }
 
     pub(super) fn change_file_lease(&self) -> Answer {
-        let (share, path) = (self.share_to_change()?, self.request.path()?);
+        let (share, path) = (self.share_to_change()?, self.path()?);
         let (current, proposed) = (self.lease_header(LEASE_ID)?, self.lease_header(PROPOSED)?);
         let leased = share.lease_change(self.plainly(), &path, current, proposed)?;
         Ok(of_file(Reply::ok(), &leased.properties).header(LEASE_ID, leased.id))
     }
 
     pub(super) fn break_file_lease(&self) -> Answer {
-        let (share, path) = (self.share_to_change()?, self.request.path()?);
+        let (share, path) = (self.share_to_change()?, self.path()?);
         let file = share.lease_break(self.plainly(), &path)?;
         Ok(of_file(Reply::accepted(), &file).header("x-ms-lease-time", 0))
     }
 
     /// Without the lease ID as a condition: it is the action's own.
-    fn plainly(&self) -> crate::engine::Asking<'_> {
-        crate::engine::Asking { who: self.who, lease_id: None }
+    fn plainly(&self) -> crate::engine::file::Asking<'_> {
+        crate::engine::file::Asking { cx: self.cx(), lease_id: None }
     }
 }
 

@@ -6,14 +6,17 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use super::{Answer, Call};
-use crate::core::SharePath;
-use crate::core::stamp::{iso, rfc1123};
-use crate::engine::account::{ShareDenial, SnapshotName};
-use crate::engine::{DirectoryEntry, DirectoryPage, Kind, ListOptions, PAGE_MAX, Shown};
+use super::FileCall;
+use crate::core::smb::SharePath;
+use crate::core::time::{iso, rfc1123};
+use crate::engine::file::shares::{ShareDenial, SnapshotName};
+use crate::engine::file::{
+    DirectoryEntry, DirectoryPage, Kind, PAGE_MAX, PageOptions, SmbProperties,
+};
+use crate::rest::http::reply::Reply;
+use crate::rest::http::xml::{Xml, encoded, is_xml};
 use crate::rest::refusal::Refusal;
-use crate::rest::reply::Reply;
-use crate::rest::xml::{Xml, encoded, is_xml};
+use crate::rest::service::Answer;
 
 /// What of each entry is shown beside its name, size and identity.
 struct Include(Vec<String>);
@@ -29,20 +32,20 @@ impl Include {
     }
 }
 
-impl Call<'_> {
+impl FileCall<'_> {
     pub(super) fn list_directory(&self) -> Answer {
         let query = &self.request.query;
         let include = Include::read(query.get("include").unwrap_or_default());
         let limit = self.request.page_size(PAGE_MAX)?;
         let after = query.get("marker").map(name_of).transpose()?;
-        let options = ListOptions {
+        let options = PageOptions {
             prefix: query.get("prefix").unwrap_or_default(),
             after: after.as_deref(),
             limit,
-            shown: !include.0.is_empty(),
+            smb: !include.0.is_empty(),
         };
-        let path = self.request.path()?;
-        let snapshot = self.request.snapshot()?;
+        let path = self.path()?;
+        let snapshot = self.snapshot()?;
         let page = match &snapshot {
             Some(snapshot) => self.snapshot_page(snapshot, &path, options)?,
             None => self.live_share()?.list_page(&path, options)?,
@@ -75,15 +78,15 @@ impl Call<'_> {
         snapshot: Option<&SnapshotName>,
     ) -> Result<(), Refusal> {
         let plain = path.as_str().chars().all(is_xml);
-        let shown = if plain { path.as_str().to_owned() } else { encoded(path.as_str()) };
+        let spelled = if plain { path.as_str().to_owned() } else { encoded(path.as_str()) };
         let mut attributes = vec![
             ("ServiceEndpoint", self.request.address.endpoint.as_str()),
-            ("ShareName", self.request.share()?),
+            ("ShareName", self.share()?),
         ];
         if let Some(snapshot) = snapshot {
             attributes.push(("ShareSnapshot", snapshot.as_str()));
         }
-        attributes.push(("DirectoryPath", &shown));
+        attributes.push(("DirectoryPath", &spelled));
         if !plain {
             attributes.push(("Encoded", "true"));
         }
@@ -95,9 +98,9 @@ impl Call<'_> {
         &self,
         snapshot: &SnapshotName,
         path: &SharePath,
-        options: ListOptions<'_>,
+        options: PageOptions<'_>,
     ) -> Result<DirectoryPage, Refusal> {
-        let view = self.engine().snapshot(self.request.share()?, snapshot)?;
+        let view = self.engine().snapshot(self.share()?, snapshot)?;
         let found = view.lookup(path)?;
         let mut page =
             DirectoryPage { path: found.path, id: found.stat.id, entries: Vec::new(), next: None };
@@ -117,10 +120,11 @@ impl Call<'_> {
                 if !seen {
                     continue;
                 }
-                let file =
-                    view.file(&page.path.join(&listed.name).map_err(crate::engine::Error::from)?)?;
-                let shown = Some(Shown::of(&file.stat, &file.record));
-                page.entries.push(DirectoryEntry { name: listed.name, stat: file.stat, shown });
+                let file = view.file(
+                    &page.path.join(&listed.name).map_err(crate::engine::file::Error::from)?,
+                )?;
+                let smb = Some(SmbProperties::of(&file.stat, &file.record));
+                page.entries.push(DirectoryEntry { name: listed.name, stat: file.stat, smb });
             }
             if ended {
                 return Ok(page);
@@ -145,23 +149,23 @@ fn write_entry(xml: &mut Xml, entry: &DirectoryEntry, include: &Include) {
     if !directory {
         xml.text("Content-Length", &entry.stat.size.to_string());
     }
-    let shown = entry.shown.as_ref();
-    if let Some(shown) = shown.filter(|_| include.has("timestamps")) {
-        xml.text("CreationTime", &iso(shown.created));
-        xml.text("LastAccessTime", &iso(shown.accessed));
-        xml.text("LastWriteTime", &iso(shown.written));
-        xml.text("ChangeTime", &iso(shown.changed));
-        xml.text("Last-Modified", &rfc1123(shown.last_modified));
+    let smb = entry.smb.as_ref();
+    if let Some(smb) = smb.filter(|_| include.has("timestamps")) {
+        xml.text("CreationTime", &iso(smb.created));
+        xml.text("LastAccessTime", &iso(smb.accessed));
+        xml.text("LastWriteTime", &iso(smb.written));
+        xml.text("ChangeTime", &iso(smb.changed));
+        xml.text("Last-Modified", &rfc1123(smb.last_modified));
     }
-    if let Some(shown) = shown.filter(|_| include.has("etag")) {
-        xml.text("Etag", &shown.etag.to_string());
+    if let Some(smb) = smb.filter(|_| include.has("etag")) {
+        xml.text("Etag", &smb.etag.to_string());
     }
     xml.close("Properties");
-    if let Some(shown) = shown.filter(|_| include.has("attributes")) {
-        xml.text("Attributes", &shown.attributes.to_string());
+    if let Some(smb) = smb.filter(|_| include.has("attributes")) {
+        xml.text("Attributes", &smb.attributes.to_string());
     }
-    if let Some(shown) = shown.filter(|_| include.has("permissionkey")) {
-        xml.text("PermissionKey", shown.permission_key());
+    if let Some(smb) = smb.filter(|_| include.has("permissionkey")) {
+        xml.text("PermissionKey", smb.permission_key());
     }
     xml.close(element);
 }

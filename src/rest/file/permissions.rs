@@ -1,11 +1,15 @@
-//! Create Permission and Get Permission: JSON both ways (FILEREST section 6).
+//! Create Permission and Get Permission: JSON both ways. What passes for a permission, and its key,
+//! is decided by the engine.
 
 use serde::{Deserialize, Serialize};
 
-use super::{Answer, Call};
-use crate::engine::account::{Permission, PermissionFormat};
+use super::FileCall;
+use crate::engine::file::shares::{Permission, PermissionFormat};
+use crate::rest::auth::Permission::Delete;
+use crate::rest::auth::{AuthError, GrantedBy, SasScope};
+use crate::rest::http::reply::Reply;
 use crate::rest::refusal::Refusal;
-use crate::rest::reply::Reply;
+use crate::rest::service::Answer;
 
 /// A permission as a body.
 #[derive(Serialize, Deserialize)]
@@ -15,9 +19,10 @@ struct Document {
     format: Option<String>,
 }
 
-impl Call<'_> {
+impl FileCall<'_> {
     pub(super) fn create_permission(&self) -> Answer {
-        let snapshot = self.request.snapshot()?;
+        self.check_may_delete_too()?;
+        let snapshot = self.snapshot()?;
         let document: Document = serde_json::from_slice(&self.request.body).map_err(|error| {
             Refusal::bad("InvalidInput", format!("The body is no permission: {error}."))
         })?;
@@ -28,6 +33,19 @@ impl Call<'_> {
         let at = self.share_ref(snapshot.as_ref())?;
         let key = self.engine().create_permission(&at, &permission)?;
         Ok(Reply::created().header("x-ms-file-permission-key", key))
+    }
+
+    /// A SAS of the share needs write and delete to create a permission; the table asks for write.
+    fn check_may_delete_too(&self) -> Result<(), Refusal> {
+        match &self.grant.by {
+            GrantedBy::Sas { scope: SasScope::Container | SasScope::Object, permissions }
+                if !permissions.contains(Delete) =>
+            {
+                let (granted, needed) = (permissions.letters(), vec![Delete]);
+                Err(AuthError::PermissionMismatch { granted, needed }.into())
+            }
+            _ => Ok(()),
+        }
     }
 
     pub(super) fn permission(&self) -> Answer {

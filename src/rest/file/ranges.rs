@@ -1,18 +1,19 @@
 //! List Ranges: which parts of a file hold data, and what changed since a snapshot.
 //!
 //! Decides the pages of either: the marker is where the next range starts, and ranges that were
-//! written and ranges that were cleared count together (FILEREST section 5, Get Range List).
+//! written and ranges that were cleared count together.
 
 use std::ops::Range;
 
+use super::FileCall;
 use super::content::clipped;
-use super::{Answer, Call};
-use crate::engine::account::{ShareDenial, SnapshotName};
-use crate::engine::{Changed, DiffOptions, FileProperties, RangeChanges, RangeList};
+use super::stamp_of;
+use crate::engine::file::shares::{ShareDenial, SnapshotName};
+use crate::engine::file::{Changed, DiffOptions, FileProperties, RangeChanges, RangeList};
+use crate::rest::http::reply::Reply;
+use crate::rest::http::xml::Xml;
 use crate::rest::refusal::Refusal;
-use crate::rest::reply::Reply;
-use crate::rest::request::stamp_of;
-use crate::rest::xml::Xml;
+use crate::rest::service::Answer;
 
 const MOVED: &str = "x-ms-file-support-rename";
 
@@ -49,7 +50,7 @@ impl Page {
     }
 }
 
-impl Call<'_> {
+impl FileCall<'_> {
     pub(super) fn range_list(&self) -> Answer {
         let limit = self.request.page_size(usize::MAX)?;
         let from = self.marker()?;
@@ -75,9 +76,9 @@ impl Call<'_> {
     }
 
     fn data_ranges(&self, from: Option<u64>) -> Result<(FileProperties, Vec<Changed>), Refusal> {
-        let path = self.request.path()?;
+        let path = self.path()?;
         let window = self.request.range()?;
-        let RangeList { properties, mut ranges } = match self.request.snapshot()? {
+        let RangeList { properties, mut ranges } = match self.snapshot()? {
             Some(snapshot) => {
                 let (view, properties) = self.snapshot_file(&snapshot, &path)?;
                 let window = clipped(window, properties.size())?;
@@ -96,8 +97,8 @@ impl Call<'_> {
         previous: &SnapshotName,
         options: &DiffOptions,
     ) -> Result<(FileProperties, Vec<Changed>), Refusal> {
-        let (share, path) = (self.request.share()?, self.request.path()?);
-        let of = self.request.snapshot()?;
+        let (share, path) = (self.share()?, self.path()?);
+        let of = self.snapshot()?;
         let since = self.engine().previous_snapshot(share, previous, of.as_ref())?;
         if let Some(of) = of {
             let (view, file) = self.snapshot_file(&of, &path)?;

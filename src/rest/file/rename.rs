@@ -1,27 +1,33 @@
 //! Rename File and Rename Directory. A rename stays within one share.
 
-use super::{Answer, Call};
-use crate::engine::RestRename;
-use crate::rest::headers::SmbHeaders;
+use super::FileCall;
+use super::headers::SmbHeaders;
+use super::source::{FileSource, Use};
+use crate::engine::file::RestRename;
+use crate::rest::http::reply::Reply;
 use crate::rest::refusal::Refusal;
-use crate::rest::reply::Reply;
-use crate::rest::source::{RENAME_SOURCE, Source};
+use crate::rest::service::Answer;
+use crate::rest::source::RENAME_SOURCE;
 
-impl Call<'_> {
+impl FileCall<'_> {
     pub(super) fn rename(&self, directory: bool) -> Answer {
-        let (share, to) = (self.share_to_change()?, self.request.path()?);
+        let (share, to) = (self.share_to_change()?, self.path()?);
         let refused = |why| {
             let url = self.request.required(RENAME_SOURCE)?;
             Err(Refusal::header(RENAME_SOURCE, url, why))
         };
-        let source = match self.source(RENAME_SOURCE)? {
-            Source::Own(source) => source,
-            Source::Elsewhere(_) => return refused("it is not a file of this server"),
+        let source = match self.source(RENAME_SOURCE, Use::Move)? {
+            FileSource::Own(source) => source,
+            FileSource::Elsewhere(_) => return refused("it is not a file of this server"),
         };
-        if source.share != self.request.share()? || source.snapshot.is_some() {
+        if source.account.name() != self.account.name()
+            || source.share != self.share()?
+            || source.snapshot.is_some()
+        {
             return refused("a rename stays within one share");
         }
-        let changes = SmbHeaders::read(self.request, &share)?.changes(self.request.now);
+        let mut headers = SmbHeaders::read(self.request, &share)?;
+        let changes = headers.for_directory();
         let metadata = Some(self.request.metadata()?).filter(|given| !given.is_empty());
         let options = RestRename {
             directory,
@@ -33,7 +39,8 @@ impl Call<'_> {
             metadata: metadata.as_ref(),
             content_type: self.request.header("x-ms-content-type")?,
         };
-        let renamed = share.rest_rename(self.who, &source.path, &to, &options)?;
-        Ok(Reply::ok().smb(&renamed.shown, renamed.id, renamed.parent).written())
+        let renamed = share.rest_rename(self.cx(), &source.path, &to, &options)?;
+        headers.settle();
+        Ok(Reply::ok().smb(&renamed.smb, renamed.id, renamed.parent).written())
     }
 }

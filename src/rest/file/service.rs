@@ -1,85 +1,15 @@
-//! The service as a whole: its properties, and its shares, page by page.
-//!
-//! Service properties are kept as they were sent, part by part: a set without a part leaves that
-//! part alone (FILEREST section 6). Only CORS rules have an effect here.
+//! The shares of an account, page by page.
 
-use std::sync::{Arc, Mutex, RwLock};
+use super::FileCall;
+use super::provisioned::Provisioned;
+use crate::core::Timestamp;
+use crate::core::time::rfc1123;
+use crate::engine::file::shares::{LIST_MAX, ListOptions, ShareInfo};
+use crate::rest::http::reply::Reply;
+use crate::rest::http::xml::Xml;
+use crate::rest::service::Answer;
 
-use super::{Answer, Call};
-use crate::core::stamp::rfc1123;
-use crate::engine::Engine;
-use crate::engine::account::{LIST_MAX, ListOptions, ShareInfo};
-use crate::rest::cors::Cors;
-use crate::rest::reply::Reply;
-use crate::rest::xml::{Element, Xml, invalid};
-
-/// The parts of the service properties, in the order they are shown.
-const PARTS: [&str; 4] = ["HourMetrics", "MinuteMetrics", CORS, "ProtocolSettings"];
-const CORS: &str = "Cors";
-
-const POISON: &str = "nothing panics while service properties are held";
-
-/// The service properties that have an effect, as they are now.
-#[derive(Debug)]
-pub struct Service {
-    /// Every request looks here, on its connection's own thread: held to look or swap, no longer.
-    cors: RwLock<Arc<Cors>>,
-    /// Held by the one who sets them, while they are written to disk.
-    setting: Mutex<()>,
-}
-
-impl Service {
-    /// As the engine keeps them.
-    pub fn of(engine: &Engine) -> Self {
-        Self { cors: RwLock::new(kept_cors(engine)), setting: Mutex::new(()) }
-    }
-
-    /// The CORS rules.
-    pub fn cors(&self) -> Arc<Cors> {
-        Arc::clone(&self.cors.read().expect(POISON))
-    }
-}
-
-fn kept_cors(engine: &Engine) -> Arc<Cors> {
-    let kept = engine.service_properties().remove(CORS);
-    let rules = kept.map(|text| Element::read(text.as_bytes(), CORS).and_then(|e| Cors::read(&e)));
-    Arc::new(rules.transpose().unwrap_or_default().unwrap_or_default())
-}
-
-impl Call<'_> {
-    pub(super) fn set_service_properties(&self) -> Answer {
-        let given = Element::read(&self.request.body, "StorageServiceProperties")?;
-        for part in &given.children {
-            if !PARTS.contains(&part.name.as_str()) {
-                return Err(invalid(&format!("the element {} is not known", part.name)));
-            }
-        }
-        if let Some(cors) = given.child(CORS) {
-            Cors::read(cors)?;
-        }
-        let parts = given.children.iter().map(|part| (part.name.clone(), part.document()));
-        let service = &self.site.service;
-        let _setting = service.setting.lock().expect(POISON);
-        self.engine().set_service_properties(parts.collect())?;
-        let kept = kept_cors(self.engine());
-        *service.cors.write().expect(POISON) = kept;
-        Ok(Reply::accepted())
-    }
-
-    pub(super) fn service_properties(&self) -> Answer {
-        let parts = self.engine().service_properties();
-        let mut xml = Xml::new();
-        xml.open("StorageServiceProperties");
-        for name in PARTS {
-            match parts.get(name) {
-                Some(part) => Element::read(part.as_bytes(), name)?.write(&mut xml),
-                None => default_part(&mut xml, name),
-            }
-        }
-        xml.close("StorageServiceProperties");
-        Ok(Reply::ok().xml(xml))
-    }
-
+impl FileCall<'_> {
     pub(super) fn list_shares(&self) -> Answer {
         let query = &self.request.query;
         let include = query.get("include").unwrap_or_default().to_ascii_lowercase();
@@ -104,7 +34,7 @@ impl Call<'_> {
         }
         xml.open("Shares");
         for share in &page.shares {
-            write_share(&mut xml, share, options.metadata);
+            write_share(&mut xml, share, options.metadata, self.request.now);
         }
         xml.close("Shares");
         xml.text("NextMarker", page.next.as_deref().unwrap_or_default());
@@ -113,7 +43,17 @@ impl Call<'_> {
     }
 }
 
-fn write_share(xml: &mut Xml, share: &ShareInfo, metadata: bool) {
+/// Settings that are shown as they were sent, and the element of each.
+const SETTINGS: [(&str, &str); 6] = [
+    ("x-ms-root-squash", "RootSquash"),
+    ("x-ms-enable-snapshot-virtual-directory-access", "EnableSnapshotVirtualDirectoryAccess"),
+    ("x-ms-share-paid-bursting-enabled", "PaidBurstingEnabled"),
+    ("x-ms-share-paid-bursting-max-iops", "PaidBurstingMaxIops"),
+    ("x-ms-share-paid-bursting-max-bandwidth-mibps", "PaidBurstingMaxBandwidthMibps"),
+    ("x-ms-enable-smb-directory-lease", "EnableSmbDirectoryLease"),
+];
+
+fn write_share(xml: &mut Xml, share: &ShareInfo, metadata: bool, now: Timestamp) {
     xml.open("Share");
     xml.text("Name", &share.name);
     if let Some(snapshot) = &share.snapshot {
@@ -136,12 +76,19 @@ fn write_share(xml: &mut Xml, share: &ShareInfo, metadata: bool) {
     if let Some(changed) = properties.tier_changed {
         xml.text("AccessTierChangeTime", &rfc1123(changed));
     }
+    xml.maybe("AccessTierTransitionState", properties.tier_transition(now));
     xml.text("LeaseStatus", &share.lease.status.to_string());
     xml.text("LeaseState", &share.lease.state.to_string());
     if let Some(duration) = share.lease.duration {
         xml.text("LeaseDuration", &duration.to_string());
     }
-    xml.text("EnabledProtocols", "SMB");
+    xml.text("EnabledProtocols", &properties.protocol.to_string());
+    for (setting, element) in SETTINGS {
+        xml.maybe(element, properties.settings.get(setting).map(String::as_str));
+    }
+    for (_, element, value) in Provisioned::of(properties).iter().flat_map(Provisioned::figures) {
+        xml.text(element, &value.to_string());
+    }
     xml.close("Properties");
     if metadata {
         xml.open("Metadata");
@@ -151,26 +98,4 @@ fn write_share(xml: &mut Xml, share: &ShareInfo, metadata: bool) {
         xml.close("Metadata");
     }
     xml.close("Share");
-}
-
-fn default_part(xml: &mut Xml, name: &str) {
-    xml.open(name);
-    match name {
-        "HourMetrics" | "MinuteMetrics" => {
-            xml.text("Version", "1.0");
-            xml.text("Enabled", "false");
-            xml.open("RetentionPolicy");
-            xml.text("Enabled", "false");
-            xml.close("RetentionPolicy");
-        }
-        "ProtocolSettings" => {
-            xml.open("SMB");
-            xml.open("Multichannel");
-            xml.text("Enabled", "false");
-            xml.close("Multichannel");
-            xml.close("SMB");
-        }
-        _ => {}
-    }
-    xml.close(name);
 }

@@ -3,15 +3,18 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
-use super::{Answer, Call};
-use crate::core::stamp::rfc1123;
-use crate::engine::account::{
-    Control, DeleteSnapshots, NewShare, PropertyChanges, QUOTA_GIB_DEFAULT, ShareInfo, ShareRef,
-    ShareVersion,
+use super::FileCall;
+use super::provisioned::Provisioned;
+use crate::core::time::rfc1123;
+use crate::engine::file::FileServiceError;
+use crate::engine::file::shares::{
+    Control, DeleteSnapshots, NewShare, ShareChanges, ShareDenial, ShareInfo, ShareProperties,
+    ShareRef, ShareVersion,
 };
+use crate::rest::http::reply::Reply;
+use crate::rest::http::xml::Xml;
 use crate::rest::refusal::Refusal;
-use crate::rest::reply::Reply;
-use crate::rest::xml::Xml;
+use crate::rest::service::Answer;
 
 /// Headers that are kept and given back, and mean nothing here.
 const SETTINGS: [&str; 8] = [
@@ -25,19 +28,29 @@ const SETTINGS: [&str; 8] = [
     "x-ms-share-provisioned-bandwidth-mibps",
 ];
 
-impl Call<'_> {
+impl FileCall<'_> {
+    /// `ETag`, `Last-Modified`, quota and provisioned figures: the answer to Create, Set and
+    /// Restore Share.
+    fn share_set(&self, reply: Reply) -> Answer {
+        let info = self.engine().properties(&ShareRef::new(self.share()?))?;
+        let properties = &info.properties;
+        let reply = reply
+            .version(properties.tag, properties.modified)
+            .header("x-ms-share-quota", properties.quota_gib);
+        Ok(with_provisioned(reply, properties))
+    }
+
     pub(super) fn create_share(&self) -> Answer {
         let new = NewShare {
             metadata: self.request.metadata()?,
             protocols: self.request.header("x-ms-enabled-protocols")?.map(str::to_owned),
             changes: self.share_changes()?,
         };
-        let quota = new.changes.quota_gib.unwrap_or(QUOTA_GIB_DEFAULT.into());
-        let version = self.engine().create_share(self.request.share()?, new)?;
-        Ok(share_version(Reply::created(), version).header("x-ms-share-quota", quota))
+        self.engine().create_share(self.share()?, new)?;
+        self.share_set(Reply::created())
     }
 
-    fn share_changes(&self) -> Result<PropertyChanges, Refusal> {
+    fn share_changes(&self) -> Result<ShareChanges, Refusal> {
         let mut settings = BTreeMap::new();
         for name in SETTINGS {
             if let Some(value) = self.request.header(name)? {
@@ -45,7 +58,7 @@ impl Call<'_> {
             }
         }
         let tier = self.request.header("x-ms-access-tier")?;
-        Ok(PropertyChanges {
+        Ok(ShareChanges {
             quota_gib: self.request.parsed("x-ms-share-quota", "it must be a number")?,
             access_tier: tier.map(str::parse).transpose()?,
             settings,
@@ -53,37 +66,42 @@ impl Call<'_> {
     }
 
     pub(super) fn share_properties(&self) -> Answer {
-        let snapshot = self.request.snapshot()?;
+        let snapshot = self.snapshot()?;
         let info = self.engine().properties(&self.share_ref(snapshot.as_ref())?)?;
         let properties = &info.properties;
         let mut reply = of_share(&info)
             .header("x-ms-share-quota", properties.quota_gib)
             .header("x-ms-access-tier", properties.access_tier)
             .maybe("x-ms-access-tier-change-time", properties.tier_changed.map(rfc1123))
-            .header("x-ms-enabled-protocols", "SMB")
+            .maybe(
+                "x-ms-access-tier-transition-state",
+                properties.tier_transition(self.request.now),
+            )
+            .header("x-ms-enabled-protocols", properties.protocol)
             .header("x-ms-lease-status", info.lease.status)
             .header("x-ms-lease-state", info.lease.state)
             .maybe("x-ms-lease-duration", info.lease.duration);
         for (name, value) in &properties.settings {
             reply.set(name, value);
         }
-        Ok(reply)
+        Ok(with_provisioned(reply, properties))
     }
 
     pub(super) fn share_metadata(&self) -> Answer {
-        let snapshot = self.request.snapshot()?;
+        let snapshot = self.snapshot()?;
         Ok(of_share(&self.engine().properties(&self.share_ref(snapshot.as_ref())?)?))
     }
 
     pub(super) fn set_share_properties(&self) -> Answer {
-        let snapshot = self.request.snapshot()?;
+        let snapshot = self.snapshot()?;
         let changes = self.share_changes()?;
         let set = self.engine().set_properties(&self.share_ref(snapshot.as_ref())?, changes)?;
-        Ok(Reply::ok().version(set.tag, set.modified).header("x-ms-share-quota", set.quota_gib))
+        let reply = Reply::ok().version(set.tag, set.modified);
+        Ok(with_provisioned(reply.header("x-ms-share-quota", set.quota_gib), &set))
     }
 
     pub(super) fn set_share_metadata(&self) -> Answer {
-        let snapshot = self.request.snapshot()?;
+        let snapshot = self.snapshot()?;
         let metadata = self.request.metadata()?;
         let at = self.share_ref(snapshot.as_ref())?;
         Ok(share_version(Reply::ok(), self.engine().set_metadata(&at, metadata)?))
@@ -100,7 +118,7 @@ impl Call<'_> {
 
     pub(super) fn delete_share(&self) -> Answer {
         const NAME: &str = "x-ms-delete-snapshots";
-        let snapshot = self.request.snapshot()?;
+        let snapshot = self.snapshot()?;
         let at = self.share_ref(snapshot.as_ref())?;
         let snapshots = match self.request.header(NAME)? {
             None => DeleteSnapshots::None,
@@ -112,27 +130,35 @@ impl Call<'_> {
         };
         if snapshot.is_some() {
             self.engine().delete_snapshot(&at)?;
-        } else {
-            self.engine().delete_share(self.who, &at, snapshots)?;
+            return Ok(Reply::accepted());
         }
-        Ok(Reply::accepted())
+        let used = self.engine().usage_bytes(&at).map(|(bytes, _)| bytes);
+        match self.engine().delete_share(self.cx(), &at, snapshots) {
+            Ok(_) => Ok(Reply::accepted().maybe("x-ms-file-share-usage-bytes", used.ok())),
+            // The service deletes in the background, and accepts the same request meanwhile.
+            Err(FileServiceError::Denied(ShareDenial::ShareNotFound))
+                if self.engine().was_deleted_lately(at.name) =>
+            {
+                Ok(Reply::accepted())
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 
     pub(super) fn restore_share(&self) -> Answer {
         let named = self.request.header("x-ms-deleted-share-name")?;
-        let name = named.map_or_else(|| self.request.share(), Ok)?;
-        if name != self.request.share()? {
+        let name = named.map_or_else(|| self.share(), Ok)?;
+        if name != self.share()? {
             let why = "a share is restored under its own name";
             return Err(Refusal::header("x-ms-deleted-share-name", name, why));
         }
         let version = self.request.required("x-ms-deleted-share-version")?;
-        let restored = self.engine().restore_share(name, version)?;
-        let quota = self.engine().properties(&ShareRef::new(name))?.properties.quota_gib;
-        Ok(share_version(Reply::created(), restored).header("x-ms-share-quota", quota))
+        self.engine().restore_share(name, version)?;
+        self.share_set(Reply::created())
     }
 
     pub(super) fn create_snapshot(&self) -> Answer {
-        let snapshot = self.request.snapshot()?;
+        let snapshot = self.snapshot()?;
         let at = self.share_ref(snapshot.as_ref())?;
         // Without metadata of its own a snapshot has the share's.
         let metadata = Some(self.request.metadata()?).filter(|metadata| !metadata.is_empty());
@@ -142,6 +168,16 @@ impl Call<'_> {
         })?;
         Ok(share_version(Reply::created(), version).header("x-ms-snapshot", taken))
     }
+}
+
+/// With the provisioned figures, of a share that has them.
+fn with_provisioned(mut reply: Reply, properties: &ShareProperties) -> Reply {
+    if let Some(provisioned) = Provisioned::of(properties) {
+        for (name, _, value) in provisioned.figures() {
+            reply.set(name, value);
+        }
+    }
+    reply
 }
 
 fn of_share(info: &ShareInfo) -> Reply {

@@ -16,10 +16,11 @@ use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use super::{DELETED, DataRoot, RootError, SHARES, SNAPSHOTS, about, about_io, checked, lock};
+use super::{DELETED, RootError, SHARES, SNAPSHOTS, ShareRoot, about, about_io, checked, lock};
 use super::{make_private, names, sync, tree};
-use crate::core::{Timestamp, stamp};
+use crate::core::{Timestamp, time};
 use crate::store::StoreError;
+use crate::sync::front_end;
 
 const WHEN: &str = "when";
 const DELETING: &str = "deleting";
@@ -64,7 +65,7 @@ impl<'a> Key<'a> {
     }
 }
 
-impl DataRoot {
+impl ShareRoot {
     /// Deletes a share so that it can be restored as (`name`, `version`).
     pub fn delete_share(&self, name: &str, version: &str, now: Timestamp) -> Result<(), RootError> {
         let key = Key::new(name, version)?;
@@ -166,7 +167,7 @@ impl DataRoot {
         let folder = self.hidden(DELETED);
         let new = folder.join(format!("{NEW}{}", key.folder()));
         make_private(&new)?;
-        write_synced(&new.join(WHEN), &stamp::iso(now))?;
+        write_synced(&new.join(WHEN), &time::iso(now))?;
         write_synced(&new.join(DELETING), "")?;
         sync(&new)?;
         let entry = self.entry(key);
@@ -240,6 +241,7 @@ fn move_if_there(from: &Path, to: &Path) -> Result<(), RootError> {
 }
 
 fn write_synced(path: &Path, text: &str) -> Result<(), RootError> {
+    front_end::assert_may_block("the flush of a mark");
     File::create(path)
         .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
         .map_err(about_io("writing a mark", path))
@@ -247,7 +249,7 @@ fn write_synced(path: &Path, text: &str) -> Result<(), RootError> {
 
 fn read_when(path: &Path) -> Result<Timestamp, RootError> {
     let text = fs::read_to_string(path).map_err(about_io("reading a mark", path))?;
-    stamp::parse_iso(&text).ok_or_else(|| {
+    time::parse_iso(&text).ok_or_else(|| {
         about(path)(StoreError::Damaged {
             what: "the moment of deletion".to_owned(),
             why: format!("'{}' is no stamp", text.escape_default()),

@@ -1,19 +1,20 @@
-//! The data root: a directory whose sub-directories are shares, with a hidden folder for the rest.
+//! The shares of one account: a directory whose sub-directories are shares, and a state folder
+//! beside it.
 //!
 //! ```text
-//! <root>/<share>/                     the share, a plain directory
-//! <root>/.latchfs/shares/<share>/     its state
-//! <root>/.latchfs/snapshots/<share>/  its snapshots
-//! <root>/.latchfs/account/            state that is no share's
-//! <root>/.latchfs/deleted/<share>@<version>/{share,state,snapshots,when}
+//! <files>/<share>/             the share, a plain directory
+//! <state>/shares/<share>/      its state
+//! <state>/snapshots/<share>/   its snapshots
+//! <state>/services/            state of the account's services
+//! <state>/deleted/<share>@<version>/{share,state,snapshots,when}
 //! ```
 //!
-//! Decides where things are, that one server alone serves a root, how a share is deleted and
-//! restored as a whole (in `deleted`), and what a start may put in or throw away (in `fill`). What
-//! is in a state folder is left to its owner.
-//!
-//! Sources: DESIGN "Data on disk"; FILEREST section 5 (shares, undelete), section 8 (names).
+//! Decides where things are, that one server alone serves a state folder, how a share is deleted
+//! and restored as a whole (in `deleted`), how a start fills a share (in `fill`), and how all
+//! shares are moved aside (in `aside`). Where the two folders of an account are is decided by
+//! [`super::DataRoot`].
 
+pub(in crate::store) mod aside;
 mod deleted;
 mod fill;
 mod single;
@@ -26,23 +27,29 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 
+pub use aside::Layout;
 pub use deleted::DeletedShare;
 pub use single::SingleShare;
 
+use super::data_root::OldLayout;
 use super::error::StoreError;
-use super::snapshot::{SnapshotError, Snapshots};
-use super::tree;
+use super::folder::Durability;
+use super::share::snapshot::{SnapshotError, Snapshots};
+use super::share::tree;
+use crate::sync::front_end;
 
-/// The folder of ours in a data root. No share can have this name.
+/// The name of our folder in a data directory. No share and no account can have this name.
 pub const HIDDEN: &str = ".latchfs";
-const SHARES: &str = "shares";
-const SNAPSHOTS: &str = "snapshots";
-const DELETED: &str = "deleted";
-const ACCOUNT: &str = "account";
+pub(in crate::store) const SHARES: &str = "shares";
+pub(in crate::store) const SNAPSHOTS: &str = "snapshots";
+pub(in crate::store) const DELETED: &str = "deleted";
+const SERVICES: &str = "services";
 
 /// What is wrong with a data root or a share in it.
 #[derive(Debug, thiserror::Error)]
@@ -52,7 +59,8 @@ pub enum RootError {
     Served(PathBuf),
     /// No share could have that name.
     #[error(
-        "'{0}' is no share name: 3 to 63 lower-case letters, digits and single hyphens between them"
+        "share name '{0}': expected 3 to 63 lower-case letters, digits and single hyphens between \
+         them"
     )]
     ShareName(String),
     /// No deleted share could have that version.
@@ -61,6 +69,22 @@ pub enum RootError {
     /// The state of a directory served as it is would be seen in it.
     #[error("the state folder {} lies within the share", .0.display())]
     StateInShare(PathBuf),
+    /// The data directory was made by latchfs 0.1, which had one account.
+    #[error("{}", .0.message())]
+    OldLayout(OldLayout),
+    /// The data directory was made by a newer latchfs.
+    #[error(
+        "{} has data format {found}; this latchfs knows format {known}. Use a newer latchfs, or \
+         another --data", path.display()
+    )]
+    NewerFormat {
+        /// The data directory.
+        path: PathBuf,
+        /// The format it says it has.
+        found: String,
+        /// The newest format that this program knows.
+        known: u32,
+    },
     /// Only what latchfs made is thrown away.
     #[error(
         "{} is not empty and no data directory of latchfs: it is not reset. Choose another, or \
@@ -87,12 +111,15 @@ pub enum RootError {
 }
 
 /// Attaches the path an error is about.
-fn about(path: &Path) -> impl Fn(StoreError) -> RootError {
+pub(in crate::store) fn about(path: &Path) -> impl Fn(StoreError) -> RootError {
     move |source| RootError::Store { path: path.to_owned(), source }
 }
 
 /// The same for an error of the standard library.
-fn about_io(what: &'static str, path: &Path) -> impl Fn(std::io::Error) -> RootError {
+pub(in crate::store) fn about_io(
+    what: &'static str,
+    path: &Path,
+) -> impl Fn(std::io::Error) -> RootError {
     move |error| {
         about(path)(match Errno::from_io_error(&error) {
             Some(errno) => StoreError::from_errno(what, errno),
@@ -103,8 +130,9 @@ fn about_io(what: &'static str, path: &Path) -> impl Fn(std::io::Error) -> RootE
 
 /// A directory of shares, held by this process alone for as long as the value lives.
 #[derive(Debug)]
-pub struct DataRoot {
+pub struct ShareRoot {
     root: PathBuf,
+    state: PathBuf,
     /// Taken by operations that make, move or remove a share.
     changing: Mutex<()>,
     /// Directories already told about that are no shares.
@@ -112,19 +140,26 @@ pub struct DataRoot {
     _lock: OwnedFd,
 }
 
-impl DataRoot {
-    /// Opens the root at `path`, made if missing, and completes what a crash interrupted.
+impl ShareRoot {
+    /// Opens the shares in `path`, made if missing, with their state in a hidden folder there.
     pub fn open(path: &Path) -> Result<Self, RootError> {
-        let making = about_io("making the data root", path);
-        fs::create_dir_all(path).map_err(&making)?;
-        let root = path.canonicalize().map_err(&making)?;
-        let hidden = root.join(HIDDEN);
-        make_private(&hidden)?;
-        let lock = lock_folder(&hidden, &root)?;
+        Self::open_at(path, &path.join(HIDDEN))
+    }
+
+    /// Opens the shares in `files` with their state in `state`, both made if missing, and
+    /// completes what a crash interrupted.
+    pub fn open_at(files: &Path, state: &Path) -> Result<Self, RootError> {
+        let making = about_io("making the directory of shares", files);
+        fs::create_dir_all(files).map_err(&making)?;
+        let root = files.canonicalize().map_err(&making)?;
+        make_private(state)?;
+        let state = state.canonicalize().map_err(about_io("making a state folder", state))?;
+        let lock = lock_folder(&state, &root)?;
         for folder in [SHARES, SNAPSHOTS, DELETED] {
-            make_private(&hidden.join(folder))?;
+            make_private(&state.join(folder))?;
         }
-        let this = Self { root, changing: Mutex::default(), warned: Mutex::default(), _lock: lock };
+        let (changing, warned) = (Mutex::default(), Mutex::default());
+        let this = Self { root, state, changing, warned, _lock: lock };
         this.sweep_deleted()?;
         this.finish_moves(|_| true)?;
         for name in names(&this.hidden(SNAPSHOTS))? {
@@ -153,12 +188,20 @@ impl DataRoot {
     /// Makes an empty share. State and snapshots under its name, from a share whose directory was
     /// removed by hand, become its own again.
     pub fn create_share(&self, name: &str) -> Result<(), RootError> {
+        self.create_share_for(name, Durability::Synced)
+    }
+
+    /// The same; [`Durability::Cached`] if all data is replaced, and synced as a whole.
+    pub fn create_share_for(&self, name: &str, durability: Durability) -> Result<(), RootError> {
         let path = self.share_path(name)?;
         let _changing = lock(&self.changing);
         // A deletion that failed half way must not lend its remains to the new share.
         self.finish_moves(|deleted| deleted.name == name)?;
         fs::create_dir(&path).map_err(about_io("making a share", &path))?;
-        sync(&self.root)
+        match durability {
+            Durability::Synced => sync(&self.root),
+            Durability::Cached => Ok(()),
+        }
     }
 
     /// Where the share's directory is or would be.
@@ -176,23 +219,23 @@ impl DataRoot {
         Ok(Snapshots::at(self.hidden(SNAPSHOTS).join(checked(name)?)))
     }
 
-    /// Where state is kept that is no share's.
-    pub fn account_path(&self) -> PathBuf {
-        self.hidden(ACCOUNT)
+    /// Where the state of the account's services is kept.
+    pub fn services_path(&self) -> PathBuf {
+        self.hidden(SERVICES)
     }
 
-    /// The folder of ours in it, for its owner alone.
-    pub fn folder(&self) -> PathBuf {
-        self.root.join(HIDDEN)
+    /// The state folder, for its owner alone.
+    pub fn folder(&self) -> &Path {
+        &self.state
     }
 
     fn hidden(&self, folder: &str) -> PathBuf {
-        self.folder().join(folder)
+        self.state.join(folder)
     }
 }
 
 /// True for a name a share may have: 3 to 63 lower-case letters, digits and hyphens, each hyphen
-/// between two others (FILEREST section 8).
+/// between two others.
 pub fn is_share_name(name: &str) -> bool {
     let letters = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     (3..=63).contains(&name.len())
@@ -216,7 +259,7 @@ fn make_folder(path: &Path) -> Result<(), RootError> {
 }
 
 /// The same for a folder that is ours by its name: others' rights to it are taken away.
-fn make_private(path: &Path) -> Result<(), RootError> {
+pub(in crate::store) fn make_private(path: &Path) -> Result<(), RootError> {
     make_folder(path)?;
     let failed = about_io("making a state folder", path);
     let mode = fs::metadata(path).map_err(&failed)?.permissions().mode();
@@ -226,18 +269,30 @@ fn make_private(path: &Path) -> Result<(), RootError> {
     Ok(())
 }
 
+/// How long a lock is waited for. A server that just stopped may have started a program, which
+/// has all descriptors until its exec.
+const LOCK_PATIENCE: Duration = Duration::from_secs(1);
+
 /// Locks `folder` for this process alone; `served` is what the user knows it by.
-fn lock_folder(folder: &Path, served: &Path) -> Result<OwnedFd, RootError> {
+pub(in crate::store) fn lock_folder(folder: &Path, served: &Path) -> Result<OwnedFd, RootError> {
     let lock = tree::open_root(folder).map_err(about(folder))?;
-    match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(lock),
-        Err(Errno::WOULDBLOCK) => Err(RootError::Served(served.to_owned())),
-        Err(errno) => Err(about(folder)(StoreError::from_errno("locking", errno))),
+    let end = Instant::now() + LOCK_PATIENCE;
+    loop {
+        match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(lock),
+            Err(Errno::WOULDBLOCK) if Instant::now() < end => {
+                front_end::assert_may_block("the lock of a data directory");
+                thread::sleep(Duration::from_millis(10));
+            }
+            Err(Errno::WOULDBLOCK) => return Err(RootError::Served(served.to_owned())),
+            Err(errno) => return Err(about(folder)(StoreError::from_errno("locking", errno))),
+        }
     }
 }
 
 /// Makes renames in `folder` last.
 fn sync(folder: &Path) -> Result<(), RootError> {
+    front_end::assert_may_block("the flush of a directory");
     let dir = tree::open_root(folder).map_err(about(folder))?;
     rustix::fs::fsync(dir)
         .map_err(|errno| about(folder)(StoreError::from_errno("writing a directory", errno)))

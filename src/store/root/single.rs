@@ -10,8 +10,9 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::{ACCOUNT, RootError, about, about_io, lock_folder, make_folder};
-use crate::store::snapshot::{Snapshots, lies_within};
+use super::{RootError, SERVICES, about, about_io, lock_folder, make_folder};
+use crate::store::fnv1a;
+use crate::store::share::snapshot::{Snapshots, lies_within};
 
 /// A directory served as it is, its state held by this process alone for as long as the value
 /// lives.
@@ -52,9 +53,9 @@ impl SingleShare {
         self.state.join("share")
     }
 
-    /// Where state is kept that is not the share's.
-    pub fn account_path(&self) -> PathBuf {
-        self.state.join(ACCOUNT)
+    /// Where the state of the account's services is kept.
+    pub fn services_path(&self) -> PathBuf {
+        self.state.join(SERVICES)
     }
 
     /// The folder of ours that goes with it.
@@ -94,23 +95,4 @@ fn stable_name(share: &Path) -> String {
     let plain = |letter: &char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_');
     let name: String = name.chars().filter(plain).take(32).collect();
     format!("{name}-{:016x}", fnv1a(share.as_os_str().as_bytes()))
-}
-
-/// FNV-1a: the standard library's hash may change with the compiler, and the name must not.
-fn fnv1a(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_hash_is_the_published_one() {
-        assert_eq!(fnv1a(b""), 0xcbf2_9ce4_8422_2325);
-        assert_eq!(fnv1a(b"a"), 0xaf63_dc4c_8601_ec8c);
-        assert_eq!(fnv1a(b"foobar"), 0x8594_4171_f739_67e8);
-    }
 }

@@ -5,31 +5,31 @@ use std::os::unix::fs::PermissionsExt;
 
 use super::*;
 use crate::core::Timestamp;
-use crate::store::{Control, SnapshotName};
+use crate::store::share::{Control, SnapshotName};
 
 const NOW: Timestamp = Timestamp(1_767_607_200_000_000_000);
 const VERSION: &str = "01D0";
 
 struct Setup {
     dir: tempfile::TempDir,
-    root: Option<DataRoot>,
+    root: Option<ShareRoot>,
 }
 
 impl Setup {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let root = Some(DataRoot::open(&dir.path().join("data")).unwrap());
+        let root = Some(ShareRoot::open(&dir.path().join("data")).unwrap());
         Self { dir, root }
     }
 
-    fn root(&self) -> &DataRoot {
+    fn root(&self) -> &ShareRoot {
         self.root.as_ref().unwrap()
     }
 
     /// What the next server finds.
-    fn reopen(&mut self) -> &DataRoot {
+    fn reopen(&mut self) -> &ShareRoot {
         self.root = None;
-        self.root = Some(DataRoot::open(&self.path("")).unwrap());
+        self.root = Some(ShareRoot::open(&self.path("")).unwrap());
         self.root()
     }
 
@@ -85,7 +85,7 @@ fn a_root_is_made_with_a_private_hidden_folder() {
 #[test]
 fn two_servers_cannot_serve_one_root() {
     let mut setup = Setup::new();
-    let second = DataRoot::open(&setup.path("")).unwrap_err();
+    let second = ShareRoot::open(&setup.path("")).unwrap_err();
     assert!(matches!(second, RootError::Served(_)));
     let path = setup.path("").canonicalize().unwrap();
     assert!(second.to_string().starts_with(path.to_str().unwrap()));
@@ -118,7 +118,7 @@ fn share_names_are_those_of_the_service() {
     ] {
         assert!(!is_share_name(name), "{name}");
         assert!(matches!(
-            DataRoot::share_path(Setup::new().root(), name),
+            ShareRoot::share_path(Setup::new().root(), name),
             Err(RootError::ShareName(_))
         ));
     }

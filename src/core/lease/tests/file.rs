@@ -1,4 +1,5 @@
-//! Behaviours 79 to 94 of LOCKING section 10, as far as they need neither disk nor wire.
+//! The lease of a file: what each action and each use answers, as far as neither disk nor wire
+//! is needed.
 
 use super::super::{FileLease, LeaseDenial as D, LeaseOn, LeaseState, LeaseUse};
 use super::{A, B, C, X};
@@ -7,14 +8,14 @@ const READ: LeaseUse = LeaseUse::Read;
 const WRITE: LeaseUse = LeaseUse::Write;
 
 #[test]
-fn b079_acquire_without_a_proposal_takes_the_fresh_id() {
+fn acquire_without_a_proposal_takes_the_fresh_id() {
     let mut lease = FileLease::default();
     assert_eq!(lease.acquire(Some(-1), None, X), Ok(X));
     assert_eq!(lease, FileLease::Leased(X));
 }
 
 #[test]
-fn b080_a_file_lease_must_be_asked_for_as_infinite() {
+fn a_file_lease_must_be_asked_for_as_infinite() {
     let mut lease = FileLease::default();
     for seconds in [30, 15, 60, 0, 1, -2, i64::MAX, i64::MIN] {
         assert_eq!(lease.acquire(Some(seconds), None, X), Err(D::InvalidDuration(LeaseOn::File)));
@@ -26,7 +27,7 @@ fn b080_a_file_lease_must_be_asked_for_as_infinite() {
 }
 
 #[test]
-fn b081_acquire_while_leased_by_another_is_refused() {
+fn acquire_while_leased_by_another_is_refused() {
     let mut lease = FileLease::Leased(A);
     assert_eq!(lease.acquire(Some(-1), Some(B), X), Err(D::LeaseAlreadyPresent));
     assert_eq!(lease.acquire(Some(-1), None, X), Err(D::LeaseAlreadyPresent));
@@ -34,24 +35,24 @@ fn b081_acquire_while_leased_by_another_is_refused() {
 }
 
 #[test]
-fn b082_a_write_without_id_on_a_leased_file_is_refused() {
+fn a_write_without_id_on_a_leased_file_is_refused() {
     let denial = FileLease::Leased(A).check(WRITE, None).unwrap_err();
     assert_eq!(denial, D::LeaseIdMissing(LeaseOn::File));
 }
 
 #[test]
-fn b083_a_write_with_a_wrong_id_on_a_leased_file_is_refused() {
+fn a_write_with_a_wrong_id_on_a_leased_file_is_refused() {
     let answer = FileLease::Leased(A).check(WRITE, Some(B));
     assert_eq!(answer, Err(D::LeaseIdMismatchWithFileOperation));
 }
 
 #[test]
-fn b084_a_write_with_the_right_id_on_a_leased_file_goes_through() {
+fn a_write_with_the_right_id_on_a_leased_file_goes_through() {
     assert_eq!(FileLease::Leased(A).check(WRITE, Some(A)), Ok(()));
 }
 
 #[test]
-fn b085_an_id_on_an_unleased_file_is_refused() {
+fn an_id_on_an_unleased_file_is_refused() {
     for file_use in [READ, WRITE] {
         let answer = FileLease::Available.check(file_use, Some(A));
         assert_eq!(answer, Err(D::LeaseNotPresentWithFileOperation));
@@ -59,7 +60,7 @@ fn b085_an_id_on_an_unleased_file_is_refused() {
 }
 
 #[test]
-fn b086_reads_of_a_leased_file_need_no_id_but_not_a_wrong_one() {
+fn reads_of_a_leased_file_need_no_id_but_not_a_wrong_one() {
     let lease = FileLease::Leased(A);
     assert_eq!(lease.check(READ, None), Ok(()));
     assert_eq!(lease.check(READ, Some(A)), Ok(()));
@@ -67,7 +68,7 @@ fn b086_reads_of_a_leased_file_need_no_id_but_not_a_wrong_one() {
 }
 
 #[test]
-fn b087_create_over_a_leased_file_keeps_the_lease() {
+fn create_over_a_leased_file_keeps_the_lease() {
     let mut lease = FileLease::Leased(A);
     lease.check(WRITE, Some(A)).unwrap();
     lease.after_write();
@@ -75,13 +76,13 @@ fn b087_create_over_a_leased_file_keeps_the_lease() {
 }
 
 #[test]
-fn b088_create_with_an_id_for_a_new_name_is_refused() {
+fn create_with_an_id_for_a_new_name_is_refused() {
     let answer = FileLease::default().check(WRITE, Some(A));
     assert_eq!(answer, Err(D::LeaseNotPresentWithFileOperation));
 }
 
 #[test]
-fn b089_after_a_change_only_the_new_id_counts() {
+fn after_a_change_only_the_new_id_counts() {
     let mut lease = FileLease::Leased(A);
     assert_eq!(lease.change(B, C), Err(D::LeaseIdMismatchWithLeaseOperation(LeaseOn::File)));
     assert_eq!(lease.change(A, B), Ok(B));
@@ -91,7 +92,7 @@ fn b089_after_a_change_only_the_new_id_counts() {
 }
 
 #[test]
-fn b090_a_second_release_finds_no_lease() {
+fn a_second_release_finds_no_lease() {
     let mut lease = FileLease::Leased(A);
     assert_eq!(lease.release(A), Ok(()));
     assert_eq!(lease.state(), LeaseState::Available);
@@ -100,7 +101,7 @@ fn b090_a_second_release_finds_no_lease() {
 }
 
 #[test]
-fn b091_a_write_after_a_break_makes_the_file_available() {
+fn a_write_after_a_break_makes_the_file_available() {
     let mut lease = FileLease::Leased(A);
     assert_eq!(lease.break_now(), Ok(()));
     assert_eq!(lease.state(), LeaseState::Broken);
@@ -111,7 +112,7 @@ fn b091_a_write_after_a_break_makes_the_file_available() {
 }
 
 #[test]
-fn b092_a_broken_lease_may_be_read_past_taken_and_broken_again_but_not_changed() {
+fn a_broken_lease_may_be_read_past_taken_and_broken_again_but_not_changed() {
     let mut lease = FileLease::Broken(A);
     assert_eq!(lease.check(READ, None), Ok(()));
     assert_eq!(lease, FileLease::Broken(A));
@@ -122,7 +123,7 @@ fn b092_a_broken_lease_may_be_read_past_taken_and_broken_again_but_not_changed()
 }
 
 #[test]
-fn b094_headers_show_a_duration_only_while_leased() {
+fn headers_show_a_duration_only_while_leased() {
     let shown = |lease: FileLease| {
         let duration = lease.duration().map(|duration| duration.to_string());
         (lease.status().to_string(), lease.state().to_string(), duration)

@@ -7,19 +7,20 @@ mod file;
 mod share;
 mod tables;
 mod text;
+mod timed;
 mod walk;
 
 const A: LeaseId = id(0xA);
 const B: LeaseId = id(0xB);
 const C: LeaseId = id(0xC);
-/// What the service makes up where nothing is proposed.
+/// The ID that the service makes up where nothing is proposed.
 const X: LeaseId = id(0xF);
 
 const fn id(last: u8) -> LeaseId {
     LeaseId::from_random_bytes([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, last])
 }
 
-/// The moment so many milliseconds after some start.
+/// The moment that many milliseconds after a fixed start.
 fn at_ms(millis: i64) -> Timestamp {
     Timestamp(1_700_000_000_000_000_000 + millis * 1_000_000)
 }

@@ -1,11 +1,10 @@
-//! Behaviours 107 to 111 of LOCKING section 10, as far as they need neither disk nor wire, and
-//! the arithmetic of durations and break periods around them.
+//! The timed lease: durations, break periods and their arithmetic, tried on the lease of a share.
 
 use super::super::{LeaseDenial as D, LeaseOn, LeaseState, LeaseStatus, ShareLease, ShareUse};
 use super::{A, B, X, at, at_ms, share_leased};
 
 #[test]
-fn b107_a_share_lease_lasts_15_to_60_seconds_or_for_ever() {
+fn a_share_lease_lasts_15_to_60_seconds_or_for_ever() {
     for seconds in [14, 61, 0, -2, 1, 255, 256 + 15, i64::MAX, i64::MIN] {
         let mut lease = ShareLease::default();
         let answer = lease.acquire(Some(seconds), None, X, at(0));
@@ -25,7 +24,7 @@ fn b107_a_share_lease_lasts_15_to_60_seconds_or_for_ever() {
 }
 
 #[test]
-fn b108_an_expired_lease_may_be_renewed_until_another_takes_it() {
+fn an_expired_lease_may_be_renewed_until_another_takes_it() {
     let mut lease = share_leased(15);
     assert_eq!(lease.state(at_ms(14_999)), LeaseState::Leased);
     assert_eq!(lease.seconds_left(at_ms(14_999)), Some(1));
@@ -45,7 +44,7 @@ fn b108_an_expired_lease_may_be_renewed_until_another_takes_it() {
 }
 
 #[test]
-fn b109_a_break_period_runs_before_the_lease_is_broken() {
+fn a_break_period_runs_before_the_lease_is_broken() {
     let mut lease = share_leased(60);
     assert_eq!(lease.break_within(Some(10), at(5)), Ok(10));
     assert_eq!(lease.state(at_ms(14_999)), LeaseState::Breaking);
@@ -61,7 +60,7 @@ fn b109_a_break_period_runs_before_the_lease_is_broken() {
 }
 
 #[test]
-fn b110_a_break_period_longer_than_the_time_left_is_cut_to_it() {
+fn a_break_period_longer_than_the_time_left_is_cut_to_it() {
     for (period, left) in [(59, 20), (21, 20), (20, 20), (19, 19), (1, 1), (0, 0)] {
         let mut lease = share_leased(30);
         assert_eq!(lease.break_within(Some(period), at(10)), Ok(left), "{period}");
@@ -107,7 +106,7 @@ fn a_break_period_is_0_to_60_seconds() {
 }
 
 #[test]
-fn b111_a_leased_share_is_deleted_only_with_its_id() {
+fn a_leased_share_is_deleted_only_with_its_id() {
     let lease = share_leased(60);
     let delete = |presented| lease.check(ShareUse::Delete, presented, at(1));
     assert_eq!(delete(None), Err(D::LeaseIdMissing(LeaseOn::Share)));

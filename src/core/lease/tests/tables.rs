@@ -1,10 +1,12 @@
-//! The four state tables of LOCKING 4.1 and 4.3, written out as data.
+//! The state tables of leases, written out as data, and tried cell by cell.
 //!
-//! A cell is `ok`, the state that follows, or a refusal by a short name. The statuses of the
-//! tables follow from the names: `missing`, `mismatch`, `absent` and `lost` are 412 (C4: the page
-//! has 409 where an ID does not match), the others 409.
+//! A cell is `ok`, the state that follows, or a refusal by a short name. `missing`, `mismatch`,
+//! `absent`, `lost` and `finite` are failed conditions (412 in REST), the others conflicts (409).
 
-use super::super::{FileLease, LeaseDenial, LeaseId, LeaseOn, LeaseUse, ShareLease, ShareUse};
+use super::super::{
+    FileLease, LeaseClass, LeaseDenial, LeaseId, LeaseKind, LeaseOn, LeaseUse, OnBlob, OnContainer,
+    OnShare, ShareLease, ShareUse, TimedLease,
+};
 use super::{A, B, C, X, at};
 use crate::core::{Timestamp, lease::LeaseState};
 
@@ -58,6 +60,51 @@ release B  | no lease  | wrong ID    | wrong ID           | wrong ID   | wrong I
 time       | Available | Expired(A)  | Broken(A)          | Broken(A)  | Expired(A)
 ";
 
+/// Where blobs and containers differ from shares: renew and release where no ID is known, and a
+/// change that proposes the ID of a breaking lease.
+const BLOB_ACTIONS: &str = "
+action     | Available | Leased(A)   | Breaking(A)        | Broken(A)  | Expired(A)
+acquire -  | Leased(X) | taken       | taken              | Leased(X)  | Leased(X)
+acquire A  | Leased(A) | Leased(A)   | breaking, acquired | Leased(A)  | Leased(A)
+acquire B  | Leased(B) | taken       | taken              | Leased(B)  | Leased(B)
+break -    | no lease  | Breaking(A) | Breaking(A)        | Broken(A)  | Broken(A)
+break 0    | no lease  | Broken(A)   | Broken(A)          | Broken(A)  | Broken(A)
+break 5    | no lease  | Breaking(A) | Breaking(A)        | Broken(A)  | Broken(A)
+change A B | no lease  | Leased(B)   | breaking, changed  | no lease   | no lease
+change B A | no lease  | Leased(A)   | wrong ID           | no lease   | no lease
+change B C | no lease  | wrong ID    | wrong ID           | no lease   | no lease
+renew A    | wrong ID  | Leased(A)   | broken, renewed    | broken, renewed | Leased(A)
+renew B    | wrong ID  | wrong ID    | wrong ID           | wrong ID   | wrong ID
+release A  | wrong ID  | Available   | Available          | Available  | Available
+release B  | wrong ID  | wrong ID    | wrong ID           | wrong ID   | wrong ID
+time       | Available | Expired(A)  | Broken(A)          | Broken(A)  | Expired(A)
+";
+
+/// `Infinite(A)` is Leased(A) with an infinite lease.
+const BLOB_USES: &str = "
+use       | Available | Leased(A) | Infinite(A) | Breaking(A) | Broken(A)     | Expired(A)
+ignored - | ok        | ok        | ok          | ok          | ok            | ok
+ignored A | ok        | ok        | ok          | ok          | ok            | ok
+ignored B | ok        | ok        | ok          | ok          | ok            | ok
+action -  | ok        | ok        | ok          | ok          | ok            | ok
+action B  | ok        | ok        | ok          | ok          | ok            | ok
+read -    | ok        | ok        | ok          | ok          | ok            | ok
+read A    | absent    | ok        | ok          | ok          | lost          | lost
+read B    | absent    | mismatch  | mismatch    | mismatch    | absent        | absent
+write -   | ok        | missing   | missing     | missing     | ok, Available | ok, Available
+write A   | absent    | ok        | ok          | ok          | lost          | lost
+write B   | absent    | mismatch  | mismatch    | mismatch    | absent        | absent
+delete -  | ok        | missing   | missing     | missing     | ok            | ok
+delete A  | absent    | ok        | ok          | ok          | lost          | lost
+delete B  | absent    | mismatch  | mismatch    | mismatch    | absent        | absent
+target -  | ok        | missing   | missing     | missing     | ok, Available | ok, Available
+target A  | absent    | finite    | ok          | finite      | lost          | lost
+target B  | absent    | mismatch  | mismatch    | mismatch    | absent        | absent
+abort -   | ok        | ok        | missing     | ok          | ok            | ok
+abort A   | absent    | ok        | ok          | ok          | lost          | lost
+abort B   | absent    | mismatch  | mismatch    | mismatch    | absent        | absent
+";
+
 /// Calls `each` with row name, column name and cell; returns how many cells there were.
 fn for_each_cell(table: &str, mut each: impl FnMut(&str, &str, &str)) -> usize {
     let mut lines = table.trim().lines().map(|line| line.split('|').map(str::trim));
@@ -83,6 +130,11 @@ fn refusal(denial: LeaseDenial, on: LeaseOn) -> &'static str {
         D::LeaseIdMismatchWithShareOperation if on == LeaseOn::Share => "mismatch",
         D::LeaseNotPresentWithFileOperation if on == LeaseOn::File => "absent",
         D::LeaseNotPresentWithShareOperation if on == LeaseOn::Share => "absent",
+        D::LeaseIdMismatchWithBlobOperation if on == LeaseOn::Blob => "mismatch",
+        D::LeaseIdMismatchWithContainerOperation if on == LeaseOn::Container => "mismatch",
+        D::LeaseNotPresentWithBlobOperation if on == LeaseOn::Blob => "absent",
+        D::LeaseNotPresentWithContainerOperation if on == LeaseOn::Container => "absent",
+        D::InfiniteLeaseDurationRequired => "finite",
         D::LeaseLost(named) if named == on => "lost",
         D::LeaseAlreadyPresent => "taken",
         D::LeaseIdMismatchWithLeaseOperation(named) if named == on => "wrong ID",
@@ -175,12 +227,16 @@ fn actions_on_a_file_lease_follow_the_table() {
     assert_eq!(cells, 9 * 3);
 }
 
-/// The moment at which the share tables are asked.
+/// The moment at which the tables of timed leases are asked.
 const NOW: i64 = 30;
 
-fn share_in(state: &str) -> ShareLease {
-    let mut lease = ShareLease::default();
-    let duration = if state == "Expired(A)" { 30 } else { 60 };
+fn timed_in<K: LeaseKind + Default>(state: &str) -> TimedLease<K> {
+    let mut lease = TimedLease::<K>::default();
+    let duration = match state {
+        "Infinite(A)" => -1,
+        "Expired(A)" => 30,
+        _ => 60,
+    };
     if state != "Available" {
         lease.acquire(Some(duration), Some(A), X, at(0)).unwrap();
     }
@@ -189,11 +245,11 @@ fn share_in(state: &str) -> ShareLease {
         "Broken(A)" => assert_eq!(lease.break_within(Some(0), at(20)), Ok(0)),
         _ => {}
     }
-    assert_eq!(show_share(&lease, at(NOW)), state);
+    assert_eq!(show(&lease, at(NOW)), state.replace("Infinite", "Leased"));
     lease
 }
 
-fn show_share(lease: &ShareLease, now: Timestamp) -> String {
+fn show<K: LeaseKind>(lease: &TimedLease<K>, now: Timestamp) -> String {
     let state = match lease.state(now) {
         LeaseState::Available => {
             assert_eq!(lease.id(), None);
@@ -210,7 +266,7 @@ fn show_share(lease: &ShareLease, now: Timestamp) -> String {
 #[test]
 fn uses_of_a_share_follow_the_table() {
     let cells = for_each_cell(SHARE_USES, |row, state, expected| {
-        let lease = share_in(state);
+        let lease: ShareLease = timed_in(state);
         let words = words(row);
         let share_use = if words[0] == "delete" { ShareUse::Delete } else { ShareUse::Other };
         let answer = match lease.check(share_use, named(words[1]), at(NOW)) {
@@ -222,10 +278,55 @@ fn uses_of_a_share_follow_the_table() {
     assert_eq!(cells, 6 * 5);
 }
 
+fn class(word: &str) -> LeaseClass {
+    match word {
+        "ignored" => LeaseClass::Ignored,
+        "action" => LeaseClass::Action,
+        "read" => LeaseClass::Read,
+        "write" => LeaseClass::Write,
+        "delete" => LeaseClass::Delete,
+        "target" => LeaseClass::CopyTarget,
+        "abort" => LeaseClass::AbortCopy,
+        other => panic!("no class {other}"),
+    }
+}
+
+/// Tries every cell of [`BLOB_USES`], writes being followed by `after_write`; returns the count.
+fn try_uses<K: LeaseKind + Copy + Default>(forgets: bool) -> usize {
+    for_each_cell(BLOB_USES, |row, state, expected| {
+        let mut lease: TimedLease<K> = timed_in(state);
+        let words = words(row);
+        let class = class(words[0]);
+        let admitted = lease.check(class, named(words[1]), at(NOW));
+        if admitted.is_ok() && matches!(class, LeaseClass::Write | LeaseClass::CopyTarget) {
+            lease.after_write(at(NOW));
+        }
+        let after = show(&lease, at(NOW));
+        let answer = match admitted {
+            Err(denial) => refusal(denial, K::RULES.on).to_owned(),
+            Ok(()) if after == state.replace("Infinite", "Leased") => "ok".to_owned(),
+            Ok(()) => format!("ok, {after}"),
+        };
+        let expected = if forgets { expected } else { expected.trim_end_matches(", Available") };
+        assert_eq!(answer, expected, "{row} when {state}");
+    })
+}
+
 #[test]
-fn actions_on_a_share_lease_follow_the_table() {
-    let cells = for_each_cell(SHARE_ACTIONS, |row, state, expected| {
-        let before = share_in(state);
+fn uses_of_a_blob_follow_the_table() {
+    assert_eq!(try_uses::<OnBlob>(true), 20 * 6);
+}
+
+#[test]
+fn uses_of_a_container_follow_the_table_and_never_forget_the_id() {
+    assert_eq!(try_uses::<OnContainer>(false), 20 * 6);
+}
+
+/// Tries every cell of a table of actions; returns the count.
+fn try_actions<K: LeaseKind + Copy + Default + PartialEq + std::fmt::Debug>(table: &str) -> usize {
+    let on = K::RULES.on;
+    for_each_cell(table, |row, state, expected| {
+        let before: TimedLease<K> = timed_in(state);
         let mut lease = before;
         let mut now = at(NOW);
         let answer = match *words(row) {
@@ -243,12 +344,26 @@ fn actions_on_a_share_lease_follow_the_table() {
             ref other => panic!("no action {other:?}"),
         };
         match answer {
-            Ok(()) => assert_eq!(show_share(&lease, now), expected, "{row} when {state}"),
+            Ok(()) => assert_eq!(show(&lease, now), expected, "{row} when {state}"),
             Err(denial) => {
-                assert_eq!(refusal(denial, LeaseOn::Share), expected, "{row} when {state}");
+                assert_eq!(refusal(denial, on), expected, "{row} when {state}");
                 assert_eq!(lease, before, "a refusal changed the lease: {row} when {state}");
             }
         }
-    });
-    assert_eq!(cells, 13 * 5);
+    })
+}
+
+#[test]
+fn actions_on_a_share_lease_follow_the_table() {
+    assert_eq!(try_actions::<OnShare>(SHARE_ACTIONS), 13 * 5);
+}
+
+#[test]
+fn actions_on_a_blob_lease_follow_the_table() {
+    assert_eq!(try_actions::<OnBlob>(BLOB_ACTIONS), 14 * 5);
+}
+
+#[test]
+fn actions_on_a_container_lease_follow_the_same_table() {
+    assert_eq!(try_actions::<OnContainer>(BLOB_ACTIONS), 14 * 5);
 }

@@ -1,4 +1,4 @@
-//! Leases as text: IDs (behaviour 93 of LOCKING section 10), messages, stored records.
+//! Leases as text: IDs, messages, stored records.
 
 use super::super::{
     FileLease, LeaseDenial as D, LeaseDuration, LeaseId, LeaseOn, NotAGuid, ShareLease,
@@ -6,7 +6,7 @@ use super::super::{
 use super::{A, B, at, share_leased};
 
 #[test]
-fn b093_an_id_is_any_guid_in_any_spelling() {
+fn an_id_is_any_guid_in_any_spelling() {
     let plain = "8a9f5b2c-0d1e-4f3a-9b7c-00112233ddee";
     let id: LeaseId = plain.parse().unwrap();
     for text in [

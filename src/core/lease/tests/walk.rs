@@ -1,6 +1,6 @@
 //! Random actions on a share lease against a reference that lives second by second.
 //!
-//! The reference counts down instead of comparing moments, and knows the table of LOCKING 4.3 as
+//! The reference counts down instead of comparing moments, and knows the table of share leases as
 //! a list of what succeeds.
 
 use proptest::prelude::*;

@@ -3,20 +3,20 @@
 //! Decides the signature, the time, the stored policy, the caller's address, the protocol and
 //! the service, in this order: a caller learns about the fields of a SAS only once its signature
 //! is right. Level and letters are for the operation to ask, of the [`Grant`].
-//!
-//! Source: FILEREST 3.2.
 
 use std::net::IpAddr;
 
-use crate::core::{Timestamp, stamp};
-use crate::engine::account::StoredPolicy;
+use crate::core::policy::StoredPolicy;
+use crate::core::service::ServiceKind;
+use crate::core::{Timestamp, time};
 
-use super::super::account::Account;
+use super::super::credential::Credential;
+use super::super::delegation::keys_of;
 use super::super::error::AuthError;
 use super::super::grant::{Grant, GrantedBy, Overrides, SasScope};
-use super::super::permission::{Level, Permissions};
+use super::super::permission::Permissions;
 use super::super::request::{Query, RequestView, Target};
-use super::{FILE_SERVICE, account_text, file_resource, service_text, share_resource};
+use super::account_text;
 
 /// Where stored access policies are found.
 pub trait Policies {
@@ -32,84 +32,74 @@ impl<F: Fn(&str, &str, &str) -> Option<StoredPolicy>> Policies for F {
 
 /// Every parameter that a SAS signs. None may hold a line feed: it would let the same text be
 /// cut into other fields.
-const SIGNED: [&str; 17] = [
+const SIGNED: [&str; 36] = [
     "sp", "ss", "srt", "sr", "st", "se", "sip", "spr", "sv", "si", "ses", "sig", "rscc", "rscd",
-    "rsce", "rscl", "rsct",
+    "rsce", "rscl", "rsct", "skoid", "sktid", "skt", "ske", "sks", "skv", "saoid", "suoid", "scid",
+    "skdutid", "sduoid", "srh", "srq", "tn", "spk", "srk", "epk", "erk", "sdd",
 ];
 
 /// What the SAS in `query` grants.
 pub(in super::super) fn verify(
     request: &RequestView<'_>,
     target: &Target<'_>,
-    account: &Account,
+    account: &Credential,
     query: &Query,
     policies: &dyn Policies,
 ) -> Result<Grant, AuthError> {
-    if query.get("skoid").is_some() {
-        return Err(AuthError::SasDelegated);
-    }
     for field in SIGNED {
         if let Some(value) = query.get(field).filter(|value| value.contains(char::is_control)) {
             return Err(unreadable(field, value));
         }
     }
-    let scope = verify_signature(target, account, query)?;
+    let scope = verify_signature(request, target, account, query)?;
     let terms = Terms::of(target, query, policies)?;
     terms.check_time(request.now)?;
     check_source(request.client_ip, query)?;
     check_protocol(request.https, query)?;
     if let SasScope::Account { .. } = scope {
-        check_service(query)?;
+        check_service(target.signatures.kind, query)?;
     }
     let overrides = match scope {
         SasScope::Account { .. } => Overrides::default(),
-        SasScope::Share | SasScope::File => overrides(query),
+        SasScope::Container | SasScope::Object => overrides(query),
     };
     let permissions = Permissions::of_letters(&terms.permission);
     let by = GrantedBy::Sas { scope, permissions };
     Ok(Grant { account: account.name().to_owned(), by, overrides })
 }
 
-/// An account SAS has `ss` and `srt`, a service SAS has `sr`.
+/// An account SAS has `ss` and `srt`; a user delegation SAS names its key.
 fn verify_signature(
+    request: &RequestView<'_>,
     target: &Target<'_>,
-    account: &Account,
+    account: &Credential,
     query: &Query,
 ) -> Result<SasScope, AuthError> {
     check_version(query)?;
-    let (scope, text) = match (query.get("ss"), query.get("srt")) {
+    let signature = query.get("sig").ok_or(AuthError::SasIncomplete("sig"))?;
+    let signatures = target.signatures;
+    let (signed, (scope, text)) = match (query.get("ss"), query.get("srt")) {
         (Some(_), Some(levels)) => {
             let scope = SasScope::Account { levels: levels.to_owned() };
-            (scope, account_text(account.name(), query))
+            let text = account_text(account.name(), query);
+            (account.keys().iter().any(|key| key.verifies(&text, signature)), (scope, text))
         }
         (Some(_), None) => return Err(AuthError::SasIncomplete("srt")),
         (None, Some(_)) => return Err(AuthError::SasIncomplete("ss")),
-        (None, None) => service_scope(target, query)?,
-    };
-    let signature = query.get("sig").ok_or(AuthError::SasIncomplete("sig"))?;
-    if !account.keys().iter().any(|key| key.verifies(&text, signature)) {
-        return Err(AuthError::SignatureMismatch { string_to_sign: text });
-    }
-    Ok(scope)
-}
-
-/// What a service SAS reaches is in its text: the signature of another share or file does not
-/// fit. What is above a share, no service SAS reaches.
-fn service_scope(target: &Target<'_>, query: &Query) -> Result<(SasScope, String), AuthError> {
-    let kind = query.get("sr").ok_or(AuthError::SasIncomplete("sr"))?;
-    let share = target.share.ok_or(AuthError::ResourceTypeMismatch { level: Level::Service })?;
-    let (scope, resource) = match kind {
-        "s" => (SasScope::Share, share_resource(target.account, share)),
-        "f" if target.path.is_empty() => {
-            return Err(AuthError::ResourceTypeMismatch { level: Level::Share });
+        (None, None) if query.get("skoid").is_some() => {
+            let (scope, text) = (signatures.delegation_sas)(target, query)?;
+            let keys = keys_of(account, query, request.now)?;
+            (keys.iter().any(|key| key.verifies(&text, signature)), (scope, text))
         }
-        "f" => (SasScope::File, file_resource(target, share)),
-        other => return Err(unreadable("sr", other)),
+        (None, None) => {
+            let (scope, text) = (signatures.service_sas)(target, query)?;
+            (account.keys().iter().any(|key| key.verifies(&text, signature)), (scope, text))
+        }
     };
-    Ok((scope, service_text(&resource, query)))
+    if signed { Ok(scope) } else { Err(AuthError::SignatureMismatch { string_to_sign: text }) }
 }
 
-/// `sv` is a date; any, as for `x-ms-version` (FILEREST section 1).
+/// `sv` is a date; any, as for `x-ms-version`.
 fn check_version(query: &Query) -> Result<(), AuthError> {
     let version = query.get("sv").ok_or(AuthError::SasIncomplete("sv"))?;
     let dated = version.len() == 10 && parse_date(version).is_some();
@@ -128,8 +118,13 @@ impl Terms {
         // An account SAS has no policy: it signs no `si`.
         let policy = match query.get("si").filter(|_| query.get("srt").is_none()) {
             Some(id) => {
-                let share = target.share.unwrap_or_default();
-                let found = policies.policy(target.account, share, id);
+                // A table SAS names its table itself: a transaction is at another address.
+                let container = match target.signatures.kind {
+                    ServiceKind::Table => query.get("tn"),
+                    _ => target.container,
+                };
+                let container = container.unwrap_or_default();
+                let found = policies.policy(target.account, container, id);
                 found.ok_or_else(|| AuthError::PolicyMissing(id.to_owned()))?
             }
             None => StoredPolicy::default(),
@@ -149,7 +144,9 @@ impl Terms {
     fn check_time(&self, now: Timestamp) -> Result<(), AuthError> {
         match self.start {
             Some(start) if now < start => Err(AuthError::SasTooEarly { start, now }),
-            _ if now >= self.expiry => Err(AuthError::SasExpired { expiry: self.expiry, now }),
+            _ if now >= self.expiry => {
+                Err(AuthError::SasExpired { start: self.start, expiry: self.expiry, now })
+            }
             _ => Ok(()),
         }
     }
@@ -173,9 +170,9 @@ fn date(query: &Query, field: &'static str) -> Result<Option<Timestamp>, AuthErr
 
 /// With seconds, without them as `az` writes it, or the day alone, which begins at midnight.
 fn parse_date(text: &str) -> Option<Timestamp> {
-    let without_seconds = || stamp::parse_iso(&format!("{}:00Z", text.strip_suffix('Z')?));
-    let day_alone = || stamp::parse_iso(&format!("{text}T00:00:00Z"));
-    stamp::parse_iso(text).or_else(without_seconds).or_else(day_alone)
+    let without_seconds = || time::parse_iso(&format!("{}:00Z", text.strip_suffix('Z')?));
+    let day_alone = || time::parse_iso(&format!("{text}T00:00:00Z"));
+    time::parse_iso(text).or_else(without_seconds).or_else(day_alone)
 }
 
 /// `sip` is an address, or a first and a last one.
@@ -204,12 +201,12 @@ fn check_protocol(https: bool, query: &Query) -> Result<(), AuthError> {
     }
 }
 
-fn check_service(query: &Query) -> Result<(), AuthError> {
+fn check_service(service: ServiceKind, query: &Query) -> Result<(), AuthError> {
     let allowed = query.get("ss").unwrap_or_default();
-    if allowed.contains(FILE_SERVICE) {
+    if allowed.contains(service.letter()) {
         Ok(())
     } else {
-        Err(AuthError::ServiceMismatch { allowed: allowed.to_owned() })
+        Err(AuthError::ServiceMismatch { allowed: allowed.to_owned(), service })
     }
 }
 

@@ -3,9 +3,10 @@
 //! Decides spelling and order of the parameters. What to put in is the caller's; nothing is
 //! refused here, since the server refuses what is wrong.
 
-use crate::core::{Timestamp, stamp};
+use crate::core::{Timestamp, time};
 
-use super::super::account::Account;
+use super::super::credential::Credential;
+use super::super::error::AuthError;
 use super::super::grant::Overrides;
 use super::super::request::{Query, Target, encoded};
 use super::{account_text, file_resource, service_text, share_resource};
@@ -36,7 +37,7 @@ pub struct AccountSas {
 
 impl AccountSas {
     /// The query, signed with the account's first key.
-    pub fn token(&self, account: &Account) -> String {
+    pub fn token(&self, account: &Credential) -> String {
         let pairs = vec![
             ("ss", self.services.clone()),
             ("srt", self.levels.clone()),
@@ -76,13 +77,10 @@ pub struct ServiceSas {
 
 impl ServiceSas {
     /// The query, signed with the account's first key.
-    pub fn token(&self, account: &Account) -> String {
+    pub fn token(&self, account: &Credential) -> String {
         let resource = match &self.file {
             None => share_resource(account.name(), &self.share),
-            Some(path) => {
-                let share = Some(self.share.as_str());
-                file_resource(&Target { account: account.name(), share, path }, &self.share)
-            }
+            Some(path) => file_resource(account.name(), &self.share, path),
         };
         signed(account, self.pairs(), |query| service_text(&resource, query))
     }
@@ -108,7 +106,20 @@ impl ServiceSas {
     }
 }
 
-fn signed(account: &Account, pairs: Pairs, text: impl Fn(&Query) -> String) -> String {
+/// The query of a service SAS of any service for what `target` names, with these parameters, signed
+/// with the account's first key.
+pub fn service_token(
+    account: &Credential,
+    target: &Target<'_>,
+    mut pairs: Vec<(&'static str, String)>,
+) -> Result<String, AuthError> {
+    pairs.push(("sv", SAS_VERSION.to_owned()));
+    let query = Query::of_pairs(pairs.iter().filter(|(_, value)| !value.is_empty()).cloned());
+    let (_, text) = (target.signatures.service_sas)(target, &query)?;
+    Ok(signed(account, pairs, |_| text.clone()))
+}
+
+fn signed(account: &Credential, pairs: Pairs, text: impl Fn(&Query) -> String) -> String {
     let query = Query::of_pairs(pairs.into_iter().filter(|(_, value)| !value.is_empty()));
     let mut token = String::new();
     for (name, value) in query.pairs() {
@@ -124,9 +135,7 @@ fn signed(account: &Account, pairs: Pairs, text: impl Fn(&Query) -> String) -> S
 
 /// To the second, as every client writes it; empty for none.
 fn seconds(moment: Option<Timestamp>) -> String {
-    const SECONDS_LENGTH: usize = "2026-01-02T03:04:05".len();
-    let text = moment.map(stamp::iso).unwrap_or_default();
-    text.get(..SECONDS_LENGTH).map(|whole| format!("{whole}Z")).unwrap_or_default()
+    moment.map(time::iso_seconds).unwrap_or_default()
 }
 
 /// Both protocols are the default and go unsaid.

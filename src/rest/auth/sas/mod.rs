@@ -1,21 +1,27 @@
-//! Shared access signatures: the text that is signed, for whoever makes or checks one.
+//! Shared access signatures: the text that is signed, for making and for checking one.
 //!
-//! Decides the two texts, of the account SAS and of the service SAS for files. [`check`] holds a
-//! request against them, [`make`] writes new ones.
-//!
-//! Source: FILEREST 3.2.
+//! Decides the text of the account SAS, and those of the File service. [`check`] holds a request
+//! against them, [`make`] writes new ones.
 
+mod blob;
 mod check;
 mod make;
+mod queue;
+mod table;
 
+pub(super) use blob::{blob_delegation_sas, blob_sas};
 pub use check::Policies;
 pub(super) use check::verify;
-pub use make::{AccountSas, SAS_VERSION, ServiceSas};
+pub use make::{AccountSas, SAS_VERSION, ServiceSas, service_token};
+pub use queue::QUEUE;
+pub use table::TABLE;
 
+use super::delegation::KEY_FIELDS;
+use super::error::AuthError;
+use super::grant::SasScope;
+use super::permission::Level;
 use super::request::{Query, Target};
-
-/// The letter of the file service in `ss`.
-const FILE_SERVICE: char = 'f';
+use super::signatures::SasText;
 
 /// From this `sv` on an account SAS signs its encryption scope.
 const SCOPE_SINCE: &str = "2020-12-06";
@@ -49,17 +55,52 @@ fn service_text(resource: &str, query: &Query) -> String {
     text
 }
 
+/// What a service SAS of the File service signs, and what it reaches. The signature of another
+/// share or file does not fit; no service SAS reaches what is above a share.
+pub(super) fn file_sas(target: &Target<'_>, query: &Query) -> SasText {
+    let (scope, resource) = file_scope(target, query)?;
+    Ok((scope, service_text(&resource, query)))
+}
+
+/// The same for a SAS that is made with a user delegation key.
+pub(super) fn file_delegation_sas(target: &Target<'_>, query: &Query) -> SasText {
+    let (scope, resource) = file_scope(target, query)?;
+    let mut text = String::new();
+    for name in ["sp", "st", "se"] {
+        push_line(&mut text, query.get(name));
+    }
+    push_line(&mut text, Some(&resource));
+    let users = ["skdutid", "sduoid", "sip", "spr", "sv"];
+    for name in KEY_FIELDS.into_iter().chain(users).chain(OVERRIDES) {
+        push_line(&mut text, query.get(name));
+    }
+    text.pop();
+    Ok((scope, text))
+}
+
+fn file_scope(target: &Target<'_>, query: &Query) -> Result<(SasScope, String), AuthError> {
+    let kind = query.get("sr").ok_or(AuthError::SasIncomplete("sr"))?;
+    let beyond = |level| AuthError::ResourceTypeMismatch { level };
+    let share = target.container.ok_or_else(|| beyond(Level::Service))?;
+    match kind {
+        "s" => Ok((SasScope::Container, share_resource(target.account, share))),
+        "f" if target.path.is_empty() => Err(beyond(Level::Container)),
+        "f" => Ok((SasScope::Object, file_resource(target.account, share, target.path))),
+        other => Err(AuthError::SasUnreadable { field: "sr", value: other.to_owned() }),
+    }
+}
+
 /// The share, with the account once, in path style too.
 fn share_resource(account: &str, share: &str) -> String {
     format!("/file/{account}/{share}")
 }
 
 /// The file, as the client spelled it.
-fn file_resource(target: &Target<'_>, share: &str) -> String {
-    format!("{}/{}", share_resource(target.account, share), target.path)
+fn file_resource(account: &str, share: &str, path: &str) -> String {
+    format!("{}/{path}", share_resource(account, share))
 }
 
-fn push_line(text: &mut String, value: Option<&str>) {
+pub(in crate::rest) fn push_line(text: &mut String, value: Option<&str>) {
     text.push_str(value.unwrap_or_default());
     text.push('\n');
 }

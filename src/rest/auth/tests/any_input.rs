@@ -67,7 +67,7 @@ proptest! {
             https,
             client_ip: Ipv6Addr::LOCALHOST.into(),
         };
-        let target = Target { account: DEVELOPMENT_NAME, share: share.as_deref(), path: &entry };
+        let target = Target { container: share.as_deref(), path: &entry, ..DEMO };
         let refused = sent.authorize(&target).unwrap_err();
         prop_assert!((400..404).contains(&refused.status()));
         prop_assert!(!refused.to_string().is_empty());
@@ -77,7 +77,7 @@ proptest! {
     fn no_account_text_panics(
         text in prop_oneof![any::<String>(), "[a-z]{0,5}:[a-zA-Z=:/]{0,12}"],
     ) {
-        let _ = text.parse::<Account>();
+        let _ = text.parse::<Credential>();
     }
 
     #[test]
@@ -99,7 +99,7 @@ proptest! {
             overrides,
             ..ServiceSas::default()
         };
-        let token = sas.token(&Account::development());
+        let token = sas.token(&Credential::development());
         let sent = Sent::new("GET", &format!("/devstoreaccount1/demo/x?{token}"));
         let grant = sent.authorize(&in_demo(&path)).unwrap();
         prop_assert_eq!(grant.overrides.content_disposition.unwrap_or_default(), disposition);

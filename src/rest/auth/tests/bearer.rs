@@ -45,7 +45,7 @@ fn refused(fault: TokenFault) -> Result<Grant, AuthError> {
 #[test]
 fn a_good_token_permits_everything() {
     let grant = answer(&good_claims()).unwrap();
-    assert_eq!(grant.by, GrantedBy::Bearer { subject: "somebody".into() });
+    assert_eq!(grant.by, GrantedBy::Bearer { subject: "somebody".into(), tenant: String::new() });
     assert!(grant.allows(Level::Service, Permission::Delete));
     let padded = token(&good_claims()).split('.').nth(1).map(str::to_owned).unwrap();
     let padded = URL_SAFE.encode(URL_SAFE_NO_PAD.decode(padded).unwrap());

@@ -1,8 +1,8 @@
 //! Requests as clients send them, good and spoilt.
 
-mod account;
 mod any_input;
 mod bearer;
+mod credential;
 mod sas;
 mod sas_vectors;
 mod shared_key;
@@ -11,18 +11,18 @@ mod shared_key_vectors;
 use std::net::{IpAddr, Ipv4Addr};
 
 use super::*;
-use crate::core::{Timestamp, stamp};
-use crate::engine::account::StoredPolicy;
+use crate::core::policy::StoredPolicy;
+use crate::core::{Timestamp, time};
 
 /// Every request here is sent at that moment, unless it says otherwise.
 const DATE: &str = "Mon, 05 Jan 2026 10:00:00 GMT";
 
 fn at(stamp: &str) -> Timestamp {
-    stamp::parse_iso(stamp).unwrap()
+    time::parse_iso(stamp).unwrap()
 }
 
 fn now() -> Timestamp {
-    stamp::parse_rfc1123(DATE).unwrap()
+    time::parse_rfc1123(DATE).unwrap()
 }
 
 /// A request that owns its parts, so that a test can change any of them.
@@ -65,6 +65,7 @@ impl Sent {
             raw_query: &self.query,
             headers: &headers,
             now: self.now,
+            outside: self.now,
             https: self.https,
             client_ip: self.client_ip,
         })
@@ -72,7 +73,7 @@ impl Sent {
 
     /// Signed by the development account.
     fn signed(self, scheme: Scheme) -> Self {
-        let value = self.view(|view| sign(view, &Account::development(), scheme));
+        let value = self.view(|view| sign(view, &Credential::development(), scheme));
         self.with("Authorization", &value)
     }
 
@@ -84,7 +85,7 @@ impl Sent {
 /// Knows the development account and one other; takes tokens.
 fn authorizer() -> Authorizer {
     let other = "other:b3RoZXIga2V5".parse().unwrap();
-    let accounts = Accounts::new([Account::development(), other]).unwrap();
+    let accounts = Credentials::new([Credential::development(), other]).unwrap();
     Authorizer { accounts, oauth: OauthMode::Basic }
 }
 
@@ -99,8 +100,14 @@ fn policies(account: &str, share: &str, id: &str) -> Option<StoredPolicy> {
     Some(StoredPolicy { id: id.to_owned(), start: None, expiry, permission })
 }
 
-const SERVICE: Target<'_> = Target { account: DEVELOPMENT_NAME, share: None, path: "" };
-const DEMO: Target<'_> = Target { account: DEVELOPMENT_NAME, share: Some("demo"), path: "" };
+const SERVICE: Target<'_> = Target {
+    signatures: &FILE_SIGNATURES,
+    account: DEVELOPMENT_NAME,
+    container: None,
+    path: "",
+    level: Level::Object,
+};
+const DEMO: Target<'_> = Target { container: Some("demo"), ..SERVICE };
 
 fn in_demo(path: &str) -> Target<'_> {
     Target { path, ..DEMO }

@@ -2,6 +2,7 @@
 
 use super::super::request::Query;
 use super::*;
+use crate::core::service::ServiceKind;
 
 fn account_sas() -> AccountSas {
     AccountSas {
@@ -27,16 +28,16 @@ fn sent(token: &str) -> Sent {
 }
 
 fn by_account(sas: &AccountSas) -> Sent {
-    sent(&sas.token(&Account::development()))
+    sent(&sas.token(&Credential::development()))
 }
 
 fn by_share(sas: &ServiceSas) -> Sent {
-    sent(&sas.token(&Account::development()))
+    sent(&sas.token(&Credential::development()))
 }
 
 /// A token with these parameters, signed whatever they are; `text` is made of them decoded.
 fn by_hand(pairs: &str, text: &str) -> Sent {
-    let signature = Account::development().key().sign(text);
+    let signature = Credential::development().key().sign(text);
     sent(&format!("{pairs}&sig={}", signature.replace('+', "%2B")))
 }
 
@@ -119,11 +120,20 @@ fn https_alone_is_not_http() {
     assert!(Sent { https: true, ..sent }.authorize(&DEMO).is_ok());
 }
 
+/// Whether the grant permits an operation at that level that takes any of these.
+fn check(grant: &Grant, level: Level, permissions: &[Permission]) -> Result<(), AuthError> {
+    let service_sas = (level == Level::Object).then_some(permissions);
+    grant.check(&Needs { level, or_level: None, permissions, service_sas })
+}
+
 #[test]
 fn an_account_token_must_be_for_files() {
     let sent = by_account(&AccountSas { services: "bqt".into(), ..account_sas() });
     let refused = sent.authorize(&DEMO).unwrap_err();
-    assert_eq!(refused, AuthError::ServiceMismatch { allowed: "bqt".into() });
+    assert_eq!(
+        refused,
+        AuthError::ServiceMismatch { allowed: "bqt".into(), service: ServiceKind::File }
+    );
     assert_eq!((refused.status(), refused.code()), (403, "AuthorizationServiceMismatch"));
     let several = AccountSas { services: "bqtf".into(), ..account_sas() };
     assert!(by_account(&several).authorize(&DEMO).is_ok());
@@ -131,29 +141,30 @@ fn an_account_token_must_be_for_files() {
 
 #[test]
 fn an_account_token_reaches_the_levels_it_names() {
-    let levels = [(Level::Service, "s"), (Level::Share, "c"), (Level::Entry, "o")];
+    let levels = [(Level::Service, "s"), (Level::Container, "c"), (Level::Object, "o")];
     for (level, letter) in levels {
         let sas = AccountSas { levels: letter.into(), ..account_sas() };
         let grant = by_account(&sas).authorize(&DEMO).unwrap();
         for (asked, _) in levels {
-            let answer = grant.check(asked, &[Permission::Read]);
+            let answer = check(&grant, asked, &[Permission::Read]);
             let refused = AuthError::ResourceTypeMismatch { level: asked };
             assert_eq!(answer.err(), (asked != level).then_some(refused));
         }
     }
-    let refused = AuthError::ResourceTypeMismatch { level: Level::Share };
+    let refused = AuthError::ResourceTypeMismatch { level: Level::Container };
     assert_eq!((refused.status(), refused.code()), (403, "AuthorizationResourceTypeMismatch"));
 }
 
 #[test]
 fn a_letter_that_is_missing_is_refused() {
     let grant = by_account(&account_sas()).authorize(&DEMO).unwrap();
-    assert!(grant.allows(Level::Entry, Permission::Create));
+    assert!(grant.allows(Level::Object, Permission::Create));
     let grant = by_share(&share_sas()).authorize(&DEMO).unwrap();
-    assert!(grant.allows(Level::Entry, Permission::Read));
-    assert!(!grant.allows(Level::Entry, Permission::Write));
-    assert_eq!(grant.check(Level::Entry, &[Permission::Write, Permission::List]), Ok(()));
-    let refused = grant.check(Level::Entry, &[Permission::Create, Permission::Write]).unwrap_err();
+    assert!(grant.allows(Level::Object, Permission::Read));
+    assert!(!grant.allows(Level::Object, Permission::Write));
+    assert_eq!(check(&grant, Level::Object, &[Permission::Write, Permission::List]), Ok(()));
+    let refused =
+        check(&grant, Level::Object, &[Permission::Create, Permission::Write]).unwrap_err();
     assert_eq!((refused.status(), refused.code()), (403, "AuthorizationPermissionMismatch"));
     assert_eq!(refused.to_string(), "the SAS permits 'rl'; this takes one of 'cw'");
     assert_eq!(refused.detail(), None);
@@ -161,25 +172,25 @@ fn a_letter_that_is_missing_is_refused() {
 
 #[test]
 fn every_letter_stands_for_itself_alone() {
-    let all = "racwdlup";
-    assert_eq!(Permissions::of_letters("pulwdcar").letters(), all);
+    let all = "racwdlupxytfi";
+    assert_eq!(Permissions::of_letters("iftyxpulwdcar").letters(), all);
     for letter in all.chars() {
         let set = Permissions::of_letters(&letter.to_string());
         assert_eq!(set.letters(), letter.to_string());
     }
-    assert_eq!(Permissions::of_letters("xyzRé"), Permissions::default());
+    assert_eq!(Permissions::of_letters("zRé"), Permissions::default());
 }
 
 #[test]
 fn a_share_token_reaches_what_is_in_its_share() {
     let sent = by_share(&share_sas());
     let grant = sent.authorize(&in_demo("dir/file")).unwrap();
-    assert!(grant.allows(Level::Entry, Permission::List));
-    for level in [Level::Share, Level::Service] {
+    assert!(grant.allows(Level::Object, Permission::List));
+    for level in [Level::Container, Level::Service] {
         let refused = AuthError::ResourceTypeMismatch { level };
-        assert_eq!(grant.check(level, &[Permission::Read]), Err(refused));
+        assert_eq!(check(&grant, level, &[Permission::Read]), Err(refused));
     }
-    string_signed(sent.authorize(&Target { share: Some("other"), ..DEMO }));
+    string_signed(sent.authorize(&Target { container: Some("other"), ..DEMO }));
     string_signed(sent.authorize(&Target { account: "other", ..DEMO }));
     let refused = AuthError::ResourceTypeMismatch { level: Level::Service };
     assert_eq!(sent.authorize(&SERVICE), Err(refused));
@@ -192,7 +203,7 @@ fn a_file_token_reaches_its_file_alone() {
     let text = string_signed(sent.authorize(&in_demo("dir/other")));
     assert!(text.contains("\n/file/devstoreaccount1/demo/dir/other\n"), "{text}");
     string_signed(sent.authorize(&in_demo("dir")));
-    let refused = AuthError::ResourceTypeMismatch { level: Level::Share };
+    let refused = AuthError::ResourceTypeMismatch { level: Level::Container };
     assert_eq!(sent.authorize(&DEMO), Err(refused));
 }
 
@@ -205,8 +216,8 @@ fn a_stored_policy_supplies_what_the_token_leaves_out() {
         ..share_sas()
     };
     let grant = by_share(&readers).authorize(&DEMO).unwrap();
-    assert!(grant.allows(Level::Entry, Permission::List));
-    assert!(!grant.allows(Level::Entry, Permission::Write));
+    assert!(grant.allows(Level::Object, Permission::List));
+    assert!(!grant.allows(Level::Object, Permission::Write));
     let now = at("2026-01-06T10:00:00Z");
     let late = Sent { now, ..by_share(&readers) }.authorize(&DEMO).unwrap_err();
     assert!(matches!(late, AuthError::SasExpired { .. }), "{late:?}");
@@ -215,7 +226,7 @@ fn a_stored_policy_supplies_what_the_token_leaves_out() {
     assert_eq!(by_share(&lasting).authorize(&DEMO), Err(AuthError::SasIncomplete("sp")));
     let complete = ServiceSas { permissions: Some("w".into()), ..lasting };
     let grant = by_share(&complete).authorize(&DEMO).unwrap();
-    assert!(grant.allows(Level::Entry, Permission::Write));
+    assert!(grant.allows(Level::Object, Permission::Write));
 }
 
 #[test]
@@ -247,7 +258,8 @@ fn what_a_token_must_have_is_asked_for() {
         let refused = sent(query).authorize(&DEMO).unwrap_err();
         assert!(matches!(refused, AuthError::SasUnreadable { .. }), "{query}: {refused:?}");
     }
-    assert_eq!(sent("sig=a&skoid=b").authorize(&DEMO), Err(AuthError::SasDelegated));
+    let nameless = sent("sig=a&sv=2026-10-06&sr=s&skoid=b").authorize(&DEMO);
+    assert_eq!(nameless, Err(AuthError::SasIncomplete("sktid")));
     let endless = ServiceSas { expiry: None, ..share_sas() };
     assert_eq!(by_share(&endless).authorize(&DEMO), Err(AuthError::SasIncomplete("se")));
 }

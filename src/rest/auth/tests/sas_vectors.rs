@@ -31,12 +31,12 @@ fn all() -> [(&'static str, Target<'static>, IpAddr, SasScope, &'static str); 7]
     let account = |levels: &str| SasScope::Account { levels: levels.into() };
     [
         (PYTHON_ACCOUNT, DEMO, local, account("so"), "rwl"),
-        (PYTHON_SHARE, DEMO, local, SasScope::Share, "rl"),
-        (PYTHON_POLICY, in_demo("any/where"), local, SasScope::Share, "rl"),
-        (PYTHON_FILE, in_demo("Dir A/café.txt"), local, SasScope::File, "rd"),
+        (PYTHON_SHARE, DEMO, local, SasScope::Container, "rl"),
+        (PYTHON_POLICY, in_demo("any/where"), local, SasScope::Container, "rl"),
+        (PYTHON_FILE, in_demo("Dir A/café.txt"), local, SasScope::Object, "rd"),
         (JS_ACCOUNT, SERVICE, local, account("sco"), "cwrdl"),
-        (JS_FILE, in_demo("Dir A/a.txt"), local, SasScope::File, "rcwd"),
-        (JS_SHARE, in_demo("a"), Ipv4Addr::new(10, 0, 0, 9).into(), SasScope::Share, "rl"),
+        (JS_FILE, in_demo("Dir A/a.txt"), local, SasScope::Object, "rcwd"),
+        (JS_SHARE, in_demo("a"), Ipv4Addr::new(10, 0, 0, 9).into(), SasScope::Container, "rl"),
     ]
 }
 
@@ -70,7 +70,7 @@ fn a_change_to_any_parameter_of_a_token_is_noticed() {
             let mut spoilt = pieces.clone();
             spoilt[index] = &changed;
             let refused = sent(&spoilt.join("&"), client_ip).authorize(&target).unwrap_err();
-            let share_itself = AuthError::ResourceTypeMismatch { level: Level::Share };
+            let share_itself = AuthError::ResourceTypeMismatch { level: Level::Container };
             let as_file = name == "sr" && other == "f" && refused == share_itself;
             let mismatch = matches!(refused, AuthError::SignatureMismatch { .. });
             assert!(mismatch || as_file, "{changed}: {refused:?}");
@@ -120,6 +120,6 @@ fn tokens_made_here_are_those_of_the_sdk() {
             pieces.sort();
             pieces
         };
-        assert_eq!(sorted(&made.token(&Account::development())), sorted(sdk));
+        assert_eq!(sorted(&made.token(&Credential::development())), sorted(sdk));
     }
 }

@@ -106,10 +106,11 @@ fn a_date_that_is_missing_or_none_is_refused() {
 
 #[test]
 fn either_key_of_an_account_signs() {
-    let first: Account = "other:b25l".parse().unwrap();
-    let second: Account = "other:dHdv".parse().unwrap();
-    let both: Account = "other:b25l:dHdv".parse().unwrap();
-    let authorizer = Authorizer { accounts: Accounts::new([both]).unwrap(), oauth: OauthMode::Off };
+    let first: Credential = "other:b25l".parse().unwrap();
+    let second: Credential = "other:dHdv".parse().unwrap();
+    let both: Credential = "other:b25l:dHdv".parse().unwrap();
+    let authorizer =
+        Authorizer { accounts: Credentials::new([both]).unwrap(), oauth: OauthMode::Off };
     let target = Target { account: "other", ..DEMO };
     for signer in [first, second] {
         let sent = Sent::new("GET", "/other/demo").with("x-ms-date", DATE);

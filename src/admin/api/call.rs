@@ -1,0 +1,168 @@
+//! One call: the values in its path and query, and its body.
+//!
+//! Decides that what is not known is refused: a misspelt parameter would otherwise be met by doing
+//! something else. Which values a call takes is in [`super::routes`].
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use hyper::body::Bytes;
+use hyper::header::{ACCEPT, HeaderMap, HeaderValue};
+use percent_encoding::percent_decode_str;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::failure::Failure;
+use super::routes::{ACCOUNT, Kind, Param, Route};
+
+/// A call.
+pub struct Call {
+    /// The account that is meant; none for the first of the server.
+    pub account: Option<String>,
+    /// The name of the client, if it gave one.
+    pub client: Option<Arc<str>>,
+    /// The client follows events as they come.
+    pub follows: bool,
+    /// The last event that the client has had.
+    pub last_event: Option<u64>,
+    path: BTreeMap<&'static str, String>,
+    query: BTreeMap<&'static str, String>,
+    body: Bytes,
+}
+
+impl Call {
+    /// Reads a call of that route. `path` is the values in the path.
+    pub fn read(
+        route: &'static Route,
+        path: BTreeMap<&'static str, String>,
+        query: &str,
+        client: Option<Arc<str>>,
+    ) -> Result<Self, Failure> {
+        let mut values = BTreeMap::new();
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let (name, value) = (decoded(name)?, decoded(value)?);
+            let Some(param) = route.params().find(|param| param.name == name) else {
+                return Err(Failure::bad(format!("there is no parameter '{name}' here")));
+            };
+            param.kind.check(&name, &value)?;
+            if values.insert(param.name, value).is_some() {
+                return Err(Failure::bad(format!("'{name}' is given twice")));
+            }
+        }
+        let missing =
+            route.params().find(|param| param.required && !values.contains_key(param.name));
+        if let Some(Param { name, about, .. }) = missing {
+            return Err(Failure::bad(format!("'{name}' is missing: {about}")));
+        }
+        let account = values.remove(ACCOUNT.name);
+        let (follows, last_event, body) = (false, None, Bytes::new());
+        Ok(Self { account, client, follows, last_event, path, query: values, body })
+    }
+
+    /// With what its headers say of the events that it asks for.
+    pub fn with_headers(mut self, headers: &HeaderMap) -> Self {
+        let text = |value: &HeaderValue| value.to_str().unwrap_or_default().to_owned();
+        let accept = headers.get(ACCEPT).map(text).unwrap_or_default();
+        self.follows = accept.split(',').any(|kind| {
+            kind.split(';').next().is_some_and(|kind| kind.trim() == "text/event-stream")
+        });
+        self.last_event = headers.get("last-event-id").and_then(|id| text(id).parse().ok());
+        self
+    }
+
+    /// With the body.
+    pub fn with_body(self, body: Bytes) -> Self {
+        Self { body, ..self }
+    }
+
+    /// A text in the query.
+    pub fn text(&self, name: &str) -> Option<String> {
+        self.query.get(name).cloned()
+    }
+
+    /// A number in the query, which was checked when the call was read.
+    pub fn number(&self, name: &str) -> Option<u64> {
+        self.query.get(name)?.parse().ok()
+    }
+
+    /// A flag in the query; false without it.
+    pub fn flag(&self, name: &str) -> bool {
+        self.query.get(name).is_some_and(|value| value == "true")
+    }
+
+    /// A value in the path.
+    pub fn in_path(&self, name: &str) -> &str {
+        self.path.get(name).map_or("", String::as_str)
+    }
+
+    /// A number in the path.
+    pub fn id(&self, name: &str) -> Result<u64, Failure> {
+        let value = self.in_path(name);
+        value.parse().map_err(|_| Failure::bad(format!("'{value}' is no {name}: give its number")))
+    }
+
+    /// The body; one that is empty means `{}`.
+    pub fn body<T: DeserializeOwned>(&self) -> Result<T, Failure> {
+        let body: &[u8] = if self.body.is_empty() { b"{}" } else { &self.body };
+        let wrong = |error| Failure::bad(format!("the body: {error}"));
+        let mut value: Value = serde_json::from_slice(body).map_err(wrong)?;
+        make_whole(&mut value);
+        serde_json::from_value(value).map_err(wrong)
+    }
+}
+
+/// Makes whole numbers integers: JSON does not tell `33.0` from `33`, and some languages write one
+/// for the other.
+fn make_whole(value: &mut Value) {
+    const LIMIT: f64 = 9_007_199_254_740_992.0;
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            let float = number.as_f64().unwrap_or_default();
+            if float.fract() == 0.0 && float.abs() < LIMIT {
+                // Within the integers that a float has exactly.
+                #[expect(clippy::cast_possible_truncation, reason = "it is whole and in range")]
+                let whole = float as i64;
+                *number = whole.into();
+            }
+        }
+        Value::Array(list) => list.iter_mut().for_each(make_whole),
+        Value::Object(object) => object.values_mut().for_each(make_whole),
+        _ => {}
+    }
+}
+
+/// A part of a path or a query as text.
+pub fn decoded(text: &str) -> Result<String, Failure> {
+    let text = text.replace('+', " ");
+    let decoded = percent_decode_str(&text).decode_utf8();
+    decoded.map(Into::into).map_err(|_| Failure::bad("the address of the request is not UTF-8"))
+}
+
+impl Kind {
+    /// Refuses a value that is of another kind.
+    fn check(self, name: &str, value: &str) -> Result<(), Failure> {
+        match self {
+            Self::Text => Ok(()),
+            Self::Flag if matches!(value, "true" | "false") => Ok(()),
+            Self::Flag => Err(Failure::bad(format!("'{name}' is true or false"))),
+            Self::Number { most } => match value.parse::<u64>() {
+                Ok(number) if number <= most => Ok(()),
+                _ => Err(Failure::bad(format!("'{name}' is a number from 0 to {most}"))),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_whole_number_is_an_integer_however_it_is_written() {
+        let mut value = json!({ "a": [33.0, 1.5, -2.0], "b": { "c": 1e30 }, "d": "1.0" });
+        make_whole(&mut value);
+        assert_eq!(value, json!({ "a": [33, 1.5, -2], "b": { "c": 1e30 }, "d": "1.0" }));
+    }
+}

@@ -1,0 +1,284 @@
+//! The stream of events: a page at a time, or as server-sent events.
+//!
+//! Decides how many follow at a time, and how far a follower may be behind: what it does not read
+//! is lost to it, and it is told how much. What an event says is decided in `control/`.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use hyper::StatusCode;
+use hyper::body::Bytes;
+use serde_json::json;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::time::{sleep, timeout};
+
+use super::super::body::{HttpAnswer, json as json_answer, stream};
+use super::call::Call;
+use super::failure::Failure;
+use super::routes::{Kind, Param};
+use super::{Api, WAIT_MS_MAX, blocking, fields};
+use crate::control::stream::{StreamPage, StreamRequest};
+use crate::control::{Answer, Request};
+use crate::engine::stream::EventStream;
+
+/// The path of the stream.
+pub const PATH: &str = "/api/v1/events";
+
+/// The most clients that follow the stream as server-sent events at a time.
+pub const FOLLOWERS_MAX: usize = 32;
+
+/// How many pages wait for a follower that does not read.
+const PAGES_AHEAD: usize = 2;
+
+/// How long a follower that has read everything waits before it looks again: events that come close
+/// together are sent together, and those who add them wake nobody meanwhile.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// How often a follower to whom nothing happens is sent a comment: a client that is gone is
+/// noticed then.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
+
+/// What the stream takes in the query.
+pub const PARAMS: [Param; 5] = [
+    Param {
+        name: "after",
+        kind: Kind::Number { most: u64::MAX },
+        required: false,
+        about: "Events after the one of this number; all that are kept without it",
+    },
+    Param {
+        name: "wait_ms",
+        kind: Kind::Number { most: WAIT_MS_MAX },
+        required: false,
+        about: "For how long a page waits for its first event; 0 without it",
+    },
+    Param {
+        name: "service",
+        kind: Kind::Text,
+        required: false,
+        about: "Of this service alone: file, blob, queue or table",
+    },
+    Param {
+        name: "kind",
+        kind: Kind::Text,
+        required: false,
+        about: "Of these kinds alone, with commas between",
+    },
+    Param {
+        name: "token",
+        kind: Kind::Text,
+        required: false,
+        about: "The token, for clients that send no headers",
+    },
+];
+
+impl Api {
+    /// Events: a page, or all that come.
+    pub(super) async fn events(&self, call: Call) -> Result<HttpAnswer, Failure> {
+        let kinds = call.text("kind").unwrap_or_default();
+        let wanted = StreamRequest {
+            after: call.number("after").or(call.last_event).unwrap_or_default(),
+            of_account: call.account.clone(),
+            service: call.text("service"),
+            kinds: kinds.split(',').filter(|kind| !kind.is_empty()).map(str::to_owned).collect(),
+        };
+        let events = Arc::clone(&self.serving.accounts().controls().stream);
+        let mut connection = self.connection(&call);
+        let ask = move |request| connection.answer(None, Request::Stream(request));
+        let reader = Reader { ask: Box::new(ask), events, wanted };
+        if call.follows {
+            return self.follow(reader);
+        }
+        let patience = Duration::from_millis(call.number("wait_ms").unwrap_or_default());
+        let page = reader.first_page(patience).await?;
+        Ok(json_answer(StatusCode::OK, &fields(page)))
+    }
+
+    fn follow(&self, reader: Reader) -> Result<HttpAnswer, Failure> {
+        let place = Arc::clone(&self.followers).try_acquire_owned().map_err(|_| {
+            Failure::busy(format!("{FOLLOWERS_MAX} clients follow the events already"))
+        })?;
+        let (sender, receiver) = mpsc::channel(PAGES_AHEAD);
+        tokio::spawn(send_all(reader, sender, place));
+        Ok(stream(StatusCode::OK, "text/event-stream", receiver, ()))
+    }
+}
+
+/// Reads the stream.
+struct Reader {
+    /// Asks `control/` for a page.
+    ask: Box<dyn FnMut(StreamRequest) -> Answer + Send>,
+    events: Arc<EventStream>,
+    wanted: StreamRequest,
+}
+
+impl Reader {
+    /// The next page. The reader goes on after it.
+    async fn page(mut self) -> Result<(Self, StreamPage), Failure> {
+        // Programs behind process ids are looked up: that may wait.
+        blocking(move || {
+            let Answer::Stream(page) = (self.ask)(self.wanted.clone()) else {
+                return Err(Failure::failed("the server did not answer with events"));
+            };
+            self.wanted.after = page.last;
+            Ok((self, page))
+        })
+        .await?
+    }
+
+    /// The next page that has events, or what there is when `patience` is over.
+    async fn first_page(self, patience: Duration) -> Result<StreamPage, Failure> {
+        let end = Instant::now() + patience;
+        let mut reader = self;
+        let mut lost = 0;
+        loop {
+            let (next, mut page) = reader.page().await?;
+            reader = next;
+            lost += page.lost;
+            page.lost = lost;
+            let left = end.saturating_duration_since(Instant::now());
+            if !page.events.is_empty() || left.is_zero() {
+                return Ok(page);
+            }
+            if page.last == page.newest {
+                // The next look tells whether anything came.
+                drop(timeout(left, reader.events.wait_past(page.last)).await);
+            }
+        }
+    }
+}
+
+/// Sends pages until the client is gone.
+async fn send_all(reader: Reader, sender: mpsc::Sender<Bytes>, _place: OwnedSemaphorePermit) {
+    let mut reader = reader;
+    let mut text = String::from("retry: 1000\n\n");
+    loop {
+        let page = match reader.page().await {
+            Ok((next, page)) => {
+                reader = next;
+                page
+            }
+            Err(failure) => return log::error!("events are no longer sent: {failure:?}"),
+        };
+        write_page(&mut text, &page);
+        if !text.is_empty() && sender.send(std::mem::take(&mut text).into()).await.is_err() {
+            return;
+        }
+        if page.last < page.newest {
+            continue;
+        }
+        let next = async {
+            sleep(PAUSE).await;
+            if timeout(SIGN_OF_LIFE, reader.events.wait_past(page.last)).await.is_err() {
+                text.push_str(": nothing new\n\n");
+            }
+        };
+        tokio::select! {
+            () = next => {}
+            () = sender.closed() => return,
+        }
+    }
+}
+
+fn write_page(text: &mut String, page: &StreamPage) {
+    if page.lost > 0 {
+        let data = json!({ "lost": page.lost });
+        text.extend(["event: lost\ndata: ", &data.to_string(), "\n\n"]);
+    }
+    for row in &page.events {
+        // JSON on one line: a line break in a value is written as an escape.
+        let (seq, data) = (row.seq.to_string(), json!(row).to_string());
+        text.extend(["id: ", &seq, "\nevent: ", &row.event, "\ndata: ", &data, "\n\n"]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::stream::{Change, What};
+    use tokio::sync::Semaphore;
+
+    fn happen(events: &EventStream) {
+        let by = String::new();
+        let change = Change { kind: "clock", by, id: None, detail: String::new() };
+        events.push(None, || What::Changed(change));
+    }
+
+    /// A reader of a stream of the newest four events.
+    fn reader() -> (Arc<EventStream>, Reader) {
+        let events = Arc::new(EventStream::new(Arc::default(), 4));
+        events.start();
+        let asked = Arc::clone(&events);
+        let ask = move |request: StreamRequest| {
+            let page = asked.after(request.after);
+            let row = |seq| json!({ "seq": seq, "time": "", "system": "", "event": "clock" });
+            let rows = page.entries.iter().map(|entry| row(entry.seq));
+            let events = rows.map(|row| serde_json::from_value(row).unwrap()).collect();
+            let (lost, last, newest) = (page.lost, page.last, page.newest);
+            Answer::Stream(StreamPage { events, lost, last, newest })
+        };
+        let wanted = StreamRequest::default();
+        let reader = Reader { ask: Box::new(ask), events: Arc::clone(&events), wanted };
+        (events, reader)
+    }
+
+    #[tokio::test]
+    async fn a_follower_that_stalls_loses_events_and_is_told_how_many() {
+        let (events, reader) = reader();
+        let places = Arc::new(Semaphore::new(1));
+        let place = Arc::clone(&places).try_acquire_owned().unwrap();
+        let (sender, mut receiver) = mpsc::channel(PAGES_AHEAD);
+        let follower = tokio::spawn(send_all(reader, sender.clone(), place));
+        // As many pages as wait for the follower, and the one that waits for a place among them.
+        for page in 0..=PAGES_AHEAD {
+            happen(&events);
+            let ahead = PAGES_AHEAD - page.min(PAGES_AHEAD);
+            while sender.capacity() > ahead.saturating_sub(1) {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        }
+        // Nobody who adds waits for it.
+        (0..100).for_each(|_| happen(&events));
+        drop(sender);
+        let (mut text, end) = (String::new(), "id: 103\n");
+        while !text.contains(end) {
+            let page = timeout(Duration::from_secs(20), receiver.recv()).await.unwrap().unwrap();
+            text.push_str(std::str::from_utf8(&page).unwrap());
+        }
+        let numbers: Vec<u64> =
+            text.lines().filter_map(|line| line.strip_prefix("id: ")?.parse().ok()).collect();
+        let lost: Vec<u64> = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("data: {\"lost\":")?.strip_suffix('}'))
+            .map(|number| number.parse().unwrap())
+            .collect();
+        assert!(numbers.is_sorted() && numbers.len() < 20, "{numbers:?}");
+        assert_eq!(numbers.len() as u64 + lost.iter().sum::<u64>(), 103, "{text}");
+        drop(receiver);
+        follower.await.unwrap();
+        assert_eq!(places.available_permits(), 1, "the place is free again");
+    }
+
+    #[tokio::test]
+    async fn a_page_waits_for_its_first_event() {
+        let (events, reader) = reader();
+        let page = tokio::spawn(reader.first_page(Duration::from_secs(20)));
+        tokio::task::yield_now().await;
+        happen(&events);
+        assert_eq!(page.await.unwrap().unwrap().events.len(), 1);
+    }
+
+    #[test]
+    fn a_page_is_written_as_events_with_their_numbers_and_what_was_lost() {
+        let row = json!({
+            "seq": 7, "time": "t", "system": "s", "event": "request", "path": "a\nb",
+        });
+        let events = vec![serde_json::from_value(row).unwrap()];
+        let mut text = String::new();
+        write_page(&mut text, &StreamPage { events, lost: 3, last: 7, newest: 7 });
+        assert!(
+            text.starts_with("event: lost\ndata: {\"lost\":3}\n\nid: 7\nevent: request\ndata: ")
+        );
+        assert_eq!(text.lines().count(), 7, "{text}");
+    }
+}

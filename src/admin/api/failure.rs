@@ -1,0 +1,126 @@
+//! A call that was not carried out: its status and its JSON.
+//!
+//! Decides which status a refusal has: 404 where something is not there, 400 where the request
+//! makes no sense, 409 where a rule refused.
+
+use hyper::StatusCode;
+use hyper::header::{ALLOW, CONNECTION, HeaderValue, WWW_AUTHENTICATE};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::super::body::{HttpAnswer, json as json_answer};
+use crate::control::protocol::{HandleRow, Refused};
+use crate::control::{Answer, FailureKind, RefusalKind};
+
+/// Why a call was not carried out.
+#[derive(Debug)]
+pub struct Failure {
+    status: StatusCode,
+    kind: String,
+    message: String,
+    holder: Option<HandleRow>,
+    allow: Option<String>,
+    close: bool,
+}
+
+impl Failure {
+    /// A failure of that kind.
+    pub fn new(status: StatusCode, kind: &str, message: String) -> Self {
+        let kind = kind.to_owned();
+        Self { status, kind, message, holder: None, allow: None, close: false }
+    }
+
+    /// The call makes no sense.
+    pub fn bad(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "bad_request", message.into())
+    }
+
+    /// What the call names is not there.
+    pub fn not_found(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not_found", message.into())
+    }
+
+    /// What the call waits for did not happen.
+    pub fn timeout(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::REQUEST_TIMEOUT, "timeout", message.into())
+    }
+
+    /// A bound of the server is reached.
+    pub fn busy(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "busy", message.into())
+    }
+
+    /// The server has an error.
+    pub fn failed(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "failed", message.into())
+    }
+
+    /// The path is there, the method is not.
+    pub fn method_not_allowed(allowed: &str) -> Self {
+        let message = format!("this path takes {allowed}");
+        let mut failure = Self::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", message);
+        failure.allow = Some(allowed.to_owned());
+        failure
+    }
+
+    /// The connection ends with the answer: what was not read of the request makes it useless.
+    #[must_use]
+    pub fn closing(mut self) -> Self {
+        self.close = true;
+        self
+    }
+
+    /// The failure that an answer of `control/` is; the answer itself if it is none.
+    pub fn of(answer: Answer) -> Result<Answer, Self> {
+        match answer {
+            Answer::Refused(refused) => Err(Self::refused(refused)),
+            Answer::Failed { kind, message } => {
+                let status = match kind {
+                    FailureKind::BadRequest => StatusCode::BAD_REQUEST,
+                    FailureKind::NotFound => StatusCode::NOT_FOUND,
+                    FailureKind::Busy => StatusCode::SERVICE_UNAVAILABLE,
+                    FailureKind::Failed => StatusCode::INTERNAL_SERVER_ERROR,
+                };
+                Err(Self::new(status, &name(kind), message))
+            }
+            answer => Ok(answer),
+        }
+    }
+
+    fn refused(Refused { kind, message, holder }: Refused) -> Self {
+        let status = match kind {
+            RefusalKind::NotFound => StatusCode::NOT_FOUND,
+            RefusalKind::Invalid => StatusCode::BAD_REQUEST,
+            _ => StatusCode::CONFLICT,
+        };
+        Self { holder, ..Self::new(status, &name(kind), message) }
+    }
+
+    /// As it goes out.
+    pub fn answer(&self) -> HttpAnswer {
+        let mut error = json!({ "kind": self.kind, "message": self.message });
+        if let Some(holder) = &self.holder {
+            error["holder"] = json!(holder);
+        }
+        let mut answer = json_answer(self.status, &json!({ "error": error }));
+        let headers = answer.headers_mut();
+        if let Some(Ok(allow)) = self.allow.as_deref().map(HeaderValue::from_str) {
+            headers.insert(ALLOW, allow);
+        }
+        if self.status == StatusCode::UNAUTHORIZED {
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        if self.close {
+            headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        answer
+    }
+}
+
+/// A kind by the name that it has in JSON.
+fn name(kind: impl Serialize) -> String {
+    match serde_json::to_value(kind) {
+        Ok(Value::String(name)) => name,
+        other => unreachable!("a kind is a text: {other:?}"),
+    }
+}

@@ -1,0 +1,134 @@
+//! Who may ask: web pages of other origins may not, and clients of an address that takes a secret
+//! must know it.
+//!
+//! Decides nothing about what is asked. A browser lets any page send simple requests to this
+//! machine: so a Host must be ours (else the page of another site, whose name was pointed here, is
+//! let in), an Origin must be this address itself, and a request that changes something carries a
+//! header that a page of another origin cannot set.
+
+use std::io;
+use std::sync::Arc;
+
+use hyper::header::{AUTHORIZATION, HOST, HeaderMap, ORIGIN};
+use hyper::http::request::Parts;
+use hyper::{Method, StatusCode};
+use subtle::ConstantTimeEq;
+
+use super::api::Failure;
+use crate::engine::new_secret;
+
+/// The header that names the client of a request that changes something.
+pub const CLIENT_HEADER: &str = "x-latchfs-client";
+/// The longest name of a client.
+pub const CLIENT_MAX: usize = 64;
+
+/// What clients must know. Shown only by [`Token::text`]: never in a log.
+pub struct Token(String);
+
+impl Token {
+    /// A fresh one, of 256 bits.
+    pub fn new() -> io::Result<Self> {
+        new_secret().map(Self).map_err(io::Error::other)
+    }
+
+    /// The token itself.
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether a client knows it. Takes the same time for every guess.
+    fn is(&self, guess: &str) -> bool {
+        self.0.as_bytes().ct_eq(guess.as_bytes()).into()
+    }
+}
+
+/// Who may ask.
+pub struct Guard {
+    /// Whether a request that names this Host is served.
+    pub serves_host: Box<dyn Fn(&str) -> bool + Send + Sync>,
+    /// What clients must know, if they must know something.
+    pub token: Option<Token>,
+}
+
+impl Guard {
+    /// The Host of a request, if it is one of ours.
+    pub fn host<'a>(&self, head: &'a Parts) -> Result<&'a str, Failure> {
+        let mut sent = head.headers.get_all(HOST).iter();
+        let first = sent.next().map(|host| host.to_str().unwrap_or_default());
+        let target = head.uri.authority().map(hyper::http::uri::Authority::as_str);
+        let host = first.or(target).unwrap_or_default();
+        let one = sent.next().is_none() && target.is_none_or(|target| target == host);
+        if !one || !(self.serves_host)(host) {
+            return Err(forbidden(
+                "the Host of the request is not this server: use localhost, an IP address, or a \
+                 name that --host gives the server"
+                    .to_owned(),
+            ));
+        }
+        Ok(host)
+    }
+
+    /// Lets a request pass that comes from no web page, or from the page of this server.
+    pub fn check_origin(head: &Parts, host: &str) -> Result<(), Failure> {
+        let Some(origin) = head.headers.get(ORIGIN) else { return Ok(()) };
+        let own = format!("http://{host}");
+        if origin.as_bytes().eq_ignore_ascii_case(own.as_bytes()) {
+            return Ok(());
+        }
+        Err(forbidden(format!("the Origin of the request is not {own}")))
+    }
+
+    /// Lets a request pass that knows the token, where one is needed. `query` is the token of a
+    /// request that may carry it there.
+    pub fn check_token(&self, headers: &HeaderMap, query: Option<&str>) -> Result<(), Failure> {
+        let Some(token) = &self.token else { return Ok(()) };
+        let sent = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let bearer = sent.and_then(|value| {
+            let (scheme, token) = value.split_once(' ')?;
+            scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
+        });
+        let guess = bearer.or(query).unwrap_or_default();
+        if token.is(guess) {
+            return Ok(());
+        }
+        let message = "this server needs a token: send `Authorization: Bearer TOKEN`; the ready \
+                       file and `latchfs status --json` have it as admin_token";
+        Err(Failure::new(StatusCode::UNAUTHORIZED, "unauthorized", message.to_owned()))
+    }
+
+    /// The name of the client. A request that changes something must have one.
+    pub fn client(head: &Parts) -> Result<Option<Arc<str>>, Failure> {
+        let sent = head.headers.get(CLIENT_HEADER);
+        let name = sent.map(|value| value.to_str().unwrap_or_default().trim());
+        match name {
+            None if head.method == Method::GET => Ok(None),
+            None => Err(forbidden(format!(
+                "a request that changes something needs the header {CLIENT_HEADER}: the name of \
+                 your program"
+            ))),
+            Some(name) if name.is_empty() || name.len() > CLIENT_MAX => {
+                let why = format!("{CLIENT_HEADER} has 1 to {CLIENT_MAX} characters of ASCII");
+                Err(Failure::new(StatusCode::BAD_REQUEST, "bad_request", why))
+            }
+            Some(name) => Ok(Some(name.into())),
+        }
+    }
+}
+
+fn forbidden(message: String) -> Failure {
+    Failure::new(StatusCode::FORBIDDEN, "forbidden", message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_long_fresh_and_known_only_whole() {
+        let (one, other) = (Token::new().unwrap(), Token::new().unwrap());
+        assert_eq!(one.text().len(), 64);
+        assert_ne!(one.text(), other.text());
+        assert!(one.is(one.text()));
+        assert!(!one.is(other.text()) && !one.is("") && !one.is(&one.text()[1..]));
+    }
+}

@@ -1,0 +1,76 @@
+//! What is read from the engine when somebody looks: what is held, and what was in conflict.
+//!
+//! Nothing is kept for this. A look takes the lock of each file in use, one at a time.
+
+use std::fmt;
+use std::sync::Arc;
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+
+use crate::engine::Accounts;
+use crate::engine::file::Tally;
+
+/// Reads the accounts of a server.
+pub struct Held(pub Arc<Accounts>);
+
+impl fmt::Debug for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Held")
+    }
+}
+
+/// Picks a number out of what is held in a share.
+type Pick = fn(&Tally) -> u64;
+
+const GAUGES: [(&str, &str, Pick); 4] = [
+    ("opens", "Files and directories held open", |tally| tally.opens),
+    ("locks", "Byte-range locks", |tally| tally.locks),
+    ("leases", "Leases in force, of files, the share and its snapshots", |tally| tally.leases),
+    ("pending_deletes", "Names that are delete pending", |tally| tally.pending),
+];
+
+impl Collector for Held {
+    fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
+        let mut tallies = Vec::new();
+        for account in self.0.iter() {
+            let of_account = account.file().tallies().map_err(|error| {
+                log::error!("what is held cannot be counted: {error}");
+                fmt::Error
+            })?;
+            tallies.extend(of_account.into_iter().map(|tally| (account.name(), tally)));
+        }
+        for (name, help, pick) in GAUGES {
+            let mut gauge = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+            for (account, (share, tally)) in &tallies {
+                let labels = [("account", &***account), ("share", &**share)];
+                ConstGauge::new(pick(tally)).encode(gauge.encode_family(&labels)?)?;
+            }
+        }
+        let help = "Opens, requests and locks refused because of what others hold, both faces";
+        let kind = MetricType::Counter;
+        let mut conflicts = encoder.encode_descriptor("conflicts", help, None, kind)?;
+        for account in self.0.iter() {
+            for (rule, count) in account.file().options().events.conflicts() {
+                let labels = [("account", &**account.name()), ("rule", rule.name())];
+                ConstCounter::new(count).encode(conflicts.encode_family(&labels)?)?;
+            }
+        }
+        let help = "Requests to blobs, queues and tables refused because of another client";
+        let mut refusals = encoder.encode_descriptor("refusals", help, None, kind)?;
+        for account in self.0.iter() {
+            for (service, conflict, count) in account.file().options().events.refusals() {
+                let labels = [
+                    ("account", &**account.name()),
+                    ("service", service.label()),
+                    ("rule", conflict.name()),
+                ];
+                ConstCounter::new(count).encode(refusals.encode_family(&labels)?)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,112 @@
+//! What is counted: requests by operation and status, and how long they take.
+//!
+//! Decides the names and labels that dashboards are built on. Counting is an atomic step or two and
+//! one short lock of a histogram; everything else is read when somebody looks ([`super::held`]).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::{Registry, Unit};
+
+use super::held::Held;
+use crate::engine::Accounts;
+
+/// Begins the name of each metric.
+const PREFIX: &str = "latchfs";
+
+/// Upper bounds of the buckets, in seconds: from a look at a cached file to the longest waits.
+const BUCKETS: [f64; 14] =
+    [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 30.0];
+
+/// What is counted of one server.
+#[derive(Debug)]
+pub struct Metrics {
+    registry: Registry,
+    requests: Family<Answered, Counter>,
+    durations: Family<Named, Histogram>,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+struct Answered {
+    operation: &'static str,
+    status: u16,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+struct Named {
+    operation: &'static str,
+}
+
+impl Metrics {
+    /// The metrics of a server with these accounts.
+    pub fn new(accounts: Arc<Accounts>) -> Self {
+        let requests = Family::default();
+        let durations = Family::new_with_constructor(buckets as fn() -> Histogram);
+        let mut registry = Registry::with_prefix(PREFIX);
+        registry.register("requests", "REST requests answered", requests.clone());
+        registry.register_with_unit(
+            "request_duration",
+            "Time until the answer to a REST request begins",
+            Unit::Seconds,
+            durations.clone(),
+        );
+        let version = vec![("version", env!("CARGO_PKG_VERSION"))];
+        registry.register("build", "The running program", Info::new(version));
+        registry.register_collector(Box::new(Held(accounts)));
+        Self { registry, requests, durations }
+    }
+
+    /// Counts an answer.
+    pub fn answered(&self, operation: &'static str, status: u16, took: Duration) {
+        self.requests.get_or_create(&Answered { operation, status }).inc();
+        self.durations.get_or_create(&Named { operation }).observe(took.as_secs_f64());
+    }
+
+    /// All of it, in the text format of `OpenMetrics`, which Prometheus reads.
+    pub fn text(&self) -> Result<String, std::fmt::Error> {
+        let mut text = String::new();
+        encode(&mut text, &self.registry)?;
+        Ok(text)
+    }
+}
+
+fn buckets() -> Histogram {
+    Histogram::new(BUCKETS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::Account;
+    use crate::engine::file::{FileOptions, FileService};
+
+    #[test]
+    fn answers_are_counted_by_operation_and_status_and_timed_by_operation() {
+        let folder = tempfile::tempdir().unwrap();
+        let engine = FileService::open(folder.path(), FileOptions::default()).unwrap();
+        let account = Account::with_file("account", engine).unwrap();
+        let metrics = Metrics::new(Arc::new(Accounts::new(account, [])));
+        metrics.answered("FileCreate", 201, Duration::from_micros(300));
+        metrics.answered("FileCreate", 201, Duration::from_micros(700));
+        metrics.answered("FileCreate", 409, Duration::from_secs(31));
+        let text = metrics.text().unwrap();
+        for line in [
+            concat!(r#"latchfs_build_info{version=""#, env!("CARGO_PKG_VERSION"), r#""} 1"#),
+            r#"latchfs_requests_total{operation="FileCreate",status="201"} 2"#,
+            r#"latchfs_requests_total{operation="FileCreate",status="409"} 1"#,
+            r#"latchfs_request_duration_seconds_count{operation="FileCreate"} 3"#,
+            r#"latchfs_request_duration_seconds_bucket{le="0.0005",operation="FileCreate"} 1"#,
+            r#"latchfs_request_duration_seconds_bucket{le="30.0",operation="FileCreate"} 2"#,
+            r#"latchfs_request_duration_seconds_bucket{le="+Inf",operation="FileCreate"} 3"#,
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
+        }
+        assert!(text.ends_with("# EOF\n"), "{text}");
+    }
+}

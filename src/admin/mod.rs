@@ -1,0 +1,35 @@
+//! For those who watch and control a server: the page, the HTTP API, metrics and health, on a
+//! listener of their own.
+//!
+//! ```text
+//!   server    the listener: connections and their bounds
+//!   site      which path is answered by what
+//!   guard     who may ask: Host, Origin, token, the name of the client
+//!   body      answers: JSON, text, streams
+//!   api       /api/v1: HTTP to requests of `control/`, answers to JSON
+//!   page      / and /page/: files inside the program
+//!   metrics   /metrics: what is counted as it happens, and how all of it is written down
+//!   held      what is read from the engine when somebody looks at the metrics
+//! ```
+//!
+//! What a request of the API does is decided in `control/`. Front ends do not know of this module:
+//! they tell an observer of theirs, and `server/` passes what they tell on to [`Metrics`].
+
+#![allow(
+    clippy::result_large_err,
+    reason = "the error of a step is the answer itself, once a request"
+)]
+
+mod api;
+mod body;
+mod guard;
+mod held;
+mod metrics;
+mod page;
+mod server;
+mod site;
+
+pub use api::{BODY_MAX, FOLLOWERS_MAX, HOLD_TIME_MAX, HOLDS_MAX, WAIT_MAX, WAITS_MAX};
+pub use guard::Token;
+pub use metrics::Metrics;
+pub use server::{AdminOptions, AdminServer, CONNECTIONS_MAX};

@@ -1,0 +1,153 @@
+//! The listener: connections, their bounds, and an end to all of them.
+//!
+//! Decides how much of it there is: so many connections, so long for the head of a request. What is
+//! answered is decided in [`super::site`].
+
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::{Semaphore, oneshot};
+use tokio::time::sleep;
+
+use super::api::WAITS_MAX;
+use super::guard::Token;
+use super::metrics::Metrics;
+use super::site::Site;
+use crate::control::Serving;
+
+/// The most connections at a time; further ones wait to be accepted.
+pub const CONNECTIONS_MAX: usize = 256;
+/// How long the head of a request may take, and how long a connection may be idle before it.
+const HEADER_WAIT: Duration = Duration::from_secs(30);
+/// How long a stop waits for requests under way.
+const STOP_WAIT: Duration = Duration::from_secs(1);
+/// How long to wait before the next connection where the last one could not be had.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// Threads for requests that do not wait for anything.
+const CALL_THREADS: usize = 16;
+
+/// What the listener shows, and to whom.
+pub struct AdminOptions {
+    /// Takes the connections.
+    pub listener: std::net::TcpListener,
+    /// The server that is controlled.
+    pub serving: Arc<dyn Serving>,
+    /// What was counted.
+    pub metrics: Arc<Metrics>,
+    /// Says what is wrong with the server, a line each; nothing if it is usable. May block, within
+    /// bounds of its own.
+    pub ailments: Box<dyn Fn() -> Vec<String> + Send + Sync>,
+    /// Whether a request that names this Host is served: a web page that has its own name point at
+    /// this machine must not look in.
+    pub serves_host: Box<dyn Fn(&str) -> bool + Send + Sync>,
+    /// Other machines reach the listener: monitors call it by names that nobody told it.
+    pub exposed: bool,
+    /// What clients of the API must know, if they must know something.
+    pub token: Option<Token>,
+}
+
+/// The listener. Ends when dropped.
+pub struct AdminServer {
+    addr: SocketAddr,
+    running: Option<(oneshot::Sender<()>, JoinHandle<()>)>,
+}
+
+impl AdminServer {
+    /// Starts to answer.
+    pub fn start(options: AdminOptions) -> io::Result<Self> {
+        let listener = options.listener.try_clone()?;
+        listener.set_nonblocking(true)?;
+        let addr = listener.local_addr()?;
+        let runtime = Builder::new_current_thread()
+            .max_blocking_threads(CALL_THREADS + WAITS_MAX)
+            .thread_name("latchfs-admin")
+            .enable_all()
+            .build()?;
+        let listener = {
+            let _inside = runtime.enter();
+            TcpListener::from_std(listener)?
+        };
+        let (stop, stopped) = oneshot::channel();
+        let site = Arc::new(Site::new(options));
+        let thread = thread::Builder::new()
+            .name("latchfs-admin".into())
+            .spawn(move || run(runtime, listener, &site, stopped))?;
+        Ok(Self { addr, running: Some((stop, thread)) })
+    }
+
+    /// Where it listens.
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+}
+
+impl Drop for AdminServer {
+    fn drop(&mut self) {
+        let Some((stop, thread)) = self.running.take() else { return };
+        // An error says that the thread has ended by itself.
+        let _ = stop.send(());
+        if thread.join().is_err() {
+            log::error!("the admin listener panicked");
+        }
+    }
+}
+
+fn run(runtime: Runtime, listener: TcpListener, site: &Arc<Site>, stopped: oneshot::Receiver<()>) {
+    runtime.block_on(async {
+        tokio::select! {
+            // An error says that the sender is gone, which is the same wish.
+            _ = stopped => {}
+            () = accept(listener, site) => {}
+        }
+    });
+    site.stop();
+    runtime.shutdown_timeout(STOP_WAIT);
+}
+
+async fn accept(listener: TcpListener, site: &Arc<Site>) {
+    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    loop {
+        let place = Arc::clone(&places).acquire_owned().await;
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let site = Arc::clone(site);
+                tokio::spawn(async move {
+                    serve(stream, site).await;
+                    drop(place);
+                });
+            }
+            Err(error) => {
+                log::warn!("the admin listener: {error}");
+                sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+async fn serve(stream: TcpStream, site: Arc<Site>) {
+    // An event that waits for the next one in the kernel comes late.
+    if let Err(error) = stream.set_nodelay(true) {
+        log::debug!("an admin connection: {error}");
+    }
+    let service = service_fn(move |request| {
+        let site = Arc::clone(&site);
+        async move { Ok::<_, Infallible>(site.answer(request).await) }
+    });
+    let served = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER_WAIT)
+        .serve_connection(TokioIo::new(stream), service)
+        .await;
+    if let Err(error) = served {
+        log::debug!("an admin connection ended: {error}");
+    }
+}

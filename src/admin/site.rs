@@ -1,0 +1,147 @@
+//! Which path is answered by what: metrics and health, the page, the API.
+
+use std::sync::Arc;
+
+use hyper::body::Incoming;
+use hyper::header::{ALLOW, HeaderValue};
+use hyper::http::request::Parts;
+use hyper::{Method, Request, StatusCode};
+
+use super::api::{Api, Failure};
+use super::body::{HttpAnswer, bytes, text};
+use super::guard::Guard;
+use super::metrics::Metrics;
+use super::page;
+use super::server::AdminOptions;
+
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// What one listener answers with.
+pub struct Site {
+    guard: Guard,
+    exposed: bool,
+    looks: Arc<Looks>,
+    api: Arc<Api>,
+}
+
+/// Metrics and health.
+struct Looks {
+    metrics: Arc<Metrics>,
+    ailments: Box<dyn Fn() -> Vec<String> + Send + Sync>,
+}
+
+impl Site {
+    /// The site of a listener with these options.
+    pub fn new(options: AdminOptions) -> Self {
+        let AdminOptions { serving, metrics, ailments, serves_host, exposed, token, .. } = options;
+        let looks = Arc::new(Looks { metrics, ailments });
+        let guard = Guard { serves_host, token };
+        Self { guard, exposed, looks, api: Arc::new(Api::new(serving)) }
+    }
+
+    /// Ends what requests hold and wait for.
+    pub fn stop(&self) {
+        self.api.stop();
+    }
+
+    /// Answers a request.
+    pub async fn answer(&self, request: Request<Incoming>) -> HttpAnswer {
+        let (head, body) = request.into_parts();
+        match head.uri.path() {
+            "/metrics" | "/healthz" => self.look(&head).await,
+            path if path.starts_with("/api/") => {
+                let allowed = self.admit(&head).and_then(|()| Guard::client(&head));
+                match allowed {
+                    Ok(client) => self.api.answer(head, body, client).await,
+                    Err(failure) => failure.answer(),
+                }
+            }
+            _ => self.page(&head).unwrap_or_else(|failure| failure.answer()),
+        }
+    }
+
+    /// Lets a request of the API pass. The token of the stream of events may be in the query: a
+    /// browser sends no headers of a page's choice there.
+    fn admit(&self, head: &Parts) -> Result<(), Failure> {
+        let host = self.guard.host(head)?;
+        Guard::check_origin(head, host)?;
+        let in_query = Api::takes_token_in_query(&head.method, head.uri.path());
+        let query = in_query.then(|| token_of(head)).flatten();
+        self.guard.check_token(&head.headers, query)
+    }
+
+    /// A file of the page. The page itself needs the token; what the page loads holds no secret,
+    /// and a browser asks for it without the token.
+    fn page(&self, head: &Parts) -> Result<HttpAnswer, Failure> {
+        let host = self.guard.host(head)?;
+        Guard::check_origin(head, host)?;
+        let path = head.uri.path();
+        let not_found = || {
+            let message = "the page is at /, the API below /api/v1/, metrics at /metrics";
+            Failure::new(StatusCode::NOT_FOUND, "not_found", message.to_owned())
+        };
+        let file = page::file(path).ok_or_else(not_found)?;
+        if !is_look(&head.method) {
+            return Err(Failure::method_not_allowed("GET, HEAD"));
+        }
+        if path == "/" {
+            self.guard.check_token(&head.headers, token_of(head))?;
+        }
+        Ok(file)
+    }
+
+    /// Metrics or health. Both look at files and locks, which may take a while.
+    async fn look(&self, head: &Parts) -> HttpAnswer {
+        if !self.exposed
+            && let Err(failure) = self.guard.host(head)
+        {
+            return failure.answer();
+        }
+        if !is_look(&head.method) {
+            let mut answer =
+                text(StatusCode::METHOD_NOT_ALLOWED, "there is only GET and HEAD here\n");
+            answer.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+            return answer;
+        }
+        let (looks, healthy) = (Arc::clone(&self.looks), head.uri.path() == "/healthz");
+        let look =
+            tokio::task::spawn_blocking(
+                move || {
+                    if healthy { looks.health() } else { looks.metrics() }
+                },
+            );
+        look.await.unwrap_or_else(|error| {
+            log::error!("a look at the server panicked: {error}");
+            text(StatusCode::INTERNAL_SERVER_ERROR, "the server met an error of its own\n")
+        })
+    }
+}
+
+fn is_look(method: &Method) -> bool {
+    matches!(*method, Method::GET | Method::HEAD)
+}
+
+/// The token in the query of a request.
+fn token_of(head: &Parts) -> Option<&str> {
+    head.uri.query()?.split('&').find_map(|pair| pair.strip_prefix("token="))
+}
+
+impl Looks {
+    fn health(&self) -> HttpAnswer {
+        let ailments = (self.ailments)();
+        if ailments.is_empty() {
+            return text(StatusCode::OK, "ok\n");
+        }
+        text(StatusCode::SERVICE_UNAVAILABLE, ailments.join("\n") + "\n")
+    }
+
+    fn metrics(&self) -> HttpAnswer {
+        match self.metrics.text() {
+            Ok(metrics) => bytes(StatusCode::OK, OPEN_METRICS, metrics),
+            Err(error) => {
+                log::error!("the metrics cannot be written down: {error}");
+                text(StatusCode::INTERNAL_SERVER_ERROR, "the metrics cannot be written down\n")
+            }
+        }
+    }
+}

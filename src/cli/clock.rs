@@ -1,0 +1,125 @@
+//! `latchfs clock`: the time of a server, under a test's control.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+
+use super::locate::{Socket, ask, unexpected};
+use super::out::Output;
+use super::time::duration;
+use crate::control::controls::{ClockRequest, ClockState};
+use crate::control::{Answer, Request};
+
+const EXAMPLE: &str = "\
+Example:
+  latchfs clock advance 61s    # leases of a minute are over
+  latchfs clock freeze";
+
+/// Show or change the clock of a server
+///
+/// The clock decides when leases, SAS tokens, messages and the retention of deleted objects end,
+/// and dates the changes of blobs, queues and entities. It only goes forward. The dates of signed
+/// requests and bearer tokens are compared with the system's clock; times of files are the file
+/// system's.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLE)]
+pub struct Clock {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Show(Show),
+    Advance(Advance),
+    Set(Set),
+    Freeze(Freeze),
+    Run(Run),
+}
+
+/// How to find the server, and how to answer.
+#[derive(Debug, Args)]
+struct Common {
+    #[command(flatten)]
+    output: Output,
+
+    #[command(flatten)]
+    server: Socket,
+}
+
+/// Show the time of a server
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  latchfs clock show --json")]
+struct Show {
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Turn the clock forward
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  latchfs clock advance 61s")]
+struct Advance {
+    /// By how much, as in 500ms, 61s, 5m, 2h or 7d
+    #[arg(value_parser = duration)]
+    by: Duration,
+
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Turn the clock forward to a moment
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  latchfs clock set 2030-01-01T00:00:00Z")]
+struct Set {
+    /// The moment, as in 2030-01-01T00:00:00Z
+    time: String,
+
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Stop the clock: nothing expires by itself
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  latchfs clock freeze")]
+struct Freeze {
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Let the clock go on from where it is
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  latchfs clock run")]
+struct Run {
+    #[command(flatten)]
+    common: Common,
+}
+
+impl Clock {
+    /// Does it.
+    pub fn run(&self) -> Result<ExitCode> {
+        let (request, common) = match &self.command {
+            Command::Show(show) => (ClockRequest::Show {}, &show.common),
+            Command::Advance(advance) => {
+                let ms = u64::try_from(advance.by.as_millis()).unwrap_or(u64::MAX);
+                (ClockRequest::Advance { ms }, &advance.common)
+            }
+            Command::Set(set) => (ClockRequest::Set { time: set.time.clone() }, &set.common),
+            Command::Freeze(freeze) => (ClockRequest::Freeze {}, &freeze.common),
+            Command::Run(run) => (ClockRequest::Run {}, &run.common),
+        };
+        match ask(&common.server.find()?, &Request::Clock(request))? {
+            Answer::Clock(state) => {
+                common.output.show(&state, || words(&state))?;
+                Ok(ExitCode::SUCCESS)
+            }
+            other => Err(unexpected(&other)),
+        }
+    }
+}
+
+fn words(state: &ClockState) -> String {
+    let frozen = if state.frozen { ", frozen" } else { "" };
+    format!("{}{frozen} (the system's clock shows {})\n", state.now, state.system)
+}

@@ -1,0 +1,242 @@
+//! `latchfs fault`: faults that a test puts in the way of requests.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use clap::builder::BoolishValueParser;
+use clap::{Args, Subcommand, ValueEnum};
+use serde_json::json;
+
+use super::locate::{Socket, ask, unexpected};
+use super::matching::{Matching, words_of};
+use super::out::Output;
+use super::time::duration;
+use crate::control::controls::{Action, FaultEntry, FaultRequest};
+use crate::control::{Answer, Request};
+
+const EXAMPLE: &str = "\
+Example:
+  latchfs fault add 'Put Blob' 'docs/*' --drop after --times 1   # an acknowledgement is lost
+  latchfs fault add 'Get *' --answer 503:ServerBusy --probability 0.1 --seed 7
+  latchfs fault remove --all";
+
+/// Make requests fail, take longer or lose their answer
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLE)]
+pub struct Fault {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Add(Box<Add>),
+    List(List),
+    Remove(Remove),
+}
+
+// What the values mean stands in the help of the option, which would be long otherwise.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Drop {
+    Before,
+    After,
+}
+
+/// Add a fault; prints its number
+///
+/// Of several faults that match a request, the first one applies.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  latchfs fault add 'Put Blob' docs/a --drop after --times 1")]
+struct Add {
+    #[command(flatten)]
+    matching: Matching,
+
+    #[command(flatten)]
+    what: What,
+
+    /// How many requests, the next ones [default: all]
+    #[arg(long, value_name = "N", env = "LATCHFS_TIMES", conflicts_with = "probability")]
+    times: Option<u32>,
+
+    /// How likely a request meets it, from 0 to 1
+    #[arg(long, value_name = "P", env = "LATCHFS_PROBABILITY")]
+    probability: Option<f64>,
+
+    /// The same seed has the same requests meet it
+    #[arg(long, value_name = "N", env = "LATCHFS_FAULT_SEED", requires = "probability")]
+    seed: Option<u64>,
+
+    #[command(flatten)]
+    output: Output,
+
+    #[command(flatten)]
+    server: Socket,
+}
+
+/// What happens to the requests
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+struct What {
+    /// They are refused, and nothing is done; calls on a mount with an errno, as in EIO
+    #[arg(long, value_name = "STATUS:CODE|ERRNO", env = "LATCHFS_ANSWER")]
+    answer: Option<String>,
+
+    /// They are carried out after this time
+    #[arg(long, value_name = "TIME", env = "LATCHFS_DELAY", value_parser = duration)]
+    delay: Option<Duration>,
+
+    /// The connection is closed before anything is done, or after it is done, without the answer
+    #[arg(long, value_enum, value_name = "WHEN", env = "LATCHFS_DROP")]
+    drop: Option<Drop>,
+
+    /// The answer's body ends after so many bytes
+    #[arg(long, value_name = "BYTES", env = "LATCHFS_CUT")]
+    cut: Option<u64>,
+
+    /// The answer's body comes at so many bytes a second
+    #[arg(long, value_name = "BYTES", env = "LATCHFS_SLOW")]
+    slow: Option<u64>,
+}
+
+/// List the faults
+///
+/// A table on a terminal, otherwise a line for each with tabs between: number, operation, path,
+/// action, how often, how many requests have met it.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  latchfs fault list --json")]
+struct List {
+    #[command(flatten)]
+    output: Output,
+
+    #[command(flatten)]
+    server: Socket,
+}
+
+/// Remove a fault
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  latchfs fault remove 3")]
+struct Remove {
+    /// The fault
+    fault: Option<u64>,
+
+    /// All faults
+    #[arg(long, conflicts_with = "fault", env = "LATCHFS_ALL")]
+    #[arg(value_parser = BoolishValueParser::new())]
+    all: bool,
+
+    #[command(flatten)]
+    output: Output,
+
+    #[command(flatten)]
+    server: Socket,
+}
+
+impl Fault {
+    /// Does it.
+    pub fn run(&self) -> Result<ExitCode> {
+        match &self.command {
+            Command::Add(add) => add.run(),
+            Command::List(list) => list.run(),
+            Command::Remove(remove) => remove.run(),
+        }
+    }
+}
+
+impl What {
+    fn action(&self) -> Result<Action> {
+        if let Some(answer) = &self.answer {
+            let read = match answer.split_once(':') {
+                Some((status, code)) => status.parse().ok().map(|status| (status, code)),
+                // The name of an errno, for calls on a mount.
+                None => answer.starts_with('E').then_some((500, answer.as_str())),
+            };
+            let read = read.map(|(status, code)| Action::Answer { status, code: code.to_owned() });
+            return read.with_context(|| {
+                format!(
+                    "--answer '{answer}': expected STATUS:CODE, as in 503:ServerBusy, or an errno"
+                )
+            });
+        }
+        if let Some(time) = self.delay {
+            return Ok(Action::DelayMs(u64::try_from(time.as_millis()).unwrap_or(u64::MAX)));
+        }
+        Ok(match (self.drop, self.cut, self.slow) {
+            (Some(Drop::Before), ..) => Action::DropBefore,
+            (Some(Drop::After), ..) => Action::DropAfter,
+            (None, Some(bytes), _) => Action::CutBytes(bytes),
+            (None, None, Some(speed)) => Action::BytesPerSecond(speed),
+            (None, None, None) => {
+                bail!("name an action: --answer, --delay, --drop, --cut or --slow")
+            }
+        })
+    }
+}
+
+impl Add {
+    fn run(&self) -> Result<ExitCode> {
+        let entry = FaultEntry {
+            id: None,
+            requests: self.matching.requests()?,
+            action: self.what.action()?,
+            times: self.times,
+            probability: self.probability,
+            seed: self.seed,
+            met: 0,
+        };
+        match ask(&self.server.find()?, &Request::Fault(FaultRequest::Add(entry)))? {
+            Answer::Added { id } => {
+                self.output.show(&json!({ "fault": id }), || format!("{id}\n"))?;
+                Ok(ExitCode::SUCCESS)
+            }
+            other => Err(unexpected(&other)),
+        }
+    }
+}
+
+impl List {
+    fn run(&self) -> Result<ExitCode> {
+        let faults = match ask(&self.server.find()?, &Request::Fault(FaultRequest::List {}))? {
+            Answer::Faults { faults } => faults,
+            other => return Err(unexpected(&other)),
+        };
+        let headings = ["FAULT", "OPERATION", "PATH", "WHAT", "HOW OFTEN", "MET"];
+        self.output.show_rows(&faults, headings, row)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn row(fault: &FaultEntry) -> [String; 6] {
+    let (operation, path) = words_of(&fault.requests);
+    let what = match &fault.action {
+        Action::Answer { status, code } => format!("answer {status} {code}"),
+        Action::DelayMs(ms) => format!("delay {ms} ms"),
+        Action::DropBefore => "drop before".to_owned(),
+        Action::DropAfter => "drop after".to_owned(),
+        Action::CutBytes(bytes) => format!("cut after {bytes} bytes"),
+        Action::BytesPerSecond(speed) => format!("{speed} bytes a second"),
+    };
+    let how_often = match (fault.times, fault.probability) {
+        (Some(left), _) => format!("{left} more"),
+        (None, Some(probability)) => format!("probability {probability}"),
+        (None, None) => "always".to_owned(),
+    };
+    let id = fault.id.map(|id| id.to_string()).unwrap_or_default();
+    [id, operation, path, what, how_often, fault.met.to_string()]
+}
+
+impl Remove {
+    fn run(&self) -> Result<ExitCode> {
+        if self.fault.is_none() && !self.all {
+            bail!("name a fault, or --all");
+        }
+        let remove = FaultRequest::Remove { id: self.fault };
+        match ask(&self.server.find()?, &Request::Fault(remove))? {
+            Answer::Counted { count } => {
+                self.output.show(&json!({ "removed": count }), String::new)?;
+                Ok(ExitCode::SUCCESS)
+            }
+            other => Err(unexpected(&other)),
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! `latchfs health`: asks the admin address of a server whether the server is usable.
+//!
+//! For health checks in images that have neither a shell nor curl. What makes a server healthy is
+//! decided in `server/health`.
+
+use std::io::{Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use serde_json::json;
+
+use super::EXIT_DIFFERENT;
+use super::out::Output;
+use crate::server::ListenAddress;
+
+/// How long the server may take to answer. Its own checks take a few seconds at most.
+const ANSWER_MAX: Duration = Duration::from_secs(10);
+
+/// The longest answer that is read.
+const ANSWER_BYTES_MAX: u64 = 64 << 10;
+
+/// Ask whether a server is usable
+///
+/// Exit status 0: every service takes connections and every mount answers. 1: the answer names what
+/// does not. 2: nobody answers. Reads the same variable as the server, so that a check in a
+/// container needs no argument.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  latchfs health --admin 10009")]
+pub struct Health {
+    /// Admin address of the server: PORT or IP:PORT
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:10009", env = "LATCHFS_ADMIN")]
+    admin: ListenAddress,
+
+    #[command(flatten)]
+    output: Output,
+}
+
+impl Health {
+    /// Asks.
+    pub fn run(&self) -> Result<ExitCode> {
+        let ListenAddress::At(address) = self.admin else {
+            bail!("the server has no admin address: start it with --admin ADDR");
+        };
+        let address = reachable(address);
+        let (healthy, says) =
+            ask(address).with_context(|| format!("no answer from the admin address {address}"))?;
+        self.output.show(&json!({ "healthy": healthy, "says": says }), || format!("{says}\n"))?;
+        Ok(if healthy { ExitCode::SUCCESS } else { ExitCode::from(EXIT_DIFFERENT) })
+    }
+}
+
+/// The address to connect to: a server that listens on every address is on this machine too.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => (Ipv4Addr::LOCALHOST, address.port()).into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => (Ipv6Addr::LOCALHOST, address.port()).into(),
+        _ => address,
+    }
+}
+
+/// Whether the server is healthy, and what it says.
+fn ask(address: SocketAddr) -> Result<(bool, String)> {
+    let mut stream = TcpStream::connect_timeout(&address, ANSWER_MAX)?;
+    stream.set_read_timeout(Some(ANSWER_MAX))?;
+    stream.set_write_timeout(Some(ANSWER_MAX))?;
+    let request = format!("GET /healthz HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes())?;
+    let mut answer = Vec::new();
+    stream.take(ANSWER_BYTES_MAX).read_to_end(&mut answer)?;
+    let answer = String::from_utf8_lossy(&answer);
+    let (head, body) = answer.split_once("\r\n\r\n").context("the answer is not HTTP")?;
+    match head.split(' ').nth(1) {
+        Some("200") => Ok((true, body.trim().to_owned())),
+        Some("503") => Ok((false, body.trim().to_owned())),
+        _ => bail!("{}", head.lines().next().unwrap_or_default()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_on_every_address_is_asked_on_this_machine() {
+        let of = |text: &str| reachable(text.parse().unwrap()).to_string();
+        assert_eq!(of("0.0.0.0:1"), "127.0.0.1:1");
+        assert_eq!(of("[::]:1"), "[::1]:1");
+        assert_eq!(of("10.0.0.1:1"), "10.0.0.1:1");
+    }
+}

@@ -1,0 +1,65 @@
+//! Which requests a gate or a fault is about, on the command line.
+
+use anyhow::{Context, Result};
+use clap::Args;
+
+use crate::control::controls::Requests;
+
+/// Which requests are meant.
+#[derive(Debug, Clone, Args)]
+pub struct Matching {
+    /// The operation, as in 'Put Blob'; * stands for any letters
+    operation: String,
+
+    /// What the request names, as in CONTAINER/BLOB or SHARE/DIRECTORY/FILE; * stands for any
+    /// letters but a slash, ** for any
+    path: Option<String>,
+
+    /// file, blob, queue or table
+    #[arg(long, value_name = "SERVICE", env = "LATCHFS_SERVICE")]
+    service: Option<String>,
+
+    /// A header, with a pattern for its value
+    #[arg(long = "header", value_name = "NAME:PATTERN", env = "LATCHFS_HEADER")]
+    headers: Vec<String>,
+
+    /// Of this account alone
+    #[arg(long, value_name = "NAME", env = "LATCHFS_ACCOUNT")]
+    account: Option<String>,
+}
+
+impl Matching {
+    /// As it travels.
+    pub fn requests(&self) -> Result<Requests> {
+        let header = |text: &String| {
+            let (name, glob) = text.split_once(':').with_context(|| {
+                format!("--header '{text}': expected NAME:PATTERN, as in if-match:*")
+            })?;
+            Ok((name.trim().to_ascii_lowercase(), glob.trim().to_owned()))
+        };
+        Ok(Requests {
+            service: self.service.clone(),
+            operation: Some(self.operation.clone()),
+            path: self.path.clone(),
+            account: self.account.clone(),
+            headers: self.headers.iter().map(header).collect::<Result<_>>()?,
+        })
+    }
+}
+
+/// The operation and the path, with what else there is, for a table.
+pub fn words_of(requests: &Requests) -> (String, String) {
+    let operation = requests.operation.clone().unwrap_or_else(|| "*".to_owned());
+    let operation = match &requests.service {
+        Some(service) => format!("{operation} ({service})"),
+        None => operation,
+    };
+    let mut path = requests.path.clone().unwrap_or_else(|| "**".to_owned());
+    if let Some(account) = &requests.account {
+        path = format!("{path} of {account}");
+    }
+    for (name, glob) in &requests.headers {
+        path = format!("{path}, {name}: {glob}");
+    }
+    (operation, path)
+}

@@ -1,0 +1,160 @@
+//! `latchfs state`: the data of a server as a whole.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+
+use super::locate::{Socket, ask, unexpected};
+use super::out::Output;
+use super::table;
+use crate::control::states::{StateEntry, StateRequest};
+use crate::control::{Answer, Request};
+
+const EXAMPLE: &str = "\
+Example:
+  latchfs state save seeded
+  latchfs state restore seeded # before each test
+  latchfs state reset          # everything is removed";
+
+/// Save all data of a running server, restore it, or remove it
+///
+/// All services of all accounts are meant, while clients are connected and mounts are in use. A
+/// restore and a reset close opens by force: programs get EIO from their descriptors. No ETag,
+/// receipt or handle comes a second time afterwards.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLE)]
+pub struct State {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Save(Save),
+    Restore(Restore),
+    List(List),
+    Delete(Delete),
+    Reset(Reset),
+}
+
+/// How to find the server, and how to answer.
+#[derive(Debug, Args)]
+struct Common {
+    #[command(flatten)]
+    output: Output,
+
+    #[command(flatten)]
+    server: Socket,
+}
+
+/// Save all data under a name
+///
+/// A state of that name is replaced. It stays until it is deleted, also over a restart.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  latchfs state save seeded")]
+struct Save {
+    /// Letters, digits, dots, hyphens and underscores
+    name: String,
+
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Replace all data by a saved state
+///
+/// Blobs, messages and entities come back equal, ETags included; files with their bytes, metadata
+/// and leases, and new ETags. The clock goes as it did when the state was saved.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  latchfs state restore seeded")]
+struct Restore {
+    /// The state
+    name: String,
+
+    #[command(flatten)]
+    common: Common,
+}
+
+/// List the saved states
+///
+/// A table on a terminal, otherwise a line for each with a tab between: its name, and when it was
+/// saved.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  latchfs state list --json")]
+struct List {
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Delete a saved state
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  latchfs state delete seeded")]
+struct Delete {
+    /// The state
+    name: String,
+
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Remove everything: the server is as after a start with no data
+///
+/// Shares that were named at the start exist again, empty. Gates and faults are removed, and the
+/// clock shows the system's time.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  latchfs state reset")]
+struct Reset {
+    #[command(flatten)]
+    common: Common,
+}
+
+impl State {
+    /// Does it.
+    pub fn run(&self) -> Result<ExitCode> {
+        let common = match &self.command {
+            Command::Save(Save { common, .. })
+            | Command::Restore(Restore { common, .. })
+            | Command::List(List { common })
+            | Command::Delete(Delete { common, .. })
+            | Command::Reset(Reset { common }) => common,
+        };
+        let answer = ask(&common.server.find()?, &Request::State(self.request()))?;
+        let (value, words) = match (&self.command, answer) {
+            (Command::Save(_), Answer::States { states }) => saved(&states),
+            (Command::List(_), Answer::States { states }) => (json!(states), lines(&states)),
+            (Command::Restore(Restore { name, .. }), Answer::Done {}) => {
+                (json!({ "restored": name }), format!("all data is that of state {name}\n"))
+            }
+            (Command::Delete(Delete { name, .. }), Answer::Done {}) => {
+                (json!({ "deleted": name }), format!("state {name} was deleted\n"))
+            }
+            (Command::Reset(_), Answer::Done {}) => {
+                (json!({ "reset": true }), "everything was removed\n".to_owned())
+            }
+            (_, other) => return Err(unexpected(&other)),
+        };
+        common.output.show(&value, || words)?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn request(&self) -> StateRequest {
+        match &self.command {
+            Command::Save(Save { name, .. }) => StateRequest::Save { name: name.clone() },
+            Command::Restore(Restore { name, .. }) => StateRequest::Restore { name: name.clone() },
+            Command::List(_) => StateRequest::List {},
+            Command::Delete(Delete { name, .. }) => StateRequest::Delete { name: name.clone() },
+            Command::Reset(_) => StateRequest::Reset {},
+        }
+    }
+}
+
+fn saved(states: &[StateEntry]) -> (Value, String) {
+    let words = states.iter().map(|state| format!("all data is saved as {}\n", state.name));
+    (json!(states.first()), words.collect())
+}
+
+fn lines(states: &[StateEntry]) -> String {
+    let row = |state: &StateEntry| [state.name.clone(), state.saved.clone()];
+    table::text(["NAME", "SAVED"], &states.iter().map(row).collect::<Vec<_>>())
+}

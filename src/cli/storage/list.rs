@@ -1,0 +1,303 @@
+//! `latchfs ls`: what a service, a container, a queue, a table or a share holds.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use clap::builder::BoolishValueParser;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{AccountOf, Ask, Session, address, ended, path_of};
+use crate::cli::out::Output;
+use crate::control::address::Address;
+use crate::core::service::ServiceKind;
+use crate::core::time::{iso_seconds, parse_iso, parse_rfc1123};
+use crate::rest::Element;
+
+/// What one page may hold.
+const PAGE: &str = "1000";
+
+const EXAMPLE: &str = "\
+Example:
+  latchfs ls
+  latchfs ls blob:docs/reports/
+  latchfs ls table:rows/PARTITION";
+
+/// List containers, queues, tables and shares, or what is in one
+///
+/// A table on a terminal, otherwise a line for each with tabs between: address, kind, length, time
+/// of the last change, ETag. Blobs are listed up to the next slash, unless --recursive. Of a queue
+/// the first 32 visible messages are shown; nothing is taken.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLE)]
+pub struct Ls {
+    #[arg(help = "blob:[CONTAINER[/PREFIX]], queue:[NAME], table:[TABLE[/PARTITION]] or \
+                  file:[SHARE[/PATH]]; without it, all that the account has")]
+    object: Option<PathBuf>,
+
+    /// All blobs below, not only those up to the next slash
+    #[arg(short, long, env = "LATCHFS_RECURSIVE", value_parser = BoolishValueParser::new())]
+    recursive: bool,
+
+    #[command(flatten)]
+    output: Output,
+
+    #[command(flatten)]
+    server: AccountOf,
+}
+
+/// A row of a listing.
+#[derive(Debug, Serialize)]
+struct Row {
+    object: String,
+    kind: &'static str,
+    length: Option<u64>,
+    modified: Option<String>,
+    etag: Option<String>,
+}
+
+impl Row {
+    fn new(object: &Address, kind: &'static str) -> Self {
+        Self { object: object.to_string(), kind, length: None, modified: None, etag: None }
+    }
+
+    /// With what the `Properties` of a listing say.
+    fn described(mut self, properties: Option<&Element>) -> Self {
+        let text = |name: &str| Some(properties?.child(name)?.text.clone());
+        self.length = text("Content-Length").and_then(|length| length.parse().ok());
+        self.etag = text("Etag").filter(|text| !text.is_empty());
+        self.changed(text("Last-Modified"))
+    }
+
+    /// With the time of its last change, which services write in two ways and we in one.
+    fn changed(mut self, time: Option<String>) -> Self {
+        let read = |text: String| {
+            parse_rfc1123(&text).or_else(|| parse_iso(&text)).map_or(text, iso_seconds)
+        };
+        self.modified = time.filter(|text| !text.is_empty()).map(read);
+        self
+    }
+}
+
+impl Ls {
+    /// Lists.
+    pub fn run(&self) -> Result<ExitCode> {
+        let session = Session::open(&self.server)?;
+        let Some(object) = &self.object else {
+            let mut rows = Vec::new();
+            for service in session.services() {
+                rows.extend(self.rows(&session, &Address::Service(service))?);
+            }
+            return self.show(&rows);
+        };
+        let object = address(object)?;
+        let listed = self.rows(&session, &object).and_then(|rows| self.show(&rows));
+        ended(object, listed)
+    }
+
+    fn show(&self, rows: &[Row]) -> Result<ExitCode> {
+        let headings = ["OBJECT", "KIND", "LENGTH", "MODIFIED", "ETAG"];
+        let text = |text: &Option<String>| text.clone().unwrap_or_default();
+        self.output.show_rows(rows, headings, |row| {
+            let length = row.length.map(|length| length.to_string()).unwrap_or_default();
+            let Row { object, kind, modified, etag, .. } = row;
+            [object.clone(), (*kind).to_owned(), length, text(modified), text(etag)]
+        })?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn rows(&self, session: &Session, object: &Address) -> Result<Vec<Row>> {
+        match object {
+            Address::Service(ServiceKind::Table) => tables(session),
+            Address::Service(service) => containers(session, *service),
+            Address::Container(container) => self.blobs(session, container, ""),
+            Address::Blob { container, name } => self.blobs(session, container, name),
+            Address::Queue(queue) | Address::Message { queue, .. } => messages(session, queue),
+            Address::Table(table) => entities(session, table, None),
+            Address::Partition { table, partition } | Address::Entity { table, partition, .. } => {
+                entities(session, table, Some(partition))
+            }
+            Address::File { share, path } => files(session, share, path),
+        }
+    }
+
+    fn blobs(&self, session: &Session, container: &str, prefix: &str) -> Result<Vec<Row>> {
+        let mut rows = Vec::new();
+        let path = path_of(&Address::Container(container.to_owned()));
+        let mut query = vec![("restype", "container"), ("comp", "list"), ("prefix", prefix)];
+        if !self.recursive {
+            query.push(("delimiter", "/"));
+        }
+        pages(session, (ServiceKind::Blob, &path), &query, |page| {
+            for entry in &page.child("Blobs").context("no blobs in the answer")?.children {
+                let name = name_of(entry)?;
+                let kind = if entry.name == "Blob" { "blob" } else { "prefix" };
+                let object = Address::Blob { container: container.to_owned(), name };
+                rows.push(Row::new(&object, kind).described(entry.child("Properties")));
+            }
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+}
+
+/// Follows the pages of a listing in XML.
+fn pages(
+    session: &Session,
+    (service, path): (ServiceKind, &str),
+    query: &[(&str, &str)],
+    mut each: impl FnMut(&Element) -> Result<()>,
+) -> Result<()> {
+    let mut marker = String::new();
+    loop {
+        let mut query = query.to_vec();
+        query.push(("maxresults", PAGE));
+        if !marker.is_empty() {
+            query.push(("marker", &marker));
+        }
+        let body = session.ask(Ask { query: &query, ..Ask::new(service, "GET", path) })?.body()?;
+        let page = Element::read(&body, "EnumerationResults");
+        let page = page.map_err(|_| anyhow::anyhow!("the listing cannot be read"))?;
+        each(&page)?;
+        marker = page.child("NextMarker").map(|next| next.text.clone()).unwrap_or_default();
+        if marker.is_empty() {
+            return Ok(());
+        }
+    }
+}
+
+fn name_of(entry: &Element) -> Result<String> {
+    Ok(entry.child("Name").context("an entry without a name")?.text.clone())
+}
+
+fn containers(session: &Session, service: ServiceKind) -> Result<Vec<Row>> {
+    let (list, kind) = match service {
+        ServiceKind::Blob => ("Containers", "container"),
+        ServiceKind::Queue => ("Queues", "queue"),
+        _ => ("Shares", "share"),
+    };
+    let mut rows = Vec::new();
+    pages(session, (service, ""), &[("comp", "list")], |page| {
+        for entry in &page.child(list).context("no list in the answer")?.children {
+            let name = name_of(entry)?;
+            let object = match service {
+                ServiceKind::Blob => Address::Container(name),
+                ServiceKind::Queue => Address::Queue(name),
+                _ => Address::File { share: name, path: String::new() },
+            };
+            rows.push(Row::new(&object, kind).described(entry.child("Properties")));
+        }
+        Ok(())
+    })?;
+    Ok(rows)
+}
+
+fn files(session: &Session, share: &str, path: &str) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    entries(session, (share, path), |object, is_directory, entry| {
+        let kind = if is_directory { "directory" } else { "file" };
+        rows.push(Row::new(&object, kind).described(entry.child("Properties")));
+    })?;
+    Ok(rows)
+}
+
+/// What is in a directory, and whether each is a directory itself.
+pub fn names_in(session: &Session, share: &str, path: &str) -> Result<Vec<(Address, bool)>> {
+    let mut names = Vec::new();
+    entries(session, (share, path), |object, is_directory, _| names.push((object, is_directory)))?;
+    Ok(names)
+}
+
+fn entries(
+    session: &Session,
+    (share, path): (&str, &str),
+    mut each: impl FnMut(Address, bool, &Element),
+) -> Result<()> {
+    let place = path_of(&Address::File { share: share.to_owned(), path: path.to_owned() });
+    let include = "Timestamps,Etag";
+    let query = [("restype", "directory"), ("comp", "list"), ("include", include)];
+    pages(session, (ServiceKind::File, &place), &query, |page| {
+        for entry in &page.child("Entries").context("no entries in the answer")?.children {
+            let name = name_of(entry)?;
+            let path = if path.is_empty() { name } else { format!("{path}/{name}") };
+            let object = Address::File { share: share.to_owned(), path };
+            each(object, entry.name != "File", entry);
+        }
+        Ok(())
+    })
+}
+
+fn messages(session: &Session, queue: &str) -> Result<Vec<Row>> {
+    let path = format!("{}/messages", path_of(&Address::Queue(queue.to_owned())));
+    let query = [("peekonly", "true"), ("numofmessages", "32")];
+    let ask = Ask { query: &query, ..Ask::new(ServiceKind::Queue, "GET", path) };
+    let page = Element::read(&session.ask(ask)?.body()?, "QueueMessagesList");
+    let page = page.map_err(|_| anyhow::anyhow!("the messages cannot be read"))?;
+    let row = |entry: &Element| {
+        let text = |name: &str| entry.child(name).map(|child| child.text.clone());
+        let id = text("MessageId").context("a message without an ID")?;
+        let mut row = Row::new(&Address::Message { queue: queue.to_owned(), id }, "message");
+        row.length = text("MessageText").map(|text| text.len() as u64);
+        Ok(row.changed(text("InsertionTime")))
+    };
+    page.children.iter().map(row).collect()
+}
+
+fn tables(session: &Session) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    values(session, "Tables", &[], |value| {
+        let name = value["TableName"].as_str().context("a table without a name")?;
+        rows.push(Row::new(&Address::Table(name.to_owned()), "table"));
+        Ok(())
+    })?;
+    Ok(rows)
+}
+
+fn entities(session: &Session, table: &str, partition: Option<&String>) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    let filter = partition.map(|key| format!("PartitionKey eq '{}'", key.replace('\'', "''")));
+    let query: Vec<_> = filter.iter().map(|filter| ("$filter", filter.as_str())).collect();
+    let path = format!("{}()", path_of(&Address::Table(table.to_owned())));
+    values(session, &path, &query, |value| {
+        let text = |name: &str| value[name].as_str().map(str::to_owned);
+        let object = Address::Entity {
+            table: table.to_owned(),
+            partition: text("PartitionKey").context("an entity without a key")?,
+            row: text("RowKey").context("an entity without a key")?,
+        };
+        let mut row = Row::new(&object, "entity").changed(text("Timestamp"));
+        row.etag = text("odata.etag");
+        rows.push(row);
+        Ok(())
+    })?;
+    Ok(rows)
+}
+
+/// Follows the pages of a listing in JSON.
+fn values(
+    session: &Session,
+    path: &str,
+    query: &[(&str, &str)],
+    mut each: impl FnMut(&Value) -> Result<()>,
+) -> Result<()> {
+    let mut next: BTreeMap<&str, String> = BTreeMap::new();
+    loop {
+        let mut query = query.to_vec();
+        query.extend(next.iter().map(|(name, value)| (*name, value.as_str())));
+        let ask = Ask { query: &query, ..Ask::new(ServiceKind::Table, "GET", path) };
+        let mut got = session.ask(ask)?;
+        let tokens = ["NextTableName", "NextPartitionKey", "NextRowKey"].map(|name| {
+            let header = format!("x-ms-continuation-{name}");
+            Some((name, got.header(&header)?.to_owned()))
+        });
+        let page: Value = serde_json::from_slice(&got.body()?)?;
+        page["value"].as_array().into_iter().flatten().try_for_each(&mut each)?;
+        next = tokens.into_iter().flatten().collect();
+        if next.is_empty() {
+            return Ok(());
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! `latchfs ls`, `mk`, `put`, `get` and `rm`: what the services hold, at the shell.
+//!
+//! Decides how commands ask: over the services' own endpoints, found and signed through the control
+//! socket, so that rules, conditions and events are those of any client.
+//!
+//! ```text
+//!   list      ls
+//!   transfer  put and get
+//!   change    mk and rm
+//! ```
+
+mod change;
+mod list;
+mod transfer;
+
+use std::fmt::Display;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::Value;
+
+use super::connection::of_server;
+use super::locate::AccountOf;
+use super::{EXIT_BUSY, EXIT_DIFFERENT, EXIT_FAILED, out};
+use crate::control::address::Address;
+use crate::control::protocol::Connection;
+use crate::core::service::ServiceKind;
+use crate::engine::{Clock, SystemClock, new_guid};
+use crate::rest::auth::{AccountSas, Credential};
+use crate::rest::{Client, Element, Got};
+
+pub use change::{Mk, Rm};
+pub use list::Ls;
+pub use transfer::{Get, Put};
+
+/// What a URL's path has as it is.
+pub const UNRESERVED: AsciiSet =
+    NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
+
+/// How long a signature holds: longer than a test turns the server's clock forward.
+const SIGNED_FOR: Duration = Duration::from_hours(3_650 * 24);
+
+/// What can be read and written.
+const OBJECT_FORM: &str =
+    "blob:CONTAINER/NAME, queue:NAME, table:TABLE/PARTITION/ROW or file:SHARE/PATH";
+
+/// What an address looks like.
+const ADDRESS_FORM: &str = "blob:CONTAINER[/NAME], queue:NAME[/ID], table:TABLE[/PARTITION[/ROW]] \
+                            or file:SHARE[/PATH]";
+
+/// What a change demands.
+#[derive(Debug, Clone, Default, Args)]
+struct Demands {
+    /// Only if the blob or entity has this ETag
+    #[arg(long, value_name = "ETAG", env = "LATCHFS_IF_MATCH")]
+    if_match: Option<String>,
+
+    /// ID of the lease that the blob, container, file or share has
+    #[arg(long, value_name = "ID", env = "LATCHFS_LEASE")]
+    lease: Option<String>,
+}
+
+impl Demands {
+    fn headers(&self) -> Vec<(&'static str, String)> {
+        let mut headers = Vec::new();
+        headers.extend(self.if_match.as_deref().map(|etag| ("if-match", quoted(etag))));
+        headers.extend(self.lease.clone().map(|id| ("x-ms-lease-id", id)));
+        headers
+    }
+}
+
+/// An ETag as a header has it; listings show those of blobs without their quotes.
+fn quoted(etag: &str) -> String {
+    let bare = etag.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    if bare && !etag.is_empty() { format!("\"{etag}\"") } else { etag.to_owned() }
+}
+
+/// A refusal by a service.
+#[derive(Debug, thiserror::Error)]
+#[error("{message} ({status} {code})")]
+struct Refusal {
+    status: u16,
+    code: String,
+    message: String,
+}
+
+/// A request to a service.
+struct Ask<'a> {
+    service: ServiceKind,
+    method: &'a str,
+    /// Behind the account, encoded.
+    path: String,
+    query: &'a [(&'a str, &'a str)],
+    headers: Vec<(&'static str, String)>,
+    body: Vec<u8>,
+}
+
+impl<'a> Ask<'a> {
+    fn new(service: ServiceKind, method: &'a str, path: impl Into<String>) -> Self {
+        let (query, headers, body) = (&[][..], Vec::new(), Vec::new());
+        Self { service, method, path: path.into(), query, headers, body }
+    }
+}
+
+/// Does `work` with an object of a server's account, and says how it ended.
+fn on_object(
+    text: &Path,
+    server: &AccountOf,
+    work: impl FnOnce(&Session, &Address) -> Result<ExitCode>,
+) -> Result<ExitCode> {
+    let object = address(text)?;
+    let session = Session::open(server)?;
+    let done = work(&session, &object);
+    ended(object, done)
+}
+
+/// A client of one account's services.
+struct Session {
+    client: Client,
+    told: Connection,
+    token: String,
+}
+
+impl Session {
+    fn open(server: &AccountOf) -> Result<Self> {
+        let told = of_server(&server.server.find()?, server.account.as_deref())?;
+        let account: Credential = format!("{}:{}", told.account, told.key).parse()?;
+        let sas = AccountSas {
+            permissions: "racwdlupxytfi".into(),
+            services: ServiceKind::ALL.map(ServiceKind::letter).iter().collect(),
+            levels: "sco".into(),
+            expiry: SystemClock.now().after(SIGNED_FOR),
+            ..AccountSas::default()
+        };
+        let agent = concat!("latchfs-cli/", env!("CARGO_PKG_VERSION"));
+        let client = Client::new(agent, told.ca_file.as_deref())?;
+        Ok(Self { client, token: sas.token(&account), told })
+    }
+
+    /// The services that can be asked.
+    fn services(&self) -> impl Iterator<Item = ServiceKind> {
+        ServiceKind::ALL.into_iter().filter(|kind| self.told.endpoints.contains_key(kind.label()))
+    }
+
+    /// Asks. A refusal is an error of its own kind.
+    fn ask(&self, ask: Ask<'_>) -> Result<Got> {
+        let service = ask.service;
+        let Some(endpoint) = self.told.endpoints.get(service.label()) else {
+            bail!("the server does not offer the {service} service");
+        };
+        let mut url = format!("{}/{}?", endpoint.trim_end_matches('/'), ask.path);
+        for (name, value) in ask.query {
+            url = format!("{url}{name}={}&", utf8_percent_encode(value, NON_ALPHANUMERIC));
+        }
+        url.push_str(&self.token);
+        let mut headers = ask.headers;
+        headers.push(("x-ms-client-request-id", new_guid()));
+        if service == ServiceKind::Table {
+            headers.push(("accept", "application/json;odata=minimalmetadata".into()));
+            headers.push(("content-type", "application/json".into()));
+        }
+        let sent = self.client.send(ask.method, &url, &headers, ask.body);
+        let mut got = sent.with_context(|| format!("asking {endpoint}"))?;
+        if got.status() < 400 {
+            return Ok(got);
+        }
+        let code = got.header("x-ms-error-code").unwrap_or_default().to_owned();
+        let (status, body) = (got.status(), got.body()?);
+        let message = message(&body).unwrap_or_else(|| "the service refused".into());
+        Err(Refusal { status, code, message }.into())
+    }
+}
+
+/// The message of an error, in XML or JSON, without the lines that name request and time.
+fn message(body: &[u8]) -> Option<String> {
+    let text = if let Ok(error) = serde_json::from_slice::<Value>(body) {
+        error["odata.error"]["message"]["value"].as_str()?.to_owned()
+    } else {
+        Element::read(body, "Error").ok()?.child("Message")?.text.clone()
+    };
+    Some(text.lines().next()?.to_owned())
+}
+
+/// The address that the text must be.
+fn address(text: &Path) -> Result<Address> {
+    let read = text.to_str().and_then(Address::read);
+    read.with_context(|| format!("{}: expected {ADDRESS_FORM}", text.display()))
+}
+
+/// The end of a command: a refusal is told with the service's code.
+fn ended(what: impl Display, done: Result<ExitCode>) -> Result<ExitCode> {
+    let error = match done {
+        Ok(code) => return Ok(code),
+        Err(error) => error,
+    };
+    let Some(refusal) = error.downcast_ref::<Refusal>() else { return Err(error) };
+    // The refusal, behind the name of the one that it is about where that is another.
+    out::complain_of(&format!("{what}: {error:#}"), &refusal.code);
+    let held = ["Lease", "SharingViolation", "DeletePending", "FileLockConflict"];
+    Ok(ExitCode::from(match refusal {
+        Refusal { status: 409 | 412, code, .. } if held.iter().any(|one| code.contains(one)) => {
+            EXIT_BUSY
+        }
+        Refusal { status: 412, .. } => EXIT_DIFFERENT,
+        _ => EXIT_FAILED,
+    }))
+}
+
+/// The path of an object behind the account, encoded.
+fn path_of(address: &Address) -> String {
+    let encoded = |text: &str| utf8_percent_encode(text, &UNRESERVED).to_string();
+    let key = |key: &str| encoded(&key.replace('\'', "''"));
+    match address {
+        Address::Service(_) => String::new(),
+        Address::File { share, path } if path.is_empty() => encoded(share),
+        Address::File { share: first, path: rest }
+        | Address::Blob { container: first, name: rest } => {
+            format!("{}/{}", encoded(first), encoded(rest))
+        }
+        Address::Container(name)
+        | Address::Queue(name)
+        | Address::Table(name)
+        | Address::Partition { table: name, .. } => encoded(name),
+        Address::Message { queue, id } => format!("{}/messages/{}", encoded(queue), encoded(id)),
+        Address::Entity { table, partition, row } => {
+            let (table, partition, row) = (encoded(table), key(partition), key(row));
+            format!("{table}(PartitionKey='{partition}',RowKey='{row}')")
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Variables of ours that no option reads: most likely misspelt, so the command says so.
+
+use std::collections::BTreeSet;
+use std::env;
+
+use anyhow::{Result, bail};
+use clap::Command;
+
+/// What every variable of ours begins with.
+const PREFIX: &str = "LATCHFS_";
+
+/// Variables that are no option's: old names, marks between processes, and those of tests and of
+/// the packages in `clients/`.
+const OTHERS: [&str; 10] = [
+    "LATCHFS_BINARY",
+    "LATCHFS_BLESS",
+    "LATCHFS_DAEMON_CHILD",
+    "LATCHFS_FILES",
+    "LATCHFS_FULL",
+    "LATCHFS_LISTEN",
+    "LATCHFS_REQUIRE",
+    "LATCHFS_STEPS",
+    "LATCHFS_TOKEN",
+    "LATCHFS_URL",
+];
+
+/// What the variables of tests and benchmarks begin with.
+const FOR_TESTS: [&str; 4] = ["LATCHFS_BENCH_", "LATCHFS_LOAD_", "LATCHFS_MODEL_", "LATCHFS_TEST_"];
+
+/// A variable of 0.1 whose option has another name now, while its own name means something else.
+const RENAMED: [&str; 2] = ["LATCHFS_LOOSE", "LATCHFS_NO_AUTH"];
+
+/// Refuses a variable that no option of any command reads.
+pub fn check(command: &Command) -> Result<()> {
+    let [old, new] = RENAMED;
+    if env::var_os(old).is_some() {
+        bail!("{old} is called {new} now: rename it");
+    }
+    let mut known: BTreeSet<String> = OTHERS.iter().map(ToString::to_string).collect();
+    collect(command, &mut known);
+    let names = env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    match unknown(names, &known) {
+        None => Ok(()),
+        Some((name, near)) => match near {
+            Some(near) => bail!("no option reads the variable {name}: did you mean {near}?"),
+            None => bail!("no option reads the variable {name}: unset it"),
+        },
+    }
+}
+
+fn collect(command: &Command, known: &mut BTreeSet<String>) {
+    let variables = command.get_arguments().filter_map(|argument| argument.get_env());
+    known.extend(variables.map(|name| name.to_string_lossy().into_owned()));
+    command.get_subcommands().for_each(|below| collect(below, known));
+}
+
+/// The first name of ours that is not known, and the known one that is most like it.
+fn unknown(
+    names: impl Iterator<Item = String>,
+    known: &BTreeSet<String>,
+) -> Option<(String, Option<String>)> {
+    let for_tests = |name: &str| FOR_TESTS.iter().any(|prefix| name.starts_with(prefix));
+    let name = names
+        .into_iter()
+        .find(|name| name.starts_with(PREFIX) && !known.contains(name) && !for_tests(name))?;
+    let near = known.iter().map(|other| (distance(&name, other), other)).min();
+    let near = near.filter(|(distance, _)| *distance <= 3).map(|(_, other)| other.clone());
+    Some((name, near))
+}
+
+/// How many letters must be changed, added or left out to make one text the other.
+fn distance(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (at, letter) in one.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = at + 1;
+        for (column, theirs) in other.iter().enumerate() {
+            let change = diagonal + usize::from(letter != *theirs);
+            diagonal = row[column + 1];
+            row[column + 1] = change.min(diagonal + 1).min(row[column] + 1);
+        }
+    }
+    row[other.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_misspelt_variable_is_found_with_the_one_that_was_meant() {
+        let known = ["LATCHFS_DATA", "LATCHFS_SHARE"].map(str::to_owned).into();
+        let find = |name: &str| unknown(std::iter::once(name.to_owned()), &known);
+        assert_eq!(find("LATCHFS_DATA"), None);
+        assert_eq!(find("OTHER"), None);
+        let (name, near) = find("LATCHFS_DTAA").unwrap();
+        assert_eq!((&*name, near.as_deref()), ("LATCHFS_DTAA", Some("LATCHFS_DATA")));
+        assert_eq!(find("LATCHFS_SOMETHING").unwrap().1, None);
+    }
+}

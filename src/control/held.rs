@@ -1,0 +1,251 @@
+//! What is held just now, one by one: byte-range locks, delete-pending files, leases, messages
+//! that are hidden.
+//!
+//! Decides the names that JSON has for them, and how many are told. What is held is the engine's.
+
+use serde::{Deserialize, Serialize};
+
+use super::address::Address;
+use super::connection::{Connection, Not, share_path};
+use super::object_lease::ObjectLease;
+use super::objects::ChangeRow;
+use super::protocol::{Answer, HandleRow};
+use super::report;
+use crate::core::Writer;
+use crate::core::lease::LeaseStatus;
+use crate::core::smb::ranges::{ByteRange, LockKind};
+use crate::core::time::iso;
+use crate::engine::file::shares::ListOptions;
+use crate::engine::file::{HeldLock, PendingName};
+use crate::engine::programs::Programs;
+
+/// The most leases, and the most messages, in one answer; how many more there are is said.
+pub const HELD_MAX: usize = 1_000;
+
+/// A byte-range lock.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LockRow {
+    /// Of which account.
+    pub account: String,
+    /// In which share.
+    #[serde(rename = "share")]
+    pub share_name: String,
+    /// Of which file.
+    pub path: String,
+    /// The first byte.
+    pub start: u64,
+    /// How many bytes; to the end of the file, however long, if there is no number.
+    pub length: Option<u64>,
+    /// For the holder alone; shared with readers otherwise.
+    pub exclusive: bool,
+    /// The holder in words.
+    pub owner: String,
+    /// The process; 0 where there is none.
+    pub pid: u32,
+    /// Its program; none if it has ended.
+    pub program: Option<String>,
+    /// The client it came through.
+    pub client: String,
+    /// The open that the lock was taken through.
+    pub handle: u64,
+}
+
+/// A delete-pending file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PendingRow {
+    /// Of which account.
+    pub account: String,
+    /// In which share.
+    #[serde(rename = "share")]
+    pub share_name: String,
+    /// Which file.
+    pub path: String,
+    /// The opens that keep it.
+    pub handles: Vec<HandleRow>,
+}
+
+/// A lease in force.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeaseRow {
+    /// The lease.
+    #[serde(flatten)]
+    pub lease: ObjectLease,
+    /// The request that acquired, renewed, changed or broke it last, where that is kept.
+    pub holder: Option<ChangeRow>,
+}
+
+/// A message that no Get returns yet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MessageRow {
+    /// Of which account.
+    pub account: String,
+    /// Which one.
+    pub object: String,
+    /// When it is visible again, in UTC.
+    pub visible: String,
+    /// In how many seconds.
+    pub seconds_left: u64,
+    /// How often it was got.
+    pub dequeue_count: u64,
+    /// The request that got or updated it last; none if it was put with a delay.
+    pub holder: Option<ChangeRow>,
+}
+
+impl Connection {
+    /// Byte-range locks, of one file or share or of all.
+    pub(super) fn locks(&self, name: Option<&str>, path: Option<&str>) -> Result<Answer, Not> {
+        let shares = match (name, path) {
+            (None, None) => self.shares(),
+            _ => vec![self.share(name)?],
+        };
+        let path = path.map(share_path).transpose()?;
+        let mut programs = Programs::default();
+        let (mut locks, mut left_out) = (Vec::new(), 0);
+        for share in shares {
+            let held = match share.held_locks(path.as_ref()) {
+                Ok(held) => held,
+                Err(error) => return Err(Not::Refused(share, path.unwrap_or_default(), error)),
+            };
+            let room = report::HANDLES_MAX - locks.len();
+            left_out += held.len().saturating_sub(room);
+            let rows = held.into_iter().take(room);
+            locks.extend(rows.map(|held| self.lock_row(share.name(), &mut programs, &held)));
+        }
+        Ok(Answer::Locks { locks, left_out })
+    }
+
+    fn lock_row(&self, share: &str, programs: &mut Programs, held: &HeldLock) -> LockRow {
+        let owner = programs.resolve(&held.owner);
+        LockRow {
+            account: self.account.name().to_string(),
+            share_name: share.to_owned(),
+            path: held.path.to_string(),
+            start: held.lock.range.start(),
+            length: length(held.lock.range),
+            exclusive: held.lock.kind == LockKind::Exclusive,
+            owner: owner.to_string(),
+            pid: owner.pid,
+            program: owner.program.as_deref().map(str::to_owned),
+            client: owner.client.name.clone(),
+            handle: held.lock.handle.0,
+        }
+    }
+
+    /// Files that are delete pending.
+    pub(super) fn pending(&self) -> Result<Answer, Not> {
+        let mut pending = Vec::new();
+        for share in self.shares() {
+            let names = match share.pending_names() {
+                Ok(names) => names,
+                Err(error) => return Err(Not::Refused(share, share_path("")?, error)),
+            };
+            pending.extend(names.into_iter().map(|PendingName { path, handles }| PendingRow {
+                account: self.account.name().to_string(),
+                share_name: share.name().to_string(),
+                path: path.to_string(),
+                handles: report::rows(self.account.name(), share.name(), &handles, share.now()),
+            }));
+        }
+        Ok(Answer::Pending { pending })
+    }
+
+    /// Leases in force: of shares and files, then of containers and blobs.
+    pub(super) fn leases(&self) -> Result<Answer, Not> {
+        let now = self.now();
+        let (mut leases, mut left_out) = self.file_leases()?;
+        if let Some(service) = self.account.used_blob()? {
+            let found = service.leases(now)?;
+            for (name, lease, leaser) in found.containers {
+                let address = Address::Container(name);
+                let lease = self.lease_row(&address, &lease, now);
+                leases.push(self.leased(&address, lease, leaser.as_ref()));
+            }
+            for ((container, name), lease, leaser) in found.blobs {
+                let address = Address::Blob { container, name };
+                let lease = self.lease_row(&address, &lease, now);
+                leases.push(self.leased(&address, lease, leaser.as_ref()));
+            }
+            left_out += usize::try_from(found.unsearched).unwrap_or(usize::MAX);
+        }
+        left_out += leases.len().saturating_sub(HELD_MAX);
+        leases.truncate(HELD_MAX);
+        Ok(Answer::Leases { leases, left_out })
+    }
+
+    fn leased(&self, address: &Address, lease: ObjectLease, by: Option<&Writer>) -> LeaseRow {
+        LeaseRow { lease, holder: by.map(|by| self.row(address, by, None)) }
+    }
+
+    /// Leases of shares and files, and how many have no path that is known.
+    fn file_leases(&self) -> Result<(Vec<LeaseRow>, usize), Not> {
+        let (mut leases, mut left_out) = (Vec::new(), 0);
+        let account = self.account.name().to_string();
+        for info in self.account.file().every_share(&ListOptions::default())? {
+            if info.lease.status == LeaseStatus::Locked {
+                let lease = ObjectLease {
+                    account: account.clone(),
+                    object: format!("share:{}", info.name),
+                    state: info.lease.state.to_string(),
+                    status: info.lease.status.to_string(),
+                    duration: info.lease.duration.map(|duration| duration.to_string()),
+                    id: None,
+                    seconds_left: info.lease.seconds_left,
+                };
+                leases.push(LeaseRow { lease, holder: None });
+            }
+            // A share that was deleted meanwhile has no files.
+            let Ok(share) = self.account.file().share(&info.name) else { continue };
+            let (files, moved) = match share.leased_files() {
+                Ok(found) => found,
+                Err(error) => return Err(Not::Refused(share, share_path("")?, error)),
+            };
+            left_out += moved;
+            for (path, id) in files {
+                let path = path.as_str().trim_matches('/').to_owned();
+                let address = Address::File { share: share.name().to_string(), path };
+                let lease = ObjectLease {
+                    account: account.clone(),
+                    object: address.to_string(),
+                    state: "leased".to_owned(),
+                    status: "locked".to_owned(),
+                    duration: Some("infinite".to_owned()),
+                    id: Some(id.to_string()),
+                    seconds_left: None,
+                };
+                leases.push(LeaseRow { lease, holder: None });
+            }
+        }
+        Ok((leases, left_out))
+    }
+
+    /// Messages that no Get returns yet, of one queue or of all.
+    pub(super) fn messages(&self, queue: Option<&str>) -> Result<Answer, Not> {
+        let Some(service) = self.account.used_queue()? else {
+            return Ok(Answer::Messages { messages: Vec::new(), left_out: 0 });
+        };
+        let (found, left_out, now) = service.hidden(self.now(), queue, HELD_MAX)?;
+        let messages = found.into_iter().map(|(queue, message)| {
+            let address = Address::Message { queue, id: message.id.to_string() };
+            let visible = message.visible_at.timestamp();
+            let writer = message.holder.as_ref().map(crate::core::queue::Holder::writer);
+            MessageRow {
+                account: self.account.name().to_string(),
+                object: address.to_string(),
+                visible: iso(visible),
+                seconds_left: visible.since(now.timestamp()).as_secs(),
+                dequeue_count: message.dequeue_count.into(),
+                holder: writer.map(|by| self.row(&address, &by, None)),
+            }
+        });
+        Ok(Answer::Messages { messages: messages.collect(), left_out })
+    }
+}
+
+/// How many bytes a range has; none for one that has no end.
+fn length(range: ByteRange) -> Option<u64> {
+    match range.last() {
+        None => Some(0),
+        Some(u64::MAX) => None,
+        Some(last) => Some(last - range.start() + 1),
+    }
+}

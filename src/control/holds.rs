@@ -1,0 +1,144 @@
+//! Opens that a connection keeps: granted, waited for, released.
+//!
+//! Decides how an open is asked for in words, and that byte ranges are locked all or none: a hold
+//! whose locks are refused is closed again. What is granted is decided by the engine.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::connection::{Connection, Not, share_mode};
+use super::events::FOLLOW_WAIT_MAX;
+use super::protocol::{Answer, Held, Hold, LockWanted};
+use crate::core::smb::create::{Disposition, OpenRequest};
+use crate::core::smb::ranges::{ByteRange, LockKind};
+use crate::core::smb::{Access, Denial};
+use crate::engine::Context;
+use crate::engine::file::{Error, Handle, Share};
+
+/// The most opens that one connection holds.
+pub const HOLDS_MAX: usize = 1024;
+
+/// The most byte ranges that one hold locks.
+pub const LOCKS_MAX: usize = 1024;
+
+/// How long a request waits for a handle whose descriptor was closed and whose release is on its
+/// way: the kernel tells of a close a little late.
+const RELEASE_WAIT: Duration = Duration::from_millis(100);
+
+impl Connection {
+    /// Opens a file and keeps the open.
+    pub(super) fn hold(&mut self, hold: &Hold) -> Result<Answer, Not> {
+        if self.holds.len() >= HOLDS_MAX {
+            return Err(Not::busy(format!("one connection holds at most {HOLDS_MAX} opens")));
+        }
+        let (share, path) = self.target(hold.share_name.as_deref(), &hold.path)?;
+        let request = open_request(hold)?;
+        let locks = ranges(&hold.locks)?;
+        let mut owner = self.owner.clone();
+        owner.program.get_or_insert_with(|| "latchfs hold".into());
+        let cx = Context::local(share.now(), owner, "hold");
+        let opened = match share.open_waiting(&cx, &path, &request, RELEASE_WAIT) {
+            Ok(opened) => opened,
+            Err(error) => return Err(Not::Refused(share, path, error)),
+        };
+        if !locks.is_empty()
+            && let Err(error) = share.lock(&opened.handle, &locks)
+        {
+            close(&share, &opened.handle);
+            return Err(Not::Refused(share, path, error));
+        }
+        let granted = Held {
+            handle: opened.handle.id().0,
+            account: self.account.name().to_string(),
+            share_name: share.name().to_string(),
+            path: opened.path.to_string(),
+            access: request.rights.access().to_string(),
+            share_mode: request.share.to_string(),
+        };
+        self.holds.push((share, opened.handle));
+        Ok(Answer::Held(granted))
+    }
+
+    /// Waits while a hold is open, at most for `patience`.
+    pub(super) fn holding(&self, handle: u64, patience: Duration) -> Result<Answer, Not> {
+        let (share, held) = self.held(handle)?;
+        let end = Instant::now() + patience.min(FOLLOW_WAIT_MAX);
+        loop {
+            // The number first: a close that comes after the look is an event after it.
+            let newest = self.events().newest();
+            if share.path_of(held).is_err() {
+                return Ok(Answer::Holding { open: false });
+            }
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(Answer::Holding { open: true });
+            }
+            self.events().wait(newest, left);
+        }
+    }
+
+    fn held(&self, handle: u64) -> Result<(&Arc<Share>, &Handle), Not> {
+        let held = self.holds.iter().find(|(_, held)| held.id().0 == handle);
+        let missing = || Not::missing(format!("handle {handle} is not held by this connection"));
+        let (share, held) = held.ok_or_else(missing)?;
+        Ok((share, held))
+    }
+
+    /// Closes a hold.
+    pub(super) fn release(&mut self, handle: u64) -> Result<Answer, Not> {
+        self.held(handle)?;
+        let at = self.holds.iter().position(|(_, held)| held.id().0 == handle);
+        let (share, held) = self.holds.swap_remove(at.unwrap_or_default());
+        match share.close(&held) {
+            Ok(()) => Ok(Answer::Holding { open: true }),
+            Err(Error::Denied(Denial::HandleClosed)) => Ok(Answer::Holding { open: false }),
+            Err(error) => Err(Not::system(format!("closing handle {handle}: {error}"))),
+        }
+    }
+}
+
+/// Closes a hold whose client gets no answer about the close.
+pub(super) fn close(share: &Share, handle: &Handle) {
+    match share.close(handle) {
+        // Closed by force: the open has ended already.
+        Ok(()) | Err(Error::Denied(Denial::HandleClosed)) => {}
+        Err(error) => log::error!("closing handle {}: {error}", handle.id()),
+    }
+}
+
+fn ranges(wanted: &[LockWanted]) -> Result<Vec<(ByteRange, LockKind)>, String> {
+    if wanted.len() > LOCKS_MAX {
+        return Err(format!("a hold locks at most {LOCKS_MAX} byte ranges"));
+    }
+    let range = |one: &LockWanted| {
+        let kind = if one.exclusive { LockKind::Exclusive } else { LockKind::Shared };
+        let range = match one.length {
+            Some(length) => ByteRange::new(one.start, length),
+            None => ByteRange::from_posix(one.start, u64::MAX),
+        };
+        range.map(|range| (range, kind)).map_err(|error| error.to_string())
+    };
+    wanted.iter().map(range).collect()
+}
+
+fn open_request(hold: &Hold) -> Result<OpenRequest, String> {
+    let access = Access::parse(&hold.access)
+        .ok_or_else(|| format!("access '{}': expected letters r, w, d, or none", hold.access))?;
+    let mut request = OpenRequest::plain(access, share_mode(&hold.share_mode)?);
+    request.options.delete_on_close = hold.delete_on_close;
+    request.disposition = match hold.disposition.as_deref().unwrap_or("open") {
+        "open" => Disposition::Open,
+        "create" => Disposition::Create,
+        "open-if" => Disposition::OpenIf,
+        "overwrite" => Disposition::Overwrite,
+        "overwrite-if" => Disposition::OverwriteIf,
+        "supersede" => Disposition::Supersede,
+        other => {
+            return Err(format!(
+                "disposition '{other}': expected open, create, open-if, overwrite, overwrite-if \
+                 or supersede"
+            ));
+        }
+    };
+    Ok(request)
+}

@@ -1,0 +1,132 @@
+//! Leases of blobs and containers, shown with their ID and ended without it. The rules are the
+//! engine's; leases of files and shares are in [`super::account`].
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::address::Address;
+use super::connection::{Connection, Not};
+use super::objects::address;
+use super::protocol::Answer;
+use crate::core::Timestamp;
+use crate::core::blob::BlobDenial;
+use crate::core::conditions::Conditions;
+use crate::core::lease::{LeaseDenial, LeaseKind, TimedLease};
+use crate::engine::blob::{BlobAt, BlobError, LeaseAction};
+use crate::engine::{Caller, Context};
+
+/// The lease of a blob or a container.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ObjectLease {
+    /// Of which account.
+    pub account: String,
+    /// Of which object.
+    pub object: String,
+    /// As in `x-ms-lease-state`.
+    pub state: String,
+    /// As in `x-ms-lease-status`.
+    pub status: String,
+    /// As in `x-ms-lease-duration`, while it is leased.
+    pub duration: Option<String>,
+    /// Its ID, also of one that is over.
+    pub id: Option<String>,
+    /// When it ends by itself.
+    pub seconds_left: Option<u64>,
+}
+
+impl Connection {
+    /// The lease of a blob or a container.
+    pub(super) fn object_lease(&self, object: &str) -> Result<Answer, Not> {
+        let (now, address) = (self.now(), address(object)?);
+        let service = self.blob()?;
+        let lease = match &address {
+            Address::Blob { container, name } => {
+                let at = BlobAt::new(container.as_str(), name.as_str());
+                let state = service.why(now, &at)?.state;
+                let state =
+                    state.ok_or_else(|| Not::from(BlobError::from(BlobDenial::BlobNotFound)))?;
+                self.lease_row(&address, &state.lease, now)
+            }
+            Address::Container(name) => {
+                let state = service.container_now(name);
+                let state = state
+                    .ok_or_else(|| Not::from(BlobError::from(BlobDenial::ContainerNotFound)))?;
+                self.lease_row(&address, &state.lease, now)
+            }
+            other => Err(without_lease(other))?,
+        };
+        Ok(Answer::ObjectLease(lease))
+    }
+
+    /// Ends the lease of a blob or a container, at once or within `period` seconds.
+    pub(super) fn break_object_lease(
+        &self,
+        object: &str,
+        period: Option<u32>,
+    ) -> Result<Answer, Not> {
+        let address = address(object)?;
+        let service = self.blob()?;
+        let context = self.context("Break Lease");
+        let action = LeaseAction::Break(period.map(Into::into));
+        let broken = match &address {
+            Address::Blob { container, name } => {
+                let at = BlobAt::new(container.as_str(), name.as_str());
+                let none = Conditions::default();
+                wait(service.lease_blob(&context, &at, none, None, action))?
+            }
+            Address::Container(name) => {
+                let none = Conditions::default();
+                wait(service.lease_container(&context, name, none, action))?
+            }
+            other => Err(without_lease(other))?,
+        };
+        match broken {
+            Ok(broken) => {
+                let seconds = broken.seconds.unwrap_or_default();
+                Ok(Answer::LeaseBroken { was_leased: true, seconds })
+            }
+            Err(error) => match error.denial() {
+                Some(BlobDenial::Lease(LeaseDenial::LeaseNotPresentWithLeaseOperation(_))) => {
+                    Ok(Answer::LeaseBroken { was_leased: false, seconds: 0 })
+                }
+                _ => Err(error.into()),
+            },
+        }
+    }
+
+    pub(super) fn context(&self, operation: &'static str) -> Context {
+        let mut caller = Caller::local(Arc::new(self.owner.clone()), operation);
+        caller.user_agent = Some(self.owner.client.name.as_str().into());
+        Context::new(self.now(), caller)
+    }
+
+    pub(super) fn lease_row<K: LeaseKind>(
+        &self,
+        address: &Address,
+        lease: &TimedLease<K>,
+        now: Timestamp,
+    ) -> ObjectLease {
+        ObjectLease {
+            account: self.account.name().to_string(),
+            object: address.to_string(),
+            state: lease.state(now).to_string(),
+            status: lease.status(now).to_string(),
+            duration: lease.duration(now).map(|duration| duration.to_string()),
+            id: lease.id().map(|id| id.to_string()),
+            seconds_left: lease.seconds_left(now),
+        }
+    }
+}
+
+fn without_lease(address: &Address) -> String {
+    format!("{address} has no lease: blobs, containers, shares and files have")
+}
+
+/// Waits for an operation of the engine. A connection has a thread of its own.
+fn wait<T>(operation: impl Future<Output = T>) -> Result<T, Not> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    let runtime = runtime
+        .map_err(|error| Not::system(format!("no thread can wait for the engine: {error}")))?;
+    Ok(runtime.block_on(operation))
+}

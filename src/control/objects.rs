@@ -1,0 +1,399 @@
+//! Blobs, messages and entities as people are told of them: what stands in the way of one, who
+//! changed it. Their leases are in [`super::object_lease`].
+//!
+//! Decides the words and the order, the same for every service. What is remembered is the
+//! engine's; files have opens and events instead ([`super::report`]).
+
+use std::fmt::Display;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::address::Address;
+use super::connection::{Connection, Not};
+use super::protocol::Answer;
+use super::refusal::RefusalKind;
+use crate::core::blob::copy::CopyStatus;
+use crate::core::blob::tier::Tier;
+use crate::core::blob::{BlobDenial, BlobState, ContainerState};
+use crate::core::lease::{LeaseKind, LeaseStatus, TimedLease};
+use crate::core::table::etag::etag;
+use crate::core::table::{Denial, Key, TableName};
+use crate::core::time::{iso, rfc1123};
+use crate::core::{Timestamp, Writer};
+use crate::engine::blob::{self, BlobAt, BlobService};
+use crate::engine::queue::{self, Visibility};
+use crate::engine::table::{self, TableError};
+
+/// The most changes that `why` tells of.
+const CHANGES_MAX: usize = 5;
+
+/// A change of an object.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChangeRow {
+    /// Of which account.
+    pub account: String,
+    /// Of which object.
+    pub object: String,
+    /// When it was committed, in UTC.
+    pub time: String,
+    /// The operation, as the service's documentation names it.
+    pub operation: String,
+    /// `x-ms-client-request-id`.
+    pub client_request: Option<String>,
+    /// `User-Agent`.
+    pub user_agent: Option<String>,
+    /// Where the request came from.
+    pub address: Option<String>,
+    /// The `ETag` that the object has since, if the change moved it.
+    pub etag: Option<String>,
+}
+
+/// What stands in the way of a request on an object.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Obstacle {
+    /// Which rule: `lease`, `copy_pending`, `immutable`, `archived`, `hidden`.
+    pub rule: String,
+    /// In words.
+    pub message: String,
+}
+
+/// What is known of an object.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ObjectState {
+    /// Of which account.
+    pub account: String,
+    /// Which one.
+    pub object: String,
+    /// What stands in the way.
+    pub in_the_way: Vec<Obstacle>,
+    /// What it is, by name.
+    pub facts: Map<String, Value>,
+    /// The latest changes, oldest first.
+    pub changes: Vec<ChangeRow>,
+}
+
+impl Connection {
+    /// What stands in the way of an object, and who changed it last.
+    pub(super) fn why_object(&self, object: &str) -> Result<Answer, Not> {
+        let address = address(object)?;
+        let mut told = match &address {
+            Address::Blob { container, name } => {
+                self.why_blob(&BlobAt::new(container.as_str(), name.as_str()))?
+            }
+            Address::Container(name) => self.why_container(name)?,
+            Address::Message { queue, id } => self.why_message(queue, id)?,
+            Address::Entity { table, partition, row } => {
+                self.why_entity(table, &Key::new(partition, row))?
+            }
+            _ => Err(format!(
+                "{address}: expected blob:CONTAINER[/NAME], queue:NAME/ID or \
+                 table:TABLE/PARTITION/ROW"
+            ))?,
+        };
+        let surplus = told.changes.len().saturating_sub(CHANGES_MAX);
+        told.changes.drain(..surplus);
+        told.account = self.account.name().to_string();
+        told.object = address.to_string();
+        Ok(Answer::Object(told))
+    }
+
+    /// Changes of an object and of all below it, oldest first; of the whole account without one.
+    pub(super) fn history(&self, object: Option<&str>) -> Result<Answer, Not> {
+        let address = object.map(address).transpose()?;
+        if let Some(address @ Address::File { .. }) = &address {
+            let why = "changes of files are not kept; `latchfs events` shows who was refused";
+            Err(format!("{address}: {why}"))?;
+        }
+        let wanted = |other: &Address| address.as_ref().is_none_or(|one| one.holds(other));
+        let mut changes = self.remembered(wanted);
+        // The last writer is in the row, and known after a restart too.
+        if let Some(Ok(Answer::Object(told))) = object.map(|object| self.why_object(object)) {
+            let missing = |row: &ChangeRow| !changes.contains(row);
+            let more: Vec<_> = told.changes.into_iter().filter(missing).collect();
+            changes.extend(more);
+        }
+        changes.sort_by(|one, other| one.time.cmp(&other.time));
+        Ok(Answer::History { changes })
+    }
+
+    fn remembered(&self, wanted: impl Fn(&Address) -> bool) -> Vec<ChangeRow> {
+        let mut rows = Vec::new();
+        // A service that was not used since the start remembers nothing.
+        if let Some(service) = self.account.open_blob() {
+            let found = service.changes(|change| wanted(&of_blob(change)));
+            rows.extend(found.iter().rev().map(|change| self.blob_row(change)));
+        }
+        if let Some(service) = self.account.open_queue() {
+            let found = service.changes(|change| wanted(&of_queue(change)));
+            rows.extend(found.iter().rev().map(|change| self.queue_row(change)));
+        }
+        if let Some(service) = self.account.open_table() {
+            let found = service.changes(|change| wanted(&of_table(change)));
+            rows.extend(found.iter().rev().map(|change| self.table_row(change)));
+        }
+        rows
+    }
+
+    fn why_blob(&self, at: &BlobAt) -> Result<ObjectState, Not> {
+        let now = self.now();
+        let standing = self.blob()?.why(now, at)?;
+        let changes: Vec<_> =
+            standing.changes.iter().rev().map(|change| self.blob_row(change)).collect();
+        let address = Address::Blob { container: at.container.clone(), name: at.name.clone() };
+        let Some(state) = standing.state else {
+            return Err(absent(&BlobDenial::BlobNotFound, &changes));
+        };
+        let last = (&address, state.writer.as_ref(), Some(state.etag.quoted()));
+        let mut facts = facts([
+            ("etag", json!(state.etag.quoted())),
+            ("type", json!(state.kind.name())),
+            ("length", json!(state.length)),
+            ("modified", json!(iso(state.modified))),
+            ("snapshots_and_versions", json!(standing.older)),
+        ]);
+        lease_facts(&mut facts, &state.lease, now);
+        let in_the_way = blob_obstacles(&state, now);
+        Ok(ObjectState { in_the_way, facts, changes: self.with_last(changes, last), ..told() })
+    }
+
+    fn why_container(&self, name: &str) -> Result<ObjectState, Not> {
+        let now = self.now();
+        let service = self.blob()?;
+        let address = Address::Container(name.to_owned());
+        let found = service.changes(|change| of_blob(change) == address);
+        let changes: Vec<_> = found.iter().rev().map(|change| self.blob_row(change)).collect();
+        let Some(state): Option<ContainerState> = service.container_now(name) else {
+            return Err(absent(&BlobDenial::ContainerNotFound, &changes));
+        };
+        let last = (&address, state.writer.as_ref(), Some(state.etag.quoted()));
+        let mut facts =
+            facts([("etag", json!(state.etag.quoted())), ("modified", json!(iso(state.modified)))]);
+        lease_facts(&mut facts, &state.lease, now);
+        let in_the_way = leased(&state.lease, now, "deleting it needs the lease ID");
+        let in_the_way = in_the_way.into_iter().collect();
+        Ok(ObjectState { in_the_way, facts, changes: self.with_last(changes, last), ..told() })
+    }
+
+    fn why_message(&self, queue: &str, id: &str) -> Result<ObjectState, Not> {
+        let service = self.account.queue()?;
+        let standing = service.why(self.now(), queue, id)?;
+        let changes: Vec<_> =
+            standing.changes.iter().rev().map(|change| self.queue_row(change)).collect();
+        let message = standing.message;
+        let address = Address::Message { queue: queue.to_owned(), id: id.to_owned() };
+        let holder = message.holder.as_ref().map(crate::core::queue::Holder::writer);
+        let mut in_the_way = Vec::new();
+        let visible = match standing.visibility {
+            Visibility::VisibleSince(since) => since,
+            Visibility::HiddenUntil(until) => {
+                in_the_way.push(Obstacle {
+                    rule: "hidden".into(),
+                    message: format!("no Get returns it until {}", until.rfc1123()),
+                });
+                until
+            }
+        };
+        let mut facts = facts([
+            ("inserted", json!(iso(message.inserted.timestamp()))),
+            ("visible", json!(iso(visible.timestamp()))),
+            ("dequeue_count", json!(message.dequeue_count)),
+        ]);
+        if let Some(expires) = message.expires {
+            facts.insert("expires".into(), json!(iso(expires.timestamp())));
+        }
+        let last = (&address, holder.as_ref(), None);
+        Ok(ObjectState { in_the_way, facts, changes: self.with_last(changes, last), ..told() })
+    }
+
+    fn why_entity(&self, name: &str, key: &Key) -> Result<ObjectState, Not> {
+        let denied = |error: Denial| Not::from(TableError::from(error));
+        let name = TableName::parse(name).map_err(denied)?;
+        key.check().map_err(denied)?;
+        let service = self.account.table()?;
+        let standing = service.why(&name, key)?;
+        let changes: Vec<_> =
+            standing.changes.iter().rev().map(|change| self.table_row(change)).collect();
+        let Some(ticks) = standing.ticks else {
+            return Err(absent(&Denial::ResourceNotFound, &changes));
+        };
+        let address = Address::Entity {
+            table: name.to_string(),
+            partition: key.partition.clone(),
+            row: key.row.clone(),
+        };
+        let last = (&address, standing.last_writer.as_ref(), Some(etag(ticks)));
+        let facts =
+            facts([("etag", json!(etag(ticks))), ("properties", json!(standing.properties))]);
+        Ok(ObjectState { facts, changes: self.with_last(changes, last), ..told() })
+    }
+
+    pub(super) fn blob(&self) -> Result<Arc<BlobService>, Not> {
+        Ok(self.account.blob()?)
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        self.account.file().options().clock.now()
+    }
+
+    fn blob_row(&self, change: &blob::Changed) -> ChangeRow {
+        self.row(&of_blob(change), &change.by, change.etag.map(crate::core::Etag::quoted))
+    }
+
+    fn queue_row(&self, change: &queue::Changed) -> ChangeRow {
+        self.row(&of_queue(change), &change.by, None)
+    }
+
+    fn table_row(&self, change: &table::Changed) -> ChangeRow {
+        self.row(&of_table(change), &change.by, change.ticks.map(etag))
+    }
+
+    pub(super) fn row(&self, address: &Address, by: &Writer, etag: Option<String>) -> ChangeRow {
+        ChangeRow {
+            account: self.account.name().to_string(),
+            object: address.to_string(),
+            time: iso(by.when),
+            operation: by.operation.clone(),
+            client_request: by.client_request.clone(),
+            user_agent: by.user_agent.clone(),
+            address: by.address.clone(),
+            etag,
+        }
+    }
+
+    /// The changes with the last writer of the object's row, which outlives a restart.
+    fn with_last(
+        &self,
+        mut changes: Vec<ChangeRow>,
+        (address, writer, etag): (&Address, Option<&Writer>, Option<String>),
+    ) -> Vec<ChangeRow> {
+        let Some(writer) = writer else { return changes };
+        let last = self.row(address, writer, etag);
+        let same = |one: &ChangeRow| {
+            one.operation == last.operation
+                && (one.time == last.time || (one.etag.is_some() && one.etag == last.etag))
+        };
+        if !changes.iter().any(same) {
+            changes.push(last);
+            changes.sort_by(|one, other| one.time.cmp(&other.time));
+        }
+        changes
+    }
+}
+
+fn told() -> ObjectState {
+    ObjectState::default()
+}
+
+/// The address that a request names.
+pub(super) fn address(text: &str) -> Result<Address, String> {
+    let form = "blob:CONTAINER/NAME, queue:NAME/ID or table:TABLE/PARTITION/ROW";
+    Address::read(text).ok_or_else(|| format!("{text}: expected {form}"))
+}
+
+fn of_blob(change: &blob::Changed) -> Address {
+    let container = change.container.clone();
+    match change.name.clone() {
+        Some(name) => Address::Blob { container, name },
+        None => Address::Container(container),
+    }
+}
+
+fn of_queue(change: &queue::Changed) -> Address {
+    let queue = change.queue.clone();
+    match change.id {
+        Some(id) => Address::Message { queue, id: id.to_string() },
+        None => Address::Queue(queue),
+    }
+}
+
+fn of_table(change: &table::Changed) -> Address {
+    let table = change.table.clone();
+    match change.key.clone() {
+        Some(Key { partition, row }) => Address::Entity { table, partition, row },
+        None => Address::Table(table),
+    }
+}
+
+fn facts<const N: usize>(facts: [(&str, Value); N]) -> Map<String, Value> {
+    facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+fn lease_facts<K: LeaseKind>(
+    facts: &mut Map<String, Value>,
+    lease: &TimedLease<K>,
+    now: Timestamp,
+) {
+    facts.insert("lease".into(), json!(lease.state(now).to_string()));
+    if let Some(id) = lease.id() {
+        facts.insert("lease_id".into(), json!(id.to_string()));
+    }
+}
+
+fn leased<K: LeaseKind>(lease: &TimedLease<K>, now: Timestamp, effect: &str) -> Option<Obstacle> {
+    if lease.status(now) == LeaseStatus::Unlocked {
+        return None;
+    }
+    let end = match lease.seconds_left(now) {
+        Some(seconds) => format!("it ends in {seconds} s"),
+        None => "it has no end".to_owned(),
+    };
+    let state = lease.state(now);
+    Some(Obstacle {
+        rule: "lease".into(),
+        message: format!("its lease is {state}: {effect}; {end}"),
+    })
+}
+
+fn blob_obstacles(state: &BlobState, now: Timestamp) -> Vec<Obstacle> {
+    let mut found = Vec::new();
+    found.extend(leased(&state.lease, now, "writing and deleting need the lease ID"));
+    let mut add = |rule: &str, message: String| {
+        found.push(Obstacle { rule: rule.to_owned(), message });
+    };
+    if let Some(copy) = &state.copy
+        && copy.status == CopyStatus::Pending
+        && copy.ended(now).is_none()
+    {
+        add("copy_pending", format!("a copy to it is under way ({})", copy.progress()));
+    }
+    if let Some(policy) = state.immutability.policy.filter(|policy| policy.until > now) {
+        let until = rfc1123(policy.until);
+        add("immutable", format!("a policy ({}) keeps it as it is until {until}", policy.mode));
+    }
+    if state.immutability.legal_hold == Some(true) {
+        add("immutable", "a legal hold keeps it as it is".to_owned());
+    }
+    if state.tier.tier(now) == Tier::Archive {
+        add("archived", "its content is archived: set another tier to read it".to_owned());
+    }
+    found
+}
+
+/// The refusal of an object that is not there, with the request that deleted it.
+fn absent(denial: &dyn Display, changes: &[ChangeRow]) -> Not {
+    let mut message = denial.to_string();
+    if let Some(last) = changes.last() {
+        message = format!("{message} [latchfs: {}]", last.words());
+    }
+    Not::object(RefusalKind::NotFound, message)
+}
+
+impl ChangeRow {
+    /// The change in words: `changed TIME by Put Blob, client request 5f`.
+    pub fn words(&self) -> String {
+        let Self { time, operation, .. } = self;
+        let mut text = format!("changed {time} by {operation}");
+        if let Some(id) = &self.client_request {
+            text = format!("{text}, client request {id}");
+        }
+        if let Some(agent) = &self.user_agent {
+            text = format!("{text}, {agent}");
+        }
+        if let Some(address) = &self.address {
+            text = format!("{text}, from {address}");
+        }
+        text
+    }
+}

@@ -1,0 +1,240 @@
+//! What answers are made of: a server, shares, leases, opens, what stands in the way.
+//!
+//! Decides the names that JSON has for them (docs/json.md). Which request is answered with what is
+//! in [`super::protocol`].
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::controls::ClockState;
+use super::events::EventRow;
+use super::refusal::RefusalKind;
+
+/// What is served.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Status {
+    /// Of the program.
+    pub version: String,
+    /// Of the server.
+    pub pid: u32,
+    /// The accounts.
+    pub accounts: Vec<String>,
+    /// The shares.
+    pub shares: Vec<ShareRow>,
+    /// The mounts.
+    pub mounts: Vec<MountRow>,
+    /// The URL of the File service, with the account, if that service listens.
+    #[serde(default)]
+    pub endpoint: Option<String>,
+    /// The URL of each service that listens, with the account.
+    #[serde(default)]
+    pub endpoints: BTreeMap<String, String>,
+    /// The URL of the page and the HTTP API, if the server has them.
+    #[serde(default)]
+    pub admin: Option<String>,
+    /// The token of that address, if it asks for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub admin_token: Option<String>,
+    /// Where the data is.
+    #[serde(default)]
+    pub data: String,
+    /// For how long the server has run.
+    #[serde(default)]
+    pub uptime_seconds: u64,
+    /// The clock.
+    #[serde(default)]
+    pub clock: ClockState,
+}
+
+/// A share.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShareRow {
+    /// Its account.
+    pub account: String,
+    /// Its name.
+    pub name: String,
+    /// How many of its files have opens, locks or leases.
+    pub files_in_use: usize,
+}
+
+/// A mount.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MountRow {
+    /// Of which account.
+    pub account: String,
+    /// Of which share.
+    pub share: String,
+    /// Where.
+    pub path: PathBuf,
+}
+
+/// How clients of the REST listener find it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Connection {
+    /// The account's name.
+    pub account: String,
+    /// Its key.
+    pub key: String,
+    /// The URL of the File service, with the account, if that service listens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<String>,
+    /// The URL of each service that listens, with the account.
+    #[serde(default)]
+    pub endpoints: BTreeMap<String, String>,
+    /// All of it in one.
+    pub connection_string: String,
+    /// The certificate that clients must trust, if it was made by the server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ca_file: Option<PathBuf>,
+}
+
+/// A share with what it is as a whole.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShareEntry {
+    /// Its name.
+    pub name: String,
+    /// Its quota.
+    pub quota_gib: u32,
+    /// How many snapshots it has.
+    pub snapshots: usize,
+    /// The state of its lease, as REST names it.
+    pub lease: String,
+    /// Where it is mounted.
+    pub mounts: Vec<MountRow>,
+    /// Its version, if it was deleted and can be restored.
+    pub deleted: Option<String>,
+}
+
+/// The lease of a file or a share.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lease {
+    /// In which share.
+    #[serde(rename = "share")]
+    pub share_name: String,
+    /// Of what: `/` is the share itself.
+    pub path: String,
+    /// As in `x-ms-lease-state`.
+    pub state: String,
+    /// As in `x-ms-lease-status`.
+    pub status: String,
+    /// As in `x-ms-lease-duration`, while it is leased.
+    pub duration: Option<String>,
+    /// The ID of a file's lease, also of one that was broken.
+    pub id: Option<String>,
+}
+
+/// A granted open.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Held {
+    /// Its identity.
+    pub handle: u64,
+    /// Of which account.
+    pub account: String,
+    /// In which share.
+    #[serde(rename = "share")]
+    pub share_name: String,
+    /// The file, as spelled on disk.
+    pub path: String,
+    /// What it may do.
+    pub access: String,
+    /// Its share mode.
+    pub share_mode: String,
+}
+
+/// An open.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HandleRow {
+    /// Its identity.
+    pub handle: u64,
+    /// Of which account.
+    pub account: String,
+    /// In which share.
+    #[serde(rename = "share")]
+    pub share_name: String,
+    /// On what.
+    pub path: String,
+    /// What it may do.
+    pub access: String,
+    /// Its share mode.
+    pub share_mode: String,
+    /// The process; 0 where there is none.
+    pub pid: u32,
+    /// Its program; none if it has ended.
+    pub program: Option<String>,
+    /// The client it came through.
+    pub client: String,
+    /// Since when, in UTC.
+    pub since: String,
+    /// For how long, in seconds.
+    pub seconds: u64,
+    /// The name is marked for deletion when it closes.
+    pub delete_on_close: bool,
+    /// The name is marked.
+    pub delete_pending: bool,
+}
+
+/// What stands in the way of a name.
+#[derive(Default, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Why {
+    /// Of which account.
+    pub account: String,
+    /// In which share.
+    #[serde(rename = "share")]
+    pub share_name: String,
+    /// As spelled on disk.
+    pub path: String,
+    /// It is marked for deletion.
+    pub delete_pending: bool,
+    /// It is leased through REST.
+    pub leased: bool,
+    /// It has the read-only attribute.
+    pub read_only: bool,
+    /// Its opens.
+    pub opens: Vec<HandleRow>,
+    /// Its byte-range locks, in words.
+    pub locks: Vec<String>,
+    /// How many opens there are below it.
+    pub opens_below: usize,
+    /// The newest refusals, oldest first.
+    pub refusals: Vec<EventRow>,
+}
+
+impl Why {
+    /// True if nothing stands in anybody's way.
+    pub fn is_free(&self) -> bool {
+        let Self { delete_pending, leased, read_only, opens, locks, opens_below, .. } = self;
+        !delete_pending
+            && !leased
+            && !read_only
+            && opens.is_empty()
+            && locks.is_empty()
+            && *opens_below == 0
+    }
+}
+
+/// What a step of a script gave.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StepAnswer {
+    /// By its NTSTATUS name.
+    pub status: String,
+    /// What it gave back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub out: Option<Value>,
+    /// What the refusal says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+/// A rule refused.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refused {
+    /// Which kind of rule.
+    pub kind: RefusalKind,
+    /// In words, naming the holder.
+    pub message: String,
+    /// The open in the way.
+    pub holder: Option<HandleRow>,
+}

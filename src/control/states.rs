@@ -1,0 +1,96 @@
+//! Requests about the state of the server as a whole.
+//!
+//! Decides how they are written as JSON. What happens is decided in [`crate::engine::states`].
+
+use serde::{Deserialize, Serialize};
+
+use super::connection::{Connection, Not};
+use super::protocol::Answer;
+use super::refusal::RefusalKind;
+use crate::core::time::iso;
+use crate::engine::{SavedState, StateError};
+
+/// What is done to the state of the server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum StateRequest {
+    /// The states are listed.
+    List {},
+    /// Everything is saved.
+    Save {
+        /// Under this name, in place of a state that has it.
+        name: String,
+    },
+    /// Everything is replaced.
+    Restore {
+        /// By the state of this name.
+        name: String,
+    },
+    /// A state is deleted.
+    Delete {
+        /// The one of this name.
+        name: String,
+    },
+    /// Everything is removed.
+    Reset {},
+}
+
+/// A saved state.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StateEntry {
+    /// Its name.
+    pub name: String,
+    /// When it was saved, in UTC.
+    pub saved: String,
+}
+
+impl From<SavedState> for StateEntry {
+    fn from(SavedState { name, saved }: SavedState) -> Self {
+        Self { name, saved: iso(saved) }
+    }
+}
+
+impl From<StateError> for Not {
+    fn from(error: StateError) -> Self {
+        let kind = match error {
+            StateError::NotFound(_) => RefusalKind::NotFound,
+            StateError::Name(_) => RefusalKind::Invalid,
+            StateError::ExistingDirectory | StateError::NoAccount { .. } => RefusalKind::Denied,
+            StateError::TooMany => return Self::busy(error.to_string()),
+            error => return Self::system(error.to_string()),
+        };
+        Self::object(kind, error.to_string())
+    }
+}
+
+impl Connection {
+    /// Carries a request out. May wait.
+    pub(super) fn state(&self, request: &StateRequest) -> Result<Answer, Not> {
+        let states = self.serving.states().ok_or(StateError::ExistingDirectory)?;
+        let done = match request {
+            StateRequest::List {} => {
+                let states = states.list()?.into_iter().map(StateEntry::from).collect();
+                return Ok(Answer::States { states });
+            }
+            StateRequest::Save { name } => {
+                let saved = StateEntry::from(states.save(name)?);
+                self.tell("state", None, format!("saved as {name}"));
+                return Ok(Answer::States { states: vec![saved] });
+            }
+            StateRequest::Restore { name } => {
+                states.restore(name)?;
+                format!("restored {name}")
+            }
+            StateRequest::Delete { name } => {
+                states.delete(name)?;
+                format!("deleted {name}")
+            }
+            StateRequest::Reset {} => {
+                states.reset()?;
+                "reset".to_owned()
+            }
+        };
+        self.tell("state", None, done);
+        Ok(Answer::Done {})
+    }
+}

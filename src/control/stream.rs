@@ -1,0 +1,318 @@
+//! The stream of events as people and scripts are told of it: one JSON object each, by the names
+//! that `docs/events.md` and `docs/api.md` list.
+//!
+//! What is noted, and in which order, is decided in [`crate::engine::stream`].
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::address::Address;
+use super::connection::Connection;
+use super::controls::point_name;
+use super::events;
+use super::protocol::Answer;
+use super::refusal::RefusalKind;
+use super::serving::Serving;
+use crate::core::Timestamp;
+use crate::core::service::ServiceKind;
+use crate::core::smb::SharePath;
+use crate::core::time::iso;
+use crate::engine::controls::Visitor;
+use crate::engine::events::Happening;
+use crate::engine::programs::Programs;
+use crate::engine::stream::{Answered, AtGate, Change, Entry, Page, What};
+
+/// One event of the stream.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StreamRow {
+    /// Its number, from 1 in each run of the server, without gaps.
+    pub seq: u64,
+    /// When, by the clock of the server.
+    pub time: String,
+    /// When, by the clock of the system.
+    pub system: String,
+    /// What happened.
+    pub event: String,
+    /// In which account; none if it concerns the server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<String>,
+    /// In which service.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service: Option<String>,
+    /// On which object, as `latchfs why` takes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub object: Option<String>,
+    /// What else there is to say.
+    #[serde(flatten)]
+    pub more: Map<String, Value>,
+}
+
+/// A page of the stream.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StreamPage {
+    /// The events, oldest first.
+    pub events: Vec<StreamRow>,
+    /// How many were dropped from the stream before they were asked for.
+    pub lost: u64,
+    /// The number of the last event looked at: the next page starts after it.
+    pub last: u64,
+    /// The number of the newest event there is.
+    pub newest: u64,
+}
+
+/// Which events of the stream are meant.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StreamRequest {
+    /// Those after the event of this number.
+    #[serde(default)]
+    pub after: u64,
+    /// Of this account alone.
+    pub of_account: Option<String>,
+    /// Of this service alone: file, blob, queue or table.
+    pub service: Option<String>,
+    /// Of these kinds alone.
+    #[serde(default)]
+    pub kinds: Vec<String>,
+}
+
+impl StreamRequest {
+    fn lets_through(&self, row: &StreamRow) -> bool {
+        let is =
+            |wanted: &Option<String>, found: &Option<String>| wanted.is_none() || wanted == found;
+        is(&self.of_account, &row.account)
+            && is(&self.service, &row.service)
+            && (self.kinds.is_empty() || self.kinds.contains(&row.event))
+    }
+}
+
+impl Connection {
+    /// The next events of the stream.
+    pub(super) fn stream(&self, request: &StreamRequest) -> Answer {
+        let Page { entries, lost, last, newest } =
+            self.serving.accounts().controls().stream.after(request.after);
+        let mut programs = Programs::default();
+        let rows = entries.iter().map(|entry| row(&*self.serving, &mut programs, entry));
+        let events = rows.filter(|row| request.lets_through(row)).collect();
+        Answer::Stream(StreamPage { events, lost, last, newest })
+    }
+
+    /// Tells the stream what the client of this connection changed of what tests control.
+    pub(super) fn tell(&self, kind: &'static str, id: Option<u64>, detail: impl Into<String>) {
+        let stream = &self.serving.accounts().controls().stream;
+        let change = || Change { kind, by: self.owner.to_string(), id, detail: detail.into() };
+        stream.push(None, || What::Changed(change()));
+    }
+}
+
+fn row(serving: &dyn Serving, programs: &mut Programs, entry: &Entry) -> StreamRow {
+    let mut row = StreamRow {
+        seq: entry.seq,
+        time: iso(entry.time),
+        system: iso(entry.system),
+        event: String::new(),
+        account: entry.account.as_deref().map(str::to_owned),
+        service: None,
+        object: None,
+        more: Map::new(),
+    };
+    match &*entry.what {
+        What::Logged(event) => {
+            let account = entry.account.as_deref().unwrap_or_default();
+            let logged = events::row(serving, account, programs, event);
+            row.service = Some(logged.service.clone());
+            row.object = Some(match &event.what {
+                Happening::Conflicted(conflicted) => {
+                    format!("{}:{}", conflicted.service, conflicted.object)
+                }
+                _ => file(&event.share, &event.path),
+            });
+            row.time.clone_from(&logged.time);
+            row.more = object(&logged);
+            if let Some(Value::String(kind)) = row.more.remove("event") {
+                row.event = kind;
+            }
+            for known in ["seq", "time", "account", "service"] {
+                row.more.remove(known);
+            }
+        }
+        What::Request(answered) => {
+            "request".clone_into(&mut row.event);
+            row.service = Some(answered.service.label().to_owned());
+            row.object = object_of(answered.service, &answered.path);
+            row.more = request(serving, programs, entry.system, answered);
+        }
+        What::Gated(at) => at_gate(&mut row, "gated", at),
+        What::Released(at) => at_gate(&mut row, "released", at),
+        What::Fault { fault, visitor } => {
+            visit(&mut row, "fault", visitor);
+            row.more.insert("fault".into(), json!(fault));
+        }
+        What::Changed(Change { kind, by, id, detail }) => {
+            (*kind).clone_into(&mut row.event);
+            row.more.insert("client".into(), json!(by));
+            if let Some(id) = id {
+                row.more.insert("id".into(), json!(id));
+            }
+            row.more.insert("detail".into(), json!(detail));
+        }
+    }
+    row
+}
+
+fn request(
+    serving: &dyn Serving,
+    programs: &mut Programs,
+    ended: Timestamp,
+    answered: &Answered,
+) -> Map<String, Value> {
+    let took = i64::try_from(answered.took.as_nanos()).unwrap_or(i64::MAX);
+    let started = Timestamp(ended.0.saturating_sub(took));
+    let mut more = object(&json!({
+        "operation": answered.operation,
+        "path": answered.path,
+        "client": answered.client,
+        "client_request": answered.client_request.as_deref(),
+        "user_agent": answered.user_agent.as_deref(),
+        "request_id": answered.request_id,
+        "status": answered.status,
+        "code": Some(&answered.code).filter(|code| !code.is_empty()),
+        "started": iso(started),
+        "duration_us": u64::try_from(answered.took.as_micros()).unwrap_or(u64::MAX),
+    }));
+    if let Some(refused) = &answered.refusal {
+        let told = match &refused.denial {
+            Some(denial) => {
+                let spelled = serving.spelled(denial);
+                json!(events::refusal(spelled, programs, answered.operation, denial))
+            }
+            None => json!({
+                "operation": answered.operation,
+                "code": answered.code,
+                "status": answered.status,
+                "rule": refused.conflict.map(RefusalKind::from),
+                "message": refused.message,
+            }),
+        };
+        more.insert("refusal".into(), told);
+    }
+    more
+}
+
+fn at_gate(row: &mut StreamRow, event: &str, at: &AtGate) {
+    visit(row, event, &at.visitor);
+    row.more.insert("gate".into(), json!(at.gate));
+    row.more.insert("at".into(), json!(point_name(at.point)));
+    row.more.insert("request".into(), json!(at.request));
+}
+
+fn visit(row: &mut StreamRow, event: &str, visitor: &Visitor) {
+    event.clone_into(&mut row.event);
+    row.service = Some(visitor.service.label().to_owned());
+    row.object = object_of(visitor.service, &visitor.path);
+    row.more = object(&json!({
+        "operation": visitor.operation,
+        "path": visitor.path,
+        "client": visitor.client,
+        "client_request": visitor.client_request,
+    }));
+}
+
+fn object(value: &impl Serialize) -> Map<String, Value> {
+    match serde_json::to_value(value) {
+        Ok(Value::Object(object)) => object,
+        other => unreachable!("an event is an object: {other:?}"),
+    }
+}
+
+fn file(share: &str, path: &SharePath) -> String {
+    let path = path.as_str().trim_matches('/').to_owned();
+    Address::File { share: share.to_owned(), path }.to_string()
+}
+
+/// The object that a request to a service names by its path; none if it names the whole service.
+fn object_of(service: ServiceKind, path: &str) -> Option<String> {
+    if path.is_empty() {
+        return None;
+    }
+    let address = match service {
+        ServiceKind::File | ServiceKind::Blob => return Some(format!("{service}:{path}")),
+        ServiceKind::Queue => {
+            let mut parts = path.split('/');
+            let queue = parts.next()?.to_owned();
+            match (parts.next(), parts.next()) {
+                (Some("messages"), Some(id)) => Address::Message { queue, id: id.to_owned() },
+                _ => Address::Queue(queue),
+            }
+        }
+        ServiceKind::Table => table_object(path)?,
+    };
+    Some(address.to_string())
+}
+
+/// `Rows`, `Rows()`, `Rows(PartitionKey='p',RowKey='r')` and `Tables('Rows')`.
+fn table_object(path: &str) -> Option<Address> {
+    let (name, keys) = path.split_once('(').unwrap_or((path, ""));
+    if name.starts_with('$') {
+        return None;
+    }
+    let table = name.to_owned();
+    let quoted = quoted(keys);
+    Some(match (name, quoted.as_slice()) {
+        ("Tables", [table]) => Address::Table(table.clone()),
+        ("Tables", _) => return None,
+        (_, [partition, row]) => {
+            Address::Entity { table, partition: partition.clone(), row: row.clone() }
+        }
+        _ => Address::Table(table),
+    })
+}
+
+/// The texts in quotes; a quote in one is doubled.
+fn quoted(keys: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut letters = keys.chars().peekable();
+    while let Some(letter) = letters.next() {
+        if letter != '\'' {
+            continue;
+        }
+        let mut text = String::new();
+        while let Some(letter) = letters.next() {
+            if letter == '\'' && letters.next_if_eq(&'\'').is_none() {
+                break;
+            }
+            text.push(letter);
+        }
+        found.push(text);
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_names_its_object_as_commands_do() {
+        for (service, path, object) in [
+            (ServiceKind::File, "docs/a/b.txt", Some("file:docs/a/b.txt")),
+            (ServiceKind::Blob, "box", Some("blob:box")),
+            (ServiceKind::Blob, "", None),
+            (ServiceKind::Queue, "work", Some("queue:work")),
+            (ServiceKind::Queue, "work/messages", Some("queue:work")),
+            (ServiceKind::Queue, "work/messages/5f", Some("queue:work/5f")),
+            (ServiceKind::Table, "Rows", Some("table:Rows")),
+            (ServiceKind::Table, "Rows()", Some("table:Rows")),
+            (
+                ServiceKind::Table,
+                "Rows(PartitionKey='it''s',RowKey='r')",
+                Some("table:Rows/it's/r"),
+            ),
+            (ServiceKind::Table, "Tables('Rows')", Some("table:Rows")),
+            (ServiceKind::Table, "Tables", None),
+            (ServiceKind::Table, "$batch", None),
+        ] {
+            assert_eq!(object_of(service, path).as_deref(), object, "{path}");
+        }
+    }
+}

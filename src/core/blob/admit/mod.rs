@@ -1,0 +1,140 @@
+//! The order in which one request on one blob is checked.
+//!
+//! The checks are, in this order: the right to overwrite, existence and type, a pending copy,
+//! immutability, the lease, the conditions, the archive. The order decides which of several
+//! reasons a client is told. REST checks authorisation and the syntax of headers before;
+//! positions, sizes and sequence numbers are checked after, in [`super::append`] and
+//! [`super::pages`].
+
+#[cfg(test)]
+mod tests;
+
+use super::container::ContainerState;
+use super::copy::CopyStatus;
+use super::denial::BlobDenial;
+use super::operation::{EtagEffect, Immutable, Operation, Rules};
+use super::state::BlobState;
+use super::tags::query::TagQuery;
+use super::tier::Tier;
+use crate::core::Timestamp;
+use crate::core::conditions::{Conditions, Failure, Form, Subject};
+use crate::core::lease::{BlobLease, LeaseId};
+
+/// What a request asks for, as far as these checks matter.
+#[derive(Clone, Copy, Debug)]
+pub struct Ask<'a> {
+    /// The operation.
+    pub operation: Operation,
+    /// Its conditions. Those that the operation does not take must have been left out.
+    pub conditions: &'a Conditions,
+    /// `x-ms-if-tags`.
+    pub tags: Option<&'a TagQuery>,
+    /// `x-ms-lease-id`.
+    pub lease: Option<LeaseId>,
+    /// The SHA-256 of the customer's key, base64.
+    pub key: Option<&'a str>,
+    /// Whether the account keeps versions.
+    pub versioning: bool,
+    /// Whether the caller may create blobs and not write existing ones.
+    pub only_new: bool,
+    /// The moment.
+    pub now: Timestamp,
+}
+
+/// What there is under the name.
+#[derive(Clone, Copy, Debug)]
+pub enum Found<'a> {
+    /// Nothing.
+    Nothing,
+    /// Uncommitted blocks alone: no blob for reads and conditions, but it can be leased.
+    Uncommitted(&'a BlobLease),
+    /// A blob, a snapshot or a version.
+    Blob(&'a BlobState),
+}
+
+/// Admits a request on a blob of `container`, or refuses it.
+pub fn admit(ask: &Ask<'_>, container: &str, found: Found<'_>) -> Result<(), BlobDenial> {
+    let rules = ask.operation.rules();
+    match found {
+        Found::Blob(blob) => admit_blob(ask, &rules, container, blob),
+        Found::Uncommitted(lease) if rules.reaches_uncommitted => {
+            lease.check(rules.lease, ask.lease, ask.now)?;
+            // An uncommitted blob has no ETag and no dates: only If-Match can fail.
+            failed(&rules, ask.conditions.evaluate(Form::Create, None))
+        }
+        Found::Nothing | Found::Uncommitted(_) => {
+            if rules.form == Form::Create {
+                BlobLease::default().check(rules.lease, ask.lease, ask.now)?;
+            }
+            failed(&rules, ask.conditions.evaluate(rules.form, None))
+        }
+    }
+}
+
+fn admit_blob(
+    ask: &Ask<'_>,
+    rules: &Rules,
+    container: &str,
+    blob: &BlobState,
+) -> Result<(), BlobDenial> {
+    let overwrites = rules.form == Form::Create && rules.etag == EtagEffect::Moves;
+    if ask.only_new && overwrites {
+        return Err(BlobDenial::UnauthorizedBlobOverwrite);
+    }
+    if rules.kind.is_some_and(|kind| kind != blob.kind) {
+        return Err(BlobDenial::InvalidBlobType);
+    }
+    let copying = blob.copy.as_ref().is_some_and(|copy| copy.status == CopyStatus::Pending);
+    if copying && rules.waits_for_copy {
+        return Err(BlobDenial::PendingCopyOperation);
+    }
+    match rules.immutable {
+        Immutable::Admitted => {}
+        Immutable::RefusedUnlessVersioned if ask.versioning => {}
+        Immutable::RefusedUnlessVersioned | Immutable::Refused => {
+            blob.immutability.check(ask.now)?;
+        }
+    }
+    blob.lease.check(rules.lease, ask.lease, ask.now)?;
+    let etag = blob.etag.to_string();
+    let subject = Subject {
+        etag: &etag,
+        last_modified: blob.modified,
+        tags_hold: ask.tags.is_none_or(|query| query.holds(container, &blob.tags)),
+        lease_held: blob.lease.is_held_by(ask.lease, ask.now),
+    };
+    failed(rules, ask.conditions.evaluate(rules.form, Some(subject)))?;
+    if rules.needs_content && blob.tier.tier(ask.now) == Tier::Archive {
+        return Err(BlobDenial::BlobArchived);
+    }
+    if rules.needs_key {
+        blob.encryption.check_key(ask.key)?;
+    }
+    Ok(())
+}
+
+/// Admits a request on an existing container, or refuses it.
+pub fn admit_container(ask: &Ask<'_>, container: &ContainerState) -> Result<(), BlobDenial> {
+    let rules = ask.operation.rules();
+    container.lease.check(rules.lease, ask.lease, ask.now)?;
+    let etag = container.etag.to_string();
+    let subject = Subject {
+        etag: &etag,
+        last_modified: container.modified,
+        tags_hold: true,
+        lease_held: container.lease.is_held_by(ask.lease, ask.now),
+    };
+    failed(&rules, ask.conditions.evaluate(rules.form, Some(subject)))
+}
+
+/// The denial of a failed condition; a copy names the side that failed.
+fn failed(rules: &Rules, answer: Result<(), Failure>) -> Result<(), BlobDenial> {
+    answer.map_err(|failure| match (failure, rules.copy) {
+        (Failure::NotFound, _) => BlobDenial::BlobNotFound,
+        (Failure::AlreadyExists, _) => BlobDenial::BlobAlreadyExists,
+        (Failure::NotMet(condition), Some(copy)) => {
+            BlobDenial::CopyCondition(copy.target_refusal(condition))
+        }
+        (failure, _) => BlobDenial::Condition(failure),
+    })
+}

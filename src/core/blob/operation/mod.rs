@@ -1,0 +1,121 @@
+//! The operations of the Blob service, and the rules that each follows.
+//!
+//! Decides for each operation which conditions it takes, its lease class, its effect on the
+//! `ETag`, and which types and states of blobs it needs, in one table: [`Operation::rules`]. REST
+//! has the table of requests and permissions; [`super::admit`] has the order in which the rules
+//! are checked.
+
+mod rules;
+#[cfg(test)]
+mod tests;
+
+pub use rules::{Accepted, EtagEffect, Immutable, Rules};
+
+/// The operations: the name in the service's own description of its interface, and the name of its
+/// documentation page.
+macro_rules! operations {
+    ($($name:ident $title:literal,)*) => {
+        /// An operation of the Blob service.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        #[allow(missing_docs, reason = "the service documents each under its title")]
+        pub enum Operation {
+            $($name,)*
+        }
+
+        impl Operation {
+            /// Every operation.
+            pub const ALL: &[Self] = &[$(Self::$name,)*];
+
+            /// The name in the service's own description of its interface.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$name => stringify!($name),)*
+                }
+            }
+
+            /// The name of its documentation page, as people say it.
+            pub const fn title(self) -> &'static str {
+                match self {
+                    $(Self::$name => $title,)*
+                }
+            }
+        }
+    };
+}
+
+operations! {
+    ServicePreflight "Preflight Blob Request",
+    ServiceSetProperties "Set Blob Service Properties",
+    ServiceGetProperties "Get Blob Service Properties",
+    ServiceGetStatistics "Get Blob Service Stats",
+    ServiceListContainersSegment "List Containers",
+    ServiceGetUserDelegationKey "Get User Delegation Key",
+    ServiceGetAccountInfo "Get Account Information",
+    ServiceSubmitBatch "Blob Batch",
+    ServiceFilterBlobs "Find Blobs by Tags",
+    ContainerCreate "Create Container",
+    ContainerGetProperties "Get Container Properties",
+    ContainerGetMetadata "Get Container Metadata",
+    ContainerDelete "Delete Container",
+    ContainerSetMetadata "Set Container Metadata",
+    ContainerGetAccessPolicy "Get Container ACL",
+    ContainerSetAccessPolicy "Set Container ACL",
+    ContainerRestore "Restore Container",
+    ContainerRename "Rename Container",
+    ContainerSubmitBatch "Blob Batch",
+    ContainerFilterBlobs "Find Blobs by Tags in Container",
+    ContainerAcquireLease "Lease Container",
+    ContainerReleaseLease "Lease Container",
+    ContainerRenewLease "Lease Container",
+    ContainerBreakLease "Lease Container",
+    ContainerChangeLease "Lease Container",
+    ContainerListBlobFlatSegment "List Blobs",
+    ContainerListBlobHierarchySegment "List Blobs",
+    ContainerListBlobFlatSegmentArrow "List Blobs",
+    ContainerListBlobHierarchySegmentArrow "List Blobs",
+    ContainerGetAccountInfo "Get Account Information",
+    BlobDownload "Get Blob",
+    BlobGetProperties "Get Blob Properties",
+    BlobGetMetadata "Get Blob Metadata",
+    BlobDelete "Delete Blob",
+    BlobUndelete "Undelete Blob",
+    BlobSetExpiry "Set Blob Expiry",
+    BlobSetHttpHeaders "Set Blob Properties",
+    BlobSetImmutabilityPolicy "Set Blob Immutability Policy",
+    BlobDeleteImmutabilityPolicy "Delete Blob Immutability Policy",
+    BlobSetLegalHold "Set Blob Legal Hold",
+    BlobSetMetadata "Set Blob Metadata",
+    BlobAcquireLease "Lease Blob",
+    BlobReleaseLease "Lease Blob",
+    BlobRenewLease "Lease Blob",
+    BlobChangeLease "Lease Blob",
+    BlobBreakLease "Lease Blob",
+    BlobCreateSnapshot "Snapshot Blob",
+    BlobStartCopyFromURL "Copy Blob",
+    BlobCopyFromURL "Copy Blob From URL",
+    BlobAbortCopyFromURL "Abort Copy Blob",
+    BlobSetTier "Set Blob Tier",
+    BlobGetAccountInfo "Get Account Information",
+    BlobQuery "Query Blob Contents",
+    BlobGetTags "Get Blob Tags",
+    BlobSetTags "Set Blob Tags",
+    PageBlobCreate "Put Blob",
+    PageBlobUploadPages "Put Page",
+    PageBlobClearPages "Put Page",
+    PageBlobUploadPagesFromURL "Put Page From URL",
+    PageBlobGetPageRanges "Get Page Ranges",
+    PageBlobGetPageRangesDiff "Get Page Ranges",
+    PageBlobResize "Set Blob Properties",
+    PageBlobUpdateSequenceNumber "Set Blob Properties",
+    PageBlobCopyIncremental "Incremental Copy Blob",
+    AppendBlobCreate "Put Blob",
+    AppendBlobAppendBlock "Append Block",
+    AppendBlobAppendBlockFromUrl "Append Block From URL",
+    AppendBlobSeal "Append Blob Seal",
+    BlockBlobUpload "Put Blob",
+    BlockBlobPutBlobFromUrl "Put Blob From URL",
+    BlockBlobStageBlock "Put Block",
+    BlockBlobStageBlockFromURL "Put Block From URL",
+    BlockBlobCommitBlockList "Put Block List",
+    BlockBlobGetBlockList "Get Block List",
+}

@@ -1,0 +1,132 @@
+//! Matches requests for gates and faults.
+//!
+//! Decides which parts of a request are compared, and how. What happens to a matching request is
+//! decided by the engine.
+
+use super::glob;
+use super::service::ServiceKind;
+
+/// A request, as far as patterns look at it.
+#[derive(Clone, Copy)]
+pub struct Seen<'a> {
+    /// The service that it was sent to.
+    pub service: ServiceKind,
+    /// The operation, as the SDKs' own definitions call it.
+    pub operation: &'a str,
+    /// The operation, as the service's documentation calls it.
+    pub documented: &'a str,
+    /// The account.
+    pub account: &'a str,
+    /// What it names behind the account: `container/blob`, `share/directory/file`.
+    pub path: &'a str,
+    /// The value of a header.
+    pub header: &'a (dyn Fn(&str) -> Option<&'a str> + Sync),
+}
+
+/// Which requests are meant: those that fit all that is given.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Pattern {
+    /// Of this service.
+    pub service: Option<ServiceKind>,
+    /// Whose operation fits; case, spaces and hyphens do not count.
+    pub operation: Option<String>,
+    /// Of this account.
+    pub account: Option<String>,
+    /// Whose path fits.
+    pub path: Option<String>,
+    /// That have these headers, with values that fit.
+    pub headers: Vec<(String, String)>,
+}
+
+impl Pattern {
+    /// Whether a request is meant.
+    pub fn matches(&self, seen: &Seen<'_>) -> bool {
+        let fits = |glob: &str, text: &str| glob::matches(glob.as_bytes(), text.as_bytes());
+        let path = |glob: &String| fits(glob.trim_matches('/'), seen.path.trim_matches('/'));
+        let header = |(name, glob): &(String, String)| {
+            (seen.header)(name).is_some_and(|value| fits(glob, value))
+        };
+        self.service.is_none_or(|service| service == seen.service)
+            && (self.names(seen.documented) || self.names(seen.operation))
+            && self.account.as_deref().is_none_or(|account| account == seen.account)
+            && self.path.as_ref().is_none_or(path)
+            && self.headers.iter().all(header)
+    }
+
+    /// Whether requests for that operation can be meant. A call on a mount is meant only by a
+    /// pattern that begins with `Mount`: one that means all requests over HTTP must not stop the
+    /// programs of the machine.
+    pub fn names(&self, operation: &str) -> bool {
+        let wanted = self.operation.as_deref().map(folded);
+        if is_on_mount(operation) && !wanted.as_deref().is_some_and(is_on_mount) {
+            return false;
+        }
+        wanted.is_none_or(|glob| glob::matches(glob.as_bytes(), folded(operation).as_bytes()))
+    }
+}
+
+/// True for the name of a call on a mount, as in `Mount Open`.
+pub fn is_on_mount(operation: &str) -> bool {
+    const MOUNT: &str = "mount";
+    operation.get(..MOUNT.len()).is_some_and(|start| start.eq_ignore_ascii_case(MOUNT))
+}
+
+/// `Put Blob`, `put-blob` and `PutBlob` are one operation.
+fn folded(operation: &str) -> String {
+    let letters = operation.chars().filter(|letter| !matches!(letter, ' ' | '-' | '_'));
+    letters.flat_map(char::to_lowercase).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen<'a>(header: &'a (dyn Fn(&str) -> Option<&'a str> + Sync)) -> Seen<'a> {
+        Seen {
+            service: ServiceKind::Blob,
+            operation: "BlockBlobUpload",
+            documented: "Put Blob",
+            account: "one",
+            path: "docs/a.txt",
+            header,
+        }
+    }
+
+    #[test]
+    fn calls_on_a_mount_are_meant_only_by_name() {
+        let names = |glob: Option<&str>| {
+            Pattern { operation: glob.map(str::to_owned), ..Pattern::default() }.names("Mount Open")
+        };
+        assert_eq!([Some("mount-open"), Some("Mount *"), Some("mount*")].map(names), [true; 3]);
+        assert_eq!([None, Some("*"), Some("*Open"), Some("Mount")].map(names), [false; 4]);
+    }
+
+    #[test]
+    fn all_that_a_pattern_gives_must_fit() {
+        let agent = |name: &str| (name == "user-agent").then_some("tests/1");
+        let seen = seen(&agent);
+        let some = |text: &str| Some(text.to_owned());
+        let header = |name: &str, glob: &str| vec![(name.to_owned(), glob.to_owned())];
+        let all = Pattern::default();
+        for fitting in [
+            all.clone(),
+            Pattern { service: Some(ServiceKind::Blob), ..all.clone() },
+            Pattern { operation: some("put-blob"), ..all.clone() },
+            Pattern { operation: some("Put*"), ..all.clone() },
+            Pattern { operation: some("BlockBlob_Upload"), ..all.clone() },
+            Pattern { account: some("one"), path: some("/docs/*"), ..all.clone() },
+            Pattern { headers: header("user-agent", "tests/*"), ..all.clone() },
+        ] {
+            assert!(fitting.matches(&seen), "{fitting:?}");
+        }
+        for other in [
+            Pattern { service: Some(ServiceKind::File), ..all.clone() },
+            Pattern { operation: some("put"), ..all.clone() },
+            Pattern { account: some("two"), ..all.clone() },
+            Pattern { path: some("docs"), ..all.clone() },
+            Pattern { headers: header("if-match", "*"), ..all.clone() },
+        ] {
+            assert!(!other.matches(&seen), "{other:?}");
+        }
+    }
+}

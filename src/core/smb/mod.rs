@@ -1,0 +1,42 @@
+//! The rules of the File service: what may be opened, locked, deleted and renamed, and which open,
+//! lock or lease refuses it. The state of one file is a value; `engine/file` keeps it and carries
+//! out what the rules grant.
+//!
+//! ```text
+//!   access, share     access and share modes, the share check
+//!   create            what an open asks for: dispositions, options
+//!   opens, links      the opens of a file, and the names they were opened by
+//!   file              the state of one file: opening, closing, delete pending
+//!   ranges            byte-range locks; file_ranges: seen from the opens
+//!   operation         what each REST operation demands; momentary: the check
+//!   denial            the refusals; rule: the names of conflicts
+//!   name, path        names, and paths within a share
+//!   attributes        the attributes of a file
+//! ```
+
+pub mod access;
+pub mod attributes;
+pub mod create;
+pub mod denial;
+pub mod file;
+pub mod file_ranges;
+pub mod links;
+pub mod momentary;
+pub mod name;
+pub mod opens;
+pub mod operation;
+pub mod path;
+pub mod ranges;
+pub mod rule;
+pub mod share;
+#[cfg(test)]
+mod testing;
+
+pub use access::{Access, Rights, ShareMode};
+pub use attributes::Attributes;
+pub use denial::Denial;
+pub use name::{NameError, fold, rest_path, same_name};
+pub use opens::Holder;
+pub use operation::{Check, Demands, LeaseDemand, Operation, RangeDemand};
+pub use path::{PathError, SharePath};
+pub use rule::Rule;

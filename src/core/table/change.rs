@@ -1,0 +1,147 @@
+//! What a write does to an entity: the table of `If-Match` against what is there (S80-S93).
+//!
+//! Decides whether a write is carried out and how. [`super::entity`] checks the limits of the
+//! result; the engine gives the new timestamp.
+
+use super::datetime::Ticks;
+use super::denial::Denial;
+use super::etag::IfMatch;
+
+/// How given properties join those that are there.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum How {
+    /// The given properties are all there are afterwards.
+    Replace,
+    /// Properties that are not given stay.
+    Merge,
+}
+
+/// A write of one entity. An update without a condition is an upsert (S91, S92).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Change {
+    /// Insert Entity.
+    Insert,
+    /// Update Entity, Merge Entity, Insert Or Replace Entity, Insert Or Merge Entity.
+    Write(How, IfMatch),
+    /// Delete Entity.
+    Delete(IfMatch),
+}
+
+/// What to carry out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Effect {
+    /// The entity is new and has the given properties.
+    Create,
+    /// The entity there gets the given properties.
+    Alter(How),
+    /// The entity there goes.
+    Remove,
+}
+
+impl Change {
+    /// The name of the operation in the service's documentation.
+    pub const fn operation(&self) -> &'static str {
+        match self {
+            Self::Insert => "Insert Entity",
+            Self::Write(How::Replace, IfMatch::Absent) => "Insert Or Replace Entity",
+            Self::Write(How::Merge, IfMatch::Absent) => "Insert Or Merge Entity",
+            Self::Write(How::Replace, _) => "Update Entity",
+            Self::Write(How::Merge, _) => "Merge Entity",
+            Self::Delete(_) => "Delete Entity",
+        }
+    }
+
+    /// Checks what can be refused without looking at the entity.
+    pub fn check_form(&self) -> Result<(), Denial> {
+        match self {
+            Self::Delete(IfMatch::Absent) => Err(Denial::MissingIfMatch),
+            _ => Ok(()),
+        }
+    }
+
+    /// What to do to an entity that was last written at `there`, or is missing. A missing entity
+    /// is told before a condition that does not hold.
+    pub fn decide(&self, there: Option<Ticks>) -> Result<Effect, Denial> {
+        self.check_form()?;
+        match (self, there) {
+            (Self::Insert | Self::Write(_, IfMatch::Absent), None) => Ok(Effect::Create),
+            (Self::Insert, Some(_)) => Err(Denial::EntityAlreadyExists),
+            (_, None) => Err(Denial::ResourceNotFound),
+            (Self::Write(_, condition) | Self::Delete(condition), Some(ticks))
+                if !condition.holds(ticks) =>
+            {
+                Err(Denial::UpdateConditionNotSatisfied(None))
+            }
+            (Self::Write(how, _), Some(_)) => Ok(Effect::Alter(*how)),
+            (Self::Delete(_), Some(_)) => Ok(Effect::Remove),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::table::etag::etag;
+
+    const AT: Ticks = Ticks(13_000_000_000_000_000);
+
+    fn conditions() -> [IfMatch; 4] {
+        [IfMatch::Absent, IfMatch::Any, IfMatch::Is(etag(AT)), IfMatch::Is(etag(Ticks(AT.0 + 1)))]
+    }
+
+    #[test]
+    fn updates_by_condition_and_by_what_is_there_t3_t4_t6_t9_t10_t11() {
+        let refused = Err(Denial::UpdateConditionNotSatisfied(None));
+        for how in [How::Replace, How::Merge] {
+            let there = [
+                Ok(Effect::Alter(how)),
+                Ok(Effect::Alter(how)),
+                Ok(Effect::Alter(how)),
+                refused.clone(),
+            ];
+            let missing = [
+                Ok(Effect::Create),
+                Err(Denial::ResourceNotFound),
+                Err(Denial::ResourceNotFound),
+                Err(Denial::ResourceNotFound),
+            ];
+            for (condition, (there, missing)) in
+                conditions().into_iter().zip(there.into_iter().zip(missing))
+            {
+                let change = Change::Write(how, condition);
+                assert_eq!(change.decide(Some(AT)), there, "{change:?}");
+                assert_eq!(change.decide(None), missing, "{change:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_deletion_needs_a_condition_t7_t8() {
+        let [absent, any, same, other] = conditions();
+        let decide = |condition: &IfMatch, there| Change::Delete(condition.clone()).decide(there);
+        assert_eq!(decide(&absent, Some(AT)), Err(Denial::MissingIfMatch));
+        assert_eq!(decide(&absent, None), Err(Denial::MissingIfMatch));
+        assert_eq!(decide(&any, Some(AT)), Ok(Effect::Remove));
+        assert_eq!(decide(&same, Some(AT)), Ok(Effect::Remove));
+        let refused = Err(Denial::UpdateConditionNotSatisfied(None));
+        assert_eq!(decide(&other, Some(AT)), refused);
+        for condition in [any, same, other] {
+            assert_eq!(decide(&condition, None), Err(Denial::ResourceNotFound));
+        }
+    }
+
+    #[test]
+    fn an_insertion_takes_free_keys_only_t19() {
+        assert_eq!(Change::Insert.decide(None), Ok(Effect::Create));
+        assert_eq!(Change::Insert.decide(Some(AT)), Err(Denial::EntityAlreadyExists));
+    }
+
+    #[test]
+    fn an_update_without_a_condition_is_named_an_upsert() {
+        let name = |how, condition| Change::Write(how, condition).operation();
+        assert_eq!(name(How::Replace, IfMatch::Absent), "Insert Or Replace Entity");
+        assert_eq!(name(How::Merge, IfMatch::Absent), "Insert Or Merge Entity");
+        assert_eq!(name(How::Replace, IfMatch::Any), "Update Entity");
+        assert_eq!(name(How::Merge, IfMatch::Is("W/\"x\"".into())), "Merge Entity");
+    }
+}

@@ -1,0 +1,147 @@
+//! `$filter`: reading it, evaluating it on an entity, and the key ranges it can match.
+//!
+//! Decides the limits of the grammar and the meaning of comparisons. The engine reads the rows of
+//! the ranges that [`Filter::ranges`] returns.
+//!
+//! ```text
+//!   lexer    text to tokens
+//!   parser   tokens to a tree
+//!   ranges   a tree to intervals of keys
+//! ```
+
+mod lexer;
+mod parser;
+mod ranges;
+#[cfg(test)]
+mod tests;
+
+use std::cmp::Ordering;
+
+use super::denial::Denial;
+use super::entity::Fields;
+use super::range::Range;
+use super::value::{Value, ValueRef};
+
+/// Bytes of a filter's text.
+pub const FILTER_BYTES_MAX: usize = 32 << 10;
+/// Levels of parentheses and `not` within each other.
+pub const FILTER_DEPTH_MAX: usize = 100;
+
+/// A filter. The tree is at most [`FILTER_DEPTH_MAX`] levels deep, so that recursion over it is
+/// bounded: a chain of `and` or `or` is one level.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Filter(Term);
+
+#[derive(Clone, PartialEq, Debug)]
+enum Term {
+    Any(Vec<Term>),
+    All(Vec<Term>),
+    Not(Box<Term>),
+    Compare(Operand, Comparison, Operand),
+    /// An operand that stands alone: a Boolean.
+    Lone(Operand),
+}
+
+#[derive(Clone, PartialEq, Debug)]
+enum Operand {
+    Property(String),
+    Literal(Value),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Comparison {
+    Equal,
+    NotEqual,
+    Greater,
+    GreaterOrEqual,
+    Less,
+    LessOrEqual,
+}
+
+impl Filter {
+    /// Reads the text of a filter.
+    pub fn parse(text: &str) -> Result<Self, Denial> {
+        if text.len() > FILTER_BYTES_MAX {
+            return Err(Denial::invalid(format!(
+                "$filter has {} bytes; {FILTER_BYTES_MAX} are allowed",
+                text.len()
+            )));
+        }
+        parser::parse(text).map(Self)
+    }
+
+    /// True if the entity matches.
+    pub fn matches(&self, entity: &impl Fields) -> bool {
+        self.0.holds(&|name| entity.field(name))
+    }
+
+    /// True if a thing with these fields matches.
+    pub fn holds<'a>(&self, field: impl Fn(&str) -> Option<ValueRef<'a>>) -> bool {
+        self.0.holds(&field)
+    }
+
+    /// The key ranges outside which nothing can match: sorted and separate. Within them the
+    /// filter still has to be asked.
+    pub fn ranges(&self) -> Vec<Range> {
+        ranges::of(&self.0)
+    }
+}
+
+impl Term {
+    fn holds<'a>(&self, field: &impl Fn(&str) -> Option<ValueRef<'a>>) -> bool {
+        match self {
+            Self::Any(terms) => terms.iter().any(|term| term.holds(field)),
+            Self::All(terms) => terms.iter().all(|term| term.holds(field)),
+            Self::Not(term) => !term.holds(field),
+            Self::Compare(left, comparison, right) => {
+                left.with(field, |left| right.with(field, |right| comparison.holds(left, right)))
+            }
+            Self::Lone(operand) => operand.with(field, |value| value == ValueRef::Boolean(true)),
+        }
+    }
+}
+
+impl Operand {
+    /// Asks `test` about the value. A missing property fails every test, `ne` among them.
+    fn with<'a>(
+        &self,
+        field: &impl Fn(&str) -> Option<ValueRef<'a>>,
+        test: impl FnOnce(ValueRef<'_>) -> bool,
+    ) -> bool {
+        match self {
+            Self::Property(name) => field(name).is_some_and(test),
+            Self::Literal(value) => test(value.as_ref()),
+        }
+    }
+}
+
+impl Comparison {
+    /// Values that do not compare are different: only `ne` holds for them.
+    fn holds(self, left: ValueRef<'_>, right: ValueRef<'_>) -> bool {
+        self.admits(left.order(right))
+    }
+
+    fn admits(self, order: Option<Ordering>) -> bool {
+        match (self, order) {
+            (Self::NotEqual, order) => order != Some(Ordering::Equal),
+            (_, None) => false,
+            (Self::Equal, Some(order)) => order.is_eq(),
+            (Self::Greater, Some(order)) => order.is_gt(),
+            (Self::GreaterOrEqual, Some(order)) => order.is_ge(),
+            (Self::Less, Some(order)) => order.is_lt(),
+            (Self::LessOrEqual, Some(order)) => order.is_le(),
+        }
+    }
+
+    /// The comparison with its sides exchanged.
+    const fn mirrored(self) -> Self {
+        match self {
+            Self::Equal => Self::Equal,
+            Self::NotEqual => Self::NotEqual,
+            Self::Greater => Self::Less,
+            Self::GreaterOrEqual => Self::LessOrEqual,
+            Self::Less => Self::Greater,
+            Self::LessOrEqual => Self::GreaterOrEqual,
+        }
+    }
+}

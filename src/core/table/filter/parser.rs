@@ -1,0 +1,175 @@
+//! The tokens of a filter as a tree.
+//!
+//! Decides precedence (`not`, then `and`, then `or`) and what is a syntax error. Keywords are in
+//! lower case; `null`, functions and arithmetic do not exist in the service.
+
+use super::lexer::{Spot, Token, tokens};
+use super::{Comparison, FILTER_DEPTH_MAX, Operand, Term};
+use crate::core::table::denial::Denial;
+use crate::core::table::value::Value;
+
+/// Words that cannot be properties.
+const KEYWORDS: [&str; 10] = ["and", "or", "not", "eq", "ne", "gt", "ge", "lt", "le", "null"];
+/// Characters of a filter that an error shows.
+const SHOWN_MAX: usize = 256;
+
+pub(super) fn parse(text: &str) -> Result<Term, Denial> {
+    let tokens = tokens(text).map_err(|at| syntax_error(text, at))?;
+    let mut parser = Parser { text, tokens, next: 0, depth: 0 };
+    let term = parser.any()?;
+    let term = parser.checked(term)?;
+    if parser.next < parser.tokens.len() { Err(parser.error()) } else { Ok(term) }
+}
+
+fn syntax_error(text: &str, at: usize) -> Denial {
+    let position = text[..at].chars().count();
+    let shown: String = text.chars().take(SHOWN_MAX).collect();
+    Denial::InvalidInput(format!("Syntax error at position {position} in '{shown}'."))
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    tokens: Vec<Spot>,
+    next: usize,
+    depth: usize,
+}
+
+impl Parser<'_> {
+    fn peek(&self) -> Option<&Token> {
+        self.tokens.get(self.next).map(|spot| &spot.token)
+    }
+
+    fn error(&self) -> Denial {
+        let at = self.tokens.get(self.next).map_or(self.text.len(), |spot| spot.at);
+        syntax_error(self.text, at)
+    }
+
+    fn skip_word(&mut self, word: &str) -> bool {
+        let found = matches!(self.peek(), Some(Token::Word(given)) if given == word);
+        self.next += usize::from(found);
+        found
+    }
+
+    /// Counts one more level while `read` reads it.
+    fn deeper<T>(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Result<T, Denial>,
+    ) -> Result<T, Denial> {
+        if self.depth == FILTER_DEPTH_MAX {
+            let why = format!("$filter is nested more than {FILTER_DEPTH_MAX} levels deep");
+            return Err(Denial::invalid(why));
+        }
+        self.depth += 1;
+        let result = read(self);
+        self.depth -= 1;
+        result
+    }
+
+    fn any(&mut self) -> Result<Term, Denial> {
+        let first = self.all()?;
+        if !self.skip_word("or") {
+            return Ok(first);
+        }
+        let mut terms = vec![self.checked(first)?];
+        loop {
+            let next = self.all()?;
+            terms.push(self.checked(next)?);
+            if !self.skip_word("or") {
+                return Ok(Term::Any(terms));
+            }
+        }
+    }
+
+    fn all(&mut self) -> Result<Term, Denial> {
+        let first = self.unary()?;
+        if !self.skip_word("and") {
+            return Ok(first);
+        }
+        let mut terms = vec![self.checked(first)?];
+        loop {
+            let next = self.unary()?;
+            terms.push(self.checked(next)?);
+            if !self.skip_word("and") {
+                return Ok(Term::All(terms));
+            }
+        }
+    }
+
+    fn unary(&mut self) -> Result<Term, Denial> {
+        if self.skip_word("not") {
+            let term = self.deeper(Self::unary)?;
+            return Ok(Term::Not(Box::new(self.checked(term)?)));
+        }
+        self.primary()
+    }
+
+    fn primary(&mut self) -> Result<Term, Denial> {
+        let term = if matches!(self.peek(), Some(Token::Open)) {
+            self.next += 1;
+            let term = self.deeper(Self::any)?;
+            self.close()?;
+            term
+        } else {
+            Term::Lone(self.operand()?)
+        };
+        let Some(comparison) = self.comparison() else { return Ok(term) };
+        // `(a) eq 1`: what looked like a term was an operand in parentheses.
+        let Term::Lone(left) = term else { return Err(self.error()) };
+        self.next += 1;
+        let right = self.right_operand()?;
+        Ok(Term::Compare(left, comparison, right))
+    }
+
+    /// Refuses a literal that is no Boolean where a term has to stand.
+    fn checked(&self, term: Term) -> Result<Term, Denial> {
+        match &term {
+            Term::Lone(Operand::Literal(value)) if !matches!(value, Value::Boolean(_)) => {
+                Err(self.error())
+            }
+            _ => Ok(term),
+        }
+    }
+
+    fn close(&mut self) -> Result<(), Denial> {
+        if !matches!(self.peek(), Some(Token::Close)) {
+            return Err(self.error());
+        }
+        self.next += 1;
+        Ok(())
+    }
+
+    fn right_operand(&mut self) -> Result<Operand, Denial> {
+        if !matches!(self.peek(), Some(Token::Open)) {
+            return self.operand();
+        }
+        self.next += 1;
+        let operand = self.deeper(Self::right_operand)?;
+        self.close()?;
+        Ok(operand)
+    }
+
+    fn operand(&mut self) -> Result<Operand, Denial> {
+        let operand = match self.peek() {
+            Some(Token::Word(word)) if !KEYWORDS.contains(&word.as_str()) => {
+                Operand::Property(word.clone())
+            }
+            Some(Token::Literal(value)) => Operand::Literal(value.clone()),
+            _ => return Err(self.error()),
+        };
+        self.next += 1;
+        Ok(operand)
+    }
+
+    fn comparison(&self) -> Option<Comparison> {
+        let Some(Token::Word(word)) = self.peek() else { return None };
+        Some(match word.as_str() {
+            "eq" => Comparison::Equal,
+            "ne" => Comparison::NotEqual,
+            "gt" => Comparison::Greater,
+            "ge" => Comparison::GreaterOrEqual,
+            "lt" => Comparison::Less,
+            "le" => Comparison::LessOrEqual,
+            _ => return None,
+        })
+    }
+}

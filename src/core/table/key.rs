@@ -1,0 +1,95 @@
+//! `PartitionKey` and `RowKey`: which values are legal.
+//!
+//! Decides the limits of a key and the order of entities: by partition key, then by row key, both
+//! by their UTF-8 bytes. How a URL spells keys is [`super::locator`]'s.
+
+use super::denial::Denial;
+use super::value::utf16_units;
+
+/// The property that holds the partition key.
+pub const PARTITION_KEY: &str = "PartitionKey";
+/// The property that holds the row key.
+pub const ROW_KEY: &str = "RowKey";
+/// The property that holds the time of the last write.
+pub const TIMESTAMP: &str = "Timestamp";
+
+/// UTF-16 units of a key: 1 KiB.
+pub const KEY_UNITS_MAX: usize = 512;
+
+/// What names an entity within its table.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Key {
+    /// The partition key.
+    pub partition: String,
+    /// The row key.
+    pub row: String,
+}
+
+impl Key {
+    /// The key of these two values, unchecked.
+    pub fn new(partition: impl Into<String>, row: impl Into<String>) -> Self {
+        Self { partition: partition.into(), row: row.into() }
+    }
+
+    /// Checks both values.
+    pub fn check(&self) -> Result<(), Denial> {
+        check_key(PARTITION_KEY, &self.partition)?;
+        check_key(ROW_KEY, &self.row)
+    }
+}
+
+fn check_key(which: &'static str, value: &str) -> Result<(), Denial> {
+    if let Some(units) = Some(utf16_units(value)).filter(|units| *units > KEY_UNITS_MAX) {
+        return Err(Denial::KeyValueTooLarge(which, units));
+    }
+    if value.contains(is_forbidden) {
+        return Err(Denial::KeyOutOfRange(which, value.escape_debug().to_string()));
+    }
+    Ok(())
+}
+
+fn is_forbidden(letter: char) -> bool {
+    matches!(letter, '/' | '\\' | '#' | '?' | '\0'..='\x1f' | '\x7f'..='\u{9f}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_may_be_empty_and_may_hold_punctuation() {
+        for value in ["", "it's", "% + & = ( ) , : @ $", "blank here", "größe", "😀", "{a}"] {
+            assert_eq!(Key::new(value, value).check(), Ok(()), "{value}");
+        }
+    }
+
+    #[test]
+    fn slashes_hashes_question_marks_and_control_characters_are_refused_t34() {
+        for value in ["a/b", "\\", "#", "?x", "\0", "a\tb", "\u{7f}", "\u{85}", "\u{9f}"] {
+            let refused = Key::new("p", value).check();
+            assert!(matches!(refused, Err(Denial::KeyOutOfRange(ROW_KEY, _))), "{value:?}");
+            let refused = Key::new(value, "r").check();
+            assert!(matches!(refused, Err(Denial::KeyOutOfRange(PARTITION_KEY, _))), "{value:?}");
+        }
+        let text = Key::new("a/b", "r").check().unwrap_err().to_string();
+        assert_eq!(text, "The 'PartitionKey' parameter of value 'a/b' is out of range.");
+    }
+
+    #[test]
+    fn a_key_has_at_most_512_units_t35() {
+        assert_eq!(Key::new("a".repeat(512), "😀".repeat(256)).check(), Ok(()));
+        let refused = Key::new("a".repeat(513), "").check();
+        assert_eq!(refused, Err(Denial::KeyValueTooLarge(PARTITION_KEY, 513)));
+        let refused = Key::new("", "😀".repeat(257)).check();
+        assert_eq!(refused, Err(Denial::KeyValueTooLarge(ROW_KEY, 514)));
+    }
+
+    #[test]
+    fn keys_are_ordered_by_partition_then_by_row() {
+        let mut keys =
+            [Key::new("b", ""), Key::new("a", "z"), Key::new("a", ""), Key::new("", "z")];
+        keys.sort();
+        let order: Vec<_> = keys.iter().map(|key| (&*key.partition, &*key.row)).collect();
+        assert_eq!(order, [("", "z"), ("a", ""), ("a", "z"), ("b", "")]);
+    }
+}

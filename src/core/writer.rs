@@ -1,0 +1,104 @@
+//! The request that changed an object last: who sent it, and when it was committed.
+//!
+//! Decides how a refusal names that request. Which objects keep a writer is their service's.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::id::Timestamp;
+
+/// The longest client request ID and user agent that a record keeps, in bytes.
+pub const WRITER_TEXT_MAX: usize = 128;
+
+/// The request that changed an object last.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Writer {
+    /// The operation, as the service's documentation names it: `Merge Entity`.
+    pub operation: String,
+    /// `x-ms-client-request-id` of the request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_request: Option<String>,
+    /// `User-Agent` of the request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_agent: Option<String>,
+    /// The address that the request came from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
+    /// When the change was committed, by the service's clock.
+    pub when: Timestamp,
+}
+
+/// The beginning of `text`, at most [`WRITER_TEXT_MAX`] bytes of it.
+pub fn shortened(text: &str) -> &str {
+    let mut end = text.len().min(WRITER_TEXT_MAX);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+impl Writer {
+    /// The sentence part of a refusal: `changed 0.8 s ago by Merge Entity, client request 5f..`.
+    pub fn told_at(&self, now: Timestamp) -> String {
+        self.told_as("changed", now)
+    }
+
+    /// The same for what the request did instead of changing the object: `leased 0.8 s ago by ..`.
+    pub fn told_as(&self, done: &str, now: Timestamp) -> String {
+        let mut text = format!("{done} {} ago by {}", Ago(now.since(self.when)), self.operation);
+        if let Some(id) = &self.client_request {
+            text.push_str(", client request ");
+            text.push_str(id);
+        }
+        if let Some(agent) = &self.user_agent {
+            text.push_str(", ");
+            text.push_str(agent);
+        }
+        if let Some(address) = &self.address {
+            text.push_str(", from ");
+            text.push_str(address);
+        }
+        text
+    }
+}
+
+struct Ago(Duration);
+
+impl fmt::Display for Ago {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.as_secs() {
+            0..100 => write!(f, "{:.1} s", self.0.as_secs_f64()),
+            seconds @ 100..6_000 => write!(f, "{} min", seconds / 60),
+            seconds => write!(f, "{} h", seconds / 3_600),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_writer_is_told_with_what_is_known() {
+        let mut writer = Writer { operation: "Merge Entity".into(), ..Writer::default() };
+        let now = Timestamp(800_000_000);
+        assert_eq!(writer.told_at(now), "changed 0.8 s ago by Merge Entity");
+        writer.client_request = Some("5f".into());
+        writer.user_agent = Some("azsdk".into());
+        writer.address = Some("127.0.0.1:5".into());
+        assert_eq!(
+            writer.told_at(now.after(Duration::from_secs(200))),
+            "changed 3 min ago by Merge Entity, client request 5f, azsdk, from 127.0.0.1:5"
+        );
+    }
+
+    #[test]
+    fn a_long_text_is_cut_between_characters() {
+        let text = "ä".repeat(WRITER_TEXT_MAX);
+        assert_eq!(shortened(&text).len(), WRITER_TEXT_MAX);
+        assert_eq!(shortened(&format!("x{text}")).len(), WRITER_TEXT_MAX - 1);
+        assert_eq!(shortened("short"), "short");
+    }
+}

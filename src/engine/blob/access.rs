@@ -1,0 +1,61 @@
+//! How a request names a blob, and what it demands of it.
+//!
+//! Front ends fill these in; the rules are asked in [`super::change`].
+
+use crate::core::Timestamp;
+use crate::core::blob::tags::query::TagQuery;
+use crate::core::conditions::Conditions;
+use crate::core::lease::LeaseId;
+
+/// A blob, or an older state of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BlobAt {
+    /// The container.
+    pub container: String,
+    /// The name.
+    pub name: String,
+    /// The state.
+    pub selector: Selector,
+}
+
+/// Which state of a blob.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Selector {
+    /// The blob as it is.
+    #[default]
+    Current,
+    /// The snapshot taken at that moment.
+    Snapshot(Timestamp),
+    /// The version made at that moment, which may be the current one.
+    Version(Timestamp),
+}
+
+impl BlobAt {
+    /// The blob as it is.
+    pub fn new(container: impl Into<String>, name: impl Into<String>) -> Self {
+        Self { container: container.into(), name: name.into(), selector: Selector::Current }
+    }
+
+    /// An older state of it.
+    #[must_use]
+    pub fn state(mut self, selector: Selector) -> Self {
+        self.selector = selector;
+        self
+    }
+}
+
+/// What a request demands of the object it names. Conditions that the operation does not take must
+/// be left out.
+#[derive(Clone, Debug, Default)]
+pub struct Asked {
+    /// `If-Match` and its like.
+    pub conditions: Conditions,
+    /// `x-ms-if-tags`.
+    pub tags: Option<TagQuery>,
+    /// `x-ms-lease-id`.
+    pub lease: Option<LeaseId>,
+    /// The SHA-256 of the customer's key, base64.
+    pub key: Option<String>,
+    /// Whether the caller may create blobs and not write existing ones.
+    pub only_new: bool,
+}

@@ -1,0 +1,347 @@
+//! A request inside its transaction: finding what it names, asking the rules, publishing.
+//!
+//! Decides what happens to the state that a write replaces: it stays as a version, or as a deleted
+//! snapshot while the service retains deleted data, or goes.
+
+use std::cell::RefCell;
+
+use super::Memory;
+use super::access::{Asked, BlobAt, Selector};
+use super::error::{BlobError, BlobResult};
+use super::history::Changed;
+use crate::core::blob::{
+    Ask, BlobDenial, BlobState, BlobType, ContainerState, Found, Operation, admit, admit_container,
+};
+use crate::core::lease::{BlobLease, LeaseClass};
+use crate::core::{Etag, Timestamp, Writer};
+use crate::engine::Context;
+use crate::store::blob::{
+    ContainerId, ContainerRow, Retained, StateId, StateKey, StateKind, Tx, WriteTx,
+};
+
+/// A state of a blob.
+pub(super) type Row = crate::store::blob::Row<BlobState>;
+
+/// A look at one committed state of the database.
+pub(super) struct Look<'a> {
+    pub tx: &'a Tx<'a>,
+    pub memory: &'a Memory,
+    pub now: Timestamp,
+}
+
+/// A change under way, in the writer's transaction.
+pub(super) struct Change<'a> {
+    look: Look<'a>,
+    pub tx: &'a WriteTx<'a>,
+    cx: &'a Context,
+    changes: RefCell<Vec<Changed>>,
+}
+
+/// What there is under a name.
+#[derive(Debug)]
+pub(super) struct Place {
+    pub container: ContainerId,
+    /// The state that the request names; of the current one, also an uncommitted blob.
+    pub row: Option<Row>,
+}
+
+/// How a state that is replaced is set aside.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Aside {
+    /// It makes room at once.
+    Moved,
+    /// It stays until the new one takes its place, which is made of its parts.
+    Copied,
+}
+
+impl Place {
+    /// The blob, a snapshot or a version; not an uncommitted blob.
+    pub fn blob(&self) -> Option<&Row> {
+        self.row.as_ref().filter(|row| row.key != StateKey::Uncommitted)
+    }
+
+    /// The blob, which the rules have admitted.
+    pub fn admitted(self) -> BlobResult<Row> {
+        self.row
+            .filter(|row| row.key != StateKey::Uncommitted)
+            .ok_or_else(|| BlobDenial::BlobNotFound.into())
+    }
+
+    fn found(&self) -> Found<'_> {
+        match &self.row {
+            None => Found::Nothing,
+            Some(row) if row.key == StateKey::Uncommitted => Found::Uncommitted(&row.record.lease),
+            Some(row) => Found::Blob(&row.record),
+        }
+    }
+}
+
+impl Look<'_> {
+    /// The container of that name.
+    pub fn container(&self, name: &str) -> BlobResult<ContainerRow<ContainerState>> {
+        Ok(self.tx.container(name)?.ok_or(BlobDenial::ContainerNotFound)?)
+    }
+
+    /// Refuses the name of a container that exists.
+    pub fn check_container_free(&self, name: &str) -> BlobResult<()> {
+        match self.tx.container::<ContainerState>(name)? {
+            Some(_) => Err(BlobDenial::ContainerAlreadyExists.into()),
+            None => Ok(()),
+        }
+    }
+
+    /// What the address names.
+    pub fn place(&self, at: &BlobAt) -> BlobResult<Place> {
+        let container = self.container(&at.container)?.id;
+        let state = |key| {
+            let found = self.tx.state::<BlobState>(container, &at.name, key)?;
+            Ok::<_, BlobError>(found.map(|row| self.at_now(row)))
+        };
+        let row = match at.selector {
+            Selector::Current => match state(StateKey::Current)? {
+                Some(row) => Some(row),
+                None => state(StateKey::Uncommitted)?,
+            },
+            Selector::Snapshot(moment) => {
+                state(StateKey::Snapshot(moment))?.filter(|row| row.retained.is_none())
+            }
+            Selector::Version(moment) => match state(StateKey::Version(moment))? {
+                Some(row) => Some(row).filter(|row| row.retained.is_none()),
+                None => state(StateKey::Current)?.filter(|row| row.record.version == Some(moment)),
+            },
+        };
+        Ok(Place { container, row })
+    }
+
+    /// A row as it is at this moment.
+    pub fn at_now(&self, row: Row) -> Row {
+        Row { record: row.record.at(self.now), ..row }
+    }
+
+    /// Asks the rules about a request on a blob.
+    pub fn admit(
+        &self,
+        operation: Operation,
+        at: &BlobAt,
+        asked: &Asked,
+        place: &Place,
+    ) -> BlobResult<()> {
+        let ask = Ask {
+            operation,
+            conditions: &asked.conditions,
+            tags: asked.tags.as_ref(),
+            lease: asked.lease,
+            key: asked.key.as_deref(),
+            versioning: self.memory.options.versioning,
+            only_new: asked.only_new,
+            now: self.now,
+        };
+        admit(&ask, &at.container, place.found()).map_err(|denial| {
+            let writer = place.blob().and_then(|row| row.record.writer.as_ref());
+            let leaser = place.row.as_ref().and_then(|row| row.record.leaser.as_ref());
+            BlobError::by(denial, writer, leaser)
+        })
+    }
+
+    /// Finds a blob and asks the rules about a request on it.
+    pub fn admitted(&self, operation: Operation, at: &BlobAt, asked: &Asked) -> BlobResult<Place> {
+        let place = self.place(at)?;
+        self.admit(operation, at, asked, &place)?;
+        Ok(place)
+    }
+
+    /// Asks the rules about a request on a container.
+    pub fn admit_container(
+        &self,
+        operation: Operation,
+        asked: &Asked,
+        container: &ContainerRow<ContainerState>,
+    ) -> BlobResult<()> {
+        let ask = Ask {
+            operation,
+            conditions: &asked.conditions,
+            tags: None,
+            lease: asked.lease,
+            key: None,
+            versioning: false,
+            only_new: false,
+            now: self.now,
+        };
+        let record = &container.record;
+        admit_container(&ask, record)
+            .map_err(|denial| BlobError::by(denial, record.writer.as_ref(), record.leaser.as_ref()))
+    }
+
+    /// How long a state that is deleted now is kept, `None` if it goes at once.
+    pub fn retention(&self) -> Option<Retained> {
+        self.memory.settings.retained(self.now)
+    }
+}
+
+impl<'a> std::ops::Deref for Change<'a> {
+    type Target = Look<'a>;
+
+    fn deref(&self) -> &Look<'a> {
+        &self.look
+    }
+}
+
+impl<'a> Change<'a> {
+    pub fn new(tx: &'a WriteTx<'a>, memory: &'a Memory, cx: &'a Context) -> Self {
+        let look = Look { tx, memory, now: memory.present.of(cx.now) };
+        Self { look, tx, cx, changes: RefCell::default() }
+    }
+
+    /// What the history keeps of the change.
+    pub fn changes(&self) -> Vec<Changed> {
+        self.changes.take()
+    }
+
+    /// A version later than all before.
+    pub fn etag(&self) -> BlobResult<Etag> {
+        Ok(Etag::from_number(self.tx.next_counter(Etag::clock(self.now))?))
+    }
+
+    /// The request as the last writer of what it changes. The history gets it too.
+    pub fn writer(
+        &self,
+        operation: Operation,
+        container: &str,
+        name: Option<&str>,
+        etag: Option<Etag>,
+    ) -> Writer {
+        let by = self.cx.writer(operation.title());
+        self.changes.borrow_mut().push(Changed {
+            container: container.to_owned(),
+            name: name.map(str::to_owned),
+            etag,
+            by: by.clone(),
+        });
+        by
+    }
+
+    /// The state that a write at `place` begins with: new content and properties, the creation
+    /// time and the lease of what was there.
+    pub fn new_state(&self, kind: BlobType, place: &Place) -> BlobResult<BlobState> {
+        let etag = self.etag()?;
+        let mut state = BlobState::new(kind, etag, self.now);
+        if let Some(before) = &place.row {
+            state.lease = before.record.lease;
+            state.lease.after_write(self.now);
+            if state.lease != BlobLease::default() {
+                state.leaser.clone_from(&before.record.leaser);
+            }
+        }
+        if let Some(before) = place.blob() {
+            state.created = before.record.created;
+            state.modified = state.modified.max(before.record.modified);
+        }
+        if self.memory.options.versioning {
+            state.version = Some(etag.moment());
+        }
+        Ok(state)
+    }
+
+    /// Makes `state` the blob, in place of what was there. `put` writes its row.
+    pub fn publish(
+        &self,
+        operation: Operation,
+        at: &BlobAt,
+        place: &Place,
+        mut state: BlobState,
+        aside: Aside,
+        put: impl FnOnce(&BlobState) -> BlobResult<StateId>,
+    ) -> BlobResult<BlobState> {
+        let etag = Some(state.etag);
+        state.writer = Some(self.writer(operation, &at.container, Some(&at.name), etag));
+        self.set_aside(place, &at.name, aside)?;
+        if let Some(row) = place.row.as_ref().filter(|row| row.key == StateKey::Uncommitted) {
+            self.tx.remove(row.id)?;
+        }
+        let id = put(&state)?;
+        if !state.tags.is_empty() {
+            self.tx.set_tags(id, state.tags.iter())?;
+        }
+        Ok(state)
+    }
+
+    /// Keeps the current state before it is replaced: as a version, or as a deleted snapshot.
+    fn set_aside(&self, place: &Place, name: &str, aside: Aside) -> BlobResult<()> {
+        let container = place.container;
+        let Some(before) = place.blob() else { return self.bury(container, name) };
+        let old = old_state(&before.record);
+        let (key, retained) = if self.memory.options.versioning {
+            (StateKey::Version(version_of(&old)), None)
+        } else if let Some(retained) = self.retention() {
+            (StateKey::Snapshot(self.etag()?.moment()), Some(retained))
+        } else {
+            return Ok(());
+        };
+        match aside {
+            Aside::Copied => {
+                self.tx.put_shared(container, name, key, &old, before.id, retained)?;
+            }
+            Aside::Moved => self.tx.rekey(before.id, key, &old, retained)?,
+        }
+        Ok(())
+    }
+
+    /// Makes room for a new blob where a deleted one is kept: that one can only come back as a
+    /// snapshot.
+    pub fn bury(&self, container: ContainerId, name: &str) -> BlobResult<()> {
+        if !self.tx.has_states(container, name, StateKind::Deleted)? {
+            return Ok(());
+        }
+        let deleted: Vec<Row> = self.tx.states_of(container, name, StateKind::Deleted)?;
+        for row in &deleted {
+            let key = StateKey::Snapshot(self.etag()?.moment());
+            self.tx.rekey(row.id, key, &row.record, row.retained)?;
+        }
+        Ok(())
+    }
+
+    /// Keeps the current state as a version beside the current one, which shares its content.
+    pub fn keep_version(&self, container: ContainerId, row: &Row) -> BlobResult<()> {
+        if self.memory.options.versioning {
+            let old = old_state(&row.record);
+            let key = StateKey::Version(version_of(&old));
+            self.tx.put_shared(container, &row.name, key, &old, row.id, None)?;
+        }
+        Ok(())
+    }
+
+    /// Changes the record of a blob whose content stays, and with it its `ETag` if `change` does.
+    pub fn update(
+        &self,
+        operation: Operation,
+        at: &BlobAt,
+        row: &Row,
+        change: impl FnOnce(&mut BlobState) -> BlobResult<()>,
+    ) -> BlobResult<BlobState> {
+        let mut state = row.record.clone();
+        change(&mut state)?;
+        if operation.rules().lease == LeaseClass::Write {
+            state.lease.after_write(self.now);
+        }
+        let moved = (row.record.etag != state.etag).then_some(state.etag);
+        let writer = self.writer(operation, &at.container, Some(&at.name), moved);
+        if moved.is_some() {
+            state.writer = Some(writer);
+        }
+        self.tx.update(row.id, &state)?;
+        if row.record.tags != state.tags {
+            self.tx.set_tags(row.id, state.tags.iter())?;
+        }
+        Ok(state)
+    }
+}
+
+/// The record of a state that is no longer current: it has no lease.
+pub(super) fn old_state(current: &BlobState) -> BlobState {
+    BlobState { lease: BlobLease::default(), leaser: None, ..current.clone() }
+}
+
+/// The version ID of a state. One from before versions were kept is named by its `ETag`.
+pub(super) fn version_of(state: &BlobState) -> Timestamp {
+    state.version.unwrap_or_else(|| state.etag.moment())
+}

@@ -1,0 +1,80 @@
+//! Errors of blob operations: a refusal by a rule, or a failure of the database.
+//!
+//! A refusal may name the last writer. REST decides statuses and codes.
+
+use crate::core::Writer;
+use crate::core::blob::{BlobDenial, Operation};
+use crate::core::conflict::Conflict;
+use crate::core::lease::LeaseDenial;
+use crate::store::db::DbError;
+
+/// Why an operation was not done.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum BlobError {
+    /// A rule refused.
+    #[error("{denial}")]
+    Denied {
+        /// The rule.
+        denial: BlobDenial,
+        /// The request that explains the refusal: the last that changed the object, or for a lease
+        /// the last that had to do with the lease.
+        writer: Option<Box<Writer>>,
+    },
+    /// Blocks of a long list changed while it was prepared; it is prepared again.
+    #[error("the blocks changed while their list was prepared")]
+    Stale,
+    /// The database could not.
+    #[error(transparent)]
+    Store(#[from] DbError),
+}
+
+/// The result of an operation.
+pub type BlobResult<T> = Result<T, BlobError>;
+
+impl BlobError {
+    /// The refusal, if it is one.
+    pub fn denial(&self) -> Option<&BlobDenial> {
+        match self {
+            Self::Denied { denial, .. } => Some(denial),
+            Self::Stale | Self::Store(_) => None,
+        }
+    }
+
+    /// The same where the object is the source of `operation`. Copy Blob says that its source is
+    /// missing; the operations that read a URL, that it cannot be verified.
+    #[must_use]
+    pub fn of_source(self, operation: Operation) -> Self {
+        match self.denial() {
+            Some(BlobDenial::BlobNotFound | BlobDenial::ContainerNotFound)
+                if operation != Operation::BlobStartCopyFromURL =>
+            {
+                BlobDenial::SourceNotFound.into()
+            }
+            _ => self,
+        }
+    }
+
+    /// A refusal that names the last writer if a condition failed, because that request changed
+    /// what the client had seen, and the leaser if a lease refused.
+    pub(super) fn by(denial: BlobDenial, writer: Option<&Writer>, leaser: Option<&Writer>) -> Self {
+        let writer = match denial.conflict() {
+            Some(Conflict::Lease) => leaser,
+            Some(Conflict::Condition) => writer,
+            Some(Conflict::CopyPending | Conflict::Receipt) | None => None,
+        };
+        let writer = writer.cloned().map(Box::new);
+        Self::Denied { denial, writer }
+    }
+}
+
+impl From<BlobDenial> for BlobError {
+    fn from(denial: BlobDenial) -> Self {
+        Self::Denied { denial, writer: None }
+    }
+}
+
+impl From<LeaseDenial> for BlobError {
+    fn from(denial: LeaseDenial) -> Self {
+        BlobDenial::from(denial).into()
+    }
+}

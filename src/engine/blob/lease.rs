@@ -1,0 +1,138 @@
+//! Lease actions on blobs and containers.
+//!
+//! What an action does in which state is decided in [`crate::core::lease`]. A lease is committed
+//! before it is answered, so it outlives a restart.
+
+use super::access::{Asked, BlobAt};
+use super::{BlobError, BlobResult, BlobService, Size};
+use crate::core::blob::tags::query::TagQuery;
+use crate::core::blob::{BlobDenial, Operation};
+use crate::core::conditions::Conditions;
+use crate::core::lease::{LeaseDenial, LeaseId, LeaseKind, TimedLease};
+use crate::core::{Etag, Timestamp, Writer};
+use crate::engine::Context;
+use crate::store::blob::StateKey;
+
+/// What a lease request asks for. Durations and periods are as in the request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LeaseAction {
+    /// Takes the lease.
+    Acquire {
+        /// 15 to 60 seconds, or -1.
+        duration: Option<i64>,
+        /// The ID that the client wants.
+        proposed: Option<LeaseId>,
+        /// The ID where the client wants none.
+        fresh: LeaseId,
+    },
+    /// Starts the duration anew.
+    Renew(LeaseId),
+    /// Gives the lease another ID.
+    Change {
+        /// The ID that it has.
+        current: LeaseId,
+        /// The ID that it gets.
+        proposed: LeaseId,
+    },
+    /// Gives the lease up.
+    Release(LeaseId),
+    /// Ends the lease after a period of 0 to 60 seconds.
+    Break(Option<i64>),
+}
+
+/// The answer to a lease request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Leased {
+    /// `x-ms-lease-id`.
+    pub id: Option<LeaseId>,
+    /// `x-ms-lease-time`.
+    pub seconds: Option<u64>,
+    /// `ETag` and Last-Modified, unmoved; an uncommitted blob has none.
+    pub version: Option<(Etag, Timestamp)>,
+}
+
+impl LeaseAction {
+    /// Carries the action out: the ID and the seconds of its answer.
+    pub(super) fn apply<K: LeaseKind>(
+        self,
+        lease: &mut TimedLease<K>,
+        now: Timestamp,
+    ) -> Result<(Option<LeaseId>, Option<u64>), LeaseDenial> {
+        match self {
+            Self::Acquire { duration, proposed, fresh } => {
+                Ok((Some(lease.acquire(duration, proposed, fresh, now)?), None))
+            }
+            Self::Renew(id) => lease.renew(id, now).map(|()| (Some(id), None)),
+            Self::Change { current, proposed } => {
+                Ok((Some(lease.change(current, proposed, now)?), None))
+            }
+            Self::Release(id) => lease.release(id).map(|()| (None, None)),
+            Self::Break(period) => Ok((None, Some(lease.break_within(period, now)?))),
+        }
+    }
+
+    /// The request of the action as the one that refusals name; none after a release.
+    pub(super) fn leaser(self, by: Writer) -> Option<Writer> {
+        let word = match self {
+            Self::Acquire { .. } => "acquire",
+            Self::Renew(_) => "renew",
+            Self::Change { .. } => "change",
+            Self::Break(_) => "break",
+            Self::Release(_) => return None,
+        };
+        Some(Writer { operation: format!("{} ({word})", by.operation), ..by })
+    }
+
+    /// The operation on a blob.
+    pub const fn on_blob(self) -> Operation {
+        match self {
+            Self::Acquire { .. } => Operation::BlobAcquireLease,
+            Self::Renew(_) => Operation::BlobRenewLease,
+            Self::Change { .. } => Operation::BlobChangeLease,
+            Self::Release(_) => Operation::BlobReleaseLease,
+            Self::Break(_) => Operation::BlobBreakLease,
+        }
+    }
+
+    /// The operation on a container.
+    pub const fn on_container(self) -> Operation {
+        match self {
+            Self::Acquire { .. } => Operation::ContainerAcquireLease,
+            Self::Renew(_) => Operation::ContainerRenewLease,
+            Self::Change { .. } => Operation::ContainerChangeLease,
+            Self::Release(_) => Operation::ContainerReleaseLease,
+            Self::Break(_) => Operation::ContainerBreakLease,
+        }
+    }
+}
+
+impl BlobService {
+    /// Lease Blob.
+    pub async fn lease_blob(
+        &self,
+        cx: &Context,
+        at: &BlobAt,
+        conditions: Conditions,
+        tags: Option<TagQuery>,
+        action: LeaseAction,
+    ) -> BlobResult<Leased> {
+        let at = at.clone();
+        self.change(cx, Size::Small, move |change| {
+            let operation = action.on_blob();
+            let asked = Asked { conditions, tags, ..Asked::default() };
+            let place = change.admitted(operation, &at, &asked)?;
+            let mut row = place.row.ok_or(BlobDenial::BlobNotFound)?;
+            let applied = action.apply(&mut row.record.lease, change.now);
+            let leaser = row.record.leaser.take();
+            let (id, seconds) =
+                applied.map_err(|denial| BlobError::by(denial.into(), None, leaser.as_ref()))?;
+            let by = change.writer(operation, &at.container, Some(&at.name), None);
+            row.record.leaser = action.leaser(by);
+            change.tx.update(row.id, &row.record)?;
+            let committed = row.key != StateKey::Uncommitted;
+            let version = committed.then_some((row.record.etag, row.record.modified));
+            Ok(Leased { id, seconds, version })
+        })
+        .await
+    }
+}

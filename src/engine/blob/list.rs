@@ -1,0 +1,222 @@
+//! List Blobs, and Find Blobs by Tags.
+//!
+//! Decides what a listing leaves out: deleted states whose time is over. Order, prefixes and
+//! positions are the store's; what an expression over tags means is decided in
+//! [`crate::core::blob::tags`].
+
+use std::ops::Bound;
+
+use super::change::{Look, Row};
+use super::{BlobResult, BlobService};
+use crate::core::Timestamp;
+use crate::core::blob::tags::query::{Comparison, Key, Operator, TagQuery};
+use crate::core::blob::{BlobDenial, BlobState, ContainerState};
+use crate::engine::Context;
+pub use crate::store::blob::ListPosition;
+use crate::store::blob::{ContainerId, ListBlobs, ListedBlob, Retained, StateKey, TagSearch};
+
+/// What is listed.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a word of the query")]
+pub struct ListQuery {
+    /// The beginning of the names.
+    pub prefix: String,
+    /// Names are cut after it and shown once.
+    pub delimiter: Option<String>,
+    /// Where the page begins, inclusive: the `next` of the page before, or a name.
+    pub from: Option<ListPosition>,
+    /// Names from this one on are left out.
+    pub before: Option<String>,
+    /// Most entries of the page.
+    pub max: usize,
+    /// Whether snapshots are listed.
+    pub snapshots: bool,
+    /// Whether older versions are listed.
+    pub versions: bool,
+    /// Whether uncommitted blobs are listed.
+    pub uncommitted: bool,
+    /// Whether deleted states that are kept are listed.
+    pub deleted: bool,
+}
+
+/// A page of blobs.
+#[derive(Debug, Default)]
+pub struct ListPage {
+    /// Blobs and prefixes, in order.
+    pub items: Vec<Item>,
+    /// Where the next page begins.
+    pub next: Option<ListPosition>,
+}
+
+/// An entry of a listing.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Item {
+    /// Names that begin alike.
+    Prefix(String),
+    /// A state of a blob.
+    Blob(Box<Listed>),
+}
+
+/// A state of a blob, as it is listed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Listed {
+    /// The name.
+    pub name: String,
+    /// The moment of a snapshot.
+    pub snapshot: Option<Timestamp>,
+    /// The version ID, where the account keeps versions.
+    pub version: Option<Timestamp>,
+    /// Whether it is the blob itself.
+    pub is_current: bool,
+    /// Whether it is uncommitted blocks and nothing else.
+    pub is_uncommitted: bool,
+    /// Of a deleted state that is kept, until when.
+    pub deleted: Option<Retained>,
+    /// Its record.
+    pub state: BlobState,
+}
+
+/// A blob that was found by its tags.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Found {
+    /// Its container.
+    pub container: String,
+    /// Its name.
+    pub name: String,
+    /// Its record.
+    pub state: BlobState,
+}
+
+/// Blobs that were found, and container and name that the next page begins with.
+pub type FoundPage = (Vec<Found>, Option<(String, String)>);
+
+impl BlobService {
+    /// List Blobs.
+    pub async fn list_blobs(
+        &self,
+        cx: &Context,
+        container: &str,
+        query: ListQuery,
+    ) -> BlobResult<ListPage> {
+        let container = container.to_owned();
+        self.look_elsewhere(cx, move |look| {
+            let id = look.container(&container)?.id;
+            list(look, id, query)
+        })
+        .await
+    }
+
+    /// Find Blobs by Tags, in one container or in all. At least one tag must be compared.
+    pub async fn find_blobs(
+        &self,
+        cx: &Context,
+        container: Option<&str>,
+        query: TagQuery,
+        from: Option<(String, String)>,
+        max: usize,
+    ) -> BlobResult<FoundPage> {
+        if !query.conjuncts().iter().any(|one| matches!(one.key, Key::Tag(_))) {
+            return Err(BlobDenial::InvalidTagQuery.into());
+        }
+        let container = container.map(str::to_owned);
+        self.look_elsewhere(cx, move |look| {
+            // The container of the request bounds the search, whatever the query says.
+            let within = match container.as_deref().or(container_of(&query)) {
+                Some(name) if container.is_some() => Some(look.container(name)?.id),
+                Some(name) => match look.tx.container::<ContainerState>(name)? {
+                    Some(row) => Some(row.id),
+                    None => return Ok((Vec::new(), None)),
+                },
+                None => None,
+            };
+            find(look, within, &query, from.as_ref(), max)
+        })
+        .await
+    }
+}
+
+fn list(look: &Look<'_>, container: ContainerId, query: ListQuery) -> BlobResult<ListPage> {
+    let ask = ListBlobs {
+        prefix: query.prefix,
+        delimiter: query.delimiter,
+        from: query.from,
+        before: query.before,
+        limit: query.max,
+        snapshots: query.snapshots,
+        versions: query.versions,
+        deleted: query.deleted,
+        uncommitted: query.uncommitted,
+    };
+    let listing = look.tx.list_blobs::<BlobState>(container, &ask)?;
+    let kept = |row: &Row| row.retained.is_none_or(|kept| kept.until > look.now);
+    let items = listing.items.into_iter().filter_map(|item| match item {
+        ListedBlob::Prefix(prefix) => Some(Item::Prefix(prefix)),
+        ListedBlob::Blob(row) if !kept(&row) => None,
+        ListedBlob::Blob(row) => Some(Item::Blob(Box::new(Listed::of(look.at_now(*row))))),
+    });
+    Ok(ListPage { items: items.collect(), next: listing.next })
+}
+
+impl Listed {
+    fn of(row: Row) -> Self {
+        let snapshot = match row.key {
+            StateKey::Snapshot(moment) => Some(moment),
+            _ => None,
+        };
+        Self {
+            name: row.name,
+            snapshot,
+            version: row.record.version,
+            is_current: row.key == StateKey::Current,
+            is_uncommitted: row.key == StateKey::Uncommitted,
+            deleted: row.retained,
+            state: row.record,
+        }
+    }
+}
+
+/// The container that an expression names.
+fn container_of(query: &TagQuery) -> Option<&str> {
+    let named = |one: &&Comparison| one.key == Key::Container && one.operator == Operator::Equal;
+    query.conjuncts().into_iter().find(named).map(|one| one.value.as_str())
+}
+
+/// Reads the blobs that one comparison of the expression leaves, and tries the whole on each.
+fn find(
+    look: &Look<'_>,
+    container: Option<ContainerId>,
+    query: &TagQuery,
+    from: Option<&(String, String)>,
+    max: usize,
+) -> BlobResult<FoundPage> {
+    let conjuncts = query.conjuncts();
+    let tags = || conjuncts.iter().filter(|one| matches!(one.key, Key::Tag(_)));
+    // An equality leaves fewest.
+    let narrow = tags().find(|one| one.operator == Operator::Equal).or_else(|| tags().next());
+    let Some(Comparison { key: Key::Tag(key), operator, value }) = narrow else {
+        return Err(BlobDenial::InvalidTagQuery.into());
+    };
+    let (low, high) = bounds(*operator, value);
+    let from = from.map(|(container, name)| (container.as_str(), name.as_str()));
+    let search = TagSearch { container, key, low, high, from, limit: max };
+    let accept = |container: &str, row: &Row| query.holds(container, &row.record.tags);
+    let page = look.tx.find(&search, accept)?;
+    let found = page.items.into_iter().map(|(container, row)| Found {
+        container,
+        name: row.name,
+        state: row.record.at(look.now),
+    });
+    Ok((found.collect(), page.next))
+}
+
+fn bounds(operator: Operator, value: &str) -> (Bound<&str>, Bound<&str>) {
+    let (inside, outside) = (Bound::Included(value), Bound::Excluded(value));
+    match operator {
+        Operator::Equal => (inside, inside),
+        Operator::NotEqual => (Bound::Unbounded, Bound::Unbounded),
+        Operator::Greater => (outside, Bound::Unbounded),
+        Operator::GreaterOrEqual => (inside, Bound::Unbounded),
+        Operator::Less => (Bound::Unbounded, outside),
+        Operator::LessOrEqual => (Bound::Unbounded, inside),
+    }
+}

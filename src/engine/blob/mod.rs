@@ -1,0 +1,277 @@
+//! The Blob service of one account: one method per operation.
+//!
+//! Decides which rows an operation reads and writes, and that nothing is answered before it is
+//! committed. What an operation is allowed is decided in [`crate::core::blob`], asked before a body
+//! is received ([`BlobService::check`]) and again inside the transaction that commits it.
+//!
+//! ```text
+//!   containers   create, delete, restore, list; properties, metadata, access policies, lease
+//!   put          Put Blob; blocks: Put Block, Put Block List; append; pages
+//!   read         properties and content of a blob, a snapshot or a version
+//!   settings     properties, metadata, tags, tier, immutability, lease of a blob
+//!   states       snapshots, versions, deletion and its undoing
+//!   copy         copies within the account, held back or not; fetching: from another server
+//!   leased       which blobs and containers are leased
+//!   list         blobs by name and by tags
+//!   service      the retention of deleted blobs
+//!   history      recent changes, and what is known of one blob
+//!   sweeper      removes what is kept no longer; filling: new containers at the start
+//!   replace      all blobs at once, by a reset or a restore
+//! ```
+
+mod access;
+mod append;
+mod blocks;
+mod change;
+mod containers;
+mod copy;
+mod error;
+mod fetching;
+mod filling;
+mod history;
+mod lease;
+mod leased;
+mod list;
+mod pages;
+mod put;
+mod read;
+mod replace;
+mod service;
+mod settings;
+mod states;
+mod sweeper;
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+pub use access::{Asked, BlobAt, Selector};
+pub use append::Appended;
+pub use blocks::BlockLists;
+pub use containers::{Container, ContainerPage, NewContainer};
+pub use copy::{Copied, CopyFrom, CopyRequest, SourceAsked};
+pub use error::{BlobError, BlobResult};
+pub use history::{Changed, Standing};
+pub use lease::{LeaseAction, Leased};
+pub use leased::Leases;
+pub use list::{Found, FoundPage, Item, ListPage, ListPosition, ListQuery, Listed};
+pub use pages::{PageChange, PageQuery, Paged, PutPages};
+pub use put::{Admitted, BodyShape, NewBlob, Written};
+pub use read::{Blob, BlobContent, Opened};
+pub use service::Retention;
+pub use states::{DeleteBlob, Deleted};
+
+// What front ends write bodies to and read them from.
+pub use crate::store::blob::{
+    Content, ContentError, ContentReader, ContentWriter, Retained, StateKey,
+};
+pub use crate::store::db::{DbError, Sync};
+
+use self::change::{Change, Look};
+use self::service::Settings;
+use self::sweeper::Sweeper;
+use super::clock::Present;
+use super::recent::Recent;
+use super::{Clock, Context};
+use crate::core::Timestamp;
+use crate::store::blob::{BlobStore, WriteTx};
+use crate::store::db::Purpose;
+
+/// How the service behaves where the real one has a setting or takes its time.
+#[derive(Clone, Debug, Default)]
+pub struct BlobOptions {
+    /// Whether overwritten and deleted states stay as versions.
+    pub versioning: bool,
+    /// How long access policies and public access that were replaced still authorise (S22).
+    pub acl_delay: Duration,
+    /// How long a copy stays pending.
+    pub copy_delay: Duration,
+    /// How long a blob takes to leave the archive.
+    pub rehydration: Duration,
+    /// Whether conditions that containers do not document are refused, not evaluated.
+    pub strict: bool,
+    /// How deleted states are kept, until [`BlobService::set_retention`] says otherwise.
+    pub retention: Retention,
+}
+
+/// The Blob service of one account.
+pub struct BlobService {
+    /// Before the store, which it uses until it is dropped.
+    _sweeper: Sweeper,
+    store: Arc<BlobStore>,
+    memory: Arc<Memory>,
+}
+
+/// What requests under way share. It does not hold the store: a request may outlive its caller on
+/// the writer's thread, which must not be the one that closes the database.
+struct Memory {
+    options: BlobOptions,
+    settings: Settings,
+    history: Recent<Changed>,
+    present: Present,
+}
+
+/// How much a change writes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Size {
+    /// Little: it may run on an event loop.
+    Small,
+    /// More than an event loop should wait for: the writer's thread runs it.
+    Large,
+}
+
+impl BlobService {
+    /// Opens the store in `folder`, made if missing.
+    pub fn open(
+        folder: &Path,
+        sync: Sync,
+        options: BlobOptions,
+        clock: Arc<dyn Clock>,
+    ) -> BlobResult<Self> {
+        let store = BlobStore::open(folder, sync)?;
+        fetching::fail_cut_off(&store, clock.now())?;
+        filling::remove_cut_off(&store)?;
+        let settings = Settings::new(options.retention);
+        let (history, present) = (Recent::default(), Present::default());
+        let memory = Memory { options, settings, history, present };
+        let store = Arc::new(store);
+        let sweeper = Sweeper::start(Arc::clone(&store), clock)?;
+        Ok(Self { _sweeper: sweeper, store, memory: Arc::new(memory) })
+    }
+
+    /// When a commit is on the disk.
+    pub fn sync(&self) -> Sync {
+        self.store.sync()
+    }
+
+    /// How the service behaves.
+    pub fn options(&self) -> &BlobOptions {
+        &self.memory.options
+    }
+
+    /// Makes a change. Answers after its commit; a caller that goes away does not undo it.
+    async fn change<T: Send + 'static>(
+        &self,
+        cx: &Context,
+        size: Size,
+        change: impl FnOnce(&Change<'_>) -> BlobResult<T> + Clone + Send + 'static,
+    ) -> BlobResult<T> {
+        self.change_for(Purpose::Store, cx, size, change).await
+    }
+
+    /// As [`BlobService::change`], for a change that deletes: it is made on a full disk too.
+    async fn delete<T: Send + 'static>(
+        &self,
+        cx: &Context,
+        size: Size,
+        change: impl FnOnce(&Change<'_>) -> BlobResult<T> + Clone + Send + 'static,
+    ) -> BlobResult<T> {
+        self.change_for(Purpose::Delete, cx, size, change).await
+    }
+
+    async fn change_for<T: Send + 'static>(
+        &self,
+        purpose: Purpose,
+        cx: &Context,
+        size: Size,
+        change: impl FnOnce(&Change<'_>) -> BlobResult<T> + Clone + Send + 'static,
+    ) -> BlobResult<T> {
+        let cx = self.stopped(cx, &change).await?;
+        self.carry_out(purpose, cx, size, change).await
+    }
+
+    /// Makes a change that has no stop ahead.
+    async fn carry_out<T: Send + 'static>(
+        &self,
+        purpose: Purpose,
+        cx: Context,
+        size: Size,
+        change: impl FnOnce(&Change<'_>) -> BlobResult<T> + Send + 'static,
+    ) -> BlobResult<T> {
+        let memory = Arc::clone(&self.memory);
+        let write = move |tx: &WriteTx<'_>| {
+            let under_way = Change::new(tx, &memory, &cx);
+            let answer = change(&under_way)?;
+            Ok((answer, under_way.changes()))
+        };
+        let write = match size {
+            Size::Small => match self.store.try_write(purpose, write) {
+                Ok(outcome) => return self.memory.committed(outcome),
+                Err(write) => write,
+            },
+            Size::Large => write,
+        };
+        let (send, answer) = oneshot::channel();
+        let memory = Arc::clone(&self.memory);
+        let done = move |outcome| drop(send.send(memory.committed(outcome)));
+        self.store.submit(purpose, write, done);
+        answer.await.unwrap_or(Err(DbError::Closed.into()))
+    }
+
+    /// Makes the stop that a change has ahead: checks the change in a read transaction, and keeps
+    /// it at its gate if the check holds. Returns the circumstances under which it goes on.
+    async fn stopped<T, F>(&self, cx: &Context, change: &F) -> BlobResult<Context>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Change<'_>) -> BlobResult<T> + Clone + Send + 'static,
+    {
+        let Some(stop) = cx.due_stop() else { return Ok(cx.clone()) };
+        let (store, memory) = (Arc::clone(&self.store), Arc::clone(&self.memory));
+        let (change, asked) = (change.clone(), cx.clone());
+        let check = move || store.rehearse(|tx| change(&Change::new(tx, &memory, &asked)));
+        let checked = tokio::task::spawn_blocking(check).await;
+        checked.unwrap_or_else(|error| Err(DbError::Panicked(error.to_string()).into()))?;
+        Ok(Context { now: stop.pass().await, ..cx.clone() })
+    }
+
+    /// Reads a bounded number of rows: at once if a connection is free, else on another thread.
+    async fn look<T: Send + 'static>(
+        &self,
+        cx: &Context,
+        look: impl Fn(&Look<'_>) -> BlobResult<T> + Send + 'static,
+    ) -> BlobResult<T> {
+        let (memory, now) = (&self.memory, cx.now);
+        match self.store.try_read(|tx| look(&Look { tx, memory, now })) {
+            Ok(answer) => answer,
+            Err(_) => self.look_elsewhere(cx, look).await,
+        }
+    }
+
+    /// Reads on a thread that may block.
+    async fn look_elsewhere<T: Send + 'static>(
+        &self,
+        cx: &Context,
+        look: impl FnOnce(&Look<'_>) -> BlobResult<T> + Send + 'static,
+    ) -> BlobResult<T> {
+        let (store, memory) = (Arc::clone(&self.store), Arc::clone(&self.memory));
+        let now = cx.now;
+        let read = move || store.read(|tx| look(&Look { tx, memory: &memory, now }));
+        let answer = tokio::task::spawn_blocking(read).await;
+        answer.unwrap_or_else(|error| Err(DbError::Panicked(error.to_string()).into()))
+    }
+}
+
+impl Memory {
+    /// The size of a change that replaces a blob and may keep it as it was: that copies the rows of
+    /// its extents, of which there may be many.
+    fn size_of_replacing(&self) -> Size {
+        let retains = self.settings.retained(Timestamp(0)).is_some();
+        if self.options.versioning || retains { Size::Large } else { Size::Small }
+    }
+
+    fn committed<T>(&self, outcome: BlobResult<(T, Vec<Changed>)>) -> BlobResult<T> {
+        let (answer, changes) = outcome?;
+        self.history.add(changes);
+        Ok(answer)
+    }
+}
+
+impl std::fmt::Debug for BlobService {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("BlobService")
+    }
+}

@@ -1,0 +1,192 @@
+//! Put Blob: new content in place of what was there.
+//!
+//! Decides what a new blob takes over from the one before it: creation time, lease, tier. Blocks
+//! are in [`super::blocks`].
+
+use super::access::{Asked, BlobAt};
+use super::change::{Aside, Change, Place};
+use super::{BlobResult, BlobService, Content, ContentWriter, Size};
+use crate::core::blob::immutability::Immutability;
+use crate::core::blob::pages;
+use crate::core::blob::tags::Tags;
+use crate::core::blob::tier::Tier;
+use crate::core::blob::{
+    BlobDenial, BlobState, BlobType, ContentProperties, Encryption, Metadata, Operation,
+};
+use crate::core::{Etag, Timestamp};
+use crate::engine::Context;
+use crate::store::blob::{self, ContainerId, ContentPlan, INLINE_MAX, StateKey};
+
+/// What a request that creates a blob is given beside its content.
+#[derive(Clone, Debug, Default)]
+pub struct NewBlob {
+    /// The six properties of the content.
+    pub content: ContentProperties,
+    /// `x-ms-meta-*`.
+    pub metadata: Metadata,
+    /// `x-ms-tags`.
+    pub tags: Tags,
+    /// `x-ms-access-tier`.
+    pub tier: Option<Tier>,
+    /// Customer's key and scope.
+    pub encryption: Encryption,
+    /// Policy and legal hold.
+    pub immutability: Immutability,
+    /// The length of a page blob.
+    pub page_length: u64,
+    /// The sequence number of a page blob.
+    pub sequence_number: u64,
+}
+
+/// The answer to a write.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Written {
+    /// The new `ETag`.
+    pub etag: Etag,
+    /// Last-Modified.
+    pub modified: Timestamp,
+    /// `x-ms-version-id`.
+    pub version: Option<Timestamp>,
+    /// The record as it is now.
+    pub state: BlobState,
+}
+
+impl From<BlobState> for Written {
+    fn from(state: BlobState) -> Self {
+        Self { etag: state.etag, modified: state.modified, version: state.version, state }
+    }
+}
+
+impl NewBlob {
+    /// Fills in a new state.
+    pub(super) fn apply(self, state: &mut BlobState, place: &Place, now: Timestamp) {
+        let inherited = place.blob().map(|before| before.record.tier);
+        state.content = self.content;
+        state.metadata = self.metadata;
+        state.tags = self.tags;
+        state.encryption = self.encryption;
+        state.immutability = self.immutability;
+        if state.kind == BlobType::Block {
+            match self.tier {
+                Some(tier) => {
+                    state.tier.explicit = Some(tier);
+                    state.tier.changed = Some(now);
+                }
+                None => state.tier = inherited.unwrap_or_default(),
+            }
+        }
+        if state.kind == BlobType::Page {
+            state.length = self.page_length;
+            state.sequence_number = self.sequence_number;
+        }
+    }
+}
+
+/// A write that the rules admitted before its body was received.
+#[derive(Clone, Copy, Debug)]
+pub struct Admitted {
+    container: ContainerId,
+}
+
+/// The body of a write, before it is received.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BodyShape {
+    /// Its length, `None` if it is not known before its end.
+    pub length: Option<u64>,
+    /// Whether it is a block, pages or an appended block, not a whole blob.
+    pub part: bool,
+    /// Whether its MD5 is needed.
+    pub md5: bool,
+}
+
+impl BodyShape {
+    /// Whether it needs no place on the disk, at least until more of it has come.
+    pub fn is_kept_in_memory(self) -> bool {
+        self.length.is_none_or(|length| !self.part && length <= INLINE_MAX)
+    }
+}
+
+impl BlobService {
+    /// Asks the rules about a write before its body is received, so that a refusal costs no upload.
+    pub async fn check(
+        &self,
+        cx: &Context,
+        operation: Operation,
+        at: &BlobAt,
+        asked: &Asked,
+    ) -> BlobResult<Admitted> {
+        let (at, asked) = (at.clone(), asked.clone());
+        self.look(cx, move |look| {
+            let place = look.admitted(operation, &at, &asked)?;
+            Ok(Admitted { container: place.container })
+        })
+        .await
+    }
+
+    /// A place for the body of a write to `at`.
+    pub fn begin_body(
+        &self,
+        admitted: Admitted,
+        at: &BlobAt,
+        shape: BodyShape,
+    ) -> BlobResult<ContentWriter> {
+        let place = if shape.part {
+            blob::Place::PartOf(admitted.container, &at.name)
+        } else {
+            blob::Place::Whole
+        };
+        let plan = ContentPlan { length: shape.length, place, md5: shape.md5 };
+        Ok(self.store.content(plan)?)
+    }
+
+    /// Put Blob, of any type.
+    pub async fn put_blob(
+        &self,
+        cx: &Context,
+        at: &BlobAt,
+        asked: Asked,
+        kind: BlobType,
+        new: NewBlob,
+        content: Content,
+    ) -> BlobResult<Written> {
+        let operation = match kind {
+            BlobType::Block => Operation::BlockBlobUpload,
+            BlobType::Append => Operation::AppendBlobCreate,
+            BlobType::Page => Operation::PageBlobCreate,
+        };
+        if kind == BlobType::Page && !pages::is_length(new.page_length) {
+            return Err(BlobDenial::InvalidPageRange.into());
+        }
+        let at = at.clone();
+        self.change(cx, Size::Small, move |change| {
+            put(change, operation, &at, &asked, kind, new, content)
+        })
+        .await
+    }
+}
+
+/// Put Blob inside its transaction.
+fn put(
+    change: &Change<'_>,
+    operation: Operation,
+    at: &BlobAt,
+    asked: &Asked,
+    kind: BlobType,
+    new: NewBlob,
+    content: Content,
+) -> BlobResult<Written> {
+    let place = change.admitted(operation, at, asked)?;
+    let mut state = change.new_state(kind, &place)?;
+    state.length = content.length();
+    new.apply(&mut state, &place, change.now);
+    let state = change.publish(operation, at, &place, state, Aside::Moved, |state| {
+        let container = place.container;
+        change.tx.drop_blocks(container, &at.name)?;
+        let id = change.tx.put(container, &at.name, StateKey::Current, state, content)?;
+        if kind == BlobType::Page {
+            change.tx.resize(id, state.length)?;
+        }
+        Ok(id)
+    })?;
+    Ok(state.into())
+}

@@ -1,0 +1,121 @@
+//! Get Blob, Get Blob Properties, Get Blob Metadata.
+//!
+//! Decides that record and content come from one transaction: the bytes of a download belong to the
+//! `ETag` that is sent with them, whatever is written or deleted meanwhile (S3).
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::access::{Asked, BlobAt};
+use super::change::{Look, Row};
+use super::{BlobResult, BlobService, ContentReader, DbError};
+use crate::core::blob::copy::CopyStatus;
+use crate::core::blob::{BlobDenial, BlobState, BlobType, Operation};
+use crate::engine::Context;
+use crate::store::blob::{StateId, StateKey, Tx};
+
+/// A blob, a snapshot or a version.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Blob {
+    /// Its record.
+    pub state: BlobState,
+    /// Whether it is the blob itself, not a snapshot or an older version.
+    pub is_current: bool,
+}
+
+/// A blob with a range of its content.
+#[derive(Debug)]
+pub struct Opened {
+    /// The blob.
+    pub blob: Blob,
+    /// The bytes that `content` has.
+    pub range: Range<u64>,
+    /// The bytes.
+    pub content: BlobContent,
+}
+
+/// Bytes of one committed state.
+#[derive(Debug)]
+pub enum BlobContent {
+    /// Zeros: pages of a copy that is not done.
+    Zeros,
+    /// Bytes that were written.
+    Stored(ContentReader),
+}
+
+impl Blob {
+    fn of(row: Row) -> Self {
+        Self { is_current: row.key == StateKey::Current, state: row.record }
+    }
+}
+
+impl BlobService {
+    /// Reads a blob's properties, metadata or tags; `operation` says which.
+    pub async fn properties(
+        &self,
+        cx: &Context,
+        operation: Operation,
+        at: &BlobAt,
+        asked: Asked,
+    ) -> BlobResult<Blob> {
+        let at = at.clone();
+        self.look(cx, move |look| look.admitted(operation, &at, &asked)?.admitted().map(Blob::of))
+            .await
+    }
+
+    /// Opens a blob for reading: all of it, or the bytes of `range` that it has.
+    pub async fn open_blob(
+        &self,
+        cx: &Context,
+        at: &BlobAt,
+        asked: Asked,
+        range: Option<Range<u64>>,
+    ) -> BlobResult<Opened> {
+        let at = Arc::new((at.clone(), asked, range));
+        let short = Arc::clone(&at);
+        let few = |tx: &Tx<'_>, id, range| tx.short_reader(id, range);
+        let opened = self.look(cx, move |look| open(look, &short, few)).await?;
+        if let Some(opened) = opened {
+            return Ok(opened);
+        }
+        // Many extents, or many files, are read where a thread may block.
+        let whole = |tx: &Tx<'_>, id, range| tx.range_reader(id, range).map(Some);
+        let opened = self.look_elsewhere(cx, move |look| open(look, &at, whole)).await?;
+        Ok(opened.ok_or_else(|| DbError::Io("a reader was not made".to_owned()))?)
+    }
+}
+
+/// Opens a blob with a reader that `read` makes; `None` if that makes none.
+fn open(
+    look: &Look<'_>,
+    (at, asked, range): &(BlobAt, Asked, Option<Range<u64>>),
+    read: impl Fn(&Tx<'_>, StateId, Range<u64>) -> Result<Option<ContentReader>, DbError>,
+) -> BlobResult<Option<Opened>> {
+    let place = look.admitted(Operation::BlobDownload, at, asked)?;
+    let row = place.admitted()?;
+    let range = clipped(range.clone(), row.record.length)?;
+    let content = if is_unwritten(&row.record) {
+        BlobContent::Zeros
+    } else {
+        match read(look.tx, row.id, range.clone())? {
+            Some(reader) => BlobContent::Stored(reader),
+            None => return Ok(None),
+        }
+    };
+    Ok(Some(Opened { blob: Blob::of(row), range, content }))
+}
+
+/// The bytes of a range that a blob of that length has. An empty blob has none of any range.
+fn clipped(range: Option<Range<u64>>, length: u64) -> BlobResult<Range<u64>> {
+    match range {
+        None => Ok(0..length),
+        Some(range) if range.start >= length => Err(BlobDenial::InvalidRange(length).into()),
+        Some(range) => Ok(range.start..range.end.min(length)),
+    }
+}
+
+/// A page blob that a copy to it has not filled yet.
+fn is_unwritten(state: &BlobState) -> bool {
+    let pending = |copy: &crate::core::blob::copy::CopyRecord| copy.status == CopyStatus::Pending;
+    state.kind == BlobType::Page && state.copy.as_ref().is_some_and(pending)
+}

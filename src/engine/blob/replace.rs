@@ -1,0 +1,37 @@
+//! All blobs of an account at once: replaced by a reset or a restore, while no other write runs.
+//!
+//! Decides what the service forgets with its blobs. The rows are replaced in
+//! [`crate::store::blob`]; when, is decided in [`crate::engine::states`].
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::{BlobResult, BlobService, Retention, fetching};
+use crate::core::Timestamp;
+use crate::engine::{Clock, DbError};
+use crate::store::blob::{HeldBlobs, SavedBlobs};
+
+impl BlobService {
+    /// Holds the writer: requests that write wait until the value is dropped.
+    pub(in crate::engine) fn hold(&self) -> HeldBlobs<'_> {
+        self.store.hold()
+    }
+
+    /// Prepares to save all blobs in `folder`.
+    pub(in crate::engine) fn save(&self, folder: &Path) -> Result<SavedBlobs<'_>, DbError> {
+        self.store.save(folder)
+    }
+
+    /// Fails the copies of restored blobs whose bytes nobody fetches any more.
+    pub(in crate::engine) fn end_cut_off(&self, now: Timestamp) -> BlobResult<()> {
+        fetching::fail_cut_off(&self.store, now)
+    }
+
+    /// The rows were replaced, and the clock may have been set back. To be called while the writer
+    /// is held.
+    pub(in crate::engine) fn replaced(&self, clock: &Arc<dyn Clock>, retention: Retention) {
+        self.memory.present.set_back(clock);
+        self.memory.history.clear();
+        self.set_retention(retention);
+    }
+}

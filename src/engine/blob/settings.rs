@@ -1,0 +1,169 @@
+//! Changes of a blob that leave its content: properties, metadata, tags, tier, immutability.
+//!
+//! Decides which of them move the `ETag` (properties and metadata) and which make a version
+//! (metadata).
+
+use super::access::{Asked, BlobAt};
+use super::{BlobResult, BlobService, Size, Written};
+use crate::core::Timestamp;
+use crate::core::blob::immutability::Policy;
+use crate::core::blob::tags::Tags;
+use crate::core::blob::tier::{Tier, TierChange};
+use crate::core::blob::{BlobState, ContentProperties, Metadata, Operation};
+use crate::engine::Context;
+
+impl BlobService {
+    /// Set Blob Properties: all six are replaced.
+    pub async fn set_properties(
+        &self,
+        cx: &Context,
+        at: &BlobAt,
+        asked: Asked,
+        content: Option<ContentProperties>,
+    ) -> BlobResult<Written> {
+        let at = at.clone();
+        let operation = Operation::BlobSetHttpHeaders;
+        self.change(cx, Size::Small, move |change| {
+            let row = change.admitted(operation, &at, &asked)?.admitted()?;
+            let etag = change.etag()?;
+            let state = change.update(operation, &at, &row, |state| {
+                state.touch(etag, change.now);
+                state.copy = None;
+                if let Some(content) = content {
+                    state.content = content;
+                }
+                Ok(())
+            })?;
+            Ok(state.into())
+        })
+        .await
+    }
+
+    /// Set Blob Metadata: all of it is replaced.
+    pub async fn set_metadata(
+        &self,
+        cx: &Context,
+        at: &BlobAt,
+        asked: Asked,
+        metadata: Metadata,
+    ) -> BlobResult<Written> {
+        let at = at.clone();
+        let operation = Operation::BlobSetMetadata;
+        self.change(cx, self.memory.size_of_replacing(), move |change| {
+            let place = change.admitted(operation, &at, &asked)?;
+            let container = place.container;
+            let row = place.admitted()?;
+            change.keep_version(container, &row)?;
+            let etag = change.etag()?;
+            let versioning = change.memory.options.versioning;
+            let state = change.update(operation, &at, &row, |state| {
+                state.touch(etag, change.now);
+                state.copy = None;
+                state.metadata = metadata;
+                if versioning {
+                    state.version = Some(etag.moment());
+                }
+                Ok(())
+            })?;
+            Ok(state.into())
+        })
+        .await
+    }
+
+    /// Set Blob Tags: all are replaced.
+    pub async fn set_tags(
+        &self,
+        cx: &Context,
+        at: &BlobAt,
+        asked: Asked,
+        tags: Tags,
+    ) -> BlobResult<()> {
+        self.remark(cx, Operation::BlobSetTags, at, asked, move |state, _| {
+            state.tags = tags;
+            Ok(())
+        })
+        .await
+    }
+
+    /// Set Blob Tier.
+    pub async fn set_tier(
+        &self,
+        cx: &Context,
+        at: &BlobAt,
+        asked: Asked,
+        tier: Tier,
+    ) -> BlobResult<TierChange> {
+        let ready = cx.now.after(self.memory.options.rehydration);
+        self.remark(cx, Operation::BlobSetTier, at, asked, move |state, now| {
+            Ok(state.tier.set(state.kind, tier, now, ready)?)
+        })
+        .await
+    }
+
+    /// Set Blob Immutability Policy.
+    pub async fn set_immutability(
+        &self,
+        cx: &Context,
+        at: &BlobAt,
+        asked: Asked,
+        policy: Policy,
+    ) -> BlobResult<BlobState> {
+        let operation = Operation::BlobSetImmutabilityPolicy;
+        self.remark(cx, operation, at, asked, move |state, now| {
+            state.immutability.set_policy(policy, now)?;
+            Ok(state.clone())
+        })
+        .await
+    }
+
+    /// Delete Blob Immutability Policy.
+    pub async fn delete_immutability(
+        &self,
+        cx: &Context,
+        at: &BlobAt,
+        asked: Asked,
+    ) -> BlobResult<()> {
+        let operation = Operation::BlobDeleteImmutabilityPolicy;
+        self.remark(cx, operation, at, asked, move |state, now| {
+            Ok(state.immutability.delete_policy(now)?)
+        })
+        .await
+    }
+
+    /// Set Blob Legal Hold.
+    pub async fn set_legal_hold(
+        &self,
+        cx: &Context,
+        at: &BlobAt,
+        asked: Asked,
+        hold: bool,
+    ) -> BlobResult<()> {
+        self.remark(cx, Operation::BlobSetLegalHold, at, asked, move |state, _| {
+            state.immutability.legal_hold = Some(hold);
+            Ok(())
+        })
+        .await
+    }
+
+    /// A change that does not move the `ETag`.
+    async fn remark<T: Send + 'static>(
+        &self,
+        cx: &Context,
+        operation: Operation,
+        at: &BlobAt,
+        asked: Asked,
+        set: impl FnOnce(&mut BlobState, Timestamp) -> BlobResult<T> + Clone + Send + 'static,
+    ) -> BlobResult<T> {
+        let at = at.clone();
+        self.change(cx, Size::Small, move |change| {
+            let row = change.admitted(operation, &at, &asked)?.admitted()?;
+            let mut answer = None;
+            change.update(operation, &at, &row, |state| {
+                answer = Some(set(state, change.now)?);
+                Ok(())
+            })?;
+            Ok(answer.expect("an update that succeeded ran its change"))
+        })
+        .await
+    }
+}

@@ -1,0 +1,195 @@
+//! Snapshots, deletion and its undoing.
+//!
+//! Decides what becomes of the states of a blob. Which states a request removes is decided in
+//! [`crate::core::blob::deletion`].
+
+use super::access::{Asked, BlobAt, Selector};
+use super::change::{Change, Place, Row, old_state, version_of};
+use super::{BlobError, BlobResult, BlobService, Size};
+use crate::core::Timestamp;
+use crate::core::blob::deletion::{DeleteSnapshots, Named, Removal, plan};
+use crate::core::blob::tier::TierConditions;
+use crate::core::blob::{BlobDenial, BlobState, Metadata, Operation};
+use crate::engine::Context;
+use crate::store::blob::{StateKey, StateKind};
+
+/// What Delete Blob is given.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct DeleteBlob {
+    /// `x-ms-delete-snapshots`.
+    pub snapshots: Option<DeleteSnapshots>,
+    /// `deletetype=permanent`: also what is kept after an earlier deletion.
+    pub permanent: bool,
+    /// `x-ms-access-tier-if-*`.
+    pub tier: TierConditions,
+}
+
+/// The answer of Delete Blob.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Deleted {
+    /// `x-ms-delete-type-permanent`.
+    pub permanent: bool,
+}
+
+impl BlobService {
+    /// Snapshot Blob: its moment, and the record of the blob. With `metadata` the snapshot has that
+    /// instead of the blob's.
+    pub async fn snapshot(
+        &self,
+        cx: &Context,
+        at: &BlobAt,
+        asked: Asked,
+        metadata: Metadata,
+    ) -> BlobResult<(Timestamp, BlobState)> {
+        let at = at.clone();
+        let operation = Operation::BlobCreateSnapshot;
+        // The snapshot gets a copy of every row of extents.
+        self.change(cx, Size::Large, move |change| {
+            let place = change.admitted(operation, &at, &asked)?;
+            let container = place.container;
+            let mut row = place.admitted()?;
+            let etag = change.etag()?;
+            let mut snapshot = old_state(&row.record);
+            if !metadata.is_empty() {
+                snapshot.metadata = metadata;
+                snapshot.touch(etag, change.now);
+            }
+            let key = StateKey::Snapshot(etag.moment());
+            change.tx.put_shared(container, &at.name, key, &snapshot, row.id, None)?;
+            if change.memory.options.versioning {
+                change.keep_version(container, &row)?;
+                row.record.version = Some(change.etag()?.moment());
+                change.tx.update(row.id, &row.record)?;
+            }
+            change.writer(operation, &at.container, Some(&at.name), None);
+            Ok((etag.moment(), row.record))
+        })
+        .await
+    }
+
+    /// Delete Blob.
+    pub async fn delete_blob(
+        &self,
+        cx: &Context,
+        at: &BlobAt,
+        asked: Asked,
+        delete: DeleteBlob,
+    ) -> BlobResult<Deleted> {
+        let at = at.clone();
+        // There may be thousands of snapshots.
+        let size = if delete.snapshots.is_some() { Size::Large } else { Size::Small };
+        self.delete(cx, size, move |change| {
+            let place = change.place(&at)?;
+            // What an earlier deletion left can only be named to remove it for good.
+            if place.row.is_none() && delete.permanent {
+                return remove_retained(change, &at, &place);
+            }
+            change.admit(Operation::BlobDelete, &at, &asked, &place)?;
+            if let Some(row) = place.blob() {
+                let BlobState { tier, created, writer, .. } = &row.record;
+                let checked = tier.check(*created, &delete.tier);
+                checked.map_err(|denial| BlobError::by(denial, writer.as_ref(), None))?;
+            }
+            change.writer(Operation::BlobDelete, &at.container, Some(&at.name), None);
+            remove(change, &at, place, delete)
+        })
+        .await
+    }
+
+    /// Undelete Blob: brings back what is kept after deletion. Nothing to bring back is no error.
+    pub async fn undelete_blob(&self, cx: &Context, at: &BlobAt) -> BlobResult<()> {
+        let at = at.clone();
+        self.change(cx, Size::Large, move |change| {
+            let container = change.container(&at.container)?.id;
+            let states: Vec<Row> = change.tx.states(container, &at.name)?;
+            let kept = |row: &&Row| row.retained.is_some_and(|kept| kept.until > change.now);
+            let is_base = |row: &&Row| matches!(row.key, StateKey::Deleted(_));
+            // The latest of several deleted blobs comes back as the blob; a name that was used
+            // again has none (see `Change::bury`).
+            let last = states.iter().rev().filter(kept).find(is_base).map(|row| row.id);
+            for row in states.iter().filter(kept) {
+                let key = match row.key {
+                    StateKey::Deleted(_) if last == Some(row.id) => StateKey::Current,
+                    StateKey::Deleted(moment) => StateKey::Snapshot(moment),
+                    key => key,
+                };
+                change.tx.rekey(row.id, key, &row.record, None)?;
+                if key == StateKey::Current {
+                    change.tx.set_tags(row.id, row.record.tags.iter())?;
+                }
+            }
+            change.writer(Operation::BlobUndelete, &at.container, Some(&at.name), None);
+            Ok(())
+        })
+        .await
+    }
+}
+
+/// Removes what the request names, once the rules have admitted it.
+fn remove(
+    change: &Change<'_>,
+    at: &BlobAt,
+    place: Place,
+    delete: DeleteBlob,
+) -> BlobResult<Deleted> {
+    let row = place.row.ok_or(BlobDenial::BlobNotFound)?;
+    let named = match (at.selector, row.key) {
+        (Selector::Current, _) => Named::Base,
+        (Selector::Snapshot(_), _) => Named::Snapshot,
+        (Selector::Version(_), StateKey::Current) => Named::CurrentVersion,
+        (Selector::Version(_), _) => Named::OldVersion,
+    };
+    let has_snapshots = change.tx.has_states(place.container, &at.name, StateKind::Snapshot)?;
+    let removal = plan(named, delete.snapshots, has_snapshots)?;
+    if matches!(removal, Removal::Snapshots | Removal::All) {
+        let kind = StateKind::Snapshot;
+        let snapshots: Vec<Row> = change.tx.states_of(place.container, &at.name, kind)?;
+        let live = || snapshots.iter().filter(|row| row.retained.is_none());
+        for snapshot in live() {
+            snapshot.record.immutability.check(change.now)?;
+        }
+        for snapshot in live() {
+            remove_state(change, snapshot)?;
+        }
+    }
+    if matches!(removal, Removal::Named | Removal::All) {
+        if named == Named::Base {
+            change.tx.drop_blocks(place.container, &at.name)?;
+        }
+        remove_state(change, &row)?;
+    }
+    Ok(Deleted { permanent: change.retention().is_none() })
+}
+
+/// Removes one state: for good, or for a while, or to the versions.
+fn remove_state(change: &Change<'_>, row: &Row) -> BlobResult<()> {
+    let old = old_state(&row.record);
+    match (row.key, change.retention()) {
+        (StateKey::Current, _) if change.memory.options.versioning => {
+            change.tx.rekey(row.id, StateKey::Version(version_of(&old)), &old, None)?;
+        }
+        (StateKey::Uncommitted, _) | (_, None) => change.tx.remove(row.id)?,
+        (StateKey::Current, kept) => {
+            let key = StateKey::Deleted(change.etag()?.moment());
+            change.tx.rekey(row.id, key, &old, kept)?;
+        }
+        (key, kept) => change.tx.rekey(row.id, key, &old, kept)?,
+    }
+    Ok(())
+}
+
+/// Removes the snapshot or version of an earlier deletion for good.
+fn remove_retained(change: &Change<'_>, at: &BlobAt, place: &Place) -> BlobResult<Deleted> {
+    let key = match at.selector {
+        Selector::Current => return Err(BlobDenial::BlobNotFound.into()),
+        Selector::Snapshot(moment) => StateKey::Snapshot(moment),
+        Selector::Version(moment) => StateKey::Version(moment),
+    };
+    let row = change.tx.state::<BlobState>(place.container, &at.name, key)?;
+    let row = row.filter(|_| change.memory.settings.allows_permanent_delete());
+    let row = row.ok_or(BlobDenial::BlobNotFound)?;
+    row.record.immutability.check(change.now)?;
+    change.tx.remove(row.id)?;
+    change.writer(Operation::BlobDelete, &at.container, Some(&at.name), None);
+    Ok(Deleted { permanent: true })
+}

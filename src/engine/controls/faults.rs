@@ -1,0 +1,257 @@
+//! Faults: what befalls requests that match, and how often.
+//!
+//! Decides which fault a request meets: the first that is there for it. Front ends carry it out.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::RULES_MAX;
+use crate::core::pattern::{Pattern, Seen};
+
+/// What befalls a request.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum FaultAction {
+    /// It is refused, and nothing is done.
+    Answer {
+        /// The HTTP status.
+        status: u16,
+        /// The error code, kept for the life of the process by [`kept`].
+        code: &'static str,
+    },
+    /// It is carried out after this long.
+    Delay(Duration),
+    /// The connection is closed, and nothing is done.
+    DropBefore,
+    /// It is done, and the connection is closed without the answer.
+    DropAfter,
+    /// It is done, and the connection is closed after so many bytes of the answer's body.
+    Cut(u64),
+    /// It is done, and the answer's body comes at so many bytes a second.
+    Slow(u64),
+}
+
+/// An error code as long as the process lives, each once: answers hold codes as constants.
+pub fn kept(code: &str) -> &'static str {
+    static CODES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut codes = CODES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(there) = codes.get(code) {
+        return there;
+    }
+    let new: &'static str = Box::leak(code.into());
+    codes.insert(new);
+    new
+}
+
+/// How often a fault befalls the requests that match.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Frequency {
+    /// So many times, the next ones.
+    Times(u32),
+    /// Always.
+    Always,
+    /// With this probability. The same seed gives the same row of yes and no.
+    Chance {
+        /// From 0 to 1.
+        probability: f64,
+        /// Where the row starts.
+        seed: u64,
+    },
+}
+
+/// A fault to add.
+#[derive(Clone, PartialEq, Debug)]
+pub struct NewFault {
+    /// Which requests.
+    pub pattern: Pattern,
+    /// What befalls them.
+    pub action: FaultAction,
+    /// How often.
+    pub frequency: Frequency,
+}
+
+/// A fault that a request meets.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fault {
+    /// Its number.
+    pub id: u64,
+    /// What befalls the request.
+    pub action: FaultAction,
+}
+
+/// A fault as it is shown.
+#[derive(Clone, PartialEq, Debug)]
+pub struct FaultRow {
+    /// Its number.
+    pub id: u64,
+    /// What was added; `Times` counts those that are left.
+    pub fault: NewFault,
+    /// How many requests have met it.
+    pub met: u64,
+    /// Where the generator of its chance is.
+    state: u64,
+}
+
+/// The faults of a server.
+#[derive(Debug, Default)]
+pub struct Faults {
+    count: AtomicUsize,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    last_id: u64,
+    rows: Vec<FaultRow>,
+}
+
+impl Faults {
+    /// Adds a fault. `None` if there are too many.
+    pub fn add(&self, fault: NewFault) -> Option<u64> {
+        let mut state = self.lock();
+        if state.rows.len() >= RULES_MAX {
+            return None;
+        }
+        state.last_id += 1;
+        let id = state.last_id;
+        let start = match fault.frequency {
+            Frequency::Chance { seed, .. } => seed,
+            Frequency::Times(_) | Frequency::Always => 0,
+        };
+        state.rows.push(FaultRow { id, fault, met: 0, state: start });
+        self.count.store(state.rows.len(), Ordering::Release);
+        Some(id)
+    }
+
+    /// Removes one, or all. Returns how many there were.
+    pub fn remove(&self, id: Option<u64>) -> usize {
+        let mut state = self.lock();
+        let before = state.rows.len();
+        state.rows.retain(|row| id.is_some_and(|id| row.id != id));
+        self.count.store(state.rows.len(), Ordering::Release);
+        before - state.rows.len()
+    }
+
+    /// All faults, oldest first. One whose times are over stays, with none left.
+    pub fn list(&self) -> Vec<FaultRow> {
+        self.lock().rows.clone()
+    }
+
+    /// Whether there are any.
+    pub fn are_set(&self) -> bool {
+        self.count.load(Ordering::Acquire) > 0
+    }
+
+    /// The fault that befalls a request.
+    pub fn meet(&self, seen: &Seen<'_>) -> Option<Fault> {
+        self.meet_of(seen, |_| true)
+    }
+
+    /// The fault that befalls a request which not every action can befall.
+    pub fn meet_of(
+        &self,
+        seen: &Seen<'_>,
+        possible: impl Fn(&FaultAction) -> bool,
+    ) -> Option<Fault> {
+        if !self.are_set() {
+            return None;
+        }
+        let mut state = self.lock();
+        let matching = state
+            .rows
+            .iter_mut()
+            .filter(|row| possible(&row.fault.action) && row.fault.pattern.matches(seen));
+        for row in matching {
+            if row.fault.frequency.strikes(&mut row.state) {
+                row.met += 1;
+                return Some(Fault { id: row.id, action: row.fault.action.clone() });
+            }
+        }
+        None
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Nothing in here panics half done.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Frequency {
+    /// Whether the next request is struck.
+    fn strikes(&mut self, state: &mut u64) -> bool {
+        match self {
+            Self::Always => true,
+            Self::Times(left) => {
+                let strikes = *left > 0;
+                *left = left.saturating_sub(1);
+                strikes
+            }
+            Self::Chance { probability, .. } => next_unit(state) < *probability,
+        }
+    }
+}
+
+/// The next number of the generator `SplitMix64`, from 0 up to 1.
+fn next_unit(state: &mut u64) -> f64 {
+    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let mut mixed = *state;
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    mixed ^= mixed >> 31;
+    // 32 bits are as fine as anybody asks for, and exact.
+    f64::from(u32::try_from(mixed >> 32).unwrap_or_default()) / (f64::from(u32::MAX) + 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::service::ServiceKind;
+
+    fn meet(faults: &Faults, path: &str) -> Option<u64> {
+        let seen = Seen {
+            service: ServiceKind::Blob,
+            operation: "BlockBlobUpload",
+            documented: "Put Blob",
+            account: "a",
+            path,
+            header: &|_| None,
+        };
+        faults.meet(&seen).map(|fault| fault.id)
+    }
+
+    fn fault(path: &str, frequency: Frequency) -> NewFault {
+        let pattern = Pattern { path: Some(path.to_owned()), ..Pattern::default() };
+        NewFault { pattern, action: FaultAction::DropAfter, frequency }
+    }
+
+    #[test]
+    fn the_first_fault_that_is_there_for_a_request_befalls_it() {
+        let faults = Faults::default();
+        assert_eq!(meet(&faults, "c/a"), None);
+        let twice = faults.add(fault("c/a", Frequency::Times(2))).unwrap();
+        let always = faults.add(fault("c/*", Frequency::Always)).unwrap();
+        assert_eq!(meet(&faults, "c/b"), Some(always));
+        let met: Vec<_> = (0..3).map(|_| meet(&faults, "c/a").unwrap()).collect();
+        assert_eq!(met, [twice, twice, always]);
+        let counts: Vec<_> = faults.list().iter().map(|row| row.met).collect();
+        assert_eq!(counts, [2, 2]);
+        assert_eq!((faults.remove(Some(always)), faults.remove(Some(99))), (1, 0));
+        assert_eq!(meet(&faults, "c/a"), None, "its times are over");
+        assert_eq!((faults.remove(None), faults.are_set()), (1, false));
+    }
+
+    #[test]
+    fn a_seed_gives_the_same_row_again_and_its_probability() {
+        let row = |seed, probability| {
+            let faults = Faults::default();
+            faults.add(fault("c/a", Frequency::Chance { probability, seed })).unwrap();
+            (0..1_000).map(|_| meet(&faults, "c/a").is_some()).collect::<Vec<_>>()
+        };
+        let struck = |row: &[bool]| row.iter().filter(|strikes| **strikes).count();
+        assert_eq!(row(7, 0.5), row(7, 0.5));
+        assert_ne!(row(7, 0.5), row(8, 0.5));
+        assert!((400..600).contains(&struck(&row(7, 0.5))));
+        assert_eq!((struck(&row(7, 0.0)), struck(&row(7, 1.0))), (0, 1_000));
+    }
+}

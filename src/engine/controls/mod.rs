@@ -1,0 +1,51 @@
+//! What tests control: the clock of a server, gates that stop requests, faults that befall them.
+//!
+//! Decides what a request meets on its way. Which requests are meant is decided in
+//! [`crate::core::pattern`]; front ends ask at each point that they pass, and a service asks
+//! before it changes something. A server without gates and faults pays two loads of a number for
+//! each request.
+
+mod faults;
+mod gates;
+mod stop;
+
+use std::sync::Arc;
+
+pub use faults::{Fault, FaultAction, FaultRow, Faults, Frequency, NewFault, kept};
+pub use gates::{GateRow, Gates, NewGate, Point, Stopped, Visitor, WaitingRow};
+pub use stop::Stop;
+
+use super::clock::TestClock;
+use super::stream::{EventStream, STREAM_MAX};
+
+/// How many gates, and how many faults, a server has at most.
+pub const RULES_MAX: usize = 1_000;
+
+/// What tests control of one server.
+#[derive(Debug)]
+pub struct Controls {
+    /// The clock of all services.
+    pub clock: Arc<TestClock>,
+    /// Where requests stop.
+    pub gates: Gates,
+    /// What befalls requests.
+    pub faults: Faults,
+    /// What happens in the server.
+    pub stream: Arc<EventStream>,
+}
+
+impl Default for Controls {
+    fn default() -> Self {
+        let clock = Arc::<TestClock>::default();
+        let stream = Arc::new(EventStream::new(Arc::clone(&clock), STREAM_MAX));
+        let gates = Gates::told_of_in(Arc::clone(&stream));
+        Self { clock, gates, faults: Faults::default(), stream }
+    }
+}
+
+impl Controls {
+    /// Whether any gate or fault is there: else requests need not be described.
+    pub fn are_set(&self) -> bool {
+        self.gates.are_set() || self.faults.are_set()
+    }
+}

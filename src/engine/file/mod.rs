@@ -1,0 +1,48 @@
+//! The File service of one account: one method per operation, for every front end.
+//!
+//! Ties rules and bytes together. Each operation looks its name up, takes the file's own lock,
+//! asks the rules and carries out what they grant, all in one step.
+//!
+//! ```text
+//!   share/    a share: its fields and what keeps them in order
+//!   opens/    handles: opening, closing, reading and writing, byte-range locks, forced closes
+//!   names/    names: looking up, deleting, renaming, linking
+//!   rest/     REST operations on files and directories, each a momentary open
+//!   shares/   all shares: created, deleted, restored, and the properties of each
+//!   tally     how much is held, for metrics; held: what is held, one by one
+//! ```
+
+mod error;
+mod held;
+mod names;
+mod opens;
+mod rest;
+mod share;
+pub mod shares;
+mod tally;
+
+pub use error::{Error, Result};
+pub use held::{HeldLock, PendingName};
+pub use names::{Space, Unlinked};
+pub use opens::{
+    ClosedHandle, Creation, Described, ForceClosed, Handle, HandleInfo, HandlePage, IO_MAX,
+    LOCK_WAIT_MAX, Obstacle, Opened, PosixOpen, Standard, WhichHandles,
+};
+pub use rest::{
+    Asking, Awaiting, Copied, CopyOptions, Copying, DiffOptions, DirectoryEntry, DirectoryPage,
+    DirectoryProperties, FILE_SIZE_MAX, FileChanges, FileProperties, FileReader, Leased,
+    NewProperties, PAGE_MAX, PageOptions, PropertyChanges, RangeChanges, RangeList, RemoteSource,
+    Renamed, RestRename, Semantics, SmbProperties, Started, StartedRemote, Taken, TimeChange,
+};
+pub use share::{Change, LISTENERS_MAX, RELEASE_WAIT_MAX, Share, ShareOptions};
+pub use shares::{FileOptions, FileService, FileServiceError, ShareDenial};
+pub use tally::Tally;
+
+// Types of the store that arguments and answers are made of.
+pub use crate::store::StoreError;
+pub use crate::store::share::data::{read_at, set_len, write_at};
+pub use crate::store::share::difference::Changed;
+pub use crate::store::share::{
+    Case, Control, CopyProgress, CopyState, CopyStatus, ETag, Found, HttpHeaders, Kind, Listed,
+    Metadata, OpenDirectory, OpenFor, Record, Records, SnapshotError, Stat, proc_path,
+};

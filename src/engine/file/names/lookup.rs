@@ -1,0 +1,64 @@
+//! Lookups and listings: which names exist and which files they lead to. No rule applies to them.
+
+use super::super::error::{Error, Result};
+use super::super::share::Share;
+use crate::core::FileId;
+use crate::core::smb::SharePath;
+use crate::store::StoreError;
+use crate::store::share::{Found, Listed, OpenDirectory, Stat};
+
+/// The space of a file system.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Space {
+    /// Size in bytes.
+    pub total: u64,
+    /// Free bytes.
+    pub free: u64,
+    /// The most files it can hold.
+    pub files: u64,
+    /// How many more files it can hold.
+    pub files_free: u64,
+}
+
+impl Share {
+    /// The file of a path in any spelling.
+    pub fn lookup(&self, path: &SharePath) -> Result<Found> {
+        let _names = self.names_to_look()?;
+        Ok(self.disk().lookup(path)?)
+    }
+
+    /// The file of a path that is spelled as on disk.
+    pub fn stat(&self, path: &SharePath) -> Result<Stat> {
+        let _names = self.names_to_look()?;
+        Ok(self.disk().stat(path)?)
+    }
+
+    /// All entries of an open directory, as [`Share::list`] orders them. A directory that was
+    /// removed has none.
+    pub fn list_open(&self, dir: &OpenDirectory, id: FileId) -> Result<Vec<Listed>> {
+        let _names = self.names_to_look()?;
+        match self.disk().list_open(dir, id) {
+            Err(StoreError::NotFound) => Ok(Vec::new()),
+            listed => Ok(listed?),
+        }
+    }
+
+    /// A page of a directory, in the order of folded names, delete-pending names included: the
+    /// mount shows them, as SMB does. REST leaves them out on its side.
+    pub fn list(&self, dir: &SharePath, after: Option<&str>, limit: usize) -> Result<Vec<Listed>> {
+        let _names = self.names_to_look()?;
+        Ok(self.disk().list(dir, after, limit)?)
+    }
+
+    /// The space of the file system below the share.
+    pub fn space(&self) -> Result<Space> {
+        let stat = rustix::fs::statvfs(self.disk().root_path())
+            .map_err(|errno| Error::Store(StoreError::from_errno("statfs", errno)))?;
+        Ok(Space {
+            total: stat.f_blocks * stat.f_frsize,
+            free: stat.f_bavail * stat.f_frsize,
+            files: stat.f_files,
+            files_free: stat.f_ffree,
+        })
+    }
+}

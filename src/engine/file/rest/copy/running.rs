@@ -1,0 +1,55 @@
+//! The copies that this process carries out.
+//!
+//! A record of any other pending copy was left by a process that has ended, or by a caller that
+//! gave up. Such a copy is never finished and counts as failed, so that it does not refuse writes
+//! for ever.
+
+use std::sync::Arc;
+
+use dashmap::DashSet;
+
+use crate::core::FileId;
+use crate::store::share::{CopyStatus, Record};
+
+type Copies = DashSet<(FileId, String)>;
+
+/// The copies under way, by destination and copy ID.
+#[derive(Debug, Default)]
+pub(in crate::engine) struct RunningCopies(Arc<Copies>);
+
+/// Marks a copy as under way until it is dropped.
+#[derive(Debug)]
+pub(in crate::engine) struct Running {
+    copies: Arc<Copies>,
+    key: (FileId, String),
+}
+
+impl RunningCopies {
+    pub(in crate::engine) fn begin(&self, to: FileId, id: &str) -> Running {
+        let key = (to, id.to_owned());
+        self.0.insert(key.clone());
+        Running { copies: Arc::clone(&self.0), key }
+    }
+
+    /// Turns a pending copy in a record into a failed one, if this process does not carry it out.
+    pub(in crate::engine) fn end_if_dead(&self, to: FileId, record: &mut Record) {
+        let Some(copy) = &mut record.copy else { return };
+        if copy.status == CopyStatus::Pending && !self.0.contains(&(to, copy.id.clone())) {
+            copy.status = CopyStatus::Failed;
+            copy.description = Some("the copy was interrupted".to_owned());
+        }
+    }
+}
+
+impl Running {
+    /// The ID of the copy.
+    pub(in crate::engine) fn id(&self) -> &str {
+        &self.key.1
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.copies.remove(&self.key);
+    }
+}

@@ -1,0 +1,24 @@
+//! Delete File: atomic, and never delete pending.
+
+use super::super::momentary::{Asking, Granted, Wanted};
+use crate::core::smb::SharePath;
+use crate::core::smb::operation::Operation;
+use crate::engine::events::Happening;
+use crate::engine::file::error::Result;
+use crate::engine::file::share::Share;
+
+impl Share {
+    /// Deletes a file that has no opens. When this returns, the file is gone and its name is free.
+    pub fn delete_file(&self, asking: Asking<'_>, path: &SharePath) -> Result<()> {
+        let target = (path, Wanted::File);
+        let step = |granted: Granted<'_>| {
+            let Granted { found, cell, latched, .. } = granted;
+            self.remove_name(&found.path, cell.id, false)?;
+            self.forget_file(latched, cell.id, found.stat.links);
+            self.flush_name(&found.path)
+        };
+        self.momentarily("delete file", Operation::DeleteFile, asking, target, None, step)?;
+        self.note(path, asking.cx.owner(), Happening::Removed);
+        Ok(())
+    }
+}

@@ -1,0 +1,31 @@
+//! REST operations on files and directories. Each is a momentary open: it asks the rules under the
+//! file's lock, does its step, and leaves no handle behind.
+//!
+//! ```text
+//!   momentary    the way every operation enters a file
+//!   files        operations on files; directories, listing, rename, copy
+//!   smb_properties    the properties that REST shows
+//!   property_changes  those that a request sets
+//! ```
+
+pub(in crate::engine::file) mod copy;
+pub(in crate::engine::file) mod directories;
+pub(in crate::engine::file) mod files;
+pub(in crate::engine::file) mod listing;
+pub(in crate::engine::file) mod momentary;
+mod property_changes;
+pub(in crate::engine::file) mod rename;
+mod smb_properties;
+
+pub use copy::{
+    Awaiting, Copied, CopyOptions, Copying, RemoteSource, Started, StartedRemote, Taken,
+};
+pub use directories::DirectoryProperties;
+pub use files::{DiffOptions, FileProperties, FileReader, Leased, RangeChanges, RangeList};
+pub use listing::{DirectoryEntry, DirectoryPage, PAGE_MAX, PageOptions};
+pub use momentary::Asking;
+pub use property_changes::{
+    FILE_SIZE_MAX, FileChanges, NewProperties, PropertyChanges, Semantics, TimeChange,
+};
+pub use rename::{Renamed, RestRename};
+pub use smb_properties::SmbProperties;

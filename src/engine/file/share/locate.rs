@@ -1,0 +1,196 @@
+//! Find, lock, check again: how an operation gets from a name to the lock of its file.
+//!
+//! A name is looked up without a lock. Under the lock of the file, the name must still lead to that
+//! file; otherwise the operation starts again ([`retry`]). Every change of a name is made under the
+//! lock of its file and counted before that lock is released ([`super::disk`]), so an unchanged
+//! count proves that the name was not changed. What is done under the lock is decided by the
+//! operations.
+
+use std::sync::Arc;
+
+use super::Share;
+use crate::core::FileId;
+use crate::core::smb::{Denial, SharePath};
+use crate::engine::file::error::{Error, Result};
+use crate::engine::file::opens::table::{FileCell, Latched};
+use crate::engine::non_blocking::check_may_wait;
+use crate::store::StoreError;
+use crate::store::share::Found;
+use crate::sync::{AtomicU64, Ordering};
+
+/// How often an operation is repeated because its name changed, before it answers "not found".
+const NAME_RETRIES_MAX: u32 = 64;
+
+/// Why an attempt gave no answer.
+pub(in crate::engine::file) enum Missed {
+    /// The name leads to another file now: look it up again.
+    Moved,
+    /// The operation failed.
+    Failed(Error),
+}
+
+/// The result of one attempt.
+pub(in crate::engine::file) type Attempt<T> = std::result::Result<T, Missed>;
+
+impl<E: Into<Error>> From<E> for Missed {
+    fn from(error: E) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+/// A file that a name led to, and when it did.
+pub(in crate::engine::file) struct Seen {
+    /// The file.
+    pub found: Found,
+    generation: u64,
+}
+
+impl Seen {
+    fn id(&self) -> FileId {
+        self.found.stat.id
+    }
+}
+
+/// Runs `attempt`, again while names change under it.
+pub(in crate::engine::file) fn retry<T>(mut attempt: impl FnMut() -> Attempt<T>) -> Result<T> {
+    for _ in 0..NAME_RETRIES_MAX {
+        match attempt() {
+            Ok(answer) => return Ok(answer),
+            Err(Missed::Failed(error)) => return Err(error),
+            Err(Missed::Moved) => {}
+        }
+    }
+    Err(Denial::NotFound.into())
+}
+
+impl Share {
+    /// Runs `step` under the lock of the file of `path`, again while the name changes.
+    pub(in crate::engine::file) fn at_file<T>(
+        &self,
+        path: &SharePath,
+        mut step: impl FnMut(&Found, &Arc<FileCell>, &mut Latched) -> Result<T>,
+    ) -> Result<T> {
+        retry(|| {
+            let seen = self.see(path)?;
+            self.lock_seen(&seen, |cell, latched| Ok(step(&seen.found, cell, latched)?))
+        })
+    }
+
+    /// Finds the names of a move and runs `step` with them, again while they change. The name lock
+    /// is held exclusively if a directory is among them, since every path below it changes.
+    pub(in crate::engine::file) fn at_ends<N, T>(
+        &self,
+        find: impl Fn() -> Result<N>,
+        any_directory: impl Fn(&N) -> bool,
+        mut step: impl FnMut(&N, bool) -> Attempt<T>,
+    ) -> Result<T> {
+        retry(|| {
+            let directory = any_directory(&find()?);
+            if directory && self.files_in_use() > 0 {
+                // The paths of files in use change under their locks, when nothing can give up.
+                check_may_wait()?;
+            }
+            let _alone = directory.then(|| self.names_alone()).transpose()?;
+            let _shared = if directory { None } else { Some(self.names()?) };
+            let names = find()?;
+            if any_directory(&names) != directory {
+                return Err(Missed::Moved);
+            }
+            step(&names, directory)
+        })
+    }
+
+    /// Looks a name up for [`Share::lock_seen`].
+    pub(in crate::engine::file) fn see(
+        &self,
+        path: &SharePath,
+    ) -> std::result::Result<Seen, StoreError> {
+        self.see_by(|| self.find(path))
+    }
+
+    /// Looks a file up with `find`, for [`Share::lock_seen`].
+    pub(in crate::engine::file) fn see_by<E>(
+        &self,
+        find: impl FnOnce() -> std::result::Result<Found, E>,
+    ) -> std::result::Result<Seen, E> {
+        let generation = self.disk.generation();
+        Ok(Seen { found: find()?, generation })
+    }
+
+    /// Runs `step` under the lock of a file, if its name still leads to it. In non-blocking mode
+    /// [`StoreError::WouldWait`], if another thread has the lock.
+    pub(in crate::engine::file) fn lock_seen<T>(
+        &self,
+        seen: &Seen,
+        step: impl FnOnce(&Arc<FileCell>, &mut Latched) -> Attempt<T>,
+    ) -> Attempt<T> {
+        self.table.with(seen.id(), |cell, latched| {
+            self.check_still(seen)?;
+            step(cell, latched)
+        })?
+    }
+
+    /// Runs `step` under the locks of two different files, if both names still lead to them.
+    pub(in crate::engine::file) fn lock_both<T>(
+        &self,
+        one: &Seen,
+        other: &Seen,
+        step: impl FnOnce(&mut Latched, &mut Latched) -> Attempt<T>,
+    ) -> Attempt<T> {
+        self.table.with_two(one.id(), other.id(), |first, second| {
+            self.check_still(one)?;
+            self.check_still(other)?;
+            step(first, second)
+        })?
+    }
+
+    /// The caller holds the file's lock.
+    fn check_still(&self, seen: &Seen) -> Attempt<()> {
+        let same = |path| self.disk.stat(path).is_ok_and(|stat| stat.id == seen.id());
+        if self.disk.generation() == seen.generation || same(&seen.found.path) {
+            Ok(())
+        } else {
+            Err(Missed::Moved)
+        }
+    }
+
+    /// Looks a name up for an operation that will act on its file and holds no file's lock yet.
+    ///
+    /// A new entry is on disk a moment before its maker's open is in the table. A caller that finds
+    /// the entry in between waits here for the maker, which holds the lock of the directory until
+    /// both are there: no other caller opens, deletes or moves a file before its maker has it open.
+    pub(in crate::engine::file) fn find(
+        &self,
+        path: &SharePath,
+    ) -> std::result::Result<Found, StoreError> {
+        let found = self.disk.lookup(path)?;
+        if self.making.load(Ordering::SeqCst) > 0
+            && let Some(parent) = found.path.parent()
+        {
+            let parent = match self.disk.lookup(&parent) {
+                Err(StoreError::WouldWait) => return Err(StoreError::WouldWait),
+                looked => looked.ok(),
+            };
+            if let Some(cell) = parent.and_then(|parent| self.in_use(parent.stat.id)) {
+                drop(cell.latch()?);
+            }
+        }
+        Ok(found)
+    }
+
+    /// An entry is about to be made by the caller, who holds the lock of its directory until the
+    /// guard is gone.
+    pub(in crate::engine::file) fn making(&self) -> Making<'_> {
+        self.making.fetch_add(1, Ordering::SeqCst);
+        Making(&self.making)
+    }
+}
+
+/// An entry is being made; see [`Share::find`].
+pub(in crate::engine::file) struct Making<'a>(&'a AtomicU64);
+
+impl Drop for Making<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}

@@ -1,0 +1,167 @@
+//! The name lock of a share, and whether the share can still be acted on.
+//!
+//! Everybody who looks names up shares the lock. Renaming a directory moves many names at once and
+//! takes it alone; so do Delete Share, a reset and a restore.
+
+use std::sync::TryLockError;
+
+use super::Share;
+use crate::core::Owner;
+use crate::core::smb::Denial;
+use crate::engine::file::error::Result;
+use crate::engine::non_blocking::{check_may_wait, check_not_given_up};
+use crate::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard, front_end};
+
+const POISON: &str = "nothing panics under the name lock";
+
+/// What a thread waits for that waits for the name lock.
+const LOCK: &str = "the name lock of a share";
+
+/// The name lock.
+pub(super) struct NameLock(RwLock<Phase>);
+
+/// Whether the share can still be acted on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    /// The share is served.
+    Served,
+    /// Delete Share is closing the handles. Names can be looked up, which is how the mount cuts
+    /// descriptors off; nothing can be opened or changed.
+    Closing,
+    /// The share was deleted while a front end still had a reference to it.
+    Deleted,
+    /// As [`Phase::Closing`], for a share that a reset or a restore replaces.
+    Replacing,
+    /// Another share has the place of this one.
+    Replaced,
+}
+
+impl Phase {
+    /// Names can be looked up.
+    fn is_there(self) -> bool {
+        matches!(self, Self::Served | Self::Closing | Self::Replacing)
+    }
+
+    /// Why the share cannot be acted on.
+    fn denial(self) -> Denial {
+        match self {
+            Self::Replacing | Self::Replaced => Denial::ShareReplaced,
+            Self::Served | Self::Closing | Self::Deleted => Denial::ShareDeleted,
+        }
+    }
+}
+
+/// The name lock, shared.
+pub(in crate::engine::file) struct NamesShared<'a>(
+    #[expect(dead_code, reason = "it is held, not looked at")] RwLockReadGuard<'a, Phase>,
+);
+
+/// The name lock, alone.
+pub(in crate::engine::file) struct NamesAlone<'a>(RwLockWriteGuard<'a, Phase>);
+
+impl Default for NameLock {
+    fn default() -> Self {
+        Self(RwLock::new(Phase::Served))
+    }
+}
+
+impl NameLock {
+    fn shared(&self, allowed: impl FnOnce(Phase) -> bool) -> Result<NamesShared<'_>> {
+        front_end::assert_lock_allowed(LOCK);
+        check_not_given_up()?;
+        let names = match self.0.try_read() {
+            Ok(names) => names,
+            Err(TryLockError::WouldBlock) => {
+                check_may_wait()?;
+                self.0.read().expect(POISON)
+            }
+            Err(TryLockError::Poisoned(_)) => panic!("{POISON}"),
+        };
+        if allowed(*names) { Ok(NamesShared(names)) } else { Err(names.denial().into()) }
+    }
+
+    fn set(&self, phase: Phase) {
+        *self.0.write().expect(POISON) = phase;
+    }
+}
+
+impl Share {
+    /// The name lock, shared: names may be looked up, and files acted on. Refused once Delete
+    /// Share has begun: the folder may be another share's by now.
+    pub(in crate::engine::file) fn names(&self) -> Result<NamesShared<'_>> {
+        self.name_lock.shared(|phase| phase == Phase::Served)
+    }
+
+    /// The name lock, shared, to look names up and to act on nothing. Granted while Delete Share
+    /// closes the handles.
+    pub(in crate::engine::file) fn names_to_look(&self) -> Result<NamesShared<'_>> {
+        self.name_lock.shared(Phase::is_there)
+    }
+
+    /// The name lock, shared, for the end of an open: that is refused in no phase.
+    pub(in crate::engine::file) fn names_in_any_phase(&self) -> Result<NamesShared<'_>> {
+        self.name_lock.shared(|_| true)
+    }
+
+    /// The name lock, exclusively: no other operation looks a name up meanwhile.
+    pub(in crate::engine::file) fn names_alone(&self) -> Result<NamesAlone<'_>> {
+        front_end::assert_lock_allowed(LOCK);
+        check_not_given_up()?;
+        let names = match self.name_lock.0.try_write() {
+            Ok(names) => names,
+            Err(TryLockError::WouldBlock) => {
+                check_may_wait()?;
+                self.name_lock.0.write().expect(POISON)
+            }
+            Err(TryLockError::Poisoned(_)) => panic!("{POISON}"),
+        };
+        if *names == Phase::Served { Ok(NamesAlone(names)) } else { Err(names.denial().into()) }
+    }
+
+    /// Deletes the share: waits for what is under way, refuses everything that comes later,
+    /// closes the handles with no lock held, and has `take_away` move the directory. If that
+    /// fails, the share is served again.
+    pub(in crate::engine::file) fn delete_with<T, E>(
+        &self,
+        who: &Owner,
+        take_away: impl FnOnce() -> std::result::Result<T, E>,
+    ) -> Result<std::result::Result<T, E>> {
+        *self.names_alone()?.0 = Phase::Closing;
+        // No lock is held: a listener has the kernel look names up on the mount, and those
+        // lookups come back to this share.
+        self.close_all_handles(who);
+        let mut names = self.name_lock.0.write().expect(POISON);
+        let taken = take_away();
+        *names = if taken.is_ok() { Phase::Deleted } else { Phase::Served };
+        Ok(taken)
+    }
+
+    /// The share is about to be replaced: waits for what is under way, refuses everything that
+    /// comes later, and closes the handles with no lock held.
+    pub(in crate::engine::file) fn begin_replacing(&self, who: &Owner) -> Result<()> {
+        *self.names_alone()?.0 = Phase::Replacing;
+        self.close_all_handles(who);
+        Ok(())
+    }
+
+    /// Another share has its place from now on. Nothing more is written beside its files: the
+    /// state folder is the other's.
+    pub(in crate::engine::file) fn end_replaced(&self) {
+        self.name_lock.set(Phase::Replaced);
+        self.state.end();
+    }
+
+    /// A deleted share was restored: it is served again.
+    pub(in crate::engine::file) fn serve_again(&self) {
+        self.name_lock.set(Phase::Served);
+    }
+
+    /// Refuses once Delete Share has begun. Does not wait: while a directory is being renamed,
+    /// the share counts as served.
+    pub(in crate::engine::file) fn check_served(&self) -> Result<()> {
+        match self.name_lock.0.try_read() {
+            Ok(phase) if *phase != Phase::Served => Err(phase.denial().into()),
+            _ => Ok(()),
+        }
+    }
+}

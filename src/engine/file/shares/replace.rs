@@ -1,0 +1,134 @@
+//! All shares at once: moved aside by a reset or a restore, so that others take their places.
+//!
+//! Decides how the shares that were served end: requests under way are waited for, handles are
+//! closed by force, later requests are refused with "try again", and nothing more is written where
+//! the next shares are. When that happens, and what comes next, is decided in
+//! [`crate::engine::states`].
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::{Arc, TryLockError};
+
+use super::error::{FileServiceError, FileServiceResult};
+use super::followed::Untold;
+use super::properties::NewShare;
+use super::served::Served;
+use super::{FileService, POISON, Slot};
+use crate::core::Owner;
+use crate::engine::non_blocking::check_may_wait;
+use crate::store::saved::copy_shares;
+use crate::store::{Durability, ShareRoot};
+use crate::sync::{Ordering, RwLockReadGuard, RwLockWriteGuard};
+
+/// All shares of an account, closed. Dropped before they are moved aside, they are served again.
+pub(in crate::engine) struct ReplacingShares<'a> {
+    service: &'a FileService,
+    root: &'a ShareRoot,
+    old: Vec<Arc<Served>>,
+    aside: bool,
+    _alone: RwLockWriteGuard<'a, ()>,
+}
+
+impl FileService {
+    /// To be held by those who make, delete or restore a share or a snapshot. Waits while all
+    /// shares are replaced.
+    pub(super) fn not_replacing(&self) -> FileServiceResult<RwLockReadGuard<'_, ()>> {
+        match self.replacing.try_read() {
+            Ok(guard) => Ok(guard),
+            Err(TryLockError::WouldBlock) => {
+                check_may_wait()?;
+                Ok(self.replacing.read().expect(POISON))
+            }
+            Err(TryLockError::Poisoned(_)) => panic!("{POISON}"),
+        }
+    }
+
+    /// Copies all shares to the folder `to`, with all that belongs to them. Meanwhile none is made,
+    /// deleted or restored, and no snapshot is taken.
+    pub(in crate::engine) fn save_shares(&self, to: &Path) -> FileServiceResult<()> {
+        let root = self.root()?;
+        let _alone = self.replacing.write().expect(POISON);
+        copy_shares(root.layout(), to).map_err(FileServiceError::Snapshot)
+    }
+
+    /// Closes all shares. May wait for a snapshot that is being taken.
+    pub(in crate::engine) fn begin_replacing(
+        &self,
+        who: &Owner,
+    ) -> FileServiceResult<ReplacingShares<'_>> {
+        let root = self.root()?;
+        let alone = self.replacing.write().expect(POISON);
+        let served = self.slots().values().filter_map(Slot::served).collect();
+        let mut replacing =
+            ReplacingShares { service: self, root, old: Vec::new(), aside: false, _alone: alone };
+        let served: Vec<Arc<Served>> = served;
+        for served in served {
+            let begun = served.share.begin_replacing(who);
+            begun.map_err(|source| FileServiceError::Share {
+                what: format!("closing {}", served.share.name()),
+                source,
+            })?;
+            replacing.old.push(served);
+        }
+        Ok(replacing)
+    }
+}
+
+impl ReplacingShares<'_> {
+    /// Moves the shares into the folder `aside`, for good.
+    pub(in crate::engine) fn set_aside(&mut self, aside: &Path) -> FileServiceResult<()> {
+        self.aside = true;
+        self.service.tags.clock_is_set();
+        self.service.snapshot_stamps.clock_is_set();
+        for served in &self.old {
+            served.share.end_replaced();
+        }
+        self.root.set_aside(aside)?;
+        let floor = self.root.epoch_floor()?;
+        self.service.epoch_floor.store(floor.into(), Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Puts the shares in the folder `from` in their places.
+    pub(in crate::engine) fn put_in_place(&self, from: &Path) -> FileServiceResult<()> {
+        Ok(self.root.put_in_place(from)?)
+    }
+
+    /// Serves the shares whose directories are there by now, and makes those of `wanted` that are
+    /// missing. What is written is not synced.
+    pub(in crate::engine) fn serve(&self, wanted: &BTreeSet<String>) -> FileServiceResult<Untold> {
+        let service = self.service;
+        let mut there: BTreeSet<_> = self.root.shares()?.into_iter().collect();
+        let mut next = Vec::new();
+        for name in wanted.union(&there.clone()) {
+            let fresh = if there.insert(name.clone()) {
+                self.root.create_share_for(name, Durability::Cached)?;
+                Some(service.new_properties(NewShare::default())?)
+            } else {
+                None
+            };
+            let served = service.open_served_for(name, fresh, Durability::Cached)?;
+            next.push(Arc::new(served));
+        }
+        service.deleted.lock().expect(POISON).clear();
+        service.deleted_lately.lock().expect(POISON).clear();
+        service.load_deleted(self.root.folder())?;
+        let shares: Vec<_> = next.iter().map(|served| Arc::clone(&served.share)).collect();
+        for share in &shares {
+            share.state().begin();
+        }
+        let slot = |served: Arc<Served>| (Arc::clone(served.share.name()), Slot::Served(served));
+        *service.slots_mut() = next.into_iter().map(slot).collect();
+        Ok(service.publish(&shares))
+    }
+}
+
+impl Drop for ReplacingShares<'_> {
+    fn drop(&mut self) {
+        if !self.aside {
+            for served in &self.old {
+                served.share.serve_again();
+            }
+        }
+    }
+}

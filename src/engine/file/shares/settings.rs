@@ -1,0 +1,114 @@
+//! Reading and setting what a share is: properties, metadata, access policies, usage.
+//!
+//! Setting something of a leased share needs the lease ID. Reading needs none; one that is sent
+//! must match. Snapshots can be read and not set.
+
+use super::super::Space;
+use super::error::{FileServiceError, FileServiceResult, ShareDenial};
+use super::list::ShareInfo;
+use super::properties::{ShareChanges, ShareProperties, ShareVersion, check_policies};
+use super::{FileService, ShareRef};
+use crate::core::check_metadata;
+use crate::core::lease::ShareUse;
+use crate::core::policy::StoredPolicy;
+use crate::store::share::Metadata;
+
+impl FileService {
+    /// What is known of a share or a snapshot, access policies included.
+    pub fn properties(&self, at: &ShareRef<'_>) -> FileServiceResult<ShareInfo> {
+        let served = self.served(at.name)?;
+        let kept = served.kept()?;
+        let facts = kept.facts(at.snapshot)?;
+        let now = self.now();
+        facts.lease.check(ShareUse::Other, at.lease_id, now)?;
+        Ok(ShareInfo::served(served.share.name(), at.snapshot, facts, now))
+    }
+
+    /// Sets quota, tier and the rest; what is left out stays.
+    pub fn set_properties(
+        &self,
+        at: &ShareRef<'_>,
+        changes: ShareChanges,
+    ) -> FileServiceResult<ShareProperties> {
+        let now = self.now();
+        self.set(at, |properties| changes.apply(properties, now))
+    }
+
+    /// Replaces all metadata.
+    pub fn set_metadata(
+        &self,
+        at: &ShareRef<'_>,
+        metadata: Metadata,
+    ) -> FileServiceResult<ShareVersion> {
+        check_metadata(metadata.iter())?;
+        let set = self.set(at, |properties| {
+            properties.metadata = metadata;
+            Ok(())
+        })?;
+        Ok(set.version())
+    }
+
+    /// Replaces all stored access policies.
+    pub fn set_policies(
+        &self,
+        at: &ShareRef<'_>,
+        policies: Vec<StoredPolicy>,
+    ) -> FileServiceResult<ShareVersion> {
+        check_policies(&policies)?;
+        let set = self.set(at, |properties| {
+            properties.policies = policies;
+            Ok(())
+        })?;
+        Ok(set.version())
+    }
+
+    /// How much room a share has: its quota, less what was in it at the last count, as far as the
+    /// disk below goes. Never walks the share: the mount asks on a thread that serves others too.
+    pub fn space(&self, name: &str) -> FileServiceResult<Space> {
+        let served = self.served(name)?;
+        let quota = u64::from(served.lock().own.properties.quota_gib) << 30;
+        let used = served.usage.last(self.now()).unwrap_or(0);
+        let below = served.share.space().map_err(|source| FileServiceError::Share {
+            what: format!("looking at the disk below {name}"),
+            source,
+        })?;
+        let free = below.free.min(quota.saturating_sub(used));
+        Ok(Space { total: used.saturating_add(free), free, ..below })
+    }
+
+    /// Bytes in use, counted now and then.
+    pub fn usage_bytes(&self, at: &ShareRef<'_>) -> FileServiceResult<(u64, ShareVersion)> {
+        let served = self.served(at.name)?;
+        let now = self.now();
+        let version = {
+            let kept = served.kept()?;
+            kept.own.lease.check(ShareUse::Other, at.lease_id, now)?;
+            kept.own.properties.version()
+        };
+        Ok((served.usage.usage(now)?, version))
+    }
+
+    fn set(
+        &self,
+        at: &ShareRef<'_>,
+        change: impl FnOnce(&mut ShareProperties) -> Result<(), ShareDenial>,
+    ) -> FileServiceResult<ShareProperties> {
+        let served = self.served(at.name)?;
+        let _changing = served.changing();
+        let now = self.now();
+        let mut properties = {
+            let kept = served.kept()?;
+            if let Some(snapshot) = at.snapshot {
+                kept.known(snapshot)?;
+                return Err(ShareDenial::ShareSnapshotOperationNotSupported.into());
+            }
+            kept.own.lease.check(ShareUse::Set, at.lease_id, now)?;
+            kept.own.properties.clone()
+        };
+        change(&mut properties)?;
+        properties.touch(now);
+        properties.tag = properties.tag.stamped(&self.tags);
+        served.keep_properties(properties.clone())?;
+        Ok(properties)
+    }
+}

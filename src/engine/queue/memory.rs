@@ -1,0 +1,168 @@
+//! State of a Queue service outside its database: the last moments that were used, and the
+//! requests that lately deleted messages and queues.
+//!
+//! Decides that time never runs back, that no two changes share a moment, and that the number of
+//! remembered deletions is bounded. A restart loses this state; only the text of a 404 depends on
+//! it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::why::Changed;
+use crate::core::Timestamp;
+use crate::core::queue::{Absence, Holder, MessageId, QueueDenial, Tick};
+use crate::engine::Clock;
+use crate::engine::bell::Bell;
+use crate::engine::clock::Present;
+use crate::engine::recent::Recent;
+use crate::sync::Mutex;
+
+/// Ends that are remembered.
+const ENDS_MAX: usize = 1_024;
+
+const POISON: &str = "nothing panics while the memory of queues is held";
+
+/// What is remembered.
+#[derive(Default)]
+pub(super) struct Memory {
+    last: Mutex<Moments>,
+    ends: Mutex<VecDeque<(Ended, Holder)>>,
+    present: Present,
+    /// Committed changes.
+    pub changes: Recent<Changed>,
+    /// Wakes the sweeper. Rung by what was committed, so that it rings without the client too.
+    pub bell: Arc<Bell>,
+}
+
+/// The moments of a request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Moments {
+    /// The time, from which timeouts count. It stands while a clock that was set back catches up.
+    pub now: Tick,
+    /// The moment of the change: later than that of any change before, also if the time stands.
+    pub change: Tick,
+}
+
+/// What a request ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Ended {
+    /// One message.
+    Message(MessageId),
+    /// All messages of a queue up to this number.
+    Messages(String, i64),
+    /// A queue.
+    Queue(String),
+}
+
+impl Memory {
+    /// The moments of a change when the clock says `now`. Called by the writer, which makes one
+    /// change after the other.
+    pub fn moments_of_change(&self, now: Timestamp) -> Moments {
+        let now = self.present.of(now);
+        let mut last = self.last.lock().expect(POISON);
+        last.now = last.now.max(Tick::of(now));
+        last.change = last.now.max(last.change.next());
+        *last
+    }
+
+    /// The moment of a look when the clock says `now`: not before any change that can be seen.
+    pub fn moment_of_look(&self, now: Timestamp) -> Tick {
+        self.last.lock().expect(POISON).now.max(Tick::of(self.present.of(now)))
+    }
+
+    /// All rows were replaced, the latest of which changed at `changed`, and the clock may have
+    /// been set back: time starts again where the clock is. Changes, which make receipts, go on
+    /// after the latest one.
+    pub fn replaced(&self, clock: &Arc<dyn Clock>, changed: Tick) {
+        self.present.set_back(clock);
+        {
+            let mut last = self.last.lock().expect(POISON);
+            *last = Moments { now: Tick::default(), change: last.change.max(changed) };
+        }
+        self.ends.lock().expect(POISON).clear();
+        self.changes.clear();
+        self.bell.ring();
+    }
+
+    /// Remembers who ended something.
+    pub fn note(&self, ended: Ended, by: Holder) {
+        let mut ends = self.ends.lock().expect(POISON);
+        if ends.len() == ENDS_MAX {
+            ends.pop_front();
+        }
+        ends.push_back((ended, by));
+    }
+
+    /// The refusal for a message that a queue does not have.
+    pub fn no_message(&self, queue: &str, id: MessageId, now: Tick) -> QueueDenial {
+        QueueDenial::no_message(self.absence(now, |ended| match ended {
+            Ended::Message(ended) => *ended == id,
+            Ended::Messages(name, last) => name == queue && id.seq() <= *last,
+            Ended::Queue(_) => false,
+        }))
+    }
+
+    /// The refusal for a queue that is not there.
+    pub fn no_queue(&self, queue: &str, now: Tick) -> QueueDenial {
+        let is = |ended: &Ended| matches!(ended, Ended::Queue(name) if name == queue);
+        QueueDenial::no_queue(self.absence(now, is))
+    }
+
+    /// The latest end that fits. A message that was put after a Clear has a later end of its own,
+    /// if it has one, and that one is forgotten later than the Clear.
+    fn absence(&self, now: Tick, fits: impl Fn(&Ended) -> bool) -> Absence {
+        let ends = self.ends.lock().expect(POISON);
+        match ends.iter().rev().find(|(ended, _)| fits(ended)) {
+            Some((_, holder)) => Absence::Ended { holder: holder.clone(), now },
+            None => Absence::Unknown,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::queue::Requester;
+
+    fn by(request: &str) -> Holder {
+        Holder { by: Requester::new("Delete Message", request, "", ""), at: Tick(0) }
+    }
+
+    fn id(number: i64) -> MessageId {
+        MessageId::new(number, [3; 10])
+    }
+
+    #[test]
+    fn q44_time_never_runs_back_and_no_two_changes_share_a_moment() {
+        let memory = Memory::default();
+        let moments = [1_000, 1_000, 50, 1_050, 1_100, 90_000].map(|nanos| {
+            let looked = memory.moment_of_look(Timestamp(nanos));
+            let Moments { now, change } = memory.moments_of_change(Timestamp(nanos));
+            assert_eq!(looked, now);
+            (now.0, change.0)
+        });
+        assert_eq!(moments, [(10, 10), (10, 11), (10, 12), (10, 13), (11, 14), (900, 900)]);
+    }
+
+    #[test]
+    fn the_latest_end_is_told_and_old_ones_are_forgotten() {
+        let memory = Memory::default();
+        let told = |number| {
+            let denial = memory.no_message("queue", id(number), Tick(0));
+            denial.requester().map(|by| by.request.clone())
+        };
+        memory.note(Ended::Messages("queue".to_owned(), 5), by("clear"));
+        memory.note(Ended::Messages("other".to_owned(), 50), by("other"));
+        memory.note(Ended::Message(id(3)), by("delete"));
+        assert_eq!((told(3).as_deref(), told(5).as_deref()), (Some("delete"), Some("clear")));
+        assert_eq!(told(6), None);
+        for number in 0..ENDS_MAX {
+            memory.note(Ended::Queue(number.to_string()), by("queue"));
+        }
+        assert_eq!((told(3), told(5)), (None, None));
+        assert!(memory.no_queue("0", Tick(0)).requester().is_some());
+        memory.note(Ended::Message(id(9)), by("one more"));
+        assert_eq!(memory.no_queue("0", Tick(0)).requester(), None);
+        assert_eq!(memory.ends.lock().unwrap().len(), ENDS_MAX);
+    }
+}

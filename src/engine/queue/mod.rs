@@ -1,0 +1,205 @@
+//! The Queue service of one account: one method per operation.
+//!
+//! Decides which rows an operation reads and writes, in which order it checks (parameters, queue,
+//! message, receipt), and that nothing is answered before it is committed. What an operation makes
+//! of a message is decided in [`crate::core::queue`].
+//!
+//! ```text
+//!   queues       create, delete, list; metadata, stored access policies
+//!   messages     put, get, peek, update, delete, clear
+//!   why          recent changes; who has a message, and until when
+//!   memory       strictly rising moments; which requests ended what lately
+//!   sweeper      removes what is expired or was dropped
+//!   replace      all queues at once, by a reset or a restore
+//! ```
+
+mod error;
+mod memory;
+mod messages;
+mod queues;
+mod replace;
+mod sweeper;
+#[cfg(test)]
+mod tests;
+mod why;
+
+use std::cell::{Cell, RefCell};
+use std::path::Path;
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+
+// What arguments and answers are made of, as front ends see it.
+pub use crate::store::db::DbError;
+pub use error::{QueueError, QueueResult};
+pub use messages::{NewMessage, Shown};
+pub use queues::{Created, QueueInfo, QueueList, QueuePage};
+pub use why::{Changed, Standing, Visibility};
+
+use self::memory::{Memory, Moments};
+use self::sweeper::Sweeper;
+use super::clock::Clock;
+use super::{Caller, Context};
+use crate::core::Timestamp;
+use crate::core::queue::{Holder, MessageId, Requester, Tick};
+use crate::store::db::{Purpose, Sync};
+use crate::store::queue::{QueueId, QueueRows, QueueStore};
+
+/// The Queue service of one account.
+pub struct QueueService {
+    // Before the store: the sweeper's thread ends first.
+    _sweeper: Sweeper,
+    store: Arc<QueueStore>,
+    memory: Arc<Memory>,
+}
+
+/// A change under way, in the writer's transaction.
+struct Change<'a> {
+    rows: &'a QueueRows<'a>,
+    memory: &'a Memory,
+    now: Tick,
+    by: Holder,
+    changes: RefCell<Vec<Changed>>,
+    /// The change dropped rows that the sweeper is to remove.
+    dropped: Cell<bool>,
+}
+
+/// A look at one committed state.
+struct Look<'a> {
+    rows: &'a QueueRows<'a>,
+    memory: &'a Memory,
+    now: Tick,
+}
+
+impl QueueService {
+    /// Opens the database at `path`, made if missing, and starts the sweeper.
+    pub fn open(path: &Path, sync: Sync, clock: Arc<dyn Clock>) -> QueueResult<Self> {
+        let store = Arc::new(QueueStore::open(path, sync)?);
+        let memory = Arc::new(Memory::default());
+        let sweeper = Sweeper::start(Arc::clone(&store), Arc::clone(&memory), clock)?;
+        Ok(Self { _sweeper: sweeper, store, memory })
+    }
+
+    /// Makes a change, as `operation`. Answers after its commit.
+    async fn change<T: Send + 'static>(
+        &self,
+        context: &Context,
+        operation: &str,
+        change: impl FnOnce(&Change<'_>) -> QueueResult<T> + Clone + Send + 'static,
+    ) -> QueueResult<T> {
+        let memory = Arc::clone(&self.memory);
+        let by = requester(&context.caller, operation);
+        let now = match context.due_stop() {
+            Some(stop) => {
+                self.check(context.now, by.clone(), change.clone()).await?;
+                stop.pass().await
+            }
+            None => context.now,
+        };
+        let (send, answer) = oneshot::channel();
+        let write = move |rows: &QueueRows<'_>| {
+            let Moments { now, change: at } = memory.moments_of_change(now);
+            let under_way = Change::new(rows, &memory, now, Holder { by, at });
+            let answer = change(&under_way)?;
+            Ok((answer, under_way.changes.into_inner(), under_way.dropped.get()))
+        };
+        let memory = Arc::clone(&self.memory);
+        let committed = move |(answer, changes, dropped): (T, Vec<Changed>, bool)| {
+            memory.changes.add(changes);
+            if dropped {
+                memory.bell.ring();
+            }
+            answer
+        };
+        // A client that went away does not undo its request.
+        self.store.write(purpose_of(operation), write, |done: QueueResult<_>| {
+            drop(send.send(done.map(committed)));
+        });
+        answer.await.unwrap_or(Err(DbError::Closed.into()))
+    }
+
+    /// Runs a change up to its first write, in a read transaction.
+    async fn check<T: Send + 'static>(
+        &self,
+        now: Timestamp,
+        by: Requester,
+        change: impl FnOnce(&Change<'_>) -> QueueResult<T> + Send + 'static,
+    ) -> QueueResult<()> {
+        let (store, memory) = (Arc::clone(&self.store), Arc::clone(&self.memory));
+        let check = move || {
+            store.rehearse(|rows| {
+                let now = memory.moment_of_look(now);
+                change(&Change::new(rows, &memory, now, Holder { by, at: now }))
+            })
+        };
+        let checked = tokio::task::spawn_blocking(check).await;
+        checked.unwrap_or_else(|error| Err(DbError::Panicked(error.to_string()).into()))
+    }
+
+    /// Looks at one committed state.
+    async fn look<T: Send + 'static>(
+        &self,
+        now: Timestamp,
+        look: impl FnOnce(&Look<'_>) -> QueueResult<T> + Send + 'static,
+    ) -> QueueResult<T> {
+        let memory = Arc::clone(&self.memory);
+        let (send, answer) = oneshot::channel();
+        let read = move |rows: &QueueRows<'_>| {
+            let now = memory.moment_of_look(now);
+            look(&Look { rows, memory: &memory, now })
+        };
+        self.store.read(read, |done| drop(send.send(done)));
+        answer.await.unwrap_or(Err(DbError::Closed.into()))
+    }
+}
+
+/// A request that removes something is carried out on a full disk too.
+fn purpose_of(operation: &str) -> Purpose {
+    match operation {
+        "Delete Message" | "Clear Messages" | "Delete Queue" => Purpose::Delete,
+        _ => Purpose::Store,
+    }
+}
+
+/// What of a caller is kept with a message.
+fn requester(caller: &Caller, operation: &str) -> Requester {
+    let address = caller.address.map(|address| address.to_string());
+    Requester::new(
+        operation,
+        caller.request_id.as_deref().unwrap_or_default(),
+        caller.user_agent.as_deref().unwrap_or_default(),
+        address.as_deref().unwrap_or_default(),
+    )
+}
+
+impl<'a> Change<'a> {
+    fn new(rows: &'a QueueRows<'a>, memory: &'a Memory, now: Tick, by: Holder) -> Self {
+        Self { rows, memory, now, by, changes: RefCell::default(), dropped: Cell::default() }
+    }
+
+    /// The queue of that name, or the refusal.
+    fn queue(&self, name: &str) -> QueueResult<QueueId> {
+        let found = self.rows.queue_id(name)?;
+        found.ok_or_else(|| self.memory.no_queue(name, self.now).into())
+    }
+
+    /// Has the history keep a change of a message, or of a queue as a whole, once it is committed.
+    fn changed(&self, queue: &str, id: Option<MessageId>) {
+        let change = Changed { queue: queue.to_owned(), id, by: self.by.writer() };
+        self.changes.borrow_mut().push(change);
+    }
+}
+
+impl Look<'_> {
+    /// The queue of that name, or the refusal.
+    fn queue(&self, name: &str) -> QueueResult<QueueId> {
+        let found = self.rows.queue_id(name)?;
+        found.ok_or_else(|| self.memory.no_queue(name, self.now).into())
+    }
+}
+
+impl std::fmt::Debug for QueueService {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "QueueService({})", self.store.database().path().display())
+    }
+}

@@ -1,0 +1,185 @@
+//! Queues as a whole: create, delete, list, metadata, stored access policies.
+//!
+//! Decides that the last writer wins (S102): no condition is read anywhere. Messages are in
+//! [`super::messages`].
+
+use super::error::QueueResult;
+use super::memory::Ended;
+use super::{Context, QueueService};
+use crate::core::queue::parameters::LIST_MAX;
+use crate::core::queue::{QueueDenial, QueuePolicy, Tick, check_policies, check_queue_name};
+use crate::core::{Metadata, check_metadata};
+use crate::store::queue::QueueRow;
+
+/// What Create Queue did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Created {
+    /// It made the queue.
+    New,
+    /// The queue was there with the same metadata. Nothing changed.
+    Existed,
+}
+
+/// A queue with what belongs to it as a whole.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct QueueInfo {
+    /// When it was made.
+    pub created: Tick,
+    /// Its metadata.
+    pub metadata: Metadata,
+    /// Its messages that are not expired, hidden ones included. Exact here.
+    pub messages: u64,
+}
+
+/// What List Queues asks for.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct QueueList {
+    /// Only names that begin so.
+    pub prefix: String,
+    /// The first name of the page; it need not exist.
+    pub from: String,
+    /// Queues of the page, at most [`LIST_MAX`]; none: that many.
+    pub most: Option<usize>,
+}
+
+/// A page of List Queues.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct QueuePage {
+    /// Names and metadata, by name.
+    pub queues: Vec<(String, Metadata)>,
+    /// The first name of the next page.
+    pub next: Option<String>,
+}
+
+impl QueueService {
+    /// Create Queue.
+    pub async fn create_queue(
+        &self,
+        context: &Context,
+        name: &str,
+        metadata: Metadata,
+    ) -> QueueResult<Created> {
+        check_queue_name(name)?;
+        check_metadata(metadata.iter())?;
+        let name = name.to_owned();
+        self.change(context, "Create Queue", move |change| {
+            if let Some(queue) = change.rows.queue(&name)? {
+                return already_there(&queue, &metadata);
+            }
+            change.rows.insert_queue(&name, change.now, &metadata)?;
+            change.changed(&name, None);
+            Ok(Created::New)
+        })
+        .await
+    }
+
+    /// Delete Queue. The name is free at once.
+    pub async fn delete_queue(&self, context: &Context, name: &str) -> QueueResult<()> {
+        check_queue_name(name)?;
+        let name = name.to_owned();
+        self.change(context, "Delete Queue", move |change| {
+            let queue = change.queue(&name)?;
+            change.rows.delete_queue(&name, queue)?;
+            change.dropped.set(true);
+            change.changed(&name, None);
+            change.memory.note(Ended::Queue(name), change.by.clone());
+            Ok(())
+        })
+        .await
+    }
+
+    /// Get Queue Metadata.
+    pub async fn queue_info(&self, context: &Context, name: &str) -> QueueResult<QueueInfo> {
+        check_queue_name(name)?;
+        let name = name.to_owned();
+        self.look(context.now, move |look| {
+            let found = look.rows.queue(&name)?;
+            let queue = found.ok_or_else(|| look.memory.no_queue(&name, look.now))?;
+            let messages = look.rows.count(queue.id, look.now)?;
+            Ok(QueueInfo { created: queue.created, metadata: queue.metadata, messages })
+        })
+        .await
+    }
+
+    /// Set Queue Metadata: replaces all of it.
+    pub async fn set_metadata(
+        &self,
+        context: &Context,
+        name: &str,
+        metadata: Metadata,
+    ) -> QueueResult<()> {
+        check_queue_name(name)?;
+        check_metadata(metadata.iter())?;
+        let name = name.to_owned();
+        self.change(context, "Set Queue Metadata", move |change| {
+            change.queue(&name)?;
+            change.changed(&name, None);
+            Ok(change.rows.set_metadata(&name, &metadata)?)
+        })
+        .await
+    }
+
+    /// Get Queue ACL.
+    pub async fn policies(&self, context: &Context, name: &str) -> QueueResult<Vec<QueuePolicy>> {
+        check_queue_name(name)?;
+        let name = name.to_owned();
+        self.look(context.now, move |look| {
+            let found = look.rows.queue(&name)?;
+            let queue = found.ok_or_else(|| look.memory.no_queue(&name, look.now))?;
+            Ok(queue.policies)
+        })
+        .await
+    }
+
+    /// The stored access policies of a queue, for whoever checks a signature; none if there is no
+    /// such queue. May wait.
+    pub fn stored_policies(&self, name: &str) -> QueueResult<Vec<QueuePolicy>> {
+        let found = self.store.read_waiting(|rows| rows.queue(name))?;
+        Ok(found.map(|queue| queue.policies).unwrap_or_default())
+    }
+
+    /// Set Queue ACL: replaces all of it.
+    pub async fn set_policies(
+        &self,
+        context: &Context,
+        name: &str,
+        policies: Vec<QueuePolicy>,
+    ) -> QueueResult<()> {
+        check_queue_name(name)?;
+        check_policies(&policies)?;
+        let name = name.to_owned();
+        self.change(context, "Set Queue ACL", move |change| {
+            change.queue(&name)?;
+            change.changed(&name, None);
+            Ok(change.rows.set_policies(&name, &policies)?)
+        })
+        .await
+    }
+
+    /// List Queues.
+    pub async fn list_queues(&self, context: &Context, list: QueueList) -> QueueResult<QueuePage> {
+        let most = list.most.unwrap_or(LIST_MAX).min(LIST_MAX);
+        self.look(context.now, move |look| {
+            // One more than fits is the first of the next page.
+            let mut rows = look.rows.queues(&list.from, &list.prefix, most + 1)?;
+            let next = rows.get(most).map(|row| row.name.clone());
+            rows.truncate(most);
+            let queues = rows.into_iter().map(|row| (row.name, row.metadata)).collect();
+            Ok(QueuePage { queues, next })
+        })
+        .await
+    }
+}
+
+/// Metadata is equal if names are, in any case, and values are, to the letter.
+fn already_there(queue: &QueueRow, asked: &Metadata) -> QueueResult<Created> {
+    let names = queue.metadata.iter().chain(asked.iter()).map(|(name, _)| name);
+    let differ = |name: &&str| queue.metadata.get(name) != asked.get(name);
+    let mut names: Vec<_> = names.filter(differ).map(str::to_ascii_lowercase).collect();
+    names.sort();
+    names.dedup();
+    if names.is_empty() {
+        return Ok(Created::Existed);
+    }
+    Err(QueueDenial::QueueAlreadyExists { names }.into())
+}

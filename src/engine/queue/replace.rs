@@ -1,0 +1,30 @@
+//! All queues of an account at once: replaced by a reset or a restore, while no other write runs.
+//!
+//! Decides nothing itself: what the service forgets is decided in [`super::memory`], how rows are
+//! replaced in [`crate::store::queue`], and when, in [`crate::engine::states`].
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::QueueService;
+use crate::core::queue::Tick;
+use crate::engine::{Clock, DbError};
+use crate::store::queue::{HeldQueues, SavedQueues};
+
+impl QueueService {
+    /// Holds the writer: requests that write wait until the value is dropped.
+    pub(in crate::engine) fn hold(&self) -> HeldQueues<'_> {
+        self.store.hold()
+    }
+
+    /// Prepares to save all queues in `folder`.
+    pub(in crate::engine) fn save(&self, folder: &Path) -> Result<SavedQueues, DbError> {
+        self.store.save(folder)
+    }
+
+    /// The rows were replaced, the latest of which changed at `last`, and the clock may have been
+    /// set back. To be called while the writer is held.
+    pub(in crate::engine) fn replaced(&self, clock: &Arc<dyn Clock>, last: Tick) {
+        self.memory.replaced(clock, last);
+    }
+}

@@ -1,0 +1,291 @@
+//! Messages and queues from their first request to their last.
+
+use super::*;
+use crate::core::queue::{Absence, MessageId, TimeToLive};
+
+fn times(visibility: u32, seconds: u64) -> PutTimes {
+    PutTimes { visibility, time_to_live: TimeToLive::Seconds(seconds) }
+}
+
+#[test]
+fn q5_q6_a_message_that_is_not_deleted_comes_back_with_another_receipt() {
+    let world = World::new();
+    world.create("queue");
+    world.put("queue", "text");
+    let first = world.get("queue", 1, 1).unwrap().remove(0);
+    assert_eq!(world.get("queue", 1, 1), Ok(vec![]));
+    assert_eq!(world.peek("queue", 1), Ok(vec![]));
+    world.advance(1);
+    let second = world.get("queue", 1, 1).unwrap().remove(0);
+    assert_eq!((second.message.id, &*second.text), (first.message.id, "text"));
+    assert_eq!((first.message.dequeue_count, second.message.dequeue_count), (1, 2));
+    assert!(is_mismatch(&world.delete("queue", &first.message)));
+    assert_eq!(world.delete("queue", &second.message), Ok(()));
+    assert!(is_missing(&world.delete("queue", &second.message)));
+}
+
+#[test]
+fn q20_messages_come_in_the_order_in_which_they_became_visible() {
+    let world = World::new();
+    world.create("queue");
+    for text in ["a", "b", "c"] {
+        world.put("queue", text);
+    }
+    assert_eq!(texts(&world.peek("queue", 32).unwrap()), ["a", "b", "c"]);
+    assert_eq!(texts(&world.get("queue", 1, 5).unwrap()), ["a"]);
+    world.advance(5);
+    assert_eq!(texts(&world.peek("queue", 32).unwrap()), ["b", "c", "a"]);
+    assert_eq!(texts(&world.get("queue", 32, 1).unwrap()), ["b", "c", "a"]);
+}
+
+#[test]
+fn a_get_finds_what_stands_behind_many_expired_messages() {
+    let world = World::new();
+    world.create("queue");
+    for _ in 0..600 {
+        world.put_with("queue", "gone", times(0, 1)).unwrap();
+    }
+    world.put("queue", "kept");
+    world.advance(2);
+    assert_eq!(texts(&world.peek("queue", 32).unwrap()), ["kept"]);
+    assert_eq!(texts(&world.get("queue", 32, 30).unwrap()), ["kept"]);
+    assert_eq!(world.count("queue"), 1);
+}
+
+#[test]
+fn q22_an_expired_message_is_gone_at_once_from_everything() {
+    let world = World::new();
+    world.create("queue");
+    let message = world.put_with("queue", "text", times(0, 1)).unwrap();
+    world.put("queue", "later");
+    assert_eq!(world.count("queue"), 2);
+    world.advance(1);
+    assert_eq!(world.count("queue"), 1);
+    assert_eq!(texts(&world.peek("queue", 32).unwrap()), ["later"]);
+    assert!(is_missing(&world.update("queue", &message, 1)));
+    assert!(is_missing(&world.delete("queue", &message)));
+    assert_eq!(texts(&world.get("queue", 32, 1).unwrap()), ["later"]);
+    world.swept();
+    assert_eq!(world.count("queue"), 1);
+}
+
+#[test]
+fn q32_a_cleared_queue_is_empty_and_old_receipts_find_nothing() {
+    let world = World::new();
+    world.create("queue");
+    world.put("queue", "hidden");
+    let hidden = world.get("queue", 1, 60).unwrap().remove(0).message;
+    let put = world.put("queue", "visible");
+    let context = world.request("clearing");
+    let cleared = world.service().clear_messages(&context, "queue");
+    assert_eq!(world.wait(cleared), Ok(()));
+    assert_eq!(world.count("queue"), 0);
+    for old in [&hidden, &put] {
+        let Err(QueueError::Denied(denial)) = world.delete("queue", old) else { panic!() };
+        let by = denial.requester().map(|by| by.request.as_str());
+        assert_eq!(by, Some("clearing"), "{denial}");
+    }
+    world.swept();
+    world.put("queue", "new");
+    assert_eq!(texts(&world.get("queue", 32, 1).unwrap()), ["new"]);
+}
+
+#[test]
+fn q34_a_queue_that_is_made_again_is_empty() {
+    let world = World::new();
+    world.create("queue");
+    let old = world.put("queue", "old");
+    let context = world.request("deleting");
+    let deleted = world.service().delete_queue(&context, "queue");
+    assert_eq!(world.wait(deleted), Ok(()));
+    let Err(QueueError::Denied(denial)) = world.get("queue", 1, 1) else { panic!() };
+    assert!(denial.to_string().contains("client request deleting"), "{denial}");
+    world.create("queue");
+    assert_eq!(world.count("queue"), 0);
+    assert!(is_missing(&world.delete("queue", &old)));
+    assert_eq!(world.get("queue", 1, 1), Ok(vec![]));
+}
+
+#[test]
+fn q28_create_again_is_told_apart_by_metadata() {
+    let world = World::new();
+    let create = |pairs: &[(&str, &str)]| {
+        let metadata: Metadata = pairs.iter().copied().collect();
+        world.wait(world.service().create_queue(&world.context(), "queue", metadata))
+    };
+    assert_eq!(create(&[("Cat", "a"), ("b", "c")]), Ok(Created::New));
+    assert_eq!(create(&[("cAT", "a"), ("B", "c")]), Ok(Created::Existed));
+    for (pairs, differ) in [
+        (&[("cat", "A"), ("b", "c")][..], "cat"),
+        (&[("b", "c")], "cat"),
+        (&[], "b, cat"),
+        (&[("cat", "a"), ("b", "c"), ("d", "")], "d"),
+    ] {
+        let Err(QueueError::Denied(denial)) = create(pairs) else { panic!("{pairs:?}") };
+        assert!(denial.to_string().contains(&format!(": {differ} differs")), "{denial}");
+    }
+    let info = world.wait(world.service().queue_info(&world.context(), "queue")).unwrap();
+    let kept: Vec<_> = info.metadata.iter().collect();
+    assert_eq!(kept, [("b", "c"), ("Cat", "a")]);
+}
+
+#[test]
+fn q31_queues_are_listed_by_name_page_by_page() {
+    let world = World::new();
+    for name in ["p-3", "p-1", "q-1", "p-5", "p-2", "p-4", "o-9"] {
+        world.create(name);
+    }
+    let mut list = QueueList { prefix: "p-".to_owned(), most: Some(2), ..QueueList::default() };
+    let mut pages = Vec::new();
+    loop {
+        let context = world.context();
+        let page = world.service().list_queues(&context, list.clone());
+        let QueuePage { queues, next } = world.wait(page).unwrap();
+        pages.push(queues.into_iter().map(|(name, _)| name).collect::<Vec<_>>().join(" "));
+        match next {
+            Some(next) => list.from = next,
+            None => break,
+        }
+    }
+    assert_eq!(pages, ["p-1 p-2", "p-3 p-4", "p-5"]);
+}
+
+#[test]
+fn q35_everything_is_there_after_a_restart() {
+    let mut world = World::new();
+    world.create("queue");
+    world.put("queue", "hidden");
+    world.put("queue", "visible");
+    let hidden = world.get("queue", 1, 60).unwrap().remove(0).message;
+    world.restart();
+    assert_eq!(
+        (world.count("queue"), texts(&world.peek("queue", 9).unwrap())),
+        (2, vec!["visible"])
+    );
+    assert_eq!(world.delete("queue", &hidden), Ok(()));
+    world.restart();
+    assert_eq!(world.count("queue"), 1);
+}
+
+#[test]
+fn q44_a_clock_that_is_set_back_keeps_order_and_receipts() {
+    let world = World::new();
+    world.create("queue");
+    world.put("queue", "a");
+    let first = world.get("queue", 1, 10).unwrap().remove(0).message;
+    world.clock.set(Timestamp(START.0 - 3_600_000_000_000));
+    world.put("queue", "b");
+    let second = world.get("queue", 32, 10).unwrap();
+    assert_eq!(texts(&second), ["b"]);
+    assert!(second[0].message.visible_at >= first.visible_at);
+    assert!(second[0].message.changed > first.changed);
+    let updated = world.update("queue", &first, 10).unwrap();
+    assert!(updated.changed > second[0].message.changed);
+    assert!(is_mismatch(&world.delete("queue", &first)));
+    // What is hidden comes back when the clock has caught up, never earlier.
+    world.advance(3_609);
+    assert_eq!(world.get("queue", 32, 10), Ok(vec![]));
+    world.advance(1);
+    assert_eq!(texts(&world.get("queue", 32, 10).unwrap()), ["a", "b"]);
+}
+
+#[test]
+fn why_names_who_has_a_message_and_until_when() {
+    let world = World::new();
+    world.create("queue");
+    let put = world.put("queue", "text");
+    let id = put.id.to_string();
+    let why = |id: &str| world.service().why(world.clock.now(), "queue", id);
+    let standing = why(&id).unwrap();
+    assert_eq!(standing.visibility, Visibility::VisibleSince(put.visible_at));
+    assert_eq!(standing.message.holder, None);
+    let context = world.request("consumer-7");
+    let got = world.service().get_messages(&context, "queue", 1, 30);
+    let got = world.wait(got).unwrap().remove(0).message;
+    let standing = why(&id).unwrap();
+    assert_eq!(standing.visibility, Visibility::HiddenUntil(got.visible_at));
+    let holder = standing.message.holder.unwrap();
+    assert_eq!((&*holder.by.request, holder.at), ("consumer-7", got.changed));
+    assert!(is_missing(&why("no-id")) && is_missing(&why(&MessageId::new(9, [0; 10]).to_string())));
+    let (id, receipt) = (got.id.to_string(), got.receipt().to_string());
+    let context = world.request("done");
+    let deleted = world.service().delete_message(&context, "queue", &id, &receipt);
+    world.wait(deleted).unwrap();
+    let Err(QueueError::Denied(denial)) = why(&id) else { panic!("the message is gone") };
+    assert_eq!(denial.requester().map(|by| by.request.as_str()), Some("done"));
+}
+
+#[test]
+fn a_get_of_an_empty_queue_commits_nothing() {
+    let world = World::new();
+    world.create("queue");
+    world.put("queue", "text");
+    world.get("queue", 1, 60).unwrap();
+    let commits = || world.service().store.database().stats().commits;
+    let before = commits();
+    for _ in 0..10 {
+        assert_eq!(world.get("queue", 32, 60), Ok(vec![]));
+        assert_eq!(world.peek("queue", 32), Ok(vec![]));
+    }
+    assert_eq!(commits(), before);
+}
+
+#[test]
+fn every_operation_on_a_missing_queue_says_so() {
+    let world = World::new();
+    let message = Message::put(MessageId::new(1, [1; 10]), PutTimes::default(), Tick(0), Tick(0));
+    let (service, context) = (world.service(), world.context());
+    let answers = [
+        world.put_with("queue", "", PutTimes::default()).map(drop),
+        world.get("queue", 1, 1).map(drop),
+        world.peek("queue", 1).map(drop),
+        world.update("queue", &message, 1).map(drop),
+        world.delete("queue", &message),
+        world.wait(service.clear_messages(&context, "queue")),
+        world.wait(service.delete_queue(&context, "queue")),
+        world.wait(service.queue_info(&context, "queue")).map(drop),
+        world.wait(service.set_metadata(&context, "queue", Metadata::default())),
+        world.wait(service.policies(&context, "queue")).map(drop),
+        world.wait(service.set_policies(&context, "queue", vec![])),
+        service.why(context.now, "queue", "x").map(drop),
+    ];
+    let missing = Err(QueueDenial::no_queue(Absence::Unknown).into());
+    for (at, answer) in answers.into_iter().enumerate() {
+        assert_eq!(answer, missing, "number {at}");
+    }
+}
+
+#[test]
+fn the_sweeper_removes_a_great_many_rows_in_small_transactions() {
+    let world = World::new();
+    world.create("queue");
+    for number in 0..600 {
+        world.put_with("queue", &number.to_string(), times(0, 5)).unwrap();
+    }
+    world.advance(5);
+    let before = world.service().store.database().stats().commits;
+    world.swept();
+    assert_eq!(world.service().store.database().stats().commits, before + 3);
+    assert_eq!(world.count("queue"), 0);
+}
+
+#[test]
+fn changes_of_messages_and_queues_are_remembered() {
+    let world = World::new();
+    world.create("queue");
+    let put = world.put("queue", "text");
+    world.put("queue", "another");
+    let context = world.request("consumer-7");
+    world.wait(world.service().get_messages(&context, "queue", 1, 30)).unwrap();
+    let standing = world.service().why(world.clock.now(), "queue", &put.id.to_string()).unwrap();
+    let told = |changes: &[Changed]| -> Vec<_> {
+        changes.iter().map(|change| change.by.operation.clone()).collect()
+    };
+    assert_eq!(told(&standing.changes), ["Get Messages", "Put Message"]);
+    assert_eq!(standing.changes[0].by, standing.message.holder.unwrap().writer());
+    assert_eq!(standing.changes[0].by.client_request.as_deref(), Some("consumer-7"));
+    assert_eq!(told(&world.service().changes(|change| change.id.is_none())), ["Create Queue"]);
+    // What was refused is no change.
+    assert!(world.wait(world.service().delete_message(&context, "queue", "x", "y")).is_err());
+    assert_eq!(world.service().changes(|_| true).len(), 4);
+}

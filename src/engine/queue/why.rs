@@ -1,0 +1,103 @@
+//! Recent changes of messages and queues; who has a message, and until when.
+//!
+//! Decides nothing; it reports the state that the next request would meet.
+
+use super::QueueService;
+use super::error::QueueResult;
+use super::memory::Memory;
+use crate::core::queue::{Absence, Message, MessageId, QueueDenial, Tick, check_queue_name};
+use crate::core::{Timestamp, Writer};
+use crate::store::queue::QueueRows;
+
+/// A change of a message or a queue.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Changed {
+    /// The queue.
+    pub queue: String,
+    /// The message; `None` if the queue as a whole was changed.
+    pub id: Option<MessageId>,
+    /// The request.
+    pub by: Writer,
+}
+
+/// What the next Get would make of a message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Visibility {
+    /// A Get may return it, since this moment.
+    VisibleSince(Tick),
+    /// No Get returns it until this moment.
+    HiddenUntil(Tick),
+}
+
+/// The state of a message.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Standing {
+    /// The message, with the request that got or updated it last.
+    pub message: Message,
+    /// What the next Get would make of it.
+    pub visibility: Visibility,
+    /// The moment of this look.
+    pub now: Tick,
+    /// Remembered changes, the latest first.
+    pub changes: Vec<Changed>,
+}
+
+/// Hidden messages, each with its queue.
+pub type Hidden = Vec<(String, Message)>;
+
+impl QueueService {
+    /// The state of a message. A message that is not there is refused as an operation would be,
+    /// with the request that ended it if that is remembered. May wait.
+    pub fn why(&self, now: Timestamp, queue: &str, id: &str) -> QueueResult<Standing> {
+        check_queue_name(queue)?;
+        let now = self.memory.moment_of_look(now);
+        self.store.read_waiting(|rows| standing(rows, &self.memory, now, (queue, id)))
+    }
+
+    /// Messages that no Get returns yet, of one queue or of all: the `most` that come back first,
+    /// each with its queue, how many more there are, and the moment of the look. May wait.
+    pub fn hidden(
+        &self,
+        now: Timestamp,
+        queue: Option<&str>,
+        most: usize,
+    ) -> QueueResult<(Hidden, usize, Tick)> {
+        let now = self.memory.moment_of_look(now);
+        self.store.read_waiting(|rows| {
+            if let Some(queue) = queue {
+                check_queue_name(queue)?;
+                rows.queue_id(queue)?.ok_or_else(|| self.memory.no_queue(queue, now))?;
+            }
+            let (found, more) = rows.hidden(queue, now, most)?;
+            Ok((found, more, now))
+        })
+    }
+
+    /// Remembered changes that `wanted` holds for, the latest first.
+    pub fn changes(&self, wanted: impl Fn(&Changed) -> bool) -> Vec<Changed> {
+        self.memory.changes.latest(wanted)
+    }
+}
+
+fn standing(
+    rows: &QueueRows<'_>,
+    memory: &Memory,
+    now: Tick,
+    (queue, id): (&str, &str),
+) -> QueueResult<Standing> {
+    let found = rows.queue_id(queue)?.ok_or_else(|| memory.no_queue(queue, now))?;
+    let Ok(id) = id.parse::<MessageId>() else {
+        return Err(QueueDenial::no_message(Absence::Unknown).into());
+    };
+    let message = rows.message(found, id)?.ok_or_else(|| memory.no_message(queue, id, now))?;
+    if let Some(since) = message.expires.filter(|expires| *expires <= now) {
+        return Err(QueueDenial::no_message(Absence::Expired { since, now }).into());
+    }
+    let visibility = if message.visible_at <= now {
+        Visibility::VisibleSince(message.visible_at)
+    } else {
+        Visibility::HiddenUntil(message.visible_at)
+    };
+    let changes = memory.changes.latest(|change| change.queue == queue && change.id == Some(id));
+    Ok(Standing { message, visibility, now, changes })
+}

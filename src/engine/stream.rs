@@ -1,0 +1,299 @@
+//! The stream of events: what happens in a server, all accounts and services in one order.
+//!
+//! Each request with its answer, each entry of the logs of events, each gate and fault that a
+//! request meets, and what tests change. Bounded: the newest entries are kept, a follower that is
+//! too slow is told how many it missed, and nobody who adds an entry waits for a follower. A server
+//! where nobody can follow (no admin address) keeps nothing: an addition costs one load of a flag.
+//!
+//! Decides the order and how much is kept. How an entry is shown is decided in `control/`.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use super::clock::{Clock, TestClock};
+use super::controls::{Point, Visitor};
+use super::events::Event;
+use crate::core::Timestamp;
+use crate::core::conflict::Conflict;
+use crate::core::service::ServiceKind;
+use crate::core::smb::Denial;
+
+/// The most entries kept; older ones are dropped and counted.
+pub const STREAM_MAX: usize = 16_384;
+
+/// The most entries that a follower is given at a time.
+pub const PAGE_MAX: usize = 1_024;
+
+/// One entry of the stream.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// Its number, from 1 in each run of the server, without gaps.
+    pub seq: u64,
+    /// When, by the clock of the server.
+    pub time: Timestamp,
+    /// When, by the clock of the system.
+    pub system: Timestamp,
+    /// In which account; none if it concerns the server.
+    pub account: Option<Arc<str>>,
+    /// What happened.
+    pub what: Arc<What>,
+}
+
+/// What happened.
+#[derive(Debug)]
+pub enum What {
+    /// An entry of the log of events of an account.
+    Logged(Event),
+    /// A request was answered.
+    Request(Answered),
+    /// A request stopped at a gate.
+    Gated(AtGate),
+    /// A request that had stopped at a gate went on, or its client went away.
+    Released(AtGate),
+    /// A request met a fault.
+    Fault {
+        /// The fault.
+        fault: u64,
+        /// The request.
+        visitor: Visitor,
+    },
+    /// Somebody changed what tests control.
+    Changed(Change),
+}
+
+/// A request that was answered.
+#[derive(Clone, Debug)]
+pub struct Answered {
+    /// The service.
+    pub service: ServiceKind,
+    /// The operation, as the service's documentation names it.
+    pub operation: &'static str,
+    /// What the request names, behind the account.
+    pub path: String,
+    /// Who sent the request.
+    pub client: String,
+    /// The ID that the client gave the request.
+    pub client_request: Option<Arc<str>>,
+    /// The program that the client says it is.
+    pub user_agent: Option<Arc<str>>,
+    /// The ID that the server gave the request.
+    pub request_id: String,
+    /// The status of the answer; none if a fault closed the connection.
+    pub status: Option<u16>,
+    /// The error code of the answer, or nothing.
+    pub code: String,
+    /// How long the answer took to begin.
+    pub took: Duration,
+    /// Why the request was refused, if it was.
+    pub refusal: Option<Refused>,
+}
+
+/// Why a request was refused.
+#[derive(Clone, Debug)]
+pub struct Refused {
+    /// The message of the answer.
+    pub message: String,
+    /// The rule of the File service that refused, with the holder.
+    pub denial: Option<Denial>,
+    /// What another client of the other services did that refuses the request.
+    pub conflict: Option<Conflict>,
+}
+
+/// A request at a gate.
+#[derive(Clone, Debug)]
+pub struct AtGate {
+    /// The gate.
+    pub gate: u64,
+    /// Where the gate is.
+    pub point: Point,
+    /// The number of the request among those that waited.
+    pub request: u64,
+    /// The request.
+    pub visitor: Visitor,
+}
+
+/// What somebody changed of what tests control.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// What kind of change: `clock`, `gate-added`, `fault-removed`.
+    pub kind: &'static str,
+    /// Who changed it.
+    pub by: String,
+    /// The gate or the fault, where there is one.
+    pub id: Option<u64>,
+    /// More, in words: what the clock does, which state was restored.
+    pub detail: String,
+}
+
+/// A page of the stream.
+#[derive(Clone, Debug, Default)]
+pub struct Page {
+    /// The entries after the number asked for, oldest first.
+    pub entries: Vec<Entry>,
+    /// How many of them had been dropped before they were asked for.
+    pub lost: u64,
+    /// The number of the last entry looked at: the next page starts after it.
+    pub last: u64,
+    /// The number of the newest entry there is.
+    pub newest: u64,
+}
+
+/// The stream of one server.
+#[derive(Debug, Default)]
+pub struct EventStream {
+    on: AtomicBool,
+    clock: OnceLock<Arc<TestClock>>,
+    kept: Mutex<Kept>,
+    grew: Notify,
+}
+
+#[derive(Debug)]
+struct Kept {
+    entries: VecDeque<Entry>,
+    last: u64,
+    max: usize,
+}
+
+impl Default for Kept {
+    fn default() -> Self {
+        Self { entries: VecDeque::new(), last: 0, max: STREAM_MAX }
+    }
+}
+
+impl EventStream {
+    /// A stream that tells the time by this clock, of at most `max` entries.
+    pub fn new(clock: Arc<TestClock>, max: usize) -> Self {
+        let kept = Mutex::new(Kept { max: max.max(1), ..Kept::default() });
+        Self { clock: clock.into(), kept, ..Self::default() }
+    }
+
+    /// Keeps what happens from now on.
+    pub fn start(&self) {
+        self.on.store(true, Ordering::Relaxed);
+    }
+
+    /// True if what happens is kept.
+    pub fn is_on(&self) -> bool {
+        self.on.load(Ordering::Relaxed)
+    }
+
+    /// Adds an entry, if they are kept.
+    pub fn push(&self, account: Option<Arc<str>>, what: impl FnOnce() -> What) {
+        if !self.is_on() {
+            return;
+        }
+        let (time, system) = match self.clock.get() {
+            Some(clock) => (clock.now(), clock.outside()),
+            None => (Timestamp(0), Timestamp(0)),
+        };
+        let mut entry = Entry { seq: 0, time, system, account, what: Arc::new(what()) };
+        let mut kept = self.kept();
+        kept.last += 1;
+        entry.seq = kept.last;
+        // Freed after the lock.
+        let oldest = (kept.entries.len() >= kept.max).then(|| kept.entries.pop_front());
+        kept.entries.push_back(entry);
+        drop(kept);
+        drop(oldest);
+        self.grew.notify_waiters();
+    }
+
+    /// The entries after number `seq`, at most [`PAGE_MAX`]. A number beyond the newest is one of
+    /// another run of the server: all that is kept comes then.
+    pub fn after(&self, seq: u64) -> Page {
+        let kept = self.kept();
+        let seq = if seq > kept.last { 0 } else { seq };
+        let first = kept.last - kept.entries.len() as u64 + 1;
+        let wanted = seq + 1;
+        let skip = usize::try_from(wanted.saturating_sub(first)).unwrap_or(usize::MAX);
+        let entries: Vec<_> = kept.entries.iter().skip(skip).take(PAGE_MAX).cloned().collect();
+        let last = entries.last().map_or(seq, |entry| entry.seq);
+        Page { entries, lost: first.saturating_sub(wanted), last, newest: kept.last }
+    }
+
+    /// Waits for an entry after number `seq`. Does not wait for numbers of another run.
+    pub async fn wait_past(&self, seq: u64) {
+        loop {
+            let mut grew = std::pin::pin!(self.grew.notified());
+            // Before the look: an entry that comes after it wakes this.
+            grew.as_mut().enable();
+            if self.kept().last != seq {
+                return;
+            }
+            grew.await;
+        }
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        // Nothing in here panics half done.
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stream(max: usize) -> EventStream {
+        let stream = EventStream::new(Arc::default(), max);
+        stream.start();
+        stream
+    }
+
+    fn change(stream: &EventStream) {
+        let change = || Change { kind: "clock", by: String::new(), id: None, detail: "x".into() };
+        stream.push(None, || What::Changed(change()));
+    }
+
+    fn numbers(page: &Page) -> Vec<u64> {
+        page.entries.iter().map(|entry| entry.seq).collect()
+    }
+
+    #[test]
+    fn a_stream_that_nobody_can_follow_keeps_nothing() {
+        let stream = EventStream::default();
+        stream.push(None, || unreachable!("nothing is made for it"));
+        assert_eq!(stream.after(0).newest, 0);
+    }
+
+    #[test]
+    fn a_follower_gets_each_entry_once_and_is_told_what_it_missed() {
+        let stream = stream(3);
+        (0..5).for_each(|_| change(&stream));
+        let page = stream.after(0);
+        assert_eq!((page.lost, numbers(&page), page.last), (2, vec![3, 4, 5], 5));
+        assert_eq!(numbers(&stream.after(4)), [5]);
+        assert_eq!(numbers(&stream.after(5)), [0; 0]);
+        let other_run = stream.after(900);
+        assert_eq!((other_run.lost, numbers(&other_run)), (2, vec![3, 4, 5]));
+    }
+
+    #[test]
+    fn a_page_has_so_many_entries_and_says_where_the_next_one_starts() {
+        let stream = stream(2 * PAGE_MAX);
+        (0..=PAGE_MAX).for_each(|_| change(&stream));
+        let page = stream.after(0);
+        assert_eq!((page.entries.len(), page.last), (PAGE_MAX, PAGE_MAX as u64));
+        assert_eq!(numbers(&stream.after(page.last)), [PAGE_MAX as u64 + 1]);
+    }
+
+    #[tokio::test]
+    async fn a_follower_wakes_when_something_happens() {
+        let stream = Arc::new(stream(3));
+        change(&stream);
+        let follower = tokio::spawn({
+            let stream = Arc::clone(&stream);
+            async move { stream.wait_past(1).await }
+        });
+        tokio::task::yield_now().await;
+        assert!(!follower.is_finished());
+        change(&stream);
+        follower.await.unwrap();
+        // Numbers of another run are not waited for.
+        stream.wait_past(900).await;
+    }
+}

@@ -1,0 +1,41 @@
+//! Errors of table operations: a refusal by a rule, or a failure of the database.
+//!
+//! REST decides statuses and spellings.
+
+use crate::core::table::{Denial, Fault};
+use crate::store::db::DbError;
+
+/// Why an operation was not done.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+pub enum TableError {
+    /// A rule refused.
+    #[error(transparent)]
+    Denied(#[from] Denial),
+    /// A rule refused an operation of a transaction, and so all of it.
+    #[error(transparent)]
+    Fault(#[from] Fault),
+    /// The database could not.
+    #[error(transparent)]
+    Store(#[from] DbError),
+}
+
+/// The result of an operation.
+pub type TableResult<T> = Result<T, TableError>;
+
+impl TableError {
+    /// The refusal, if it is one.
+    pub fn denial(&self) -> Option<&Denial> {
+        match self {
+            Self::Denied(denial) | Self::Fault(Fault { denial, .. }) => Some(denial),
+            Self::Store(_) => None,
+        }
+    }
+
+    /// The error as one of the operation with that index in a transaction.
+    pub(super) fn at(self, index: usize) -> Self {
+        match self {
+            Self::Denied(denial) => Self::Fault(Fault { index, denial }),
+            other => other,
+        }
+    }
+}

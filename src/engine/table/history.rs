@@ -1,0 +1,58 @@
+//! Recent changes of entities, and what is known of one entity.
+//!
+//! The last writer of an entity is in its row and outlives a restart; older changes are in memory
+//! only, as many as [`crate::engine::HISTORY_MAX`].
+
+use super::{TableError, TableResult, TableService, table_of};
+use crate::core::Writer;
+use crate::core::table::{Fields, Key, TableName, Ticks};
+
+/// A change of an entity or a table.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Changed {
+    /// The table, as it was created.
+    pub table: String,
+    /// The entity; none if the table as a whole was changed.
+    pub key: Option<Key>,
+    /// The timestamp that the entity has since; none if it was deleted.
+    pub ticks: Option<Ticks>,
+    /// The request.
+    pub by: Writer,
+}
+
+/// What is known of an entity.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Standing {
+    /// When it was written last; none if there is no such entity.
+    pub ticks: Option<Ticks>,
+    /// How many properties it has.
+    pub properties: usize,
+    /// The request that wrote it last.
+    pub last_writer: Option<Writer>,
+    /// Remembered changes, the latest first.
+    pub changes: Vec<Changed>,
+}
+
+impl TableService {
+    /// What is known of an entity. May wait; not for an event loop.
+    pub fn why(&self, table: &TableName, key: &Key) -> TableResult<Standing> {
+        let (entity, last_writer) = self.store.read(|tx| {
+            let table = table_of(tx, table)?;
+            Ok::<_, TableError>((tx.entity(table, key)?, tx.last_writer(table, key)?))
+        })?;
+        Ok(Standing {
+            ticks: entity.as_ref().map(Fields::timestamp),
+            properties: entity.map_or(0, |entity| entity.properties().count()),
+            last_writer,
+            changes: self.changes(|change| {
+                change.key.as_ref() == Some(key)
+                    && change.table.eq_ignore_ascii_case(table.as_str())
+            }),
+        })
+    }
+
+    /// Remembered changes that `wanted` holds for, the latest first.
+    pub fn changes(&self, wanted: impl Fn(&Changed) -> bool) -> Vec<Changed> {
+        self.memory.history.latest(wanted)
+    }
+}

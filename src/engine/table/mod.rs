@@ -1,0 +1,285 @@
+//! The Table service of one account: one method per operation.
+//!
+//! Decides which rows an operation reads and writes, in which order it checks (names, keys,
+//! table, entity, limits), and that nothing is answered before it is committed. What a write does
+//! to an entity is decided in [`crate::core::table`].
+//!
+//! ```text
+//!   tables        create, delete, get, list
+//!   entities      get, insert, update, merge, delete
+//!   transaction   several writes of one partition at once
+//!   query         pages of entities; a scan is cut into slices
+//!   settings      stored access policies
+//!   ticker        strictly rising timestamps, which are ETags too
+//!   history       recent changes; why: what is known of an entity
+//!   sweeper       removes what deleted tables left
+//!   replace       all tables at once, by a reset or a restore
+//! ```
+
+mod entities;
+mod error;
+mod history;
+mod query;
+mod replace;
+mod settings;
+mod sweeper;
+mod tables;
+#[cfg(test)]
+mod tests;
+mod ticker;
+mod transaction;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+
+pub use entities::{Write, Written};
+pub use error::{TableError, TableResult};
+pub use history::{Changed, Standing};
+pub use query::{Page, Query, SLICE_ROWS};
+pub use tables::{TablePage, TableQuery};
+
+// What answers are made of, as front ends see it.
+use crate::store::db::Purpose;
+pub use crate::store::db::{DbError, Sync};
+pub use crate::store::table::{EntityRef, StoredEntity};
+
+use self::sweeper::Sweeper;
+use self::ticker::Ticker;
+use super::bell::Bell;
+use super::clock::Present;
+use super::context::Context;
+use super::recent::Recent;
+use crate::core::table::{Denial, TableName, Ticks};
+use crate::core::{Timestamp, Writer};
+use crate::store::table::{TableId, TableStore, Tx};
+
+/// The Table service of one account.
+pub struct TableService {
+    // Before the store: the sweeper's thread ends first.
+    _sweeper: Sweeper,
+    store: Arc<TableStore>,
+    memory: Arc<Memory>,
+}
+
+/// What requests under way share. It does not hold the store: a request may outlive its caller on
+/// the writer's thread, which must not be the one that closes the database.
+struct Memory {
+    ticker: Ticker,
+    history: Recent<Changed>,
+    present: Present,
+    /// Wakes the sweeper. Rung by what was committed, so that it rings without the client too.
+    bell: Arc<Bell>,
+}
+
+/// What a request did: its answer, and what the history keeps of it.
+struct Done<T> {
+    answer: T,
+    changes: Vec<Changed>,
+    /// The sweeper has something to remove.
+    dropped: bool,
+}
+
+/// A change under way, in the writer's transaction.
+struct Change<'a> {
+    tx: &'a Tx<'a>,
+    ticker: &'a Ticker,
+    context: &'a Context,
+    /// The transaction only reads: the change is checked, and nothing is written.
+    rehearsal: bool,
+}
+
+/// How much a change writes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Size {
+    /// Little: it may run on an event loop.
+    Small,
+    /// More than an event loop should wait for: the writer's thread runs it.
+    Large,
+}
+
+impl TableService {
+    /// Opens the database file, made if missing, and starts to remove what deleted tables left.
+    pub fn open(file: &Path, sync: Sync) -> TableResult<Self> {
+        let store = TableStore::open(file, sync)?;
+        let ceiling = store.read::<_, TableError>(|tx| Ok(tx.tick_ceiling()?))?;
+        let (ticker, history) = (Ticker::new(ceiling), Recent::default());
+        let present = Present::default();
+        let memory = Memory { ticker, history, present, bell: Arc::default() };
+        let store = Arc::new(store);
+        let sweeper = Sweeper::start(&store, &memory.bell)?;
+        Ok(Self { _sweeper: sweeper, store, memory: Arc::new(memory) })
+    }
+
+    /// Makes a change. Answers after its commit; a caller that goes away does not undo it.
+    async fn change<T: Send + 'static>(
+        &self,
+        context: &Context,
+        size: Size,
+        change: impl FnOnce(&Change<'_>) -> TableResult<Done<T>> + Clone + Send + 'static,
+    ) -> TableResult<T> {
+        self.change_for(Purpose::Store, context, size, change).await
+    }
+
+    /// As [`TableService::change`], for a purpose: a change that removes something may use the
+    /// space that is kept for that.
+    async fn change_for<T: Send + 'static>(
+        &self,
+        purpose: Purpose,
+        context: &Context,
+        size: Size,
+        change: impl FnOnce(&Change<'_>) -> TableResult<Done<T>> + Clone + Send + 'static,
+    ) -> TableResult<T> {
+        let now = match context.due_stop() {
+            Some(stop) => {
+                self.check(context, change.clone()).await?;
+                stop.pass().await
+            }
+            None => context.now,
+        };
+        let (memory, mut context) = (Arc::clone(&self.memory), Context { now, ..context.clone() });
+        let write = move |tx: &Tx<'_>| {
+            context.now = memory.present.of(context.now);
+            let ticker = &memory.ticker;
+            let done = change(&Change { tx, ticker, context: &context, rehearsal: false })?;
+            Ok((done, ticker.save(tx)?))
+        };
+        let write = match size {
+            Size::Small => match self.store.try_write(purpose, write) {
+                Ok(outcome) => return self.memory.committed(outcome),
+                Err(write) => write,
+            },
+            Size::Large => write,
+        };
+        let (send, answer) = oneshot::channel();
+        let memory = Arc::clone(&self.memory);
+        self.store
+            .submit(purpose, write, move |outcome| drop(send.send(memory.committed(outcome))));
+        answer.await.unwrap_or(Err(DbError::Closed.into()))
+    }
+
+    /// Checks a change in a read transaction.
+    async fn check<T: Send + 'static>(
+        &self,
+        context: &Context,
+        change: impl FnOnce(&Change<'_>) -> TableResult<Done<T>> + Send + 'static,
+    ) -> TableResult<()> {
+        let (store, memory) = (Arc::clone(&self.store), Arc::clone(&self.memory));
+        let context = context.clone();
+        let check = move || {
+            store.rehearse(|tx| {
+                let ticker = &memory.ticker;
+                change(&Change { tx, ticker, context: &context, rehearsal: true })
+            })
+        };
+        let checked = tokio::task::spawn_blocking(check).await;
+        checked.unwrap_or_else(|error| Err(DbError::Panicked(error.to_string()).into()))
+    }
+
+    /// Reads a bounded number of rows: at once if a connection is free, else on another thread.
+    async fn look<T: Send + 'static>(
+        &self,
+        look: impl Fn(&Tx<'_>) -> TableResult<T> + Send + 'static,
+    ) -> TableResult<T> {
+        match self.store.try_read(&look) {
+            Some(answer) => answer,
+            None => self.elsewhere(look).await,
+        }
+    }
+
+    /// Reads on a thread that may block.
+    async fn elsewhere<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&Tx<'_>) -> TableResult<T> + Send + 'static,
+    ) -> TableResult<T> {
+        let store = Arc::clone(&self.store);
+        let answer = tokio::task::spawn_blocking(move || store.read(look)).await;
+        answer.unwrap_or_else(|error| Err(DbError::Panicked(error.to_string()).into()))
+    }
+}
+
+impl Memory {
+    fn committed<T>(&self, outcome: TableResult<(Done<T>, Option<Ticks>)>) -> TableResult<T> {
+        let (Done { answer, changes, dropped }, saved) = outcome?;
+        if let Some(saved) = saved {
+            self.ticker.saved(saved);
+        }
+        self.history.add(changes);
+        if dropped {
+            self.bell.ring();
+        }
+        Ok(answer)
+    }
+}
+
+impl Drop for TableService {
+    /// The next start continues right after the last timestamp. The writer reads which one that
+    /// is: requests whose clients went away may still wait for it, and take timestamps.
+    fn drop(&mut self) {
+        let memory = Arc::clone(&self.memory);
+        let lowered = self
+            .store
+            .write(move |tx| memory.ticker.last().map_or(Ok(()), |last| tx.set_tick_ceiling(last)));
+        if let Err(error) = lowered {
+            log::warn!("the last timestamp of the tables was not saved: {error}");
+        }
+    }
+}
+
+impl<T> Done<T> {
+    /// An answer of a request that the history does not keep.
+    fn quietly(answer: T) -> Self {
+        Self { answer, changes: Vec::new(), dropped: false }
+    }
+
+    /// An answer of a request that made these changes.
+    fn with(answer: T, changes: Vec<Changed>) -> Self {
+        Self { answer, changes, dropped: false }
+    }
+}
+
+impl Change<'_> {
+    /// The table of that name.
+    fn table(&self, name: &TableName) -> TableResult<TableId> {
+        table_of(self.tx, name)
+    }
+
+    /// A timestamp later than all before.
+    fn tick(&self) -> Ticks {
+        if self.rehearsal {
+            return Ticks::of(self.context.now);
+        }
+        self.ticker.next(self.context.now)
+    }
+
+    /// What the history keeps of a change of a table as a whole.
+    fn of_table(&self, name: &TableName, operation: &str) -> Changed {
+        let by = self.writer(operation, self.context.now);
+        Changed { table: name.to_string(), key: None, ticks: None, by }
+    }
+}
+
+impl Change<'_> {
+    /// The writer that an object changed by this request keeps.
+    fn writer(&self, operation: &str, when: Timestamp) -> Writer {
+        let caller = &self.context.caller;
+        Writer {
+            operation: operation.to_owned(),
+            client_request: caller.request_id.as_deref().map(str::to_owned),
+            user_agent: caller.user_agent.as_deref().map(str::to_owned),
+            address: caller.address.map(|address| address.to_string()),
+            when,
+        }
+    }
+}
+
+fn table_of(tx: &Tx<'_>, name: &TableName) -> TableResult<TableId> {
+    Ok(tx.table_id(name)?.ok_or(Denial::TableNotFound)?)
+}
+
+impl std::fmt::Debug for TableService {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "TableService({})", self.store.database().path().display())
+    }
+}

@@ -1,0 +1,202 @@
+//! Query Entities: a page of a table, read along its keys in bounded slices.
+//!
+//! Decides where a page ends: at its most entities, its most bytes, or its most time. A slice is
+//! one read transaction. A page does not go on into another slice within a partition that it has
+//! entities of, so that a transaction is seen as a whole or not at all.
+
+use std::mem;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::{TableResult, TableService, table_of};
+use crate::core::table::range::clipped;
+use crate::core::table::{Fields, Filter, Key, Position, Range, TableName, Top};
+use crate::store::table::{EntityRef, Scanned, Tx};
+
+/// Entities that one slice looks at.
+pub const SLICE_ROWS: usize = 10_000;
+/// Entities, and bytes of them, that a query looks at on an event loop.
+const QUICK: Budget = Budget { rows: 50, bytes: 64 << 10 };
+/// A slice on a thread that may block.
+const SLICE: Budget = Budget { rows: SLICE_ROWS, bytes: usize::MAX };
+/// The time after which a page ends.
+const PAGE_TIME: Duration = Duration::from_secs(4);
+
+/// What to query.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Query {
+    /// The table.
+    pub table: TableName,
+    /// Which entities; none means all.
+    pub filter: Option<Filter>,
+    /// The most of a page.
+    pub top: Top,
+    /// Where to continue: the next entity.
+    pub from: Option<Key>,
+    /// What the caller may see.
+    pub reach: Range,
+}
+
+impl Query {
+    /// All entities of a table.
+    pub fn all(table: TableName) -> Self {
+        let top = Top(crate::core::table::query::PAGE_MAX);
+        Self { table, filter: None, top, from: None, reach: Range::ALL }
+    }
+}
+
+/// Takes the entities of a page while they are read.
+pub trait Page: Send + 'static {
+    /// Adds an entity. `Break` says that the page is full.
+    fn add(&mut self, entity: &EntityRef<'_>) -> ControlFlow<()>;
+    /// Drops all entities.
+    fn clear(&mut self);
+}
+
+/// What a slice may still look at.
+#[derive(Clone, Copy)]
+struct Budget {
+    rows: usize,
+    bytes: usize,
+}
+
+/// The state of a page between slices.
+struct Progress<P> {
+    page: P,
+    taken: usize,
+    full: bool,
+    /// The partition that the last taken entity is of.
+    partition: Option<String>,
+    /// What is left to read, the next last.
+    ranges: Vec<Range>,
+}
+
+/// Where a slice ended.
+enum Ended {
+    /// Everything was read.
+    Wholly,
+    /// The page is complete; the next one begins at this entity.
+    Complete(Key),
+    /// The slice is over; there may be more from this entity on.
+    Cut(Key),
+}
+
+impl TableService {
+    /// Fills `page` with entities. Returns it with the key of the next page's first entity, if
+    /// there may be a next page.
+    pub async fn query<P: Page>(&self, query: Query, page: P) -> TableResult<(P, Option<Key>)> {
+        let begun = Instant::now();
+        let query = Arc::new(query);
+        let mut progress = Progress::new(page, &query);
+        let quick = self.store.try_read(|tx| progress.read_slice(tx, &query, QUICK));
+        match quick.transpose()? {
+            Some(Ended::Wholly) => return Ok((progress.page, None)),
+            Some(Ended::Complete(next)) => return Ok((progress.page, Some(next))),
+            // It is longer than an event loop should read: all of it is read elsewhere, in one
+            // transaction.
+            Some(Ended::Cut(_)) => {
+                progress.page.clear();
+                progress = Progress::new(progress.page, &query);
+            }
+            None => {}
+        }
+        loop {
+            let slice = Arc::clone(&query);
+            let (ended, after) = self
+                .elsewhere(move |tx| {
+                    let mut progress = progress;
+                    let ended = progress.read_slice(tx, &slice, SLICE)?;
+                    Ok((ended, progress))
+                })
+                .await?;
+            progress = after;
+            match ended {
+                Ended::Wholly => return Ok((progress.page, None)),
+                Ended::Complete(next) => return Ok((progress.page, Some(next))),
+                Ended::Cut(next)
+                    if progress.is_full(&query)
+                        || begun.elapsed() > PAGE_TIME
+                        || progress.partition.as_ref() == Some(&next.partition) =>
+                {
+                    return Ok((progress.page, Some(next)));
+                }
+                Ended::Cut(_) => {}
+            }
+        }
+    }
+}
+
+impl Query {
+    /// What to read, in the order of keys, the first last.
+    fn ranges(&self) -> Vec<Range> {
+        let matched = self.filter.as_ref().map_or_else(|| vec![Range::ALL], Filter::ranges);
+        let mut reach = self.reach.clone();
+        if let Some(from) = &self.from {
+            let rest = Range { start: Position::before(from.clone()), end: Position::End };
+            reach = reach.within(&rest);
+        }
+        let mut ranges = clipped(&matched, &reach);
+        ranges.reverse();
+        ranges
+    }
+}
+
+impl<P: Page> Progress<P> {
+    fn new(page: P, query: &Query) -> Self {
+        Self { page, taken: 0, full: false, partition: None, ranges: query.ranges() }
+    }
+
+    fn is_full(&self, query: &Query) -> bool {
+        self.full || self.taken == query.top.0
+    }
+
+    fn read_slice(&mut self, tx: &Tx<'_>, query: &Query, mut budget: Budget) -> TableResult<Ended> {
+        let table = table_of(tx, &query.table)?;
+        if query.top.0 == 0 {
+            return Ok(Ended::Wholly);
+        }
+        while let Some(range) = self.ranges.pop() {
+            let mut ended = None;
+            let scanned = tx.scan(table, &range, |entity| {
+                ended = self.take(entity, query, &mut budget);
+                ended.is_none()
+            })?;
+            if let (Scanned::Stopped, Some(ended)) = (scanned, ended) {
+                if let Ended::Cut(next) = &ended {
+                    let start = Position::before(next.clone());
+                    self.ranges.push(Range { start, end: range.end });
+                }
+                return Ok(ended);
+            }
+        }
+        Ok(Ended::Wholly)
+    }
+
+    /// Looks at an entity, and takes it if it matches and there is room.
+    fn take(
+        &mut self,
+        entity: &EntityRef<'_>,
+        query: &Query,
+        budget: &mut Budget,
+    ) -> Option<Ended> {
+        let key = || Key::new(entity.partition(), entity.row());
+        if budget.rows == 0 || budget.bytes < entity.bytes() {
+            return Some(Ended::Cut(key()));
+        }
+        budget.rows -= 1;
+        budget.bytes -= entity.bytes();
+        if query.filter.as_ref().is_some_and(|filter| !filter.matches(entity)) {
+            return None;
+        }
+        if self.is_full(query) {
+            return Some(Ended::Complete(key()));
+        }
+        self.taken += 1;
+        self.full = self.page.add(entity).is_break();
+        let partition = mem::take(&mut self.partition);
+        let same = partition.filter(|partition| partition == entity.partition());
+        self.partition = Some(same.unwrap_or_else(|| entity.partition().to_owned()));
+        None
+    }
+}

@@ -1,0 +1,34 @@
+//! All tables of an account at once: replaced by a reset or a restore, while no other write runs.
+//!
+//! Decides what the service forgets with its entities: not the last timestamp, which is an `ETag`.
+//! The rows are replaced in [`crate::store::table`]; when, is decided in
+//! [`crate::engine::states`].
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::TableService;
+use crate::core::table::Ticks;
+use crate::engine::{Clock, DbError};
+use crate::store::table::{HeldTables, SavedTables};
+
+impl TableService {
+    /// Holds the writer: requests that write wait until the value is dropped.
+    pub(in crate::engine) fn hold(&self) -> HeldTables<'_> {
+        self.store.hold()
+    }
+
+    /// Prepares to save all tables in `folder`.
+    pub(in crate::engine) fn save(&self, folder: &Path) -> Result<SavedTables, DbError> {
+        self.store.save(folder)
+    }
+
+    /// The rows were replaced by those of timestamps up to `ceiling`, and the clock may have been
+    /// set back. To be called while the writer is held.
+    pub(in crate::engine) fn replaced(&self, clock: &Arc<dyn Clock>, ceiling: Ticks) {
+        self.memory.ticker.raise(ceiling);
+        self.memory.present.set_back(clock);
+        self.memory.history.clear();
+        self.memory.bell.ring();
+    }
+}

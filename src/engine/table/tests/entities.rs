@@ -1,0 +1,184 @@
+//! One entity: conditions, ETags, limits, the last writer.
+
+use super::*;
+
+#[test]
+fn an_update_with_the_right_etag_changes_it_and_the_old_one_is_refused_t3_t4() {
+    let mut fixture = Fixture::with_table("tab");
+    let first = fixture.insert("tab", ("p", "r"), 1).unwrap();
+    let second =
+        fixture.write("tab", with(How::Replace, tag_of(&first)), ("p", "r"), int(2)).unwrap();
+    assert_ne!(first.etag(), second.etag());
+    fixture.advance(Duration::from_millis(800));
+    for how in [How::Replace, How::Merge] {
+        let refused = fixture.write("tab", with(how, tag_of(&first)), ("p", "r"), int(3));
+        assert!(matches!(denied(refused), Denial::UpdateConditionNotSatisfied(_)));
+    }
+    let stale = rules::Change::Delete(tag_of(&first));
+    let refused = fixture.write("tab", stale, ("p", "r"), Properties::default());
+    assert!(matches!(denied(refused), Denial::UpdateConditionNotSatisfied(_)));
+    let entity = fixture.get("tab", ("p", "r")).unwrap();
+    assert_eq!(entity.to_properties(), int(2));
+    assert_eq!(Some(etag(entity.timestamp())), second.etag());
+}
+
+#[test]
+fn a_refused_condition_names_the_last_writer() {
+    let mut fixture = Fixture::with_table("tab");
+    let first = fixture.insert("tab", ("p", "r"), 1).unwrap();
+    let mut context = fixture.context();
+    context.caller.request_id = Some("5f00".into());
+    context.caller.user_agent = Some("azsdk-python".into());
+    context.caller.address = Some("127.0.0.1:9".parse().unwrap());
+    let write = Write {
+        change: with(How::Merge, IfMatch::Any),
+        key: Key::new("p", "r"),
+        properties: int(2),
+    };
+    fixture.wait(fixture.service().write(&context, &name("tab"), write)).unwrap();
+    fixture.advance(Duration::from_millis(800));
+    fixture.restart();
+    let refused = fixture.write("tab", with(How::Replace, tag_of(&first)), ("p", "r"), int(3));
+    let Denial::UpdateConditionNotSatisfied(Some(by)) = denied(refused) else { panic!() };
+    assert_eq!(
+        by.told_at(fixture.now),
+        "changed 0.8 s ago by Merge Entity, client request 5f00, azsdk-python, from 127.0.0.1:9"
+    );
+}
+
+#[test]
+fn a_write_without_a_change_has_a_new_etag_t14() {
+    let fixture = Fixture::with_table("tab");
+    let first = fixture.insert("tab", ("p", "r"), 1).unwrap();
+    let again = fixture.write("tab", with(How::Replace, IfMatch::Any), ("p", "r"), int(1)).unwrap();
+    assert!(again.ticks > first.ticks);
+}
+
+#[test]
+fn etags_rise_though_the_clock_is_set_back_and_over_restarts_t83() {
+    let mut fixture = Fixture::with_table("tab");
+    let mut last = fixture.insert("tab", ("p", "r"), 1).unwrap().ticks;
+    for step in 0..6 {
+        if step % 2 == 1 {
+            fixture.restart();
+        }
+        fixture.now = Timestamp(START.0 - 3_600_000_000_000 * i64::from(step));
+        let written = fixture.write("tab", with(How::Merge, IfMatch::Any), ("p", "r"), int(step));
+        let ticks = written.unwrap().ticks;
+        assert!(ticks > last, "{step}");
+        last = ticks;
+    }
+    assert!(last.unwrap().0 - Ticks::of(START).0 < 100, "an orderly end leaves no gap");
+}
+
+#[test]
+fn upserts_insert_or_change_without_a_check_t9_t10() {
+    let fixture = Fixture::with_table("tab");
+    let pairs = |pairs: &[(&str, i32)]| {
+        let pairs = pairs.iter().map(|(name, n)| ((*name).to_owned(), Value::Int32(*n)));
+        Properties::new(pairs.collect())
+    };
+    for (how, expected) in
+        [(How::Replace, pairs(&[("b", 2)])), (How::Merge, pairs(&[("a", 1), ("b", 2)]))]
+    {
+        let row = format!("{how:?}");
+        let key = ("p", row.as_str());
+        fixture.write("tab", with(how, IfMatch::Absent), key, pairs(&[("a", 1)])).unwrap();
+        let second = with(how, IfMatch::Absent);
+        let written = fixture.write("tab", second, key, pairs(&[("b", 2)])).unwrap();
+        assert!(written.etag().is_some());
+        assert_eq!(fixture.get("tab", key).unwrap().to_properties(), expected);
+    }
+}
+
+#[test]
+fn a_missing_entity_is_told_before_a_stale_etag_t11() {
+    let fixture = Fixture::with_table("tab");
+    for condition in [IfMatch::Any, IfMatch::Is("W/\"x\"".into())] {
+        for change in [
+            with(How::Replace, condition.clone()),
+            with(How::Merge, condition.clone()),
+            rules::Change::Delete(condition.clone()),
+        ] {
+            let refused = fixture.write("tab", change, ("p", "r"), Properties::default());
+            assert_eq!(denied(refused), Denial::ResourceNotFound);
+        }
+    }
+    let gone = rules::Change::Delete(IfMatch::Absent);
+    let refused = fixture.write("tab", gone, ("p", "r"), Properties::default());
+    assert_eq!(denied(refused), Denial::MissingIfMatch);
+}
+
+#[test]
+fn a_deleted_entity_is_gone_and_its_deletion_has_no_etag_t8() {
+    let fixture = Fixture::with_table("tab");
+    let written = fixture.insert("tab", ("p", "r"), 1).unwrap();
+    let delete = rules::Change::Delete(tag_of(&written));
+    let deleted = fixture.write("tab", delete.clone(), ("p", "r"), Properties::default()).unwrap();
+    assert_eq!(deleted.etag(), None);
+    assert_eq!(denied(fixture.get("tab", ("p", "r"))), Denial::ResourceNotFound);
+    let again = fixture.write("tab", delete, ("p", "r"), Properties::default());
+    assert_eq!(denied(again), Denial::ResourceNotFound);
+    let anew = fixture.insert("tab", ("p", "r"), 1).unwrap();
+    assert!(anew.ticks > written.ticks, "an entity made anew has an ETag of its own");
+}
+
+#[test]
+fn a_merge_that_crosses_a_limit_changes_nothing_t40() {
+    let fixture = Fixture::with_table("tab");
+    let text = |names: std::ops::RangeInclusive<char>| {
+        let pairs = names.map(|name| (name.to_string(), Value::String("x".repeat(32_000))));
+        Properties::new(pairs.collect())
+    };
+    fixture.write("tab", rules::Change::Insert, ("p", "r"), text('a'..='m')).unwrap();
+    let merge = with(How::Merge, IfMatch::Any);
+    let refused = fixture.write("tab", merge.clone(), ("p", "r"), text('n'..='q'));
+    assert!(matches!(denied(refused), Denial::EntityTooLarge(_)));
+    let many = |from: u32| {
+        Properties::new((from..from + 200).map(|n| (format!("p{n}"), Value::Int32(0))).collect())
+    };
+    fixture.write("tab", merge.clone(), ("p", "r"), many(0)).unwrap();
+    let refused = fixture.write("tab", merge, ("p", "r"), many(200));
+    assert_eq!(denied(refused), Denial::TooManyProperties(413));
+    assert_eq!(fixture.get("tab", ("p", "r")).unwrap().properties().count(), 213);
+}
+
+#[test]
+fn of_many_writers_with_one_etag_exactly_one_succeeds_t13() {
+    let fixture = Fixture::with_table("tab");
+    let mut current = fixture.insert("tab", ("p", "r"), 0).unwrap();
+    for round in 0..100 {
+        let results: Vec<_> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..8)
+                .map(|client| {
+                    let (fixture, change) = (&fixture, with(How::Replace, tag_of(&current)));
+                    let number = int(round * 8 + client);
+                    scope.spawn(move || fixture.write("tab", change, ("p", "r"), number))
+                })
+                .collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        let mut won = results.iter().filter_map(|result| result.as_ref().ok());
+        current = won.next().expect("one succeeds").clone();
+        assert_eq!(won.count(), 0, "round {round}");
+        let mut lost = results.into_iter().filter(Result::is_err).map(denied);
+        assert!(lost.all(|why| matches!(why, Denial::UpdateConditionNotSatisfied(_))));
+    }
+}
+
+#[test]
+fn what_is_known_of_an_entity_is_told_with_its_changes() {
+    let mut fixture = Fixture::with_table("Tab");
+    let key = Key::new("p", "r");
+    fixture.insert("tab", ("p", "r"), 1).unwrap();
+    fixture.advance(Duration::from_secs(1));
+    let written = fixture.write("TAB", with(How::Merge, IfMatch::Any), ("p", "r"), int(2)).unwrap();
+    fixture.insert("tab", ("p", "other"), 1).unwrap();
+    let standing = fixture.service().why(&name("tab"), &key).unwrap();
+    assert_eq!((standing.ticks, standing.properties), (written.ticks, 1));
+    assert_eq!(standing.last_writer.unwrap().operation, "Merge Entity");
+    let operations: Vec<_> = standing.changes.iter().map(|change| &*change.by.operation).collect();
+    assert_eq!(operations, ["Merge Entity", "Insert Entity"]);
+    let missing = fixture.service().why(&name("other"), &key);
+    assert_eq!(denied(missing), Denial::TableNotFound);
+}

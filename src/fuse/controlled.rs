@@ -1,0 +1,237 @@
+//! What tests have calls on the mount meet: gates that stop an open, faults.
+//!
+//! Decides which calls gates and faults can name, and which errno a fault answers with. Which
+//! calls meet what is decided in [`crate::engine::controls`]. A call that waits is parked: no
+//! worker waits with it, and a signal to its thread ends the wait. Only opens of existing files
+//! have gates: the kernel holds the directory of a file that is created or removed.
+
+use std::sync::Arc;
+
+use fuser::Errno;
+
+use super::driver::Requester;
+use super::park::Waited;
+use super::state::State;
+use crate::core::pattern::Seen;
+use crate::core::service::ServiceKind;
+use crate::core::smb::SharePath;
+use crate::engine::Controls;
+use crate::engine::controls::{FaultAction, Point, Stopped, Visitor};
+use crate::engine::programs::process_and_program;
+
+/// A call that gates or faults can name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Call {
+    /// `open(2)` of a file that exists.
+    Open,
+    /// `open(2)` that makes a file.
+    Create,
+    /// `unlink(2)` and `rmdir(2)`.
+    Unlink,
+    /// `rename(2)`.
+    Rename,
+    /// `write(2)`, where the kernel does not write to the backing file itself.
+    Write,
+}
+
+impl Call {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Open, Self::Create, Self::Unlink, Self::Rename, Self::Write];
+
+    /// Its name in gates and faults.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Open => "Mount Open",
+            Self::Create => "Mount Create",
+            Self::Unlink => "Mount Unlink",
+            Self::Rename => "Mount Rename",
+            Self::Write => "Mount Write",
+        }
+    }
+
+    /// Where gates can stop it.
+    pub const fn points(self) -> &'static [Point] {
+        match self {
+            Self::Open => &[Point::Received, Point::Committed],
+            Self::Create | Self::Unlink | Self::Rename | Self::Write => &[],
+        }
+    }
+}
+
+/// The gates and faults of the server that a mount belongs to.
+#[derive(Clone, Debug)]
+pub struct MountControls {
+    /// Gates and faults.
+    pub controls: Arc<Controls>,
+    /// The account of the share.
+    pub account: Arc<str>,
+}
+
+/// Whether any gate or fault is there.
+pub fn are_set(state: &State) -> bool {
+    state.options.controls.as_ref().is_some_and(|of| of.controls.are_set())
+}
+
+/// Has a call meet what tests have set for it. `go_on` is called once: right away as a rule, or
+/// when the call is released, with the error that it is to be answered with.
+pub fn arrive(
+    state: &Arc<State>,
+    call: Call,
+    caller: Requester,
+    path: &SharePath,
+    go_on: impl FnOnce(&Arc<State>, Result<(), Errno>) + Send + 'static,
+) {
+    let Some(of) = state.options.controls.as_ref().filter(|of| of.controls.are_set()) else {
+        return go_on(state, Ok(()));
+    };
+    let place = place(state, path);
+    match stop(of, Point::Received, call, &place, caller) {
+        None => befall(state, of, call, caller, &place, go_on),
+        Some(stopped) => {
+            let (again, of) = (Arc::clone(state), of.clone());
+            wait(state, caller, stopped, move |waited| match waited {
+                Waited::ToTheEnd => befall(&again, &of, call, caller, &place, go_on),
+                Waited::Interrupted => go_on(&again, Err(Errno::EINTR)),
+            });
+        }
+    }
+}
+
+/// Keeps a call that is done from its answer, if a gate at [`Point::Committed`] stops it. `answer`
+/// is called once, also after a signal: the call is done.
+pub fn leave(
+    state: &Arc<State>,
+    call: Call,
+    caller: Requester,
+    path: &SharePath,
+    answer: impl FnOnce(&Arc<State>) + Send + 'static,
+) {
+    let of = state.options.controls.as_ref().filter(|of| of.controls.gates.are_set());
+    let place = || place(state, path);
+    match of.and_then(|of| stop(of, Point::Committed, call, &place(), caller)) {
+        None => answer(state),
+        Some(stopped) => {
+            let again = Arc::clone(state);
+            wait(state, caller, stopped, move |_| answer(&again));
+        }
+    }
+}
+
+/// The fault that a call meets.
+fn befall(
+    state: &Arc<State>,
+    of: &MountControls,
+    call: Call,
+    caller: Requester,
+    place: &str,
+    go_on: impl FnOnce(&Arc<State>, Result<(), Errno>) + Send + 'static,
+) {
+    let possible =
+        |action: &FaultAction| matches!(action, FaultAction::Answer { .. } | FaultAction::Delay(_));
+    let met = of.controls.faults.meet_of(&seen(of, call, place), possible);
+    match met.map(|fault| fault.action) {
+        Some(FaultAction::Answer { status, code }) => go_on(state, Err(errno(status, code))),
+        Some(FaultAction::Delay(time)) => {
+            let again = Arc::clone(state);
+            state.park.wait(
+                caller.pid,
+                time,
+                || false,
+                move |waited| match waited {
+                    Waited::ToTheEnd => go_on(&again, Ok(())),
+                    Waited::Interrupted => go_on(&again, Err(Errno::EINTR)),
+                },
+            );
+        }
+        _ => go_on(state, Ok(())),
+    }
+}
+
+fn wait(
+    state: &Arc<State>,
+    caller: Requester,
+    mut stopped: Stopped,
+    then: impl FnOnce(Waited) + Send + 'static,
+) {
+    let limit = stopped.limit;
+    state.park.wait(caller.pid, limit, move || stopped.is_released(), then);
+}
+
+fn stop(
+    of: &MountControls,
+    point: Point,
+    call: Call,
+    place: &str,
+    caller: Requester,
+) -> Option<Stopped> {
+    of.controls.stop(point, &seen(of, call, place), || {
+        let client = match process_and_program(caller.pid) {
+            (pid, Some(program)) => format!("{program} (pid {pid})"),
+            (pid, None) => format!("pid {pid}"),
+        };
+        let (operation, path) = (call.name().to_owned(), place.to_owned());
+        let (service, account) = (ServiceKind::File, Arc::clone(&of.account));
+        Visitor { service, account, operation, path, client, client_request: None }
+    })
+}
+
+/// The share and the path in it, as gates and faults name them.
+fn place(state: &State, path: &SharePath) -> String {
+    format!("{}{path}", state.share().name())
+}
+
+fn seen<'a>(of: &'a MountControls, call: Call, place: &'a str) -> Seen<'a> {
+    Seen {
+        service: ServiceKind::File,
+        operation: call.name(),
+        documented: call.name(),
+        account: &of.account,
+        path: place,
+        header: &|_| None,
+    }
+}
+
+/// The errno that a fault answers with: the one that its code names, or the one nearest to its
+/// status.
+fn errno(status: u16, code: &str) -> Errno {
+    named(code).unwrap_or(match status {
+        401 | 403 => Errno::EACCES,
+        404 => Errno::ENOENT,
+        409 | 412 => Errno::EBUSY,
+        507 => Errno::ENOSPC,
+        _ => Errno::EIO,
+    })
+}
+
+fn named(code: &str) -> Option<Errno> {
+    Some(match code {
+        "EACCES" => Errno::EACCES,
+        "EAGAIN" => Errno::EAGAIN,
+        "EBUSY" => Errno::EBUSY,
+        "EDQUOT" => Errno::EDQUOT,
+        "EEXIST" => Errno::EEXIST,
+        "EINTR" => Errno::EINTR,
+        "EIO" => Errno::EIO,
+        "EMFILE" => Errno::EMFILE,
+        "ENFILE" => Errno::ENFILE,
+        "ENOENT" => Errno::ENOENT,
+        "ENOSPC" => Errno::ENOSPC,
+        "EPERM" => Errno::EPERM,
+        "EROFS" => Errno::EROFS,
+        "ESTALE" => Errno::ESTALE,
+        "ETIMEDOUT" => Errno::ETIMEDOUT,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_has_the_errno_of_its_code_or_the_one_nearest_to_its_status() {
+        let codes = [(500, "ENOSPC"), (404, "EIO"), (404, "NotFound"), (503, "ServerBusy")];
+        let errnos = codes.map(|(status, code)| errno(status, code).code());
+        assert_eq!(errnos, [libc::ENOSPC, libc::EIO, libc::ENOENT, libc::EIO]);
+    }
+}

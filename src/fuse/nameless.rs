@@ -1,0 +1,150 @@
+//! Opening a node whose name is gone, or has become another file's.
+//!
+//! Decides which file such an open gets: the node's own, if a program has it open and opens it
+//! once more through `/proc/self/fd`; else the file that has the name now, as if the kernel had
+//! looked the name up a moment later. Whether the open is granted is decided by the engine.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Mutex};
+
+use fuser::{Errno, FopenFlags, ReplyOpen};
+use rustix::fs::{Mode, OFlags};
+
+use super::driver::Requester;
+use super::open_files::OpenFile;
+use super::opens::{Ask, Bytes, access, answer_file, ask_for, end, keep, make_file, open_errno};
+use super::state::State;
+use crate::core::smb::{Access, Denial};
+use crate::engine::file::{Error, Kind, Opened, Result, Stat, StoreError, proc_path};
+
+/// `open(2)` of a node that no path leads to.
+pub fn open(state: &Arc<State>, caller: Requester, node: u64, flags: i32, reply: ReplyOpen) {
+    match open_through(state, node) {
+        Some(other) => open_again(state, (caller, flags), &other, reply),
+        None => open_other(state, caller, node, flags, reply),
+    }
+}
+
+/// Opens the file that has the node's last name now.
+fn open_other(state: &Arc<State>, caller: Requester, node: u64, flags: i32, reply: ReplyOpen) {
+    let Some(path) = state.nodes.last_path(node) else { return reply.error(Errno::ESTALE) };
+    let mut ask = Ask::new(state, caller, path, flags);
+    ask.by_lost_name = true;
+    ask.cuts_only_for(state, node);
+    ask_for(state, ask, move |state, ask, opened| match opened {
+        Ok(opened) => answer_other(state, node, ask, opened, reply),
+        Err(refused) => reply.error(open_errno(&refused)),
+    });
+}
+
+/// An open that was made through this node, if there is one.
+fn open_through(state: &State, node: u64) -> Option<Arc<OpenFile>> {
+    state.files.find(state.nodes.file(node)?, |open| open.node == node)
+}
+
+/// Answers with the file that has the name now, which is another than the node's. `ESTALE` makes
+/// the kernel look the name up again, but only once: where a name is replaced all the time,
+/// programs would see the error.
+pub fn answer_other(state: &State, node: u64, ask: &Ask, opened: Opened, reply: ReplyOpen) {
+    // The kernel knows one file by a node that is open, and has checked the permission bits of the
+    // former file.
+    let fits = opened.stat.kind == Kind::File
+        && !ask.left_uncut(opened.stat.id)
+        && open_through(state, node).is_none()
+        && may_open(state, ask, &opened.stat);
+    if !fits {
+        end(state, &opened.handle);
+        return reply.error(Errno::ESTALE);
+    }
+    state.set_adopts();
+    let lost = state.nodes.adopt(node, opened.stat.id);
+    state.notices.attributes(node);
+    // Without passthrough: a forced close has no name by which to cut the descriptor off.
+    let register = |_| Err(std::io::Error::other("no passthrough by a name that is another's"));
+    match make_file(state, (node, Bytes::ComeToUs), ask, opened, register) {
+        Ok((file, flags)) => answer_file(&file, flags, reply),
+        Err(error) => reply.error(open_errno(&error)),
+    }
+    state.notices.names(lost);
+}
+
+/// True if the permission bits let the caller open the file, where the kernel checks them.
+/// Supplementary groups are not known here: a caller that needs one is refused.
+fn may_open(state: &State, ask: &Ask, stat: &Stat) -> bool {
+    if !state.options.allow_other || ask.caller.uid == 0 {
+        return true;
+    }
+    let shown = state.attr(0, stat);
+    let shift = match (shown.uid == ask.caller.uid, shown.gid == ask.caller.gid) {
+        (true, _) => 6,
+        (false, true) => 3,
+        (false, false) => 0,
+    };
+    let wanted = access(ask.flags);
+    let (reads, writes) = (wanted.contains(Access::R), wanted.contains(Access::W));
+    let needed = u16::from(reads) << 2 | u16::from(writes) << 1;
+    (shown.perm >> shift) & needed == needed
+}
+
+/// Opens the file of another open again, though that open has lost its name.
+fn open_again(
+    state: &Arc<State>,
+    (caller, flags): (Requester, i32),
+    other: &Arc<OpenFile>,
+    reply: ReplyOpen,
+) {
+    let node = other.node;
+    let (asked, again, other) = (Arc::clone(state), Arc::clone(state), Arc::clone(other));
+    state.park.answer(
+        move || grant_again(&asked, (caller, flags), &other),
+        move |granted| match granted
+            .and_then(|(file, way, cuts)| Ok((keep(&again, file, cuts)?, way)))
+        {
+            Ok((file, way)) => answer_file(&file, way, reply),
+            // The other open has ended meanwhile, and its file with it.
+            Err(Error::Denied(Denial::HandleClosed)) => {
+                open_other(&again, caller, node, flags, reply);
+            }
+            Err(error) => reply.error(open_errno(&error)),
+        },
+    );
+}
+
+/// The file that was opened once more, how its bytes go, and [`State::cuts`] before that.
+fn grant_again(
+    state: &State,
+    (caller, flags): (Requester, i32),
+    other: &OpenFile,
+) -> Result<(OpenFile, FopenFlags, u64)> {
+    let cuts = state.cuts();
+    let ask = Ask::new(state, caller, state.share().path_of(&other.handle)?, flags);
+    let access = access(ask.flags);
+    let held = state.open_descriptor_of(other.handle.file()).ok_or(Denial::HandleClosed)?;
+    let stat = Stat::of(&held)?;
+    let truncates = ask.flags & libc::O_TRUNC != 0;
+    // As the other open has its bytes: the kernel takes only one way for a node at a time.
+    let passes = other.backing.is_some() && other.fd.is_none();
+    let fd = if passes && !truncates { None } else { Some(reopen(&held, access)?) };
+    let cx = state.context(ask.caller.pid, "open");
+    let opened = state.share().open_again(&cx, &other.handle, &ask.request, stat);
+    let opened = state.share().note_open(&cx, &ask.path, opened)?;
+    if truncates && let Some(fd) = &fd {
+        let cut = state.share().set_size_through(&opened.handle, fd, 0);
+        cut.inspect_err(|_| end(state, &opened.handle))?;
+    }
+    let (node, backing, before_flock) = (other.node, other.backing.clone(), Mutex::default());
+    let fd = fd.filter(|_| !passes);
+    let way = if passes { FopenFlags::empty() } else { FopenFlags::FOPEN_DIRECT_IO };
+    Ok((OpenFile { handle: opened.handle, node, access, fd, backing, before_flock }, way, cuts))
+}
+
+/// Another descriptor of the same file.
+fn reopen(held: impl AsFd, wanted: Access) -> Result<OwnedFd> {
+    let how = match (wanted.contains(Access::R), wanted.contains(Access::W)) {
+        (true, true) => OFlags::RDWR,
+        (false, true) => OFlags::WRONLY,
+        _ => OFlags::RDONLY,
+    };
+    let opened = rustix::fs::open(proc_path(held), how | OFlags::CLOEXEC, Mode::empty());
+    Ok(opened.map_err(|errno| StoreError::Io { what: "opening again", source: errno.into() })?)
+}

@@ -1,0 +1,173 @@
+//! The table of a mount's open files and directories, found by handle number and by file.
+//!
+//! A lookup costs the same however many files are open.
+
+use std::collections::{BTreeMap, HashMap};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Arc, Mutex, RwLock};
+
+use fuser::{BackingId, FileHandle};
+
+use crate::core::FileId;
+use crate::core::smb::{Access, ShareMode};
+use crate::engine::file::{Handle, Listed, OpenDirectory};
+
+/// An open file of the mount.
+#[derive(Debug)]
+pub struct OpenFile {
+    /// The engine's handle.
+    pub handle: Handle,
+    /// The node that the kernel opened.
+    pub node: u64,
+    /// What it may do.
+    pub access: Access,
+    /// The descriptor for reads and writes without passthrough and under mandatory locks.
+    pub fd: Option<OwnedFd>,
+    /// Kept while the file is open: the kernel reads and writes through it.
+    pub backing: Option<Arc<BackingId>>,
+    /// The share mode it had before `flock` changed it.
+    pub before_flock: Mutex<Option<ShareMode>>,
+}
+
+/// An open directory of the mount.
+#[derive(Debug)]
+pub struct OpenDir {
+    /// The engine's handle.
+    pub handle: Handle,
+    /// The directory itself, whatever becomes of its name and its permission bits.
+    pub dir: OpenDirectory,
+    /// The entries as they were when the directory was read from the start.
+    pub entries: Mutex<Arc<Vec<Listed>>>,
+}
+
+/// An open file or directory.
+pub trait Open {
+    /// The engine's handle.
+    fn handle(&self) -> &Handle;
+
+    /// The number by which the kernel names it: the handle's, which is never reused.
+    fn number(&self) -> FileHandle {
+        FileHandle(self.handle().id().0)
+    }
+}
+
+impl Open for OpenFile {
+    fn handle(&self) -> &Handle {
+        &self.handle
+    }
+}
+
+impl Open for OpenDir {
+    fn handle(&self) -> &Handle {
+        &self.handle
+    }
+}
+
+/// Opens of one kind.
+#[derive(Debug)]
+pub struct Opens<T>(RwLock<Inside<T>>);
+
+#[derive(Debug)]
+struct Inside<T> {
+    by_number: HashMap<u64, Arc<T>>,
+    by_file: BTreeMap<(FileId, u64), Arc<T>>,
+}
+
+impl<T> Default for Inside<T> {
+    fn default() -> Self {
+        Self { by_number: HashMap::new(), by_file: BTreeMap::new() }
+    }
+}
+
+impl<T> Default for Opens<T> {
+    fn default() -> Self {
+        Self(RwLock::default())
+    }
+}
+
+const POISON: &str = "tables of open files are only looked up and changed";
+
+impl<T: Open> Opens<T> {
+    /// Keeps an open.
+    pub fn keep(&self, open: T) -> Arc<T> {
+        let open = Arc::new(open);
+        let number = open.number().0;
+        let mut inside = self.0.write().expect(POISON);
+        inside.by_file.insert((open.handle().file(), number), Arc::clone(&open));
+        inside.by_number.insert(number, Arc::clone(&open));
+        open
+    }
+
+    /// The open of a number.
+    pub fn get(&self, number: u64) -> Option<Arc<T>> {
+        self.0.read().expect(POISON).by_number.get(&number).cloned()
+    }
+
+    /// Removes an open.
+    pub fn take(&self, number: u64) -> Option<Arc<T>> {
+        let mut inside = self.0.write().expect(POISON);
+        let open = inside.by_number.remove(&number)?;
+        inside.by_file.remove(&(open.handle().file(), number));
+        Some(open)
+    }
+
+    /// Removes all opens.
+    pub fn take_all(&self) -> Vec<Arc<T>> {
+        let inside = std::mem::take(&mut *self.0.write().expect(POISON));
+        inside.by_number.into_values().collect()
+    }
+
+    /// Drops the opens whose handles fit.
+    pub fn drop_if(&self, fits: impl Fn(&Handle) -> bool) {
+        for open in self.all().into_iter().filter(|open| fits(open.handle())) {
+            self.take(open.number().0);
+        }
+    }
+
+    /// All opens.
+    pub fn all(&self) -> Vec<Arc<T>> {
+        self.0.read().expect(POISON).by_number.values().cloned().collect()
+    }
+
+    /// True if there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.read().expect(POISON).by_number.is_empty()
+    }
+
+    /// The opens of a file.
+    pub fn of_file(&self, file: FileId) -> Vec<Arc<T>> {
+        let inside = self.0.read().expect(POISON);
+        inside.by_file.range((file, 0)..=(file, u64::MAX)).map(|(_, open)| open.clone()).collect()
+    }
+
+    /// The first open of a file that is `wanted`.
+    pub fn find(&self, file: FileId, wanted: impl Fn(&T) -> bool) -> Option<Arc<T>> {
+        let inside = self.0.read().expect(POISON);
+        let mut opens = inside.by_file.range((file, 0)..=(file, u64::MAX));
+        opens.find(|(_, open)| wanted(open)).map(|(_, open)| Arc::clone(open))
+    }
+}
+
+/// A descriptor of a file that is open on the mount: it works whatever happens to the file's name
+/// and permission bits.
+#[derive(Debug)]
+pub enum OpenDescriptor {
+    /// The descriptor of an open file.
+    File(Arc<OpenFile>),
+    /// The descriptor of an open directory.
+    Dir(Arc<OpenDir>),
+    /// A descriptor that the engine kept when the file lost its name.
+    Kept(Arc<OwnedFd>),
+}
+
+impl AsFd for OpenDescriptor {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::File(file) => {
+                file.fd.as_ref().expect("only an open with a descriptor is held").as_fd()
+            }
+            Self::Dir(dir) => dir.dir.as_fd(),
+            Self::Kept(fd) => fd.as_fd(),
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Which requests a listener accepts: every one, or signed ones only.
+//!
+//! Decides what a request is granted on the resource that it addresses. Which permissions its
+//! operation needs is the table's; how signatures are made and checked is [`super`]'s.
+
+use hyper::StatusCode;
+
+use super::{
+    AuthError, Authorizer, Credential, Grant, GrantedBy, Overrides, RequestView, SasScope, Target,
+};
+use crate::core::service::ServiceKind;
+use crate::engine::Account;
+use crate::rest::http::request::Request;
+use crate::rest::refusal::Refusal;
+use crate::rest::service::{Operation, Service};
+
+/// Which requests are accepted.
+#[derive(Clone, Debug)]
+pub enum Admission {
+    /// Everyone: for quick tests.
+    Everyone,
+    /// Requests that carry a good signature or token.
+    Signed(Authorizer),
+}
+
+impl Admission {
+    /// The name and keys of an account, where keys are asked for.
+    pub fn credential(&self, account: &str) -> Option<&Credential> {
+        match self {
+            Self::Everyone => None,
+            Self::Signed(authorizer) => authorizer.accounts.get(account),
+        }
+    }
+
+    /// What the request is granted, if it may ask for `operation`.
+    pub fn grant(
+        &self,
+        service: &Service,
+        account: &Account,
+        request: &Request,
+        operation: &Operation,
+    ) -> Result<Grant, Refusal> {
+        let nothing = || Grant {
+            account: account.name().to_string(),
+            by: GrantedBy::Nothing,
+            overrides: Overrides::default(),
+        };
+        let (Self::Signed(authorizer), Some(needs)) = (self, &operation.needs) else {
+            return Ok(nothing());
+        };
+        let headers = request.header_pairs();
+        let view = request.view(&headers);
+        let (container, path) = (service.target)(&request.address, needs.level);
+        let target = Target {
+            signatures: service.signatures,
+            account: account.name(),
+            container,
+            path: &path,
+            level: needs.level,
+        };
+        let policies =
+            |_: &str, container: &str, id: &str| (service.policy)(account, container, id);
+        let granted = match authorizer.authorize(&view, &target, &policies) {
+            // Without any credentials a public container can be read; with bad ones nothing can.
+            Err(AuthError::NoCredentials) if (service.anonymous)(account, request, operation) => {
+                return Ok(nothing());
+            }
+            granted => granted.and_then(|grant| {
+                let checked = grant.check(needs);
+                checked.map_err(|error| spelled(error, service, &grant)).map(|()| grant)
+            }),
+        };
+        granted.map_err(Refusal::from)
+    }
+
+    /// What `view`, a source that a request names by its URL, is granted there.
+    pub fn source_grant(
+        &self,
+        service: &Service,
+        account: &Account,
+        view: &RequestView<'_>,
+        target: &Target<'_>,
+    ) -> Result<Grant, AuthError> {
+        let Self::Signed(authorizer) = self else {
+            let by = GrantedBy::Nothing;
+            let overrides = Overrides::default();
+            return Ok(Grant { account: account.name().to_string(), by, overrides });
+        };
+        let policies =
+            |_: &str, container: &str, id: &str| (service.policy)(account, container, id);
+        authorizer.authorize(view, target, &policies)
+    }
+}
+
+/// The Blob service has a code of its own for what no service SAS reaches.
+fn spelled(error: AuthError, service: &Service, grant: &Grant) -> AuthError {
+    let by_account = matches!(grant.by, GrantedBy::Sas { scope: SasScope::Account { .. }, .. });
+    match error {
+        AuthError::ResourceTypeMismatch { level }
+            if service.kind == ServiceKind::Blob && !by_account =>
+        {
+            AuthError::BeyondServiceSas { level }
+        }
+        error => error,
+    }
+}
+
+/// The wire form of a failed authorisation.
+impl From<AuthError> for Refusal {
+    fn from(error: AuthError) -> Self {
+        let status = StatusCode::from_u16(error.status()).unwrap_or(StatusCode::FORBIDDEN);
+        let mut refusal = Self::explained(status, error.code(), &error);
+        if let Some(detail) = error.detail() {
+            refusal = refusal.with("AuthenticationErrorDetail", detail);
+        }
+        refusal.challenge = error.challenge();
+        refusal
+    }
+}

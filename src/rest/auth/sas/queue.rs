@@ -1,0 +1,70 @@
+//! What a service SAS of the Queue service signs, and what it reaches: one queue and its messages.
+//! There is no `sr`: nothing else can be meant.
+
+use super::super::delegation::KEY_FIELDS;
+use super::super::error::AuthError;
+use super::super::grant::SasScope;
+use super::super::permission::Level;
+use super::super::request::{Query, RequestView, Target};
+use super::super::shared_key::{self, IsSigned, Scheme};
+use super::super::signatures::{SasText, Signatures};
+use super::push_line;
+use crate::core::service::ServiceKind;
+
+/// The texts of the Queue service.
+pub static QUEUE: Signatures = Signatures {
+    kind: ServiceKind::Queue,
+    service_sas,
+    delegation_sas,
+    shared_key: shared_key_texts,
+    needs_intent: |_| false,
+};
+
+/// What the name of an account ends with in addresses of its secondary location.
+const SECONDARY: &str = "-secondary";
+
+fn service_sas(target: &Target<'_>, query: &Query) -> SasText {
+    text(target, query, &["si", "sip", "spr", "sv"])
+}
+
+fn delegation_sas(target: &Target<'_>, query: &Query) -> SasText {
+    let users = ["skdutid", "sduoid", "sip", "spr", "sv"];
+    let fields: Vec<_> = KEY_FIELDS.into_iter().chain(users).collect();
+    text(target, query, &fields)
+}
+
+/// The text with these fields behind the queue; no line feed at its end.
+fn text(target: &Target<'_>, query: &Query, fields: &[&str]) -> SasText {
+    let beyond = || AuthError::ResourceTypeMismatch { level: Level::Service };
+    let queue = target.container.ok_or_else(beyond)?;
+    let mut text = String::new();
+    for name in ["sp", "st", "se"] {
+        push_line(&mut text, query.get(name));
+    }
+    // The account once, in path style too.
+    push_line(&mut text, Some(&format!("/queue/{}/{queue}", target.account)));
+    for name in fields {
+        push_line(&mut text, query.get(name));
+    }
+    text.pop();
+    Ok((SasScope::Container, text))
+}
+
+/// Some clients sign a request to the secondary location as if it went to the primary; the Python
+/// client puts the account into such a path twice, and signs it once.
+fn shared_key_texts(
+    request: &RequestView<'_>,
+    account: &str,
+    scheme: Scheme,
+    is_signed: IsSigned<'_>,
+) -> bool {
+    if shared_key::texts(request, account, scheme, is_signed) {
+        return true;
+    }
+    let secondary = format!("/{account}{SECONDARY}");
+    let Some(rest) = request.raw_path.strip_prefix(&secondary) else { return false };
+    [&format!("/{account}{rest}"), rest].into_iter().any(|raw_path| {
+        let primary = RequestView { raw_path, ..*request };
+        shared_key::texts(&primary, account, scheme, is_signed)
+    })
+}

@@ -1,0 +1,214 @@
+//! Blob Batch: many deletions or tier changes in one request.
+//!
+//! Decides how a batch is taken apart and put together. Each part is authorised by itself and
+//! carried out by itself; one that fails does not touch the others.
+
+use std::sync::Arc;
+
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{HeaderMap, HeaderName, HeaderValue};
+use hyper::{Method, StatusCode, Uri};
+
+use super::BlobCall;
+use super::operations::{BLOB_DELETE, BLOB_SET_TIER, SERVICE_TABLE};
+use crate::core::time::{iso, rfc1123};
+use crate::engine::new_guid;
+use crate::rest::address::Address;
+use crate::rest::auth::signing_account;
+use crate::rest::call::Call;
+use crate::rest::handle::on_some_thread;
+use crate::rest::http::multipart::{self, Malformed, Writer, inner_answer};
+use crate::rest::http::reply::{Content, Reply};
+use crate::rest::http::request::{Query, Request};
+use crate::rest::refusal::Refusal;
+use crate::rest::service::{Answer, Operation, Run};
+use crate::rest::version::VERSION;
+
+/// Longest batch.
+const BATCH_MAX: usize = 4 << 20;
+/// Most parts of a batch.
+const PARTS_MAX: usize = 256;
+
+/// A part of a batch.
+struct Part {
+    id: Option<String>,
+    method: Method,
+    target: Uri,
+    headers: HeaderMap,
+}
+
+impl BlobCall<'_> {
+    pub(super) async fn submit_batch(self, body: Incoming) -> Answer {
+        let document = self.collect(body, BATCH_MAX).await?;
+        let boundary = multipart::boundary(self.required("content-type")?).map_err(malformed)?;
+        let parts = multipart::parts(&document, boundary, PARTS_MAX).map_err(malformed)?;
+        let parts = parts.iter().map(read_part).collect::<Result<Vec<_>, _>>()?;
+        let kind = |part: &Part| part.method == Method::DELETE;
+        if parts.is_empty() || parts.iter().any(|part| kind(part) != kind(&parts[0])) {
+            return Err(bad("it needs one kind of operation, at least once"));
+        }
+        let mut answer = Writer::new(format!("batchresponse_{}", new_guid()));
+        for part in &parts {
+            let id = part.id.iter().map(|id| ("Content-ID", id.as_str()));
+            let headers = [("Content-Type", "application/http")].into_iter().chain(id);
+            answer.part(headers, &self.answer_part(part).await);
+        }
+        let kind = answer.content_type();
+        Ok(Reply::accepted().bytes(&kind, answer.finish()))
+    }
+
+    /// Carries a part out, and writes its answer.
+    async fn answer_part(&self, part: &Part) -> String {
+        let reply = self.carry_out(part).await;
+        let request_id = new_guid();
+        let stamp = format!("RequestId:{request_id}\nTime:{}", iso(self.now));
+        let names = self.site.options.error_names;
+        let reply = reply
+            .unwrap_or_else(|refusal| refusal.reply(SERVICE_TABLE.errors, names, false, &stamp));
+        let mut headers = Vec::new();
+        for (name, value) in &reply.headers {
+            if let Ok(value) = value.to_str() {
+                headers.push((name.as_str(), value.to_owned()));
+            }
+        }
+        headers.push(("x-ms-request-id", request_id));
+        headers.push(("Date", rfc1123(self.now)));
+        for name in [VERSION, "x-ms-client-request-id"] {
+            let sent = part.headers.get(name).or(self.headers.get(name));
+            if let Some(value) = sent.and_then(|value| value.to_str().ok()) {
+                headers.push((name, value.to_owned()));
+            }
+        }
+        let body = match &reply.body {
+            Content::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+            Content::Stream(..) | Content::HeadOf(_) => String::new(),
+        };
+        if !body.is_empty() {
+            headers.push(("Content-Length", body.len().to_string()));
+        }
+        let reason = reply.status.canonical_reason().unwrap_or_default();
+        inner_answer((reply.status.as_u16(), reason), headers, &body)
+    }
+
+    async fn carry_out(&self, part: &Part) -> Answer {
+        let request = self.request_of(part)?;
+        let operation: &'static Operation = (SERVICE_TABLE.route)(&request)?;
+        if !std::ptr::eq(operation, &raw const BLOB_DELETE)
+            && !std::ptr::eq(operation, &raw const BLOB_SET_TIER)
+        {
+            return Err(bad("a part must be Delete Blob or Set Blob Tier"));
+        }
+        if request.address.account != self.address.account {
+            return Err(bad("a part addresses another account"));
+        }
+        // The key and a token are good for the whole account; a SAS is asked for each part.
+        let signed = is_signed(&request.headers, &request.query);
+        let (request, grant) = if !signed && self.headers.contains_key("authorization") {
+            (request, self.grant.clone())
+        } else {
+            let (site, account) = (Arc::clone(self.0.site), Arc::clone(self.0.account));
+            let grant = move |request: &Request| {
+                site.options.admission.grant(&SERVICE_TABLE, &account, request, operation)
+            };
+            let limits = &self.site.options.limits;
+            let (request, grant) = on_some_thread(true, limits, request, grant).await?;
+            (request, grant?)
+        };
+        let call = Call {
+            site: self.0.site,
+            account: self.0.account,
+            request: &request,
+            context: self.0.context,
+            grant: &grant,
+        };
+        let Run::Streamed(_) = operation.run else { return Err(bad("it cannot be carried out")) };
+        let answer = if std::ptr::eq(operation, &raw const BLOB_DELETE) {
+            BlobCall(&call).delete_blob_now().await
+        } else {
+            BlobCall(&call).set_tier_now().await
+        };
+        call.note(&answer);
+        answer
+    }
+
+    /// Where a part goes. One without credentials has those of the batch, as far as they are in
+    /// its URL.
+    fn with_sas(&self, part: &Part) -> Result<Uri, Refusal> {
+        let own = part.target.query().unwrap_or_default();
+        let sas = sas_of(self.uri.query().unwrap_or_default());
+        if sas.is_empty() || is_signed(&part.headers, &Query::read(own)) {
+            return Ok(part.target.clone());
+        }
+        let uri = format!("{}?{own}&{sas}", part.target.path()).parse();
+        uri.map_err(|_| bad("the URL of a part cannot be read"))
+    }
+
+    fn request_of(&self, part: &Part) -> Result<Request, Refusal> {
+        let host = part.headers.get("host").or(self.headers.get("host"));
+        let host = host.and_then(|host| host.to_str().ok()).unwrap_or_default().to_owned();
+        let scheme = if self.https { "https" } else { "http" };
+        let signer = part.headers.get("authorization").and_then(|value| value.to_str().ok());
+        let signer = signer.and_then(signing_account);
+        let names = self.site.names();
+        let address = Address::read(names, (scheme, &host), part.target.path(), signer)?;
+        let uri = self.with_sas(part)?;
+        Ok(Request {
+            id: new_guid(),
+            method: part.method.clone(),
+            headers: part.headers.clone(),
+            body: Bytes::new(),
+            peer: self.peer,
+            https: self.https,
+            address,
+            now: self.now,
+            outside: self.outside,
+            query: Query::read(uri.query().unwrap_or_default()),
+            uri,
+            spelled: Vec::new(),
+        })
+    }
+}
+
+/// Whether a request brings credentials.
+fn is_signed(headers: &HeaderMap, query: &Query) -> bool {
+    headers.contains_key("authorization") || query.get("sig").is_some()
+}
+
+/// The SAS of a batch, which its parts without credentials have too. Empty if it has none.
+fn sas_of(query: &str) -> String {
+    if Query::read(query).get("sig").is_none() {
+        return String::new();
+    }
+    let name = |pair: &&str| pair.split('=').next().unwrap_or_default().to_ascii_lowercase();
+    let of_batch = |pair: &&str| matches!(name(pair).as_str(), "comp" | "restype" | "timeout");
+    query.split('&').filter(|pair| !of_batch(pair)).collect::<Vec<_>>().join("&")
+}
+
+fn bad(why: &str) -> Refusal {
+    let message = "One of the request inputs is not valid.";
+    Refusal::new(StatusCode::BAD_REQUEST, "InvalidInput", format!("{message} [latchfs: {why}]"))
+}
+
+/// Reads a part: an HTTP request, and the ID that its answer repeats.
+fn read_part(part: &multipart::Part<'_>) -> Result<Part, Refusal> {
+    let request = multipart::inner_request(part.body).map_err(malformed)?;
+    let method = Method::from_bytes(request.method.as_bytes());
+    let (Ok(method), Ok(target)) = (method, request.target.parse()) else {
+        return Err(bad("a part is no request"));
+    };
+    let mut headers = HeaderMap::new();
+    for (name, value) in request.headers {
+        let (Ok(name), Ok(value)) =
+            (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_str(value))
+        else {
+            return Err(malformed(Malformed::Header));
+        };
+        headers.insert(name, value);
+    }
+    let id = multipart::header(&part.headers, "content-id").map(str::to_owned);
+    Ok(Part { id, method, target, headers })
+}
+
+fn malformed(error: Malformed) -> Refusal {
+    bad(&error.to_string())
+}

@@ -1,0 +1,295 @@
+//! Bodies on their way in: received piece by piece into the store, with their checksums.
+//!
+//! Decides how long a body may be and that a checksum is compared before anything refers to the
+//! bytes. Memory for one request is bounded by the pieces that arrive, whatever the body's length.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http_body_util::{BodyExt as _, Limited};
+use hyper::StatusCode;
+use hyper::body::{Body as _, Bytes, Incoming};
+use tokio::time::timeout;
+
+use super::BlobCall;
+use super::headers::md5_text;
+use crate::engine::blob::{
+    Admitted, BlobAt, BlobService, BodyShape, Content, ContentError, ContentWriter, DbError,
+};
+use crate::rest::http::checksum::{
+    STRUCTURED, STRUCTURED_CRC64, STRUCTURED_LENGTH, crc64_header, crc64_text, is_structured,
+};
+use crate::rest::http::reply::Reply;
+use crate::rest::http::unframed::Unframer;
+use crate::rest::refusal::Refusal;
+
+/// Longest document (XML) of a request.
+pub(super) const DOCUMENT_MAX: usize = 8 << 20;
+/// Bytes of a refused request that are read so that its connection stays usable.
+const DRAIN_MAX: u64 = 64 << 20;
+
+/// A body that was received.
+pub(super) struct Received {
+    pub content: Content,
+    /// Whether the request brought an MD5, which the answer repeats.
+    pub by_md5: bool,
+    /// Whether the body was structured, which the answer repeats.
+    pub structured: bool,
+}
+
+impl Received {
+    /// The form of the body, as the answer repeats it.
+    pub(super) fn form(&self, reply: Reply) -> Reply {
+        reply.maybe(STRUCTURED, self.structured.then_some(STRUCTURED_CRC64))
+    }
+
+    /// The checksum that answers to parts of a blob carry, and the form of the body.
+    pub(super) fn checksum(&self, reply: Reply) -> Reply {
+        let reply = self.form(reply);
+        match self.content.md5().filter(|_| self.by_md5) {
+            Some(md5) => reply.header("content-md5", md5_text(md5)),
+            None => reply.header("x-ms-content-crc64", crc64_text(self.content.crc64())),
+        }
+    }
+}
+
+impl BlobCall<'_> {
+    /// The length of the content that the headers announce, without frames; `None` if they announce
+    /// none.
+    pub(super) fn announced(&self) -> Result<Option<u64>, Refusal> {
+        let name = if is_structured(self)? { STRUCTURED_LENGTH } else { "content-length" };
+        self.parsed(name, "it must be a number")
+    }
+
+    /// Refuses a request whose body is too long.
+    pub(super) fn check_length(&self, max: u64) -> Result<(), Refusal> {
+        match self.announced()? {
+            Some(length) if length > max => Err(too_large(max)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Receives a body into the store. `md5` says whether its MD5 is needed in any case.
+    pub(super) async fn receive(
+        &self,
+        body: Incoming,
+        admitted: Admitted,
+        at: &BlobAt,
+        part: bool,
+        md5: bool,
+        max: u64,
+    ) -> Result<Received, Refusal> {
+        let sent_md5 = self.md5_header("content-md5")?;
+        let sent_crc = crc64_header(self, "x-ms-content-crc64")?;
+        let engine = self.engine()?;
+        let length = self.announced()?;
+        let shape = BodyShape { length, part, md5: md5 || sent_md5.is_some() };
+        let writer = self.begin(&engine, admitted, at, shape).await?;
+        let writer = self.copy_in(body, writer, max).await?;
+        let content = finish(writer).await.map_err(|error| self.content_refusal(error))?;
+        if let (Some(sent), Some(found)) = (sent_md5, content.md5())
+            && sent != found
+        {
+            return Err(Refusal::bad(
+                "Md5Mismatch",
+                "The MD5 value specified in the request did not match with the MD5 value \
+                 calculated by the server.",
+            )
+            .with("UserSpecifiedMd5", md5_text(sent))
+            .with("ServerCalculatedMd5", md5_text(found)));
+        }
+        if sent_crc.is_some_and(|sent| sent != content.crc64()) {
+            return Err(Refusal::bad(
+                "Crc64Mismatch",
+                "The CRC64 value specified in the request did not match with the CRC64 value \
+                 calculated by the server.",
+            ));
+        }
+        Ok(Received { content, by_md5: sent_md5.is_some(), structured: is_structured(self)? })
+    }
+
+    /// A place for a body. Making a file and reserving its space is not done on the event loop.
+    pub(super) async fn begin(
+        &self,
+        engine: &Arc<BlobService>,
+        admitted: Admitted,
+        at: &BlobAt,
+        shape: BodyShape,
+    ) -> Result<ContentWriter, Refusal> {
+        if shape.is_kept_in_memory() {
+            return self.told(engine.begin_body(admitted, at, shape));
+        }
+        let (engine, at) = (Arc::clone(engine), at.clone());
+        let begin = move || engine.begin_body(admitted, &at, shape);
+        match tokio::task::spawn_blocking(begin).await {
+            Ok(writer) => self.told(writer),
+            Err(panicked) => Err(Refusal::internal(panicked)),
+        }
+    }
+
+    async fn copy_in(
+        &self,
+        mut body: Incoming,
+        mut writer: ContentWriter,
+        max: u64,
+    ) -> Result<ContentWriter, Refusal> {
+        let mut frames = is_structured(self)?.then(Unframer::default);
+        while let Some(mut bytes) = self.piece(&mut body).await? {
+            loop {
+                let part = match &mut frames {
+                    None => Some(std::mem::take(&mut bytes)).filter(|bytes| !bytes.is_empty()),
+                    Some(frames) => frames.next(&mut bytes).map_err(Refusal::closing)?,
+                };
+                let Some(part) = part else { break };
+                if writer.received() + part.len() as u64 > max {
+                    return Err(too_large(max));
+                }
+                let written = write(writer, part).await;
+                writer = written.map_err(|error| self.content_refusal(error))?;
+            }
+        }
+        frames.map_or(Ok(()), |frames| frames.finish())?;
+        Ok(writer)
+    }
+
+    /// The next piece of a body. A client that sends nothing for too long is given up.
+    async fn piece(&self, body: &mut Incoming) -> Result<Option<Bytes>, Refusal> {
+        self.piece_within(self.site.options.limits.body_wait, body).await
+    }
+
+    async fn piece_within(
+        &self,
+        wait: Duration,
+        body: &mut Incoming,
+    ) -> Result<Option<Bytes>, Refusal> {
+        loop {
+            let frame = timeout(wait, body.frame()).await;
+            match frame {
+                Err(_) => {
+                    let message = "The operation could not be completed within the permitted time. \
+                                   [latchfs: the body did not arrive in time]";
+                    let status = StatusCode::REQUEST_TIMEOUT;
+                    return Err(Refusal::new(status, "OperationTimedOut", message).closing());
+                }
+                Ok(None) => return Ok(None),
+                Ok(Some(Err(error))) => {
+                    let message = format!("The body broke off: {error}.");
+                    return Err(Refusal::bad("InvalidInput", message).closing());
+                }
+                Ok(Some(Ok(frame))) => {
+                    if let Ok(bytes) = frame.into_data() {
+                        return Ok(Some(bytes));
+                    }
+                }
+            }
+        }
+    }
+
+    /// A whole body in memory.
+    pub(super) async fn collect(&self, body: Incoming, max: usize) -> Result<Bytes, Refusal> {
+        if body.size_hint().lower() > max as u64 {
+            return Err(too_large(max as u64));
+        }
+        let wait = self.site.options.limits.body_wait;
+        match timeout(wait, Limited::new(body, max).collect()).await {
+            Ok(Ok(bytes)) => Ok(bytes.to_bytes()),
+            Ok(Err(_)) => Err(too_large(max as u64)),
+            Err(_) => {
+                let message = "The operation could not be completed within the permitted time.";
+                let status = StatusCode::REQUEST_TIMEOUT;
+                Err(Refusal::new(status, "OperationTimedOut", message).closing())
+            }
+        }
+    }
+
+    /// Reads the body of a request that is refused before it was received, up to a bound and while
+    /// it comes: a client that is still sending would otherwise see its connection end instead of
+    /// the answer.
+    pub(super) async fn drained<T>(
+        &self,
+        body: &mut Option<Incoming>,
+        result: Result<T, Refusal>,
+    ) -> Result<T, Refusal> {
+        // The body of a request that goes on must stay where it is.
+        if result.is_ok() || result.as_ref().is_err_and(|it| it.close) {
+            return result;
+        }
+        let Some(mut body) = body.take() else { return result };
+        // A client that waits for a word before it sends the body gets the answer instead.
+        if self.headers.contains_key("expect") {
+            return result.map_err(Refusal::closing);
+        }
+        let wait = self.site.options.limits.refused_wait;
+        let mut read = 0;
+        loop {
+            match self.piece_within(wait, &mut body).await {
+                Ok(None) => return result,
+                Ok(Some(bytes)) if read + bytes.len() as u64 <= DRAIN_MAX => {
+                    read += bytes.len() as u64;
+                }
+                Ok(Some(_)) | Err(_) => return result.map_err(Refusal::closing),
+            }
+        }
+    }
+
+    pub(super) fn content_refusal(&self, error: ContentError) -> Refusal {
+        match error {
+            ContentError::Length { declared, received } => Refusal::bad(
+                "InvalidInput",
+                format!("The body has {received} bytes, not the {declared} of its Content-Length."),
+            )
+            .closing(),
+            ContentError::Store(error) => {
+                let failed: Result<(), Refusal> = self.told(Err(error.into()));
+                failed.err().unwrap_or_else(broken)
+            }
+        }
+    }
+}
+
+/// Refuses a block or an append without a byte, as one whose `Content-Length` is 0.
+pub(super) fn not_empty(content: Content) -> Result<Content, Refusal> {
+    if content.length() > 0 {
+        return Ok(content);
+    }
+    Err(Refusal::header("Content-Length", "0", "a block has at least one byte"))
+}
+
+/// Writes bytes of a body. Where a file has to be made first, that is not done on the event loop.
+pub(super) async fn write(
+    mut writer: ContentWriter,
+    bytes: Bytes,
+) -> Result<ContentWriter, ContentError> {
+    match writer.try_write(&bytes) {
+        Some(written) => written.map(|()| writer),
+        None => on_a_thread(move || writer.write(&bytes).map(|()| writer)).await,
+    }
+}
+
+/// Ends a body. Where that waits for the disk, it does not wait on the event loop.
+pub(super) async fn finish(mut writer: ContentWriter) -> Result<Content, ContentError> {
+    match writer.try_finish() {
+        Some(finished) => finished,
+        None => on_a_thread(move || writer.finish()).await,
+    }
+}
+
+async fn on_a_thread<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ContentError> + Send + 'static,
+) -> Result<T, ContentError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|error| Err(DbError::Panicked(error.to_string()).into()))
+}
+
+fn broken() -> Refusal {
+    let message = "The server encountered an internal error. Please retry the request.";
+    Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", message)
+}
+
+/// The refusal of a body that is too long.
+pub(super) fn too_large(max: u64) -> Refusal {
+    let message = "The request body is too large and exceeds the maximum permissible limit.";
+    Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "RequestBodyTooLarge", message)
+        .with("MaxLimit", max.to_string())
+        .closing()
+}

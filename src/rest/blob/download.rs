@@ -1,0 +1,134 @@
+//! Bytes of a blob on their way out, read piece by piece when there is room to send them.
+//!
+//! Decides how much is held in memory for one answer. What is in the memory of the system is read
+//! at once; for what is not, a thread that may block is asked.
+
+use std::io;
+use std::ops::Range;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use http_body_util::BodyExt as _;
+use hyper::body::Bytes;
+use tokio::task::{JoinHandle, spawn_blocking};
+
+use crate::engine::blob::{BlobContent, ContentReader};
+use crate::rest::http::reply::Content;
+use crate::rest::http::sending::{Pieces, Sending};
+use crate::rest::http::structured::Structured;
+
+/// Bytes read in one step.
+const PIECE_BYTES: usize = 128 * 1024;
+
+/// What an answer sends of a blob.
+pub(super) struct Download {
+    pub content: BlobContent,
+    pub range: Range<u64>,
+}
+
+impl Download {
+    /// The body of an answer. A short one is read at once if that needs no waiting.
+    pub(super) fn body(mut self) -> Content {
+        let length = self.range.end - self.range.start;
+        if length <= PIECE_BYTES as u64
+            && let Some(bytes) = self.all_now()
+        {
+            return Content::Bytes(bytes);
+        }
+        Content::Stream(length, self.start().boxed())
+    }
+
+    /// The same, framed with checksums.
+    pub(super) fn structured(self) -> Content {
+        let length = self.range.end - self.range.start;
+        let body = Structured::new(self.start(), length);
+        Content::Stream(body.length(), body.boxed())
+    }
+
+    /// All of it, in memory.
+    pub(super) async fn whole(self) -> io::Result<Bytes> {
+        Ok(self.start().collect().await?.to_bytes())
+    }
+
+    fn all_now(&mut self) -> Option<Bytes> {
+        let length = usize::try_from(self.range.end - self.range.start).ok()?;
+        let mut bytes = vec![0; length];
+        if let BlobContent::Stored(reader) = &mut self.content {
+            let mut filled = 0;
+            while filled < length {
+                let offset = self.range.start + filled as u64;
+                match reader.read_now(offset, &mut bytes[filled..]) {
+                    Ok(Some(read)) if read > 0 => filled += read,
+                    _ => return None,
+                }
+            }
+        }
+        Some(bytes.into())
+    }
+
+    fn start(self) -> Sending<Source> {
+        let source = match self.content {
+            BlobContent::Zeros => Source::Zeros,
+            BlobContent::Stored(reader) => Source::Reader(Box::new(reader)),
+        };
+        Sending::new(source, self.range)
+    }
+}
+
+type Reading = JoinHandle<(Box<ContentReader>, io::Result<Bytes>)>;
+
+enum Source {
+    Zeros,
+    Reader(Box<ContentReader>),
+    Reading(Reading),
+    /// Only while a piece is being taken.
+    Taken,
+}
+
+impl Pieces for Source {
+    fn poll_piece(
+        &mut self,
+        range: Range<u64>,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<Bytes>> {
+        let offset = range.start;
+        let wanted = usize::try_from(range.end - offset).unwrap_or(PIECE_BYTES).min(PIECE_BYTES);
+        match std::mem::replace(self, Self::Taken) {
+            Self::Zeros => {
+                *self = Self::Zeros;
+                Poll::Ready(Ok(vec![0; wanted].into()))
+            }
+            Self::Reader(mut reader) => {
+                let mut room = vec![0; wanted];
+                match reader.read_now(offset, &mut room) {
+                    Ok(Some(read)) => {
+                        *self = Self::Reader(reader);
+                        room.truncate(read);
+                        return Poll::Ready(Ok(room.into()));
+                    }
+                    Ok(None) => {}
+                    Err(error) => return Poll::Ready(Err(io::Error::other(error))),
+                }
+                *self = Self::Reading(spawn_blocking(move || {
+                    let read = reader.read_at(offset, &mut room).map_err(io::Error::other);
+                    let bytes = read.map(|read| {
+                        room.truncate(read);
+                        Bytes::from(room)
+                    });
+                    (reader, bytes)
+                }));
+                self.poll_piece(range, context)
+            }
+            Self::Reading(mut reading) => {
+                let Poll::Ready(read) = Pin::new(&mut reading).poll(context) else {
+                    *self = Self::Reading(reading);
+                    return Poll::Pending;
+                };
+                let (reader, bytes) = read.map_err(io::Error::other)?;
+                *self = Self::Reader(reader);
+                Poll::Ready(bytes)
+            }
+            Self::Taken => Poll::Ready(Err(io::Error::other("the download ended badly"))),
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! How refusals of the Blob service are spelled: one table from cause to status and code.
+//!
+//! The message is the service's own; who changed the blob, or has to do with its lease, follows in
+//! brackets.
+
+use hyper::StatusCode;
+
+use super::BlobCall;
+use crate::core::blob::BlobDenial;
+use crate::core::conditions::Failure;
+use crate::core::conditions::copy::CopyRefusal;
+use crate::core::lease::LeaseDenial;
+use crate::core::{Timestamp, time};
+use crate::engine::blob::{BlobError, BlobResult};
+use crate::rest::refusal::Refusal;
+
+const BAD: StatusCode = StatusCode::BAD_REQUEST;
+const FORBIDDEN: StatusCode = StatusCode::FORBIDDEN;
+const NOT_FOUND: StatusCode = StatusCode::NOT_FOUND;
+const CONFLICT: StatusCode = StatusCode::CONFLICT;
+const FAILED: StatusCode = StatusCode::PRECONDITION_FAILED;
+const NOT_MODIFIED: StatusCode = StatusCode::NOT_MODIFIED;
+const RANGE: StatusCode = StatusCode::RANGE_NOT_SATISFIABLE;
+
+impl BlobCall<'_> {
+    /// The answer of the engine, or the refusal of the request.
+    pub(super) fn told<T>(&self, result: BlobResult<T>) -> Result<T, Refusal> {
+        result.map_err(|error| refusal(error, self.0.context.now))
+    }
+}
+
+/// The refusal of the request that was to open the service. No rule was asked.
+pub(super) fn refusal_of_opening(error: BlobError) -> Refusal {
+    refusal(error, Timestamp(0))
+}
+
+fn refusal(error: BlobError, now: Timestamp) -> Refusal {
+    let (denial, writer) = match error {
+        BlobError::Denied { denial, writer } => (denial, writer),
+        BlobError::Stale => return Refusal::busy("the blocks changed"),
+        BlobError::Store(error) => return Refusal::from(&error),
+    };
+    let (status, code) = code(&denial);
+    let mut message = denial.to_string();
+    if let Some(writer) = writer {
+        let done = match &denial {
+            BlobDenial::Lease(LeaseDenial::LeaseLost(_)) => "the lease was last touched",
+            BlobDenial::Lease(_) => "leased",
+            _ => "changed",
+        };
+        message = format!("{message} [latchfs: {}]", writer.told_as(done, now));
+    }
+    if let BlobDenial::BlobImmutableDueToPolicy(until) = denial {
+        message = format!("{message} [latchfs: until {}]", time::rfc1123(until));
+    }
+    let mut refusal = Refusal::new(status, code, message).by_conflict(denial.conflict());
+    if let BlobDenial::InvalidRange(length) = denial {
+        refusal.size = Some(length);
+    }
+    refusal
+}
+
+fn code(denial: &BlobDenial) -> (StatusCode, &'static str) {
+    use BlobDenial as D;
+    match denial {
+        D::ContainerNotFound => (NOT_FOUND, "ContainerNotFound"),
+        D::ContainerAlreadyExists => (CONFLICT, "ContainerAlreadyExists"),
+        D::ContainerBeingDeleted => (CONFLICT, "ContainerBeingDeleted"),
+        D::BlobNotFound => (NOT_FOUND, "BlobNotFound"),
+        D::UnauthorizedBlobOverwrite => (FORBIDDEN, "UnauthorizedBlobOverwrite"),
+        D::BlobAlreadyExists => (CONFLICT, "BlobAlreadyExists"),
+        D::Lease(denial) => lease_code(*denial),
+        D::Condition(failure) => condition_code(*failure),
+        D::CopyCondition(refusal) => copy_code(*refusal),
+        D::SourceNotFound => (NOT_FOUND, "CannotVerifyCopySource"),
+        D::AppendPositionConditionNotMet => (FAILED, "AppendPositionConditionNotMet"),
+        D::MaxBlobSizeConditionNotMet => (FAILED, "MaxBlobSizeConditionNotMet"),
+        D::SequenceNumberConditionNotMet => (FAILED, "SequenceNumberConditionNotMet"),
+        D::SequenceNumberIncrementTooLarge => (CONFLICT, "SequenceNumberIncrementTooLarge"),
+        D::InvalidBlobType => (CONFLICT, "InvalidBlobType"),
+        D::PendingCopyOperation => (CONFLICT, "PendingCopyOperation"),
+        D::NoPendingCopyOperation => (CONFLICT, "NoPendingCopyOperation"),
+        D::CopyIdMismatch => (CONFLICT, "CopyIdMismatch"),
+        D::BlobImmutableDueToPolicy(_) => (CONFLICT, "BlobImmutableDueToPolicy"),
+        D::BlobImmutableDueToLegalHold => (CONFLICT, "BlobImmutableDueToLegalHold"),
+        D::ImmutabilityPolicyInThePast => (BAD, "InvalidHeaderValue"),
+        D::BlobArchived => (CONFLICT, "BlobArchived"),
+        D::BlobBeingRehydrated => (CONFLICT, "BlobBeingRehydrated"),
+        D::BlobIsSealed => (CONFLICT, "BlobIsSealed"),
+        D::SnapshotsPresent => (CONFLICT, "SnapshotsPresent"),
+        D::DeleteSnapshotsOfSnapshot | D::InvalidTagQuery => (BAD, "InvalidQueryParameterValue"),
+        D::OperationNotAllowedOnRootBlob => (FORBIDDEN, "OperationNotAllowedOnRootBlob"),
+        D::InvalidBlockList => (BAD, "InvalidBlockList"),
+        D::InvalidBlobOrBlock => (BAD, "InvalidBlobOrBlock"),
+        D::BlockListTooLong => (BAD, "BlockListTooLong"),
+        D::BlockCountExceedsLimit => (CONFLICT, "BlockCountExceedsLimit"),
+        D::InvalidRange(_) => (RANGE, "InvalidRange"),
+        D::InvalidPageRange => (RANGE, "InvalidPageRange"),
+        D::PreviousSnapshotNotFound => (CONFLICT, "PreviousSnapshotNotFound"),
+        D::PreviousSnapshotCannotBeNewer => (BAD, "PreviousSnapshotCannotBeNewer"),
+        D::BlobOverwritten => (CONFLICT, "BlobOverwritten"),
+        D::BlobUsesCustomerSpecifiedEncryption => (CONFLICT, "BlobUsesCustomerSpecifiedEncryption"),
+        D::BlobCustomerSpecifiedEncryptionMismatch => {
+            (CONFLICT, "BlobCustomerSpecifiedEncryptionMismatch")
+        }
+        D::BlobDoesNotUseCustomerSpecifiedEncryption => {
+            (CONFLICT, "BlobDoesNotUseCustomerSpecifiedEncryption")
+        }
+        D::InvalidAccessPolicies => (BAD, "InvalidXmlDocument"),
+    }
+}
+
+const fn condition_code(failure: Failure) -> (StatusCode, &'static str) {
+    match failure {
+        Failure::TooMany => (BAD, "MultipleConditionHeadersNotSupported"),
+        Failure::Unsatisfiable => (BAD, "UnsatisfiableCondition"),
+        Failure::NotFound => (NOT_FOUND, "BlobNotFound"),
+        Failure::NotModified(_) => (NOT_MODIFIED, "ConditionNotMet"),
+        Failure::NotMet(_) => (FAILED, "ConditionNotMet"),
+        Failure::AlreadyExists => (CONFLICT, "BlobAlreadyExists"),
+    }
+}
+
+const fn copy_code(refusal: CopyRefusal) -> (StatusCode, &'static str) {
+    match refusal {
+        CopyRefusal::ConditionNotMet => (FAILED, "ConditionNotMet"),
+        CopyRefusal::SourceConditionNotMet => (FAILED, "SourceConditionNotMet"),
+        CopyRefusal::TargetConditionNotMet => (FAILED, "TargetConditionNotMet"),
+        CopyRefusal::SourceNotVerified => (FAILED, "CannotVerifyCopySource"),
+        CopyRefusal::SourceNotModified => (NOT_MODIFIED, "CannotVerifyCopySource"),
+    }
+}
+
+const fn lease_code(denial: LeaseDenial) -> (StatusCode, &'static str) {
+    use LeaseDenial as L;
+    match denial {
+        L::LeaseIdMissing(_) => (FAILED, "LeaseIdMissing"),
+        L::LeaseIdMismatchWithFileOperation => (FAILED, "LeaseIdMismatchWithFileOperation"),
+        L::LeaseIdMismatchWithShareOperation => (FAILED, "LeaseIdMismatchWithShareOperation"),
+        L::LeaseIdMismatchWithBlobOperation => (FAILED, "LeaseIdMismatchWithBlobOperation"),
+        L::LeaseIdMismatchWithContainerOperation => {
+            (FAILED, "LeaseIdMismatchWithContainerOperation")
+        }
+        L::LeaseNotPresentWithFileOperation => (FAILED, "LeaseNotPresentWithFileOperation"),
+        L::LeaseNotPresentWithShareOperation => (FAILED, "LeaseNotPresentWithShareOperation"),
+        L::LeaseNotPresentWithBlobOperation => (FAILED, "LeaseNotPresentWithBlobOperation"),
+        L::LeaseNotPresentWithContainerOperation => {
+            (FAILED, "LeaseNotPresentWithContainerOperation")
+        }
+        L::LeaseLost(_) => (FAILED, "LeaseLost"),
+        L::InfiniteLeaseDurationRequired => (FAILED, "InfiniteLeaseDurationRequired"),
+        L::LeaseAlreadyPresent => (CONFLICT, "LeaseAlreadyPresent"),
+        L::LeaseIdMismatchWithLeaseOperation(_) => (CONFLICT, "LeaseIdMismatchWithLeaseOperation"),
+        L::LeaseNotPresentWithLeaseOperation(_) => (CONFLICT, "LeaseNotPresentWithLeaseOperation"),
+        L::LeaseIsBreakingAndCannotBeAcquired => (CONFLICT, "LeaseIsBreakingAndCannotBeAcquired"),
+        L::LeaseIsBreakingAndCannotBeChanged => (CONFLICT, "LeaseIsBreakingAndCannotBeChanged"),
+        L::LeaseIsBrokenAndCannotBeRenewed => (CONFLICT, "LeaseIsBrokenAndCannotBeRenewed"),
+        L::InvalidDuration(_) | L::InvalidBreakPeriod => (BAD, "InvalidHeaderValue"),
+        L::MissingDuration => (BAD, "MissingRequiredHeader"),
+    }
+}

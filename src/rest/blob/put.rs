@@ -1,0 +1,93 @@
+//! Put Blob, of all three types.
+//!
+//! Decides what each type demands of the request. The rules are asked before the body is received,
+//! and again by the engine when it is committed.
+
+use hyper::body::Incoming;
+
+use super::BlobCall;
+use super::headers::md5_text;
+use crate::core::blob::pages::is_length;
+use crate::core::blob::{BlobType, Operation};
+use crate::engine::blob::Content;
+use crate::rest::http::checksum::crc64_text;
+use crate::rest::http::reply::Reply;
+use crate::rest::refusal::Refusal;
+use crate::rest::service::Answer;
+
+/// Longest body of Put Blob.
+pub(super) const PUT_MAX: u64 = 5_000 << 20;
+const TYPE: &str = "x-ms-blob-type";
+
+impl BlobCall<'_> {
+    pub(super) async fn put_blob(self, body: Incoming) -> Answer {
+        let mut body = Some(body);
+        let kind = self.kind_sent();
+        let kind = self.drained(&mut body, kind).await?;
+        match kind {
+            BlobType::Block => self.put_block_blob(body).await,
+            BlobType::Append | BlobType::Page => {
+                let created = self.create_empty(kind).await;
+                self.drained(&mut body, created).await
+            }
+        }
+    }
+
+    fn kind_sent(&self) -> Result<BlobType, Refusal> {
+        let text = self.required(TYPE)?;
+        let unknown =
+            || Refusal::header(TYPE, text, "it must be BlockBlob, AppendBlob or PageBlob");
+        BlobType::from_name(text).ok_or_else(unknown)
+    }
+
+    async fn put_block_blob(self, mut body: Option<Incoming>) -> Answer {
+        let operation = Operation::BlockBlobUpload;
+        let prepared = async {
+            self.check_length(PUT_MAX)?;
+            let (at, asked) = (self.blob_to_change()?, self.asked(operation)?);
+            let new = self.new_blob(true)?;
+            let engine = self.engine()?;
+            let admitted = self.told(engine.check(self.cx(), operation, &at, &asked).await)?;
+            Ok((engine, at, asked, new, admitted))
+        }
+        .await;
+        let (engine, at, asked, mut new, admitted) = self.drained(&mut body, prepared).await?;
+        let body = body.take().ok_or_else(|| Refusal::bad("InvalidInput", "There is no body."))?;
+        let received = self.receive(body, admitted, &at, false, true, PUT_MAX).await?;
+        let (md5, crc) = (received.content.md5(), received.content.crc64());
+        let reply = received.form(Reply::created());
+        new.content.md5 = new.content.md5.or(md5);
+        let put = engine
+            .put_blob(&self.cx_now(), &at, asked, BlobType::Block, new, received.content)
+            .await;
+        let written = self.told(put)?;
+        Ok(reply
+            .blob_written(&written)
+            .maybe("content-md5", md5.map(md5_text))
+            .header("x-ms-content-crc64", crc64_text(crc)))
+    }
+
+    async fn create_empty(&self, kind: BlobType) -> Answer {
+        let operation = match kind {
+            BlobType::Page => Operation::PageBlobCreate,
+            BlobType::Append | BlobType::Block => Operation::AppendBlobCreate,
+        };
+        if self.announced()?.is_some_and(|length| length > 0) {
+            let why = "append and page blobs are created without a body";
+            return Err(Refusal::header("Content-Length", "", why));
+        }
+        let (at, asked) = (self.blob_to_change()?, self.asked(operation)?);
+        let mut new = self.new_blob(false)?;
+        if kind == BlobType::Page {
+            const LENGTH: &str = "x-ms-blob-content-length";
+            let text = self.required(LENGTH)?;
+            let length = text.parse().ok().filter(|length| is_length(*length));
+            let why = "it must be a multiple of 512, at most 8 TiB";
+            new.page_length = length.ok_or_else(|| Refusal::header(LENGTH, text, why))?;
+            new.sequence_number = self.sequence_number()?.unwrap_or(0);
+        }
+        let none = Content::default();
+        let put = self.engine()?.put_blob(self.cx(), &at, asked, kind, new, none).await;
+        Ok(Reply::created().blob_written(&self.told(put)?))
+    }
+}

@@ -1,0 +1,32 @@
+//! A request that was authorised: what an operation is given to work with.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use super::auth::Grant;
+use super::http::request::Request;
+use super::site::Site;
+use crate::engine::{Account, Context};
+
+/// A request that was authorised.
+pub struct Call<'a> {
+    /// The listener's own state.
+    pub site: &'a Arc<Site>,
+    /// The account that the request addresses.
+    pub account: &'a Arc<Account>,
+    /// The request; its body, too, unless the operation takes it as it comes.
+    pub request: &'a Request,
+    /// The time of the operation, and the caller.
+    pub context: &'a Context,
+    /// What the request is permitted.
+    pub grant: &'a Grant,
+}
+
+/// Operations mostly look at the request.
+impl Deref for Call<'_> {
+    type Target = Request;
+
+    fn deref(&self) -> &Request {
+        self.request
+    }
+}

@@ -1,0 +1,43 @@
+//! Notes refusals of the Blob, Queue and Table services in the log of events.
+//!
+//! Decides what the log is told of such a refusal. Which refusals are conflicts is decided in
+//! `core/`; the File service notes its refusals in the engine, which knows who holds a file.
+
+use super::call::Call;
+use super::refusal::Refusal;
+use super::service::Answer;
+use crate::core::smb::SharePath;
+use crate::engine::events::{Conflicted, Event, Happening};
+
+impl Call<'_> {
+    /// Notes the answer if it is a refusal by a conflict.
+    pub fn note(&self, answer: &Answer) {
+        if let Err(refusal) = answer {
+            self.note_refusal(refusal, || (self.site.service.object)(self.request));
+        }
+    }
+
+    /// Notes a refusal on `object`, which is named as the command line names it, without the
+    /// service.
+    pub fn note_refusal(&self, refusal: &Refusal, object: impl FnOnce() -> String) {
+        let Some(conflict) = refusal.conflict else { return };
+        let conflicted = Conflicted {
+            service: self.site.service.kind,
+            object: object(),
+            operation: self.context.caller.operation,
+            conflict,
+            code: refusal.code.spelled(self.site.options.error_names),
+            status: refusal.status.as_u16(),
+            message: refusal.message.clone().into_owned(),
+        };
+        self.account.file().options().events.push(Event {
+            seq: 0,
+            time: self.context.now,
+            share: "".into(),
+            path: SharePath::root(),
+            file: None,
+            who: self.context.owner().clone(),
+            what: Happening::Conflicted(Box::new(conflicted)),
+        });
+    }
+}

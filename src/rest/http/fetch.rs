@@ -1,0 +1,265 @@
+//! Sources of copies on other servers: the one place where latchfs dials out.
+//!
+//! Decides whether that is allowed at all, and the limits: http and https only, so many
+//! redirects, so much time for the first header and for each stretch of bytes, and a length that
+//! is said beforehand. What a source that fails is called is decided here too. Requests go to
+//! the URL that the caller gave, by no proxy.
+
+use std::error::Error;
+use std::fmt::Display;
+use std::ops::Range;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use hyper::body::Bytes;
+use hyper::{StatusCode, Uri};
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::redirect::Policy;
+use reqwest::{Client, ClientBuilder, Response};
+use tokio::time::timeout;
+
+use crate::core::check_metadata;
+use crate::core::smb::Denial;
+use crate::engine::file::{HttpHeaders, Metadata, RemoteSource};
+use crate::rest::refusal::Refusal;
+
+/// How long a source may take to answer, and for each stretch of its bytes. Two of these are less
+/// than the minute after which SDKs give a request up.
+pub const SOURCE_WAIT: Duration = Duration::from_secs(20);
+/// The most redirects that are followed.
+const REDIRECTS_MAX: usize = 3;
+
+/// Which sources a copy may have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum CopySources {
+    /// Files of this server.
+    #[default]
+    Local,
+    /// Any URL.
+    Any,
+}
+
+/// Asks other servers.
+pub struct Fetcher {
+    sources: CopySources,
+    wait: Duration,
+    /// Made when the first source is asked: it reads the certificates of the system.
+    client: OnceLock<Result<Client, String>>,
+}
+
+/// A source that has answered; its bytes come one after another.
+pub struct Fetched {
+    answer: Response,
+    size: u64,
+    wait: Duration,
+    /// Come, and not given out yet.
+    left_over: Bytes,
+}
+
+impl Fetcher {
+    pub fn new(sources: CopySources, wait: Duration) -> Self {
+        Self { sources, wait, client: OnceLock::new() }
+    }
+
+    /// Asks for all of a source, or for a range of it. `authorization` is sent along.
+    pub async fn open(
+        &self,
+        url: &Uri,
+        range: Option<&Range<u64>>,
+        authorization: Option<&str>,
+    ) -> Result<Fetched, Refusal> {
+        if self.sources == CopySources::Local {
+            let message = "The source of the copy is not on this server, and no other is asked \
+                           unless latchfs runs with --copy-sources any.";
+            return Err(Refusal::new(StatusCode::FORBIDDEN, "CannotVerifyCopySource", message));
+        }
+        if !cfg!(feature = "tls") && url.scheme_str() == Some("https") {
+            return Err(unverified("this latchfs was built without TLS and cannot ask it"));
+        }
+        let client = self.client.get_or_init(|| client().map_err(|error| cause(&error)));
+        let mut request = client.as_ref().map_err(unverified)?.get(url.to_string());
+        if let Some(range) = range {
+            request = request.header("range", format!("bytes={}-{}", range.start, range.end - 1));
+        }
+        if let Some(authorization) = authorization {
+            request = request.header("authorization", authorization);
+        }
+        let answer = timeout(self.wait, request.send()).await.map_err(|_| too_late())?;
+        let answer = answer.map_err(|error| unverified(cause(&error)))?;
+        if !answer.status().is_success() {
+            return Err(refused(&answer));
+        }
+        let size = answer.content_length();
+        let size = size.ok_or_else(|| unverified("it does not say how long it is"))?;
+        Ok(Fetched { answer, size, wait: self.wait, left_over: Bytes::new() })
+    }
+
+    /// The bytes of a range of a source.
+    pub async fn range(
+        &self,
+        url: &Uri,
+        range: Range<u64>,
+        authorization: Option<&str>,
+    ) -> Result<Vec<u8>, Refusal> {
+        let mut fetched = self.open_range(url, &range, authorization).await?;
+        let length = range.end - range.start;
+        if fetched.size < length {
+            return Err(Denial::EndOfFile.into());
+        }
+        fetched.read(length).await
+    }
+
+    /// Asks for a range of a source. It may have more bytes than the range, and fewer at its end.
+    pub async fn open_range(
+        &self,
+        url: &Uri,
+        range: &Range<u64>,
+        authorization: Option<&str>,
+    ) -> Result<Fetched, Refusal> {
+        let fetched = self.open(url, Some(range), authorization).await?;
+        // A server that knows no ranges sends everything.
+        let whole = fetched.answer.status() == StatusCode::OK && range.start == 0;
+        if !whole && !starts_at(fetched.answer.headers(), range.start) {
+            return Err(unverified("it does not give the range that was asked for"));
+        }
+        Ok(fetched)
+    }
+}
+
+impl Fetched {
+    /// How many bytes it has.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// A header of its answer.
+    pub fn header(&self, name: &str) -> Option<String> {
+        self.answer.headers().get(name).and_then(text_of)
+    }
+
+    /// What it says of itself.
+    pub fn described(&self) -> Result<RemoteSource, Refusal> {
+        let metadata = self.metadata()?.into_iter().collect::<Metadata>();
+        let get = |name: &str| self.header(name);
+        let headers = HttpHeaders {
+            content_type: get("content-type"),
+            content_encoding: get("content-encoding"),
+            content_language: get("content-language"),
+            content_disposition: get("content-disposition"),
+            cache_control: get("cache-control"),
+            content_md5: get("content-md5"),
+        };
+        Ok(RemoteSource { size: self.size, headers, metadata })
+    }
+
+    /// Its metadata.
+    pub fn metadata(&self) -> Result<Vec<(String, String)>, Refusal> {
+        let texts = |(name, value): (&'_ HeaderName, &'_ HeaderValue)| {
+            Some((name.as_str().strip_prefix("x-ms-meta-")?.to_owned(), text_of(value)?))
+        };
+        let metadata: Vec<_> = self.answer.headers().iter().filter_map(texts).collect();
+        check_metadata(metadata.iter().map(|(name, value)| (&**name, &**value)))?;
+        Ok(metadata)
+    }
+
+    /// The next bytes, exactly that many.
+    pub async fn read(&mut self, length: u64) -> Result<Vec<u8>, Refusal> {
+        timeout(self.wait, self.collect(length)).await.unwrap_or_else(|_| Err(too_late()))
+    }
+
+    async fn collect(&mut self, length: u64) -> Result<Vec<u8>, Refusal> {
+        let length = usize::try_from(length).unwrap_or(usize::MAX);
+        let mut bytes = Vec::new();
+        loop {
+            let wanted = (length - bytes.len()).min(self.left_over.len());
+            bytes.extend_from_slice(&self.left_over.split_to(wanted));
+            if bytes.len() == length {
+                return Ok(bytes);
+            }
+            let next = self.answer.chunk().await.map_err(|error| unverified(cause(&error)))?;
+            self.left_over = next.ok_or_else(|| unverified("it ended early"))?;
+        }
+    }
+}
+
+/// Chooses the cryptography of clients, which reqwest does not.
+pub(super) fn choose_crypto() {
+    #[cfg(feature = "tls")]
+    {
+        use tokio_rustls::rustls::crypto::ring;
+        // An error says that the program we are part of has chosen one already, which will do.
+        let _ = ring::default_provider().install_default();
+    }
+}
+
+fn client() -> reqwest::Result<Client> {
+    choose_crypto();
+    let agent = concat!("latchfs/", env!("CARGO_PKG_VERSION"));
+    build(|| {
+        Client::builder()
+            .redirect(Policy::limited(REDIRECTS_MAX))
+            .referer(false)
+            .no_proxy()
+            .user_agent(agent)
+    })
+}
+
+/// Builds a client that trusts what the system trusts. Where the system has no certificates, as in
+/// an image that has nothing but this program, the client trusts nobody: http works all the same.
+pub(super) fn build(make: impl Fn() -> ClientBuilder) -> reqwest::Result<Client> {
+    #[cfg(feature = "tls")]
+    let trusting_nobody = || make().tls_certs_only([]);
+    #[cfg(not(feature = "tls"))]
+    let trusting_nobody = &make;
+    make().build().or_else(|_| trusting_nobody().build())
+}
+
+fn text_of(value: &HeaderValue) -> Option<String> {
+    value.to_str().ok().map(|text| text.trim().to_owned())
+}
+
+/// The range begins where it was asked to.
+fn starts_at(headers: &HeaderMap, start: u64) -> bool {
+    let range = headers.get("content-range").and_then(text_of);
+    range.is_some_and(|range| range.starts_with(&format!("bytes {start}-")))
+}
+
+/// What went wrong at the bottom. Never the URL: its query may hold a signature.
+pub(super) fn cause(error: &reqwest::Error) -> String {
+    if error.is_redirect() {
+        return format!("it sends on more than {REDIRECTS_MAX} times");
+    }
+    let (mut below, mut text) = (error.source(), None);
+    while let Some(error) = below {
+        text = Some(error.to_string());
+        below = error.source();
+    }
+    text.unwrap_or_else(|| "it cannot be asked".to_owned())
+}
+
+/// A source that said no: its own status if that is the caller's to cure, with its code. A 5xx of
+/// the source is none of ours, which clients would repeat for minutes.
+fn refused(answer: &Response) -> Refusal {
+    let status = answer.status();
+    let code = answer.headers().get("x-ms-error-code").and_then(|code| code.to_str().ok());
+    let mut refusal = unverified(format!("it answered {status}"))
+        .with("CopySourceStatusCode", status.as_u16().to_string());
+    if status.is_client_error() {
+        refusal.status = status;
+    }
+    if let Some(code) = code {
+        refusal = refusal.with("CopySourceErrorCode", code.to_owned());
+    }
+    refusal
+}
+
+fn unverified(why: impl Display) -> Refusal {
+    let message = format!("The source of the copy cannot be read: {why}.");
+    Refusal::bad("CannotVerifyCopySource", message)
+}
+
+/// The documented status of this one is 500: to try again may help.
+fn too_late() -> Refusal {
+    let message = "The source of the copy did not answer in time.";
+    Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "CannotVerifyCopySource", message)
+}

@@ -1,0 +1,105 @@
+//! The body of a request: taken in whole, or thrown away.
+//!
+//! Decides how much of a refused request's body is read, and how long the server waits for bytes.
+//! Bodies that stream to the disk are received by the service that stores them.
+
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use hyper::StatusCode;
+use hyper::body::{Body, Bytes, Incoming};
+use tokio::time::timeout;
+
+use super::http::connections::Place;
+use super::http::limits::Limits;
+use super::refusal::Refusal;
+
+/// A body that was not read yet, on its connection.
+pub struct Unread<'a> {
+    /// The bytes to come.
+    pub body: Incoming,
+    /// The place of the connection among all.
+    pub place: &'a Place,
+    /// The client waits for a word before it sends the body.
+    pub expects: bool,
+    /// The bounds of the listener.
+    pub limits: &'a Limits,
+}
+
+impl Unread<'_> {
+    /// The body of a request that was authorised.
+    pub fn admit(self) -> Incoming {
+        self.place.prove();
+        self.body
+    }
+
+    /// Throws the body of a refused request away, up to a bound. Past it, or where the client does
+    /// not send for a while, the connection ends with the answer.
+    pub async fn refuse(self, refusal: Refusal) -> Refusal {
+        if refusal.close || self.body.is_end_stream() {
+            return refusal;
+        }
+        if self.expects {
+            return refusal.closing();
+        }
+        self.place.refuse();
+        let mut body = Limited::new(self.body, self.limits.body_bytes);
+        let drain = async {
+            loop {
+                match timeout(self.limits.refused_wait, body.frame()).await {
+                    Ok(None) => return true,
+                    Ok(Some(Ok(_))) => {}
+                    Ok(Some(Err(_))) | Err(_) => return false,
+                }
+            }
+        };
+        match timeout(self.limits.body_wait, drain).await {
+            Ok(true) => refusal,
+            Ok(false) | Err(_) => refusal.closing(),
+        }
+    }
+}
+
+/// Takes a whole body in.
+pub async fn collect(body: Incoming, limits: &Limits) -> Result<Bytes, Refusal> {
+    let most = limits.body_bytes;
+    let too_large = || {
+        Refusal::explained(StatusCode::PAYLOAD_TOO_LARGE, "RequestBodyTooLarge", "")
+            .with("MaxLimit", most.to_string())
+            .closing()
+    };
+    let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+    if announced > most {
+        return Err(too_large());
+    }
+    match timeout(limits.body_wait, joined(Limited::new(body, most), announced)).await {
+        Ok(Ok(bytes)) => Ok(bytes),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large()),
+        Ok(Err(error)) => {
+            let why = format_args!("the body broke off: {error}");
+            Err(Refusal::bad_because("InvalidInput", why).closing())
+        }
+        Err(_) => {
+            let (status, why) = (StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time");
+            Err(Refusal::explained(status, "OperationTimedOut", why).closing())
+        }
+    }
+}
+
+/// All bytes of a body, of which `announced` are expected. Those that come in one piece are not
+/// copied.
+async fn joined<B: Body<Data = Bytes> + Unpin>(
+    mut body: B,
+    announced: usize,
+) -> Result<Bytes, B::Error> {
+    let mut all = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let Ok(bytes) = frame?.into_data() else { continue };
+        if all.is_empty() && bytes.len() >= announced && body.is_end_stream() {
+            return Ok(bytes);
+        }
+        if all.is_empty() {
+            all.reserve_exact(announced);
+        }
+        all.extend_from_slice(&bytes);
+    }
+    Ok(all.into())
+}

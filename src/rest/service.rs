@@ -1,0 +1,237 @@
+//! A service as the HTTP front end sees it: a table of operations, and the few functions in which
+//! services differ.
+//!
+//! Decides what an entry of the table says: the shape of the request, what a SAS must permit,
+//! which body it takes and which function carries it out. Each service has its table in its own
+//! folder; adding one touches no other.
+
+use std::borrow::Cow;
+use std::pin::Pin;
+
+use hyper::body::Incoming;
+use hyper::{Method, Uri};
+
+use super::address::Address;
+use super::auth::{Level, Needs, Permission, Signatures};
+use super::call::Call;
+use super::http::reply::Reply;
+use super::http::request::{Query, Request};
+use super::refusal::Refusal;
+use crate::core::policy::StoredPolicy;
+use crate::core::service::ServiceKind;
+use crate::engine::Account;
+
+/// The answer to a request.
+pub type Answer = Result<Reply, Refusal>;
+
+/// An answer that is being worked on.
+pub type Working<'a> = Pin<Box<dyn Future<Output = Answer> + Send + 'a>>;
+
+/// A container, and the path within it.
+pub type Addressed<'a> = (Option<&'a str>, Cow<'a, str>);
+
+/// A service.
+pub struct Service {
+    /// Which one.
+    pub kind: ServiceKind,
+    /// The operation a request asks for.
+    pub route: fn(&Request) -> Result<&'static Operation, Refusal>,
+    /// Every operation, for the coverage page.
+    pub operations: &'static [&'static Operation],
+    /// The oldest version of the service.
+    pub first_version: &'static str,
+    /// How errors are written.
+    pub errors: ErrorFormat,
+    /// What is signed by its SAS and by Shared Key.
+    pub signatures: &'static Signatures,
+    /// What an operation of that level addresses, as a SAS signs it: the container, and the path
+    /// within it.
+    pub target: fn(&Address, Level) -> Addressed<'_>,
+    /// What a request addresses, as the command line names it, without the service.
+    pub object: fn(&Request) -> String,
+    /// A stored access policy of a container.
+    pub policy: fn(&Account, container: &str, id: &str) -> Option<StoredPolicy>,
+    /// Whether a request without credentials is served all the same.
+    pub anonymous: fn(&Account, &Request, &Operation) -> bool,
+    /// Whether the service of an account is open.
+    pub is_open: fn(&Account) -> bool,
+    /// Opens it. May wait.
+    pub open: fn(&Account) -> Result<(), Refusal>,
+    /// The parts of the service properties, in the order they are shown.
+    pub properties: &'static [&'static str],
+}
+
+/// How errors are written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ErrorFormat {
+    /// As XML.
+    Xml,
+    /// As JSON with the code in `odata.error`.
+    Json,
+    /// As XML with the code in `m:code`: the Table service writes so where it answers with XML.
+    ODataXml,
+}
+
+impl ErrorFormat {
+    /// The format for a request. The Table service answers with XML about itself, access policies
+    /// and preflights, which is what a `comp` or OPTIONS says.
+    pub fn of(self, method: &Method, uri: &Uri) -> Self {
+        let named = || Query::read(uri.query().unwrap_or_default()).get("comp").is_some();
+        match self {
+            Self::Json if *method == Method::OPTIONS || named() => Self::ODataXml,
+            other => other,
+        }
+    }
+}
+
+/// An operation of a service.
+pub struct Operation {
+    /// As the service's own description calls it.
+    pub name: &'static str,
+    /// What a SAS must permit. None for a preflight, which a browser sends unsigned.
+    pub needs: Option<Needs<'static>>,
+    /// Whether it changes something. The secondary location only reads.
+    pub changes: bool,
+    /// Whether a SAS may override content headers of the answer.
+    pub overridable: bool,
+    /// True for a request that takes a few system calls as a rule, which cost less than waking
+    /// another thread: it is tried on the event loop first, in non-blocking mode.
+    pub quick: fn(&Call<'_>) -> bool,
+    /// The function that carries it out.
+    pub run: Run,
+}
+
+/// How an operation is carried out.
+pub enum Run {
+    /// On a thread that may block, with the whole body in memory.
+    Whole(fn(&Call<'_>) -> Answer),
+    /// On the event loop, with the whole body in memory. It waits for the engine without blocking.
+    Async(for<'a> fn(&'a Call<'a>) -> Working<'a>),
+    /// On the event loop, with the body as it comes.
+    Streamed(for<'a> fn(&'a Call<'a>, Incoming) -> Working<'a>),
+}
+
+impl Operation {
+    /// True if gates can stop the operation between its check and its change. An operation that
+    /// only reads has no change, and the parts of a Blob Batch are checked one by one.
+    pub fn stops_when_checked(&self) -> bool {
+        self.changes && !self.name.ends_with("SubmitBatch")
+    }
+
+    /// An operation that only reads, with the whole body in memory.
+    pub const fn read(
+        name: &'static str,
+        level: Level,
+        permissions: &'static [Permission],
+        run: fn(&Call<'_>) -> Answer,
+    ) -> Self {
+        Self::reading(name, level, permissions, Run::Whole(run))
+    }
+
+    const fn reading(
+        name: &'static str,
+        level: Level,
+        permissions: &'static [Permission],
+        run: Run,
+    ) -> Self {
+        Self {
+            name,
+            needs: Some(Needs {
+                level,
+                or_level: None,
+                permissions,
+                service_sas: match level {
+                    Level::Object => Some(permissions),
+                    Level::Service | Level::Container => None,
+                },
+            }),
+            changes: false,
+            overridable: false,
+            quick: |_| false,
+            run,
+        }
+    }
+
+    /// An operation that changes something, with the whole body in memory.
+    pub const fn write(
+        name: &'static str,
+        level: Level,
+        permissions: &'static [Permission],
+        run: fn(&Call<'_>) -> Answer,
+    ) -> Self {
+        Self { changes: true, ..Self::read(name, level, permissions, run) }
+    }
+
+    /// An operation that only reads, on the event loop.
+    pub const fn read_async(
+        name: &'static str,
+        level: Level,
+        permissions: &'static [Permission],
+        run: for<'a> fn(&'a Call<'a>) -> Working<'a>,
+    ) -> Self {
+        Self::reading(name, level, permissions, Run::Async(run))
+    }
+
+    /// An operation that changes something, on the event loop.
+    pub const fn write_async(
+        name: &'static str,
+        level: Level,
+        permissions: &'static [Permission],
+        run: for<'a> fn(&'a Call<'a>) -> Working<'a>,
+    ) -> Self {
+        Self { changes: true, ..Self::read_async(name, level, permissions, run) }
+    }
+
+    /// The operation that a browser asks for before it sends a request from another origin.
+    pub const fn preflight(run: fn(&Call<'_>) -> Answer) -> Self {
+        Self { needs: None, ..Self::read("ServicePreflight", Level::Service, &[], run) }
+    }
+
+    /// The same, within reach of a service SAS with one of these permissions.
+    #[must_use]
+    pub const fn service_sas(self, permissions: &'static [Permission]) -> Self {
+        let needs = match self.needs {
+            Some(needs) => Some(Needs { service_sas: Some(permissions), ..needs }),
+            None => None,
+        };
+        Self { needs, ..self }
+    }
+
+    /// The same, out of reach of every service SAS.
+    #[must_use]
+    pub const fn no_service_sas(self) -> Self {
+        let needs = match self.needs {
+            Some(needs) => Some(Needs { service_sas: None, ..needs }),
+            None => None,
+        };
+        Self { needs, ..self }
+    }
+
+    /// The same, within reach of an account SAS of another level too.
+    #[must_use]
+    pub const fn or_level(self, level: Level) -> Self {
+        let needs = match self.needs {
+            Some(needs) => Some(Needs { or_level: Some(level), ..needs }),
+            None => None,
+        };
+        Self { needs, ..self }
+    }
+
+    /// The same, tried on the event loop first where `quick` says so.
+    #[must_use]
+    pub const fn quick(self, quick: fn(&Call<'_>) -> bool) -> Self {
+        Self { quick, ..self }
+    }
+
+    /// The same, with content headers that a SAS may override.
+    #[must_use]
+    pub const fn overridable(self) -> Self {
+        Self { overridable: true, ..self }
+    }
+
+    /// The same, with the body as it comes.
+    #[must_use]
+    pub const fn streamed(self, run: for<'a> fn(&'a Call<'a>, Incoming) -> Working<'a>) -> Self {
+        Self { run: Run::Streamed(run), ..self }
+    }
+}

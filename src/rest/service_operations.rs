@@ -1,0 +1,227 @@
+//! Operations that every service has in the same form: preflight, service properties, statistics.
+//!
+//! Service properties are kept as they were sent, part by part: a set without a part leaves that
+//! part alone. Only CORS rules have an effect.
+
+use std::time::Duration;
+
+use hyper::StatusCode;
+
+use super::auth::GrantedBy;
+use super::auth::delegation::key_value;
+use super::call::Call;
+use super::http::cors::Cors;
+use super::http::reply::Reply;
+use super::http::xml::{Element, Xml, invalid};
+use super::refusal::Refusal;
+use super::service::Answer;
+use super::site::CORS;
+use super::version::VERSION;
+use crate::core::Timestamp;
+use crate::core::time::{iso_seconds, parse_iso, rfc1123};
+
+/// The longest life of a user delegation key.
+const KEY_LIFE_MAX: Duration = Duration::from_hours(7 * 24);
+
+/// Days of a retention policy.
+const RETENTION_DAYS_MAX: u32 = 365;
+const ROOT: &str = "StorageServiceProperties";
+
+/// The question of a browser before it sends a request from another origin.
+pub fn preflight(call: &Call<'_>) -> Answer {
+    let origin = call.required("origin")?;
+    let method = call.required("access-control-request-method")?;
+    let headers = call.header("access-control-request-headers")?.unwrap_or_default();
+    call.site.cors(call.account).preflight(origin, method, headers).ok_or_else(|| {
+        let message = "CORS not enabled or no matching rule found for this request.";
+        Refusal::new(StatusCode::FORBIDDEN, "CorsPreflightFailure", message)
+    })
+}
+
+/// Set Service Properties.
+pub fn set_service_properties(call: &Call<'_>) -> Answer {
+    let given = Element::read(&call.body, ROOT)?;
+    for part in &given.children {
+        if !call.site.service.properties.contains(&part.name.as_str()) {
+            return Err(invalid(&format!("the element {} is not known", part.name)));
+        }
+    }
+    if let Some(cors) = given.child(CORS) {
+        Cors::read(cors)?;
+    }
+    for policy in given.children.iter().filter_map(|part| part.child("RetentionPolicy")) {
+        check_retention(policy)?;
+    }
+    let parts = given.children.iter().map(|part| (part.name.clone(), known(part).document()));
+    call.account.properties(call.site.service.kind).set(parts.collect())?;
+    Ok(Reply::accepted())
+}
+
+/// A retention policy that is on says for how many days.
+fn check_retention(policy: &Element) -> Result<(), Refusal> {
+    let text = |name| policy.child(name).map_or("", |child| child.text.as_str());
+    let days = text("Days").parse::<u32>();
+    if text("Enabled") != "true" || days.is_ok_and(|days| (1..=RETENTION_DAYS_MAX).contains(&days))
+    {
+        return Ok(());
+    }
+    Err(invalid(&format!("Days of a retention policy are 1 to {RETENTION_DAYS_MAX}")))
+}
+
+/// Get Service Properties.
+#[expect(clippy::unnecessary_wraps, reason = "the form of every operation")]
+pub fn service_properties(call: &Call<'_>) -> Answer {
+    let parts = call.account.properties(call.site.service.kind).get();
+    let mut xml = Xml::new();
+    xml.open(ROOT);
+    for name in call.site.service.properties {
+        let kept = parts.get(*name).and_then(|part| Element::read(part.as_bytes(), name).ok());
+        match kept {
+            Some(part) => part.write(&mut xml),
+            // No version is the default one until one is set.
+            None if *name == "DefaultServiceVersion" => {}
+            None => default_part(&mut xml, name),
+        }
+    }
+    xml.close(ROOT);
+    Ok(Reply::ok().xml(xml))
+}
+
+/// The elements that parts of the service properties have, at any depth.
+const KNOWN: [&str; 34] = [
+    "AllowPermanentDelete",
+    "AllowedHeaders",
+    "AllowedMethods",
+    "AllowedOrigins",
+    "AuthenticationMethods",
+    "ChannelEncryption",
+    "CorsRule",
+    "Days",
+    "DefaultIndexDocumentPath",
+    "Delete",
+    "Enabled",
+    "EncryptionInTransit",
+    "ErrorDocument404Path",
+    "ExposedHeaders",
+    "IncludeAPIs",
+    "IndexDocument",
+    "KerberosTicketEncryption",
+    "LastSyncTime",
+    "MaxAgeInSeconds",
+    "Multichannel",
+    "NFS",
+    "Read",
+    "Required",
+    "RetentionPolicy",
+    "SMB",
+    "Status",
+    "Version",
+    "Versions",
+    "Write",
+    // Parts themselves, where a part is one value.
+    "Cors",
+    "DefaultServiceVersion",
+    "HourMetrics",
+    "Logging",
+    "MinuteMetrics",
+];
+
+/// A part without its unknown elements, which are not kept.
+fn known(part: &Element) -> Element {
+    let children = part.children.iter();
+    let children = children.filter(|child| KNOWN.contains(&child.name.as_str())).map(known);
+    Element { children: children.collect(), ..part.clone() }
+}
+
+fn default_part(xml: &mut Xml, name: &str) {
+    xml.open(name);
+    match name {
+        "HourMetrics" | "MinuteMetrics" => {
+            xml.text("Version", "1.0");
+            xml.text("Enabled", "false");
+            no_retention(xml);
+        }
+        "Logging" => {
+            xml.text("Version", "1.0");
+            for operation in ["Delete", "Read", "Write"] {
+                xml.text(operation, "false");
+            }
+            no_retention(xml);
+        }
+        "ProtocolSettings" => {
+            xml.open("SMB");
+            xml.open("Multichannel");
+            xml.text("Enabled", "false");
+            xml.close("Multichannel");
+            xml.close("SMB");
+        }
+        "DeleteRetentionPolicy" | "StaticWebsite" => xml.text("Enabled", "false"),
+        _ => {}
+    }
+    xml.close(name);
+}
+
+fn no_retention(xml: &mut Xml) {
+    xml.open("RetentionPolicy");
+    xml.text("Enabled", "false");
+    xml.close("RetentionPolicy");
+}
+
+/// Get User Delegation Key: for a bearer, who signs shared access signatures with it.
+pub fn user_delegation_key(call: &Call<'_>) -> Answer {
+    let GrantedBy::Bearer { subject, tenant } = &call.grant.by else {
+        let message = "Only authentication scheme Bearer is supported.";
+        return Err(Refusal::new(StatusCode::FORBIDDEN, "AuthenticationFailed", message));
+    };
+    let given = Element::read(&call.body, "KeyInfo")?;
+    let expiry = moment(&given, "Expiry")?;
+    let expiry = expiry.ok_or_else(|| invalid("the element Expiry is missing"))?;
+    let start = moment(&given, "Start")?.unwrap_or(call.context.now);
+    let longest = start.after(KEY_LIFE_MAX);
+    if expiry <= start || expiry > longest {
+        return Err(invalid("the key must end after it starts, and within seven days"));
+    }
+    let (start, expiry) = (iso_seconds(start), iso_seconds(expiry));
+    let service = call.site.service.kind.letter().to_string();
+    let version = call.header(VERSION)?.unwrap_or_default();
+    let fields = [subject, tenant, &start, &expiry, &service, version];
+    let credential = call.site.options.admission.credential(call.account.name());
+    let key = credential.ok_or_else(|| Refusal::not_implemented("A key without an account key"))?;
+    let mut xml = Xml::new();
+    xml.open("UserDelegationKey");
+    let names =
+        ["SignedOid", "SignedTid", "SignedStart", "SignedExpiry", "SignedService", "SignedVersion"];
+    for (name, value) in names.into_iter().zip(fields) {
+        xml.text(name, value);
+    }
+    if let Some(user) = given.child("DelegatedUserTid") {
+        xml.text("SignedDelegatedUserTid", &user.text);
+    }
+    xml.text("Value", &key_value(key.key(), fields));
+    xml.close("UserDelegationKey");
+    Ok(Reply::ok().xml(xml))
+}
+
+fn moment(given: &Element, name: &str) -> Result<Option<Timestamp>, Refusal> {
+    let Some(element) = given.child(name).filter(|element| !element.text.is_empty()) else {
+        return Ok(None);
+    };
+    let bad = || invalid(&format!("{name} is not a time"));
+    parse_iso(&element.text).map(Some).ok_or_else(bad)
+}
+
+/// Get Service Stats, which the secondary location alone answers.
+pub fn service_stats(call: &Call<'_>) -> Answer {
+    if !call.address.secondary {
+        let why = "statistics are read from the secondary location";
+        return Err(Refusal::query("comp", "stats", why));
+    }
+    let mut xml = Xml::new();
+    xml.open("StorageServiceStats");
+    xml.open("GeoReplication");
+    xml.text("Status", "live");
+    xml.text("LastSyncTime", &rfc1123(call.context.now));
+    xml.close("GeoReplication");
+    xml.close("StorageServiceStats");
+    Ok(Reply::ok().xml(xml))
+}

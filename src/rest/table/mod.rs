@@ -1,0 +1,214 @@
+//! The operations of the Table service: one file a resource.
+//!
+//! ```text
+//!   operations   the table: permissions and function of each operation; which one is asked for
+//!   headers      levels of metadata, Prefer, conditions
+//!   error        status, code and message of each refusal
+//!   tables       create, list, get, delete; policies: their access policies
+//!   entities     insert, get, update, merge, delete; query: pages of them
+//!   batch        entity group transactions
+//! ```
+//!
+//! Each operation reads its headers, calls the engine once, and spells the answer.
+
+mod batch;
+mod entities;
+mod error;
+mod headers;
+pub mod operations;
+mod policies;
+mod query;
+mod tables;
+
+use std::ops::Deref;
+
+use hyper::StatusCode;
+use percent_encoding::percent_decode_str;
+
+use super::call::Call;
+use super::opening::not_open;
+use super::refusal::Refusal;
+use crate::core::Timestamp;
+use crate::core::table::json::{Level, Scope};
+use crate::core::table::locator::Locator;
+use crate::core::table::range::Edge;
+use crate::core::table::{Denial, Key, Position, Range, TableName, Ticks};
+use crate::engine::table::{TableError, TableService};
+use crate::rest::auth::{GrantedBy, Permission, SasScope};
+use crate::rest::http::request::{Query, Request};
+
+/// Bytes of a request body.
+const BODY_BYTES_MAX: usize = 4 << 20;
+
+/// A request to the Table service that was authorised.
+#[derive(Clone, Copy)]
+struct TableCall<'a>(&'a Call<'a>);
+
+impl<'a> Deref for TableCall<'a> {
+    type Target = Call<'a>;
+
+    fn deref(&self) -> &Call<'a> {
+        self.0
+    }
+}
+
+impl<'a> TableCall<'a> {
+    /// The service of the account.
+    fn service(self) -> Result<&'a TableService, Refusal> {
+        self.0.account.open_table().ok_or_else(not_open)
+    }
+
+    /// The body, which has a limit of its own.
+    fn body(self) -> Result<&'a [u8], Refusal> {
+        let body = &self.0.request.body;
+        if body.len() <= BODY_BYTES_MAX {
+            return Ok(body);
+        }
+        let message = "The request body is too large and exceeds the maximum permissible limit.";
+        Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "RequestBodyTooLarge", message)
+            .with("MaxLimit", BODY_BYTES_MAX.to_string()))
+    }
+
+    fn refusal(self, error: &TableError) -> Refusal {
+        error::refusal(error, self.0.context.now)
+    }
+
+    /// The URL of the service without a slash at its end.
+    fn base(self) -> &'a str {
+        self.0.request.address.endpoint.trim_end_matches('/')
+    }
+
+    /// What the answer says of itself, and where.
+    fn scope(self) -> Result<Scope<'a>, Refusal> {
+        let level = self.level()?;
+        Ok(Scope { level, base: self.base(), account: &self.0.request.address.account })
+    }
+
+    fn level(self) -> Result<Level, Refusal> {
+        headers::level(self.header("accept")?, option(self.0.request, "$format").as_deref())
+    }
+
+    /// The table that the path names.
+    fn table(self) -> Result<TableName, Refusal> {
+        match locator(self.0.request)? {
+            Locator::Table(name) | Locator::TableEntry(name) | Locator::Entity(name, _) => {
+                table_name(&name)
+            }
+            _ => Err(Refusal::bad("InvalidUri", "The path does not name a table.")),
+        }
+    }
+
+    /// The entity that the path names. Its keys are checked.
+    fn entity(self) -> Result<(TableName, Key), Refusal> {
+        let Locator::Entity(name, key) = locator(self.0.request)? else {
+            return Err(Refusal::bad("InvalidUri", "The path does not name an entity."));
+        };
+        let table = table_name(&name)?;
+        key.check().map_err(error::refusal_of_form)?;
+        Ok((table, key))
+    }
+
+    /// The keys that the request may touch.
+    fn reach(self) -> Range {
+        match &self.0.grant.by {
+            GrantedBy::Sas { scope: SasScope::Container | SasScope::Object, .. } => {
+                reach(&self.0.request.query)
+            }
+            _ => Range::ALL,
+        }
+    }
+
+    /// Refuses an entity that the request's SAS does not reach.
+    fn check_reach(self, key: &Key) -> Result<(), Refusal> {
+        if self.reach().contains(&key.partition, &key.row) {
+            return Ok(());
+        }
+        let message = "This request is not authorized to perform this operation. [latchfs: the \
+                       entity lies outside the key range of the shared access signature]";
+        Err(Refusal::new(StatusCode::FORBIDDEN, "AuthorizationFailure", message))
+    }
+
+    /// Refuses a table that the request's SAS is not for.
+    fn check_table(self, table: &TableName) -> Result<(), Refusal> {
+        let by_table_sas = matches!(
+            self.0.grant.by,
+            GrantedBy::Sas { scope: SasScope::Container | SasScope::Object, .. }
+        );
+        let named = self.0.request.query.get("tn").unwrap_or_default();
+        if !by_table_sas || named.eq_ignore_ascii_case(table.as_str()) {
+            return Ok(());
+        }
+        let message = "This request is not authorized to perform this operation. [latchfs: the \
+                       shared access signature is for another table]";
+        Err(Refusal::new(StatusCode::FORBIDDEN, "AuthorizationFailure", message))
+    }
+
+    /// Refuses a request whose SAS lacks one of these letters.
+    fn check_letters(self, needed: &[Permission]) -> Result<(), Refusal> {
+        if needed.iter().all(|one| self.0.grant.permits(*one)) {
+            return Ok(());
+        }
+        let letters: String = needed.iter().map(|one| one.letter()).collect();
+        let message = format!(
+            "This request is not authorized to perform this operation using this permission. \
+             [latchfs: it takes '{letters}']"
+        );
+        let code = "AuthorizationPermissionMismatch";
+        Err(Refusal::new(StatusCode::FORBIDDEN, code, message))
+    }
+}
+
+/// What the path of a request names.
+fn locator(request: &Request) -> Result<Locator, Refusal> {
+    let address = &request.address;
+    if percent_decode_str(request.uri.path()).decode_utf8().is_err() {
+        return Err(error::refusal_of_form(Denial::invalid("the path is no UTF-8")));
+    }
+    let segment = address.container.as_deref().unwrap_or_default();
+    // A slash in a key is escaped: what follows one is no part of a name.
+    if !address.rest.is_empty() {
+        return Err(error::refusal_of_form(Denial::InvalidResourceName));
+    }
+    Locator::of_segment(segment).map_err(error::refusal_of_form)
+}
+
+fn table_name(text: &str) -> Result<TableName, Refusal> {
+    TableName::parse(text).map_err(error::refusal_of_form)
+}
+
+/// A query option, decoded. Names of options are compared without case, an empty value counts as
+/// none. A plus is a blank unless the value has escaped blanks: then it stands for itself.
+fn option(request: &Request, name: &str) -> Option<String> {
+    let query = request.uri.query()?;
+    query.split('&').find_map(|pair| {
+        let (given, value) = pair.split_once('=')?;
+        let given = percent_decode_str(given).decode_utf8_lossy();
+        if !given.eq_ignore_ascii_case(name) || value.is_empty() {
+            return None;
+        }
+        let plain = if value.contains("%20") { value.to_owned() } else { value.replace('+', " ") };
+        Some(percent_decode_str(&plain).decode_utf8_lossy().into_owned())
+    })
+}
+
+/// The keys that a table SAS reaches: from (spk, srk) to (epk, erk), both included. Without a row
+/// key an end is the end of its partition.
+fn reach(query: &Query) -> Range {
+    let get = |name| query.get(name).map(str::to_owned);
+    let start = match (get("spk"), get("srk")) {
+        (Some(partition), Some(row)) => Position::before(Key { partition, row }),
+        (Some(partition), None) => Position::of_partition(Edge::before(partition)),
+        (None, _) => Position::START,
+    };
+    let end = match (get("epk"), get("erk")) {
+        (Some(partition), Some(row)) => Position::after(Key { partition, row }),
+        (Some(partition), None) => Position::of_partition(Edge::after(partition)),
+        (None, _) => Position::End,
+    };
+    Range { start, end }
+}
+
+/// A date of a stored access policy: as a SAS may write it.
+fn parse_date(text: &str) -> Option<Timestamp> {
+    Some(Ticks::parse(text)?.timestamp())
+}

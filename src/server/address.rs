@@ -1,0 +1,154 @@
+//! Where a service listens, as a user writes it: a port, an address with a port, or `off`.
+//!
+//! Decides which texts are taken and what a service that was not named does. Listening itself is
+//! [`super::listeners`]'.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::str::FromStr;
+
+use crate::core::service::ServiceKind;
+
+/// Where a service listens.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ListenAddress {
+    /// The service is not offered.
+    Off,
+    /// On this address; port 0 takes any free port.
+    At(SocketAddr),
+}
+
+impl FromStr for ListenAddress {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "off" {
+            return Ok(Self::Off);
+        }
+        read_address(text).map(Self::At)
+    }
+}
+
+/// Reads `PORT`, `localhost:PORT` or `IP:PORT`.
+fn read_address(text: &str) -> Result<SocketAddr, String> {
+    let port = text.strip_prefix("localhost:").unwrap_or(text);
+    if let Ok(port) = port.parse::<u16>() {
+        return Ok(SocketAddr::new(LOOPBACK, port));
+    }
+    text.parse().map_err(|_| "expected PORT or IP:PORT, e.g. 127.0.0.1:10005".to_owned())
+}
+
+const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+/// Where the page, the HTTP API, metrics and health are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum AdminAddress {
+    /// Nowhere: nothing is counted or remembered for them.
+    #[default]
+    Off,
+    /// On this address; port 0 takes any free port.
+    At(SocketAddr),
+    /// On this address, or on a free port of the same IP where the port is taken.
+    Preferred(SocketAddr),
+}
+
+/// The port of the page where none is asked for.
+pub const ADMIN_PORT: u16 = 10009;
+
+impl AdminAddress {
+    /// The address where the user named `given` for it, and `services` for the services: on this
+    /// machine, and nowhere if no service listens. A server whose File service takes any free port
+    /// takes one here too.
+    pub fn of(given: Option<ListenAddress>, services: &Named) -> Self {
+        let free = matches!(
+            services.get(&ServiceKind::File),
+            Some(ListenAddress::At(file)) if file.port() == 0
+        );
+        let listens = ServiceKind::ALL.into_iter().any(|kind| address_of(services, kind).is_some());
+        match given {
+            Some(ListenAddress::Off) => Self::Off,
+            Some(ListenAddress::At(address)) => Self::At(address),
+            None if !listens => Self::Off,
+            None if free => Self::At(SocketAddr::new(LOOPBACK, 0)),
+            None => Self::Preferred(SocketAddr::new(LOOPBACK, ADMIN_PORT)),
+        }
+    }
+
+    /// Where to try to listen.
+    pub fn wanted(self) -> Option<SocketAddr> {
+        match self {
+            Self::Off => None,
+            Self::At(address) | Self::Preferred(address) => Some(address),
+        }
+    }
+}
+
+/// The addresses that the user named, by service.
+pub type Named = BTreeMap<ServiceKind, ListenAddress>;
+
+/// The address of a service. One that was not named listens beside the File service, on its own
+/// well-known port; on any free port if the File service does.
+pub fn address_of(named: &Named, kind: ServiceKind) -> Option<SocketAddr> {
+    match named.get(&kind) {
+        Some(ListenAddress::Off) => None,
+        Some(ListenAddress::At(address)) => Some(*address),
+        None => Some(match named.get(&ServiceKind::File) {
+            Some(ListenAddress::At(file)) if file.port() == 0 => SocketAddr::new(file.ip(), 0),
+            Some(ListenAddress::At(file)) => SocketAddr::new(file.ip(), kind.port()),
+            Some(ListenAddress::Off) | None => SocketAddr::new(LOOPBACK, kind.port()),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_a_port_a_name_for_this_machine_or_an_ip_with_a_port() {
+        let read = |text: &str| match text.parse() {
+            Ok(ListenAddress::At(address)) => address.to_string(),
+            Ok(ListenAddress::Off) => "off".to_owned(),
+            Err(why) => why,
+        };
+        assert_eq!(read("10005"), "127.0.0.1:10005");
+        assert_eq!(read("localhost:0"), "127.0.0.1:0");
+        assert_eq!(read("0.0.0.0:1"), "0.0.0.0:1");
+        assert_eq!(read("[::1]:2"), "[::1]:2");
+        assert_eq!(read("off"), "off");
+        for wrong in ["", "localhost", "localhost:", "70000", "nas:1", "127.0.0.1", "OFF"] {
+            assert!(read(wrong).contains("IP:PORT"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_page_is_on_this_machine_unless_it_is_sent_elsewhere() {
+        let of = |given: Option<&str>, file: &str| {
+            let named = Named::from([(ServiceKind::File, file.parse().unwrap())]);
+            AdminAddress::of(given.map(|given| given.parse().unwrap()), &named)
+        };
+        let at = |text: &str| text.parse().unwrap();
+        let default = AdminAddress::Preferred(at("127.0.0.1:10009"));
+        assert_eq!(of(None, "0.0.0.0:10004"), default);
+        assert_eq!(of(None, "off"), default, "other services listen");
+        assert_eq!(of(None, "127.0.0.1:0"), AdminAddress::At(at("127.0.0.1:0")));
+        assert_eq!(of(Some("0.0.0.0:9"), "127.0.0.1:0"), AdminAddress::At(at("0.0.0.0:9")));
+        assert_eq!(of(Some("off"), "127.0.0.1:0"), AdminAddress::Off);
+        let nothing = ServiceKind::ALL.map(|kind| (kind, ListenAddress::Off)).into();
+        assert_eq!(AdminAddress::of(None, &nothing), AdminAddress::Off);
+    }
+
+    #[test]
+    fn a_service_that_was_not_named_follows_the_file_service() {
+        let of = |file: &str, kind| {
+            let named = Named::from([(ServiceKind::File, file.parse().unwrap())]);
+            address_of(&named, kind).map(|address| address.to_string())
+        };
+        assert_eq!(of("127.0.0.1:0", ServiceKind::Blob).as_deref(), Some("127.0.0.1:0"));
+        assert_eq!(of("10.0.0.1:9", ServiceKind::Queue).as_deref(), Some("10.0.0.1:10001"));
+        assert_eq!(of("off", ServiceKind::Table).as_deref(), Some("127.0.0.1:10002"));
+        assert_eq!(of("off", ServiceKind::File), None);
+        let none = Named::new();
+        assert_eq!(address_of(&none, ServiceKind::File), "127.0.0.1:10004".parse().ok());
+    }
+}

@@ -1,0 +1,146 @@
+//! The admin address of a server: the page, the HTTP API, metrics and health.
+//!
+//! Decides who needs a token, and which exposed addresses are refused. What is answered is decided
+//! in `admin/`.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::address::AdminAddress;
+use super::error::StartError;
+use super::health::ailments;
+use super::listeners::ListenOptions;
+use crate::admin::{AdminOptions, AdminServer, Metrics, Token};
+use crate::control::Serving;
+use crate::core::service::ServiceKind;
+use crate::engine::Accounts;
+use crate::rest::auth::Credential;
+use crate::rest::{self, Observer};
+
+/// An admin address that listens and does not answer yet: services that start meanwhile are
+/// observed from their first request.
+pub struct AdminStart {
+    listener: TcpListener,
+    metrics: Arc<Metrics>,
+    token: Option<Token>,
+    hosts: Vec<String>,
+    exposed: bool,
+}
+
+/// Passes what services tell on.
+struct Counted(Arc<Metrics>);
+
+impl Observer for Counted {
+    fn answered(&self, operation: &'static str, status: u16, took: Duration) {
+        self.0.answered(operation, status, took);
+    }
+}
+
+impl AdminStart {
+    /// Listens; `None` if no address is wanted.
+    pub fn bind(
+        address: AdminAddress,
+        accounts: &Arc<Accounts>,
+        listen: &ListenOptions,
+    ) -> Result<Option<Self>, StartError> {
+        let Some(wanted) = address.wanted() else { return Ok(None) };
+        let exposed = !wanted.ip().is_loopback();
+        if exposed && !listen.expose {
+            return Err(StartError::Options(format!(
+                "--admin {wanted} is reachable from other machines: give a loopback address, or \
+                 --expose if that is meant"
+            )));
+        }
+        let listener = bind(address, wanted)
+            .map_err(StartError::system(format!("cannot listen on --admin {wanted}")))?;
+        let token = (exposed || is_private(listen)).then(Token::new).transpose();
+        let token = token.map_err(StartError::system("cannot make a token for --admin"))?;
+        let metrics = Arc::new(Metrics::new(Arc::clone(accounts)));
+        keep_events(accounts);
+        let hosts = listen.hosts.clone();
+        Ok(Some(Self { listener, metrics, token, hosts, exposed }))
+    }
+
+    /// The token that clients need, if they need one.
+    pub fn token(&self) -> Option<&Token> {
+        self.token.as_ref()
+    }
+
+    /// The URL of the page, as clients on this machine reach it.
+    pub fn url(&self, listen: &ListenOptions) -> io::Result<String> {
+        Ok(format!("http://{}", listen.public_address(self.listener.local_addr()?)))
+    }
+
+    /// The observer that services tell of their answers.
+    pub fn observer(&self) -> Arc<dyn Observer> {
+        Arc::new(Counted(Arc::clone(&self.metrics)))
+    }
+
+    /// Answers from now on. `services` is where the services listen.
+    pub fn serve(
+        self,
+        serving: &Arc<dyn Serving>,
+        services: Vec<(ServiceKind, SocketAddr)>,
+    ) -> Result<AdminServer, StartError> {
+        let looked_at = Arc::clone(serving);
+        let hosts = self.hosts;
+        AdminServer::start(AdminOptions {
+            listener: self.listener,
+            serving: Arc::clone(serving),
+            metrics: self.metrics,
+            ailments: Box::new(move || ailments(&*looked_at, &services)),
+            serves_host: Box::new(move |host| {
+                let name = rest::host_name(host);
+                rest::is_this_machine(name)
+                    || hosts.iter().any(|one| one.eq_ignore_ascii_case(name))
+            }),
+            exposed: self.exposed,
+            token: self.token,
+        })
+        .map_err(StartError::system("cannot serve --admin"))
+    }
+}
+
+/// From now on what happens is kept for those who follow the stream of events.
+fn keep_events(accounts: &Accounts) {
+    let stream = &accounts.controls().stream;
+    stream.start();
+    for account in accounts.iter() {
+        let log = &account.file().options().events;
+        log.feed(Arc::clone(stream), Arc::clone(account.name()));
+    }
+}
+
+/// Whether access to the services takes a secret: then access to the API must take one too. Without
+/// any service, nobody but the owner of the control socket has access.
+fn is_private(listen: &ListenOptions) -> bool {
+    let well_known = listen.credentials.iter().all(Credential::has_development_key);
+    !well_known || listen.addresses().is_empty()
+}
+
+fn bind(address: AdminAddress, wanted: SocketAddr) -> io::Result<TcpListener> {
+    match TcpListener::bind(wanted) {
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => match address {
+            AdminAddress::Preferred(_) => TcpListener::bind(SocketAddr::new(wanted.ip(), 0)),
+            AdminAddress::At(_) | AdminAddress::Off => Err(error),
+        },
+        bound => bound,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_free_port_is_taken_only_where_no_port_was_asked_for() {
+        let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = taken.local_addr().unwrap();
+        let other = bind(AdminAddress::Preferred(address), address).unwrap();
+        assert_ne!(other.local_addr().unwrap().port(), address.port());
+        let error = bind(AdminAddress::At(address), address).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
+    }
+}

@@ -1,0 +1,379 @@
+//! The data of a server: opened, filled, with the shares that are wanted.
+//!
+//! Decides that all names are checked before anything is made: a start that fails leaves no share
+//! behind. Where an account keeps its data is decided in `store/data_root`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::container_seed;
+use super::error::StartError;
+use super::memory::Memory;
+use super::options::{Data, FillProgress, Seed, SeedInto, ServerOptions};
+use super::places::MountPlace;
+use crate::engine::file::shares::{ListOptions, NewShare};
+use crate::engine::file::{FileOptions, FileService, FileServiceError};
+use crate::engine::{
+    Account, AccountOptions, Accounts, Clock, Controls, EventLog, States, SystemClock,
+};
+use crate::rest::auth::Credential;
+use crate::store::root::is_share_name;
+use crate::store::share::SnapshotError;
+use crate::store::{DataRoot, RootError, ShareRoot, StoreError};
+
+/// The share that is made where there is none.
+const FIRST_SHARE: &str = "share";
+
+/// Data that is open and not yet served.
+pub struct Opened {
+    /// The accounts.
+    pub accounts: Arc<Accounts>,
+    /// The state as a whole; `None` where one existing directory is served.
+    pub states: Option<States>,
+    /// The server's own folder: control socket, log, keys.
+    pub folder: PathBuf,
+    /// Where the data is, for people.
+    pub place: String,
+    /// What the user should know.
+    pub notes: Vec<String>,
+    /// The shares of the first account that are served by default.
+    pub names: Vec<String>,
+    /// Keeps other servers out of the data directory.
+    pub root: Option<DataRoot>,
+    /// Holds the data, where that is in memory; dropped last.
+    pub memory: Option<Memory>,
+}
+
+/// Opens the data with all that is wanted.
+pub fn open(
+    options: &ServerOptions,
+    progress: &mut FillProgress<'_>,
+) -> Result<Opened, StartError> {
+    Memory::sweep();
+    check_names(options)?;
+    match &options.data {
+        Data::Existing { source, name, state } => {
+            open_existing(options, source, name, state.as_deref())
+        }
+        Data::Directory(path) => open_root(options, path, None, progress),
+        Data::Memory => {
+            let memory = Memory::new(options.memory_limit)?;
+            let path = memory.data().to_owned();
+            open_root(options, &path, Some(memory), progress)
+        }
+    }
+}
+
+/// Refuses names that contradict each other, before anything is made.
+fn check_names(options: &ServerOptions) -> Result<(), StartError> {
+    let mut accounts = BTreeSet::new();
+    for account in &options.listen.credentials {
+        if !accounts.insert(account.name()) {
+            let name = account.name().to_owned();
+            return Err(crate::rest::auth::CredentialError::GivenTwice(name).into());
+        }
+    }
+    let named = options.shares.iter().chain(options.mounts.iter().map(|place| &place.share));
+    for name in named {
+        if !is_share_name(name) {
+            return Err(StartError::Options(format!(
+                "share name '{name}': expected 3 to 63 lower-case letters, digits and single \
+                 hyphens"
+            )));
+        }
+    }
+    for MountPlace { account, share, path } in &options.mounts {
+        if let Some(account) = account
+            && !accounts.contains(account.as_str())
+        {
+            return Err(StartError::Options(format!(
+                "--mount {account}/{share}={}: no account '{account}' is served",
+                path.display()
+            )));
+        }
+        let listed = account.is_some() || options.shares.is_empty();
+        if !listed && !options.shares.contains(share) {
+            return Err(StartError::Options(format!(
+                "--mount {share}={}: '{share}' is not among the shares given with --share: {}",
+                path.display(),
+                options.shares.join(", ")
+            )));
+        }
+        if !path.is_dir() && std::fs::symlink_metadata(path).is_err_and(|why| is_missing(&why)) {
+            return Err(StartError::Options(format!(
+                "{} is not a directory: create it first",
+                path.display()
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn is_missing(error: &std::io::Error) -> bool {
+    error.kind() == std::io::ErrorKind::NotFound
+}
+
+fn account_options(options: &ServerOptions, controls: &Controls) -> AccountOptions {
+    // A log for each account: what happens in one is not told in another.
+    let events = Arc::new(EventLog::default());
+    events.keep_all(options.events.all);
+    let clock = Arc::clone(&controls.clock);
+    let file = FileOptions { share: options.share, events, clock, ..FileOptions::default() };
+    AccountOptions { file, blob: options.blob.clone() }
+}
+
+fn open_existing(
+    options: &ServerOptions,
+    source: &Path,
+    name: &str,
+    state: Option<&Path>,
+) -> Result<Opened, StartError> {
+    let [first, ..] = options.listen.credentials.as_slice() else {
+        unreachable!("a server has at least one account")
+    };
+    refuse_served(source)?;
+    let controls = Arc::new(Controls::default());
+    let file = account_options(options, &controls).file;
+    let engine = FileService::serve_directory(name, source, state, file)?;
+    let folder = engine.folder();
+    let account = Account::with_file(first.name(), engine)?;
+    Ok(Opened {
+        accounts: Arc::new(Accounts::new(account, []).with_controls(controls)),
+        states: None,
+        folder,
+        place: source.display().to_string(),
+        notes: Vec::new(),
+        names: vec![name.to_owned()],
+        root: None,
+        memory: None,
+    })
+}
+
+/// Refuses a directory that lies in the data directory of a running server: two tables of opens
+/// would rule one directory.
+fn refuse_served(source: &Path) -> Result<(), StartError> {
+    for above in source.ancestors() {
+        if above.join(crate::store::root::HIDDEN).is_dir()
+            && let Err(error @ RootError::Served(_)) = DataRoot::open(above)
+        {
+            return Err(error.into());
+        }
+    }
+    Ok(())
+}
+
+fn open_root(
+    options: &ServerOptions,
+    path: &Path,
+    memory: Option<Memory>,
+    progress: &mut FillProgress<'_>,
+) -> Result<Opened, StartError> {
+    if options.reset {
+        DataRoot::reset(path).map_err(StartError::Reset)?;
+    }
+    make_data_directory(path)?;
+    let root = DataRoot::open(path).map_err(|error| with_cure(error.into(), path))?;
+    if States::is_interrupted(root.folder())? {
+        // Before shares are filled: they may be replaced.
+        let accounts = open_accounts(options, &root, path)?;
+        States::open(root.folder(), accounts, BTreeMap::new())?.complete()?;
+    }
+    let names: BTreeSet<String> = of_first_account(options).cloned().collect();
+    let first = options.listen.credentials[0].name();
+    let mut notes = fill(&root, first, &names, &options.seeds, progress)?;
+    let accounts = open_accounts(options, &root, path)?;
+    notes.extend(fill_containers(accounts.first(), &options.seeds, progress)?);
+    let names = make_shares(accounts.first().file(), names)?;
+    for place in &options.mounts {
+        let account = place.account.as_deref().and_then(|name| accounts.get(name));
+        if let Some(account) = account {
+            make_share(account.file(), &place.share)?;
+        }
+    }
+    let place = match &memory {
+        Some(memory) => memory.words(),
+        None => root.path().display().to_string(),
+    };
+    notes.extend(memory.as_ref().and_then(Memory::note));
+    let folder = root.folder().to_owned();
+    let fresh = shares_after_reset(options);
+    let states = Some(States::open(&folder, Arc::clone(&accounts), fresh)?);
+    let root = Some(root);
+    Ok(Opened { accounts, states, folder, place, notes, names, root, memory })
+}
+
+fn open_accounts(
+    options: &ServerOptions,
+    root: &DataRoot,
+    path: &Path,
+) -> Result<Arc<Accounts>, StartError> {
+    let controls = Arc::new(Controls::default());
+    let names = options.listen.credentials.iter().map(Credential::name);
+    let opened: Result<Vec<_>, _> =
+        names.map(|name| Account::open(root, name, &account_options(options, &controls))).collect();
+    let mut opened = opened.map_err(|error| with_cure(error, path))?;
+    let first = opened.remove(0);
+    Ok(Arc::new(Accounts::new(first, opened).with_controls(controls)))
+}
+
+/// The shares that a start with these options and no data makes, by account.
+fn shares_after_reset(options: &ServerOptions) -> BTreeMap<String, BTreeSet<String>> {
+    let mut shares = BTreeMap::<_, BTreeSet<String>>::new();
+    let first = options.listen.credentials[0].name().to_owned();
+    let mut named: BTreeSet<String> = of_first_account(options).cloned().collect();
+    if named.is_empty() {
+        named.insert(FIRST_SHARE.to_owned());
+    }
+    shares.insert(first, named);
+    for place in &options.mounts {
+        if let Some(account) = &place.account {
+            shares.entry(account.clone()).or_default().insert(place.share.clone());
+        }
+    }
+    shares
+}
+
+/// Makes the data directory if it is missing. A missing right is left to [`with_cure`].
+fn make_data_directory(path: &Path) -> Result<(), StartError> {
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
+    match made {
+        Err(why) if why.kind() != std::io::ErrorKind::PermissionDenied => {
+            let place = path.display();
+            Err(StartError::Options(format!("cannot create data directory {place}: {why}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The names of shares of the first account that the options name.
+fn of_first_account(options: &ServerOptions) -> impl Iterator<Item = &String> {
+    let first = options.listen.credentials.first().map(|account| account.name().to_owned());
+    let mounted = options
+        .mounts
+        .iter()
+        .filter(move |place| place.account.is_none() || place.account == first);
+    options.shares.iter().chain(mounted.map(|place| &place.share))
+}
+
+/// Fills the shares that are empty, and says which are not.
+fn fill(
+    root: &DataRoot,
+    account: &str,
+    named: &BTreeSet<String>,
+    seeds: &[Seed],
+    progress: &mut FillProgress<'_>,
+) -> Result<Vec<String>, StartError> {
+    let mut notes = Vec::new();
+    let into_shares = seeds.iter().filter_map(|seed| match &seed.into {
+        SeedInto::Share(share) => Some((share, &seed.directory)),
+        SeedInto::Container(_) => None,
+    });
+    let into_shares: Vec<_> = into_shares.collect();
+    if into_shares.is_empty() {
+        return Ok(notes);
+    }
+    let (files, state) = (root.files_path(account), root.state_path(account));
+    let root = ShareRoot::open_at(&files, &state)?;
+    for (share, directory) in into_shares {
+        if !directory.exists() {
+            let message = format!("--seed: {} does not exist", directory.display());
+            return Err(StartError::Options(message));
+        }
+        let share = match share {
+            Some(share) => share.clone(),
+            None => only_share(&root, named)?,
+        };
+        let now = SystemClock.now();
+        let filled = root.fill_share(&share, directory, now, &mut |done| progress(&share, done));
+        let filled = match filled {
+            Err(RootError::Fill(SnapshotError::Cancelled)) => {
+                return Err(StartError::Options(format!(
+                    "stopped before share {share} was filled: it stays empty"
+                )));
+            }
+            Err(source) => return Err(StartError::Seed { path: directory.clone(), source }),
+            Ok(filled) => filled,
+        };
+        if !filled {
+            notes.push(format!("share {share} is not empty and is not filled: --reset empties it"));
+        }
+    }
+    Ok(notes)
+}
+
+/// Fills the containers that are empty, and says which are not.
+fn fill_containers(
+    account: &Account,
+    seeds: &[Seed],
+    progress: &mut FillProgress<'_>,
+) -> Result<Vec<String>, StartError> {
+    let mut notes = Vec::new();
+    for seed in seeds {
+        let SeedInto::Container(container) = &seed.into else { continue };
+        let service = account.blob().map_err(|error| {
+            StartError::Options(format!("--seed blob:{container}: opening the blobs: {error}"))
+        })?;
+        let clock = &account.file().options().clock;
+        let filled =
+            container_seed::fill(&service, &**clock, container, &seed.directory, progress)?;
+        notes.extend(filled);
+    }
+    Ok(notes)
+}
+
+/// The share that is meant where none is named.
+fn only_share(root: &ShareRoot, named: &BTreeSet<String>) -> Result<String, StartError> {
+    let there = root.shares()?;
+    let mut meant = if named.is_empty() { there.iter().collect() } else { Vec::from_iter(named) };
+    if meant.len() > 1 {
+        let message = "several shares are served: name one, as in --seed NAME=DIR";
+        return Err(StartError::Options(message.into()));
+    }
+    Ok(meant.pop().cloned().unwrap_or_else(|| FIRST_SHARE.to_owned()))
+}
+
+/// Makes the named shares that are missing. Where none is named: those that exist, or a first one.
+fn make_shares(file: &FileService, wanted: BTreeSet<String>) -> Result<Vec<String>, StartError> {
+    let mut names = wanted;
+    if names.is_empty() {
+        names = share_names(file)?;
+    }
+    if names.is_empty() {
+        names.insert(FIRST_SHARE.to_owned());
+    }
+    for name in &names {
+        make_share(file, name)?;
+    }
+    Ok(names.into_iter().collect())
+}
+
+fn make_share(file: &FileService, name: &str) -> Result<(), StartError> {
+    if share_names(file)?.contains(name) {
+        return Ok(());
+    }
+    file.create_share(name, NewShare::default())
+        .map_err(|source| StartError::Share { name: name.to_owned(), source })?;
+    Ok(())
+}
+
+/// All shares of a File service.
+pub fn share_names(file: &FileService) -> Result<BTreeSet<String>, FileServiceError> {
+    let shares = file.every_share(&ListOptions::default())?;
+    Ok(shares.into_iter().map(|share| share.name.to_string()).collect())
+}
+
+fn with_cure(error: FileServiceError, data: &Path) -> StartError {
+    match error {
+        FileServiceError::Root(RootError::Store { source: StoreError::PermissionDenied, path }) => {
+            StartError::Options(format!(
+                "{} may not be written: choose another data directory with --data, or give {} to \
+                 this user",
+                path.display(),
+                data.display()
+            ))
+        }
+        error => error.into(),
+    }
+}

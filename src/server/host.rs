@@ -1,0 +1,170 @@
+//! What a running server offers to those who control it: accounts, mounts, scripts, its own end.
+//!
+//! Decides when a mount that cannot be made is an error. What a mount does is decided in `fuse/`,
+//! what a request means in `control/`.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, OnceLock};
+
+use serde_json::{Map, Value};
+
+use super::mounts::Mounts;
+use super::running::Stop;
+use super::services::SERVICES;
+use crate::control::protocol::{Connection, StepAnswer};
+use crate::control::{About, KnownOperation, MountedAt, SOCKET_NAME, Serving, Spelled, Steps};
+use crate::core::service::ServiceKind;
+use crate::core::smb::{Denial, ShareMode};
+use crate::engine::controls::Point;
+use crate::engine::file::Share;
+use crate::engine::{Accounts, States};
+use crate::play::{Group, Player, read_step};
+use crate::rest::{ErrorNames, Operation, Refusal, Service, documented_name};
+use crate::server::Listeners;
+
+/// A running server as those who control it see it.
+pub struct Host {
+    /// The server as a whole.
+    pub about: About,
+    /// The server's own folder.
+    pub folder: PathBuf,
+    /// The accounts.
+    pub accounts: Arc<Accounts>,
+    /// The state as a whole; `None` where one existing directory is served.
+    pub states: Option<States>,
+    /// What is mounted.
+    pub mounts: Mounts,
+    /// How clients find the services, by account.
+    pub connections: OnceLock<BTreeMap<String, Connection>>,
+    /// How error codes are spelled.
+    pub error_names: ErrorNames,
+    /// Ends the server.
+    pub stop: Sender<Stop>,
+}
+
+impl Host {
+    /// The control socket.
+    pub fn control(&self) -> PathBuf {
+        self.folder.join(SOCKET_NAME)
+    }
+}
+
+/// How clients of each account find the services.
+pub fn connections(listeners: &Listeners) -> BTreeMap<String, Connection> {
+    let mut connections = BTreeMap::new();
+    if listeners.is_empty() {
+        return connections;
+    }
+    for account in &listeners.credentials {
+        let endpoints = listeners.endpoints(account);
+        let file = endpoints.iter().find(|(kind, _)| *kind == ServiceKind::File);
+        let connection = Connection {
+            account: account.name().to_owned(),
+            key: account.key().text().to_owned(),
+            endpoint: file.map(|(_, endpoint)| endpoint.clone()),
+            connection_string: account.connection_string(&endpoints),
+            ca_file: listeners.ca_file.clone(),
+            endpoints: endpoints.into_iter().map(|(kind, url)| (kind.to_string(), url)).collect(),
+        };
+        connections.insert(account.name().to_owned(), connection);
+    }
+    connections
+}
+
+/// Where gates can stop an operation.
+fn points(operation: &Operation) -> &'static [Point] {
+    if operation.stops_when_checked() {
+        &[Point::Received, Point::Checked, Point::Committed]
+    } else {
+        &[Point::Received, Point::Committed]
+    }
+}
+
+impl Serving for Host {
+    fn accounts(&self) -> &Accounts {
+        &self.accounts
+    }
+
+    fn about(&self) -> About {
+        self.about.clone()
+    }
+
+    fn states(&self) -> Option<&States> {
+        self.states.as_ref()
+    }
+
+    fn connection(&self, account: &str) -> Option<Connection> {
+        self.connections.get()?.get(account).cloned()
+    }
+
+    fn spelled(&self, denial: &Denial) -> Spelled {
+        let Refusal { code, status, .. } = denial.clone().into();
+        let (code, status) = (code.spelled(self.error_names), status.as_u16());
+        Spelled { code, status, errno: errno(denial) }
+    }
+
+    fn operations(&self) -> Vec<KnownOperation> {
+        let of = |service: &&'static Service| {
+            let kind = service.kind;
+            service.operations.iter().flat_map(move |operation| {
+                let points = points(operation);
+                let names = [operation.name, documented_name(kind, operation.name)];
+                names.map(|name| KnownOperation { service: kind, name, points })
+            })
+        };
+        SERVICES.iter().flat_map(of).chain(self.mounts.operations()).collect()
+    }
+
+    fn mounts(&self) -> Vec<MountedAt> {
+        self.mounts.list()
+    }
+
+    fn start_run(&self, pid: u32, share: ShareMode, path: Option<&Path>) -> Result<(), String> {
+        self.mounts.start_run(pid, share, path)
+    }
+
+    fn end_run(&self, pid: u32) {
+        self.mounts.end_run(pid);
+    }
+
+    fn unmount(&self, path: &Path, lazily: bool) -> Result<(), String> {
+        if self.mounts.unmount(path, lazily)? {
+            // The receiver goes with the server.
+            let _ = self.stop.send(Stop::Unmounted);
+        }
+        Ok(())
+    }
+
+    fn play(&self, share: &Share, trace: bool, steps: &mut dyn Steps) -> Result<(), String> {
+        let mut player = Player::new(share);
+        let group = Group { id: String::new(), trace, steps: Vec::new() };
+        player.start(&group).map_err(|error| error.to_string())?;
+        while let Some(step) = steps.next_step() {
+            steps.answer(play_step(&mut player, step));
+        }
+        player.finish().map_err(|error| error.to_string())
+    }
+
+    fn shut_down(&self) {
+        let _ = self.stop.send(Stop::Asked);
+    }
+}
+
+#[cfg(feature = "fuse")]
+fn errno(denial: &Denial) -> &'static str {
+    crate::fuse::errno_name(denial)
+}
+
+/// Without mounts a refusal has no errno.
+#[cfg(not(feature = "fuse"))]
+fn errno(_: &Denial) -> &'static str {
+    ""
+}
+
+fn play_step(player: &mut Player<'_>, step: Map<String, Value>) -> Result<StepAnswer, String> {
+    let (_, step) = read_step(1, step)?;
+    let answer = player.step(&step.op);
+    Ok(StepAnswer { status: answer.status.to_owned(), out: answer.out, why: answer.why })
+}

@@ -1,0 +1,274 @@
+//! The listeners of a server: one for each service that is offered, all with the same accounts.
+//!
+//! Decides which services listen where, which addresses are too exposed for the keys in use, and
+//! which URLs clients are given. What a request is answered is decided in `rest/`.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::address::{ListenAddress, Named, address_of};
+use super::error::StartError;
+use super::services::SERVICES;
+use super::tls::{Certificate, Secured};
+use crate::core::service::ServiceKind;
+use crate::engine::Accounts;
+use crate::rest::auth::{Authorizer, Credential, Credentials, OauthMode};
+use crate::rest::{self, Admission, CopySources, ErrorNames, Observer, RestOptions};
+
+/// How services are offered over HTTP.
+#[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
+pub struct ListenOptions {
+    /// The addresses that were named, by service.
+    pub addresses: Named,
+    /// The accounts, the default one first; at least one.
+    pub credentials: Vec<Credential>,
+    /// Whether requests need no signature.
+    pub no_auth: bool,
+    /// Whether bearer tokens are taken.
+    pub oauth: OauthMode,
+    /// Whether an address beyond this machine is taken though everybody could use it.
+    pub expose: bool,
+    /// Further host names of this server.
+    pub hosts: Vec<String>,
+    /// Whether the account is always the first segment of the path, whatever the host is.
+    pub path_style: bool,
+    /// Whether every value of `x-ms-version` is accepted.
+    pub any_version: bool,
+    /// How long a connection may wait for its next request, for services that differ from the rest.
+    pub keep_alive: BTreeMap<ServiceKind, Duration>,
+    /// The certificate for https; none for http.
+    pub tls: Option<Certificate>,
+    /// Where the sources of copies may be.
+    pub copy_sources: CopySources,
+    /// How long copies of files stay pending.
+    pub copy_delay: Duration,
+    /// How error codes are spelled where sources differ.
+    pub error_names: ErrorNames,
+}
+
+impl Default for ListenOptions {
+    fn default() -> Self {
+        Self {
+            addresses: Named::new(),
+            credentials: vec![Credential::development()],
+            no_auth: false,
+            oauth: OauthMode::Off,
+            expose: false,
+            hosts: Vec::new(),
+            path_style: false,
+            any_version: false,
+            keep_alive: BTreeMap::new(),
+            tls: None,
+            copy_sources: CopySources::default(),
+            copy_delay: Duration::ZERO,
+            error_names: ErrorNames::default(),
+        }
+    }
+}
+
+/// The listeners of a server. They end when dropped.
+pub struct Listeners {
+    list: Vec<Listener>,
+    /// The accounts, the default one first.
+    pub credentials: Vec<Credential>,
+    /// The file that clients must trust, if the certificate was made here.
+    pub ca_file: Option<PathBuf>,
+}
+
+/// One service that listens.
+struct Listener {
+    kind: ServiceKind,
+    server: rest::Server,
+    /// Scheme, host and port.
+    origin: String,
+}
+
+impl ListenOptions {
+    /// Offers no service but File unless it was named: one directory has no place for the others.
+    pub fn files_alone(&mut self) {
+        for kind in super::services::kinds().filter(|kind| *kind != ServiceKind::File) {
+            self.addresses.entry(kind).or_insert(ListenAddress::Off);
+        }
+    }
+
+    /// The services that are offered, and where.
+    pub fn addresses(&self) -> Vec<(ServiceKind, SocketAddr)> {
+        let kinds = super::services::kinds();
+        kinds.filter_map(|kind| Some((kind, address_of(&self.addresses, kind)?))).collect()
+    }
+
+    /// Starts every service that is offered. `state` is where keys of certificates are kept.
+    pub fn start(
+        &self,
+        accounts: &Arc<Accounts>,
+        state: &Path,
+        observer: Option<&Arc<dyn Observer>>,
+    ) -> Result<Listeners, StartError> {
+        let offered = self.addresses();
+        let credentials = self.credentials.clone();
+        if offered.is_empty() {
+            return Ok(Listeners { list: Vec::new(), credentials, ca_file: None });
+        }
+        self.check_exposure(&offered)?;
+        let secured = self.tls.as_ref().map(|from| from.load(state, self)).transpose()?;
+        let options = self.rest_options(secured.as_ref(), observer)?;
+        let mut list = Vec::new();
+        for (kind, listen) in offered {
+            let service = SERVICES.iter().find(|service| service.kind == kind);
+            let service = service.expect("offered services come from the list");
+            let mut options = RestOptions { listen, ..options.clone() };
+            if let Some(wait) = self.keep_alive.get(&kind) {
+                options.limits.idle_wait = *wait;
+            }
+            let server = rest::Server::start(Arc::clone(accounts), service, options)
+                .map_err(|source| StartError::Listen { kind, address: listen, source })?;
+            let scheme = if secured.is_some() { "https" } else { "http" };
+            let origin = format!("{scheme}://{}", self.public_address(server.addr()));
+            list.push(Listener { kind, server, origin });
+        }
+        let ca_file = secured.and_then(|secured| secured.ca_file);
+        Ok(Listeners { list, credentials, ca_file })
+    }
+
+    fn rest_options(
+        &self,
+        secured: Option<&Secured>,
+        observer: Option<&Arc<dyn Observer>>,
+    ) -> Result<RestOptions, StartError> {
+        let admission = if self.no_auth {
+            Admission::Everyone
+        } else {
+            let accounts = Credentials::new(self.credentials.iter().cloned())?;
+            Admission::Signed(Authorizer { accounts, oauth: self.oauth })
+        };
+        Ok(RestOptions {
+            tls: secured.map(|secured| secured.tls.clone()),
+            copy_sources: self.copy_sources,
+            copy_delay: self.copy_delay,
+            hosts: self.hosts.clone(),
+            path_style: self.path_style,
+            any_version: self.any_version,
+            error_names: self.error_names,
+            observer: observer.cloned(),
+            ..RestOptions::new(admission)
+        })
+    }
+
+    /// The address that clients are told. No client can connect to "every address".
+    pub(super) fn public_address(&self, address: SocketAddr) -> String {
+        if !address.ip().is_unspecified() {
+            return address.to_string();
+        }
+        match (self.hosts.first(), address.ip()) {
+            (Some(host), _) => format!("{host}:{}", address.port()),
+            (None, IpAddr::V4(_)) => format!("{}:{}", Ipv4Addr::LOCALHOST, address.port()),
+            (None, IpAddr::V6(_)) => format!("[{}]:{}", Ipv6Addr::LOCALHOST, address.port()),
+        }
+    }
+
+    /// Refuses addresses beyond this machine where anybody could get in, unless that is meant.
+    fn check_exposure(&self, offered: &[(ServiceKind, SocketAddr)]) -> Result<(), StartError> {
+        let Some((_, address)) = offered.iter().find(|(_, address)| !address.ip().is_loopback())
+        else {
+            return Ok(());
+        };
+        let (why, cure) = if self.no_auth {
+            ("--no-auth lets everybody in", "leave it out")
+        } else if self.oauth == OauthMode::Basic {
+            ("--oauth basic accepts tokens that anybody can write", "leave it out")
+        } else if self.credentials.iter().any(Credential::has_development_key) {
+            ("everybody knows the key", "give --account NAME:KEY")
+        } else {
+            return Ok(());
+        };
+        if self.expose {
+            return Ok(());
+        }
+        Err(StartError::Exposed { address: *address, why, cure })
+    }
+
+    /// What the user should know about these options.
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.no_auth {
+            notes.push("--no-auth: requests need no signature".to_owned());
+        }
+        if self.oauth == OauthMode::Basic {
+            notes.push("--oauth basic: anybody can write a token that is accepted".to_owned());
+        }
+        if self.oauth == OauthMode::Basic && self.tls.is_none() {
+            notes.push("--oauth basic: SDKs send tokens over https only; add --tls self".into());
+        }
+        notes
+    }
+}
+
+impl Listeners {
+    /// No listener at all.
+    pub fn none() -> Self {
+        let credentials = vec![Credential::development()];
+        Self { list: Vec::new(), credentials, ca_file: None }
+    }
+
+    /// Whether no service listens.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// The services that listen, and where.
+    pub fn addresses(&self) -> Vec<(ServiceKind, SocketAddr)> {
+        self.list.iter().map(|one| (one.kind, one.server.addr())).collect()
+    }
+
+    /// The account that is meant where none is named.
+    pub fn first_account(&self) -> &Credential {
+        self.credentials.first().expect("a server has at least one account")
+    }
+
+    /// The URL of each service, with the account.
+    pub fn endpoints(&self, account: &Credential) -> Vec<(ServiceKind, String)> {
+        self.list.iter().map(|one| (one.kind, account.endpoint(&one.origin))).collect()
+    }
+
+    /// What an SDK is configured with: the account, its key and all endpoints.
+    pub fn connection_string(&self, account: &Credential) -> String {
+        account.connection_string(&self.endpoints(account))
+    }
+}
+
+impl StartError {
+    /// The cure for an address that cannot be listened on.
+    pub(super) fn listen_cure(kind: ServiceKind, address: SocketAddr, why: &io::Error) -> String {
+        let any = SocketAddr::new(address.ip(), 0);
+        let choice = format!("--{kind} {any} takes any free port, --{kind} off does without");
+        match why.kind() {
+            io::ErrorKind::AddrInUse => format!("stop what listens there; or {choice}"),
+            io::ErrorKind::PermissionDenied => format!("ports below 1024 need root; {choice}"),
+            io::ErrorKind::AddrNotAvailable => "this machine does not have that address".to_owned(),
+            _ => choice,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_are_told_an_address_that_they_can_connect_to() {
+        let of = |hosts: &[&str], address: &str| {
+            let hosts = hosts.iter().map(ToString::to_string).collect();
+            let options = ListenOptions { hosts, ..ListenOptions::default() };
+            options.public_address(address.parse().unwrap())
+        };
+        assert_eq!(of(&["nas"], "127.0.0.1:1"), "127.0.0.1:1");
+        assert_eq!(of(&["nas", "other"], "0.0.0.0:1"), "nas:1");
+        assert_eq!(of(&[], "0.0.0.0:1"), "127.0.0.1:1");
+        assert_eq!(of(&[], "[::]:1"), "[::1]:1");
+    }
+}

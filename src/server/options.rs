@@ -1,0 +1,227 @@
+//! What a server is made of, without the command line: data, accounts, shares, mounts, listeners.
+//!
+//! [`Builder`] is the short way for programs that embed latchfs; `cli/` fills [`ServerOptions`]
+//! from the command line. Starting is [`super::running`]'s.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use super::address::{AdminAddress, ListenAddress};
+use super::error::StartError;
+use super::listeners::ListenOptions;
+use super::places::MountPlace;
+use super::running::Server;
+use super::tls::Certificate;
+use crate::core::service::ServiceKind;
+use crate::engine::blob::BlobOptions;
+use crate::engine::file::ShareOptions;
+use crate::engine::file::shares::{Control, Progress};
+use crate::rest::auth::Credential;
+
+/// Where the data is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Data {
+    /// A data directory, made if missing.
+    Directory(PathBuf),
+    /// In memory; removed when the server stops.
+    Memory,
+    /// One existing directory, served as a share as it is.
+    Existing {
+        /// The directory.
+        source: PathBuf,
+        /// What the share is called.
+        name: String,
+        /// Where the share's state is kept; none for a folder in the user's state directory.
+        state: Option<PathBuf>,
+    },
+}
+
+/// A directory that fills a share or a container.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seed {
+    /// What is filled.
+    pub into: SeedInto,
+    /// The directory that is copied.
+    pub directory: PathBuf,
+}
+
+/// What a directory fills.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SeedInto {
+    /// A share; none where only one can be meant.
+    Share(Option<String>),
+    /// A container of blobs.
+    Container(String),
+}
+
+/// Told how far the filling of a share is; may cancel it.
+pub type FillProgress<'a> = dyn FnMut(&str, Progress) -> Control + 'a;
+
+/// Which events are kept.
+#[derive(Clone, Debug, Default)]
+pub struct EventOptions {
+    /// Grants and ordinary closes too.
+    pub all: bool,
+    /// A file that events are appended to, a line of JSON each.
+    pub file: Option<PathBuf>,
+}
+
+/// What a server is made of.
+#[derive(Clone, Debug)]
+pub struct ServerOptions {
+    /// Where the data is.
+    pub data: Data,
+    /// The most bytes that data in memory may take; only enforced where this process may mount a
+    /// tmpfs.
+    pub memory_limit: Option<u64>,
+    /// Whether a data directory is emptied first.
+    pub reset: bool,
+    /// Shares of the first account to serve, made if missing; empty for those that exist.
+    pub shares: Vec<String>,
+    /// What fills empty shares and containers of the first account.
+    pub seeds: Vec<Seed>,
+    /// How shares behave.
+    pub share: ShareOptions,
+    /// How blobs behave.
+    pub blob: BlobOptions,
+    /// What is mounted where.
+    pub mounts: Vec<MountPlace>,
+    /// Where the shares of the first account are mounted if that is possible, made if missing.
+    pub default_mount: Option<PathBuf>,
+    /// How mounts behave.
+    #[cfg(feature = "fuse")]
+    pub mount: crate::fuse::MountOptions,
+    /// Accounts, and services over HTTP.
+    pub listen: ListenOptions,
+    /// The log of events.
+    pub events: EventOptions,
+    /// Where the page, the HTTP API, metrics and health are.
+    pub admin: AdminAddress,
+}
+
+impl Default for ServerOptions {
+    fn default() -> Self {
+        Self {
+            data: Data::Memory,
+            memory_limit: None,
+            reset: false,
+            shares: Vec::new(),
+            seeds: Vec::new(),
+            share: ShareOptions::default(),
+            blob: BlobOptions::default(),
+            mounts: Vec::new(),
+            default_mount: None,
+            #[cfg(feature = "fuse")]
+            mount: crate::fuse::MountOptions::default(),
+            listen: ListenOptions::default(),
+            events: EventOptions::default(),
+            admin: AdminAddress::Off,
+        }
+    }
+}
+
+/// Puts a server together: data in memory, free ports of this machine and the well-known account,
+/// unless told otherwise.
+///
+/// ```no_run
+/// let server = latchfs::Server::builder().share("docs").start()?;
+/// println!("{}", server.connection_string());
+/// # Ok::<(), latchfs::server::StartError>(())
+/// ```
+#[derive(Debug)]
+pub struct Builder {
+    options: ServerOptions,
+    accounts: Vec<String>,
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        let mut options = ServerOptions::default();
+        let any = SocketAddr::from(([127, 0, 0, 1], 0));
+        for kind in super::services::kinds() {
+            options.listen.addresses.insert(kind, ListenAddress::At(any));
+        }
+        Self { options, accounts: Vec::new() }
+    }
+}
+
+impl Builder {
+    /// Keeps the data in this directory, made if missing.
+    #[must_use]
+    pub fn data(mut self, directory: impl AsRef<Path>) -> Self {
+        self.options.data = Data::Directory(directory.as_ref().to_owned());
+        self
+    }
+
+    /// Adds an account, as `NAME:KEY`; the first one is meant where none is named.
+    #[must_use]
+    pub fn account(mut self, name_and_key: impl Into<String>) -> Self {
+        self.accounts.push(name_and_key.into());
+        self
+    }
+
+    /// Serves this share of the first account, made if missing.
+    #[must_use]
+    pub fn share(mut self, name: impl Into<String>) -> Self {
+        self.options.shares.push(name.into());
+        self
+    }
+
+    /// Mounts a share, as `[ACCOUNT/]NAME`, on an empty directory.
+    #[must_use]
+    pub fn mount(mut self, share: &str, directory: impl AsRef<Path>) -> Self {
+        self.options.mounts.push(MountPlace::new(share, directory.as_ref()));
+        self
+    }
+
+    /// Says where a service listens, or that it does not.
+    #[must_use]
+    pub fn listen(mut self, service: ServiceKind, address: ListenAddress) -> Self {
+        self.options.listen.addresses.insert(service, address);
+        self
+    }
+
+    /// Accepts requests without a signature.
+    #[must_use]
+    pub fn no_auth(mut self) -> Self {
+        self.options.listen.no_auth = true;
+        self
+    }
+
+    /// Speaks https with this certificate.
+    #[must_use]
+    pub fn tls(mut self, certificate: Certificate) -> Self {
+        self.options.listen.tls = Some(certificate);
+        self
+    }
+
+    /// Keeps grants and ordinary closes in the log of events too.
+    #[must_use]
+    pub fn all_events(mut self) -> Self {
+        self.options.events.all = true;
+        self
+    }
+
+    /// Has the page, the HTTP API, metrics and health on this address; port 0 takes any free port.
+    #[must_use]
+    pub fn admin(mut self, address: SocketAddr) -> Self {
+        self.options.admin = AdminAddress::At(address);
+        self
+    }
+
+    /// Changes what the other methods do not reach.
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut ServerOptions)) -> Self {
+        change(&mut self.options);
+        self
+    }
+
+    /// Starts the server. It stops when the value is dropped.
+    pub fn start(mut self) -> Result<Server, StartError> {
+        if !self.accounts.is_empty() {
+            let read = self.accounts.iter().map(|text| text.parse::<Credential>());
+            self.options.listen.credentials = read.collect::<Result<_, _>>()?;
+        }
+        Server::start(&self.options)
+    }
+}

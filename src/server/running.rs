@@ -1,0 +1,281 @@
+//! A running server: its parts, in the order they start and stop.
+//!
+//! Decides that order: data, listeners, mounts, admin address, control socket; and back, so that
+//! the client that asked for the stop is told by the end of its connection when everything is
+//! unmounted.
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+use super::admin::AdminStart;
+use super::data::{self, Opened};
+use super::error::StartError;
+use super::event_file::{self, EventFile};
+use super::hold::{Hold, HoldError, HoldOptions};
+use super::host::{Host, connections};
+use super::listeners::Listeners;
+use super::memory::Memory;
+use super::mounts::Mounts;
+use super::options::{Builder, FillProgress, ServerOptions};
+use super::places::Places;
+use crate::admin::AdminServer;
+use crate::control::{self, About, MountedAt, Serving};
+use crate::core::service::ServiceKind;
+use crate::engine::file::shares::Control;
+use crate::engine::{Accounts, SavedState, StateError, States};
+use crate::rest::auth::Credential;
+use crate::store::DataRoot;
+
+/// What ends a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stop {
+    /// A signal, or a request.
+    Asked,
+    /// The last mount was unmounted on request.
+    Unmounted,
+    /// A mount has ended, by whomever it was unmounted.
+    MountEnded,
+}
+
+/// A running server. Dropping it stops everything: services, mounts, sockets, data in memory.
+/// Threads may share it.
+pub struct Server {
+    // Dropped in this order.
+    admin: Option<AdminServer>,
+    listeners: Option<Listeners>,
+    host: Arc<Host>,
+    places: Places,
+    control: Option<control::Server>,
+    event_file: Option<EventFile>,
+    _root: Option<DataRoot>,
+    _memory: Option<Memory>,
+    names: Vec<String>,
+    notes: Vec<String>,
+}
+
+impl Server {
+    /// Puts a server together.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// Starts a server with these options.
+    pub fn start(options: &ServerOptions) -> Result<Self, StartError> {
+        // Nobody listens: dropping the value is what ends the server.
+        let (stop, _) = channel();
+        Self::start_with(options, stop, &mut |_, _| Control::Continue)
+    }
+
+    /// Starts a server that says on `stop` when it should end, and on `progress` how far the
+    /// filling of a share is.
+    pub fn start_with(
+        options: &ServerOptions,
+        stop: Sender<Stop>,
+        progress: &mut FillProgress<'_>,
+    ) -> Result<Self, StartError> {
+        let Opened { memory, root, accounts, states, folder, place, mut notes, names } =
+            data::open(options, progress)?;
+        let folder = folder.canonicalize().map_err(StartError::system("the state folder"))?;
+        // Before anything is mounted, perhaps on the folder that is to have the file.
+        let event_file = options.events.file.as_deref();
+        let event_file = event_file.map(|path| event_file::open(path, &accounts)).transpose()?;
+        let admin = AdminStart::bind(options.admin, &accounts, &options.listen)?;
+        let observer = admin.as_ref().map(AdminStart::observer);
+        let listeners = options.listen.start(&accounts, &folder, observer.as_ref())?;
+        let mut places = places(options, &names, &mut notes)?;
+        places.required |= listeners.is_empty();
+        let mounts = Mounts::start(&accounts, &folder, &places, options, &stop)?;
+        let error_names = options.listen.error_names;
+        let connections = OnceLock::from(connections(&listeners));
+        let about = about(place, admin.as_ref(), options)?;
+        let host = Host { about, folder, accounts, states, mounts, connections, error_names, stop };
+        if host.mounts.list().is_empty() {
+            // A directory that looks like a mount would only mislead.
+            places = Places::default();
+        }
+        let host = Arc::new(host);
+        let serving = Arc::clone(&host) as Arc<dyn Serving>;
+        let event_file = event_file.map(|file| file.start(&serving)).transpose()?;
+        let services = listeners.addresses();
+        let admin = admin.map(|admin| admin.serve(&serving, services)).transpose()?;
+        let control = control::Server::start(&host.control(), serving)?;
+        notes.extend(options.listen.notes());
+        let trust = |file: &PathBuf| format!("clients must trust {}", file.display());
+        notes.extend(listeners.ca_file.as_ref().map(trust));
+        notes
+            .extend(host.mounts.why_none.as_ref().map(|why| format!("no mount, REST only: {why}")));
+        notes.extend(host.mounts.lacks());
+        Ok(Self {
+            admin,
+            listeners: Some(listeners),
+            host,
+            places,
+            control: Some(control),
+            event_file,
+            _root: root,
+            _memory: memory,
+            names,
+            notes,
+        })
+    }
+
+    fn listeners(&self) -> &Listeners {
+        self.listeners.as_ref().expect("listeners end with the server")
+    }
+
+    /// The accounts.
+    pub fn accounts(&self) -> &Arc<Accounts> {
+        &self.host.accounts
+    }
+
+    /// The accounts with their keys, the first one first.
+    pub fn credentials(&self) -> &[Credential] {
+        &self.listeners().credentials
+    }
+
+    /// The URL of a service, with the first account, if the service listens.
+    pub fn endpoint(&self, service: ServiceKind) -> Option<String> {
+        let found = self.endpoints().into_iter().find(|(kind, _)| *kind == service);
+        found.map(|(_, endpoint)| endpoint)
+    }
+
+    /// The URL of each service that listens, with the first account.
+    pub fn endpoints(&self) -> Vec<(ServiceKind, String)> {
+        self.listeners().endpoints(self.listeners().first_account())
+    }
+
+    /// What an SDK is configured with: the first account, its key and all endpoints.
+    pub fn connection_string(&self) -> String {
+        self.listeners().connection_string(self.listeners().first_account())
+    }
+
+    /// The same for another account.
+    pub fn connection_string_of(&self, account: &str) -> Option<String> {
+        let found = self.credentials().iter().find(|one| one.name() == account);
+        found.map(|account| self.listeners().connection_string(account))
+    }
+
+    /// Whether any service listens.
+    pub fn listens(&self) -> bool {
+        !self.listeners().is_empty()
+    }
+
+    /// The file that clients must trust, if the certificate was made here.
+    pub fn ca_file(&self) -> Option<&Path> {
+        self.listeners().ca_file.as_deref()
+    }
+
+    /// The control socket, for `latchfs --control` and [`control::Client`].
+    pub fn control(&self) -> PathBuf {
+        self.host.control()
+    }
+
+    /// The file that a server in the background logs to.
+    pub fn log_file(&self) -> PathBuf {
+        self.host.folder.join("latchfs.log")
+    }
+
+    /// What is mounted where.
+    pub fn mounts(&self) -> Vec<MountedAt> {
+        self.host.mounts.list()
+    }
+
+    /// The URL of the page and the HTTP API.
+    pub fn admin(&self) -> Option<&str> {
+        self.host.about.admin.as_deref()
+    }
+
+    /// The token of that address, if it asks for one.
+    pub fn admin_token(&self) -> Option<&str> {
+        self.host.about.admin_token.as_deref()
+    }
+
+    /// Where the data is, for people.
+    pub fn data(&self) -> &str {
+        &self.host.about.data
+    }
+
+    /// The shares of the first account that were named, or that exist.
+    pub fn shares(&self) -> &[String] {
+        &self.names
+    }
+
+    /// What the user should know.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Opens a file as a client would and holds it; the hold ends when it is dropped.
+    pub fn hold(&self, options: &HoldOptions) -> Result<Hold, HoldError> {
+        Hold::open(&self.host.accounts, options)
+    }
+
+    /// Removes everything: the server is as after a start with the same options and no data. All
+    /// handles are closed by force; mounts stay and show the new, empty shares.
+    pub fn reset(&self) -> Result<(), StateError> {
+        self.states()?.reset()
+    }
+
+    /// Saves all data under a name, in place of a state that has it; see [`Server::restore_state`].
+    pub fn save_state(&self, name: &str) -> Result<SavedState, StateError> {
+        self.states()?.save(name)
+    }
+
+    /// Replaces all data by the state of that name. All handles are closed by force; mounts stay
+    /// and show the files of the state. The clock goes as it did.
+    pub fn restore_state(&self, name: &str) -> Result<(), StateError> {
+        self.states()?.restore(name)
+    }
+
+    fn states(&self) -> Result<&States, StateError> {
+        self.host.states.as_ref().ok_or(StateError::ExistingDirectory)
+    }
+
+    /// Forgets mounts that have ended; false if none is left.
+    pub fn forget_ended_mounts(&self) -> bool {
+        self.host.mounts.forget_ended()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop((self.admin.take(), self.listeners.take()));
+        self.host.mounts.unmount_all();
+        self.places = Places::default();
+        drop(self.control.take());
+        // After everything that adds to the log.
+        drop(self.event_file.take());
+    }
+}
+
+/// The server as a whole.
+fn about(
+    data: String,
+    admin: Option<&AdminStart>,
+    options: &ServerOptions,
+) -> Result<About, StartError> {
+    let url = admin.map(|admin| admin.url(&options.listen)).transpose();
+    let url = url.map_err(StartError::system("--admin"))?;
+    let token = admin.and_then(AdminStart::token).map(|token| token.text().to_owned());
+    Ok(About { data, started: Instant::now(), admin: url, admin_token: token })
+}
+
+/// Where the options want mounts.
+fn places(
+    options: &ServerOptions,
+    shares: &[String],
+    notes: &mut Vec<String>,
+) -> Result<Places, StartError> {
+    if !options.mounts.is_empty() {
+        return Places::named(&options.mounts);
+    }
+    let Some(base) = &options.default_mount else { return Ok(Places::default()) };
+    Places::by_default(base, shares).or_else(|error| {
+        let base = base.display();
+        notes
+            .push(format!("no mount, REST only: {base}: {error} (--mount NAME=DIR names another)"));
+        Ok(Places::default())
+    })
+}

@@ -1,0 +1,103 @@
+//! Transactions of the blob store: what may be read in one, and what may be changed.
+//! The methods are with their subjects: containers, states, blocks, list, tags, settings.
+
+use std::cell::{RefCell, RefMut};
+use std::ops::Deref;
+use std::sync::Arc;
+
+use rusqlite::Connection;
+
+use super::content::{Bytes, Content};
+use super::effects::Effects;
+use super::epochs::Stay;
+use super::extent::Extent;
+use super::references;
+use super::shared::Shared;
+use super::types::ContentId;
+use crate::store::db::DbError;
+
+/// A transaction that sees one committed state of all blobs.
+pub struct Tx<'a> {
+    pub(super) conn: &'a Connection,
+    pub(super) shared: &'a Shared,
+    pub(super) stay: &'a Stay,
+    /// [`Shared::era`] before the transaction began.
+    pub(super) era: u64,
+}
+
+/// A transaction that can change blobs, and sees its own changes.
+pub struct WriteTx<'a> {
+    tx: Tx<'a>,
+    effects: RefCell<Effects>,
+    /// The transaction only reads: the change ends at its first write.
+    pub(super) rehearsal: bool,
+}
+
+impl<'a> Tx<'a> {
+    pub(super) fn new(conn: &'a Connection, shared: &'a Shared, stay: &'a Stay, era: u64) -> Self {
+        Self { conn, shared, stay, era }
+    }
+}
+
+impl<'a> WriteTx<'a> {
+    pub(super) fn new(tx: Tx<'a>) -> Self {
+        Self { tx, effects: RefCell::default(), rehearsal: false }
+    }
+
+    pub(super) fn rehearsal(tx: Tx<'a>) -> Self {
+        Self { rehearsal: true, ..Self::new(tx) }
+    }
+
+    pub(super) fn into_effects(self) -> Effects {
+        self.effects.into_inner()
+    }
+
+    pub(super) fn effects(&self) -> RefMut<'_, Effects> {
+        self.effects.borrow_mut()
+    }
+
+    /// Gives `owner` bytes that are in a file. The file stays open until the outcome is known.
+    pub(super) fn refer(&self, owner: i64, content: Content) -> Result<Option<InFile>, DbError> {
+        let length = content.length();
+        match content.bytes {
+            Bytes::Inline(bytes) if bytes.is_empty() => Ok(None),
+            Bytes::Inline(_) => {
+                Err(DbError::Io("a part of a blob was taken as a whole blob".to_owned()))
+            }
+            Bytes::InFile(file, _) if !file.is_of(&self.shared.files) => {
+                Err(DbError::Io("content of another account was put into this one".to_owned()))
+            }
+            Bytes::InFile(file, offset) => {
+                references::add(self.conn, owner, file.id)?;
+                let id = file.id;
+                self.keep(file);
+                Ok(Some(InFile { file: id, offset, length }))
+            }
+        }
+    }
+
+    fn keep(&self, file: Arc<super::files::OpenFile>) {
+        self.effects().files.push(file);
+    }
+}
+
+/// Where content lies.
+pub(super) struct InFile {
+    pub(super) file: ContentId,
+    pub(super) offset: u64,
+    pub(super) length: u64,
+}
+
+impl InFile {
+    pub(super) fn extent(&self, start: u64, write: u64) -> Extent {
+        Extent { start, length: self.length, file: self.file, offset: self.offset, write }
+    }
+}
+
+impl<'a> Deref for WriteTx<'a> {
+    type Target = Tx<'a>;
+
+    fn deref(&self) -> &Tx<'a> {
+        &self.tx
+    }
+}

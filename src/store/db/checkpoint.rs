@@ -1,0 +1,187 @@
+//! Moves the log into the database file, on a thread of its own, and stops the writer only when
+//! the log has become very long. [`super::log_state`] knows the length of the log.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use rusqlite::wal::CheckpointMode;
+use rusqlite::{Connection, MAIN_DB};
+
+use super::error::Naming;
+use super::job::run_caught;
+use super::log_state::{LogState, Order};
+use super::reserve::log_of;
+use super::stats::Counters;
+use super::writer::Writer;
+use super::{DbError, Tuning};
+use crate::store::synced;
+
+/// Work that belongs to a checkpoint. Called from the checkpoint thread, and from the thread that
+/// closes the database.
+pub trait CheckpointHooks: Send + std::marker::Sync {
+    /// Makes durable what the rows refer to: those committed so far, and those that commits refer
+    /// to from here until [`CheckpointHooks::checkpoint_ended`]. An error skips this checkpoint; it
+    /// is tried again later. `conn` is for reading, each statement for itself.
+    fn before_checkpoint(&self, conn: &Connection) -> Result<(), DbError>;
+    /// The log is synced: all that was committed before [`CheckpointHooks::before_checkpoint`]
+    /// began is durable now.
+    fn log_synced(&self);
+    /// The checkpoint is done, was skipped or has failed. Called once for each call of
+    /// [`CheckpointHooks::before_checkpoint`].
+    fn checkpoint_ended(&self);
+}
+
+pub(super) struct Checkpointer {
+    pub(super) file: Arc<Path>,
+    pub(super) connection: Connection,
+    pub(super) tuning: Tuning,
+    pub(super) writer: Arc<Writer>,
+    pub(super) log: Arc<LogState>,
+    pub(super) counters: Arc<Counters>,
+    pub(super) hooks: Arc<OnceLock<Box<dyn CheckpointHooks>>>,
+    /// The database file, only to sync it. See [`super::Database`] for when it may be closed.
+    pub(super) main_file: Arc<File>,
+}
+
+/// Attempts to bring the log's rest down before the writer is held for it.
+const ROUNDS_BEFORE_HOLD: u32 = 8;
+/// A rest of this many pages is short enough to be moved while the writer waits.
+const SHORT_REST: u32 = 200;
+
+/// Writes run at full speed again when this is dropped.
+struct Slowed<'a>(&'a Writer);
+
+impl Drop for Slowed<'_> {
+    fn drop(&mut self) {
+        self.0.slow_down(Duration::ZERO);
+    }
+}
+
+impl Checkpointer {
+    /// The checkpoint thread, until the database is closed.
+    pub(super) fn run(&self) {
+        let _naming = Naming::file(&self.file);
+        while let Order::Checkpoint { round } = self.log.wait(self.tuning.checkpoint_interval) {
+            // A defect in a hook must not end this thread.
+            let result = run_caught(|_| self.round(), &self.connection);
+            self.writer.renew_space();
+            match &result {
+                Ok(()) => _ = self.counters.checkpoints.fetch_add(1, Ordering::Relaxed),
+                Err(error) => log::warn!("checkpoint of {}: {error}", self.file.display()),
+            }
+            self.log.finished(round, result);
+        }
+    }
+
+    fn round(&self) -> Result<(), DbError> {
+        let hooks = self.hooks.get().map(AsRef::as_ref);
+        around(hooks, &self.connection, &self.file, || {
+            let (length, moved) = self.checkpoint(CheckpointMode::PASSIVE)?;
+            if length > 0 && moved == length {
+                self.log.moved(length);
+            }
+            // When all pages are moved, the next write lets the log begin again by itself.
+            if length >= self.tuning.hold_pages && self.rest(moved) > 0 {
+                return self.shorten();
+            }
+            Ok(())
+        })
+    }
+
+    /// Lets the log begin again, although writes never pause. The log's rest is brought down
+    /// while writes are slowed down; then the writer is held while the last pages are moved and
+    /// the last readers of the log end.
+    fn shorten(&self) -> Result<(), DbError> {
+        let _slow = Slowed(&self.writer);
+        for _ in 0..ROUNDS_BEFORE_HOLD {
+            let start = Instant::now();
+            let before = self.log.pages();
+            // SQLite syncs the database file only with the last page of the log. What can be
+            // synced now does not delay the writer later.
+            let synced = synced::data(&self.main_file, &self.file);
+            synced.map_err(|error| DbError::from_io("sync", &self.file, &error))?;
+            let (_, moved) = self.checkpoint(CheckpointMode::PASSIVE)?;
+            let rest = self.rest(moved);
+            if rest <= SHORT_REST {
+                break;
+            }
+            // The log grew while this round moved pages: let it grow at half that speed.
+            let growth = self.log.pages().saturating_sub(before).max(1);
+            self.writer.slow_down(start.elapsed() / growth * 2);
+        }
+        let turn = self.writer.hold();
+        self.counters.holds.fetch_add(1, Ordering::Relaxed);
+        self.connection.busy_timeout(self.tuning.hold_patience)?;
+        let result = self.checkpoint(CheckpointMode::RESTART);
+        self.connection.busy_timeout(Duration::ZERO)?;
+        drop(turn);
+        result.map(drop)
+    }
+
+    /// Pages that were added to the log after the first `moved`.
+    fn rest(&self, moved: u32) -> u32 {
+        self.log.pages().saturating_sub(moved)
+    }
+
+    /// Pages in the log, and how many of them have been moved. Locks of others are no error.
+    fn checkpoint(&self, mode: CheckpointMode) -> Result<(u32, u32), DbError> {
+        match self.connection.wal_checkpoint_v2(Some(MAIN_DB), mode) {
+            // Negative numbers mean that there is no log.
+            Ok((length, moved)) => {
+                Ok((u32::try_from(length).unwrap_or(0), u32::try_from(moved).unwrap_or(0)))
+            }
+            Err(error) if DbError::is_lock(&error) => Ok((0, 0)),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Runs the hooks around a checkpoint. The log is synced here too: a reader can keep `SQLite` from
+/// moving pages and from syncing, and what was dropped may be removed only after a sync.
+fn around(
+    hooks: Option<&dyn CheckpointHooks>,
+    conn: &Connection,
+    file: &Path,
+    checkpoint: impl FnOnce() -> Result<(), DbError>,
+) -> Result<(), DbError> {
+    let Some(hooks) = hooks else { return checkpoint() };
+    let _end = End(hooks);
+    hooks.before_checkpoint(conn)?;
+    sync_log(file)?;
+    // Not after the checkpoint: on a full disk that can fail until unused content is removed.
+    hooks.log_synced();
+    checkpoint()
+}
+
+/// Tells the hooks that a checkpoint has ended, however it did.
+struct End<'a>(&'a dyn CheckpointHooks);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.checkpoint_ended();
+    }
+}
+
+/// The last checkpoint, when the threads have ended: the log is emptied.
+pub(super) fn close(conn: &Connection, file: &Path, hooks: Option<&dyn CheckpointHooks>) {
+    let result = around(hooks, conn, file, || {
+        conn.wal_checkpoint_v2(Some(MAIN_DB), CheckpointMode::TRUNCATE)?;
+        Ok(())
+    });
+    if let Err(error) = result {
+        log::warn!("closing {}: {error}", file.display());
+    }
+}
+
+fn sync_log(file: &Path) -> Result<(), DbError> {
+    let path = log_of(file);
+    let synced = match File::open(&path) {
+        Ok(log) => synced::data(&log, &path),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    };
+    synced.map_err(|error| DbError::from_io("sync", &path, &error))
+}

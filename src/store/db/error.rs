@@ -1,0 +1,211 @@
+//! Errors of the database, each with the name of the file.
+//! The front end of a service decides how such an error is answered.
+
+use std::cell::RefCell;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rusqlite::ErrorCode;
+use rusqlite::ffi;
+use rustix::fs::{Access, access};
+use rustix::io::Errno;
+
+/// Why the database could not do it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DbError {
+    /// The disk, or the quota of its owner, is full.
+    #[error("no space left on the disk of {}", file.display())]
+    Full {
+        /// The database file.
+        file: PathBuf,
+    },
+    /// Too many requests wait, or another process holds the database.
+    #[error("the database is busy: {0}")]
+    Busy(String),
+    /// The file, or a row in it, cannot be understood.
+    #[error("{} is damaged: {why}", file.display())]
+    Damaged {
+        /// The database file.
+        file: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A newer version of this program wrote the file.
+    #[error(
+        "{} has format {found}, this program knows formats up to {known}: \
+         use the newer program, or another data directory",
+        file.display()
+    )]
+    NewerFormat {
+        /// The database file.
+        file: PathBuf,
+        /// The version in the file.
+        found: u32,
+        /// The version of this program.
+        known: u32,
+    },
+    /// The file is a database, but not of this program, or of a version it no longer reads.
+    #[error("{} cannot be used: {why}", file.display())]
+    UnknownFormat {
+        /// The database file.
+        file: PathBuf,
+        /// What was found.
+        why: String,
+    },
+    /// The process has no file descriptor left.
+    #[error("too many open files while opening {}: raise the limit (ulimit -n)", file.display())]
+    TooManyFiles {
+        /// The file that was to be opened.
+        file: PathBuf,
+    },
+    /// The file or its directory cannot be written.
+    #[error(
+        "{} cannot be written: it, its directory or its file system is read-only",
+        file.display()
+    )]
+    ReadOnly {
+        /// The database file.
+        file: PathBuf,
+    },
+    /// The request's closure panicked. Its changes were rolled back.
+    #[error("the request failed in the database: {0}")]
+    Panicked(String),
+    /// The database is being closed.
+    #[error("the database is being closed")]
+    Closed,
+    /// Anything else.
+    #[error("{0}")]
+    Io(String),
+}
+
+thread_local! {
+    /// The file of the request that runs on this thread, for errors that have to name it.
+    static CURRENT: RefCell<Option<Arc<Path>>> = const { RefCell::new(None) };
+    /// The last error of SQLite on this thread that can undo a whole transaction.
+    static LAST: RefCell<Option<DbError>> = const { RefCell::new(None) };
+}
+
+/// While it lives, errors on this thread name `file`.
+pub(super) struct Naming(Option<Arc<Path>>);
+
+impl Naming {
+    pub(super) fn file(file: &Arc<Path>) -> Self {
+        Self(CURRENT.replace(Some(Arc::clone(file))))
+    }
+}
+
+impl Drop for Naming {
+    fn drop(&mut self) {
+        CURRENT.set(self.0.take());
+    }
+}
+
+fn current_file() -> PathBuf {
+    CURRENT.with_borrow(|file| match file {
+        Some(file) => file.to_path_buf(),
+        None => PathBuf::from("the database"),
+    })
+}
+
+/// Why `SQLite` gave up a transaction with several requests in it: the last serious error on this
+/// thread. The closure that met it has turned it into an error of its own type.
+pub(super) fn take_last_serious() -> DbError {
+    LAST.take().unwrap_or_else(|| DbError::Io("the database gave up a transaction".to_owned()))
+}
+
+/// True if the last serious error on this thread is that a connection for reading was asked to
+/// write.
+pub(super) fn was_asked_to_write() -> bool {
+    LAST.with_borrow(|last| matches!(last, Some(DbError::ReadOnly { .. })))
+}
+
+/// Forget earlier errors, before a transaction begins.
+pub(super) fn forget_last_serious() {
+    LAST.set(None);
+}
+
+impl DbError {
+    /// A row that does not decode. Inside a closure of `read` or `write` it names the file.
+    pub fn damaged(why: impl Into<String>) -> Self {
+        Self::Damaged { file: current_file(), why: why.into() }
+    }
+
+    /// The error behind a failed system call on a file next to the database.
+    pub fn from_errno(what: &str, file: &Path, errno: Errno) -> Self {
+        let file = file.to_path_buf();
+        match errno {
+            Errno::NOSPC | Errno::DQUOT => Self::Full { file },
+            Errno::MFILE | Errno::NFILE => Self::TooManyFiles { file },
+            Errno::ROFS | Errno::ACCESS | Errno::PERM => Self::ReadOnly { file },
+            other => Self::Io(format!("{what} {}: {other}", file.display())),
+        }
+    }
+
+    /// As [`DbError::from_errno`], for calls of the standard library.
+    pub fn from_io(what: &str, file: &Path, error: &std::io::Error) -> Self {
+        match Errno::from_io_error(error) {
+            Some(errno) => Self::from_errno(what, file, errno),
+            None => Self::Io(format!("{what} {}: {error}", file.display())),
+        }
+    }
+
+    /// Another connection, of this or another process, holds a lock that is needed.
+    pub(super) fn is_lock(error: &rusqlite::Error) -> bool {
+        matches!(
+            error.sqlite_error_code(),
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)
+        )
+    }
+}
+
+impl From<rusqlite::Error> for DbError {
+    fn from(error: rusqlite::Error) -> Self {
+        let file = current_file();
+        let Some(failure) = error.sqlite_error() else {
+            return match error {
+                rusqlite::Error::FromSqlConversionFailure(..)
+                | rusqlite::Error::InvalidColumnType(..)
+                | rusqlite::Error::IntegralValueOutOfRange(..) => {
+                    Self::Damaged { file, why: error.to_string() }
+                }
+                _ => Self::Io(format!("{}: {error}", file.display())),
+            };
+        };
+        let found = match failure.code {
+            ErrorCode::DiskFull => Self::Full { file },
+            // The shared index of the log could not grow: SQLite does not say why, and space is
+            // the only reason met in practice.
+            _ if failure.extended_code == ffi::SQLITE_IOERR_SHMSIZE => Self::Full { file },
+            ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => {
+                Self::Busy(format!("another program holds {}", file.display()))
+            }
+            ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => {
+                Self::Damaged { file, why: error.to_string() }
+            }
+            ErrorCode::ReadOnly | ErrorCode::PermissionDenied => Self::ReadOnly { file },
+            ErrorCode::CannotOpen if no_descriptor_left() => Self::TooManyFiles { file },
+            ErrorCode::CannotOpen if !writable(&file) => Self::ReadOnly { file },
+            _ => Self::Io(format!("{}: {error}", file.display())),
+        };
+        if !matches!(failure.code, ErrorCode::ConstraintViolation) {
+            LAST.set(Some(found.clone()));
+        }
+        found
+    }
+}
+
+/// `SQLite` reports a lack of descriptors like a missing file, so we ask the system ourselves.
+fn no_descriptor_left() -> bool {
+    File::open("/dev/null").is_err_and(|error| {
+        matches!(Errno::from_io_error(&error), Some(Errno::MFILE | Errno::NFILE))
+    })
+}
+
+/// `SQLite` reports a missing right like a missing file, too.
+fn writable(file: &Path) -> bool {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+    [file, folder.unwrap_or(Path::new("."))].into_iter().all(|path| {
+        !matches!(access(path, Access::WRITE_OK), Err(Errno::ROFS | Errno::ACCESS | Errno::PERM))
+    })
+}

@@ -1,0 +1,133 @@
+//! The writer of a database, held still while all rows are replaced: by none, or by those of a
+//! saved database.
+//!
+//! Decides how whole tables are replaced in one transaction. Which tables keep their rows (those
+//! with counters) is decided by the services' stores; when all databases of a server are held, by
+//! `engine/states`.
+
+use std::path::Path;
+use std::sync::{Arc, MutexGuard};
+
+use rusqlite::Connection;
+
+use super::DbError;
+use super::error::Naming;
+use super::transaction;
+use super::writer::{Turn, Writer};
+
+/// The writer of a database, held. Requests wait until the value is dropped; a transaction that
+/// was not committed is rolled back then.
+pub struct Held<'a> {
+    // Before the turn: its next owner locks the connection.
+    connection: MutexGuard<'a, Connection>,
+    writer: &'a Writer,
+    file: Arc<Path>,
+    _turn: Turn<'a>,
+}
+
+impl<'a> Held<'a> {
+    pub(super) fn new(writer: &'a Writer, file: Arc<Path>) -> Self {
+        let turn = writer.hold();
+        Self { connection: writer.connection(), writer, file, _turn: turn }
+    }
+
+    /// Begins the transaction.
+    pub fn begin(&self) -> Result<(), DbError> {
+        let _naming = Naming::file(&self.file);
+        transaction::begin_patiently(&self.connection, self.writer.patience())
+    }
+
+    /// Runs `work` in the transaction.
+    pub(in crate::store) fn run<T>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, DbError>,
+    ) -> Result<T, DbError> {
+        let _naming = Naming::file(&self.file);
+        work(&self.connection)
+    }
+
+    /// Removes all rows of all tables but those of `kept`.
+    pub fn empty(&self, kept: &[&str]) -> Result<(), DbError> {
+        self.run(|conn| {
+            for table in tables(conn, kept)? {
+                // Without a condition: SQLite frees the pages and looks at no row.
+                conn.execute(&format!("DELETE FROM main.\"{table}\""), [])?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Attaches the saved database `file` as the schema `saved`. Before [`Held::begin`].
+    pub fn attach(&self, file: &Path) -> Result<(), DbError> {
+        self.run(|conn| {
+            conn.execute("ATTACH ?1 AS saved", [text_of(file)?])?;
+            let number = |schema: &str, pragma: &str| {
+                conn.pragma_query_value(Some(schema), pragma, |row| row.get::<_, i32>(0))
+            };
+            for pragma in ["application_id", "user_version"] {
+                if number("main", pragma)? != number("saved", pragma)? {
+                    let why = "it was saved by another version of this program".to_owned();
+                    return Err(DbError::UnknownFormat { file: file.to_owned(), why });
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Replaces all rows of all tables but those of `kept` by those of the saved database.
+    pub fn replace(&self, kept: &[&str]) -> Result<(), DbError> {
+        self.empty(kept)?;
+        self.run(|conn| {
+            for table in tables(conn, kept)? {
+                conn.execute(
+                    &format!("INSERT INTO main.\"{table}\" SELECT * FROM saved.\"{table}\""),
+                    [],
+                )?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Commits the transaction.
+    pub fn commit(&self) -> Result<(), DbError> {
+        let _naming = Naming::file(&self.file);
+        transaction::commit(&self.connection)?;
+        self.writer.committed();
+        Ok(())
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        transaction::roll_back(&self.connection);
+        let attached = "SELECT 1 FROM pragma_database_list WHERE name = 'saved'";
+        let attached = self.connection.prepare(attached).and_then(|mut found| found.exists([]));
+        if !matches!(attached, Ok(false))
+            && let Err(error) = self.connection.execute("DETACH saved", [])
+        {
+            log::error!("{}: a saved database stays attached: {error}", self.file.display());
+        }
+    }
+}
+
+impl std::fmt::Debug for Held<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Held").field("file", &self.file).finish_non_exhaustive()
+    }
+}
+
+/// A path as `SQLite` takes it in a statement.
+pub(super) fn text_of(path: &Path) -> Result<&str, DbError> {
+    path.to_str().ok_or_else(|| DbError::Io(format!("{}: its path is not UTF-8", path.display())))
+}
+
+/// The tables of the database but `kept` and those of `SQLite` itself.
+pub(super) fn tables(conn: &Connection, kept: &[&str]) -> Result<Vec<String>, DbError> {
+    let mut select = conn.prepare(
+        "SELECT name FROM main.sqlite_schema
+         WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name",
+    )?;
+    let names = select.query_map([], |row| row.get::<_, String>(0))?;
+    let names: Vec<_> = names.collect::<Result<_, _>>()?;
+    Ok(names.into_iter().filter(|name| !kept.contains(&name.as_str())).collect())
+}

@@ -1,0 +1,75 @@
+//! What tests of the stores share: child processes, file systems of a given size.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tempfile::TempDir;
+
+/// One ignored test of this binary, in a process of its own.
+pub(in crate::store) fn child(test: &str) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args([test, "--exact", "--ignored", "--nocapture", "--test-threads=1"]);
+    command
+}
+
+/// A mounted file system of a given size, unmounted when dropped.
+pub(in crate::store) struct Tmpfs(TempDir);
+
+impl Tmpfs {
+    /// `None`, and a line on the output, where this process may not mount.
+    pub(in crate::store) fn mount(size: &str) -> Option<Self> {
+        let dir = tempfile::tempdir().unwrap();
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", &format!("size={size}"), "latchfs-test"]);
+        match mount.arg(dir.path()).output() {
+            Ok(output) if output.status.success() => Some(Self(dir)),
+            Ok(output) => {
+                println!("SKIPPED: no tmpfs: {}", String::from_utf8_lossy(&output.stderr));
+                None
+            }
+            Err(error) => {
+                println!("SKIPPED: no mount command: {error}");
+                None
+            }
+        }
+    }
+
+    pub(in crate::store) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Takes all the space that is left.
+    pub(in crate::store) fn fill(&self) {
+        let mut ballast = std::fs::File::create(self.ballast()).unwrap();
+        let free = || rustix::fs::statvfs(self.path()).unwrap().f_bavail;
+        // A checkpoint under way may give space back in between.
+        for _ in 0..100 {
+            for piece in [1 << 20, 4096, 1] {
+                while ballast.write(&vec![1; piece]).is_ok_and(|written| written == piece) {}
+            }
+            if free() == 0 {
+                return;
+            }
+        }
+        panic!("the file system does not get full: {} blocks are free", free());
+    }
+
+    /// Gives back the space that [`Tmpfs::fill`] took.
+    pub(in crate::store) fn empty(&self) {
+        std::fs::remove_file(self.ballast()).unwrap();
+    }
+
+    fn ballast(&self) -> PathBuf {
+        self.path().join("ballast of all space")
+    }
+}
+
+impl Drop for Tmpfs {
+    fn drop(&mut self) {
+        let status = Command::new("umount").arg("-l").arg(self.path()).status();
+        if !status.is_ok_and(|status| status.success()) {
+            println!("cannot unmount {}", self.path().display());
+        }
+    }
+}

@@ -1,0 +1,353 @@
+//! The right to write: one request at a time on its caller's thread, or the writer thread with all
+//! waiting requests. What happens inside the transaction is decided in [`super::transaction`].
+
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rusqlite::Connection;
+
+use super::error::Naming;
+use super::job::{Job, Task};
+use super::log_state::LogState;
+use super::reserve::Reserve;
+use super::stats::Counters;
+use super::transaction::{self, NotBegun};
+use super::{DbError, GROUP_MAX, Purpose, QUEUE_MAX, Sync, Tuning};
+use crate::sync::front_end::assert_may_block;
+
+pub(super) struct Writer {
+    file: Arc<Path>,
+    sync: Sync,
+    tuning: Tuning,
+    gate: Mutex<Gate>,
+    /// The writer thread waits here for requests.
+    work: Condvar,
+    /// Callers of `write` wait here for a place in the queue.
+    room: Condvar,
+    /// Callers of [`Writer::hold`] wait here for the turn.
+    free: Condvar,
+    /// Locked only by the owner of the turn, so no thread ever waits for it.
+    connection: Mutex<Connection>,
+    /// Nanoseconds to pause for each page that a group adds to the log; 0 at most times.
+    pause_per_page: AtomicU64,
+    reserve: Reserve,
+    log: Arc<LogState>,
+    counters: Arc<Counters>,
+}
+
+/// A slowed writer pauses at most this long after a group.
+const LONGEST_PAUSE: Duration = Duration::from_millis(20);
+
+#[derive(Default)]
+struct Gate {
+    queue: VecDeque<Box<dyn Job>>,
+    /// Somebody has the turn.
+    taken: bool,
+    /// How many callers of [`Writer::hold`] wait for the turn, which is theirs next.
+    holds_wanted: u32,
+    closing: bool,
+}
+
+/// The right to use the writing connection.
+pub(super) struct Turn<'a>(&'a Writer);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let mut gate = self.0.lock();
+        gate.taken = false;
+        if gate.holds_wanted > 0 {
+            self.0.free.notify_one();
+        } else if gate.closing || !gate.queue.is_empty() {
+            self.0.work.notify_one();
+        }
+    }
+}
+
+thread_local! {
+    /// Address of the writer whose closure runs on this thread, or 0.
+    static INSIDE: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Marks that a closure of a writer runs on this thread.
+struct Inside(usize);
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        INSIDE.set(self.0);
+    }
+}
+
+impl Writer {
+    pub(super) fn new(
+        file: Arc<Path>,
+        sync: Sync,
+        tuning: Tuning,
+        connection: Connection,
+        reserve: Reserve,
+        log: Arc<LogState>,
+        counters: Arc<Counters>,
+    ) -> Self {
+        Self {
+            file,
+            sync,
+            tuning,
+            gate: Mutex::default(),
+            work: Condvar::new(),
+            room: Condvar::new(),
+            free: Condvar::new(),
+            connection: Mutex::new(connection),
+            pause_per_page: AtomicU64::new(0),
+            reserve,
+            log,
+            counters,
+        }
+    }
+
+    /// Runs and commits on this thread, if no other request writes or waits. Returns `work`
+    /// otherwise.
+    pub(super) fn try_write<T, E, F>(&self, purpose: Purpose, work: F) -> Result<Result<T, E>, F>
+    where
+        E: From<DbError>,
+        F: FnOnce(&Connection) -> Result<T, E>,
+    {
+        self.assert_outside();
+        if purpose == Purpose::Store && !self.reserve.is_ample(self.log.next_page()) {
+            return Err(work);
+        }
+        let turn = match self.try_turn() {
+            Some(turn) if self.sync == Sync::Normal && !self.is_slowed() => turn,
+            _ => return Err(work),
+        };
+        let conn = self.connection();
+        let _naming = Naming::file(&self.file);
+        let outcome = match transaction::begin(&conn) {
+            Ok(()) => {
+                let _inside = self.inside();
+                transaction::run_alone(&conn, work)
+            }
+            Err(NotBegun::Locked) => return Err(work),
+            Err(NotBegun::Failed(error)) => return Ok(Err(error.into())),
+        };
+        self.counters.inline();
+        drop(conn);
+        drop(turn);
+        self.log.committed();
+        self.save_space();
+        Ok(outcome)
+    }
+
+    /// Waits for a place in the queue, then for the outcome.
+    pub(super) fn write_queued<T, E, F>(&self, purpose: Purpose, work: F) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<DbError> + Send + 'static,
+        F: FnOnce(&Connection) -> Result<T, E> + Send + 'static,
+    {
+        assert_may_block("the writer of a database");
+        let (sender, receiver) = sync_channel(1);
+        let task = Task::new(purpose, work, move |outcome| {
+            // The receiver is gone only if its thread panicked.
+            let _ = sender.send(outcome);
+        });
+        let mut gate = self.lock();
+        while gate.queue.len() >= QUEUE_MAX && !gate.closing {
+            gate = self.room.wait(gate).unwrap_or_else(PoisonError::into_inner);
+        }
+        self.enqueue(gate, Box::new(task));
+        receiver.recv().unwrap_or_else(|_| Err(DbError::Closed.into()))
+    }
+
+    /// Puts the request into the queue, or answers at once if there is no place.
+    pub(super) fn submit(&self, mut job: Box<dyn Job>) {
+        let gate = self.lock();
+        if gate.queue.len() < QUEUE_MAX {
+            return self.enqueue(gate, job);
+        }
+        drop(gate);
+        job.fail(DbError::Busy(format!("{QUEUE_MAX} writes wait already; try again")));
+        job.answer();
+    }
+
+    fn enqueue(&self, mut gate: MutexGuard<'_, Gate>, job: Box<dyn Job>) {
+        if gate.closing {
+            drop(gate);
+            return drop(job);
+        }
+        gate.queue.push_back(job);
+        // The thread that has the turn looks at the queue when its turn ends.
+        if !gate.taken {
+            self.work.notify_one();
+        }
+    }
+
+    /// The writer thread: groups of waiting requests, until the database is closed.
+    pub(super) fn run(&self) {
+        let mut jobs = Vec::with_capacity(GROUP_MAX);
+        while let Some(turn) = self.take_jobs(&mut jobs) {
+            self.run_jobs(&mut jobs);
+            drop(turn);
+        }
+    }
+
+    /// Waits for requests and takes the turn. `None`: the database closes and nothing waits.
+    fn take_jobs(&self, jobs: &mut Vec<Box<dyn Job>>) -> Option<Turn<'_>> {
+        let mut gate = self.lock();
+        loop {
+            if !gate.taken && gate.holds_wanted == 0 {
+                if !gate.queue.is_empty() {
+                    break;
+                }
+                if gate.closing {
+                    return None;
+                }
+            }
+            gate = self.work.wait(gate).unwrap_or_else(PoisonError::into_inner);
+        }
+        gate.taken = true;
+        let count = gate.queue.len().min(GROUP_MAX);
+        jobs.extend(gate.queue.drain(..count));
+        self.room.notify_all();
+        Some(Turn(self))
+    }
+
+    fn run_jobs(&self, jobs: &mut Vec<Box<dyn Job>>) {
+        let conn = self.connection();
+        let _naming = Naming::file(&self.file);
+        while !jobs.is_empty() {
+            let length = self.log.pages();
+            if !self.reserve.extend(self.log.next_page()) {
+                // A log that begins again needs less.
+                self.log.ask();
+                self.refuse_stores(jobs);
+                if jobs.is_empty() {
+                    return;
+                }
+            }
+            let ran = match transaction::begin_patiently(&conn, self.tuning.busy_patience) {
+                Ok(()) => {
+                    let _inside = self.inside();
+                    transaction::run_group(&conn, jobs, self.tuning.group_time)
+                }
+                Err(error) => {
+                    transaction::fail_all(jobs, &error);
+                    jobs.len()
+                }
+            };
+            self.counters.group(ran);
+            self.log.committed();
+            self.save_space();
+            // The turn is kept: callers that are answered now and write again form the next group.
+            jobs.drain(..ran).for_each(Job::answer);
+            if self.is_slowed() {
+                self.pause(self.log.pages().saturating_sub(length));
+            }
+        }
+    }
+
+    /// Asks for a checkpoint when deletions use up the space that is kept for them: then the log
+    /// can begin again, in the space that it has.
+    fn save_space(&self) {
+        if !self.reserve.is_ample(self.log.pages()) {
+            self.log.ask();
+        }
+    }
+
+    /// A checkpoint has ended.
+    pub(super) fn renew_space(&self) {
+        self.reserve.renew();
+    }
+
+    /// Answers the requests that store something: what space there is, deletions need.
+    fn refuse_stores(&self, jobs: &mut Vec<Box<dyn Job>>) {
+        let stores = jobs.extract_if(.., |job| job.purpose() == Purpose::Store);
+        for mut job in stores {
+            job.fail(DbError::Full { file: self.file.to_path_buf() });
+            job.answer();
+        }
+    }
+
+    /// Limits how fast the log grows, while a checkpoint catches up. Zero: no limit.
+    pub(super) fn slow_down(&self, pause_per_page: Duration) {
+        let nanos = u64::try_from(pause_per_page.as_nanos()).unwrap_or(u64::MAX);
+        self.pause_per_page.store(nanos, Ordering::Relaxed);
+    }
+
+    fn is_slowed(&self) -> bool {
+        self.pause_per_page.load(Ordering::Relaxed) > 0
+    }
+
+    fn pause(&self, pages: u32) {
+        let nanos = self.pause_per_page.load(Ordering::Relaxed).saturating_mul(u64::from(pages));
+        std::thread::sleep(Duration::from_nanos(nanos).min(LONGEST_PAUSE));
+    }
+
+    fn try_turn(&self) -> Option<Turn<'_>> {
+        let mut gate = self.lock();
+        let free = !gate.taken && gate.holds_wanted == 0 && !gate.closing && gate.queue.is_empty();
+        free.then(|| {
+            gate.taken = true;
+            Turn(self)
+        })
+    }
+
+    /// Waits for the turn ahead of all requests. They wait until it is dropped.
+    pub(super) fn hold(&self) -> Turn<'_> {
+        let mut gate = self.lock();
+        gate.holds_wanted += 1;
+        while gate.taken {
+            gate = self.free.wait(gate).unwrap_or_else(PoisonError::into_inner);
+        }
+        gate.holds_wanted -= 1;
+        gate.taken = true;
+        Turn(self)
+    }
+
+    /// The writing connection, for the owner of the turn.
+    pub(super) fn connection(&self) -> MutexGuard<'_, Connection> {
+        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// To be called after a commit by the owner of the turn.
+    pub(super) fn committed(&self) {
+        self.log.committed();
+        self.save_space();
+    }
+
+    /// How long a write waits for another process that holds the database.
+    pub(super) fn patience(&self) -> Duration {
+        self.tuning.busy_patience
+    }
+
+    /// New requests are refused; the writer thread ends after those that wait.
+    pub(super) fn close(&self) {
+        let mut gate = self.lock();
+        gate.closing = true;
+        self.work.notify_all();
+        self.room.notify_all();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Gate> {
+        self.gate.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn address(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+
+    fn inside(&self) -> Inside {
+        Inside(INSIDE.replace(self.address()))
+    }
+
+    /// A closure that waits for the writer it runs on would wait for ever.
+    pub(super) fn assert_outside(&self) {
+        assert!(
+            INSIDE.get() != self.address(),
+            "a write inside a write of the same database waits for itself"
+        );
+    }
+}

@@ -1,0 +1,109 @@
+//! Queues and messages on disk: `queue.db`, one per account.
+//!
+//! Decides which rows there are and how they are found. What an operation makes of a message is
+//! decided in `core::queue`; which rows one operation reads and writes, in `engine::queue`; when a
+//! transaction is committed, in [`super::db`].
+//!
+//! ```text
+//!   schema       the tables, and why they are cut so
+//!   queues       queues, metadata, stored access policies
+//!   messages     the head of a queue, one message, counts, sweeping
+//!   replace      all rows at once: by none, or by those of a saved state
+//! ```
+
+mod messages;
+mod queues;
+mod replace;
+mod schema;
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+
+pub use messages::Head;
+pub use queues::QueueRow;
+pub use replace::{HeldQueues, SavedQueues};
+
+use rusqlite::Connection;
+
+use super::db::{Database, DbError, Purpose, Sync};
+
+/// The identity of a queue's messages: another one after each Clear Messages.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct QueueId(i64);
+
+/// The rows of one transaction.
+pub struct QueueRows<'a>(&'a Connection);
+
+/// The database of an account's queues.
+pub struct QueueStore(Database);
+
+impl QueueStore {
+    /// Opens the database at `path`, made if missing.
+    pub fn open(path: &Path, sync: Sync) -> Result<Self, DbError> {
+        Database::open(path, &schema::SCHEMA, sync).map(Self)
+    }
+
+    /// Reads in one transaction: here, or if all readers are busy on the writer's thread. `done`
+    /// is called once, there or here, and must not block.
+    pub fn read<T, E, F, D>(&self, read: F, done: D)
+    where
+        T: Send + 'static,
+        E: From<DbError> + Send + 'static,
+        F: FnOnce(&QueueRows<'_>) -> Result<T, E> + Send + 'static,
+        D: FnOnce(Result<T, E>) + Send + 'static,
+    {
+        match self.0.try_read(move |connection: &Connection| read(&QueueRows(connection))) {
+            Ok(answer) => done(answer),
+            Err(read) => self.0.submit(read, done),
+        }
+    }
+
+    /// Changes rows in one transaction: here if the writer is free, else on the writer's thread.
+    /// `done` is called once, after the commit, there or here, and must not block.
+    pub fn write<T, E, F, D>(&self, purpose: Purpose, write: F, done: D)
+    where
+        T: Send + 'static,
+        E: From<DbError> + Send + 'static,
+        F: FnOnce(&QueueRows<'_>) -> Result<T, E> + Send + 'static,
+        D: FnOnce(Result<T, E>) + Send + 'static,
+    {
+        let write = move |connection: &Connection| write(&QueueRows(connection));
+        match self.0.try_write_for(purpose, write) {
+            Ok(answer) => done(answer),
+            Err(write) => self.0.submit_for(purpose, write, done),
+        }
+    }
+
+    /// Reads in one transaction. May wait.
+    pub fn read_waiting<T, E: From<DbError>>(
+        &self,
+        read: impl FnOnce(&QueueRows<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.0.read(|connection| read(&QueueRows(connection)))
+    }
+
+    /// Runs a change up to its first write. See [`Database::rehearse`].
+    pub fn rehearse<T, E: From<DbError>>(
+        &self,
+        write: impl FnOnce(&QueueRows<'_>) -> Result<T, E>,
+    ) -> Result<(), E> {
+        self.0.rehearse(|connection| write(&QueueRows(connection)))
+    }
+
+    /// Removes rows in one transaction, on a full disk too. Waits for the commit.
+    pub fn write_waiting<T, E, F>(&self, write: F) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<DbError> + Send + 'static,
+        F: FnOnce(&QueueRows<'_>) -> Result<T, E> + Send + 'static,
+    {
+        let write = move |connection: &Connection| write(&QueueRows(connection));
+        self.0.write_for(Purpose::Delete, write)
+    }
+
+    /// The database itself.
+    pub fn database(&self) -> &Database {
+        &self.0
+    }
+}

@@ -1,0 +1,338 @@
+//! What is kept on disk beside the data: saved states, which replacement is under way, and what was
+//! replaced and waits to be removed.
+//!
+//! ```text
+//! <folder>/states/<name>/  a saved state: state.json, and a folder for each account with copies of
+//!                          its databases, its shares, and links to its content files
+//! <folder>/replacing       the replacement that is under way: a start that finds it completes it.
+//!                          A link, which file systems write in one step and in order with renames
+//! <folder>/trash/<n>/      what was replaced
+//! ```
+//!
+//! Decides names and forms, and that a state is there as a whole or not at all: it is built under a
+//! hidden name. What a state holds, and the steps of a replacement, are decided in `engine/states`.
+
+mod shares;
+pub(crate) mod steps;
+mod trash;
+
+use std::fs::{self, File};
+use std::io::ErrorKind;
+use std::os::unix::fs::{DirBuilderExt, symlink};
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+pub use shares::copy_shares;
+pub use trash::{Scrap, Trash};
+
+use super::error::{StoreError, doing, failing};
+use super::folder::Durability;
+use super::share::tree;
+use crate::sync::front_end::assert_may_block;
+
+const REPLACING: &str = "replacing";
+
+const STATES: &str = "states";
+/// The file with the properties of a state as a whole.
+const MANIFEST: &str = "state.json";
+/// Begins the name of a state that is being saved, and of one that another takes the place of. No
+/// state can be called so.
+const NEW: &str = ".new-";
+const OLD: &str = ".old-";
+/// The form that is written here, and the newest that is understood.
+const VERSION: u32 = 1;
+/// The longest name of a state.
+pub const NAME_MAX: usize = 64;
+
+/// True for a name that a state may have: 1 to 64 letters, digits, dots, hyphens and underscores,
+/// the first of them no dot.
+pub fn is_state_name(name: &str) -> bool {
+    let letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+    (1..=NAME_MAX).contains(&name.len()) && !name.starts_with('.') && name.bytes().all(letter)
+}
+
+/// A manifest with the version of its form.
+#[derive(Serialize, Deserialize)]
+struct Versioned<T> {
+    v: u32,
+    #[serde(flatten)]
+    value: T,
+}
+
+/// The data that takes the place of all data of a server.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Replacement {
+    /// Nothing: the server is reset.
+    Reset,
+    /// The saved state of that name.
+    Restore(String),
+}
+
+const RESET: &str = "reset";
+const RESTORE: &str = "restore ";
+
+impl Replacement {
+    fn text(&self) -> String {
+        match self {
+            Self::Reset => RESET.to_owned(),
+            Self::Restore(name) => format!("{RESTORE}{name}"),
+        }
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        match text {
+            RESET => Some(Self::Reset),
+            text => text.strip_prefix(RESTORE).map(|name| Self::Restore(name.to_owned())),
+        }
+    }
+}
+
+/// The folder of a data directory that holds all this.
+#[derive(Debug)]
+pub struct SavedStates {
+    folder: PathBuf,
+}
+
+impl SavedStates {
+    /// In the server's own folder.
+    pub fn at(folder: &Path) -> Self {
+        Self { folder: folder.to_owned() }
+    }
+
+    /// Removes what a crash has left half saved, into `trash`. A state that another was about to
+    /// replace is there again.
+    pub fn sweep(&self, trash: &Trash) -> Result<(), StoreError> {
+        let what = "tidying saved states";
+        let states = self.folder.join(STATES);
+        for name in tree::names(&states)? {
+            let path = states.join(&name);
+            if let Some(replaced) = name.strip_prefix(OLD)
+                && !states.join(replaced).exists()
+            {
+                fs::rename(&path, states.join(replaced)).map_err(failing(what))?;
+            } else if name.starts_with(OLD) || name.starts_with(NEW) {
+                let scrap = trash.scrap()?;
+                fs::rename(&path, scrap.path().join("state")).map_err(failing(what))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The names of all states, in order.
+    pub fn names(&self) -> Result<Vec<String>, StoreError> {
+        let mut names = tree::names(&self.folder.join(STATES))?;
+        names.retain(|name| is_state_name(name));
+        names.sort();
+        Ok(names)
+    }
+
+    /// Where the state of that name is, if there is one.
+    pub fn path(&self, name: &str) -> Option<PathBuf> {
+        let path = self.folder.join(STATES).join(name);
+        (is_state_name(name) && path.is_dir()).then_some(path)
+    }
+
+    /// The manifest of a state.
+    pub fn manifest<T: DeserializeOwned>(&self, state: &Path) -> Result<T, StoreError> {
+        let path = state.join(MANIFEST);
+        let damaged = |why: String| StoreError::Damaged { what: path.display().to_string(), why };
+        let text = fs::read(&path).map_err(failing("reading a saved state"))?;
+        let read: Versioned<Value> =
+            serde_json::from_slice(&text).map_err(|error| damaged(error.to_string()))?;
+        if read.v > VERSION {
+            let why = format!("it was saved by a newer latchfs, in form {}", read.v);
+            return Err(damaged(why));
+        }
+        serde_json::from_value(read.value).map_err(|error| damaged(error.to_string()))
+    }
+
+    /// A folder to save a state in, which is none until [`SavedStates::publish`].
+    pub fn prepare(&self, name: &str) -> Result<PathBuf, StoreError> {
+        let path = self.folder.join(STATES).join(format!("{NEW}{name}"));
+        let mut builder = fs::DirBuilder::new();
+        builder.recursive(true).mode(0o700);
+        builder.create(&path).map_err(failing("making a folder for a state"))?;
+        Ok(path)
+    }
+
+    /// Gives up what was prepared.
+    pub fn give_up(&self, name: &str) -> Result<(), StoreError> {
+        tree::remove(tree::open_root(&self.folder.join(STATES))?, &format!("{NEW}{name}"))
+    }
+
+    /// Makes what was prepared the state of that name, in place of any other, which goes to
+    /// `trash`. All of it is on the disk before.
+    pub fn publish<T: Serialize>(
+        &self,
+        name: &str,
+        manifest: &T,
+        trash: &Trash,
+    ) -> Result<(), StoreError> {
+        let what = "naming a saved state";
+        let states = self.folder.join(STATES);
+        let (new, place) = (states.join(format!("{NEW}{name}")), states.join(name));
+        let value = serde_json::to_vec(&Versioned { v: VERSION, value: manifest });
+        let value = value.map_err(|error| failing(what)(error.into()))?;
+        fs::write(new.join(MANIFEST), value).map_err(failing(what))?;
+        self.sync()?;
+        steps::step();
+        let old = states.join(format!("{OLD}{name}"));
+        if place.exists() {
+            fs::rename(&place, &old).map_err(failing(what))?;
+            steps::step();
+        }
+        fs::rename(&new, &place).map_err(failing(what))?;
+        steps::step();
+        if old.exists() {
+            let scrap = trash.scrap()?;
+            fs::rename(&old, scrap.path().join("state")).map_err(failing(what))?;
+        }
+        let folder = File::open(&states).and_then(|folder| folder.sync_all());
+        folder.map_err(failing(what))
+    }
+
+    /// Removes the state of that name; false if there is none.
+    pub fn remove(&self, name: &str, trash: &Trash) -> Result<bool, StoreError> {
+        let Some(path) = self.path(name) else { return Ok(false) };
+        let scrap = trash.scrap()?;
+        let aside = scrap.path().join("state");
+        fs::rename(path, aside).map_err(failing("removing a saved state"))?;
+        Ok(true)
+    }
+
+    /// Bytes that are free on the disk; `None` if the file system does not tell.
+    pub fn free(&self) -> Option<u64> {
+        let seen = rustix::fs::statvfs(&self.folder).ok()?;
+        (seen.f_blocks > 0).then(|| seen.f_bavail.saturating_mul(seen.f_frsize))
+    }
+
+    /// Where replaced data waits to be removed.
+    pub fn trash(&self) -> PathBuf {
+        self.folder.join("trash")
+    }
+
+    /// From now on a start completes this replacement. With [`Durability::Synced`], after a power
+    /// cut too.
+    pub fn begin(&self, by: &Replacement, durability: Durability) -> Result<(), StoreError> {
+        let what = "noting a replacement of all data";
+        let note = self.folder.join(REPLACING);
+        match fs::remove_file(&note) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(failing(what)(error)),
+            _ => {}
+        }
+        steps::step();
+        symlink(by.text(), note).map_err(failing(what))?;
+        steps::step();
+        self.settle(durability)
+    }
+
+    /// The replacement that was begun and not ended.
+    pub fn begun(&self) -> Result<Option<Replacement>, StoreError> {
+        let note = self.folder.join(REPLACING);
+        let text = match fs::read_link(&note) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            text => text.map_err(failing("looking for a replacement of all data"))?,
+        };
+        let found = text.to_str().and_then(Replacement::read);
+        found.map(Some).ok_or_else(|| StoreError::Damaged {
+            what: note.display().to_string(),
+            why: format!("'{}' is no replacement", text.display()),
+        })
+    }
+
+    /// The replacement is complete. With [`Durability::Synced`] all data is on the disk before.
+    pub fn end(&self, durability: Durability) -> Result<(), StoreError> {
+        let what = "ending a replacement of all data";
+        if durability == Durability::Synced {
+            self.sync()?;
+        }
+        match fs::remove_file(self.folder.join(REPLACING)) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(failing(what)(error)),
+            _ => {}
+        }
+        steps::step();
+        self.settle(durability)
+    }
+
+    /// Puts all data on the disk.
+    pub fn sync(&self) -> Result<(), StoreError> {
+        assert_may_block("a flush of all data");
+        let folder = File::open(&self.folder).map_err(failing("flushing all data"))?;
+        rustix::fs::syncfs(folder).map_err(doing("flushing all data"))
+    }
+
+    fn settle(&self, durability: Durability) -> Result<(), StoreError> {
+        match durability {
+            Durability::Cached => Ok(()),
+            Durability::Synced => {
+                assert_may_block("a flush of a folder");
+                let folder = File::open(&self.folder).and_then(|folder| folder.sync_all());
+                folder.map_err(failing("flushing a folder"))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    #[test]
+    fn a_state_is_there_as_a_whole_or_not_at_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let states = SavedStates::at(folder.path());
+        let trash = Trash::open(&states.trash()).unwrap();
+        for text in ["first", "second"] {
+            let prepared = states.prepare("a").unwrap();
+            fs::write(prepared.join("file"), text).unwrap();
+            assert!(!states.names().unwrap().contains(&".new-a".to_owned()));
+            states.publish("a", &BTreeMap::from([("x", text)]), &trash).unwrap();
+            let path = states.path("a").unwrap();
+            assert_eq!(fs::read_to_string(path.join("file")).unwrap(), text);
+            assert_eq!(states.manifest::<Value>(&path).unwrap()["x"], text);
+        }
+        states.prepare("b").unwrap();
+        states.give_up("b").unwrap();
+        states.prepare("c").unwrap();
+        let at = folder.path().join("states");
+        fs::rename(at.join("a"), at.join(".old-a")).unwrap();
+        assert!(states.names().unwrap().is_empty());
+        states.sweep(&trash).unwrap();
+        assert_eq!(states.names().unwrap(), ["a"]);
+        assert_eq!(tree::names(&at).unwrap(), ["a"]);
+        assert!(states.remove("a", &trash).unwrap() && !states.remove("a", &trash).unwrap());
+        assert!(!states.remove("../x", &trash).unwrap());
+    }
+
+    #[test]
+    fn names_of_states_are_letters_digits_dots_hyphens_and_underscores() {
+        let longest = "a".repeat(64);
+        for name in ["a", "A.b-c_9", "-", &longest] {
+            assert!(is_state_name(name), "{name}");
+        }
+        for name in ["", ".a", "..", "a/b", "a b", "\u{e4}", &"a".repeat(65)] {
+            assert!(!is_state_name(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_replacement_is_under_way_from_its_beginning_to_its_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let states = SavedStates::at(folder.path());
+        assert_eq!(states.begun().unwrap(), None);
+        for replacement in [Replacement::Reset, Replacement::Restore("a.b".to_owned())] {
+            states.begin(&replacement, Durability::Cached).unwrap();
+            let begun = SavedStates::at(folder.path()).begun().unwrap();
+            assert_eq!(begun.as_ref(), Some(&replacement));
+            states.begin(&replacement, Durability::Synced).unwrap();
+            states.end(Durability::Synced).unwrap();
+            assert_eq!(states.begun().unwrap(), None);
+            states.end(Durability::Cached).unwrap();
+        }
+    }
+}

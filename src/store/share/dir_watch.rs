@@ -1,0 +1,453 @@
+//! Tracks with inotify which cached names of a directory are in doubt.
+//!
+//! The kernel queues an event before the call that made the change returns, so a reader that first
+//! drains the queue and then looks at the disk misses no completed change. An event only marks a
+//! name as one to look at again; the file that a name leads to is never taken from an event, so
+//! that events of renames and exchanges need no interpretation. Events of names that this process
+//! made itself are expected and ignored ([`DirWatch::expect`]). Changes by other hosts of a cluster
+//! file system bring no event; [`super::name_cache`] finds them by the directory's change time.
+
+use std::collections::{BTreeMap, HashMap};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
+use rustix::io::Errno;
+
+use super::proc_path;
+use crate::core::smb::fold;
+
+/// Most names in doubt of one directory, unless it has more names itself; past that, reading the
+/// directory again is cheaper. As many may be expected.
+const DOUBTS_MAX: usize = 4096;
+
+/// Names in doubt that may be left so by those who ask about others: few are looked at now and
+/// then, rather than thousands at last.
+const LEFT_MAX: usize = 64;
+
+/// Room for some hundred events a read.
+const BUFFER_BYTES: usize = 16 * 1024;
+
+/// The head of an event; the kernel pads names to a multiple of it.
+const HEAD_BYTES: usize = 16;
+
+/// Changes of entries: made, removed, moved in or out, by whatever call.
+const ENTRIES: WatchFlags = WatchFlags::CREATE
+    .union(WatchFlags::DELETE)
+    .union(WatchFlags::MOVED_FROM)
+    .union(WatchFlags::MOVED_TO)
+    .union(WatchFlags::ONLYDIR);
+
+/// A directory that one share watches. The kernel has one watch for an inode: two shares that
+/// see the same directory have an account each.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(in crate::store) struct WatchId {
+    wd: i32,
+    share: u64,
+}
+
+type WatchedDirs = BTreeMap<WatchId, DirChanges>;
+
+/// The instance of all shares of this process: a user has 128 instances by default, for all
+/// programs together. Closed with the last share.
+static SHARED: Mutex<Weak<DirWatch>> = Mutex::new(Weak::new());
+
+/// What is known of one directory's changes.
+#[derive(Debug)]
+struct DirChanges {
+    /// Names in doubt, by what they fold to.
+    doubts: HashMap<Box<str>, Vec<Box<str>>>,
+    count: usize,
+    /// How many there may be.
+    max: usize,
+    /// Events were lost: every name is in doubt.
+    gap: bool,
+    /// Names that we make.
+    expected: HashMap<Box<str>, Making>,
+}
+
+/// How far a name of our own has come. Its event and the word of its maker come in any order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Making {
+    /// Neither has come.
+    Begun,
+    /// The event has.
+    Told,
+    /// The word of its maker has.
+    Made,
+}
+
+/// Which names to look at again.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::store) enum Wanted<'a> {
+    /// All that are in doubt.
+    All,
+    /// Those that are spellings of this one.
+    Spellings(&'a str),
+}
+
+impl Default for DirChanges {
+    fn default() -> Self {
+        let (doubts, expected) = (HashMap::new(), HashMap::new());
+        Self { doubts, count: 0, max: DOUBTS_MAX, gap: false, expected }
+    }
+}
+
+impl DirChanges {
+    fn doubt(&mut self, name: &str) {
+        if self.gap {
+            return;
+        }
+        let folded = fold(name);
+        let spellings = match self.doubts.get_mut(&*folded) {
+            Some(spellings) => spellings,
+            None => self.doubts.entry((*folded).into()).or_default(),
+        };
+        if spellings.iter().any(|known| **known == *name) {
+            return;
+        }
+        spellings.push(name.into());
+        self.count += 1;
+        if self.count > self.max {
+            self.lose();
+        }
+    }
+
+    fn lose(&mut self) {
+        self.start_afresh();
+        self.gap = true;
+    }
+
+    fn start_afresh(&mut self) {
+        *self = Self { max: self.max, ..Self::default() };
+    }
+
+    fn take(&mut self, wanted: Wanted<'_>) -> Option<Vec<Box<str>>> {
+        if self.gap {
+            self.start_afresh();
+            return None;
+        }
+        let taken = match wanted {
+            Wanted::Spellings(name) if self.count <= LEFT_MAX => {
+                self.doubts.remove(&*fold(name)).unwrap_or_default()
+            }
+            _ => self.doubts.drain().flat_map(|(_, spellings)| spellings).collect(),
+        };
+        self.count -= taken.len();
+        Some(taken)
+    }
+
+    fn note(&mut self, events: ReadFlags, name: &str) {
+        let created = events.contains(ReadFlags::CREATE);
+        match self.expected.get_mut(name) {
+            Some(making @ Making::Begun) if created => *making = Making::Told,
+            making => {
+                let as_expected = created && making == Some(&mut Making::Made);
+                self.expected.remove(name);
+                if !as_expected {
+                    self.doubt(name);
+                }
+            }
+        }
+    }
+
+    fn made(&mut self, name: &str) -> bool {
+        match self.expected.get_mut(name) {
+            Some(making @ Making::Begun) => *making = Making::Made,
+            Some(_) => drop(self.expected.remove(name)),
+            None => return false,
+        }
+        true
+    }
+}
+
+/// Watched directories.
+#[derive(Debug)]
+pub(in crate::store) struct DirWatch {
+    queue: OwnedFd,
+    accounts: Mutex<WatchedDirs>,
+}
+
+impl DirWatch {
+    /// The instance of this process. `None` if the system has no instance left: that is logged
+    /// once, and the next caller tries again.
+    pub(in crate::store) fn shared() -> Option<Arc<Self>> {
+        static WARNED: AtomicBool = AtomicBool::new(false);
+        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(watch) = shared.upgrade() {
+            return Some(watch);
+        }
+        match Self::new() {
+            Ok(watch) => {
+                let watch = Arc::new(watch);
+                *shared = Arc::downgrade(&watch);
+                Some(watch)
+            }
+            Err(error) => {
+                if !WARNED.swap(true, Ordering::Relaxed) {
+                    log::warn!(
+                        "no inotify instance ({error}): large directories are read more often. \
+                         Raise fs.inotify.max_user_instances"
+                    );
+                }
+                None
+            }
+        }
+    }
+
+    fn new() -> Result<Self, Errno> {
+        let queue = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
+        Ok(Self { queue, accounts: Mutex::default() })
+    }
+
+    /// Starts to watch a directory for a share, or starts its account afresh.
+    pub(in crate::store) fn watch(&self, share: u64, dir: impl AsFd) -> Option<WatchId> {
+        // `dir` stays open until the watch is made.
+        let path = proc_path(&dir);
+        let mut accounts = self.lock();
+        match inotify::add_watch(&self.queue, path, ENTRIES) {
+            Ok(wd) => {
+                let id = WatchId { wd, share };
+                accounts.entry(id).or_default().start_afresh();
+                Some(id)
+            }
+            Err(error) => {
+                log::debug!("directory not watched: {error}");
+                None
+            }
+        }
+    }
+
+    /// Says how many names a directory has: so many may be in doubt. Else a directory that takes
+    /// long to read would be read for ever while others change it.
+    pub(in crate::store) fn sized(&self, id: WatchId, names: usize) {
+        if let Some(account) = self.lock().get_mut(&id) {
+            account.max = names.max(DOUBTS_MAX);
+        }
+    }
+
+    /// Ends a watch.
+    pub(in crate::store) fn forget(&self, id: WatchId) {
+        let mut accounts = self.lock();
+        accounts.remove(&id);
+        if accounts.range(all_of(id.wd)).next().is_none()
+            && let Err(error) = inotify::remove_watch(&self.queue, id.wd)
+        {
+            // The directory itself is gone, and the watch with it.
+            log::trace!("watch {} not removed: {error}", id.wd);
+        }
+    }
+
+    /// The names of `id` in doubt, which the caller looks at now; none if that is not known.
+    pub(in crate::store) fn take(&self, id: WatchId, wanted: Wanted<'_>) -> Option<Vec<Box<str>>> {
+        let mut accounts = self.lock();
+        self.drain(&mut accounts);
+        accounts.get_mut(&id)?.take(wanted)
+    }
+
+    /// We are about to make `name`, and will know what it stands for: the event that tells of it
+    /// puts it in no doubt. Whatever else happens to the name does.
+    pub(in crate::store) fn expect(&self, id: WatchId, name: &str) {
+        if let Some(account) = self.lock().get_mut(&id)
+            && account.expected.len() < DOUBTS_MAX
+        {
+            account.expected.insert(name.into(), Making::Begun);
+        }
+    }
+
+    /// We have made it. False if something else is known to have happened to the name since it was
+    /// expected, or may have: what it stands for is then not ours to say.
+    pub(in crate::store) fn made(&self, id: WatchId, name: &str) -> bool {
+        self.lock().get_mut(&id).is_some_and(|account| account.made(name))
+    }
+
+    /// It was not made by us after all: its event, if it came, was another's.
+    pub(in crate::store) fn expect_no_more(&self, id: WatchId, name: &str) {
+        if let Some(account) = self.lock().get_mut(&id) {
+            account.expected.remove(name);
+            account.doubt(name);
+        }
+    }
+
+    fn drain(&self, accounts: &mut WatchedDirs) {
+        let mut buffer = [MaybeUninit::uninit(); BUFFER_BYTES];
+        let mut reader = Reader::new(&self.queue, &mut buffer);
+        let mut bytes_read = 0;
+        loop {
+            if bytes_read > 0 && reader.is_buffer_empty() {
+                if bytes_read < BUFFER_BYTES / 2 {
+                    return; // There was room for more, so there was no more.
+                }
+                bytes_read = 0;
+            }
+            let event = match reader.next() {
+                Ok(event) => event,
+                Err(Errno::INTR) => continue,
+                Err(Errno::AGAIN) => return,
+                Err(error) => {
+                    log::warn!("reading inotify events: {error}");
+                    return accounts.values_mut().for_each(DirChanges::lose);
+                }
+            };
+            let wd = event.wd();
+            let name = event.file_name();
+            let name_bytes = name.map_or(0, |name| name.count_bytes() + 1);
+            bytes_read += HEAD_BYTES + name_bytes.next_multiple_of(HEAD_BYTES);
+            if event.events().contains(ReadFlags::QUEUE_OVERFLOW) {
+                accounts.values_mut().for_each(DirChanges::lose);
+            } else if event.events().contains(ReadFlags::IGNORED) {
+                accounts.retain(|id, _| id.wd != wd);
+            } else if let Some(name) = name.and_then(|name| name.to_str().ok()) {
+                // A name that is no UTF-8 is in no listing and no lookup.
+                for (_, account) in accounts.range_mut(all_of(wd)) {
+                    account.note(event.events(), name);
+                }
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, WatchedDirs> {
+        self.accounts.lock().expect("nothing panics while it holds the accounts")
+    }
+}
+
+/// The accounts of one watch.
+fn all_of(wd: i32) -> std::ops::RangeInclusive<WatchId> {
+    WatchId { wd, share: 0 }..=WatchId { wd, share: u64::MAX }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Watched {
+        temp: tempfile::TempDir,
+        watch: DirWatch,
+        id: WatchId,
+    }
+
+    impl Watched {
+        fn new() -> Self {
+            let temp = tempfile::tempdir().unwrap();
+            let dir = std::fs::File::open(temp.path()).unwrap();
+            let watch = DirWatch::new().expect("inotify");
+            let id = watch.watch(0, &dir).expect("watched");
+            Self { temp, watch, id }
+        }
+
+        fn make(&self, name: &str) {
+            std::fs::write(self.temp.path().join(name), "").unwrap();
+        }
+
+        fn remove(&self, name: &str) {
+            std::fs::remove_file(self.temp.path().join(name)).unwrap();
+        }
+
+        fn take(&self, wanted: Wanted<'_>) -> Option<Vec<String>> {
+            let mut taken: Vec<_> =
+                self.watch.take(self.id, wanted)?.into_iter().map(String::from).collect();
+            taken.sort_unstable();
+            Some(taken)
+        }
+    }
+
+    #[test]
+    fn past_the_bound_of_doubts_which_a_large_directory_raises_the_account_has_a_gap_once() {
+        let dir = Watched::new();
+        let make = |name: usize| dir.make(&name.to_string());
+        (0..DOUBTS_MAX).for_each(make);
+        assert_eq!(dir.take(Wanted::All).map(|doubts| doubts.len()), Some(DOUBTS_MAX));
+        (DOUBTS_MAX..=2 * DOUBTS_MAX).for_each(make);
+        assert_eq!(dir.take(Wanted::All), None);
+        assert_eq!(dir.take(Wanted::All), Some(Vec::new()));
+        dir.watch.sized(dir.id, DOUBTS_MAX + 1);
+        for name in 0..=DOUBTS_MAX {
+            dir.remove(&name.to_string());
+            make(name);
+        }
+        assert_eq!(dir.take(Wanted::All).map(|doubts| doubts.len()), Some(DOUBTS_MAX + 1));
+        dir.watch.forget(dir.id);
+        assert_eq!(dir.take(Wanted::All), None);
+    }
+
+    #[test]
+    fn whoever_asks_about_one_name_leaves_the_others_in_doubt_while_they_are_few() {
+        let dir = Watched::new();
+        for name in ["a", "B", "b", "c"] {
+            dir.make(name);
+        }
+        assert_eq!(dir.take(Wanted::Spellings("B")), Some(vec!["B".into(), "b".into()]));
+        assert_eq!(dir.take(Wanted::Spellings("b")), Some(Vec::new()));
+        assert_eq!(dir.take(Wanted::All), Some(vec!["a".into(), "c".into()]));
+        (0..=LEFT_MAX).for_each(|name| dir.make(&name.to_string()));
+        assert_eq!(dir.take(Wanted::Spellings("z")).map(|doubts| doubts.len()), Some(LEFT_MAX + 1));
+    }
+
+    #[test]
+    fn a_name_that_we_made_is_not_in_doubt_until_something_else_happens_to_it() {
+        let dir = Watched::new();
+        for told_first in [true, false] {
+            dir.watch.expect(dir.id, "own");
+            dir.make("own");
+            if told_first {
+                assert_eq!(dir.take(Wanted::All), Some(Vec::new()));
+            }
+            assert!(dir.watch.made(dir.id, "own"));
+            assert_eq!(dir.take(Wanted::All), Some(Vec::new()));
+            dir.remove("own");
+            dir.make("own");
+            assert_eq!(dir.take(Wanted::All), Some(vec!["own".into()]));
+            dir.remove("own");
+            assert_eq!(dir.take(Wanted::All), Some(vec!["own".into()]));
+        }
+
+        // Another made and removed it before we did: nothing of that may be taken for ours.
+        dir.watch.expect(dir.id, "raced");
+        dir.make("raced");
+        dir.remove("raced");
+        dir.make("raced");
+        assert_eq!(dir.take(Wanted::All), Some(vec!["raced".into()]));
+        assert!(!dir.watch.made(dir.id, "raced"));
+    }
+
+    #[test]
+    fn two_shares_that_watch_one_directory_are_both_told() {
+        let dir = Watched::new();
+        let opened = std::fs::File::open(dir.temp.path()).unwrap();
+        let other = dir.watch.watch(1, opened).unwrap();
+        dir.make("a");
+        assert_eq!(dir.take(Wanted::All), Some(vec!["a".into()]));
+        assert_eq!(dir.watch.take(other, Wanted::All), Some(vec!["a".into()]));
+        dir.watch.forget(other);
+        dir.make("b");
+        assert_eq!(dir.take(Wanted::All), Some(vec!["b".into()]));
+    }
+
+    #[test]
+    fn all_shares_of_a_process_have_one_instance() {
+        let (one, other) = (DirWatch::shared().unwrap(), DirWatch::shared().unwrap());
+        assert!(Arc::ptr_eq(&one, &other));
+    }
+
+    #[test]
+    fn a_name_that_another_made_first_is_in_doubt() {
+        let dir = Watched::new();
+        dir.watch.expect(dir.id, "theirs");
+        dir.make("theirs");
+        assert_eq!(dir.take(Wanted::All), Some(Vec::new()));
+        dir.watch.expect_no_more(dir.id, "theirs");
+        assert_eq!(dir.take(Wanted::All), Some(vec!["theirs".into()]));
+    }
+
+    #[test]
+    fn events_that_fill_several_reads_are_all_seen() {
+        let dir = Watched::new();
+        let names: Vec<_> = (0..200).map(|n| format!("{n:0200}")).collect();
+        for name in &names {
+            dir.make(name);
+        }
+        assert_eq!(dir.take(Wanted::All), Some(names));
+    }
+}

@@ -1,0 +1,474 @@
+//! A cache of the names of directories, folded and sorted.
+//!
+//! Answers two questions without reading the whole directory: which spellings of a name exist, and
+//! which name comes next in a listing. Decides when cached names are valid:
+//!
+//! - by inotify events ([`super::dir_watch`]): only names in doubt are looked at again, and only
+//!   when a caller asks about them, so that creating 100,000 files in one directory stays linear.
+//!   On a file system that only this machine writes to, the events are complete;
+//! - by the directory's change time, for changes without events: by other hosts, or where no watch
+//!   can be had. If the change time moved and no name is in doubt, the directory is read again.
+//!
+//! A directory is locked while it is read or looked at; other directories are not.
+
+use std::collections::{BTreeMap, HashMap};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError};
+use std::time::{Duration, Instant, SystemTime};
+
+use super::dir_watch::{DirWatch, Wanted, WatchId};
+use super::listing::{Listed, read_dir};
+use super::stat::{Kind, Stat};
+use crate::core::smb::fold;
+use crate::core::{FileId, Timestamp};
+use crate::store::error::StoreError;
+use crate::sync::front_end;
+
+#[cfg(test)]
+mod tests;
+
+/// Most names kept in all, about 120 bytes each; a directory counts as one more. The directory
+/// in use stays even if it alone has more: its listing would be quadratic otherwise.
+const NAMES_MAX: usize = 500_000;
+
+/// Kernels before 6.13 move a change time in steps of up to 10 ms: a directory that changed less
+/// than this before it was read may have changed again since, and show the same time.
+const CHANGE_TIME_STEP: Duration = Duration::from_millis(20);
+
+/// How long after a reading a directory without a watch is not read for names of our own.
+const TRUSTED_FOR: Duration = Duration::from_secs(1);
+
+/// How often an event is looked for that belongs to a change of the directory's time. One that
+/// does not come was another host's: the directory is read again, which costs more by far.
+const EVENT_TRIES: u32 = 64;
+
+/// The largest directory, in bytes as `stat(2)` shows them, that is read in non-blocking mode:
+/// some hundred names.
+const NON_BLOCKING_MAX: u64 = 32 << 10;
+
+/// File systems whose directories only this machine changes, by the magic numbers of `statfs(2)`:
+/// ext2 to ext4, xfs, btrfs, tmpfs, ramfs, f2fs, bcachefs, zfs.
+const LOCAL: [i64; 8] = [
+    0xef53,
+    0x5846_5342,
+    0x9123_683e,
+    0x0102_1994,
+    0x8584_58f6,
+    0xf2f5_2010,
+    0xca45_1a4e,
+    0x2fc1_2fc1,
+];
+
+/// Which names a directory has.
+#[derive(Debug, Default)]
+pub(in crate::store) struct Names(BTreeMap<Key, (Kind, u64)>);
+
+/// Order of listings: folded, then exact.
+#[derive(PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Key {
+    folded: Box<str>,
+    name: Box<str>,
+}
+
+impl Key {
+    fn new(name: &str) -> Self {
+        Self { folded: fold(name).into(), name: name.into() }
+    }
+}
+
+impl Names {
+    /// All spellings of `name` that exist, in byte order.
+    pub(in crate::store) fn spellings<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a str> {
+        let folded = fold(name).into_owned();
+        let first = Key { folded: folded.as_str().into(), name: "".into() };
+        self.0
+            .range(first..)
+            .map(|(key, _)| key)
+            .take_while(move |key| *key.folded == *folded)
+            .map(|key| &*key.name)
+    }
+
+    /// The spelling that `name` finds: the exact one, else the first in byte order.
+    pub(in crate::store) fn spelling(&self, name: &str) -> Option<&str> {
+        let exact = self.0.get_key_value(&Key::new(name));
+        exact.map(|(key, _)| &*key.name).or_else(|| self.spellings(name).next())
+    }
+
+    /// Up to `limit` entries that begin with `prefix`, spelled in any case, and follow `after` in
+    /// the order of listings.
+    pub(in crate::store) fn page(
+        &self,
+        prefix: &str,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Vec<Listed> {
+        use std::ops::Bound::{Excluded, Included, Unbounded};
+        let prefix = fold(prefix);
+        let first = Key { folded: (*prefix).into(), name: "".into() };
+        let from = match after.map(Key::new) {
+            Some(after) if after >= first => Excluded(after),
+            _ => Included(first),
+        };
+        self.0
+            .range((from, Unbounded))
+            .take_while(|(key, _)| key.folded.starts_with(&*prefix))
+            .take(limit)
+            .map(|(key, &(kind, ino))| Listed { name: key.name.to_string(), kind, ino })
+            .collect()
+    }
+}
+
+/// One directory as it was last seen.
+#[derive(Debug, Default)]
+struct Seen {
+    names: Names,
+    /// Its change time then, and whether a later change must have moved it; none if the names
+    /// cannot be believed.
+    as_of: Option<(Timestamp, bool)>,
+    watch: Option<WatchId>,
+    /// When it was read.
+    read: Option<Instant>,
+    /// Its change time after a name of our own, where there is no watch.
+    own: Option<Timestamp>,
+    /// Nothing changes here that the account does not show.
+    complete: bool,
+    /// Names that are no UTF-8 have been reported.
+    warned: bool,
+}
+
+#[derive(Debug)]
+struct Slot {
+    seen: Arc<Mutex<Seen>>,
+    weight: usize,
+    used: u64,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    slots: HashMap<FileId, Slot>,
+    weight: usize,
+    uses: u64,
+}
+
+/// The names of a share's directories. See the module.
+#[derive(Debug)]
+pub(in crate::store) struct NameCache {
+    /// From the first directory that is read on: a share that nobody asks takes none. Asked for
+    /// again at each reading while there is none to be had.
+    watch: OnceLock<Arc<DirWatch>>,
+    open_watch: fn() -> Option<Arc<DirWatch>>,
+    /// Tells the accounts of this share from those of others.
+    number: u64,
+    table: Mutex<Table>,
+    names_max: usize,
+    /// Believes a complete account; tests have it doubt.
+    trusting: bool,
+}
+
+const SEEN: &str = "nothing panics while it reads names";
+
+impl NameCache {
+    pub(in crate::store) fn new() -> Self {
+        Self::with(DirWatch::shared, NAMES_MAX)
+    }
+
+    fn with(open_watch: fn() -> Option<Arc<DirWatch>>, names_max: usize) -> Self {
+        static NUMBERS: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
+        let (watch, table) = (OnceLock::new(), Mutex::default());
+        Self { watch, open_watch, number, table, names_max, trusting: true }
+    }
+
+    /// Asks about the names of the directory `id`, open as `dir`, as they are now: about those that
+    /// are `wanted`.
+    pub(in crate::store) fn ask<T>(
+        &self,
+        (dir, id): (impl AsFd, FileId),
+        wanted: Wanted<'_>,
+        question: impl FnOnce(&Names) -> T,
+    ) -> Result<T, StoreError> {
+        let slot = self.slot(id);
+        let mut seen = lock_in_time(&slot)?;
+        let refreshed = self.refresh(&mut seen, dir.as_fd(), wanted);
+        if refreshed.is_err() {
+            seen.as_of = None;
+            seen.names.0.clear();
+        }
+        let answer = refreshed.map(|()| question(&seen.names));
+        self.weigh(id, seen.names.0.len() + 1);
+        answer
+    }
+
+    /// The caller is about to make `name` in the directory `id`, and says when it has.
+    pub(in crate::store) fn expect<'a>(&'a self, id: FileId, name: &'a str) -> Expected<'a> {
+        let seen = self.slot(id);
+        // Where the change time is asked too, an event must explain why it moved: else the
+        // directory would be read anew for each name of ours.
+        let watch = {
+            let seen = seen.lock().expect(SEEN);
+            seen.watch.filter(|_| seen.complete)
+        };
+        let watched = watch.and_then(|id| Some((self.watch.get()?, id)));
+        let unwatched = {
+            let seen = seen.lock().expect(SEEN);
+            let lately = seen.watch.is_none() && seen.complete && seen.is_read_lately();
+            seen.as_of.filter(|_| lately).map(|(as_of, _)| seen.own.unwrap_or(as_of))
+        };
+        if let Some((watch, id)) = watched {
+            watch.expect(id, name);
+        }
+        Expected { watched, unwatched, seen, name }
+    }
+
+    fn slot(&self, dir: FileId) -> Arc<Mutex<Seen>> {
+        let mut table = self.table();
+        table.uses += 1;
+        let used = table.uses;
+        let slot = table.slots.entry(dir).or_insert_with(|| Slot {
+            seen: Arc::default(),
+            weight: 0,
+            used,
+        });
+        slot.used = used;
+        Arc::clone(&slot.seen)
+    }
+
+    /// Makes what was `seen` right again, as far as it is `wanted`.
+    fn refresh(
+        &self,
+        seen: &mut Seen,
+        dir: BorrowedFd<'_>,
+        wanted: Wanted<'_>,
+    ) -> Result<(), StoreError> {
+        let Some((as_of, settled)) = seen.as_of else {
+            return self.read(seen, dir);
+        };
+        let watched = self.watch.get().zip(seen.watch);
+        if let Some((watch, id)) = watched
+            && seen.complete
+        {
+            return match watch.take(id, wanted) {
+                Some(doubts) => match look_again(seen, dir, doubts) {
+                    // Names can be read where they cannot be looked at.
+                    Err(StoreError::PermissionDenied) => self.read(seen, dir),
+                    looked => looked,
+                },
+                None => self.read(seen, dir),
+            };
+        }
+        let changed = Stat::of(dir)?.changed;
+        let Some((watch, id)) = watched else {
+            let ours = seen.own == Some(changed) && seen.is_read_lately();
+            let holds = ours || settled && as_of == changed;
+            return if holds { Ok(()) } else { self.read(seen, dir) };
+        };
+        let mut doubts = watch.take(id, Wanted::All);
+        let mut tries = 0;
+        while as_of != changed && doubts.as_ref().is_some_and(Vec::is_empty) && tries < EVENT_TRIES
+        {
+            // A change shows on the disk before its event arrives: the event gets time to arrive.
+            std::thread::yield_now();
+            doubts = watch.take(id, Wanted::All);
+            tries += 1;
+        }
+        match doubts {
+            Some(doubts) if doubts.is_empty() && as_of == changed => Ok(()),
+            Some(doubts) if !doubts.is_empty() => {
+                // Changes up to here are explained by what was in doubt; later ones bring events.
+                let (changed, settled) = (Stat::of(dir)?.changed, false);
+                look_again(seen, dir, doubts)?;
+                seen.as_of = Some((changed, settled));
+                Ok(())
+            }
+            _ => self.read(seen, dir),
+        }
+    }
+
+    /// Reads the whole directory. A large one is not read in non-blocking mode.
+    fn read(&self, seen: &mut Seen, dir: BorrowedFd<'_>) -> Result<(), StoreError> {
+        if front_end::is_non_blocking()
+            && Stat::of(dir)?.size > NON_BLOCKING_MAX
+            && front_end::gives_up()
+        {
+            return Err(StoreError::WouldWait);
+        }
+        // In this order: what changes while it is read is then in doubt, or shows in the time.
+        if self.watch.get().is_none()
+            && let Some(watch) = (self.open_watch)()
+        {
+            // Another thread may have been faster: it set the same one.
+            let _ = self.watch.set(watch);
+        }
+        seen.watch = self.watch.get().and_then(|watch| watch.watch(self.number, dir));
+        seen.complete = self.trusting && is_local(dir);
+        let Stat { id, changed, .. } = Stat::of(dir)?;
+        let settled = now().since(changed) > CHANGE_TIME_STEP;
+        let entries = read_dir(dir)?;
+        if entries.unnameable > 0 && !seen.warned {
+            seen.warned = true;
+            log::warn!(
+                "directory with inode {}: {} names are no UTF-8 and are left out",
+                id.ino,
+                entries.unnameable,
+            );
+        }
+        let keyed = |entry: Listed| (Key::new(&entry.name), (entry.kind, entry.ino));
+        seen.names.0 = entries.listed.into_iter().map(keyed).collect();
+        seen.as_of = Some((changed, settled));
+        (seen.read, seen.own) = (Some(Instant::now()), None);
+        if let Some((watch, id)) = self.watch.get().zip(seen.watch) {
+            watch.sized(id, seen.names.0.len());
+        }
+        Ok(())
+    }
+
+    /// Notes how many names a directory has, and makes room if that is too many.
+    fn weigh(&self, dir: FileId, weight: usize) {
+        let mut table = self.table();
+        let table = &mut *table;
+        if let Some(slot) = table.slots.get_mut(&dir) {
+            table.weight = table.weight - slot.weight + weight;
+            slot.weight = weight;
+        }
+        if table.weight > self.names_max {
+            self.make_room(table);
+        }
+    }
+
+    /// Forgets the directories not asked about for longest. A quarter at a time, so that the
+    /// search for them is paid for by many additions; none that is in use.
+    fn make_room(&self, table: &mut Table) {
+        let goal = self.names_max / 4 * 3;
+        let mut oldest: Vec<_> = table
+            .slots
+            .iter()
+            .filter(|(_, slot)| Arc::strong_count(&slot.seen) == 1)
+            .map(|(&dir, slot)| (slot.used, dir))
+            .collect();
+        oldest.sort_unstable();
+        for (_, dir) in oldest {
+            if table.weight <= goal {
+                return;
+            }
+            let Some(slot) = table.slots.remove(&dir) else {
+                continue;
+            };
+            table.weight -= slot.weight;
+            let seen = slot.seen.lock().expect(SEEN);
+            if let Some((watch, id)) = self.watch.get().zip(seen.watch) {
+                watch.forget(id);
+            }
+        }
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().expect("nothing panics while it holds the table of directories")
+    }
+}
+
+impl Drop for NameCache {
+    fn drop(&mut self) {
+        let Some(watch) = self.watch.get() else { return };
+        for slot in self.table().slots.values() {
+            if let Some(id) = slot.seen.lock().expect(SEEN).watch {
+                watch.forget(id);
+            }
+        }
+    }
+}
+
+/// A name that is being made. If it is not made, the name is in doubt.
+#[derive(Debug)]
+pub(in crate::store) struct Expected<'a> {
+    watched: Option<(&'a Arc<DirWatch>, WatchId)>,
+    /// The change time of a directory without a watch, whose names are known.
+    unwatched: Option<Timestamp>,
+    seen: Arc<Mutex<Seen>>,
+    name: &'a str,
+}
+
+impl Seen {
+    /// True if it was read so lately that names of our own can be added to what was read. What
+    /// others make in the very moments of our own changes is then seen at the next reading.
+    fn is_read_lately(&self) -> bool {
+        self.read.is_some_and(|read| read.elapsed() < TRUSTED_FOR)
+    }
+}
+
+impl Expected<'_> {
+    /// It was made in this directory, and is this. Where there is no watch, the directory would be
+    /// read anew for each name of ours: its change time is taken note of instead.
+    pub(in crate::store) fn made_in(self, dir: impl AsFd, stat: &Stat) {
+        if let Some(before) = self.unwatched
+            && let Ok(now) = Stat::of(dir)
+        {
+            let mut seen = self.seen.lock().expect(SEEN);
+            let known = seen.as_of.map(|(as_of, _)| seen.own.unwrap_or(as_of));
+            if known == Some(before) {
+                seen.names.0.insert(Key::new(self.name), (stat.kind, stat.id.ino));
+                seen.own = Some(now.changed);
+            }
+        }
+        self.made(stat);
+    }
+
+    /// It was made, and is this.
+    pub(in crate::store) fn made(mut self, stat: &Stat) {
+        // Where it was not expected, the next who asks looks at it anyway.
+        let Some((watch, id)) = self.watched.take() else { return };
+        let mut seen = self.seen.lock().expect(SEEN);
+        // Another may have removed it already, and somebody may have looked at it since.
+        if watch.made(id, self.name) {
+            seen.names.0.insert(Key::new(self.name), (stat.kind, stat.id.ino));
+        }
+    }
+}
+
+impl Drop for Expected<'_> {
+    fn drop(&mut self) {
+        if let Some((watch, id)) = self.watched {
+            watch.expect_no_more(id, self.name);
+        }
+    }
+}
+
+/// Locks a directory's names; in non-blocking mode only if no other thread is reading them.
+fn lock_in_time(slot: &Mutex<Seen>) -> Result<MutexGuard<'_, Seen>, StoreError> {
+    match slot.try_lock() {
+        Err(TryLockError::WouldBlock) if front_end::gives_up() => Err(StoreError::WouldWait),
+        Err(TryLockError::WouldBlock) => Ok(slot.lock().expect(SEEN)),
+        taken => Ok(taken.expect(SEEN)),
+    }
+}
+
+/// Looks at each name in doubt: is it there, and what is it?
+fn look_again(
+    seen: &mut Seen,
+    dir: BorrowedFd<'_>,
+    doubts: Vec<Box<str>>,
+) -> Result<(), StoreError> {
+    for name in doubts {
+        match Stat::at(dir, &*name) {
+            Ok(stat) => {
+                let entry = (stat.kind, stat.id.ino);
+                seen.names.0.insert(Key::new(&name), entry);
+            }
+            Err(StoreError::NotFound) => {
+                seen.names.0.remove(&Key::new(&name));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// True if only this machine can change the directory, so that each change brings an event.
+fn is_local(dir: BorrowedFd<'_>) -> bool {
+    rustix::fs::fstatfs(dir).is_ok_and(|fs| LOCAL.contains(&fs.f_type))
+}
+
+fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    Timestamp::default().after(since.unwrap_or_default())
+}

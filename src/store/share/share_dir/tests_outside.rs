@@ -1,0 +1,263 @@
+//! What comes from outside: links that lead away, other programs at work in the directory,
+//! directories that were there before, and listings while all that goes on.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::time::{Duration, Instant};
+
+use super::super::Kind;
+use super::tests::{found, path, share};
+use super::*;
+use crate::core::smb::fold;
+
+fn names(share: &ShareDir, dir: &str) -> Vec<String> {
+    let listed = share.list(&path(dir), None, usize::MAX).unwrap();
+    listed.into_iter().map(|entry| entry.name).collect()
+}
+
+#[test]
+fn no_link_leads_out_of_the_share() {
+    let outside = tempfile::tempdir().unwrap();
+    fs::write(outside.path().join("secret"), "").unwrap();
+    for case in [Case::Insensitive, Case::Sensitive] {
+        let (temp, share) = share(case);
+        fs::create_dir(temp.path().join("dir")).unwrap();
+        symlink(outside.path(), temp.path().join("absolute")).unwrap();
+        symlink("/etc", temp.path().join("etc")).unwrap();
+        symlink("../..", temp.path().join("dir/up")).unwrap();
+        symlink("/proc/self/root", temp.path().join("magic")).unwrap();
+        symlink("loop", temp.path().join("loop")).unwrap();
+        for text in [
+            "absolute/secret",
+            "ABSOLUTE/Secret",
+            "etc/passwd",
+            "dir/up/tmp",
+            "magic/etc",
+            "loop/x",
+            "absolute/new/new",
+        ] {
+            let path = path(text);
+            let parent_missing =
+                |error: Option<StoreError>| matches!(error, Some(StoreError::ParentNotFound));
+            assert!(parent_missing(share.lookup(&path).err()), "{text}");
+            assert!(parent_missing(share.stat(&path).err()), "{text}");
+            assert!(parent_missing(share.create_file(&path, 0o644).err()));
+            assert!(parent_missing(share.open_file(&path, OpenFor::Read).err()));
+            let renamed = share.rename(&path, &path, RenameHow::Replace);
+            assert!(parent_missing(renamed.err()), "{text}");
+        }
+        assert!(share.open_file(&path("etc"), OpenFor::Read).is_err());
+        assert!(share.list(&path("etc"), None, 1).is_err());
+        assert_eq!(share.stat(&path("etc")).unwrap().kind, Kind::Symlink);
+    }
+    assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn a_link_within_the_share_is_followed_on_the_way() {
+    let (temp, share) = share(Case::Insensitive);
+    fs::create_dir_all(temp.path().join("a/Deep")).unwrap();
+    fs::create_dir(temp.path().join("b")).unwrap();
+    fs::write(temp.path().join("b/File"), "").unwrap();
+    symlink("../../b", temp.path().join("a/Deep/link")).unwrap();
+    assert_eq!(
+        found(&share, "A/deep/LINK/file"),
+        "a/Deep/link/File",
+        "the link's target lies above it, yet inside"
+    );
+    share.create_file(&path("a/Deep/link/new"), 0o644).unwrap();
+    assert!(temp.path().join("b/new").exists());
+}
+
+#[test]
+fn changes_by_other_programs_are_seen_at_once() {
+    let (temp, share) = share(Case::Insensitive);
+    let on_disk = |name: &str| temp.path().join(name);
+    for round in 0..50 {
+        let (name, other) = (format!("File{round}"), format!("Other{round}"));
+        let (upper, other_upper) = (name.to_uppercase(), other.to_uppercase());
+        assert!(share.lookup(&path(&upper)).is_err());
+        fs::write(on_disk(&name), "").unwrap();
+        assert_eq!(found(&share, &upper), name);
+        fs::rename(on_disk(&name), on_disk(&other)).unwrap();
+        assert!(share.lookup(&path(&upper)).is_err());
+        assert_eq!(found(&share, &other_upper), other);
+        assert_eq!(names(&share, ""), [other.as_str()]);
+        fs::remove_file(on_disk(&other)).unwrap();
+        assert!(share.lookup(&path(&other_upper)).is_err());
+        assert!(names(&share, "").is_empty());
+    }
+}
+
+#[test]
+fn changes_are_seen_at_once_also_while_others_change_the_same_directory() {
+    let (temp, share) = share(Case::Insensitive);
+    let change = &|who: usize| {
+        for round in 0..200 {
+            let name = format!("File{who}-{round}");
+            let (here, upper) = (temp.path().join(&name), path(&name.to_uppercase()));
+            if who == 0 {
+                share.create_file(&path(&name), 0o644).unwrap();
+            } else {
+                fs::write(&here, "").unwrap();
+            }
+            assert_eq!(share.lookup(&upper).unwrap().path.as_str(), name);
+            assert!(names(&share, "").contains(&name));
+            fs::remove_file(&here).unwrap();
+            assert!(share.lookup(&upper).is_err());
+            assert!(!names(&share, "").contains(&name));
+        }
+    };
+    std::thread::scope(|scope| {
+        (0..4).for_each(|who| drop(scope.spawn(move || change(who))));
+    });
+    assert!(names(&share, "").is_empty());
+}
+
+#[test]
+fn a_name_that_became_something_else_is_listed_as_that() {
+    let (temp, share) = share(Case::Insensitive);
+    fs::write(temp.path().join("a"), "").unwrap();
+    fs::create_dir(temp.path().join("b")).unwrap();
+    let listed = |share: &ShareDir| share.list(&SharePath::root(), None, 9).unwrap();
+    let before = listed(&share);
+    assert_eq!([before[0].kind, before[1].kind], [Kind::File, Kind::Directory]);
+    share.rename(&path("a"), &path("b"), RenameHow::Exchange).unwrap();
+    let after = listed(&share);
+    assert_eq!([after[0].kind, after[1].kind], [Kind::Directory, Kind::File]);
+    assert_eq!((after[0].ino, after[1].ino), (before[1].ino, before[0].ino));
+}
+
+#[test]
+fn a_directory_made_anew_does_not_answer_with_the_names_of_the_old_one() {
+    let (temp, share) = share(Case::Insensitive);
+    for round in 0..20 {
+        let dir = temp.path().join("dir");
+        fs::create_dir(&dir).unwrap();
+        let name = format!("Old{round}");
+        fs::write(dir.join(&name), "").unwrap();
+        assert_eq!(found_soon(&share, &format!("DIR/OLD{round}")), format!("dir/{name}"));
+        fs::remove_dir_all(&dir).unwrap();
+        fs::create_dir(&dir).unwrap();
+        assert!(share.lookup(&path(&format!("dir/old{round}"))).is_err());
+        fs::remove_dir(&dir).unwrap();
+    }
+}
+
+/// What a path leads to once a directory on its way, which was replaced by hand, is noticed.
+fn found_soon(share: &ShareDir, text: &str) -> String {
+    let end = Instant::now() + Duration::from_secs(20);
+    loop {
+        match share.lookup(&path(text)) {
+            Ok(found) => return found.path.as_str().to_owned(),
+            Err(error) => assert!(Instant::now() < end, "{text}: {error}"),
+        }
+    }
+}
+
+/// Everything that can be told of a tree, but for access times.
+fn snapshot(root: &Path) -> BTreeMap<PathBuf, String> {
+    let mut all = BTreeMap::new();
+    let mut todo = vec![root.to_owned()];
+    while let Some(path) = todo.pop() {
+        let meta = fs::symlink_metadata(&path).unwrap();
+        let mut bytes = Vec::new();
+        if meta.is_dir() {
+            let entries = fs::read_dir(&path).unwrap();
+            todo.extend(entries.map(|entry| entry.unwrap().path()));
+        } else if meta.is_file() {
+            bytes = fs::read(&path).unwrap();
+        }
+        let (ino, mode) = (meta.ino(), meta.mode());
+        let written = (meta.mtime(), meta.mtime_nsec());
+        let changed = (meta.ctime(), meta.ctime_nsec());
+        let told = format!("{ino} {mode:o} {written:?} {changed:?} {bytes:?}");
+        all.insert(path, told);
+    }
+    all
+}
+
+#[test]
+fn an_existing_directory_is_served_unchanged() {
+    let temp = tempfile::tempdir().unwrap();
+    fs::create_dir_all(temp.path().join("src/.git")).unwrap();
+    fs::write(temp.path().join("src/.git/HEAD"), "ref").unwrap();
+    fs::write(temp.path().join("Readme"), "text").unwrap();
+    symlink("Readme", temp.path().join("link")).unwrap();
+    let before = snapshot(temp.path());
+    let share = ShareDir::open(temp.path(), Case::Insensitive).unwrap();
+    assert_eq!(share.root_path(), temp.path());
+    assert_eq!(found(&share, "SRC/.GIT/head"), "src/.git/HEAD");
+    assert_eq!(names(&share, ""), ["link", "Readme", "src"]);
+    share.open_file(&path("Readme"), OpenFor::Write).unwrap();
+    drop(share);
+    assert_eq!(snapshot(temp.path()), before);
+}
+
+#[test]
+fn names_that_are_no_utf8_are_left_out_but_count() {
+    let (temp, share) = share(Case::Insensitive);
+    share.create_dir(&path("dir"), 0o755).unwrap();
+    fs::write(temp.path().join("dir").join(OsStr::from_bytes(b"\xff")), "").unwrap();
+    assert!(names(&share, "dir").is_empty());
+    assert!(!share.is_empty(&path("dir")).unwrap());
+    fs::write(temp.path().join("dir/ok"), "").unwrap();
+    assert_eq!(names(&share, "dir"), ["ok"]);
+}
+
+#[test]
+fn a_listing_is_ordered_by_folded_and_then_by_exact_name() {
+    let (temp, share) = share(Case::Insensitive);
+    for name in ["b", "B", "a", "C", "é", "É", "_", "a.b"] {
+        fs::write(temp.path().join(name), "").unwrap();
+    }
+    assert_eq!(names(&share, ""), ["a", "a.b", "B", "b", "C", "_", "É", "é"]);
+    let page = |after| {
+        let listed = share.list(&SharePath::root(), after, 2).unwrap();
+        listed.into_iter().map(|entry| entry.name).collect::<Vec<_>>()
+    };
+    assert_eq!(page(Some("B")), ["b", "C"]);
+    assert_eq!(page(Some("b")), ["C", "_"]);
+    assert_eq!(page(Some("aa")), ["B", "b"], "a name that does not exist");
+    assert!(page(Some("é")).is_empty());
+    assert!(share.list(&SharePath::root(), None, 0).unwrap().is_empty());
+}
+
+#[test]
+fn a_listing_in_pages_shows_each_lasting_name_once_while_others_come_and_go() {
+    const LASTING: usize = 20_000;
+    let (temp, share) = share(Case::Insensitive);
+    let on_disk = |name: String| temp.path().join(name);
+    for number in 0..LASTING {
+        fs::write(on_disk(format!("lasting-{number:05}")), "").unwrap();
+        if number % 10 == 0 {
+            fs::write(on_disk(format!("lasting-{number:05}-brief")), "").unwrap();
+        }
+    }
+    let mut seen = Vec::new();
+    let mut round = 0;
+    loop {
+        let after = seen.last().map(String::as_str);
+        let page = share.list(&SharePath::root(), after, 500).unwrap();
+        if page.is_empty() {
+            break;
+        }
+        seen.extend(page.into_iter().map(|entry| entry.name));
+        // The last name of the page may be among those that go.
+        if let Some(brief) = seen.last().filter(|name| name.ends_with("-brief")) {
+            fs::remove_file(on_disk(brief.clone())).unwrap();
+        }
+        for number in [round * 400 % LASTING, LASTING - 10 - round * 400 % LASTING] {
+            let _ = fs::remove_file(on_disk(format!("lasting-{number:05}-brief")));
+            fs::write(on_disk(format!("Lasting-{number:05}-Late")), "").unwrap();
+        }
+        round += 1;
+    }
+    assert!(seen.is_sorted_by(|a, b| (fold(a), a) < (fold(b), b)));
+    let lasting = seen.iter().filter(|name| name.len() == "lasting-00000".len());
+    assert_eq!(lasting.count(), LASTING);
+    assert!(round > 40);
+}

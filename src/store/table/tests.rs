@@ -1,0 +1,167 @@
+//! Rows of tables and entities on a real database file.
+
+use tempfile::TempDir;
+
+use super::*;
+use crate::core::Writer;
+use crate::core::table::range::Edge;
+use crate::core::table::{Fields as _, Key, Policy, Position, Properties, Range, TableName};
+use crate::core::table::{Ticks, Value};
+
+fn store() -> (TempDir, TableStore) {
+    let dir = TempDir::new().unwrap();
+    let store = TableStore::open(&dir.path().join("table.db"), Sync::Normal).unwrap();
+    (dir, store)
+}
+
+fn name(text: &str) -> TableName {
+    TableName::parse(text).unwrap()
+}
+
+fn write<T: Send + 'static>(
+    store: &TableStore,
+    write: impl FnOnce(&Tx<'_>) -> Result<T, DbError> + Send + 'static,
+) -> T {
+    store.write(write).unwrap()
+}
+
+fn read<T>(store: &TableStore, read: impl FnOnce(&Tx<'_>) -> Result<T, DbError>) -> T {
+    store.read(read).unwrap()
+}
+
+fn entity(partition: &str, row: &str) -> StoredEntity {
+    let properties = Properties::new(vec![("i".into(), Value::Int32(1))]);
+    StoredEntity::new(Key::new(partition, row), Ticks(5), &properties)
+}
+
+fn made(store: &TableStore, table: &str) -> TableId {
+    let table = name(table);
+    write(store, move |tx| {
+        tx.create_table(&table)?;
+        Ok(tx.table_id(&table)?.unwrap())
+    })
+}
+
+fn scanned(store: &TableStore, table: TableId, range: &Range) -> Vec<String> {
+    let mut found = Vec::new();
+    read(store, |tx| {
+        tx.scan(table, range, |entity| {
+            found.push(format!("{}{}", entity.partition(), entity.row()));
+            true
+        })
+    });
+    found
+}
+
+#[test]
+fn names_are_found_in_any_case_and_kept_as_created() {
+    let (_dir, store) = store();
+    let id = made(&store, "MyTable");
+    let found = read(&store, |tx| tx.table(&name("mytABLE"))).unwrap();
+    assert_eq!(found, TableRow { id, name: "MyTable".into() });
+    assert!(!write(&store, |tx| tx.create_table(&name("MYTABLE"))));
+}
+
+#[test]
+fn a_table_made_again_has_another_identity_and_no_entities() {
+    let (_dir, store) = store();
+    let first = made(&store, "abc");
+    write(&store, move |tx| {
+        (0..10).try_for_each(|n| {
+            tx.put_entity(first, &entity("p", &n.to_string()), &Writer::default())
+        })
+    });
+    assert!(write(&store, |tx| tx.delete_table(&name("ABC"))));
+    assert!(!write(&store, |tx| tx.delete_table(&name("abc"))));
+    let second = made(&store, "abc");
+    assert_ne!(first, second);
+    assert_eq!(scanned(&store, second, &Range::ALL), [""; 0]);
+    assert!(write(&store, |tx| tx.sweep_deleted(4)));
+    assert_eq!(scanned(&store, first, &Range::ALL).len(), 6);
+    assert!(write(&store, |tx| tx.sweep_deleted(4)));
+    assert!(!write(&store, |tx| tx.sweep_deleted(4)));
+    assert_eq!(scanned(&store, first, &Range::ALL).len(), 0);
+}
+
+#[test]
+fn a_scan_reads_what_its_range_holds() {
+    let (_dir, store) = store();
+    let (table, other) = (made(&store, "abc"), made(&store, "abd"));
+    write(&store, move |tx| {
+        for (partition, row) in
+            [("", ""), ("a", ""), ("a", "1"), ("a", "2"), ("ab", "0"), ("b", "")]
+        {
+            tx.put_entity(table, &entity(partition, row), &Writer::default())?;
+        }
+        tx.put_entity(other, &entity("zz", "other"), &Writer::default())
+    });
+    let at = |partition: &str, edge| Position::In(partition.into(), edge);
+    let all = ["", "a", "a1", "a2", "ab0", "b"];
+    assert_eq!(scanned(&store, table, &Range::ALL), all);
+    for (start, end, expected) in [
+        (at("a", Edge::START), at("a", Edge::End), &all[1..4]),
+        (at("a", Edge::before("1")), at("a", Edge::after("1")), &all[2..3]),
+        (at("a", Edge::after("1")), Position::End, &all[3..]),
+        (at("a", Edge::End), at("b", Edge::START), &all[4..5]),
+        (at("", Edge::after("")), at("a", Edge::before("2")), &all[1..3]),
+        (Position::End, Position::End, &all[..0]),
+    ] {
+        assert_eq!(scanned(&store, table, &Range { start, end }), expected);
+    }
+}
+
+#[test]
+fn every_scan_is_a_seek_along_the_key() {
+    let (_dir, store) = store();
+    for place in ["(pk, rk) >= ('a', 'b')", "(pk, rk) > ('a', 'b')", "pk > 'a'"] {
+        let sql = format!(
+            "EXPLAIN QUERY PLAN SELECT pk, rk, ticks, body FROM entities \
+             WHERE table_id = 1 AND {place} ORDER BY pk, rk"
+        );
+        let plan: String =
+            read(&store, |tx| Ok(tx.0.prepare(&sql)?.query_row([], |row| row.get(3))?));
+        assert!(plan.starts_with("SEARCH entities USING PRIMARY KEY (table_id=? AND "), "{plan}");
+        assert!(plan.contains('>'), "{plan}");
+    }
+}
+
+#[test]
+fn policies_and_the_ceiling_are_kept() {
+    let (dir, store) = store();
+    made(&store, "abc");
+    let policy = Policy {
+        id: "one".into(),
+        start: Some("2020-01-01T00:00:00Z".into()),
+        expiry: None,
+        permission: Some(String::new()),
+    };
+    let kept = vec![policy.clone(), Policy { id: "two".into(), ..Policy::default() }];
+    let given = kept.clone();
+    assert!(write(&store, move |tx| tx.set_policies(&name("ABC"), &given)));
+    assert!(!write(&store, |tx| tx.set_policies(&name("missing"), &[])));
+    write(&store, |tx| tx.set_tick_ceiling(Ticks(7)));
+    drop(store);
+    let store = TableStore::open(&dir.path().join("table.db"), Sync::Normal).unwrap();
+    assert_eq!(read(&store, |tx| tx.policies(&name("abc"))), Some(kept));
+    assert_eq!(read(&store, |tx| tx.policies(&name("missing"))), None);
+    let ceiling = read(&store, |tx| Ok(Some(tx.tick_ceiling()?)));
+    assert_eq!(ceiling, Some(Ticks(7)));
+}
+
+#[test]
+fn the_last_writer_is_in_the_row() {
+    let (_dir, store) = store();
+    let table = made(&store, "abc");
+    let by = Writer {
+        operation: "Merge Entity".into(),
+        client_request: Some("id".into()),
+        when: Ticks(5).timestamp(),
+        ..Writer::default()
+    };
+    let given = by.clone();
+    write(&store, move |tx| tx.put_entity(table, &entity("p", "r"), &given));
+    let key = Key::new("p", "r");
+    assert_eq!(read(&store, |tx| tx.last_writer(table, &key)), Some(by));
+    assert_eq!(read(&store, |tx| tx.written(table, &key)), Some(Ticks(5)));
+    assert_eq!(read(&store, |tx| tx.entity(table, &key)), Some(entity("p", "r")));
+}

@@ -1,0 +1,46 @@
+//! What can go wrong between a test and its server.
+
+use crate::control::ClientError;
+use crate::core::smb::Denial;
+use crate::engine::clock::SetBack;
+use crate::engine::file;
+use crate::server::{HoldError, StartError};
+
+/// Why a server did not do what a test wanted.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The server did not start.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// A file cannot be opened or held.
+    #[error(transparent)]
+    Hold(#[from] HoldError),
+    /// The server does not answer.
+    #[error(transparent)]
+    Control(#[from] ClientError),
+    /// The clock was to be set back.
+    #[error(transparent)]
+    SetBack(#[from] SetBack),
+    /// What was waited for has not happened.
+    #[error("{waiting} of {wanted} requests wait at the gate")]
+    TooFew {
+        /// How many requests wait.
+        waiting: usize,
+        /// How many were waited for.
+        wanted: usize,
+    },
+    /// The server refused the call.
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl Error {
+    /// The rule of the File service that refused; none if the error is another one.
+    pub fn denial(&self) -> Option<&Denial> {
+        match self {
+            Self::Hold(HoldError::Open(file::Error::Denied(denial))) => Some(denial),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! The gate at `checked`, for every operation that changes something: a request whose check holds
+//! stops there with nothing changed, and one whose check fails is refused without a stop.
+
+use std::collections::BTreeSet;
+use std::thread;
+use std::time::Duration;
+
+use latchfs::engine::controls::Point;
+use latchfs::server::SERVICES;
+
+use super::lines::Known;
+use crate::common::bench::{Bench, until};
+use crate::common::http::Got;
+
+/// An operation, requests that are carried out and refused, and how to see what the first changed.
+#[derive(Default)]
+struct Row {
+    service: &'static str,
+    operation: &'static str,
+    before: Vec<&'static str>,
+    request: (u16, &'static str),
+    look: Option<&'static str>,
+    refused: Option<(u16, &'static str)>,
+}
+
+fn rows() -> Vec<Row> {
+    let mut rows: Vec<Row> = Vec::new();
+    let with_status = |text: &'static str| {
+        let (status, request) = text.split_once(' ').unwrap();
+        (status.parse().unwrap(), request)
+    };
+    for line in include_str!("operations.txt").lines() {
+        let Some((mark, text)) = line.split_once(' ') else { continue };
+        if mark == "=" {
+            let (service, operation) = text.split_once(' ').unwrap();
+            rows.push(Row { service, operation, ..Row::default() });
+        }
+        let Some(row) = rows.last_mut() else { continue };
+        match mark {
+            "." => row.before.push(text),
+            ">" => row.request = with_status(text),
+            "?" => row.look = Some(text),
+            "!" => row.refused = Some(with_status(text)),
+            _ => assert_eq!(mark, "=", "{line}"),
+        }
+    }
+    rows
+}
+
+fn bench() -> Bench {
+    Bench::with(|builder| {
+        builder.with(|options| {
+            // Copies stay pending, so that they can be aborted.
+            options.listen.copy_delay = std::time::Duration::from_hours(1);
+            options.blob.copy_delay = std::time::Duration::from_hours(1);
+        })
+    })
+}
+
+/// What is wrong with a row; all rows are tried before the test fails.
+fn each_row(problem: impl Fn(&Bench, &Row, &Known) -> Option<String>) {
+    let bench = bench();
+    let mut problems = Vec::new();
+    for row in rows() {
+        let mut known = Known::new(&bench);
+        known.prepare(&bench, &row.before);
+        let found = problem(&bench, &row, &known);
+        problems.extend(found.map(|problem| format!("{}: {problem}", row.operation)));
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+#[test]
+fn a_request_stops_when_its_check_holds_and_changes_nothing_before_it_goes_on() {
+    each_row(|bench, row, known| {
+        let look = || {
+            let got = row.look.map(|look| known.read(look).send(bench));
+            // An error says when it was answered.
+            let body = |got: &Got| if got.status < 400 { got.text() } else { String::new() };
+            got.map(|got| (got.status, got.header("etag").to_owned(), body(&got)))
+        };
+        let before = look();
+        let gate = bench.gate(row.operation, None, Point::Checked);
+        let (status, request) = (row.request.0, known.read(row.request.1));
+        let (seen, got) = thread::scope(|scope| {
+            let asked = scope.spawn(|| request.send(bench));
+            let stopped = || gate.waiting() == 1 || asked.is_finished();
+            until("the request has stopped or is answered", stopped);
+            let seen = (gate.waiting() == 1).then(look);
+            if seen.is_some() {
+                gate.release();
+            }
+            (seen, asked.join().unwrap())
+        });
+        let text = format!("{} {}", got.status, got.text());
+        match seen {
+            None => Some(format!("it did not stop: {text}")),
+            Some(seen) if seen != before => Some(format!("it changed {before:?} to {seen:?}")),
+            _ if got.status != status => Some(format!("its answer is {text}")),
+            _ if row.look.is_some() && look() == before => Some("the look shows nothing".into()),
+            _ => None,
+        }
+    });
+}
+
+#[test]
+fn a_request_whose_check_fails_is_refused_without_a_stop() {
+    each_row(|bench, row, known| {
+        let (status, refused) = row.refused?;
+        let gate = bench.gate_for(row.operation, Point::Checked, Duration::from_millis(10));
+        let got = known.read(refused).send(bench);
+        if gate.stopped() > 0 {
+            return Some(format!("it stopped: {} {}", got.status, got.text()));
+        }
+        (got.status != status).then(|| format!("its answer is {} {}", got.status, got.text()))
+    });
+}
+
+/// Requests for these are routed as another operation, or not carried out at all.
+const NOT_ROUTED: [&str; 9] = [
+    "blob AppendBlobCreate",
+    "blob PageBlobCreate",
+    "blob PageBlobResize",
+    "blob PageBlobUpdateSequenceNumber",
+    "blob BlobSetExpiry",
+    "blob ContainerRename",
+    "blob PageBlobCopyIncremental",
+    "file FileCreateHardLink",
+    "file FileCreateSymbolicLink",
+];
+
+#[test]
+fn every_operation_that_changes_something_has_a_row() {
+    let mut known = BTreeSet::new();
+    for service in SERVICES {
+        let stopping = service.operations.iter().filter(|one| one.stops_when_checked());
+        known.extend(stopping.map(|one| format!("{} {}", service.kind.label(), one.name)));
+    }
+    let rows = rows().into_iter().map(|row| format!("{} {}", row.service, row.operation));
+    let rows: BTreeSet<_> = rows.chain(NOT_ROUTED.map(str::to_owned)).collect();
+    assert_eq!(known, rows);
+}

@@ -1,0 +1,92 @@
+//! Requests as lines of text, for tables of many operations.
+//!
+//! A line is `METHOD SERVICE TARGET [HEADER=VALUE ...] [< BODY] [=> NAME,...]`. `< #N` is a body of
+//! N zeros. `=> NAME` keeps the text of that XML element, or the value of that header, of the
+//! answer; `{NAME}` in a later line stands for it, `{blob}` and `{file}` for the endpoints.
+
+use std::collections::HashMap;
+
+use latchfs::core::service::ServiceKind;
+
+use crate::common::bench::Bench;
+use crate::common::http::Got;
+
+/// What earlier answers said.
+#[derive(Clone, Default)]
+pub struct Known(HashMap<String, String>);
+
+/// A request.
+#[derive(Clone, Debug)]
+pub struct Line {
+    service: ServiceKind,
+    method: String,
+    target: String,
+    headers: Vec<(String, String)>,
+    body: Vec<u8>,
+    kept: Vec<String>,
+}
+
+impl Known {
+    pub fn new(bench: &Bench) -> Self {
+        let of = |kind| (format!("{kind}"), bench.endpoint(kind));
+        Self([ServiceKind::Blob, ServiceKind::File].map(of).into())
+    }
+
+    /// The line with what is known filled in.
+    pub fn read(&self, line: &str) -> Line {
+        let filled = self.0.iter().fold(line.trim().to_owned(), |line, (name, value)| {
+            line.replace(&format!("{{{name}}}"), value)
+        });
+        let (filled, kept) = filled.split_once(" => ").unwrap_or((&filled, ""));
+        let (head, body) = filled.split_once(" < ").unwrap_or((filled, ""));
+        let body = match body.strip_prefix('#').and_then(|count| count.parse().ok()) {
+            Some(count) => vec![0; count],
+            None => body.replace("\\r\\n", "\r\n").into_bytes(),
+        };
+        let mut words = head.split_whitespace();
+        let mut word = || words.next().unwrap_or_else(|| panic!("too few words: {line}"));
+        let (method, service, target) = (word().to_owned(), word(), word().to_owned());
+        let service = ServiceKind::ALL.into_iter().find(|kind| kind.label() == service);
+        let header = |text: &str| {
+            let (name, value) = text.split_once('=').unwrap_or_else(|| panic!("{text}: {line}"));
+            (name.to_owned(), value.replace('~', " "))
+        };
+        Line {
+            service: service.unwrap_or_else(|| panic!("no service: {line}")),
+            method,
+            target,
+            headers: words.map(header).collect(),
+            body,
+            kept: kept.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect(),
+        }
+    }
+
+    /// Sends these requests, one after the other; all must succeed.
+    pub fn prepare(&mut self, bench: &Bench, lines: &[&str]) {
+        for line in lines {
+            let request = self.read(line);
+            let got = request.send(bench);
+            assert!(got.status < 300, "{line}: {} {}", got.status, got.text());
+            for name in &request.kept {
+                let element = || {
+                    let text = got.text();
+                    let (_, rest) = text.split_once(&format!("<{name}>"))?;
+                    Some(rest.split_once('<')?.0.to_owned())
+                };
+                let value = match got.header(name) {
+                    "" => element().unwrap_or_else(|| panic!("{line}: no {name}: {}", got.text())),
+                    header => header.to_owned(),
+                };
+                self.0.insert(name.clone(), value);
+            }
+        }
+    }
+}
+
+impl Line {
+    pub fn send(&self, bench: &Bench) -> Got {
+        let headers = self.headers.iter();
+        let headers: Vec<_> = headers.map(|(name, value)| (&**name, &**value)).collect();
+        bench.ask(self.service, &self.method, &self.target, &headers, &self.body)
+    }
+}

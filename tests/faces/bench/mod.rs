@@ -1,0 +1,11 @@
+//! The test bench: gates and faults that requests to every service meet. Those of calls on a mount
+//! are in `mount/controlled.rs`.
+
+mod any_order;
+mod checked;
+mod latches;
+mod lines;
+mod models;
+mod order;
+mod races;
+mod rechecked;

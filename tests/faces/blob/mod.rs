@@ -1,0 +1,26 @@
+//! The Blob service over HTTP, behaviour by behaviour. Each of B1 to B170 has one test, named after
+//! its number; [`counted`] fails where one is missing.
+
+mod access;
+mod bad_input;
+mod blocks;
+mod conditions;
+mod container_leases;
+mod container_rules;
+mod counted;
+mod elsewhere;
+pub mod fixture;
+mod full_disk;
+mod keys;
+mod lease_actions;
+mod lease_use;
+mod lists;
+mod memory;
+mod options;
+mod page;
+mod pages;
+mod races;
+mod reads;
+mod states;
+mod wire;
+mod writes;

@@ -1,0 +1,13 @@
+//! The HTTP API: what it asks of a server, who may call it, and how much of it there is.
+
+mod bench;
+mod document;
+mod events;
+mod fixture;
+mod held;
+mod holds;
+mod limits;
+mod looks;
+mod schema;
+mod security;
+mod states;

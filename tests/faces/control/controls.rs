@@ -1,0 +1,355 @@
+//! What tests control through commands: the clock, gates and faults, met by requests to every
+//! service.
+
+use std::net::SocketAddr;
+use std::thread;
+
+use super::fixture::{Folder, Server, error_text, json, text};
+use crate::common::http::{Got, Kept, ask};
+use crate::common::need;
+
+fn serve() -> (Folder, Server) {
+    let folder = Folder::new();
+    let server = folder.start(&["serve", "--no-mount", "--no-auth", "--share", "docs"]);
+    let blob = folder.service("blob");
+    ask(blob, "PUT", "/box?restype=container", &[], b"").is(201);
+    (folder, server)
+}
+
+fn put(blob: SocketAddr, name: &str, content: &str) -> Got {
+    let kind = [("x-ms-blob-type", "BlockBlob")];
+    ask(blob, "PUT", &format!("/box/{name}"), &kind, content.as_bytes())
+}
+
+fn content(blob: SocketAddr, name: &str) -> String {
+    ask(blob, "GET", &format!("/box/{name}"), &[], b"").is(200).text()
+}
+
+/// A command that must work; its output.
+#[track_caller]
+fn does(folder: &Folder, arguments: &[&str]) -> String {
+    let output = folder.ask(arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", error_text(&output));
+    text(&output).trim().to_owned()
+}
+
+#[test]
+fn a_lease_a_message_and_a_sas_run_out_when_the_clock_is_turned() {
+    let folder = Folder::new();
+    let _server = folder.start(&["serve", "--no-mount", "--share", "docs"]);
+    does(&folder, &["mk", "blob:box"]);
+    does(&folder, &["mk", "queue:jobs"]);
+    std::fs::write(folder.join("x"), "hello").unwrap();
+    let file = folder.join("x");
+    let file = file.to_str().unwrap();
+    does(&folder, &["put", "blob:box/a", file]);
+    does(&folder, &["put", "queue:jobs", file]);
+    // Requests are signed by the commands: the turned clock must not disturb their dates.
+    let frozen = json(&folder.ask(&["clock", "freeze", "--json"]));
+    assert_eq!(frozen["frozen"], true);
+    let url = does(&folder, &["sas", "blob:box/a", "--permissions", "r", "--expires", "1h"]);
+    let (host, target) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
+    let fetch = || {
+        let target = format!("/{target}");
+        let addr = host.parse().unwrap();
+        crate::common::http::ask_as_it_is(addr, host, "GET", &target, &[], b"").status
+    };
+    assert_eq!(fetch(), 200);
+    does(&folder, &["get", "queue:jobs", "--hide", "30"]);
+    let hidden = folder.ask(&["get", "queue:jobs"]);
+    assert_eq!(hidden.status.code(), Some(1));
+    let before = json(&folder.ask(&["clock", "show", "--json"]));
+    does(&folder, &["clock", "advance", "31s"]);
+    assert_eq!(does(&folder, &["get", "queue:jobs"]), "hello");
+    assert_eq!(fetch(), 200);
+    does(&folder, &["clock", "advance", "1h"]);
+    assert_eq!(fetch(), 403);
+    let back = folder.ask(&["clock", "set", before["now"].as_str().unwrap()]);
+    assert_eq!(back.status.code(), Some(2));
+    assert!(error_text(&back).contains("never set back"), "{}", error_text(&back));
+    assert_eq!(json(&folder.ask(&["clock", "run", "--json"]))["frozen"], false);
+}
+
+#[test]
+fn a_lease_of_a_minute_takes_no_time() {
+    let (folder, _server) = serve();
+    let blob = folder.service("blob");
+    put(blob, "a", "1").is(201);
+    let acquire = [("x-ms-lease-action", "acquire"), ("x-ms-lease-duration", "60")];
+    ask(blob, "PUT", "/box/a?comp=lease", &acquire, b"").is(201);
+    put(blob, "a", "2").refused(412, "LeaseIdMissing");
+    does(&folder, &["clock", "advance", "61s"]);
+    put(blob, "a", "2").is(201);
+}
+
+#[test]
+fn a_gate_puts_two_writers_in_the_order_that_the_test_wants() {
+    let (folder, _server) = serve();
+    let blob = folder.service("blob");
+    let gate = does(&folder, &["gate", "add", "put-blob", "box/a", "--times", "1"]);
+    thread::scope(|scope| {
+        let first = scope.spawn(|| put(blob, "a", "first"));
+        does(&folder, &["gate", "wait", &gate]);
+        put(blob, "a", "second").is(201);
+        put(blob, "b", "another blob").is(201);
+        assert_eq!(content(blob, "a"), "second");
+        let gates = json(&folder.ask(&["gate", "list", "--json"]));
+        assert_eq!(gates[0]["waiting"][0]["path"], "box/a");
+        assert_eq!(gates[0]["waiting"][0]["operation"], "Put Blob");
+        assert_eq!(does(&folder, &["gate", "release", &gate]), "1");
+        first.join().unwrap().is(201);
+    });
+    assert_eq!(content(blob, "a"), "first", "the one that was let go last");
+    let none = folder.ask(&["gate", "release", &gate]);
+    assert_eq!((none.status.code(), text(&none).trim()), (Some(1), "0"));
+    does(&folder, &["gate", "remove", &gate]);
+    assert_eq!(folder.ask(&["gate", "remove", &gate]).status.code(), Some(2));
+}
+
+#[test]
+fn what_stops_when_it_is_committed_is_seen_by_others_before_its_client_knows() {
+    let (folder, _server) = serve();
+    let blob = folder.service("blob");
+    let gate = does(&folder, &["gate", "add", "Put Blob", "box/*", "--at", "committed"]);
+    thread::scope(|scope| {
+        let first = scope.spawn(|| put(blob, "a", "done"));
+        does(&folder, &["gate", "wait", &gate]);
+        assert_eq!(content(blob, "a"), "done");
+        assert!(!first.is_finished());
+        does(&folder, &["gate", "remove", "--all"]);
+        first.join().unwrap().is(201);
+    });
+    // A gate that nobody opens lets go by itself.
+    does(&folder, &["gate", "add", "Put Blob", "--limit", "100ms"]);
+    put(blob, "b", "late").is(201);
+}
+
+#[test]
+fn what_stops_when_it_is_checked_has_changed_nothing_and_is_checked_again() {
+    let (folder, _server) = serve();
+    let blob = folder.service("blob");
+    let etag = put(blob, "a", "1").is(201).header("etag").to_owned();
+    let gate = ["gate", "add", "Put Blob", "box/a", "--at", "checked", "--times", "1"];
+    let gate = does(&folder, &gate);
+    let guarded = |content: &[u8]| {
+        let headers = [("x-ms-blob-type", "BlockBlob"), ("if-match", &*etag)];
+        ask(blob, "PUT", "/box/a", &headers, content)
+    };
+    thread::scope(|scope| {
+        let first = scope.spawn(|| guarded(b"first"));
+        does(&folder, &["gate", "wait", &gate]);
+        let gates = json(&folder.ask(&["gate", "list", "--json"]));
+        assert_eq!(gates[0]["at"], "checked");
+        assert_eq!(content(blob, "a"), "1");
+        guarded(b"second").is(201);
+        does(&folder, &["gate", "release", &gate]);
+        first.join().unwrap().refused(412, "ConditionNotMet");
+    });
+    assert_eq!(content(blob, "a"), "second");
+}
+
+#[test]
+fn a_request_that_waits_is_decided_at_the_time_it_goes_on() {
+    let (folder, _server) = serve();
+    let blob = folder.service("blob");
+    let id = [("x-ms-lease-id", "11111111-2222-3333-4444-555555555555")];
+    put(blob, "a", "1").is(201);
+    let acquire = [
+        ("x-ms-lease-action", "acquire"),
+        ("x-ms-lease-duration", "15"),
+        ("x-ms-proposed-lease-id", id[0].1),
+    ];
+    ask(blob, "PUT", "/box/a?comp=lease", &acquire, b"").is(201);
+    let gate = does(&folder, &["gate", "add", "Set Blob Metadata", "box/a"]);
+    thread::scope(|scope| {
+        let slow = scope.spawn(|| ask(blob, "PUT", "/box/a?comp=metadata", &id, b""));
+        does(&folder, &["gate", "wait", &gate]);
+        does(&folder, &["clock", "advance", "16s"]);
+        does(&folder, &["gate", "release"]);
+        slow.join().unwrap().refused(412, "LeaseLost");
+    });
+}
+
+#[test]
+fn every_service_has_gates() {
+    let (folder, _server) = serve();
+    let cases = [
+        ("file", "/docs/d?restype=directory", "Create Directory", "docs/d"),
+        ("blob", "/new?restype=container", "Create Container", "new"),
+        ("queue", "/jobs", "Create Queue", "jobs"),
+    ];
+    for (service, target, operation, path) in cases {
+        let addr = folder.service(service);
+        let gate = does(&folder, &["gate", "add", operation, path, "--service", service]);
+        thread::scope(|scope| {
+            let request = scope.spawn(|| ask(addr, "PUT", target, &[], b""));
+            does(&folder, &["gate", "wait", &gate]);
+            does(&folder, &["gate", "remove", &gate]);
+            request.join().unwrap().is(201);
+        });
+    }
+    let table = folder.service("table");
+    let gate = does(&folder, &["gate", "add", "Create Table", "--header", "prefer:return-no*"]);
+    let headers = [("content-type", "application/json"), ("prefer", "return-no-content")];
+    thread::scope(|scope| {
+        let body = br#"{"TableName":"Rows"}"#;
+        let request = scope.spawn(|| ask(table, "POST", "/Tables", &headers, body));
+        does(&folder, &["gate", "wait", &gate]);
+        does(&folder, &["gate", "release", &gate, "--count", "1"]);
+        request.join().unwrap().is(204);
+    });
+}
+
+#[test]
+fn a_fault_loses_the_request_or_its_acknowledgement() {
+    let (folder, _server) = serve();
+    let blob = folder.service("blob");
+    let write = |name: &str| {
+        let mut client = Kept::connect(blob).unwrap();
+        let kind = [("x-ms-blob-type", "BlockBlob")];
+        client.ask("PUT", &format!("/box/{name}"), &kind, b"x").map(|got| got.status)
+    };
+    does(&folder, &["fault", "add", "Put Blob", "box/lost", "--drop", "before", "--times", "1"]);
+    does(&folder, &["fault", "add", "Put Blob", "box/done", "--drop", "after", "--times", "1"]);
+    assert!(write("lost").is_err());
+    ask(blob, "HEAD", "/box/lost", &[], b"").is(404);
+    assert!(write("done").is_err());
+    assert_eq!(content(blob, "done"), "x");
+    assert_eq!((write("lost").unwrap(), write("done").unwrap()), (201, 201), "once each");
+    let met: Vec<_> = json(&folder.ask(&["fault", "list", "--json"]))
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|fault| fault["met"].as_u64().unwrap())
+        .collect();
+    assert_eq!(met, [1, 1]);
+}
+
+#[test]
+fn a_fault_answers_delays_and_cuts() {
+    let (folder, _server) = serve();
+    let blob = folder.service("blob");
+    put(blob, "a", &"0123456789".repeat(1_000)).is(201);
+    let busy = does(&folder, &["fault", "add", "Get Blob", "--answer", "503:ServerBusy"]);
+    let refused = ask(blob, "GET", "/box/a", &[], b"").refused(503, "ServerBusy");
+    assert!(refused.text().contains("fault 1"), "{}", refused.text());
+    does(&folder, &["fault", "remove", &busy]);
+    does(&folder, &["fault", "add", "Get Blob", "box/a", "--cut", "5000", "--times", "1"]);
+    assert_eq!(received(blob, "/box/a"), 5_000, "so many bytes, then the end");
+    does(&folder, &["fault", "add", "Get Blob", "--delay", "50ms", "--times", "1"]);
+    let began = std::time::Instant::now();
+    assert_eq!(content(blob, "a").len(), 10_000);
+    assert!(began.elapsed().as_millis() >= 50);
+    does(&folder, &["fault", "add", "Get Blob", "--slow", "20000", "--times", "1"]);
+    let began = std::time::Instant::now();
+    assert_eq!(content(blob, "a").len(), 10_000);
+    assert!(began.elapsed().as_millis() >= 200, "its second half waits for a quarter second");
+    does(&folder, &["fault", "remove", "--all"]);
+}
+
+/// How many bytes of a body come before the connection ends.
+fn received(blob: SocketAddr, target: &str) -> usize {
+    use std::io::{Read as _, Write as _};
+    let mut stream = std::net::TcpStream::connect(blob).unwrap();
+    let account = crate::common::http::ACCOUNT;
+    let head = format!("GET /{account}{target} HTTP/1.1\r\nhost: {blob}\r\n\r\n");
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut all = Vec::new();
+    // An end by a reset is an end, too.
+    let _ = stream.read_to_end(&mut all);
+    let start = all.windows(4).position(|four| four == b"\r\n\r\n").unwrap() + 4;
+    all.len() - start
+}
+
+#[test]
+fn an_open_on_the_mount_has_gates_and_other_calls_have_faults() {
+    if !need::fuse() {
+        return;
+    }
+    let folder = Folder::new();
+    let _server = folder.start(&["serve", "--share", "docs", "--mount", "docs=mnt"]);
+    let path = folder.join("mnt/a");
+    std::fs::write(&path, "hello").unwrap();
+    let gate = does(&folder, &["gate", "add", "Mount Open", "docs/a"]);
+    thread::scope(|scope| {
+        let open = scope.spawn(|| std::fs::read_to_string(&path).unwrap());
+        does(&folder, &["gate", "wait", &gate]);
+        let gates = json(&folder.ask(&["gate", "list", "--json"]));
+        assert_eq!(gates[0]["waiting"][0]["operation"], "Mount Open");
+        assert_eq!(gates[0]["waiting"][0]["path"], "docs/a");
+        let client = gates[0]["waiting"][0]["client"].as_str().unwrap().to_owned();
+        assert!(client.contains(&format!("pid {}", std::process::id())), "{client}");
+        does(&folder, &["gate", "remove", &gate]);
+        assert_eq!(open.join().unwrap(), "hello");
+    });
+    does(&folder, &["fault", "add", "Mount Unlink", "docs/a", "--answer", "EIO", "--times", "1"]);
+    let refused = std::fs::remove_file(&path).unwrap_err();
+    assert_eq!(refused.raw_os_error(), Some(libc::EIO));
+    std::fs::remove_file(&path).unwrap();
+    for (arguments, part) in [
+        (&["gate", "add", "Mount Create"][..], "the kernel holds the directory"),
+        (&["gate", "add", "Mount Open", "--at", "checked"], "use received or committed"),
+        (&["gate", "add", "Mount Close"], "Mount Open, Mount Create"),
+        (&["fault", "add", "Mount Write", "--answer", "EIO"], "--no-passthrough"),
+        (&["fault", "add", "Mount Open", "--drop", "after"], "has no connection"),
+    ] {
+        let refused = folder.ask(arguments);
+        assert_eq!(refused.status.code(), Some(2), "{arguments:?}");
+        assert!(error_text(&refused).contains(part), "{arguments:?}: {}", error_text(&refused));
+    }
+}
+
+#[test]
+fn what_no_request_can_meet_is_refused() {
+    let (folder, _server) = serve();
+    for (arguments, part) in [
+        (&["gate", "add", "Putt Blob"][..], "no operation is called 'Putt Blob'"),
+        (&["gate", "add", "Put Blob", "--service", "queue"], "no operation"),
+        (&["gate", "add", "Put Blob", "--service", "disk"], "is not a service"),
+        (&["gate", "add", "Put Blob", "--account", "other"], "no account 'other'"),
+        (&["gate", "add", "Put Blob", "--limit", "2h"], "an hour at most"),
+        (&["gate", "add", "Get Blob", "--at", "checked"], "'Get Blob' does not stop at checked"),
+        (&["gate", "add", "Blob Batch", "--at", "checked"], "use received or committed"),
+        (&["gate", "wait", "7"], "no gate 7"),
+        (&["gate", "remove"], "--all"),
+        (&["fault", "add", "Put Blob", "--answer", "503"], "STATUS:CODE"),
+        (&["fault", "add", "Put Blob", "--answer", "200:Ok"], "not the status of an error"),
+        (&["fault", "add", "Put Blob", "--answer", "503:A B"], "cannot be an error code"),
+        (&["fault", "add", "Put Blob", "--slow", "0"], "never end"),
+        (&["fault", "add", "Put Blob", "--drop", "after", "--probability", "2"], "from 0 to 1"),
+        (&["clock", "set", "tomorrow"], "is not a time"),
+    ] {
+        let refused = folder.ask(arguments);
+        assert_eq!(refused.status.code(), Some(2), "{arguments:?}");
+        assert!(error_text(&refused).contains(part), "{arguments:?}: {}", error_text(&refused));
+    }
+    assert_eq!(json(&folder.ask(&["gate", "list", "--json"])), serde_json::json!([]));
+    assert_eq!(json(&folder.ask(&["fault", "list", "--json"])), serde_json::json!([]));
+}
+
+#[test]
+fn all_data_is_saved_restored_listed_and_removed_by_commands() {
+    let (folder, _server) = serve();
+    let blob = folder.service("blob");
+    put(blob, "a", "first").is(201);
+    let saved = json(&folder.ask(&["state", "save", "seeded", "--json"]));
+    assert_eq!(saved["name"], "seeded");
+    let listed = json(&folder.ask(&["state", "list", "--json"]));
+    assert_eq!(listed, serde_json::json!([saved]));
+    put(blob, "a", "second").is(201);
+    let restored = json(&folder.ask(&["state", "restore", "seeded", "--json"]));
+    assert_eq!(restored, serde_json::json!({ "restored": "seeded" }));
+    assert_eq!(content(blob, "a"), "first");
+    assert_eq!(does(&folder, &["state", "reset"]), "everything was removed");
+    ask(blob, "GET", "/box/a", &[], b"").refused(404, "ContainerNotFound");
+    assert!(does(&folder, &["state", "list"]).starts_with("seeded\t20"));
+    does(&folder, &["state", "delete", "seeded"]);
+    assert_eq!(does(&folder, &["state", "list"]), "");
+    for (arguments, says) in [
+        (["state", "restore", "seeded"], "no state 'seeded' is saved here"),
+        (["state", "save", ".hidden"], "is no name of a state"),
+    ] {
+        let refused = folder.ask(&arguments);
+        assert!(!refused.status.success() && error_text(&refused).contains(says), "{refused:?}");
+    }
+}

@@ -1,0 +1,248 @@
+//! What a new user stumbles over: commands that end too early, names that cannot be typed, options
+//! that contradict each other.
+
+use std::fs;
+use std::process::Stdio;
+
+use rustix::process::{Pid, Signal};
+
+use super::fixture::{Folder, Holding, error_text, is_mounted, json, latchfs, text, wait_for};
+use crate::common::{http, need};
+
+fn rest_only(folder: &Folder, arguments: &[&str]) -> super::fixture::Server {
+    folder.start(&[&["serve", "--no-mount", "--share", "docs"], arguments].concat())
+}
+
+fn control(folder: &Folder) -> String {
+    folder.socket().to_str().unwrap().to_owned()
+}
+
+#[test]
+fn when_a_hold_has_ended_its_handle_is_closed() {
+    let folder = Folder::new();
+    let _server = rest_only(&folder, &[]);
+    let control = control(&folder);
+    let open = ["docs:/a.txt", "--disposition", "open-if", "--control", &control];
+    let count = || {
+        let handles = json(&folder.run(&["handles", "--json", "--control", &control]));
+        handles.as_array().unwrap().len()
+    };
+    let mut by_signal = Holding::start(&folder, &open);
+    let pid = Pid::from_child(&by_signal.child);
+    rustix::process::kill_process(pid, Signal::TERM).unwrap();
+    assert!(by_signal.wait().success());
+    assert_eq!(count(), 0);
+    let mut by_input = Holding::start(&folder, &open);
+    drop(by_input.child.stdin.take());
+    assert!(by_input.wait().success());
+    assert_eq!(count(), 0);
+    let mut by_time = Holding::start(&folder, &[&open[..], &["--for", "10ms"]].concat());
+    assert!(by_time.wait().success());
+    assert_eq!(count(), 0);
+}
+
+#[test]
+fn a_hold_that_is_closed_by_force_says_so_and_exits_3() {
+    let folder = Folder::new();
+    let _server = rest_only(&folder, &[]);
+    let control = control(&folder);
+    let mut child = latchfs(folder.path())
+        .args(["hold", "docs:/a.txt", "--disposition", "open-if", "--control", &control])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_for("the hold", || {
+        let closed = folder.run(&["close-handle", "--all", "--control", &control]);
+        closed.status.success().then_some(())
+    });
+    let status = wait_for("the end of the hold", || child.try_wait().unwrap());
+    assert_eq!(status.code(), Some(3));
+    let output = child.wait_with_output().unwrap();
+    assert!(error_text(&output).contains("was closed by force"), "{}", error_text(&output));
+}
+
+#[test]
+fn a_ready_file_of_an_earlier_server_is_removed_before_the_next_one_starts() {
+    let folder = Folder::new();
+    fs::write(folder.join("stale"), "{}").unwrap();
+    let output =
+        folder.run(&["serve", "--no-mount", "--data", "/proc/no", "--ready-file", "stale"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(!folder.join("stale").exists());
+}
+
+#[test]
+fn a_start_that_fails_leaves_no_misspelt_share_behind() {
+    let folder = Folder::new();
+    let mount = format!("dcos={}", folder.join("mnt").display());
+    let arguments = ["serve", "--data", "data", "--share", "docs", "--mount", &mount];
+    let output = folder.run(&arguments);
+    assert_eq!(output.status.code(), Some(2));
+    let said = error_text(&output);
+    assert!(said.contains("'dcos' is not among the shares given with --share: docs"), "{said}");
+    assert!(!folder.join("data").exists());
+}
+
+#[test]
+fn a_lease_that_is_not_there_is_no_conflict() {
+    let folder = Folder::new();
+    let _server = rest_only(&folder, &["--admin", "127.0.0.1:0"]);
+    fs::write(folder.join("data/devstoreaccount1/files/docs/a.txt"), "x").unwrap();
+    let control = control(&folder);
+    let broken = folder.run(&["lease", "break", "docs:/a.txt", "--control", &control]);
+    assert_eq!(broken.status.code(), Some(1), "{}", error_text(&broken));
+    let admin = folder.ready()["admin"].as_str().unwrap().to_owned();
+    let admin = admin.strip_prefix("http://").unwrap();
+    let addr = admin.parse().unwrap();
+    let metrics = http::ask_as_it_is(addr, admin, "GET", "/metrics", &[], b"").is(200).text();
+    let line = r#"latchfs_conflicts_total{account="devstoreaccount1",rule="lease"} 0"#;
+    assert!(metrics.contains(line), "{metrics}");
+    assert!(metrics.contains("latchfs_build_info{version="), "{metrics}");
+}
+
+#[test]
+fn options_that_contradict_each_other_are_refused_with_a_hint() {
+    let folder = Folder::new();
+    let _server = rest_only(&folder, &[]);
+    let control = control(&folder);
+    for (arguments, part) in [
+        (&["serve", "--in-memory", "--data", "x"][..], "--data cannot be used with --in-memory"),
+        (&["serve", "--no-mount", "--no-rest", "--data", "x"], "nothing to serve"),
+        (&["events", "--share-name", "nosuch", "--control", &control], "no share 'nosuch'"),
+        (&["hold", "docs:/a.txt", "--for", "30"], "as in 30s"),
+    ] {
+        let output = folder.run(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(error_text(&output).contains(part), "{arguments:?}: {}", error_text(&output));
+    }
+    let misspelt = latchfs(folder.path()).env("LATCHFS_DTAA", "x").arg("status").output().unwrap();
+    assert_eq!(misspelt.status.code(), Some(2));
+    assert!(error_text(&misspelt).contains("did you mean LATCHFS_DATA?"));
+}
+
+#[test]
+fn what_is_printed_can_be_typed() {
+    let folder = Folder::new();
+    let _server = rest_only(&folder, &[]);
+    let control = control(&folder);
+    let open = ["docs:/a.txt", "--disposition", "open-if", "--control", &control];
+    let _held = Holding::start(&folder, &open);
+    let printed = text(&folder.run(&["handles", "--control", &control]));
+    let path = printed.split('\t').nth(1).unwrap().to_owned();
+    assert_eq!(path, "docs:/a.txt");
+    let why = folder.run(&["why", &path, "--control", &control]);
+    assert_eq!(why.status.code(), Some(1), "{}", error_text(&why));
+    assert!(text(&why).contains("docs:/a.txt is open"), "{}", text(&why));
+    for command in [&["handles", &path][..], &["events", &path], &["lease", "show", &path]] {
+        let output = folder.run(&[command, &["--control", &control]].concat());
+        assert!(output.status.success(), "{command:?}: {}", error_text(&output));
+    }
+}
+
+#[test]
+fn the_only_server_of_a_user_is_found_wherever_the_command_is_run() {
+    let (folder, elsewhere, home) = (Folder::new(), Folder::new(), tempfile::tempdir().unwrap());
+    let runtime = home.path().to_str().unwrap();
+    let _server = folder.start_with(&["serve", "--no-mount"], &[("XDG_RUNTIME_DIR", runtime)]);
+    let run = |command: &str| {
+        let mut asked = latchfs(elsewhere.path());
+        asked.args([command, "--json"]).env("XDG_RUNTIME_DIR", runtime).output().unwrap()
+    };
+    assert_eq!(json(&run("status"))["pid"], folder.ready()["pid"]);
+    assert_eq!(json(&run("connection-string"))["endpoint"], folder.ready()["endpoint"]);
+    let second = Folder::new();
+    let _second = second.start_with(&["serve", "--no-mount"], &[("XDG_RUNTIME_DIR", runtime)]);
+    let several = run("status");
+    assert_eq!(several.status.code(), Some(2));
+    assert!(error_text(&several).contains("several servers run"), "{}", error_text(&several));
+}
+
+#[test]
+fn status_stop_and_the_connection_string_take_a_path_on_a_mount() {
+    if !need::fuse() {
+        return;
+    }
+    let folder = Folder::new();
+    let mut server = folder.serve(&[]);
+    let mount = folder.join("mnt");
+    let mount = mount.to_str().unwrap();
+    let elsewhere = Folder::new();
+    assert_eq!(json(&elsewhere.run(&["status", mount, "--json"]))["pid"], folder.ready()["pid"]);
+    assert!(elsewhere.run(&["connection-string", mount]).status.success());
+    assert!(elsewhere.run(&["stop", mount]).status.success());
+    assert!(server.wait().success() && !is_mounted(&folder.join("mnt")));
+}
+
+#[test]
+fn errors_are_json_where_answers_are() {
+    let folder = Folder::new();
+    let _server = rest_only(&folder, &[]);
+    let control = control(&folder);
+    let output = folder.run(&["why", "docs:/none", "--json", "--control", &control]);
+    assert_eq!(output.status.code(), Some(2));
+    let said: serde_json::Value = serde_json::from_slice(&output.stderr).unwrap();
+    assert_eq!(said["error"]["kind"], "not_found");
+    let output = folder.run(&["status", "--json", "--control", "/nowhere/control.sock"]);
+    let said: serde_json::Value = serde_json::from_slice(&output.stderr).unwrap();
+    assert_eq!(said["error"]["kind"], "failed");
+    assert!(said["error"]["message"].as_str().unwrap().contains("is gone"), "{said}");
+}
+
+#[test]
+fn options_without_a_command_are_those_of_serve_and_help_is_a_command() {
+    let folder = Folder::new();
+    let mut server = folder.start(&["--no-mount", "--share", "docs"]);
+    assert!(server.stop().success());
+    let help = folder.run(&["help", "hold"]);
+    assert!(help.status.success() && text(&help).contains("Hold a file open"), "{}", text(&help));
+}
+
+#[test]
+fn a_directory_that_a_server_serves_as_a_share_is_not_served_a_second_time() {
+    let folder = Folder::new();
+    let _server = rest_only(&folder, &[]);
+    let share = folder.join("data/devstoreaccount1/files/docs");
+    let output = folder.run(&["mount", share.to_str().unwrap(), "mnt", "--state", "state"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(error_text(&output).contains("served by another latchfs"), "{}", error_text(&output));
+}
+
+#[test]
+fn a_name_with_control_characters_is_escaped_on_its_way_to_the_terminal() {
+    let folder = Folder::new();
+    let _server = rest_only(&folder, &[]);
+    let control = control(&folder);
+    let name = "\u{1b}[2Ja.txt";
+    fs::write(folder.join("data/devstoreaccount1/files/docs").join(name), "x").unwrap();
+    let path = format!("docs:/{name}");
+    let why = folder.run(&["why", &path, "--control", &control]);
+    assert!(!text(&why).contains('\u{1b}') && !error_text(&why).contains('\u{1b}'));
+}
+
+#[test]
+fn a_reader_of_the_event_log_that_stalls_loses_events_and_stops_nobody() {
+    if !need::client("mkfifo") {
+        return;
+    }
+    let folder = Folder::new();
+    let fifo = folder.join("events");
+    let made = std::process::Command::new("mkfifo").arg(&fifo).status().unwrap();
+    assert!(made.success());
+    // Open for reading, and not read before the end.
+    let mut reader = fs::File::options().read(true).write(true).open(&fifo).unwrap();
+    let mut server = rest_only(&folder, &["--no-auth", "--event-log", fifo.to_str().unwrap()]);
+    let addr = folder.listener();
+    // Many times what the pipe holds.
+    for _ in 0..1_000 {
+        let got = http::ask(addr, "GET", "/docs/none", &[], b"");
+        assert_eq!(got.status, 404);
+    }
+    assert!(server.stop().success());
+    assert!(server.log().contains("its last events are lost"), "{}", server.log());
+    // The pipe was full, of refusals.
+    let mut held = vec![0; 1 << 12];
+    std::io::Read::read_exact(&mut reader, &mut held).unwrap();
+    assert!(String::from_utf8_lossy(&held).contains(r#""event":"refused""#));
+}

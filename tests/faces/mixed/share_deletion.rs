@@ -1,0 +1,86 @@
+//! Delete Share while the share is mounted and in use: everybody is told, nobody is left waiting.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use crate::common::calls::LEASE;
+use crate::common::http::ACCOUNT;
+use crate::common::meeting::{Meeting, errno};
+use crate::common::program::Program;
+
+/// How long the deletion may take. The machine may be busy: the goal is a second.
+const DELETED_WITHIN: Duration = Duration::from_secs(5);
+
+/// Longer than what the buffers of a connection hold.
+const DOWNLOAD_BYTES: u64 = 64 << 20;
+
+/// A Get File whose head was read, and nothing else.
+fn start_download(at: &Meeting, name: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(at.served().addr()).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let host = at.served().addr();
+    let head = format!(
+        "GET /{ACCOUNT}/share/{name} HTTP/1.1\r\nhost: {host}\r\nx-ms-version: 2025-05-05\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut start = [0; 12];
+    stream.read_exact(&mut start).unwrap();
+    assert_eq!(&start, b"HTTP/1.1 200");
+    stream
+}
+
+/// How many bytes still come before the end of the connection, or its reset.
+fn rest_of(mut stream: TcpStream) -> u64 {
+    let (mut count, mut piece) = (0, vec![0; 1 << 16]);
+    loop {
+        match stream.read(&mut piece) {
+            Ok(0) | Err(_) => return count,
+            Ok(read) => count += read as u64,
+        }
+    }
+}
+
+#[test]
+fn a_mounted_share_in_use_is_deleted_at_once_and_everybody_is_told() {
+    let Some(at) = Meeting::alone(&[]) else { return };
+    let start = || Program::start(&at.served().mount());
+    let (Some(mut writer), Some(mut locker), Some(mut waiter)) = (start(), start(), start()) else {
+        return;
+    };
+    at.put("/other?restype=share", &[]).is(201);
+    let length = DOWNLOAD_BYTES.to_string();
+    let sized = [("x-ms-type", "file"), ("x-ms-content-length", length.as_str())];
+    at.put("/share/large", &sized).is(201);
+    for name in ["written", "locked", "leased"] {
+        at.file(name);
+    }
+    let lease = [("x-ms-lease-action", "acquire"), ("x-ms-lease-duration", "-1")];
+    let lease = [lease[0], lease[1], ("x-ms-proposed-lease-id", LEASE)];
+    at.put("/share/leased?comp=lease", &lease).is(201);
+    writer.ok("fd = os.open('written', os.O_RDWR)");
+    writer.ok("mapping = mmap.mmap(fd, 10)");
+    writer.begin("exec('while True: os.pwrite(fd, b\"noise\", 0)')");
+    locker.ok("fd = os.open('locked', os.O_RDWR)");
+    locker.ok("lock(fd, SETLK, fcntl.F_WRLCK)");
+    waiter.ok("fd = os.open('locked', os.O_RDWR)");
+    waiter.begin("lock(fd, SETLKW, fcntl.F_WRLCK)");
+    let download = start_download(&at, "large");
+
+    let started = Instant::now();
+    at.delete("/share?restype=share").is(202);
+    let took = started.elapsed();
+    assert!(took < DELETED_WITHIN, "{took:?}");
+
+    assert_eq!(writer.answer(), Some(Err(libc::EIO)));
+    assert!(matches!(waiter.answer(), Some(Err(_))), "a lock of a deleted share is granted");
+    assert_eq!(locker.fails("os.pwrite(fd, b'x', 0)"), libc::EIO);
+    let sent = rest_of(download);
+    assert!(sent < DOWNLOAD_BYTES, "the download of a deleted share came to its end");
+    let gone = errno(fs::read(at.path("written")));
+    assert!([libc::ENOENT, libc::ESTALE, libc::ENOTCONN].contains(&gone), "{gone}");
+    at.get("/share?restype=share").refused(404, "ShareNotFound");
+    at.get("/other?restype=share").is(200);
+    at.put("/other/new", &[("x-ms-type", "file"), ("x-ms-content-length", "0")]).is(201);
+}

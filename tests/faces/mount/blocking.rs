@@ -1,0 +1,185 @@
+//! Calls that wait for the disk hold up nobody but their caller.
+
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::path::PathBuf;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use latchfs::engine::file::{Asking, ShareOptions, TimeChange};
+use latchfs::engine::without_waiting;
+
+use crate::common::ground::Ground;
+use crate::common::need;
+use crate::mount::fixture::{Fixture, SOON, share_path, somebody, soon};
+use crate::mount::program::Program;
+
+/// More than there are workers.
+const CALLERS: usize = 4;
+
+/// Starts a call that waits in each of several programs, and opens and reads another file
+/// meanwhile.
+fn others_are_served_during(call: &str) {
+    if !need::fuse() || !need::client("fsfreeze") {
+        return;
+    }
+    let Some(ground) = Ground::image("ext4") else { return };
+    let Some(at) = Fixture::in_dir(ground.path(), ShareOptions::default(), |_| {}) else { return };
+    let path = at.make("other", "text");
+    at.make("source", &"x".repeat(100_000));
+    let mut programs: Vec<Program> = Vec::new();
+    for n in 0..CALLERS {
+        let Some(mut program) = Program::start(&at.mnt) else { return };
+        program.ok(&format!("fd = os.open('f{n}', os.O_CREAT | os.O_RDWR)"));
+        program.ok("origin = os.open('source', os.O_RDONLY)");
+        programs.push(program);
+    }
+    let frozen = ground.freeze();
+    for program in &mut programs {
+        program.begin(call);
+    }
+    // Nothing tells that the calls have arrived; a pass before that proves less, and fails never.
+    for program in &mut programs {
+        assert!(program.answer_within(Duration::from_millis(20)).is_none(), "{call} did not wait");
+    }
+    let read = read_elsewhere(path);
+    drop(frozen);
+    for program in &mut programs {
+        program.answer().unwrap_or_else(|| panic!("{call} never ended")).unwrap();
+    }
+    assert_eq!(read.as_deref(), Some("text"), "during {call}");
+}
+
+/// The text of a file, read on a thread of its own; none if that takes too long.
+fn read_elsewhere(path: PathBuf) -> Option<String> {
+    let (sender, read) = mpsc::channel();
+    thread::spawn(move || {
+        let mut text = String::new();
+        File::open(path).unwrap().read_to_string(&mut text).unwrap();
+        // Nobody waits any more if that took too long.
+        let _ = sender.send(text);
+    });
+    read.recv_timeout(SOON).ok()
+}
+
+/// Has several programs make a call on a file while a request of REST holds its lock and waits for
+/// the disk, and opens and reads another file meanwhile.
+fn others_are_served_while_a_request_has_the_file(passthrough: bool, call: &str) {
+    if !need::fuse() || !need::client("fsfreeze") {
+        return;
+    }
+    let Some(ground) = Ground::image("ext4") else { return };
+    let share = ShareOptions::default();
+    let change = |options: &mut latchfs::fuse::MountOptions| options.passthrough = passthrough;
+    let Some(at) = Fixture::in_dir(ground.path(), share, change) else { return };
+    let path = at.make("other", "text");
+    at.make("f", "0123456789");
+    let mut programs: Vec<Program> = Vec::new();
+    for _ in 0..CALLERS {
+        let Some(mut program) = Program::start(&at.mnt) else { return };
+        program.ok("fd = os.open('f', os.O_RDONLY)");
+        programs.push(program);
+    }
+    let name = share_path("f");
+    let (who, frozen) = (somebody(), ground.freeze());
+    let asking = || Asking { cx: &who, lease_id: None };
+    let early: Vec<_> = thread::scope(|scope| {
+        let put = scope.spawn(|| at.share.put_range(asking(), &name, 0, b"REST", TimeChange::Now));
+        let is_held = || without_waiting(|| at.share.file_properties(asking(), &name)).is_none();
+        soon("the request has the file", is_held);
+        for program in &mut programs {
+            program.begin(call);
+        }
+        // Nothing tells that the calls have arrived: a pass before that proves less.
+        let in_time = |program: &mut Program| program.answer_within(Duration::from_millis(20));
+        let early = programs.iter_mut().map(in_time).collect();
+        let read = read_elsewhere(path);
+        drop(frozen);
+        put.join().unwrap().unwrap();
+        assert_eq!(read.as_deref(), Some("text"), "during {call}, passthrough {passthrough}");
+        early
+    });
+    for (program, early) in programs.iter_mut().zip(early) {
+        let answer = early.or_else(|| program.answer());
+        answer.unwrap_or_else(|| panic!("{call} never ended")).unwrap();
+    }
+    drop(programs);
+    at.idle();
+}
+
+#[test]
+fn files_are_opened_while_others_wait_for_a_file_that_a_request_holds() {
+    for call in [
+        "os.close(os.open('f', os.O_RDONLY))",
+        "os.stat('F')",
+        "os.listdir('.')",
+        "lock(fd, GETLK, fcntl.F_RDLCK)",
+        "lock(fd, SETLK, fcntl.F_RDLCK)",
+        "lock(fd, SETLKW, fcntl.F_RDLCK)",
+        "os.close(fd)",
+        "os.close(os.open(f'/proc/self/fd/{fd}', os.O_RDONLY))",
+    ] {
+        others_are_served_while_a_request_has_the_file(true, call);
+    }
+}
+
+#[test]
+fn files_are_opened_while_reads_without_passthrough_wait_for_a_file_that_a_request_holds() {
+    for call in ["os.pread(fd, 4, 0)", "os.lseek(fd, 0, os.SEEK_HOLE)", "os.close(fd)"] {
+        others_are_served_while_a_request_has_the_file(false, call);
+    }
+}
+
+#[test]
+fn files_are_opened_while_others_wait_for_room_to_be_reserved() {
+    others_are_served_during("os.posix_fallocate(fd, 0, 1 << 20)");
+}
+
+#[test]
+fn files_are_opened_while_others_wait_for_a_copy() {
+    others_are_served_during("os.copy_file_range(origin, fd, 100_000)");
+}
+
+#[test]
+fn a_copy_of_many_bytes_is_done_in_parts_and_arrives_whole() {
+    let Some(at) = Fixture::start() else { return };
+    let Some(mut program) = Program::start(&at.mnt) else { return };
+    let length = 40 << 20;
+    let bytes: Vec<u8> =
+        (0..length).map(|n: u32| n.wrapping_mul(2_654_435_761).to_le_bytes()[3]).collect();
+    fs::write(at.path("from"), &bytes).unwrap();
+    program.ok("origin = os.open('from', os.O_RDONLY)");
+    program.ok("target = os.open('to', os.O_CREAT | os.O_RDWR)");
+    program.ok("done = 0");
+    program.ok("while n := os.copy_file_range(origin, target, 1 << 30): done += n");
+    assert_eq!(program.ok("done"), serde_json::json!(length));
+    assert!(fs::read(at.root.join("to")).unwrap() == bytes);
+    program.ok("os.close(origin); os.close(target)");
+    soon("no file is in use", || at.share.files_in_use() == 0);
+}
+
+#[test]
+fn names_of_a_directory_that_no_worker_reads_are_found_made_moved_and_removed() {
+    let Some(at) = Fixture::start() else { return };
+    // Made behind the mount: nothing of it has been read.
+    let big = |name: &str| {
+        fs::create_dir(at.root.join(name)).unwrap();
+        for n in 0..3000 {
+            fs::write(at.root.join(name).join(format!("a-rather-long-name-{n}")), "").unwrap();
+        }
+    };
+    for dir in ["looked-up", "listed", "made-in", "moved-to"] {
+        big(dir);
+    }
+    assert!(at.path("looked-up/A-RATHER-LONG-NAME-77").exists());
+    assert!(!at.path("looked-up/absent").exists());
+    assert_eq!(fs::read_dir(at.path("listed")).unwrap().count(), 3000);
+    fs::write(at.path("made-in/new"), "new").unwrap();
+    let taken = File::options().write(true).create_new(true).open(at.path("made-in/NEW"));
+    assert_eq!(taken.unwrap_err().kind(), std::io::ErrorKind::AlreadyExists);
+    fs::rename(at.path("made-in/new"), at.path("moved-to/A-rather-long-name-5")).unwrap();
+    assert_eq!(fs::read(at.path("moved-to/a-rather-long-name-5")).unwrap(), b"new");
+    fs::remove_file(at.path("looked-up/A-RATHER-long-name-77")).unwrap();
+    assert_eq!(fs::read_dir(at.root.join("looked-up")).unwrap().count(), 2999);
+}

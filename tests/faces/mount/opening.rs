@@ -1,0 +1,165 @@
+//! The flags of `open(2)`.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
+
+use latchfs::core::smb::ShareMode;
+
+use crate::mount::fixture::{Fixture, errno};
+use crate::mount::program::sh;
+
+#[test]
+fn each_access_mode_allows_what_it_says() {
+    let Some(at) = Fixture::start() else { return };
+    let path = at.make("f", "hello");
+    let mut text = String::new();
+    let mut reader = File::open(&path).unwrap();
+    reader.read_to_string(&mut text).unwrap();
+    assert_eq!(text, "hello");
+    assert_eq!(errno(reader.write(b"x")), libc::EBADF);
+    let mut writer = OpenOptions::new().write(true).open(&path).unwrap();
+    writer.write_all(b"HE").unwrap();
+    assert_eq!(errno(writer.read(&mut [0])), libc::EBADF);
+    let mut both = OpenOptions::new().read(true).write(true).open(&path).unwrap();
+    both.write_all(b"x").unwrap();
+    both.rewind().unwrap();
+    text.clear();
+    both.read_to_string(&mut text).unwrap();
+    assert_eq!(text, "xEllo");
+}
+
+#[test]
+fn truncating_at_the_open_empties_the_file() {
+    let Some(at) = Fixture::start() else { return };
+    let path = at.make("f", "hello");
+    drop(OpenOptions::new().write(true).truncate(true).open(&path).unwrap());
+    assert_eq!(fs::metadata(&path).unwrap().size(), 0);
+    fs::write(at.root.join("f"), "again").unwrap();
+    // With read access alone POSIX leaves it open; the file is cut, as on any Linux file system.
+    drop(OpenOptions::new().read(true).custom_flags(libc::O_TRUNC).open(&path).unwrap());
+    assert_eq!(fs::metadata(at.root.join("f")).unwrap().size(), 0);
+}
+
+#[test]
+fn a_refused_open_does_not_truncate() {
+    let Some(at) = Fixture::sharing(ShareMode::R) else { return };
+    let path = at.make("f", "precious");
+    let held = File::open(&path).unwrap();
+    let refused = OpenOptions::new().write(true).truncate(true).open(&path);
+    assert_eq!(errno(refused), libc::EBUSY);
+    assert_eq!(errno(File::create(&path)), libc::EBUSY);
+    drop(held);
+    assert_eq!(fs::read_to_string(at.root.join("f")).unwrap(), "precious");
+}
+
+#[test]
+fn appending_writes_at_the_end_wherever_others_moved_it() {
+    let Some(at) = Fixture::start() else { return };
+    let path = at.make("f", "a");
+    let mut one = OpenOptions::new().append(true).open(&path).unwrap();
+    let mut other = OpenOptions::new().append(true).open(&path).unwrap();
+    one.write_all(b"b").unwrap();
+    other.write_all(b"c").unwrap();
+    one.seek(SeekFrom::Start(0)).unwrap();
+    one.write_all(b"d").unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), "abcd");
+}
+
+#[test]
+fn an_exclusive_create_makes_the_file_once() {
+    let Some(at) = Fixture::start() else { return };
+    let path = at.path("f");
+    let exclusive = || OpenOptions::new().write(true).create_new(true).open(&path);
+    let first = exclusive().unwrap();
+    assert_eq!(errno(exclusive()), libc::EEXIST);
+    drop(first);
+    assert_eq!(errno(exclusive()), libc::EEXIST);
+    assert_eq!(
+        errno(OpenOptions::new().write(true).create_new(true).open(at.path("F"))),
+        libc::EEXIST
+    );
+}
+
+#[test]
+fn creating_an_existing_file_opens_it() {
+    let Some(at) = Fixture::start() else { return };
+    let path = at.make("f", "kept");
+    drop(OpenOptions::new().write(true).create(true).truncate(false).open(&path).unwrap());
+    assert_eq!(fs::read_to_string(&path).unwrap(), "kept");
+}
+
+#[test]
+fn the_mode_of_a_new_file_loses_the_bits_of_the_umask() {
+    let Some(at) = Fixture::start() else { return };
+    for (umask, file, dir) in [("022", 0o644, 0o755), ("077", 0o600, 0o700), ("000", 0o666, 0o777)]
+    {
+        sh(&at.mnt, &format!("umask {umask}; : > f{umask}; mkdir d{umask}")).unwrap();
+        let mode = |name: &str| fs::metadata(at.root.join(name)).unwrap().mode() & 0o7777;
+        assert_eq!(mode(&format!("f{umask}")), file);
+        assert_eq!(mode(&format!("d{umask}")), dir);
+    }
+    let mode = |path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+    let path = at.path("mode");
+    drop(OpenOptions::new().write(true).create(true).truncate(false).mode(0o400).open(&path));
+    assert_eq!(mode(&path), 0o400);
+}
+
+#[test]
+fn direct_io_reads_and_writes_aligned_blocks() {
+    let Some(at) = Fixture::start() else { return };
+    let done = sh(
+        &at.mnt,
+        "head -c 8192 /dev/zero | tr '\\0' x > from && \
+         dd if=from of=to bs=4096 iflag=direct oflag=direct status=none && cmp from to",
+    );
+    assert_eq!(done, Ok(String::new()));
+}
+
+#[test]
+fn a_link_is_not_followed_where_it_must_not_be() {
+    let Some(at) = Fixture::start() else { return };
+    at.make("f", "x");
+    std::os::unix::fs::symlink("f", at.path("link")).unwrap();
+    assert_eq!(fs::read_to_string(at.path("link")).unwrap(), "x");
+    let refused =
+        OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW).open(at.path("link"));
+    assert_eq!(errno(refused), libc::ELOOP);
+}
+
+#[test]
+fn a_descriptor_for_the_path_alone_takes_part_in_nothing() {
+    let Some(at) = Fixture::sharing(ShareMode::NONE) else { return };
+    let path = at.make("f", "x");
+    let by_path = OpenOptions::new().read(true).custom_flags(libc::O_PATH).open(&path).unwrap();
+    assert_eq!(at.share.files_in_use(), 0);
+    let held = File::open(&path).unwrap();
+    drop(OpenOptions::new().read(true).custom_flags(libc::O_PATH).open(&path).unwrap());
+    assert_eq!(by_path.metadata().unwrap().size(), 1);
+    drop(held);
+}
+
+#[test]
+fn directories_are_opened_as_directories_only() {
+    let Some(at) = Fixture::start() else { return };
+    at.make("f", "");
+    fs::create_dir(at.path("d")).unwrap();
+    assert_eq!(errno(OpenOptions::new().write(true).open(at.path("d"))), libc::EISDIR);
+    let directory =
+        |name| OpenOptions::new().read(true).custom_flags(libc::O_DIRECTORY).open(at.path(name));
+    assert_eq!(errno(directory("f")), libc::ENOTDIR);
+    drop(directory("d").unwrap());
+}
+
+#[test]
+fn a_program_on_the_mount_runs() {
+    let Some(at) = Fixture::start() else { return };
+    fs::copy("/bin/echo", at.path("echo")).unwrap();
+    fs::set_permissions(at.path("echo"), fs::Permissions::from_mode(0o755)).unwrap();
+    at.idle();
+    assert_eq!(sh(&at.mnt, "./echo from the mount"), Ok("from the mount\n".into()));
+    fs::write(at.path("script"), "#!/bin/sh\necho script\n").unwrap();
+    fs::set_permissions(at.path("script"), fs::Permissions::from_mode(0o755)).unwrap();
+    at.idle();
+    assert_eq!(sh(&at.mnt, "./script"), Ok("script\n".into()));
+}

@@ -1,0 +1,347 @@
+//! Messages: what each operation does, and what it needs (S96-S102).
+
+use latchfs::core::Timestamp;
+use latchfs::core::time::{parse_rfc1123, rfc1123};
+
+use super::fixture::{Fixture, START, document, message_target, one, texts};
+
+fn moment(text: &str) -> Timestamp {
+    parse_rfc1123(text).unwrap_or_else(|| panic!("no date: {text}"))
+}
+
+/// The date `seconds` after the start of the clock.
+fn date(seconds: i64) -> String {
+    rfc1123(Timestamp(START.0 + seconds * 1_000_000_000))
+}
+
+#[test]
+fn q1_a_message_is_got_with_a_receipt() {
+    let queue = Fixture::new();
+    let put = queue.send("hello");
+    assert!(!put.receipt.is_empty() && put.text.is_empty() && put.count.is_empty());
+    let got = queue.take_one("");
+    assert_eq!((&got.id, &*got.text, &*got.count), (&put.id, "hello", "1"));
+    assert!(!got.receipt.is_empty() && !got.next_visible.is_empty());
+    assert_ne!(got.receipt, put.receipt);
+}
+
+#[test]
+fn q2_the_next_visibility_is_the_date_of_the_answer_plus_the_timeout() {
+    let queue = Fixture::new();
+    queue.send("hello");
+    queue.advance(7);
+    let got = queue.get("/queue/messages?visibilitytimeout=100").is(200);
+    assert_eq!(got.header("date"), date(7));
+    assert_eq!(one(&got).next_visible, date(107));
+}
+
+#[test]
+fn q3_a_get_without_parameters_hides_one_message_for_thirty_seconds() {
+    let queue = Fixture::new();
+    queue.send("a");
+    queue.send("b");
+    let got = queue.take("");
+    assert_eq!(texts(&got), ["a"]);
+    assert_eq!(got[0].next_visible, date(30));
+    queue.advance(29);
+    assert_eq!(texts(&queue.peek()), ["b"]);
+    queue.advance(1);
+    assert_eq!(texts(&queue.peek()), ["b", "a"]);
+}
+
+#[test]
+fn q4_a_message_that_was_got_is_hidden_from_others() {
+    let queue = Fixture::new();
+    queue.send("hello");
+    queue.take_one("");
+    let got = queue.get("/queue/messages").is(200);
+    assert!(got.text().ends_with("<QueueMessagesList/>"), "{}", got.text());
+    assert_eq!(got.header("cache-control"), "no-cache");
+    assert_eq!(queue.peek(), []);
+}
+
+#[test]
+fn q5_a_message_that_was_not_deleted_comes_back() {
+    let queue = Fixture::new();
+    queue.send("hello");
+    let first = queue.take_one("?visibilitytimeout=1");
+    queue.advance(1);
+    let second = queue.take_one("?visibilitytimeout=1");
+    assert_eq!((&second.id, &*second.text, &*second.count), (&first.id, "hello", "2"));
+    assert_ne!(second.receipt, first.receipt);
+}
+
+#[test]
+fn q6_only_the_latest_receipt_deletes() {
+    let queue = Fixture::new();
+    queue.send("hello");
+    let first = queue.take_one("?visibilitytimeout=1");
+    queue.advance(1);
+    let second = queue.take_one("?visibilitytimeout=60");
+    let refused = queue.remove(&first.id, &first.receipt).refused(400, "PopReceiptMismatch");
+    let until = format!("it is hidden until {}", date(61));
+    assert!(refused.text().contains(&until), "{}", refused.text());
+    queue.remove(&second.id, &second.receipt).is(204);
+}
+
+#[test]
+fn q7_a_delete_needs_a_receipt() {
+    let queue = Fixture::new();
+    let put = queue.send("hello");
+    let target = format!("/queue/messages/{}", put.id);
+    queue.delete(&target).refused(400, "MissingRequiredQueryParameter");
+    queue
+        .put(&format!("{target}?visibilitytimeout=0"), &[])
+        .refused(400, "MissingRequiredQueryParameter");
+    // An empty one is a wrong one.
+    queue.delete(&format!("{target}?popreceipt=")).refused(400, "PopReceiptMismatch");
+    assert_eq!(texts(&queue.peek()), ["hello"]);
+}
+
+#[test]
+fn q8_a_receipt_is_good_after_its_timeout_while_nobody_else_gets_the_message() {
+    let queue = Fixture::new();
+    queue.send("hello");
+    let got = queue.take_one("?visibilitytimeout=1");
+    queue.advance(3_600);
+    assert_eq!(queue.peek().len(), 1);
+    queue.remove(&got.id, &got.receipt).is(204);
+}
+
+#[test]
+fn q9_a_message_is_deleted_once() {
+    let queue = Fixture::new();
+    let put = queue.send("hello");
+    queue
+        .ask(
+            "DELETE",
+            &message_target(&put.id, &put.receipt),
+            &[("x-ms-client-request-id", "mine")],
+            b"",
+        )
+        .is(204);
+    let refused = queue.remove(&put.id, &put.receipt).refused(404, "MessageNotFound");
+    let told = "was removed 0.0 s ago by Delete Message, client request mine";
+    assert!(refused.text().contains(told), "{}", refused.text());
+}
+
+#[test]
+fn q10_an_unknown_message_is_not_found_whatever_the_receipt() {
+    let queue = Fixture::new();
+    for id in ["11111111-2222-4333-8444-555555555555", "no-id", "%2e%2e", "a%2Fb"] {
+        queue.remove(id, "garbage").refused(404, "MessageNotFound");
+        queue.update(id, "garbage", "&visibilitytimeout=0", "").refused(404, "MessageNotFound");
+    }
+}
+
+#[test]
+fn q11_the_receipt_of_a_put_deletes() {
+    let queue = Fixture::new();
+    let put = queue.send("hello");
+    queue.remove(&put.id, &put.receipt).is(204);
+    assert_eq!((queue.peek(), queue.count()), (vec![], 0));
+}
+
+#[test]
+fn q12_an_update_changes_text_visibility_and_receipt() {
+    let queue = Fixture::new();
+    queue.send("old");
+    let got = queue.take_one("");
+    let more = "&visibilitytimeout=10";
+    let updated = queue.update(&got.id, &got.receipt, more, &document("new")).is(204);
+    let receipt = updated.header("x-ms-popreceipt").to_owned();
+    assert_eq!(updated.header("x-ms-time-next-visible"), date(10));
+    queue.update(&got.id, &got.receipt, more, "").refused(400, "PopReceiptMismatch");
+    queue.remove(&got.id, &got.receipt).refused(400, "PopReceiptMismatch");
+    queue.advance(10);
+    let peeked = queue.peek();
+    assert_eq!((&*peeked[0].text, &*peeked[0].count), ("new", "1"));
+    queue.remove(&got.id, &receipt).is(204);
+}
+
+#[test]
+fn q13_of_two_holders_the_latest_wins_whatever_conditions_are_sent() {
+    let queue = Fixture::new();
+    queue.send("hello");
+    let first = queue.take_one("?visibilitytimeout=1");
+    queue.advance(1);
+    let second = queue.take_one("?visibilitytimeout=1");
+    let update = |receipt: &str, text: &str| {
+        let target = format!("{}&visibilitytimeout=0", message_target(&first.id, receipt));
+        let conditions = [("if-match", "\"anything\""), ("if-none-match", "*")];
+        queue.ask("PUT", &target, &conditions, document(text).as_bytes())
+    };
+    update(&second.receipt, "second").is(204);
+    update(&first.receipt, "first").refused(400, "PopReceiptMismatch");
+    assert_eq!(texts(&queue.peek()), ["second"]);
+}
+
+#[test]
+fn q14_an_update_without_a_body_keeps_the_text() {
+    let queue = Fixture::new();
+    let put = queue.send("kept");
+    let target = format!("{}&visibilitytimeout=0", message_target(&put.id, &put.receipt));
+    let typed = queue.ask("PUT", &target, &[("content-type", "application/xml")], b"").is(204);
+    let receipt = typed.header("x-ms-popreceipt").to_owned();
+    queue.update(&put.id, &receipt, "&visibilitytimeout=0", "").is(204);
+    assert_eq!(texts(&queue.peek()), ["kept"]);
+}
+
+#[test]
+fn q15_an_update_by_no_time_shows_the_message_at_once() {
+    let queue = Fixture::new();
+    queue.send("hello");
+    let got = queue.take_one("?visibilitytimeout=600");
+    queue.update(&got.id, &got.receipt, "&visibilitytimeout=0", "").is(204);
+    assert_eq!(queue.take_one("").count, "2");
+}
+
+#[test]
+fn q16_an_update_needs_a_visibility_timeout_within_its_bounds() {
+    let queue = Fixture::new();
+    let put = queue.send("hello");
+    for (more, code) in [
+        ("", "MissingRequiredQueryParameter"),
+        ("&visibilitytimeout=604801", "OutOfRangeQueryParameterValue"),
+        ("&visibilitytimeout=-1", "OutOfRangeQueryParameterValue"),
+        ("&visibilitytimeout=soon", "InvalidQueryParameterValue"),
+    ] {
+        queue.update(&put.id, &put.receipt, more, "").refused(400, code);
+    }
+    queue.update(&put.id, &put.receipt, "&visibilitytimeout=604800", "").is(204);
+}
+
+#[test]
+fn q20_messages_come_in_the_order_of_their_insertion() {
+    let queue = Fixture::new();
+    for text in ["a", "b", "c"] {
+        queue.send(text);
+    }
+    assert_eq!(texts(&queue.take("?numofmessages=3")), ["a", "b", "c"]);
+}
+
+#[test]
+fn q21_a_message_may_be_put_hidden() {
+    let queue = Fixture::new();
+    let put = one(&queue.send_with("late", "?visibilitytimeout=2").is(201));
+    assert_eq!((put.inserted, put.next_visible), (date(0), date(2)));
+    assert_eq!((queue.take(""), queue.peek(), queue.count()), (vec![], vec![], 1));
+    queue.advance(2);
+    assert_eq!(queue.take_one("").text, "late");
+}
+
+#[test]
+fn q22_an_expired_message_is_gone_from_everything() {
+    let queue = Fixture::new();
+    let put = one(&queue.send_with("short", "?messagettl=1").is(201));
+    assert_eq!(queue.count(), 1);
+    queue.advance(1);
+    assert_eq!((queue.take(""), queue.peek(), queue.count()), (vec![], vec![], 0));
+    let update = queue.update(&put.id, &put.receipt, "&visibilitytimeout=0", "");
+    update.refused(404, "MessageNotFound");
+    let refused = queue.remove(&put.id, &put.receipt).refused(404, "MessageNotFound");
+    assert!(refused.text().contains("404") || refused.text().contains("does not exist"));
+}
+
+#[test]
+fn q23_a_message_lives_for_seven_days_for_as_long_as_it_says_or_for_ever() {
+    let queue = Fixture::new();
+    for (query, expires) in [
+        ("", date(604_800)),
+        ("?messagettl=604801", date(604_801)),
+        ("?messagettl=-1", "Fri, 31 Dec 9999 23:59:59 GMT".to_owned()),
+        ("?messagettl=9223372036854775807", "Fri, 31 Dec 9999 23:59:59 GMT".to_owned()),
+    ] {
+        assert_eq!(one(&queue.send_with("x", query).is(201)).expires, expires, "{query}");
+    }
+    queue.advance(604_801);
+    assert_eq!(queue.count(), 2);
+}
+
+#[test]
+fn q24_a_message_must_become_visible_before_it_expires() {
+    let queue = Fixture::new();
+    for query in [
+        "?messagettl=0",
+        "?messagettl=-2",
+        "?messagettl=10&visibilitytimeout=10",
+        "?messagettl=10&visibilitytimeout=11",
+        "?messagettl=x",
+    ] {
+        queue.send_with("x", query).refused(400, "InvalidQueryParameterValue");
+    }
+    assert_eq!(queue.count(), 0);
+    for query in ["?messagettl=10&visibilitytimeout=9", "?visibilitytimeout=604800"] {
+        queue.send_with("x", query).is(201);
+    }
+}
+
+#[test]
+fn q25_numbers_are_held_at_their_bounds() {
+    let queue = Fixture::new();
+    queue.send("hello");
+    for (query, name, value, least, most) in [
+        ("?numofmessages=0", "numofmessages", "0", "1", "32"),
+        ("?numofmessages=33", "numofmessages", "33", "1", "32"),
+        ("?numofmessages=33&peekonly=true", "numofmessages", "33", "1", "32"),
+        ("?visibilitytimeout=0", "visibilitytimeout", "0", "1", "604800"),
+        ("?visibilitytimeout=604801", "visibilitytimeout", "604801", "1", "604800"),
+    ] {
+        let got = queue.get(&format!("/queue/messages{query}"));
+        let text = got.refused(400, "OutOfRangeQueryParameterValue").text();
+        for (element, value) in [
+            ("QueryParameterName", name),
+            ("QueryParameterValue", value),
+            ("MinimumAllowed", least),
+            ("MaximumAllowed", most),
+        ] {
+            assert!(text.contains(&format!("<{element}>{value}</{element}>")), "{text}");
+        }
+    }
+    assert_eq!(queue.take("?numofmessages=32&visibilitytimeout=604800").len(), 1);
+}
+
+#[test]
+fn q44_a_clock_that_is_set_back_keeps_order_and_receipts() {
+    let queue = Fixture::new();
+    queue.send("a");
+    let first = queue.take_one("?visibilitytimeout=10");
+    queue.clock.set(Timestamp(START.0 - 3_600_000_000_000));
+    queue.send("b");
+    let second = queue.take_one("?visibilitytimeout=10");
+    assert_eq!(second.text, "b");
+    assert_ne!(second.receipt, first.receipt);
+    assert!(moment(&second.next_visible) >= moment(&first.next_visible));
+    // What is hidden comes back when the clock has caught up, never earlier.
+    queue.advance(3_609);
+    assert_eq!(queue.peek(), []);
+    queue.advance(1);
+    assert_eq!(texts(&queue.peek()), ["a", "b"]);
+    queue.remove(&first.id, &first.receipt).is(204);
+}
+
+#[test]
+fn a_receipt_is_taken_as_it_is_sent_a_plus_too() {
+    let queue = Fixture::new();
+    let mut plus = 0;
+    for _ in 0..200 {
+        let put = queue.send("x");
+        plus += usize::from(put.receipt.contains('+'));
+        let target = format!("/queue/messages/{}?popreceipt={}", put.id, put.receipt);
+        queue.delete(&target).is(204);
+    }
+    assert!(plus > 0, "no receipt had a plus");
+}
+
+#[test]
+fn a_mismatch_names_the_client_that_has_the_message() {
+    let queue = Fixture::new();
+    let put = queue.send("hello");
+    let who = [("x-ms-client-request-id", "worker-7"), ("user-agent", "tests/1")];
+    queue.ask("GET", "/queue/messages", &who, b"").is(200);
+    queue.advance(3);
+    let text = queue.remove(&put.id, &put.receipt).refused(400, "PopReceiptMismatch").text();
+    let told = "the message was last changed 3.0 s ago by Get Messages, client request worker-7, \
+                tests/1, 127.0.0.1:";
+    assert!(text.contains(told), "{text}");
+}

@@ -1,0 +1,155 @@
+//! The two faces at once: what an open of the mount makes of a request, and who is named.
+
+use std::time::{Duration, Instant};
+
+use crate::rest::fixture::Fixture;
+use latchfs::core::smb::ranges::{ByteRange, LockKind};
+use latchfs::rest::ErrorNames;
+
+fn pending(fixture: &Fixture, name: &str) -> latchfs::engine::file::Handle {
+    let keeper = fixture.open(name, "r", "rwd");
+    let deleter = fixture.open(name, "d", "rwd");
+    fixture.share().set_disposition(&deleter, true).unwrap();
+    fixture.share().close(&deleter).unwrap();
+    keeper
+}
+
+#[test]
+fn an_open_that_shares_nothing_refuses_the_download_and_names_its_holder() {
+    let fixture = Fixture::new();
+    fixture.upload("report.xlsx", b"cells");
+    let handle = fixture.open("report.xlsx", "rw", "none");
+    let got = fixture.get("/docs/report.xlsx").refused(409, "SharingViolation");
+    let message = format!(
+        "<Message>The specified resource may be in use by an SMB client. [latchfs: \"excel\" (pid \
+         4711) has it open for rw, sharing none; handle {}]\n",
+        handle.id()
+    );
+    assert!(got.text().contains(&message), "{}", got.text());
+    fixture.head("/docs/report.xlsx").is(200);
+    fixture.put_range("/docs/report.xlsx", 0, b"x", &[]).refused(409, "SharingViolation");
+    fixture.delete("/docs/report.xlsx").refused(409, "SharingViolation");
+    fixture.share().close(&handle).unwrap();
+    assert_eq!(fixture.get("/docs/report.xlsx").is(200).text(), "cells");
+}
+
+#[test]
+fn a_file_that_is_delete_pending_is_refused_and_not_listed() {
+    let fixture = Fixture::new();
+    fixture.upload("a", b"a");
+    let keeper = pending(&fixture, "a");
+    let got = fixture.get("/docs/a").refused(409, "SMBDeletePending");
+    let message = "<Message>The specified resource is marked for deletion by an SMB client. \
+                   [latchfs: it is removed when \"excel\" (pid 4711) closes it; handle ";
+    assert!(got.text().contains(message), "{}", got.text());
+    fixture.head("/docs/a").refused(409, "SMBDeletePending");
+    let list = fixture.get("/docs?restype=directory&comp=list").is(200).text();
+    assert!(!list.contains("<Name>a</Name>"), "{list}");
+    fixture.share().close(&keeper).unwrap();
+    fixture.get("/docs/a").refused(404, "ResourceNotFound");
+}
+
+#[test]
+fn the_service_spells_delete_pending_its_own_way() {
+    let fixture = Fixture::with_names(ErrorNames::Service);
+    fixture.upload("a", b"a");
+    let _keeper = pending(&fixture, "a");
+    fixture.get("/docs/a").refused(409, "DeletePending");
+}
+
+#[test]
+fn a_leased_file_is_written_with_its_id_only() {
+    let fixture = Fixture::new();
+    fixture.upload("a", b"aaa");
+    let id = "11111111-2222-3333-4444-555555555555";
+    let other = "99999999-2222-3333-4444-555555555555";
+    let acquire = [
+        ("x-ms-lease-action", "acquire"),
+        ("x-ms-lease-duration", "-1"),
+        ("x-ms-proposed-lease-id", id),
+    ];
+    let before = fixture.head("/docs/a").header("etag").to_owned();
+    let got = fixture.put("/docs/a?comp=lease", &acquire).is(201);
+    assert_eq!((got.header("x-ms-lease-id"), got.header("etag")), (id, &*before));
+    let got = fixture.head("/docs/a").is(200);
+    assert_eq!(got.header("x-ms-lease-state"), "leased");
+    assert_eq!(got.header("x-ms-lease-duration"), "infinite");
+    fixture.put_range("/docs/a", 0, b"x", &[]).refused(412, "LeaseIdMissing");
+    let wrong = [("x-ms-lease-id", other)];
+    fixture.put_range("/docs/a", 0, b"x", &wrong).refused(412, "LeaseIdMismatchWithFileOperation");
+    fixture.put_range("/docs/a", 0, b"x", &[("x-ms-lease-id", id)]).is(201);
+    let steal = [acquire[0], acquire[1], ("x-ms-proposed-lease-id", other)];
+    fixture.put("/docs/a?comp=lease", &steal).refused(409, "LeaseAlreadyPresent");
+    let change =
+        [("x-ms-lease-action", "change"), ("x-ms-lease-id", id), ("x-ms-proposed-lease-id", other)];
+    assert_eq!(fixture.put("/docs/a?comp=lease", &change).is(200).header("x-ms-lease-id"), other);
+    let release = [("x-ms-lease-action", "release"), ("x-ms-lease-id", id)];
+    let got = fixture.put("/docs/a?comp=lease", &release);
+    got.refused(409, "LeaseIdMismatchWithLeaseOperation");
+    fixture.put("/docs/a?comp=lease", &[("x-ms-lease-action", "break")]).is(202);
+    assert_eq!(fixture.head("/docs/a").header("x-ms-lease-state"), "broken");
+    let release = [("x-ms-lease-action", "release"), ("x-ms-lease-id", other)];
+    fixture.put("/docs/a?comp=lease", &release).is(200);
+    fixture
+        .put("/docs/a?comp=lease", &[("x-ms-lease-action", "break")])
+        .refused(409, "LeaseNotPresentWithLeaseOperation");
+    let short = [("x-ms-lease-action", "acquire"), ("x-ms-lease-duration", "15")];
+    fixture.put("/docs/a?comp=lease", &short).refused(400, "InvalidHeaderValue");
+}
+
+#[test]
+fn a_read_only_file_is_not_changed_until_its_attributes_are() {
+    let fixture = Fixture::new();
+    fixture.upload("a", b"a");
+    let set = |attributes: &str| {
+        fixture.put("/docs/a?comp=properties", &[("x-ms-file-attributes", attributes)]).is(200)
+    };
+    let got = set("ReadOnly|Archive");
+    assert_eq!(got.header("x-ms-file-attributes"), "ReadOnly | Archive");
+    fixture.put_range("/docs/a", 0, b"x", &[]).refused(409, "ReadOnlyAttribute");
+    fixture.delete("/docs/a").refused(409, "ReadOnlyAttribute");
+    set("None");
+    fixture.delete("/docs/a").is(202);
+}
+
+#[test]
+fn a_locked_range_refuses_reads_of_it_and_all_writes() {
+    let fixture = Fixture::new();
+    fixture.upload("a", b"0123456789");
+    let handle = fixture.open("a", "rw", "rwd");
+    let first = ByteRange::new(0, 5).unwrap();
+    fixture.share().lock(&handle, &[(first, LockKind::Exclusive)]).unwrap();
+    let got = fixture.get("/docs/a").refused(409, "FileLockConflict");
+    assert!(
+        got.text().contains("[latchfs: \"excel\" (pid 4711) has locked bytes 0 to 4"),
+        "{}",
+        got.text()
+    );
+    fixture.put_range("/docs/a", 8, b"x", &[]).refused(409, "FileLockConflict");
+    let rest = [("x-ms-range", "bytes=5-9")];
+    assert_eq!(fixture.ask("GET", "/docs/a", &rest, b"").is(206).text(), "56789");
+}
+
+#[test]
+fn a_handle_whose_release_is_on_its_way_is_waited_for_and_no_other_is() {
+    let fixture = Fixture::new();
+    fixture.upload("a", b"bytes");
+    let timed = |target: &str| {
+        let begun = Instant::now();
+        fixture.get(target).refused(409, "SharingViolation");
+        begun.elapsed()
+    };
+    let handle = fixture.open("a", "rw", "none");
+    fixture.share().set_flushed(&handle).unwrap();
+    let waited = timed("/docs/a");
+    assert!((100..5_000).contains(&waited.as_millis()), "{waited:?}");
+    // The release arrives while the request is under way, or before it.
+    std::thread::scope(|scope| {
+        let asked = scope.spawn(|| fixture.get("/docs/a"));
+        fixture.share().close(&handle).unwrap();
+        assert_eq!(asked.join().unwrap().is(200).text(), "bytes");
+    });
+    let _held = fixture.open("a", "rw", "none");
+    let least = (0..20).map(|_| timed("/docs/a")).min().unwrap();
+    assert!(least < Duration::from_millis(100), "{least:?}");
+}

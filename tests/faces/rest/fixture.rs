@@ -1,0 +1,157 @@
+//! A server in this process, and what tests ask of it.
+
+use std::ops::Deref;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use latchfs::core::smb::create::OpenRequest;
+use latchfs::core::smb::{Access, ShareMode, SharePath};
+use latchfs::core::{Client, Owner, Timestamp};
+use latchfs::engine::file::shares::NewShare;
+use latchfs::engine::file::{Error, FileOptions, FileService, Handle, Share};
+use latchfs::engine::{Account, Accounts, Context};
+use latchfs::rest::auth::{AccountSas, Authorizer, Credential, Credentials, ServiceSas};
+use latchfs::rest::{self, Admission, ErrorNames, Limits, RestOptions, Server};
+
+use crate::common::http;
+pub use crate::common::http::{ACCOUNT, Got};
+use crate::common::rest::Rest;
+
+/// A server with the share `docs`.
+pub struct Fixture {
+    pub server: Server,
+    pub engine: Arc<FileService>,
+    rest: Rest,
+    folder: tempfile::TempDir,
+}
+
+impl Fixture {
+    pub fn new() -> Self {
+        Self::with_names(ErrorNames::Article)
+    }
+
+    pub fn with_names(error_names: ErrorNames) -> Self {
+        Self::with(|options| options.error_names = error_names)
+    }
+
+    pub fn with_limits(limits: Limits) -> Self {
+        Self::with(|options| options.limits = limits)
+    }
+
+    /// With options as `choose` leaves them.
+    pub fn with(choose: impl FnOnce(&mut RestOptions)) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let engine = FileService::open(folder.path(), FileOptions::default()).unwrap();
+        engine.create_share("docs", NewShare::default()).unwrap();
+        Self::on(folder, engine, choose)
+    }
+
+    fn on(
+        folder: tempfile::TempDir,
+        engine: FileService,
+        choose: impl FnOnce(&mut RestOptions),
+    ) -> Self {
+        let accounts = Accounts::new(Account::with_file(ACCOUNT, engine).unwrap(), []);
+        let engine = Arc::clone(accounts.first().file());
+        let server = serve(Arc::new(accounts), choose);
+        let rest = Rest::new(server.addr(), "docs");
+        Self { server, engine, rest, folder }
+    }
+
+    /// Ends server and engine, and starts both on what is left.
+    pub fn restart(self) -> Self {
+        let Self { server, engine, folder, .. } = self;
+        drop((server, engine));
+        let engine = FileService::open(folder.path(), FileOptions::default()).unwrap();
+        Self::on(folder, engine, |_| {})
+    }
+
+    /// Where only what is signed with the development key gets in.
+    pub fn signed(choose: impl FnOnce(&mut RestOptions)) -> Self {
+        Self::with(|options| {
+            let accounts = Credentials::new([Credential::development()]).unwrap();
+            let authorizer = Authorizer { accounts, ..Authorizer::default() };
+            options.admission = Admission::Signed(authorizer);
+            choose(options);
+        })
+    }
+
+    pub fn share(&self) -> Arc<Share> {
+        self.engine.share("docs").unwrap()
+    }
+
+    /// Where a file of `docs` lies.
+    pub fn on_disk(&self, name: &str) -> PathBuf {
+        self.folder.path().join("docs").join(name)
+    }
+
+    /// Opens a file as a mount would.
+    pub fn open(&self, name: &str, access: &str, share: &str) -> Handle {
+        self.try_open(name, access, share).unwrap()
+    }
+
+    /// The same, with the refusal, if it is refused.
+    pub fn try_open(&self, name: &str, access: &str, share: &str) -> Result<Handle, Error> {
+        let client = Arc::new(Client { session: 7, name: "mount".to_owned() });
+        let owner = Owner { client, pid: 4711, program: Some("excel".into()) };
+        let (access, share) = (Access::parse(access).unwrap(), ShareMode::parse(share).unwrap());
+        let request = OpenRequest::plain(access, share);
+        let path = SharePath::new(name).unwrap();
+        let share = self.share();
+        let cx = Context::local(share.now(), owner, "test");
+        Ok(share.open(&cx, &path, &request)?.handle)
+    }
+
+    /// Sends a request as it is.
+    pub fn ask_host(
+        &self,
+        host: &str,
+        method: &str,
+        target: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Got {
+        http::ask_as_it_is(self.server.addr(), host, method, target, headers, body)
+    }
+}
+
+impl Deref for Fixture {
+    type Target = Rest;
+
+    fn deref(&self) -> &Rest {
+        &self.rest
+    }
+}
+
+fn serve(accounts: Arc<Accounts>, choose: impl FnOnce(&mut RestOptions)) -> Server {
+    let mut options = RestOptions {
+        listen: "127.0.0.1:0".parse().unwrap(),
+        ..RestOptions::new(Admission::Everyone)
+    };
+    choose(&mut options);
+    Server::start(accounts, &rest::FILE, options).unwrap()
+}
+
+/// The query of a SAS of the development account for everything, with these permissions.
+pub fn sas(permissions: &str, https_only: bool) -> String {
+    let sas = AccountSas {
+        permissions: permissions.to_owned(),
+        services: "f".to_owned(),
+        levels: "sco".to_owned(),
+        expiry: Timestamp(i64::MAX),
+        https_only,
+        ..AccountSas::default()
+    };
+    sas.token(&Credential::development())
+}
+
+/// The query of a service SAS of a container of the development account, with these permissions.
+pub fn container_sas(container: &str, permissions: &str) -> String {
+    let sas = ServiceSas {
+        share: container.to_owned(),
+        permissions: Some(permissions.to_owned()),
+        expiry: Some(Timestamp(i64::MAX)),
+        ..ServiceSas::default()
+    };
+    sas.token(&Credential::development())
+}

@@ -1,0 +1,6 @@
+//! The state of a server as a whole, replaced while clients are connected and mounts are in use.
+
+mod fixture;
+mod full;
+mod reset;
+mod restore;

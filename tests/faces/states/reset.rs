@@ -1,0 +1,180 @@
+//! A reset: everything is gone at once, for clients that stay connected and mounts that stay.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::FileExt;
+use std::time::Instant;
+
+use latchfs::control::controls::{ClockRequest, GateRequest, Requests};
+use latchfs::control::states::StateRequest;
+use latchfs::control::{Answer, Client as Control, Request};
+use latchfs::core::service::ServiceKind;
+use latchfs::server::HoldOptions;
+
+use super::fixture::{ACCOUNTS, address, builder, clients, keep, listed};
+use crate::common::http::ask_as_it_is;
+use crate::common::need;
+
+fn empty(shares: &[&str]) -> BTreeMap<&'static str, Vec<String>> {
+    let shares = shares.iter().map(|name| (*name).to_owned()).collect();
+    let none = Vec::new;
+    BTreeMap::from([
+        ("containers", none()),
+        ("queues", none()),
+        ("tables", none()),
+        ("shares", shares),
+    ])
+}
+
+#[test]
+fn a_reset_empties_every_service_of_every_account_under_connected_clients() {
+    let server = builder().start().unwrap();
+    let mut kept = [ServiceKind::Blob, ServiceKind::Queue, ServiceKind::Table, ServiceKind::File]
+        .map(|kind| (kind, keep(&server, kind)));
+    for client in clients(&server) {
+        client.furnish();
+        client.file("PUT", "/other?restype=share", &[], b"").is(201);
+        let cors = b"<StorageServiceProperties><Cors /></StorageServiceProperties>";
+        client.blob("PUT", "/?restype=service&comp=properties", &[], cors).is(202);
+    }
+    server.reset().unwrap();
+    let [first, second] = clients(&server);
+    assert_eq!(first.names(), empty(&["docs"]));
+    assert_eq!(second.names(), empty(&[]));
+    assert!(first.files("docs").is_empty());
+    first.file("GET", "/docs/dir/a.txt", &[], b"").is(404);
+    first.blob("GET", "/box/small", &[], b"").refused(404, "ContainerNotFound");
+    for (kind, connection) in &mut kept {
+        let list = if *kind == ServiceKind::Table { "/Tables" } else { "/?comp=list" };
+        let answer = connection.ask_of(ACCOUNTS[0], "GET", list, &[], b"").unwrap().is(200);
+        assert!(!answer.text().contains("box"), "{}", answer.text());
+    }
+    // Everything can be made again, under the same names.
+    for client in clients(&server) {
+        client.furnish();
+    }
+    assert_eq!(first.blob("GET", "/box/small", &[], b"").is(200).text(), "hello");
+}
+
+#[test]
+fn no_etag_and_no_receipt_comes_a_second_time_after_a_reset() {
+    let server = builder().start().unwrap();
+    let [client, _] = clients(&server);
+    let mut control = Control::connect(&server.control()).unwrap();
+    let mut seen = BTreeSet::new();
+    for round in 0..4 {
+        // The clock goes back with each reset.
+        control.ask(&Request::Clock(ClockRequest::Advance { ms: 3_600_000 })).unwrap();
+        control.ask(&Request::Clock(ClockRequest::Freeze {})).unwrap();
+        for issued in client.furnish() {
+            assert!(seen.insert(issued.clone()), "round {round}: {issued} came before");
+        }
+        server.reset().unwrap();
+    }
+}
+
+#[test]
+fn a_reset_removes_gates_and_faults_and_sets_the_clock_back() {
+    let server = builder().start().unwrap();
+    let [client, _] = clients(&server);
+    client.furnish();
+    let mut control = Control::connect(&server.control()).unwrap();
+    let requests = Requests { operation: Some("Put Blob".to_owned()), ..Requests::default() };
+    let at = "received".to_owned();
+    let gate = GateRequest::Add { requests, at, times: None, limit_ms: None };
+    let Answer::Added { id } = control.ask(&Request::Gate(gate)).unwrap() else { panic!() };
+    control.ask(&Request::Clock(ClockRequest::Advance { ms: 3_600_000 })).unwrap();
+    let addr = address(&server, ServiceKind::Blob);
+    let gated = std::thread::spawn(move || {
+        let kind = [("x-ms-blob-type", "BlockBlob")];
+        ask_as_it_is(addr, &addr.to_string(), "PUT", "/first/box/late", &kind, b"late")
+    });
+    let wait = GateRequest::Wait { id, count: 1, wait_ms: 20_000 };
+    assert_eq!(control.ask(&Request::Gate(wait)).unwrap(), Answer::Counted { count: 1 });
+    let reset = control.ask(&Request::State(StateRequest::Reset {})).unwrap();
+    assert_eq!(reset, Answer::Done {});
+    // It goes on against the new state, which has no such container.
+    gated.join().unwrap().refused(404, "ContainerNotFound");
+    let gates = control.ask(&Request::Gate(GateRequest::List {})).unwrap();
+    assert_eq!(gates, Answer::Gates { gates: Vec::new() });
+    let Answer::Clock(clock) = control.ask(&Request::Clock(ClockRequest::Show {})).unwrap() else {
+        panic!()
+    };
+    assert!(!clock.frozen && clock.now[..16] == clock.system[..16], "{clock:?}");
+}
+
+#[test]
+fn a_mount_that_is_reset_stays_and_its_descriptors_and_holds_end() {
+    if need::fuse() {
+        mount_is_reset(true);
+    }
+}
+
+#[test]
+fn a_mount_without_passthrough_is_reset_as_well() {
+    if need::fuse() {
+        mount_is_reset(false);
+    }
+}
+
+fn mount_is_reset(passthrough: bool) {
+    let place = tempfile::tempdir().unwrap();
+    let builder = builder().mount("docs", place.path());
+    let server = builder.with(|options| options.mount.passthrough = passthrough).start().unwrap();
+    let mount = place.path().canonicalize().unwrap();
+    std::fs::create_dir(mount.join("dir")).unwrap();
+    std::fs::write(mount.join("dir/a.txt"), "hello").unwrap();
+    std::fs::write(mount.join("b.txt"), "hello").unwrap();
+    let mut reading = std::fs::File::open(mount.join("dir/a.txt")).unwrap();
+    let writing = std::fs::File::options().write(true).open(mount.join("b.txt")).unwrap();
+    let directory = std::fs::File::open(mount.join("dir")).unwrap();
+    let hold = server.hold(&HoldOptions::new("docs", "dir/a.txt")).unwrap_err();
+    assert!(hold.to_string().contains("open"), "{hold}");
+    let held = HoldOptions {
+        share_mode: latchfs::core::smb::ShareMode::RWD,
+        ..HoldOptions::new("docs", "b.txt")
+    };
+    let hold = server.hold(&held).unwrap();
+    assert_eq!(listed(&mount), ["b.txt", "dir"]);
+    // A program that is in a directory of the mount.
+    let mut inside = std::process::Command::new("sh");
+    inside.args(["-c", "read line; ls . 2>&1; ls .."]).current_dir(mount.join("dir"));
+    inside.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+    let inside = inside.spawn().unwrap();
+    server.reset().unwrap();
+    assert!(hold.was_closed());
+    assert!(listed(&mount).is_empty());
+    assert!(!mount.join("b.txt").exists());
+    let errno = |done: std::io::Result<usize>| done.unwrap_err().raw_os_error();
+    reading.seek(SeekFrom::Start(0)).ok();
+    assert_eq!(errno(reading.read(&mut [0; 5])), Some(libc::EIO));
+    assert_eq!(errno(writing.write_at(b"x", 0)), Some(libc::EIO));
+    let seen = rustix::fs::statat(&directory, "a.txt", rustix::fs::AtFlags::empty());
+    let seen = seen.unwrap_err();
+    assert!(matches!(seen, rustix::io::Errno::STALE | rustix::io::Errno::NOENT), "{seen}");
+    let listed_inside = String::from_utf8(inside.wait_with_output().unwrap().stdout).unwrap();
+    assert!(!listed_inside.contains("a.txt"), "{listed_inside}");
+    drop((reading, writing, directory));
+    // It is a share like any other.
+    std::fs::write(mount.join("b.txt"), "again").unwrap();
+    let [client, _] = clients(&server);
+    assert_eq!(client.file("GET", "/docs/b.txt", &[], b"").is(200).text(), "again");
+    let mut file = std::fs::File::options().append(true).open(mount.join("b.txt")).unwrap();
+    file.write_all(b"!").unwrap();
+    assert_eq!(client.file("GET", "/docs/b.txt", &[], b"").is(200).text(), "again!");
+}
+
+#[test]
+#[ignore = "it measures: run it alone, with --nocapture"]
+fn a_reset_of_many_objects_is_timed() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = builder().data(folder.path()).start().unwrap();
+    let count = 10_000;
+    super::fixture::fill(&server, folder.path(), count);
+    let start = Instant::now();
+    server.reset().unwrap();
+    let took = start.elapsed();
+    println!("reset of {count} files, blobs and entities: {took:?}");
+    let [client, _] = clients(&server);
+    assert_eq!(client.names(), empty(&["docs"]));
+}

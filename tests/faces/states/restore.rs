@@ -1,0 +1,281 @@
+//! Save and restore: what comes back equal, and what never comes again.
+
+use std::collections::BTreeSet;
+use std::io::Read;
+use std::os::unix::fs::FileExt;
+use std::time::Instant;
+
+use latchfs::control::controls::{ClockRequest, GateRequest, Requests};
+use latchfs::control::states::{StateEntry, StateRequest};
+use latchfs::control::{Answer, Client as Control, RefusalKind, Request};
+use latchfs::core::service::ServiceKind;
+use latchfs::core::smb::ShareMode;
+use latchfs::engine::StateError;
+use latchfs::server::HoldOptions;
+
+use super::fixture::{ACCOUNTS, LEASE, LONG, address, builder, clients, element, keep, listed};
+use crate::common::http::ask_as_it_is;
+use crate::common::need;
+
+#[test]
+fn a_restored_state_is_equal_for_every_service_of_every_account() {
+    let folder = tempfile::tempdir().unwrap();
+    let before = {
+        let server = builder().data(folder.path()).start().unwrap();
+        for client in clients(&server) {
+            client.furnish();
+            client.furnish_more();
+        }
+        let before = clients(&server).map(|client| client.picture());
+        server.save_state("full").unwrap();
+        for client in clients(&server) {
+            client.change();
+        }
+        assert_ne!(clients(&server).map(|client| client.picture()), before);
+        server.restore_state("full").unwrap();
+        assert_eq!(clients(&server).map(|client| client.picture()), before);
+        server.reset().unwrap();
+        before
+    };
+    // Also after a restart, and more than once.
+    let server = builder().data(folder.path()).start().unwrap();
+    for _ in 0..2 {
+        server.restore_state("full").unwrap();
+        let [first, second] = clients(&server);
+        assert_eq!([first.picture(), second.picture()], before);
+        first.use_all();
+    }
+}
+
+#[test]
+fn receipts_leases_and_blocks_of_a_restored_state_can_be_used() {
+    let server = builder().start().unwrap();
+    let [client, _] = clients(&server);
+    client.furnish();
+    let got = client.queue("GET", "/jobs/messages?visibilitytimeout=60", b"").is(200).text();
+    let (id, receipt) = (element(&got, "MessageId"), element(&got, "PopReceipt"));
+    server.save_state("held").unwrap();
+    let delete = format!("/jobs/messages/{id}?popreceipt={}", receipt.replace('+', "%2B"));
+    client.queue("DELETE", &delete, b"").is(204);
+    client.blob("DELETE", "/box/long", &[("x-ms-lease-id", LEASE)], b"").is(202);
+    client.blob("DELETE", "/box?restype=container", &[], b"").is(202);
+    server.restore_state("held").unwrap();
+    client.queue("DELETE", &delete, b"").is(204);
+    client.blob("DELETE", "/box/long", &[], b"").refused(412, "LeaseIdMissing");
+    let renew = [("x-ms-lease-action", "renew"), ("x-ms-lease-id", LEASE)];
+    client.blob("PUT", "/box/long?comp=lease", &renew, b"").is(200);
+    assert_eq!(client.blob("GET", "/box/long", &[], b"").is(200).body, vec![7; LONG]);
+    let list = b"<BlockList><Latest>QUFB</Latest></BlockList>";
+    client.blob("PUT", "/box/parts?comp=blocklist", &[], list).is(201);
+    assert_eq!(client.blob("GET", "/box/parts", &[], b"").is(200).body, vec![3; 70_000]);
+    client.file("DELETE", "/docs/dir/a.txt", &[], b"").refused(412, "LeaseIdMissing");
+    client.file("DELETE", "/docs/dir/a.txt", &[("x-ms-lease-id", LEASE)], b"").is(202);
+}
+
+#[test]
+fn nothing_that_was_issued_after_a_save_comes_again_after_the_restore() {
+    let server = builder().start().unwrap();
+    let [client, _] = clients(&server);
+    let mut control = Control::connect(&server.control()).unwrap();
+    // The clock stands: only counters make a difference.
+    control.ask(&Request::Clock(ClockRequest::Freeze {})).unwrap();
+    client.furnish();
+    server.save_state("start").unwrap();
+    let mut seen = BTreeSet::new();
+    for round in 0..3 {
+        for issued in client.issue() {
+            assert!(seen.insert(issued.clone()), "round {round}: {issued} came before");
+        }
+        server.restore_state("start").unwrap();
+    }
+}
+
+#[test]
+fn a_restore_sets_the_clock_as_it_was_and_releases_gated_requests() {
+    let server = builder().start().unwrap();
+    let [client, _] = clients(&server);
+    client.furnish();
+    let mut control = Control::connect(&server.control()).unwrap();
+    let mut show = || match control.ask(&Request::Clock(ClockRequest::Show {})).unwrap() {
+        Answer::Clock(clock) => clock,
+        other => panic!("{other:?}"),
+    };
+    server.save_state("running").unwrap();
+    let mut other = Control::connect(&server.control()).unwrap();
+    other.ask(&Request::Clock(ClockRequest::Advance { ms: 60_000 })).unwrap();
+    other.ask(&Request::Clock(ClockRequest::Freeze {})).unwrap();
+    let frozen = show();
+    server.save_state("frozen").unwrap();
+    // The lease of a minute has run out, and is in force again with the clock.
+    let delete = || client.blob("PUT", "/box/long?comp=metadata", &[], b"");
+    delete().is(200);
+    let requests = Requests { operation: Some("Put Blob".to_owned()), ..Requests::default() };
+    let at = "received".to_owned();
+    let gate = GateRequest::Add { requests, at, times: None, limit_ms: None };
+    let Answer::Added { id } = other.ask(&Request::Gate(gate)).unwrap() else { panic!() };
+    let addr = address(&server, ServiceKind::Blob);
+    let gated = std::thread::spawn(move || {
+        let kind = [("x-ms-blob-type", "BlockBlob")];
+        ask_as_it_is(addr, &addr.to_string(), "PUT", "/first/box/late", &kind, b"late")
+    });
+    let wait = GateRequest::Wait { id, count: 1, wait_ms: 20_000 };
+    assert_eq!(other.ask(&Request::Gate(wait)).unwrap(), Answer::Counted { count: 1 });
+    server.restore_state("running").unwrap();
+    gated.join().unwrap().is(201);
+    let clock = show();
+    assert!(!clock.frozen && clock.now[..16] == clock.system[..16], "{clock:?}");
+    delete().refused(412, "LeaseIdMissing");
+    let Answer::Gates { gates } = other.ask(&Request::Gate(GateRequest::List {})).unwrap() else {
+        panic!()
+    };
+    assert_eq!((gates.len(), gates[0].waiting.len()), (1, 0));
+    server.restore_state("frozen").unwrap();
+    assert_eq!((show().now, show().frozen), (frozen.now, true));
+}
+
+#[test]
+fn a_mount_in_use_shows_the_files_of_the_restored_state() {
+    if !need::fuse() {
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let server = builder().mount("docs", place.path()).start().unwrap();
+    let mount = place.path().canonicalize().unwrap();
+    std::fs::create_dir(mount.join("dir")).unwrap();
+    std::fs::write(mount.join("dir/a.txt"), "first").unwrap();
+    std::fs::write(mount.join("pending.txt"), "x").unwrap();
+    std::fs::hard_link(mount.join("dir/a.txt"), mount.join("link.txt")).unwrap();
+    std::os::unix::fs::symlink("dir/a.txt", mount.join("symlink")).unwrap();
+    let pending = std::fs::File::open(mount.join("pending.txt")).unwrap();
+    std::fs::remove_file(mount.join("pending.txt")).unwrap();
+    assert!(mount.join("pending.txt").exists(), "it is delete pending");
+    server.save_state("first").unwrap();
+    drop(pending);
+    std::fs::write(mount.join("dir/a.txt"), "second").unwrap();
+    std::fs::write(mount.join("new.txt"), "new").unwrap();
+    let mut reading = std::fs::File::open(mount.join("dir/a.txt")).unwrap();
+    let locked = std::fs::File::options().write(true).open(mount.join("new.txt")).unwrap();
+    locked.lock().unwrap();
+    let options = HoldOptions { share_mode: ShareMode::RWD, ..HoldOptions::new("docs", "new.txt") };
+    let hold = server.hold(&options).unwrap();
+    server.restore_state("first").unwrap();
+    assert!(hold.was_closed());
+    assert_eq!(listed(&mount), ["dir", "link.txt", "symlink"]);
+    for name in ["dir/a.txt", "link.txt", "symlink"] {
+        assert_eq!(std::fs::read_to_string(mount.join(name)).unwrap(), "first", "{name}");
+    }
+    let errno = |done: std::io::Result<usize>| done.unwrap_err().raw_os_error();
+    assert_eq!(errno(reading.read(&mut [0; 5])), Some(libc::EIO));
+    assert_eq!(errno(locked.write_at(b"x", 0)), Some(libc::EIO));
+    // The copies of a hard-linked file are one file.
+    std::fs::write(mount.join("link.txt"), "third").unwrap();
+    assert_eq!(std::fs::read_to_string(mount.join("dir/a.txt")).unwrap(), "third");
+    server.restore_state("first").unwrap();
+    assert_eq!(std::fs::read_to_string(mount.join("dir/a.txt")).unwrap(), "first");
+}
+
+#[test]
+fn a_state_is_replaced_listed_and_deleted_by_its_name() {
+    let server = builder().start().unwrap();
+    let [client, _] = clients(&server);
+    client.furnish();
+    let mut control = Control::connect(&server.control()).unwrap();
+    let mut ask = |request| control.ask(&Request::State(request)).unwrap();
+    let name = || "a.b-c_1".to_owned();
+    let Answer::States { states } = ask(StateRequest::Save { name: name() }) else { panic!() };
+    let [StateEntry { name: saved, .. }] = &states[..] else { panic!() };
+    assert_eq!(*saved, name());
+    assert_eq!(ask(StateRequest::List {}), Answer::States { states });
+    client.blob("PUT", "/more?restype=container", &[], b"").is(201);
+    let Answer::States { states } = ask(StateRequest::Save { name: name() }) else { panic!() };
+    assert_eq!(ask(StateRequest::List {}), Answer::States { states });
+    server.reset().unwrap();
+    assert_eq!(ask(StateRequest::Restore { name: name() }), Answer::Done {});
+    assert_eq!(client.names()["containers"], ["box", "more"]);
+    assert_eq!(ask(StateRequest::Delete { name: name() }), Answer::Done {});
+    assert_eq!(ask(StateRequest::List {}), Answer::States { states: Vec::new() });
+    for request in [StateRequest::Delete { name: name() }, StateRequest::Restore { name: name() }] {
+        let Answer::Refused(refused) = ask(request) else { panic!() };
+        assert_eq!(refused.kind, RefusalKind::NotFound);
+    }
+    for wrong in ["", ".a", "a/b", &"a".repeat(65)] {
+        let Answer::Refused(refused) = ask(StateRequest::Save { name: wrong.to_owned() }) else {
+            panic!()
+        };
+        assert_eq!(refused.kind, RefusalKind::Invalid);
+    }
+    assert_eq!(client.names()["containers"], ["box", "more"], "refusals change nothing");
+}
+
+#[test]
+fn clients_that_write_all_the_time_meet_no_other_answer_than_try_again() {
+    let server = builder().start().unwrap();
+    let [client, _] = clients(&server);
+    client.furnish();
+    server.save_state("start").unwrap();
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    let addresses = [ServiceKind::Blob, ServiceKind::File].map(|kind| address(&server, kind));
+    std::thread::scope(|scope| {
+        let stop = &stop;
+        for [blob, file] in [addresses; 2] {
+            scope.spawn(move || {
+                while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                    let ask = |addr: std::net::SocketAddr, method, target, headers: &[_]| {
+                        let host = addr.to_string();
+                        let got = ask_as_it_is(addr, &host, method, target, headers, b"");
+                        (got.status, got.text())
+                    };
+                    let kind = ("x-ms-blob-type", "BlockBlob");
+                    let put = ask(blob, "PUT", "/first/box/race", &[kind]);
+                    assert!(matches!(put.0, 201 | 503), "{put:?}");
+                    let new = [("x-ms-type", "file"), ("x-ms-content-length", "5")];
+                    let put = ask(file, "PUT", "/first/docs/race", &new);
+                    assert!(matches!(put.0, 201 | 503), "{put:?}");
+                    let got = ask(file, "GET", "/first/docs/dir/a.txt", &[]);
+                    assert!(matches!(got.0, 200 | 503), "{got:?}");
+                }
+            });
+        }
+        for _ in 0..10 {
+            server.restore_state("start").unwrap();
+        }
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    assert_eq!(client.blob("GET", "/box/small", &[], b"").is(200).text(), "hello");
+}
+
+#[test]
+fn an_existing_directory_is_neither_saved_nor_reset() {
+    let source = tempfile::tempdir().unwrap();
+    std::fs::write(source.path().join("precious"), "mine").unwrap();
+    let state = tempfile::tempdir().unwrap();
+    let data = latchfs::server::Data::Existing {
+        source: source.path().to_owned(),
+        name: "docs".to_owned(),
+        state: Some(state.path().join("state")),
+    };
+    let server = latchfs::Server::builder().with(|options| options.data = data).start().unwrap();
+    assert!(matches!(server.reset(), Err(StateError::ExistingDirectory)));
+    assert!(matches!(server.save_state("a"), Err(StateError::ExistingDirectory)));
+    assert!(matches!(server.restore_state("a"), Err(StateError::ExistingDirectory)));
+    assert_eq!(listed(source.path()), ["precious"]);
+}
+
+#[test]
+#[ignore = "it measures: run it alone, with --nocapture"]
+fn a_save_and_a_restore_of_many_objects_are_timed() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = builder().data(folder.path()).start().unwrap();
+    let count = 10_000;
+    super::fixture::fill(&server, folder.path(), count);
+    let timed = |what: &str, work: &dyn Fn()| {
+        let start = Instant::now();
+        work();
+        println!("{what} of {count} files, blobs and entities: {:?}", start.elapsed());
+    };
+    timed("save", &|| drop(server.save_state("many").unwrap()));
+    timed("reset", &|| server.reset().unwrap());
+    timed("restore", &|| server.restore_state("many").unwrap());
+    let mut blob = keep(&server, ServiceKind::Blob);
+    blob.ask_of(ACCOUNTS[0], "GET", "/many/9999", &[], b"").unwrap().is(200);
+}

@@ -1,0 +1,24 @@
+//! Counts the behaviours: every number from 1 to 84 is in the name of a test.
+
+use std::collections::BTreeSet;
+
+use crate::common::pages::page;
+
+/// Behaviours of the Table service.
+const BEHAVIOURS: u32 = 84;
+
+#[test]
+fn every_behaviour_has_a_test_of_its_number() {
+    let files = ["entities", "values", "queries", "transactions", "access"];
+    let mut paths = files.map(|file| format!("tests/faces/table/{file}.rs")).to_vec();
+    // A killed server needs a process of its own.
+    paths.push("tests/long/durability/tables.rs".to_owned());
+    let texts: Vec<_> = paths.iter().map(|path| page(path)).collect();
+    let mut found = BTreeSet::new();
+    for test in texts.iter().flat_map(|text| text.split("#[test]\n").skip(1)) {
+        let name = test.split("fn ").nth(1).and_then(|rest| rest.split('(').next()).unwrap();
+        let numbers = name.split('_').map_while(|word| word.strip_prefix('t')?.parse::<u32>().ok());
+        found.extend(numbers);
+    }
+    assert_eq!(found, (1..=BEHAVIOURS).collect());
+}

@@ -1,0 +1,385 @@
+//! T23-T45: types and JSON, keys, limits, names of tables.
+
+use serde_json::{Value, json};
+
+use super::fixture::{Tables, entity};
+
+const ACCEPTS: [&str; 3] = [
+    "application/json;odata=nometadata",
+    "application/json;odata=minimalmetadata",
+    "application/json;odata=fullmetadata",
+];
+
+fn kept(tables: &Tables, row: &str, properties: &str) -> Value {
+    let body = format!(r#"{{"PartitionKey":"p","RowKey":"{row}",{properties}}}"#);
+    tables.ask("POST", "/tab", &[], body.as_bytes()).is(201);
+    tables.get(&entity("tab", "p", row)).is(200).json()
+}
+
+/// A JSON text without the line breaks that only make it readable here.
+fn one_line(text: &str) -> String {
+    text.lines().map(str::trim_start).collect()
+}
+
+fn bad(tables: &Tables, properties: &str, code: &str) {
+    let body = format!(r#"{{"PartitionKey":"p","RowKey":"bad",{properties}}}"#);
+    tables.ask("POST", "/tab", &[], body.as_bytes()).refused(400, code);
+    tables.get(&entity("tab", "p", "bad")).refused(404, "ResourceNotFound");
+}
+
+#[test]
+fn t23_all_types_round_trip_at_three_levels() {
+    let tables = Tables::with("tab");
+    let body = r#"{"PartitionKey":"p","RowKey":"r","s":"x","b":true,"i":5,
+        "l@odata.type":"Edm.Int64","l":"7","d":1.5,
+        "t@odata.type":"Edm.DateTime","t":"2021-04-08T14:34:34.79Z",
+        "g@odata.type":"Edm.Guid","g":"c0ffee00-1234-5678-9abc-def012345678",
+        "x@odata.type":"Edm.Binary","x":"AP8="}"#;
+    tables.ask("POST", "/tab", &[], body.as_bytes()).is(201);
+    let texts = ACCEPTS.map(|accept| {
+        let url = entity("tab", "p", "r");
+        let got = tables.ask("GET", &url, &[("accept", accept)], b"").is(200);
+        let level = accept.split('=').nth(1).unwrap();
+        let expected = format!("application/json;odata={level};streaming=true;charset=utf-8");
+        assert_eq!(got.header("content-type"), expected);
+        let format = format!("{url}?$format={}", accept.replace(';', "%3B"));
+        assert_eq!(tables.get(&format).is(200).text(), got.text());
+        got.text()
+    });
+    let values = one_line(
+        r#""s":"x","b":true,"i":5,"l":"7","d":1.5,"t":"2021-04-08T14:34:34.79Z",
+         "g":"c0ffee00-1234-5678-9abc-def012345678","x":"AP8="}"#,
+    );
+    assert!(texts[0].starts_with(r#"{"PartitionKey":"p","RowKey":"r","Timestamp":""#));
+    assert!(texts[0].ends_with(&values), "{}", texts[0]);
+    let typed = one_line(
+        r#""s":"x","b":true,"i":5,"l@odata.type":"Edm.Int64","l":"7","d":1.5,
+         "t@odata.type":"Edm.DateTime","t":"2021-04-08T14:34:34.79Z",
+         "g@odata.type":"Edm.Guid","g":"c0ffee00-1234-5678-9abc-def012345678",
+         "x@odata.type":"Edm.Binary","x":"AP8="}"#,
+    );
+    let base = tables.base();
+    let start = format!(r#"{{"odata.metadata":"{base}/$metadata#tab/@Element","odata.etag":"#);
+    assert!(texts[1].starts_with(&start) && texts[1].ends_with(&typed), "{}", texts[1]);
+    let link = "tab(PartitionKey='p',RowKey='r')";
+    let start = format!(
+        r#"{{"odata.metadata":"{base}/$metadata#tab/@Element",
+             "odata.type":"devstoreaccount1.tab","odata.id":"{base}/{link}","odata.etag":"#
+    );
+    assert!(texts[2].starts_with(&one_line(&start)) && texts[2].ends_with(&typed), "{}", texts[2]);
+    let middle = format!(
+        r#""odata.editLink":"{link}","PartitionKey":"p","RowKey":"r",
+             "Timestamp@odata.type":"Edm.DateTime","Timestamp":"#
+    );
+    assert!(texts[2].contains(&one_line(&middle)), "{}", texts[2]);
+    let atom = [("accept", "application/atom+xml")];
+    let atom = tables.ask("GET", "/tab", &atom, b"").is(415);
+    assert_eq!(atom.code(), "AtomFormatNotSupported");
+    for any in ["*/*", "application/json", "text/html, application/json;q=0.5"] {
+        let got = tables.ask("GET", "/tab", &[("accept", any)], b"").is(200);
+        assert!(got.header("content-type").contains("minimalmetadata"), "{any}");
+    }
+}
+
+#[test]
+fn t24_doubles_have_a_point_an_exponent_or_a_word() {
+    let tables = Tables::with("tab");
+    let text = r#""a@odata.type":"Edm.Double","a":3,"b":1e24,"c@odata.type":"Edm.Double","c":"NaN",
+        "d@odata.type":"Edm.Double","d":"-Infinity","e":-0.0,
+        "f@odata.type":"Edm.Double","f":"Infinity""#;
+    kept(&tables, "r", text);
+    let got = tables.get(&entity("tab", "p", "r")).text();
+    for piece in [
+        r#""a":3.0,"b":1E+24,"c@odata.type":"Edm.Double","c":"NaN""#,
+        r#""d@odata.type":"Edm.Double","d":"-Infinity","e":-0.0,"f@odata.type":"Edm.Double""#,
+    ] {
+        assert!(got.contains(piece), "{got}");
+    }
+}
+
+#[test]
+fn t25_int64_is_exact() {
+    let tables = Tables::with("tab");
+    for (row, number) in
+        [("a", "9223372036854775807"), ("b", "-9223372036854775808"), ("c", "9007199254740993")]
+    {
+        let text = format!(r#""l@odata.type":"Edm.Int64","l":"{number}""#);
+        assert_eq!(kept(&tables, row, &text)["l"], number);
+    }
+}
+
+#[test]
+fn t26_dates_keep_seven_decimals_and_are_utc() {
+    let tables = Tables::with("tab");
+    for (row, given, back) in [
+        ("a", "2021-04-08T14:34:34.7905688Z", "2021-04-08T14:34:34.7905688Z"),
+        ("b", "2021-04-08T14:34:34.000000Z", "2021-04-08T14:34:34Z"),
+        ("c", "2021-04-08T14:34:34+02:00", "2021-04-08T12:34:34Z"),
+    ] {
+        let text = format!(r#""t@odata.type":"Edm.DateTime","t":"{given}""#);
+        assert_eq!(kept(&tables, row, &text)["t"], back);
+    }
+    bad(&tables, r#""t@odata.type":"Edm.DateTime","t":"1600-01-01T00:00:00Z""#, "OutOfRangeInput");
+}
+
+#[test]
+fn t27_a_guid_is_given_back_in_lower_case() {
+    let tables = Tables::with("tab");
+    let text = r#""g@odata.type":"Edm.Guid","g":"C0FFEE00-1234-5678-9ABC-DEF012345678""#;
+    assert_eq!(kept(&tables, "r", text)["g"], "c0ffee00-1234-5678-9abc-def012345678");
+    for spelled in ["C0FFEE00-1234-5678-9ABC-DEF012345678", "c0ffee00-1234-5678-9abc-def012345678"]
+    {
+        assert_eq!(tables.rows("tab", &format!("g eq guid'{spelled}'")), ["p/r"]);
+    }
+}
+
+#[test]
+fn t28_types_are_inferred_from_json() {
+    let tables = Tables::with("tab");
+    kept(&tables, "r", r#""a":2147483648,"b":"5","c":2147483647"#);
+    let text = tables.get(&entity("tab", "p", "r")).text();
+    assert!(text.contains(r#""a":2147483648.0,"b":"5","c":2147483647}"#), "{text}");
+}
+
+#[test]
+fn t29_bad_values_are_refused() {
+    let tables = Tables::with("tab");
+    for text in [
+        r#""a@odata.type":"Edm.Decimal","a":"1""#,
+        r#""a":{}"#,
+        r#""a":[1]"#,
+        r#""a@odata.type":"Edm.DateTime","a":"zz""#,
+        r#""a@odata.type":"Edm.Binary","a":"*""#,
+        r#""a@odata.type":"Edm.Int32","a":"x""#,
+        r#""a":"\ud800""#,
+    ] {
+        bad(&tables, text, "InvalidInput");
+    }
+    for body in ["", "no json", "[]", "{"] {
+        tables.ask("POST", "/tab", &[], body.as_bytes()).refused(400, "InvalidInput");
+    }
+}
+
+#[test]
+fn t30_a_property_is_given_once() {
+    let tables = Tables::with("tab");
+    bad(&tables, r#""a":1,"a":2"#, "DuplicatePropertiesSpecified");
+    let both = kept(&tables, "r", r#""Birthday":1,"birthday":2"#);
+    assert_eq!((&both["Birthday"], &both["birthday"]), (&json!(1), &json!(2)));
+}
+
+#[test]
+fn t31_a_timestamp_from_a_client_is_ignored() {
+    let tables = Tables::with("tab");
+    for (row, given) in [("a", "null"), ("b", r#""2000-01-01T00:00:00Z""#), ("c", "5")] {
+        let body = kept(&tables, row, &format!(r#""Timestamp":{given}"#));
+        assert!(!body["Timestamp"].as_str().unwrap().starts_with("2000"), "{given}");
+    }
+}
+
+#[test]
+fn t32_keys_may_be_empty() {
+    let tables = Tables::with("tab");
+    for (partition, row) in [("", ""), ("", "r"), ("p", "")] {
+        tables.insert("tab", &json!({"PartitionKey": partition, "RowKey": row})).is(201);
+        tables.get(&entity("tab", partition, row)).is(200);
+    }
+    let mut target = "/tab?$top=1".to_owned();
+    let mut found = Vec::new();
+    loop {
+        let got = tables.get(&target).is(200);
+        found.push(got.json()["value"][0]["RowKey"].as_str().unwrap().to_owned());
+        let (next_p, next_r) = got.continuation();
+        if next_p.is_empty() {
+            break;
+        }
+        assert!(!next_r.is_empty(), "an empty key has a token too");
+        target = format!("/tab?$top=1&NextPartitionKey={next_p}&NextRowKey={next_r}");
+    }
+    assert_eq!(found, ["", "r", ""]);
+}
+
+#[test]
+fn t33_awkward_keys_round_trip_in_every_spelling() {
+    let tables = Tables::with("tab");
+    for key in ["it's", "% + & = ( ) , : @ $", "a b", "größe", "😀", "''", "{x}"] {
+        let made = tables.insert("tab", &json!({"PartitionKey": key, "RowKey": key})).is(201);
+        let location = made.header("location").to_owned();
+        let path = location.strip_prefix(tables.base().as_str()).unwrap();
+        for url in [path.to_owned(), path.replace('\'', "%27"), entity("tab", key, key)] {
+            let got = tables.get(&url).is(200).json();
+            assert_eq!((&got["PartitionKey"], &got["RowKey"]), (&json!(key), &json!(key)), "{url}");
+        }
+    }
+    tables.put_row("tab", "p", "r", 1);
+    tables.get("/tab(RowKey='r',PartitionKey='p')").is(200);
+    tables.get("/tab(PartitionKey='p')").refused(400, "InvalidInput");
+}
+
+#[test]
+fn t34_some_characters_cannot_be_in_keys() {
+    let tables = Tables::with("tab");
+    for key in ["a/b", "a\\b", "a#b", "a?b", "a\u{1}b", "a\u{7f}", "\u{85}"] {
+        for (partition, row) in [(key, "r"), ("p", key)] {
+            let body = json!({"PartitionKey": partition, "RowKey": row});
+            tables.insert("tab", &body).refused(400, "OutOfRangeInput");
+            let upsert = tables.update("PUT", "tab", partition, row, None, &json!({}));
+            upsert.refused(400, "OutOfRangeInput");
+        }
+    }
+}
+
+#[test]
+fn t35_a_key_has_512_characters() {
+    let tables = Tables::with("tab");
+    let key = |length| "k".repeat(length);
+    tables.insert("tab", &json!({"PartitionKey": key(512), "RowKey": key(512)})).is(201);
+    for (partition, row) in [(513, 1), (1, 513)] {
+        let body = json!({"PartitionKey": key(partition), "RowKey": key(row)});
+        tables.insert("tab", &body).refused(400, "KeyValueTooLarge");
+    }
+}
+
+#[test]
+fn t36_an_insertion_needs_both_keys() {
+    let tables = Tables::with("tab");
+    for body in [json!({"PartitionKey": "p"}), json!({"RowKey": "r"}), json!({})] {
+        let refused = tables.insert("tab", &body).refused(400, "PropertiesNeedValue");
+        let text = "The values are not specified for all properties in the entity.";
+        assert!(refused.message().starts_with(text));
+    }
+}
+
+#[test]
+fn t37_an_entity_has_252_properties() {
+    let tables = Tables::with("tab");
+    let many = |count: usize| (0..count).map(|n| format!(r#""p{n}":{n}"#)).collect::<Vec<_>>();
+    kept(&tables, "r", &many(252).join(","));
+    bad(&tables, &many(253).join(","), "TooManyProperties");
+}
+
+#[test]
+fn t38_a_property_name_is_an_identifier_of_255_characters() {
+    let tables = Tables::with("tab");
+    kept(&tables, "r", &format!(r#""{}":1"#, "n".repeat(255)));
+    bad(&tables, &format!(r#""{}":1"#, "n".repeat(256)), "PropertyNameTooLong");
+    bad(&tables, r#""a-b":1"#, "PropertyNameInvalid");
+}
+
+#[test]
+fn t39_strings_and_binaries_have_64_kib() {
+    use base64::Engine as _;
+    let tables = Tables::with("tab");
+    let binary = |length: usize| {
+        let text = base64::engine::general_purpose::STANDARD.encode(vec![0; length]);
+        format!(r#""x@odata.type":"Edm.Binary","x":"{text}""#)
+    };
+    kept(&tables, "a", &format!(r#""s":"{}""#, "x".repeat(32_768)));
+    kept(&tables, "b", &binary(65_536));
+    bad(&tables, &format!(r#""s":"{}""#, "x".repeat(32_769)), "PropertyValueTooLarge");
+    bad(&tables, &binary(65_537), "PropertyValueTooLarge");
+}
+
+#[test]
+fn t40_an_entity_has_one_mebibyte() {
+    let tables = Tables::with("tab");
+    let texts = |names: std::ops::RangeInclusive<char>, length: usize| {
+        let one = |name| format!(r#""{name}":"{}""#, "x".repeat(length));
+        names.map(one).collect::<Vec<_>>().join(",")
+    };
+    kept(&tables, "r", &texts('a'..='p', 32_700));
+    bad(&tables, &texts('a'..='p', 32_768), "EntityTooLarge");
+    let more = format!("{{{}}}", texts('q'..='q', 900));
+    let merge =
+        tables.ask("PATCH", &entity("tab", "p", "r"), &[("if-match", "*")], more.as_bytes());
+    merge.is(204);
+    let more = format!("{{{}}}", texts('r'..='r', 900));
+    let merge =
+        tables.ask("PATCH", &entity("tab", "p", "r"), &[("if-match", "*")], more.as_bytes());
+    merge.refused(400, "EntityTooLarge");
+    assert!(tables.get(&entity("tab", "p", "r")).json().get("r").is_none());
+}
+
+#[test]
+fn t41_a_body_has_4_mib() {
+    let tables = Tables::with("tab");
+    let body = vec![b' '; (4 << 20) + 1];
+    let refused = tables.ask("POST", "/tab", &[], &body).is(413);
+    assert_eq!(refused.code(), "RequestBodyTooLarge");
+}
+
+#[test]
+fn t42_table_names_are_checked_everywhere_with_the_texts_that_clients_compare() {
+    let tables = Tables::new();
+    let length = "The specified resource name length is not within the permissible limits.";
+    let characters = "The specifed resource name contains invalid characters.";
+    let long = "x".repeat(64);
+    for (name, code, text) in [
+        ("ab", "OutOfRangeInput", length),
+        (long.as_str(), "OutOfRangeInput", length),
+        ("a_b", "InvalidResourceName", characters),
+        ("1ab", "InvalidResourceName", characters),
+        ("tables", "InvalidResourceName", characters),
+    ] {
+        let check = |got: super::fixture::Got| {
+            let refused = got.refused(400, code);
+            assert!(refused.message().contains(text), "{name}: {}", refused.message());
+        };
+        check(tables.ask(
+            "POST",
+            "/Tables",
+            &[],
+            json!({"TableName": name}).to_string().as_bytes(),
+        ));
+        check(tables.ask("DELETE", &format!("/Tables('{name}')"), &[], b""));
+        if name == "tables" {
+            continue;
+        }
+        check(tables.insert(name, &json!({"PartitionKey": "p", "RowKey": "r"})));
+        check(tables.get(&format!("/{name}()")));
+        check(tables.get(&entity(name, "p", "r")));
+        let part = super::fixture::change(
+            "POST",
+            &format!("/{name}"),
+            &[],
+            r#"{"PartitionKey":"p","RowKey":"r"}"#,
+        );
+        let answer = tables.batch(&[part]).is(202);
+        assert!(answer.text().contains(&format!(r#""code":"{code}""#)), "{}", answer.text());
+        assert!(answer.text().contains(&format!("0:{text}")), "{}", answer.text());
+    }
+}
+
+#[test]
+fn t43_table_names_have_no_case_and_keep_their_spelling() {
+    let tables = Tables::with("MyTable");
+    let again = tables.ask("POST", "/Tables", &[], br#"{"TableName":"MYTABLE"}"#);
+    again.refused(409, "TableAlreadyExists");
+    tables.put_row("mytable", "p", "r", 1);
+    assert_eq!(tables.rows("MYTABLE", "n eq 1"), ["p/r"]);
+    assert_eq!(tables.get("/Tables").json()["value"][0]["TableName"], "MyTable");
+    assert_eq!(tables.get("/Tables('mytable')").is(200).json()["TableName"], "MyTable");
+}
+
+#[test]
+fn t44_a_large_table_is_deleted_and_made_again_at_once() {
+    let tables = Tables::with("tab");
+    tables.fill("tab", 20, 100);
+    tables.ask("DELETE", "/Tables('tab')", &[], b"").is(204);
+    tables.get("/tab()").refused(404, "TableNotFound");
+    tables.create("tab");
+    assert!(tables.rows("tab", "true").is_empty());
+}
+
+#[test]
+fn t45_a_missing_table_has_two_codes() {
+    let tables = Tables::new();
+    tables.ask("DELETE", "/Tables('tab')", &[], b"").refused(404, "ResourceNotFound");
+    tables.get("/Tables('tab')").refused(404, "ResourceNotFound");
+    let row = json!({"PartitionKey": "p", "RowKey": "r"});
+    tables.insert("tab", &row).refused(404, "TableNotFound");
+    tables.get("/tab()").refused(404, "TableNotFound");
+    tables.get(&entity("tab", "p", "r")).refused(404, "TableNotFound");
+    let acl = tables.get("/tab?comp=acl").is(404);
+    assert_eq!(acl.code(), "TableNotFound");
+}

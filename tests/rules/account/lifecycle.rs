@@ -1,0 +1,303 @@
+//! Creating, deleting, restoring, purging.
+
+use latchfs::core::Timestamp;
+use latchfs::core::lease::{FileLease, LeaseId};
+use latchfs::core::smb::create::{Disposition, OpenRequest};
+use latchfs::core::smb::ranges::{ByteRange, LockKind, RangeLock};
+use latchfs::core::smb::{Access, Denial, ShareMode, SharePath};
+use latchfs::engine::events::Happening;
+use latchfs::engine::file::shares::{DeleteSnapshots, ShareChanges};
+use latchfs::store::{Drawer, Durability, StateDir};
+
+use super::*;
+
+fn delete(engine: &FileService) -> String {
+    let deleted = engine.delete_share(&somebody(), &DOCS, DeleteSnapshots::None).unwrap();
+    deleted.unwrap().version
+}
+
+#[test]
+fn a_share_is_made_once_under_a_legal_name() {
+    let setup = Setup::new();
+    let engine = with_share(&setup);
+    assert!(setup.data().join("docs").is_dir());
+    let again = refused(engine.create_share("docs", NewShare::default()));
+    assert_eq!(again, ShareDenial::ShareAlreadyExists);
+    for bad in ["ab", "Docs", "a--b", "-ab", "../x", ".latchfs"] {
+        let answer = refused(engine.create_share(bad, NewShare::default()));
+        assert!(matches!(answer, ShareDenial::InvalidResourceName(_)), "{bad}");
+    }
+    assert_eq!(refused(engine.share("none")), ShareDenial::ShareNotFound);
+}
+
+#[test]
+fn a_refused_share_leaves_nothing_behind() {
+    let setup = Setup::new();
+    let engine = setup.open();
+    let afp = NewShare { protocols: Some("AFP".to_owned()), ..NewShare::default() };
+    let answer = refused(engine.create_share("docs", afp));
+    assert_eq!(answer, ShareDenial::UnsupportedProtocol("AFP".to_owned()));
+    let changes = ShareChanges { quota_gib: Some(0), ..ShareChanges::default() };
+    let answer = refused(engine.create_share("docs", NewShare { changes, ..NewShare::default() }));
+    assert_eq!(answer, ShareDenial::OutOfRangeQuota(0));
+    assert!(!setup.data().join("docs").exists());
+    let smb = NewShare { protocols: Some("SMB".to_owned()), ..NewShare::default() };
+    engine.create_share("docs", smb).unwrap();
+}
+
+#[test]
+fn a_share_that_cannot_be_served_is_taken_back() {
+    let setup = Setup::new();
+    let engine = setup.open();
+    let state = setup.data().join(".latchfs/shares/docs");
+    fs::write(&state, "in the way of a folder").unwrap();
+    let error = engine.create_share("docs", NewShare::default()).unwrap_err();
+    assert_eq!(error.denial(), None, "no rule refused: {error}");
+    assert!(!setup.data().join("docs").exists());
+    assert_eq!(refused(engine.share("docs")), ShareDenial::ShareNotFound);
+    fs::remove_file(&state).unwrap();
+    engine.create_share("docs", NewShare::default()).unwrap();
+}
+
+#[test]
+fn a_directory_put_there_by_hand_is_a_share_too() {
+    let setup = Setup::new();
+    fs::create_dir_all(setup.data().join("early")).unwrap();
+    let engine = setup.open();
+    assert!(engine.share("early").is_ok());
+    fs::create_dir(setup.data().join("late")).unwrap();
+    fs::write(setup.data().join("late/file"), "x").unwrap();
+    let answer = refused(engine.create_share("late", NewShare::default()));
+    assert_eq!(answer, ShareDenial::ShareAlreadyExists);
+    assert!(engine.share("late").unwrap().lookup(&path("file")).is_ok());
+}
+
+#[test]
+fn b095_a_share_with_leased_files_inside_is_deleted() {
+    let setup = Setup::new();
+    let engine = with_share(&setup);
+    fs::write(setup.data().join("docs/file"), "x").unwrap();
+    let file = engine.share("docs").unwrap().lookup(&path("file")).unwrap().stat.id;
+    drop(engine);
+    let mut lease = FileLease::default();
+    lease.acquire(Some(-1), None, LeaseId::from_random_bytes([7; 16])).unwrap();
+    let state = StateDir::open(&setup.data().join(".latchfs/shares/docs")).unwrap();
+    let entry = serde_json::json!({ "id": file, "lease": lease });
+    let key = format!("{}-{}", file.ino, file.born);
+    state.put(Drawer::Leases, &key, &entry, Durability::Cached).unwrap();
+    drop(state);
+
+    let engine = setup.open();
+    let write = open_file(&engine.share("docs").unwrap(), "file", Access::W);
+    assert_eq!(write.unwrap_err().denial(), Some(&Denial::Leased));
+    delete(&engine);
+    assert_eq!(refused(engine.share("docs")), ShareDenial::ShareNotFound);
+}
+
+#[test]
+fn deleting_closes_every_handle_and_says_so() {
+    let setup = Setup::new();
+    let engine = with_share(&setup);
+    fs::write(setup.data().join("docs/a"), "x").unwrap();
+    fs::write(setup.data().join("docs/b"), "x").unwrap();
+    let share = engine.share("docs").unwrap();
+    let handles = ["a", "b", "b"].map(|file| open_file(&share, file, Access::RW).unwrap().handle);
+    delete(&engine);
+    for handle in &handles {
+        let answer = share.write(handle, 0, b"late").unwrap_err();
+        assert_eq!(answer.denial(), Some(&Denial::HandleClosed));
+    }
+    let closed: Vec<_> = setup
+        .events
+        .after(0)
+        .events
+        .into_iter()
+        .filter_map(|event| match event.what {
+            Happening::Closed { handle, forced: true } => Some(handle),
+            _ => None,
+        })
+        .collect();
+    for handle in &handles {
+        assert!(closed.contains(&handle.id()));
+    }
+    assert_eq!(closed.len(), 3);
+    assert_eq!(setup.events.after(0).events.last().unwrap().what, Happening::Removed);
+}
+
+#[test]
+fn a_share_on_its_way_out_is_neither_served_nor_made_nor_deleted_again() {
+    let setup = Setup::new();
+    let engine = Arc::new(with_share(&setup));
+    fs::write(setup.data().join("docs/file"), "x").unwrap();
+    let share = engine.share("docs").unwrap();
+    let (holder, waiter) =
+        (open_file(&share, "file", Access::RW).unwrap(), open_file(&share, "file", Access::RW));
+    let (holder, waiter) = (holder.handle, waiter.unwrap().handle);
+    let range = ByteRange::new(0, 1).unwrap();
+    share.lock(&holder, &[(range, LockKind::Exclusive)]).unwrap();
+    // Its wait ends when the deletion closes its handle, in the middle of it.
+    let (sender, seen) = std::sync::mpsc::channel();
+    let during = Arc::clone(&engine);
+    let completion = Box::new(move |_| {
+        let answers = [
+            refused(during.share("docs")),
+            refused(during.create_share("docs", NewShare::default())),
+            refused(during.delete_share(&somebody(), &DOCS, DeleteSnapshots::None)),
+        ];
+        sender.send(answers).unwrap();
+    });
+    let lock = RangeLock::smb(waiter.id(), LockKind::Exclusive, range, 0);
+    share.lock_later(&waiter, lock, completion).unwrap().unwrap();
+    delete(&engine);
+    assert_eq!(seen.recv().unwrap(), [const { ShareDenial::ShareBeingDeleted }; 3]);
+    engine.create_share("docs", NewShare::default()).unwrap();
+}
+
+#[test]
+fn a_deleted_share_comes_back_with_all_that_was_its_own() {
+    let setup = Setup::new();
+    let engine = with_share(&setup);
+    fs::write(setup.data().join("docs/file"), "bytes").unwrap();
+    let changes = ShareChanges { quota_gib: Some(9), ..ShareChanges::default() };
+    let before = engine.set_properties(&DOCS, changes).unwrap();
+    let version = delete(&engine);
+    assert!(!setup.data().join("docs").exists());
+
+    let unknown = refused(engine.restore_share("docs", "0123"));
+    assert_eq!(unknown, ShareDenial::ShareNotFound);
+    assert_eq!(refused(engine.restore_share("docs", "../x")), ShareDenial::ShareNotFound);
+    engine.restore_share("docs", &version).unwrap();
+    assert_eq!(engine.properties(&DOCS).unwrap().properties, before);
+    assert_eq!(fs::read(setup.data().join("docs/file")).unwrap(), b"bytes");
+    let twice = refused(engine.restore_share("docs", &version));
+    assert_eq!(twice, ShareDenial::ShareAlreadyExists);
+}
+
+#[test]
+fn whoever_still_holds_a_deleted_share_has_it_back_when_it_is_restored() {
+    let setup = Setup::new();
+    let engine = with_share(&setup);
+    fs::write(setup.data().join("docs/file"), "bytes").unwrap();
+    let share = engine.share("docs").unwrap();
+    let version = delete(&engine);
+    engine.restore_share("docs", &version).unwrap();
+    assert!(Arc::ptr_eq(&share, &engine.share("docs").unwrap()));
+    let opened = open_file(&share, "file", Access::R).unwrap();
+    assert_eq!(share.read(&opened.handle, 0, 10).unwrap(), b"bytes");
+}
+
+#[test]
+fn whoever_still_holds_a_deleted_share_does_not_act_on_the_next_one_of_its_name() {
+    let setup = Setup::new();
+    let engine = with_share(&setup);
+    let stale = engine.share("docs").unwrap();
+    delete(&engine);
+    engine.create_share("docs", NewShare::default()).unwrap();
+    let request = OpenRequest {
+        disposition: Disposition::Create,
+        ..OpenRequest::plain(Access::W, ShareMode::RWD)
+    };
+    let file = SharePath::new("f").unwrap();
+    let gone = |error: latchfs::engine::file::Error| error.denial() == Some(&Denial::ShareDeleted);
+    assert!(gone(stale.open(&somebody(), &file, &request).unwrap_err()));
+    assert!(gone(stale.unlink(&somebody(), &file).unwrap_err()));
+    assert!(gone(stale.list(&SharePath::root(), None, 1).unwrap_err()));
+    assert!(!setup.data().join("docs/f").exists());
+}
+
+#[test]
+fn a_taken_name_cannot_be_restored_onto() {
+    let setup = Setup::new();
+    let engine = with_share(&setup);
+    fs::write(setup.data().join("docs/old"), "x").unwrap();
+    let version = delete(&engine);
+    engine.create_share("docs", NewShare::default()).unwrap();
+    assert!(engine.share("docs").unwrap().lookup(&path("old")).is_err(), "a new share is empty");
+    let taken = refused(engine.restore_share("docs", &version));
+    assert_eq!(taken, ShareDenial::ShareAlreadyExists);
+    let second = delete(&engine);
+    assert_ne!(second, version, "the clock stands still, versions differ all the same");
+    engine.restore_share("docs", &version).unwrap();
+    assert!(engine.share("docs").unwrap().lookup(&path("old")).is_ok());
+}
+
+#[test]
+fn days_run_down_and_the_share_is_purged_when_they_are_over() {
+    let setup = Setup::new();
+    let engine = with_share(&setup);
+    let version = delete(&engine);
+    let options =
+        latchfs::engine::file::shares::ListOptions { deleted: true, ..Default::default() };
+    let days = || {
+        let page = engine.list_shares(&options).unwrap();
+        page.shares.first().map(|info| info.deleted.as_ref().unwrap().remaining_days)
+    };
+    assert_eq!(days(), Some(7));
+    setup.clock.advance(DAY + Duration::from_secs(1));
+    assert_eq!(days(), Some(6));
+    setup.clock.advance(DAY * 5 + Duration::from_secs(86_400 - 2));
+    assert_eq!(days(), Some(1));
+    assert_eq!(engine.purge_expired().unwrap(), 0);
+    setup.advance(1);
+    assert_eq!(days(), None);
+    assert_eq!(refused(engine.restore_share("docs", &version)), ShareDenial::ShareNotFound);
+    assert_eq!(engine.purge_expired().unwrap(), 1);
+    assert_eq!(fs::read_dir(setup.data().join(".latchfs/deleted")).unwrap().count(), 0);
+}
+
+#[test]
+fn a_start_purges_what_is_over() {
+    let setup = Setup::new();
+    let engine = with_share(&setup);
+    delete(&engine);
+    drop(engine);
+    setup.clock.advance(DAY * 7);
+    drop(setup.open());
+    assert_eq!(fs::read_dir(setup.data().join(".latchfs/deleted")).unwrap().count(), 0);
+}
+
+#[test]
+fn without_retention_a_deleted_share_is_gone_at_once() {
+    let setup = Setup { retention_days: None, ..Setup::new() };
+    let engine = with_share(&setup);
+    let answer = engine.delete_share(&somebody(), &DOCS, DeleteSnapshots::None).unwrap();
+    assert_eq!(answer, None);
+    let left = tree(&setup.data());
+    assert!(!left.iter().any(|path| path.contains("docs")), "{left:?}");
+}
+
+#[test]
+fn one_directory_served_as_it_is_is_neither_made_nor_deleted() {
+    let setup = Setup::new();
+    let (dir, state) = (setup.folder.path().join("mine"), setup.folder.path().join("state"));
+    fs::create_dir(&dir).unwrap();
+    fs::write(dir.join("file"), "x").unwrap();
+    let serve = || FileService::serve_directory("docs", &dir, Some(&state), setup.options());
+    let engine = serve().unwrap();
+    assert!(engine.share("docs").unwrap().lookup(&path("file")).is_ok());
+    let changes = ShareChanges { quota_gib: Some(3), ..ShareChanges::default() };
+    engine.set_properties(&DOCS, changes).unwrap();
+
+    let answers = [
+        refused(engine.create_share("other", NewShare::default())),
+        refused(engine.delete_share(&somebody(), &DOCS, DeleteSnapshots::None)),
+        refused(engine.restore_share("docs", "01")),
+    ];
+    assert_eq!(answers, [const { ShareDenial::OneDirectoryOnly }; 3]);
+    assert!(serve().is_err(), "one server at a time");
+    drop(engine);
+    assert_eq!(serve().unwrap().properties(&DOCS).unwrap().properties.quota_gib, 3);
+    assert_eq!(tree(&dir), ["file"], "nothing of ours in it");
+}
+
+#[test]
+fn a_share_without_properties_has_those_of_its_directory() {
+    let setup = Setup::new();
+    fs::create_dir_all(setup.data().join("docs")).unwrap();
+    let engine = setup.open();
+    let first = engine.properties(&DOCS).unwrap().properties;
+    assert_eq!(first.quota_gib, 5120);
+    assert!(first.created > Timestamp(0));
+    drop(engine);
+    assert_eq!(setup.open().properties(&DOCS).unwrap().properties, first);
+}

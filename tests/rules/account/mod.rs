@@ -1,0 +1,129 @@
+//! Shares as a whole, on real directories with a clock turned by hand: coming and going, leases,
+//! settings, permissions, snapshots, listing, restarts, races.
+
+mod clock;
+mod leases;
+mod lifecycle;
+mod listing;
+mod permissions;
+mod races;
+mod restart;
+mod settings;
+mod snapshots;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use latchfs::core::smb::create::OpenRequest;
+use latchfs::core::smb::{Access, ShareMode, SharePath};
+use latchfs::core::{Client, Owner, Timestamp};
+use latchfs::engine::file::shares::{FileServiceResult, NewShare, ShareDenial, ShareRef};
+use latchfs::engine::file::{FileOptions, FileService, FileServiceError, Opened, Share};
+use latchfs::engine::{Context, EventLog, ManualClock};
+use latchfs::store::RootError;
+use latchfs::store::share::{Control, Progress};
+
+/// Monday, 5 January 2026, 10:00:00 UTC.
+const START: Timestamp = Timestamp(1_767_607_200_000_000_000);
+const DAY: Duration = Duration::from_hours(24);
+
+/// A data root of its own.
+struct Setup {
+    folder: tempfile::TempDir,
+    clock: Arc<ManualClock>,
+    events: Arc<EventLog>,
+    retention_days: Option<u32>,
+}
+
+impl Setup {
+    fn new() -> Self {
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+            clock: Arc::new(ManualClock::new(START)),
+            events: Arc::new(EventLog::default()),
+            retention_days: Some(7),
+        }
+    }
+
+    fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    fn options(&self) -> FileOptions {
+        FileOptions {
+            clock: Arc::clone(&self.clock) as _,
+            events: Arc::clone(&self.events),
+            retention_days: self.retention_days,
+            ..FileOptions::default()
+        }
+    }
+
+    /// Waits while a program that another test starts has the last engine's lock for a moment, as
+    /// all descriptors between fork and exec.
+    fn open(&self) -> FileService {
+        let end = Instant::now() + Duration::from_secs(20);
+        loop {
+            match FileService::open(&self.data(), self.options()) {
+                Err(FileServiceError::Root(RootError::Served(_))) if Instant::now() < end => {
+                    std::thread::sleep(Duration::from_millis(2));
+                }
+                opened => return opened.unwrap(),
+            }
+        }
+    }
+
+    fn advance(&self, seconds: u64) {
+        self.clock.advance(Duration::from_secs(seconds));
+    }
+}
+
+/// An engine with the share `docs`.
+fn with_share(setup: &Setup) -> FileService {
+    let engine = setup.open();
+    engine.create_share("docs", NewShare::default()).unwrap();
+    engine
+}
+
+const DOCS: ShareRef<'static> = ShareRef { name: "docs", snapshot: None, lease_id: None };
+
+fn somebody() -> Context {
+    let client = Arc::new(Client { session: 1, name: "test".to_owned() });
+    Context::local(Timestamp(1), Owner { client, pid: 0, program: None }, "test")
+}
+
+fn path(text: &str) -> SharePath {
+    SharePath::new(text).unwrap()
+}
+
+fn open_file(share: &Share, file: &str, access: Access) -> latchfs::engine::file::Result<Opened> {
+    share.open(&somebody(), &path(file), &OpenRequest::plain(access, ShareMode::RWD))
+}
+
+/// The refusal of an answer that must be one.
+fn refused<T: std::fmt::Debug>(answer: FileServiceResult<T>) -> ShareDenial {
+    let error = answer.unwrap_err();
+    error.denial().unwrap_or_else(|| panic!("not refused by a rule: {error}")).clone()
+}
+
+fn go_on(_: Progress) -> Control {
+    Control::Continue
+}
+
+/// Paths of everything below, without those of other shares' states.
+fn tree(root: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut pending = vec![root.to_owned()];
+    while let Some(dir) = pending.pop() {
+        for entry in fs::read_dir(dir).unwrap() {
+            let entry = entry.unwrap();
+            found.push(entry.path().strip_prefix(root).unwrap().display().to_string());
+            if entry.file_type().unwrap().is_dir() {
+                pending.push(entry.path());
+            }
+        }
+    }
+    found.sort();
+    found
+}

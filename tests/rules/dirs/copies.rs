@@ -1,0 +1,371 @@
+//! Copy File and Abort Copy File.
+
+use std::io::{Seek, SeekFrom, Write};
+
+use latchfs::core::Timestamp;
+use latchfs::core::lease::LeaseDenial;
+use latchfs::core::smb::ranges::{ByteRange, LockKind};
+use latchfs::core::smb::{Attributes, Denial};
+use latchfs::engine::file::{
+    Asking, Control, Copied, CopyOptions, CopyProgress, CopyStatus, Metadata, Obstacle, RestRename,
+    Result, Started, Taken, TimeChange,
+};
+
+use crate::dirs::fixture::{Fixture, asking, caller, copy_file, denial, lease_id, path};
+
+fn options(id: &str) -> CopyOptions {
+    CopyOptions { id: id.into(), source: "http://here/demo/from".into(), ..CopyOptions::default() }
+}
+
+fn go_on(_: CopyProgress) -> Control {
+    Control::Continue
+}
+
+fn copy(it: &Fixture, from: &str, to: &str, options: &CopyOptions) -> Result<Copied> {
+    let who = caller("rest");
+    let source = (it.share(), &path(from));
+    copy_file(it.share(), asking(&who), source, &path(to), options)
+}
+
+/// A file too long for one step, whose extents are its own.
+fn long(it: &Fixture, name: &str) -> Vec<u8> {
+    let bytes: Vec<u8> = (0..9_u32 << 20).map(|at| (at % 251) as u8).collect();
+    it.file(name, &bytes);
+    bytes
+}
+
+/// Starts the copy of a long file. Where the file system shares extents it is done at once, and
+/// there is nothing under way to look at: none then.
+fn start_long(it: &Fixture, to: &str, id: &str) -> Option<latchfs::engine::file::Copying> {
+    long(it, "long");
+    let who = caller("rest");
+    let source = (it.share(), &path("long"));
+    let started = it.share().start_copy(asking(&who), source, &path(to), &options(id));
+    let Started { copied, rest } = started.unwrap();
+    if rest.is_none() {
+        assert_eq!(copied.state.status, CopyStatus::Success);
+        eprintln!("SKIPPED: this file system shares extents, no copy is ever under way");
+    }
+    rest
+}
+
+#[test]
+fn a_copy_has_the_bytes_and_the_metadata_and_says_where_it_comes_from() {
+    let it = Fixture::new();
+    it.folder("Sub");
+    it.file("from", b"hello");
+    let metadata: Metadata = [("a", "1")].into_iter().collect();
+    let rename = RestRename {
+        metadata: Some(&metadata),
+        content_type: Some("text/plain"),
+        ..RestRename::default()
+    };
+    it.share().rest_rename(&caller("rest"), &path("from"), &path("from2"), &rename).unwrap();
+    let copied = copy(&it, "FROM2", "sub/to", &options("1")).unwrap();
+    assert_eq!(copied.path, path("Sub/to"));
+    assert_eq!(copied.state.status, CopyStatus::Success);
+    assert_eq!(copied.state.progress, CopyProgress { done: 5, total: 5 });
+    assert_eq!(copied.state.source, "http://here/demo/from");
+    assert!(copied.state.completion.is_some());
+    assert_eq!(copied.smb.attributes, Attributes::ARCHIVE);
+    assert_eq!(it.bytes("Sub/to"), b"hello");
+    let record = xattr(&it, "Sub/to");
+    assert!(record.contains("\"a\":\"1\"") && record.contains("text/plain"), "{record}");
+}
+
+/// The record as it lies on disk.
+fn xattr(it: &Fixture, name: &str) -> String {
+    let mut value = vec![0; 4096];
+    let file = std::fs::File::open(it.on_disk(name)).unwrap();
+    let length = rustix::fs::fgetxattr(&file, "user.latchfs", &mut value[..]).unwrap();
+    String::from_utf8(value[..length].to_vec()).unwrap()
+}
+
+#[test]
+fn a_copy_takes_its_properties_from_where_it_is_told() {
+    let it = Fixture::new();
+    it.file("from", b"hello");
+    it.file("to", b"old and longer");
+    let id = it.share().stat(&path("to")).unwrap().id;
+    it.read_only("from");
+    let metadata: Metadata = [("b", "2")].into_iter().collect();
+    let options = CopyOptions {
+        metadata: Some(metadata),
+        attributes: Taken::Source,
+        set_archive: true,
+        created: TimeChange::At(Timestamp(1_000)),
+        written: TimeChange::Source,
+        ..options("1")
+    };
+    let copied = copy(&it, "from", "to", &options).unwrap();
+    assert_eq!(copied.id, id, "it is overwritten, not replaced");
+    assert_eq!(copied.smb.attributes, Attributes::READ_ONLY | Attributes::ARCHIVE);
+    assert_eq!(copied.smb.created, Timestamp(1_000));
+    assert_eq!(copied.smb.written, it.share().stat(&path("from")).unwrap().written);
+    assert_eq!(it.bytes("to"), b"hello");
+    assert!(xattr(&it, "to").contains("\"b\":\"2\""));
+}
+
+#[test]
+fn a_copy_needs_a_source_and_a_place() {
+    let it = Fixture::new();
+    it.folder("dir");
+    it.file("from", b"");
+    let refused = |from, to| denial(copy(&it, from, to, &options("1")));
+    assert_eq!(refused("none", "to"), Denial::NotFound);
+    assert_eq!(refused("dir", "to"), Denial::IsDirectory);
+    assert_eq!(refused("from", "dir"), Denial::IsDirectory);
+    assert_eq!(refused("from", "no/such"), Denial::PathNotFound);
+    std::os::unix::fs::symlink("from", it.on_disk("link")).unwrap();
+    assert_eq!(refused("from", "link"), Denial::NameTaken);
+    assert!(!it.exists("to"));
+}
+
+#[test]
+fn a_copy_onto_itself_changes_the_record_alone() {
+    let it = Fixture::new();
+    it.file("file", b"hello");
+    let copied = copy(&it, "file", "FILE", &options("1")).unwrap();
+    assert_eq!(copied.state.status, CopyStatus::Success);
+    assert_eq!(it.bytes("file"), b"hello");
+}
+
+#[test]
+fn a_copy_crosses_shares() {
+    let (one, other) = (Fixture::new(), Fixture::new());
+    let bytes = long(&one, "from");
+    let who = caller("rest");
+    let source = (one.share(), &path("from"));
+    let copied = copy_file(other.share(), asking(&who), source, &path("to"), &options("1"));
+    assert_eq!(copied.unwrap().state.status, CopyStatus::Success);
+    assert_eq!(other.bytes("to"), bytes);
+}
+
+#[test]
+fn b038_the_source_must_share_reading_and_the_destination_writing_and_deleting() {
+    let it = Fixture::new();
+    it.file("from", b"1");
+    it.file("to", b"2");
+    let violation = |answer| matches!(denial(answer), Denial::SharingViolation { .. });
+    let source = it.open("from", "r", "w");
+    assert!(violation(copy(&it, "from", "to", &options("1"))));
+    it.share().close(&source).unwrap();
+    for share in ["r", "rw", "rd"] {
+        let target = it.open("to", "r", share);
+        assert!(violation(copy(&it, "from", "to", &options("1"))), "share {share}");
+        it.share().close(&target).unwrap();
+    }
+    assert_eq!(it.bytes("to"), b"2");
+    let _lenient = it.open("to", "r", "wd");
+    copy(&it, "from", "to", &options("1")).unwrap();
+    assert_eq!(it.bytes("to"), b"1");
+}
+
+#[test]
+fn b039_a_copy_makes_a_new_name_in_a_directory_that_smb_has_open() {
+    let it = Fixture::new();
+    it.folder("dir");
+    it.file("from", b"1");
+    let _handle = it.open("dir", "rw", "none");
+    copy(&it, "from", "dir/to", &options("1")).unwrap();
+}
+
+#[test]
+fn locked_bytes_refuse_either_end() {
+    let it = Fixture::new();
+    it.file("one", b"12345");
+    it.file("two", b"12345");
+    let handle = it.open("one", "rw", "rwd");
+    let range = ByteRange::new(1, 1).unwrap();
+    it.share().lock(&handle, &[(range, LockKind::Exclusive)]).unwrap();
+    let locked = |answer| matches!(denial(answer), Denial::RangeLocked { .. });
+    assert!(locked(copy(&it, "one", "two", &options("1"))));
+    assert!(locked(copy(&it, "two", "one", &options("1"))));
+    it.share().unlock(&handle, &[range]).unwrap();
+    it.share().lock(&handle, &[(range, LockKind::Shared)]).unwrap();
+    copy(&it, "one", "two", &options("1")).unwrap();
+    assert!(locked(copy(&it, "two", "one", &options("1"))));
+}
+
+#[test]
+fn b046_pending_ends_are_refused() {
+    let it = Fixture::new();
+    it.folder("dir");
+    it.file("file", b"");
+    it.file("gone", b"");
+    let _keepers = [it.pending("gone"), it.pending("dir")];
+    let refused = |from, to| denial(copy(&it, from, to, &options("1")));
+    assert!(matches!(refused("gone", "to"), Denial::DeletePending(_)));
+    assert!(matches!(refused("file", "gone"), Denial::DeletePending(_)));
+    assert!(matches!(refused("file", "dir/to"), Denial::ParentDeletePending { .. }));
+}
+
+#[test]
+fn b078_a_read_only_destination_is_overwritten_only_where_that_is_ignored() {
+    let it = Fixture::new();
+    it.file("from", b"1");
+    it.file("to", b"2");
+    it.read_only("to");
+    assert_eq!(denial(copy(&it, "from", "to", &options("1"))), Denial::ReadOnly);
+    let ignoring = CopyOptions { ignore_read_only: true, ..options("1") };
+    copy(&it, "from", "to", &ignoring).unwrap();
+    assert_eq!(it.bytes("to"), b"1");
+}
+
+#[test]
+fn b096_a_leased_destination_needs_its_lease_id_and_a_leased_source_none() {
+    let mut it = Fixture::new();
+    it.file("from", b"1");
+    it.file("to", b"2");
+    it.leased("from", lease_id(1));
+    it.leased("to", lease_id(2));
+    let missing = denial(copy(&it, "from", "to", &options("1")));
+    assert!(matches!(missing, Denial::Lease(LeaseDenial::LeaseIdMissing(_))));
+    let who = caller("rest");
+    let with = |id, to: &str| {
+        let asking = Asking { cx: &who, lease_id: Some(lease_id(id)) };
+        let source = (it.share(), &path("from"));
+        copy_file(it.share(), asking, source, &path(to), &options("1"))
+    };
+    let wrong = Denial::Lease(LeaseDenial::LeaseIdMismatchWithFileOperation);
+    assert_eq!(denial(with(1, "to")), wrong);
+    let absent = Denial::Lease(LeaseDenial::LeaseNotPresentWithFileOperation);
+    assert_eq!(denial(with(2, "new")), absent);
+    assert!(!it.exists("new"));
+    with(2, "to").unwrap();
+    assert_eq!(it.bytes("to"), b"1");
+    copy(&it, "from", "new", &options("1")).unwrap();
+}
+
+#[test]
+fn b132_a_copy_under_way_keeps_other_writes_off_until_it_is_aborted_which_empties_the_file() {
+    let it = Fixture::new();
+    it.file("small", b"1");
+    it.file("to", b"2");
+    let Some(copying) = start_long(&it, "to", "1") else { return };
+    let (share, who) = (it.share(), caller("rest"));
+    assert_eq!(denial(copy(&it, "small", "to", &options("2"))), Denial::CopyPending);
+    let renamed = share.rest_rename(&who, &path("to"), &path("x"), &RestRename::default());
+    assert_eq!(denial(renamed), Denial::CopyPending);
+    let obstacles = share.why(&path("to")).unwrap();
+    assert!(matches!(&obstacles[..], [Obstacle::Copy(state)] if state.id == "1"));
+    let wrong = share.abort_copy(asking(&who), &path("to"), "2");
+    assert_eq!(denial(wrong), Denial::CopyIdMismatch);
+    let mut seen = Vec::new();
+    let ended = share.finish_copy(Some(share), copying, &mut |progress| {
+        seen.push(progress.done);
+        share.abort_copy(asking(&who), &path("TO"), "1").unwrap();
+        Control::Continue
+    });
+    assert_eq!(ended.unwrap().state.status, CopyStatus::Aborted);
+    assert_eq!(seen, [4 << 20]);
+    assert_eq!(it.bytes("to"), b"");
+    copy(&it, "small", "to", &options("3")).unwrap();
+    assert_eq!(it.bytes("to"), b"1");
+}
+
+#[test]
+fn b133_a_copy_that_has_ended_or_never_was_cannot_be_aborted() {
+    let it = Fixture::new();
+    it.file("from", b"1");
+    let (share, who) = (it.share(), caller("rest"));
+    let abort = |name, id| denial(share.abort_copy(asking(&who), &path(name), id));
+    assert_eq!(abort("from", "1"), Denial::NoPendingCopy);
+    copy(&it, "from", "to", &options("1")).unwrap();
+    assert_eq!(abort("to", "1"), Denial::NoPendingCopy);
+    assert_eq!(it.bytes("to"), b"1");
+}
+
+#[test]
+fn a_long_copy_is_done_in_stretches_and_tells_how_far_it_is() {
+    let it = Fixture::new();
+    let Some(copying) = start_long(&it, "to", "1") else { return };
+    assert_eq!(it.bytes("to"), vec![0; 9 << 20], "not copied yet, it reads as zeros");
+    let mut seen = Vec::new();
+    let done = it.share().finish_copy(Some(it.share()), copying, &mut |progress| {
+        seen.push(progress);
+        Control::Continue
+    });
+    let total = 9 << 20;
+    let at = |done| CopyProgress { done, total };
+    assert_eq!(seen, [at(4 << 20), at(8 << 20)]);
+    let state = done.unwrap().state;
+    assert_eq!((state.status, state.progress), (CopyStatus::Success, at(total)));
+    assert!(it.bytes("to") == it.bytes("long"));
+}
+
+#[test]
+fn a_handle_that_comes_in_between_ends_a_copy_that_it_denies() {
+    let it = Fixture::new();
+    let Some(copying) = start_long(&it, "to", "1") else { return };
+    let mut handle = None;
+    let ended = it.share().finish_copy(Some(it.share()), copying, &mut |_| {
+        handle.get_or_insert_with(|| it.open("to", "r", "r"));
+        Control::Continue
+    });
+    assert!(matches!(denial(ended), Denial::SharingViolation { .. }));
+    let record = xattr(&it, "to");
+    assert!(record.contains("failed") && record.contains("sharing violation"), "{record}");
+    it.share().close(&handle.unwrap()).unwrap();
+    it.file("small", b"1");
+    copy(&it, "small", "to", &options("2")).unwrap();
+}
+
+#[test]
+fn a_source_that_changes_or_is_denied_ends_the_copy() {
+    let it = Fixture::new();
+    let Some(copying) = start_long(&it, "to", "1") else { return };
+    let ended = it.share().finish_copy(Some(it.share()), copying, &mut |_| {
+        let mut file = std::fs::File::options().write(true).open(it.on_disk("long")).unwrap();
+        file.seek(SeekFrom::Start(8 << 20)).unwrap();
+        file.write_all(b"changed").unwrap();
+        Control::Continue
+    });
+    assert_eq!(denial(ended), Denial::CopySourceChanged);
+    let Some(copying) = start_long(&it, "to", "2") else { return };
+    let mut handle = None;
+    let ended = it.share().finish_copy(Some(it.share()), copying, &mut |_| {
+        handle.get_or_insert_with(|| it.open("long", "r", "none"));
+        Control::Continue
+    });
+    assert!(matches!(denial(ended), Denial::SharingViolation { .. }));
+}
+
+#[test]
+fn a_copy_can_be_ended_by_whoever_watches_it() {
+    let it = Fixture::new();
+    let Some(copying) = start_long(&it, "to", "1") else { return };
+    let ended = it.share().finish_copy(Some(it.share()), copying, &mut |_| Control::Cancel);
+    assert_eq!(denial(ended), Denial::Cancelled);
+    assert!(it.share().why(&path("to")).unwrap().is_empty());
+}
+
+#[test]
+fn a_copy_given_up_or_left_by_a_dead_process_keeps_nobody_from_the_file() {
+    let mut it = Fixture::new();
+    it.file("small", b"1");
+    let Some(copying) = start_long(&it, "to", "1") else { return };
+    std::mem::forget(copying); // As a process that dies: nothing is taken back.
+    it.restart();
+    copy(&it, "small", "to", &options("2")).unwrap();
+    let Some(copying) = start_long(&it, "to", "3") else { return };
+    drop(copying);
+    copy(&it, "small", "to", &options("4")).unwrap();
+    let who = caller("rest");
+    let abort = it.share().abort_copy(asking(&who), &path("to"), "3");
+    assert_eq!(denial(abort), Denial::NoPendingCopy);
+}
+
+#[test]
+fn an_aborted_copy_does_not_end_the_next_one() {
+    let it = Fixture::new();
+    let Some(first) = start_long(&it, "to", "1") else { return };
+    let (share, who) = (it.share(), caller("rest"));
+    share.abort_copy(asking(&who), &path("to"), "1").unwrap();
+    let Some(second) = start_long(&it, "to", "2") else { return };
+    let ended = share.finish_copy(Some(share), first, &mut go_on);
+    assert_ne!(ended.map(|copied| copied.state.status).ok(), Some(CopyStatus::Success));
+    let done = share.finish_copy(Some(share), second, &mut go_on).unwrap();
+    assert_eq!(done.state.status, CopyStatus::Success);
+    assert!(it.bytes("to") == it.bytes("long"));
+}

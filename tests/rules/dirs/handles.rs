@@ -1,0 +1,249 @@
+//! List Handles, Force Close Handles, and what stands on a file.
+
+use std::sync::{Arc, Mutex};
+
+use latchfs::core::HandleId;
+use latchfs::core::lease::FileLease;
+use latchfs::core::smb::create::Options;
+use latchfs::core::smb::ranges::{ByteRange, LockKind};
+use latchfs::core::smb::{Access, Denial};
+use latchfs::engine::file::{
+    ForceClosed, HandlePage, LISTENERS_MAX, Obstacle, RestRename, WhichHandles,
+};
+
+use crate::dirs::fixture::{Fixture, caller, denial, lease_id, path};
+
+fn list(it: &Fixture, name: &str, recursive: bool) -> HandlePage {
+    it.share().list_handles(&path(name), recursive, None, 5_000).unwrap()
+}
+
+fn ids(page: &HandlePage) -> Vec<HandleId> {
+    page.handles.iter().map(|handle| handle.id).collect()
+}
+
+fn force_close(it: &Fixture, name: &str, which: WhichHandles) -> u64 {
+    let count = it.share().force_close_handles(&caller("rest"), &path(name), which, false).unwrap();
+    assert_eq!(count.failed, 0);
+    count.closed
+}
+
+#[test]
+fn b048_a_pending_file_shows_its_remaining_handle() {
+    let it = Fixture::new();
+    it.file("file", b"");
+    let keeper = it.pending("file");
+    assert_eq!(ids(&list(&it, "FILE", false)), [keeper.id()]);
+}
+
+#[test]
+fn b053_closing_all_handles_of_a_pending_file_removes_it() {
+    let it = Fixture::new();
+    it.file("file", b"");
+    let _keepers = [it.open("file", "r", "rwd"), it.pending("file")];
+    assert_eq!(force_close(&it, "file", WhichHandles::All), 2);
+    assert!(!it.exists("file"));
+    let again = it.share().list_handles(&path("file"), false, None, 10);
+    assert_eq!(denial(again), Denial::NotFound);
+}
+
+#[test]
+fn b055_a_file_survives_the_forced_close_of_its_delete_on_close_handle() {
+    let it = Fixture::new();
+    it.file("file", b"");
+    let options = Options { delete_on_close: true, ..Options::default() };
+    let _handle = it.open_with("file", "d", "rwd", options);
+    assert_eq!(force_close(&it, "file", WhichHandles::All), 1);
+    assert!(it.exists("file"));
+    it.share().close(&it.open("file", "rwd", "none")).unwrap();
+}
+
+#[test]
+fn b112_each_handle_is_listed_with_its_holder_and_its_access() {
+    let it = Fixture::new();
+    it.folder("Dir");
+    it.file("Dir/file", b"");
+    let handles = [it.open("dir/FILE", "r", "rwd"), it.open("dir/file", "rw", "rwd")];
+    let page = list(&it, "dir/file", false);
+    assert_eq!(ids(&page), handles.each_ref().map(latchfs::engine::file::Handle::id));
+    let id = it.share().stat(&path("Dir/file")).unwrap().id;
+    let parent = it.share().stat(&path("Dir")).unwrap().id;
+    for handle in &page.handles {
+        assert_eq!((handle.file, handle.parent), (id, parent));
+        assert_eq!(handle.path, path("Dir/file"));
+        assert_eq!(handle.owner.client.session, 7);
+        assert_eq!(handle.owner.to_string(), "excel (pid 4711) of mount");
+        assert!(handle.since.0 > 1_700_000_000_000_000_000, "{:?}", handle.since);
+    }
+    assert_eq!(page.handles[0].access, Access::R);
+    assert_eq!(page.handles[1].access, Access::RW);
+}
+
+#[test]
+fn b113_handles_below_a_directory_are_listed_on_request_only() {
+    let it = Fixture::new();
+    it.folder("dir/sub");
+    it.file("dir/sub/file", b"");
+    it.file("dir2", b"");
+    let own = it.open("dir", "r", "rwd");
+    let below = it.open("dir/sub/file", "r", "rwd");
+    let beside = it.open("dir2", "r", "rwd");
+    assert_eq!(ids(&list(&it, "dir", false)), [own.id()]);
+    assert_eq!(ids(&list(&it, "dir", true)), [own.id(), below.id()]);
+    assert_eq!(ids(&list(&it, "", true)), [own.id(), below.id(), beside.id()]);
+    assert_eq!(ids(&list(&it, "", false)), []);
+}
+
+#[test]
+fn b114_pages_of_handles_lead_on_without_repeating_one() {
+    let it = Fixture::new();
+    it.file("file", b"");
+    let mut handles: Vec<_> = (0..7).map(|_| it.open("file", "r", "rwd")).collect();
+    let mut seen = Vec::new();
+    let mut after = None;
+    loop {
+        let page = it.share().list_handles(&path("file"), false, after, 2).unwrap();
+        seen.extend(ids(&page));
+        // One that was listed goes, one comes: neither moves the others.
+        if page.next == Some(handles[1].id()) {
+            it.share().close(&handles[0]).unwrap();
+            handles.push(it.open("file", "r", "rwd"));
+        }
+        match page.next {
+            Some(next) => after = Some(next),
+            None => break,
+        }
+    }
+    let all: Vec<_> = handles.iter().map(latchfs::engine::file::Handle::id).collect();
+    assert_eq!(seen, all);
+    let exactly = it.share().list_handles(&path("file"), false, None, 7).unwrap();
+    assert_eq!((exactly.handles.len(), exactly.next), (7, None));
+    let none = it.share().list_handles(&path("file"), false, None, 0);
+    assert!(matches!(denial(none), Denial::InvalidParameter(_)));
+}
+
+#[test]
+fn b115_a_closed_handle_is_dead_and_its_share_mode_and_locks_are_gone() {
+    let it = Fixture::new();
+    it.file("file", b"12345");
+    let (share, who) = (it.share(), caller("rest"));
+    let victim = it.open("file", "rw", "r");
+    let other = it.open("file", "none", "rwd");
+    share.lock(&victim, &[(ByteRange::new(0, 3).unwrap(), LockKind::Exclusive)]).unwrap();
+    let refused = share.rest_rename(&who, &path("file"), &path("x"), &RestRename::default());
+    assert!(matches!(denial(refused), Denial::SharingViolation { .. }));
+    assert_eq!(force_close(&it, "file", WhichHandles::One(victim.id())), 1);
+    assert_eq!(denial(share.write(&victim, 0, b"x")), Denial::HandleClosed);
+    assert_eq!(share.why(&path("file")).unwrap().len(), 1, "only the other handle is left");
+    assert_eq!(ids(&list(&it, "file", false)), [other.id()]);
+    share.rest_rename(&who, &path("file"), &path("x"), &RestRename::default()).unwrap();
+}
+
+#[test]
+fn b116_an_unknown_handle_closes_nothing() {
+    let it = Fixture::new();
+    it.folder("dir");
+    it.file("dir/file", b"");
+    it.file("other", b"");
+    let elsewhere = it.open("other", "r", "rwd");
+    let below = it.open("dir/file", "r", "rwd");
+    assert_eq!(force_close(&it, "dir/file", WhichHandles::One(HandleId(1))), 0);
+    assert_eq!(force_close(&it, "dir/file", WhichHandles::One(elsewhere.id())), 0);
+    assert_eq!(force_close(&it, "dir", WhichHandles::One(below.id())), 0);
+    assert_eq!(force_close(&it, "dir", WhichHandles::All), 0);
+    assert_eq!(list(&it, "", true).handles.len(), 2);
+}
+
+#[test]
+fn b117_a_file_has_no_handles_below_it_to_close() {
+    let it = Fixture::new();
+    it.file("file", b"");
+    let _handle = it.open("file", "r", "rwd");
+    let who = caller("rest");
+    let closed = it.share().force_close_handles(&who, &path("file"), WhichHandles::All, true);
+    assert!(matches!(denial(closed), Denial::InvalidParameter(_)));
+    assert_eq!(list(&it, "file", false).handles.len(), 1);
+}
+
+#[test]
+fn b118_a_renamed_file_keeps_its_identity_in_the_list_of_handles() {
+    let it = Fixture::new();
+    it.file("one", b"");
+    let _handle = it.open("one", "r", "rwd");
+    let before = list(&it, "one", false).handles.remove(0);
+    let options = RestRename::default();
+    it.share().rest_rename(&caller("rest"), &path("one"), &path("two"), &options).unwrap();
+    let after = list(&it, "two", false).handles.remove(0);
+    assert_eq!((after.id, after.file), (before.id, before.file));
+    assert_eq!(after.path, path("two"));
+}
+
+#[test]
+fn listeners_hear_of_each_forced_close_and_of_no_other() {
+    let it = Fixture::new();
+    it.file("file", b"");
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let ears = Arc::clone(&heard);
+    let listen = move |closed: &_| {
+        ears.lock().unwrap().push(Clone::clone(closed));
+        Vec::new()
+    };
+    it.share().on_force_close(listen).unwrap();
+    it.share().close(&it.open("file", "r", "rwd")).unwrap();
+    let handles = [it.open("file", "rw", "rwd"), it.pending("file")];
+    it.share().force_close(&caller("cli"), handles[0].id()).unwrap();
+    force_close(&it, "file", WhichHandles::All);
+    let heard: Vec<latchfs::engine::file::ClosedHandle> = heard.lock().unwrap().clone();
+    let told: Vec<_> = heard.iter().map(|closed| (closed.id, closed.removed)).collect();
+    assert_eq!(told, [(handles[0].id(), false), (handles[1].id(), true)]);
+    assert_eq!(heard[0].access, Access::RW);
+    assert_eq!(heard[0].path, path("file"));
+}
+
+#[test]
+fn a_share_takes_a_bounded_number_of_listeners() {
+    let it = Fixture::new();
+    for _ in 0..LISTENERS_MAX {
+        it.share().on_force_close(|_| Vec::new()).unwrap();
+    }
+    let one_more = it.share().on_force_close(|_| Vec::new());
+    assert!(matches!(denial(one_more), Denial::InvalidParameter(_)));
+}
+
+#[test]
+fn closing_recursively_takes_the_directory_and_all_below_it() {
+    let it = Fixture::new();
+    it.folder("dir/sub");
+    it.file("dir/file", b"");
+    it.file("beside", b"");
+    let _handles = ["dir", "dir/sub", "dir/file", "beside"].map(|name| it.open(name, "r", "rwd"));
+    let who = caller("rest");
+    let closed = it.share().force_close_handles(&who, &path("dir"), WhichHandles::All, true);
+    assert_eq!(closed.unwrap(), ForceClosed { closed: 3, failed: 0 });
+    assert_eq!(list(&it, "", true).handles.len(), 1);
+}
+
+#[test]
+fn why_names_all_that_stands_on_a_file() {
+    let mut it = Fixture::new();
+    it.file("file", b"12345");
+    it.file("free", b"");
+    it.read_only("file");
+    it.leased("file", lease_id(1));
+    let share = it.share();
+    assert_eq!(share.why(&path("free")).unwrap(), []);
+    let handle = it.open("file", "r", "rwd");
+    share.lock(&handle, &[(ByteRange::new(0, 3).unwrap(), LockKind::Shared)]).unwrap();
+    let obstacles = share.why(&path("FILE")).unwrap();
+    let [Obstacle::Lease(lease), Obstacle::ReadOnly, Obstacle::Open(open), Obstacle::Lock(lock)] =
+        &obstacles[..]
+    else {
+        panic!("{obstacles:?}")
+    };
+    assert_eq!(*lease, FileLease::Leased(lease_id(1)));
+    assert_eq!((open.id, lock.handle), (handle.id(), handle.id()));
+    let _keeper = it.pending("free");
+    let obstacles = share.why(&path("free")).unwrap();
+    assert!(matches!(&obstacles[..], [Obstacle::DeletePending(name), Obstacle::Open(_)]
+        if *name == path("free")));
+    assert_eq!(denial(share.why(&path("none"))), Denial::NotFound);
+}

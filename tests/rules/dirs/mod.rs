@@ -1,0 +1,12 @@
+//! Directories, listings, renames, copies and handles as REST sees them, on real files: the
+//! engine's operations, without HTTP. Tests are named after the behaviours of the specification
+//! (`bNNN`).
+mod copies;
+mod directories;
+mod elsewhere;
+mod fixture;
+mod handles;
+mod listing;
+mod renames;
+mod together;
+mod unsaved;

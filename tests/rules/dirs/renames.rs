@@ -1,0 +1,349 @@
+//! Renames by REST, by the mount, and exchanges.
+
+use latchfs::core::Timestamp;
+use latchfs::core::lease::LeaseDenial;
+use latchfs::core::smb::{Attributes, Denial};
+use latchfs::engine::file::{
+    Metadata, PropertyChanges, Renamed, RestRename, Result, TimeChange, WhichHandles,
+};
+
+use crate::dirs::fixture::{Fixture, caller, denial, lease_id, path};
+
+const PLAIN: RestRename<'static> = RestRename {
+    directory: false,
+    replace: false,
+    ignore_read_only: false,
+    source_lease: None,
+    destination_lease: None,
+    properties: None,
+    metadata: None,
+    content_type: None,
+};
+const REPLACE: RestRename<'static> = RestRename { replace: true, ..PLAIN };
+const DIRECTORY: RestRename<'static> = RestRename { directory: true, ..PLAIN };
+
+fn rename(it: &Fixture, from: &str, to: &str, options: RestRename<'_>) -> Result<Renamed> {
+    it.share().rest_rename(&caller("rest"), &path(from), &path(to), &options)
+}
+
+fn is_pending(denial: &Denial) -> bool {
+    matches!(denial, Denial::DeletePending(_))
+}
+
+#[test]
+fn b068_the_mount_does_not_rename_over_a_file_that_is_open() {
+    let it = Fixture::new();
+    it.file("one", b"1");
+    it.file("two", b"2");
+    let _handle = it.open("two", "r", "rwd");
+    let renamed = it.share().rename(&caller("mount"), &path("one"), &path("two"), true);
+    assert!(matches!(denial(renamed), Denial::Open(_)));
+    assert_eq!(it.bytes("two"), b"2");
+}
+
+#[test]
+fn b069_rename_needs_delete_from_every_handle_and_keeps_the_identity() {
+    let it = Fixture::new();
+    it.folder("Dir");
+    it.file("one", b"1");
+    let id = it.share().stat(&path("one")).unwrap().id;
+    let strict = it.open("one", "r", "r");
+    let refused = rename(&it, "one", "two", PLAIN);
+    assert!(matches!(denial(refused), Denial::SharingViolation { .. }));
+    it.share().close(&strict).unwrap();
+    let lenient = it.open("one", "r", "rwd");
+    let renamed = rename(&it, "ONE", "dir/Two", PLAIN).unwrap();
+    assert_eq!(renamed.path, path("Dir/Two"));
+    assert_eq!(renamed.id, id);
+    assert_eq!(renamed.parent, it.share().stat(&path("Dir")).unwrap().id);
+    assert_eq!(it.share().read(&lenient, 0, 10).unwrap(), b"1");
+    assert!(!it.exists("one"));
+}
+
+#[test]
+fn b070_a_handle_below_a_directory_keeps_it_from_being_renamed_until_it_is_closed_by_force() {
+    let it = Fixture::new();
+    it.folder("dir/sub");
+    it.file("dir/sub/file", b"");
+    let _handle = it.open("dir/sub/file", "r", "rwd");
+    let refused = rename(&it, "dir", "other", DIRECTORY);
+    assert!(matches!(denial(refused), Denial::OpenBelow(_)));
+    let who = caller("rest");
+    let closed =
+        it.share().force_close_handles(&who, &path("dir"), WhichHandles::All, true).unwrap();
+    assert_eq!((closed.closed, closed.failed), (1, 0));
+    let id = it.share().stat(&path("dir")).unwrap().id;
+    assert_eq!(rename(&it, "dir", "other", DIRECTORY).unwrap().id, id);
+    assert!(it.exists("other/sub/file"));
+}
+
+#[test]
+fn a_handle_on_the_directory_itself_must_share_delete() {
+    let it = Fixture::new();
+    it.folder("dir");
+    let strict = it.open("dir", "r", "rw");
+    let refused = rename(&it, "dir", "other", DIRECTORY);
+    assert!(matches!(denial(refused), Denial::SharingViolation { .. }));
+    it.share().close(&strict).unwrap();
+    let _lenient = it.open("dir", "r", "rwd");
+    rename(&it, "dir", "other", DIRECTORY).unwrap();
+}
+
+#[test]
+fn b071_an_existing_target_is_replaced_only_on_request() {
+    let it = Fixture::new();
+    it.file("one", b"1");
+    it.file("two", b"2");
+    assert_eq!(denial(rename(&it, "one", "TWO", PLAIN)), Denial::NameTaken);
+    assert_eq!(it.bytes("two"), b"2");
+    rename(&it, "one", "two", REPLACE).unwrap();
+    assert_eq!(it.bytes("two"), b"1");
+    assert!(!it.exists("one"));
+}
+
+#[test]
+fn b072_a_read_only_target_is_replaced_only_where_that_is_ignored() {
+    let it = Fixture::new();
+    it.file("one", b"1");
+    it.file("two", b"2");
+    it.read_only("two");
+    assert_eq!(denial(rename(&it, "one", "two", REPLACE)), Denial::ReadOnly);
+    let alone = RestRename { ignore_read_only: true, ..PLAIN };
+    let refused = denial(rename(&it, "one", "two", alone));
+    assert!(matches!(refused, Denial::InvalidParameter(_)));
+    rename(&it, "one", "two", RestRename { ignore_read_only: true, ..REPLACE }).unwrap();
+    assert_eq!(it.bytes("two"), b"1");
+}
+
+#[test]
+fn a_read_only_source_may_be_renamed() {
+    let it = Fixture::new();
+    it.file("one", b"1");
+    it.read_only("one");
+    let renamed = rename(&it, "one", "two", PLAIN).unwrap();
+    assert_eq!(renamed.smb.attributes, Attributes::READ_ONLY);
+}
+
+#[test]
+fn a_target_that_is_open_is_not_replaced_whatever_it_shares() {
+    let it = Fixture::new();
+    it.file("one", b"1");
+    it.file("two", b"2");
+    let handle = it.open("two", "none", "rwd");
+    assert!(matches!(denial(rename(&it, "one", "two", REPLACE)), Denial::Open(_)));
+    it.share().close(&handle).unwrap();
+    rename(&it, "one", "two", REPLACE).unwrap();
+}
+
+#[test]
+fn b046_pending_ends_are_refused_as_pending_also_where_nothing_would_be_replaced() {
+    let it = Fixture::new();
+    it.folder("gone");
+    it.folder("dir");
+    it.file("one", b"1");
+    it.file("two", b"2");
+    let _keepers = [it.pending("two"), it.pending("gone")];
+    assert!(is_pending(&denial(rename(&it, "two", "three", PLAIN))));
+    assert!(is_pending(&denial(rename(&it, "one", "two", PLAIN))));
+    assert!(is_pending(&denial(rename(&it, "one", "two", REPLACE))));
+    assert!(is_pending(&denial(rename(&it, "one", "gone", REPLACE))));
+    assert!(is_pending(&denial(rename(&it, "dir", "gone", DIRECTORY))));
+    assert!(is_pending(&denial(rename(&it, "gone", "elsewhere", DIRECTORY))));
+    let into = denial(rename(&it, "one", "gone/one", PLAIN));
+    assert!(matches!(into, Denial::ParentDeletePending { renaming: true, .. }));
+}
+
+#[test]
+fn a_directory_is_never_replaced_and_a_file_may_be_by_a_directory() {
+    let it = Fixture::new();
+    it.folder("dir/sub");
+    it.folder("empty");
+    it.file("file", b"1");
+    assert_eq!(denial(rename(&it, "file", "empty", REPLACE)), Denial::NameTaken);
+    let replace = RestRename { replace: true, ..DIRECTORY };
+    assert_eq!(denial(rename(&it, "dir", "empty", replace)), Denial::NameTaken);
+    assert_eq!(denial(rename(&it, "dir", "file", DIRECTORY)), Denial::NameTaken);
+    let id = it.share().stat(&path("dir")).unwrap().id;
+    let renamed = rename(&it, "dir", "file", replace).unwrap();
+    assert_eq!((renamed.id, renamed.path), (id, path("file")));
+    assert!(it.exists("file/sub"));
+    assert!(!it.exists("dir"));
+}
+
+#[test]
+fn the_kind_of_the_source_must_be_the_one_asked_for() {
+    let it = Fixture::new();
+    it.folder("dir");
+    it.file("file", b"");
+    assert_eq!(denial(rename(&it, "dir", "x", PLAIN)), Denial::IsDirectory);
+    assert_eq!(denial(rename(&it, "file", "x", DIRECTORY)), Denial::NotDirectory);
+    assert_eq!(denial(rename(&it, "none", "x", PLAIN)), Denial::NotFound);
+    assert_eq!(denial(rename(&it, "file", "no/such", PLAIN)), Denial::PathNotFound);
+    assert_eq!(denial(rename(&it, "", "x", DIRECTORY)), Denial::ShareRoot);
+    assert_eq!(denial(rename(&it, "file", "", PLAIN)), Denial::ShareRoot);
+}
+
+#[test]
+fn a_directory_does_not_move_below_itself_in_any_spelling_or_through_a_link() {
+    let it = Fixture::new();
+    it.folder("dir/sub");
+    std::os::unix::fs::symlink(".", it.on_disk("link")).unwrap();
+    for to in ["dir/x", "DIR/x", "Dir/Sub/x", "link/dir/x"] {
+        let refused = denial(rename(&it, "dir", to, DIRECTORY));
+        assert!(matches!(refused, Denial::InvalidParameter(_)), "{to}: {refused}");
+    }
+    let by_mount = it.share().rename(&caller("mount"), &path("dir"), &path("DIR/x"), true);
+    assert!(matches!(denial(by_mount), Denial::InvalidParameter(_)));
+}
+
+#[test]
+fn only_the_spelling_may_change() {
+    let it = Fixture::new();
+    it.file("file", b"1");
+    it.folder("dir");
+    assert_eq!(rename(&it, "file", "FILE", PLAIN).unwrap().path, path("FILE"));
+    assert_eq!(rename(&it, "dir", "Dir", DIRECTORY).unwrap().path, path("Dir"));
+    assert!(it.exists("FILE") && !it.exists("file"));
+}
+
+#[test]
+fn b097_leased_ends_need_their_lease_ids_and_the_source_stays_leased() {
+    let mut it = Fixture::new();
+    it.file("one", b"1");
+    it.file("two", b"2");
+    it.leased("one", lease_id(1));
+    it.leased("two", lease_id(2));
+    let missing = |denial| matches!(denial, Denial::Lease(LeaseDenial::LeaseIdMissing(_)));
+    let wrong = Denial::Lease(LeaseDenial::LeaseIdMismatchWithFileOperation);
+    assert!(missing(denial(rename(&it, "one", "two", REPLACE))));
+    let source_lease = Some(lease_id(1));
+    let half = RestRename { source_lease, ..REPLACE };
+    assert!(missing(denial(rename(&it, "one", "two", half))));
+    let crossed = RestRename { source_lease: Some(lease_id(2)), ..REPLACE };
+    assert_eq!(denial(rename(&it, "one", "two", crossed)), wrong);
+    let both = RestRename { destination_lease: Some(lease_id(2)), ..half };
+    rename(&it, "one", "two", both).unwrap();
+    assert_eq!(it.bytes("two"), b"1");
+    // The lease of the source followed it, also past a restart; the target's is gone.
+    for _ in 0..2 {
+        assert!(missing(denial(rename(&it, "two", "three", PLAIN))));
+        it.restart();
+    }
+    let free = RestRename { source_lease, destination_lease: Some(lease_id(2)), ..PLAIN };
+    let absent = Denial::Lease(LeaseDenial::LeaseNotPresentWithFileOperation);
+    assert_eq!(denial(rename(&it, "two", "three", free)), absent);
+    rename(&it, "two", "three", RestRename { source_lease, ..PLAIN }).unwrap();
+}
+
+#[test]
+fn a_directory_over_a_leased_file_needs_its_lease_id() {
+    let mut it = Fixture::new();
+    it.folder("dir");
+    it.file("file", b"1");
+    it.leased("file", lease_id(1));
+    let replace = RestRename { replace: true, ..DIRECTORY };
+    let refused = denial(rename(&it, "dir", "file", replace));
+    assert!(matches!(refused, Denial::Lease(LeaseDenial::LeaseIdMissing(_))));
+    let known = RestRename { destination_lease: Some(lease_id(1)), ..replace };
+    rename(&it, "dir", "file", known).unwrap();
+}
+
+#[test]
+fn a_rename_sets_what_it_names_and_keeps_the_rest() {
+    let it = Fixture::new();
+    it.file("one", b"1");
+    let metadata: Metadata = [("a", "1")].into_iter().collect();
+    let properties =
+        PropertyChanges { written: TimeChange::At(Timestamp(9_000)), ..PropertyChanges::default() };
+    let options = RestRename {
+        properties: Some(&properties),
+        metadata: Some(&metadata),
+        content_type: Some("text/plain"),
+        ..PLAIN
+    };
+    let before = rename(&it, "one", "two", PLAIN).unwrap();
+    let after = rename(&it, "two", "three", options).unwrap();
+    assert_eq!(after.smb.written, Timestamp(9_000));
+    assert_eq!(after.smb.created, before.smb.created);
+    assert_ne!(after.smb.etag, before.smb.etag);
+}
+
+#[test]
+fn exchange_lets_two_files_change_places_under_their_handles() {
+    let it = Fixture::new();
+    it.file("one", b"1");
+    it.file("two", b"2");
+    let (share, who) = (it.share(), caller("mount"));
+    let handle = it.open("one", "r", "rwd");
+    share.exchange(&who, &path("one"), &path("two")).unwrap();
+    assert_eq!((it.bytes("one"), it.bytes("two")), (b"2".to_vec(), b"1".to_vec()));
+    assert_eq!(share.read(&handle, 0, 10).unwrap(), b"1");
+    let page = share.list_handles(&path("two"), false, None, 10).unwrap();
+    assert_eq!(page.handles[0].path, path("two"));
+    share.exchange(&who, &path("one"), &path("one")).unwrap();
+    assert_eq!(it.bytes("one"), b"2");
+}
+
+#[test]
+fn a_handle_whose_name_was_taken_away_does_not_reach_the_next_file_of_that_name() {
+    let it = Fixture::new();
+    it.file("f", b"first");
+    let (share, who) = (it.share(), caller("mount"));
+    let handle = it.open("f", "rd", "rwd");
+    share.remove_posix(&who, &path("f"), false).unwrap();
+    it.file("f", b"second");
+    assert_eq!(denial(share.read(&handle, 0, 10)), Denial::NotFound);
+    assert_eq!(denial(share.link_handle(&handle, &path("g"), false)), Denial::NotFound);
+    assert_eq!(denial(share.rename_handle(&handle, &path("g"), false)), Denial::NotFound);
+    assert!(!it.exists("g"));
+    assert_eq!(it.bytes("f"), b"second");
+    share.close(&handle).unwrap();
+    assert!(it.exists("f"));
+}
+
+#[test]
+fn a_promised_deletion_follows_a_directory_that_moves_under_its_opens_also_beyond_a_restart() {
+    let mut it = Fixture::new();
+    for name in ["one", "two"] {
+        it.folder(name);
+        it.file(&format!("{name}/f"), b"");
+    }
+    let who = caller("mount");
+    let keepers = ["one/f", "two/f"].map(|name| it.pending(name));
+    it.share().rename_posix(&who, &path("one"), &path("moved"), true).unwrap();
+    it.share().exchange_posix(&who, &path("moved"), &path("two")).unwrap();
+    it.share().close(&keepers[1]).unwrap();
+    assert!(it.exists("two/f") && !it.exists("moved/f"));
+    it.restart();
+    assert!(!it.exists("two/f"));
+    // The promise was kept, and is over.
+    it.file("two/f", b"");
+    it.restart();
+    assert!(it.exists("two/f"));
+}
+
+#[test]
+fn exchange_asks_both_ends_as_a_rename_asks_its_source() {
+    let it = Fixture::new();
+    it.folder("dir/sub");
+    it.file("one", b"1");
+    it.file("two", b"2");
+    let (share, who) = (it.share(), caller("mount"));
+    let exchange = |one, other| share.exchange(&who, &path(one), &path(other));
+    let strict = it.open("two", "r", "rw");
+    assert!(matches!(denial(exchange("one", "two")), Denial::SharingViolation { .. }));
+    assert!(matches!(denial(exchange("two", "one")), Denial::SharingViolation { .. }));
+    share.close(&strict).unwrap();
+    let keeper = it.pending("two");
+    assert!(is_pending(&denial(exchange("one", "two"))));
+    share.close(&keeper).unwrap();
+    assert_eq!(denial(exchange("one", "two")), Denial::NotFound);
+    assert!(matches!(denial(exchange("dir", "dir/sub")), Denial::InvalidParameter(_)));
+    assert_eq!(denial(exchange("dir", "")), Denial::ShareRoot);
+    let below = it.open("dir/sub", "r", "rwd");
+    assert!(matches!(denial(exchange("one", "dir")), Denial::OpenBelow(_)));
+    share.close(&below).unwrap();
+    exchange("one", "dir").unwrap();
+    assert_eq!(it.bytes("dir"), b"1");
+    assert!(it.exists("one/sub"));
+}

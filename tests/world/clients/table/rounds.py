@@ -1,0 +1,482 @@
+"""Plays every round of the Python client for tables: rounds.py ENDPOINT ACCOUNT KEY FACE.
+
+FACE is `sync` or `aio`; it is printed when all rounds agreed.
+"""
+import asyncio
+import datetime
+import sys
+import uuid
+
+from azure.core import MatchConditions
+from azure.core.credentials import AzureNamedKeyCredential, AzureSasCredential
+from azure.core.exceptions import (
+    ClientAuthenticationError,
+    HttpResponseError,
+    ResourceExistsError,
+    ResourceModifiedError,
+    ResourceNotFoundError,
+)
+from azure.data.tables import (
+    AccountSasPermissions,
+    EdmType,
+    EntityProperty,
+    RequestTooLargeError,
+    ResourceTypes,
+    TableAccessPolicy,
+    TableAnalyticsLogging,
+    TableCorsRule,
+    TableMetrics,
+    TableRetentionPolicy,
+    TableSasPermissions,
+    TableTransactionError,
+    UpdateMode,
+    generate_account_sas,
+    generate_table_sas,
+)
+
+from faces import Face, code_of, differences
+
+FOREVER = datetime.datetime(2099, 1, 1, tzinfo=datetime.timezone.utc)
+AWKWARD = ["it's", "% + & = ( ) , : @ $", "a b", "größe", "😀", "{x}", "''", "-", "A'aaa\"", "~"]
+IF_SAME = MatchConditions.IfNotModified
+
+
+class World:
+    """The server, and clients of it."""
+
+    def __init__(self, endpoint, account, key, face):
+        self.endpoint, self.account, self.key = endpoint, account, key
+        self.face = Face(face)
+        self.credential = AzureNamedKeyCredential(account, key)
+        self.service = self.face.TableServiceClient(endpoint, credential=self.credential)
+
+    def with_sas(self, sas):
+        return self.face.TableServiceClient(self.endpoint, credential=AzureSasCredential(sas))
+
+    async def table(self, name):
+        return await self.service.create_table(name)
+
+
+async def refused(code, awaitable, kind=HttpResponseError):
+    """Asserts that the service refuses with this code, as an error of this class."""
+    try:
+        answer = await awaitable
+    except kind as error:
+        assert code_of(error) == code, code_of(error)
+        return error
+    raise AssertionError(f"not refused with {code}: {answer}")
+
+
+async def bad_value(awaitable):
+    """Asserts that the client takes the refusal for a ValueError."""
+    try:
+        await awaitable
+    except ValueError:
+        return
+    raise AssertionError("no ValueError")
+
+
+async def tables(it):
+    service = it.service
+    assert service.url.rstrip("/") == it.endpoint and service.api_version
+    first = await service.create_table("FirstTable")
+    error = await refused(
+        "TableAlreadyExists", service.create_table("firsttable"), ResourceExistsError
+    )
+    assert "The table specified already exists." in error.message
+    await service.create_table_if_not_exists("firstTable")
+    for name in ("ab", "a_b", "1ab", "x" * 64):
+        await bad_value(service.create_table(name))
+        await bad_value(service.create_table_if_not_exists(name))
+        await bad_value(service.delete_table(name))
+        client = service.get_table_client(name)
+        await bad_value(client.create_table())
+        await bad_value(client.delete_table())
+        await bad_value(client.create_entity({"PartitionKey": "p", "RowKey": "r"}))
+    for number in range(5):
+        await service.create_table(f"paged{number}")
+    pages = await service.query_tables(
+        "TableName ge @low and TableName lt @high",
+        parameters={"low": "paged", "high": "paged9"},
+        results_per_page=2,
+    ).pages()
+    assert [len(items) for items, _ in pages] == [2, 2, 1], pages
+    assert [token is None for _, token in pages] == [False, False, True]
+    again = await service.list_tables(results_per_page=2).pages()
+    assert sum(len(items) for items, _ in again) == 6
+    names = [item.name for item in await service.list_tables().all()]
+    assert names == ["FirstTable"] + [f"paged{number}" for number in range(5)]
+    await refused("InvalidInput", service.query_tables("TableName eq").all())
+    made = service.get_table_client("made")
+    assert (await made.create_table()).name == "made"
+    await refused("TableAlreadyExists", made.create_table(), ResourceExistsError)
+    await made.delete_table()
+    await made.delete_table()
+    await service.delete_table("FIRSTTABLE")
+    await service.delete_table("firsttable")
+    assert first.table_name == "FirstTable"
+    for number in range(5):
+        await service.delete_table(f"paged{number}")
+
+
+async def entities(it):
+    table = await it.table("entities")
+    given = {
+        "PartitionKey": "p",
+        "RowKey": "r",
+        "text": "täxt\n\"quoted\"",
+        "empty": "",
+        "flag": True,
+        "small": 5,
+        "large": EntityProperty(2**53 + 1, EdmType.INT64),
+        "least": EntityProperty(-(2**63), EdmType.INT64),
+        "whole": 3.0,
+        "huge": 1.23456789012346e24,
+        "nan": float("nan"),
+        "least_double": float("-inf"),
+        "when": datetime.datetime(2021, 4, 8, 14, 34, 34, 790568, tzinfo=datetime.timezone.utc),
+        "guid": uuid.UUID("C0FFEE00-1234-5678-9ABC-DEF012345678"),
+        "raw": b"\x00\xff",
+        "none": None,
+    }
+    made = await table.create_entity(given)
+    assert made["etag"].startswith("W/\"datetime'")
+    got = await table.get_entity("p", "r")
+    assert got.metadata["etag"] == made["etag"] and got.metadata["timestamp"]
+    for name, value in given.items():
+        if name == "none":
+            assert name not in got
+        elif name == "nan":
+            assert got[name] != got[name]
+        else:
+            assert got[name] == value, (name, got[name], value)
+    assert isinstance(got["whole"], float) and isinstance(got["small"], int)
+    chosen = await table.get_entity("p", "r", select=["text", "PartitionKey"])
+    assert set(chosen) == {"text", "PartitionKey"}, chosen
+    await refused("EntityAlreadyExists", table.create_entity(given), ResourceExistsError)
+    await refused("ResourceNotFound", table.get_entity("p", "none"), ResourceNotFoundError)
+    assert (await table.create_entity({"PartitionKey": "", "RowKey": ""}))["etag"]
+    assert (await table.get_entity("", ""))["RowKey"] == ""
+    await awkward_keys(table)
+    await limits(table)
+    nowhere = it.service.get_table_client("nowhere")
+    row = {"PartitionKey": "p", "RowKey": "r"}
+    await refused("TableNotFound", nowhere.create_entity(row), ResourceNotFoundError)
+    await refused("TableNotFound", nowhere.upsert_entity(row), ResourceNotFoundError)
+    await refused("TableNotFound", nowhere.get_entity("p", "r"), ResourceNotFoundError)
+    await refused("TableNotFound", nowhere.list_entities().all(), ResourceNotFoundError)
+    await nowhere.delete_entity("p", "r")
+
+
+async def awkward_keys(table):
+    for key in AWKWARD:
+        made = await table.create_entity({"PartitionKey": key, "RowKey": key, "n": 1})
+        got = await table.get_entity(key, key)
+        assert (got["PartitionKey"], got["RowKey"]) == (key, key)
+        await table.update_entity(
+            {"PartitionKey": key, "RowKey": key, "n": 2},
+            etag=made["etag"],
+            match_condition=IF_SAME,
+        )
+        found = await table.query_entities(
+            "PartitionKey eq @key and RowKey eq @key", parameters={"key": key}
+        ).all()
+        assert [row["n"] for row in found] == [2], key
+        await table.delete_entity(key, key)
+        await refused("ResourceNotFound", table.get_entity(key, key), ResourceNotFoundError)
+
+
+async def limits(table):
+    def row(**more):
+        return {"PartitionKey": "limits", "RowKey": str(uuid.uuid4()), **more}
+
+    await table.create_entity(row(**{f"p{n}": n for n in range(252)}))
+    await refused("TooManyProperties", table.create_entity(row(**{f"p{n}": n for n in range(253)})))
+    await table.create_entity(row(x="x" * 32768))
+    await refused("PropertyValueTooLarge", table.create_entity(row(x="x" * 32769)))
+    big = {f"p{n}": "x" * 32000 for n in range(17)}
+    await refused("EntityTooLarge", table.create_entity(row(**big)))
+    await refused("PropertyNameInvalid", table.create_entity(row(**{"a-b": 1})))
+    await refused("PropertyNameTooLong", table.create_entity(row(**{"x" * 256: 1})))
+    await refused("OutOfRangeInput", table.create_entity(row(RowKey="a/b")))
+    await refused("KeyValueTooLarge", table.create_entity(row(RowKey="x" * 513)))
+    assert len(await table.query_entities("PartitionKey eq 'limits'").all()) == 2
+
+
+async def conditions(it):
+    table = await it.table("conditions")
+    row = {"PartitionKey": "p", "RowKey": "r", "n": 1, "kept": True}
+    first = await table.create_entity(row)
+    ours = {"etag": first["etag"], "match_condition": IF_SAME}
+    second = await table.update_entity({**row, "n": 2}, mode=UpdateMode.REPLACE, **ours)
+    assert second["etag"] != first["etag"]
+    for mode in UpdateMode:
+        error = await refused(
+            "UpdateConditionNotSatisfied",
+            table.update_entity({**row, "n": 3}, mode=mode, **ours),
+            ResourceModifiedError,
+        )
+        assert "changed" in error.message and "Update Entity" in error.message, error.message
+    await refused("UpdateConditionNotSatisfied", table.delete_entity("p", "r", **ours))
+    merged = {"PartitionKey": "p", "RowKey": "r", "n": 4}
+    await table.update_entity(merged)
+    got = await table.get_entity("p", "r")
+    assert (got["n"], got["kept"]) == (4, True)
+    await table.upsert_entity(merged, mode=UpdateMode.REPLACE)
+    got = await table.get_entity("p", "r")
+    assert "kept" not in got
+    await table.upsert_entity({"PartitionKey": "p", "RowKey": "new", "n": 1})
+    missing = {"PartitionKey": "p", "RowKey": "missing", "n": 1}
+    await refused("ResourceNotFound", table.update_entity(missing), ResourceNotFoundError)
+    await table.delete_entity(got, match_condition=IF_SAME, etag=got.metadata["etag"])
+    await table.delete_entity("p", "missing")
+    await refused("ResourceNotFound", table.get_entity("p", "r"), ResourceNotFoundError)
+
+
+async def queries(it):
+    table = await it.table("queries")
+    for group in range(10):
+        await table.submit_transaction(
+            [
+                ("create", {"PartitionKey": "p", "RowKey": f"{group:02}{n:02}", "n": n, "g": group})
+                for n in range(100)
+            ]
+        )
+    await table.create_entity({"PartitionKey": "q", "RowKey": "last", "n": -1})
+    pages = await table.list_entities().pages()
+    assert [len(items) for items, _ in pages] == [1000, 1]
+    pages = await table.query_entities("g eq 3", results_per_page=30).pages()
+    assert [len(items) for items, _ in pages] == [30, 30, 30, 10]
+    token = pages[1][1]
+    rest = await table.query_entities("g eq 3", results_per_page=30).pages(token)
+    assert [len(items) for items, _ in rest] == [30, 10]
+    for text, count in (
+        ("PartitionKey eq 'q'", 1),
+        ("PartitionKey eq 'p' and RowKey ge '0950'", 50),
+        ("n lt 2 and not (g eq 0)", 19),
+        ("n eq 99L or n eq -1", 11),
+        ("Timestamp gt datetime'2020-01-01T00:00:00Z' and n eq 5", 10),
+    ):
+        assert len(await table.query_entities(text).all()) == count, text
+    chosen = await table.query_entities("n eq -1", select=["n"]).all()
+    assert [dict(row) for row in chosen] == [{"n": -1}]
+    assert chosen[0].metadata["etag"]
+    await refused("InvalidInput", table.query_entities("aaa bbb ccc").all())
+
+
+async def transactions(it):
+    table = await it.table("transactions")
+
+    def row(key, **more):
+        return {"PartitionKey": "p", "RowKey": key, **more}
+
+    for key in ("b", "c", "d"):
+        await table.create_entity(row(key, n=0, kept=1))
+    answers = await table.submit_transaction(
+        [
+            ("create", row("a", n=1)),
+            ("update", row("b", n=1), {"mode": UpdateMode.REPLACE}),
+            ("update", row("c", n=1), {"mode": "merge"}),
+            ("delete", row("d")),
+            ("upsert", row("it's", n=1)),
+            ("upsert", row("f", n=1), {"mode": UpdateMode.REPLACE}),
+        ]
+    )
+    # A deletion returns no ETag.
+    assert ["etag" in one for one in answers] == [True, True, True, False, True, True], answers
+    assert {one["RowKey"] for one in await table.list_entities().all()} == {
+        "a", "b", "c", "it's", "f",
+    }
+    assert (await table.get_entity("p", "c"))["kept"] == 1
+    assert "kept" not in await table.get_entity("p", "b")
+
+    async def fails(code, index, operations, kind=TableTransactionError):
+        error = await refused(code, table.submit_transaction(operations), kind)
+        assert error.index == index, (code, error.index)
+        return error
+
+    error = await fails(
+        "EntityAlreadyExists", 3, [("create", row(key)) for key in ("x", "y", "z", "a")]
+    )
+    assert "3:The specified entity already exists." in error.message
+    stale = {"etag": "W/\"datetime'2020-01-01T00%3A00%3A00Z'\"", "match_condition": IF_SAME}
+    await fails("UpdateConditionNotSatisfied", 1, [
+        ("create", row("x")), ("update", row("a", n=2), stale)
+    ])
+    await fails("ResourceNotFound", 1, [("create", row("x")), ("update", row("none"))])
+    await fails("InvalidInput", 99, [("create", row(str(n))) for n in range(101)])
+    await fails("InvalidDuplicateRow", 1, [("create", row("x")), ("upsert", row("x"))])
+    big = [("create", row(str(n), **{f"p{m}": "x" * 30000 for m in range(10)})) for n in range(20)]
+    await refused("RequestBodyTooLarge", table.submit_transaction(big), RequestTooLargeError)
+    nowhere = it.service.get_table_client("nowhere")
+    error = await refused(
+        "TableNotFound", nowhere.submit_transaction([("create", row("x"))]), TableTransactionError
+    )
+    assert error.index == 0
+    await bad_partitions(table, row)
+    assert len(await table.list_entities().all()) == 5
+    assert await table.submit_transaction([]) == []
+
+
+async def bad_partitions(table, row):
+    """The client itself refuses two partitions."""
+    other = {"PartitionKey": "q", "RowKey": "x"}
+    try:
+        await table.submit_transaction([("create", row("x")), ("create", other)])
+    except ValueError:
+        return
+    raise AssertionError("two partitions in one transaction")
+
+
+async def policies(it):
+    table = await it.table("policies")
+    assert await table.get_table_access_policy() == {}
+    start = datetime.datetime(2020, 1, 1, tzinfo=datetime.timezone.utc)
+    full = TableAccessPolicy(permission="r", start=start, expiry=FOREVER)
+    await table.set_table_access_policy({"read": full, "empty": None})
+    got = await table.get_table_access_policy()
+    assert got["read"].permission == "r" and got["empty"] is None, got
+    await bad_value(table.set_table_access_policy({str(n): None for n in range(6)}))
+    sas = generate_table_sas(it.credential, "policies", policy_id="read")
+    reader = it.with_sas(sas).get_table_client("policies")
+    assert await reader.list_entities().all() == []
+    row = {"PartitionKey": "p", "RowKey": "r"}
+    await refused("AuthorizationPermissionMismatch", reader.create_entity(row))
+    await table.set_table_access_policy({})
+    assert await table.get_table_access_policy() == {}
+    await refused("AuthenticationFailed", reader.get_entity("p", "r"), ClientAuthenticationError)
+    nowhere = it.service.get_table_client("nowhere")
+    await refused("TableNotFound", nowhere.get_table_access_policy(), ResourceNotFoundError)
+    await refused("TableNotFound", nowhere.set_table_access_policy({}), ResourceNotFoundError)
+
+
+async def signatures(it):
+    table = await it.table("signed")
+    row = {"PartitionKey": "p", "RowKey": "r"}
+    await table.create_entity(row)
+
+    def by(letters, **more):
+        sas = generate_table_sas(
+            it.credential, "signed", permission=TableSasPermissions(**letters), expiry=FOREVER,
+            **more,
+        )
+        return it.with_sas(sas).get_table_client("signed")
+
+    reader, adder = by({"read": True}), by({"add": True})
+    updater, deleter = by({"update": True}), by({"delete": True})
+    both = by({"add": True, "update": True})
+    wrong = "AuthorizationPermissionMismatch"
+    assert (await reader.get_entity("p", "r"))["RowKey"] == "r"
+    await refused(wrong, adder.list_entities().all())
+    await adder.create_entity({**row, "RowKey": "added"})
+    await refused(wrong, adder.upsert_entity({**row, "RowKey": "added"}))
+    await refused(wrong, updater.upsert_entity({**row, "RowKey": "added"}))
+    await both.upsert_entity({**row, "RowKey": "both"})
+    await updater.update_entity({**row, "n": 1})
+    await refused(wrong, reader.update_entity({**row, "n": 1}))
+    await refused(wrong, updater.delete_entity("p", "added"))
+    await deleter.delete_entity("p", "added")
+    # Keys from (p, b) to (q, c).
+    for partition, key in (("p", "a"), ("p", "b"), ("p", "z"), ("q", "c"), ("q", "d"), ("r", "b")):
+        await table.upsert_entity({"PartitionKey": partition, "RowKey": key})
+    ranged = by(
+        {"read": True, "add": True},
+        start_pk="p", start_rk="b", end_pk="q", end_rk="c",
+    )
+    seen = [(one["PartitionKey"], one["RowKey"]) for one in await ranged.list_entities().all()]
+    assert seen == [("p", "b"), ("p", "both"), ("p", "r"), ("p", "z"), ("q", "c")], seen
+    assert (await ranged.get_entity("p", "b"))["RowKey"] == "b"
+    await refused("AuthorizationFailure", ranged.get_entity("p", "a"))
+    await refused(
+        "AuthorizationFailure", ranged.create_entity({"PartitionKey": "q", "RowKey": "x"})
+    )
+
+
+async def account_signatures(it):
+    def by(types, **letters):
+        sas = generate_account_sas(
+            it.credential,
+            resource_types=ResourceTypes(**types),
+            permission=AccountSasPermissions(**letters),
+            expiry=FOREVER,
+        )
+        return it.with_sas(sas)
+
+    everything = {"service": True, "object": True}
+    reader = by(everything, read=True, list=True)
+    assert (await reader.get_service_properties())["cors"] is not None
+    await refused("AuthorizationResourceTypeMismatch", reader.create_table("nope"))
+    writer = by(everything, write=True)
+    await refused("AuthorizationPermissionMismatch", writer.get_service_properties())
+    await refused("AuthorizationResourceTypeMismatch", writer.create_table("nope"))
+    sas = generate_account_sas(
+        it.credential, resource_types=ResourceTypes(service=True, object=True),
+        permission=AccountSasPermissions(read=True, list=True), expiry=FOREVER,
+    )
+    other = it.with_sas(sas.replace("ss=t", "ss=q"))
+    await refused("AuthenticationFailed", other.list_tables().all(), ClientAuthenticationError)
+
+
+async def service(it):
+    service = it.service
+    retention = TableRetentionPolicy(enabled=True, days=5)
+    logging = TableAnalyticsLogging(read=True, write=True, delete=True, retention_policy=retention)
+    metrics = TableMetrics(enabled=True, include_apis=True, retention_policy=retention)
+    rules = [TableCorsRule(["http://here.example"], ["GET"], max_age_in_seconds=60)]
+    await service.set_service_properties(
+        analytics_logging=logging, hour_metrics=metrics, minute_metrics=metrics, cors=rules
+    )
+    got = await service.get_service_properties()
+    assert got["analytics_logging"].read and got["hour_metrics"].include_apis
+    assert got["cors"][0].allowed_origins == ["http://here.example"]
+    await service.set_service_properties(cors=rules * 5)
+    await refused("InvalidXmlDocument", service.set_service_properties(cors=rules * 6))
+    late = TableMetrics(enabled=True, include_apis=True, retention_policy=TableRetentionPolicy(enabled=True, days=366))
+    await refused("InvalidXmlDocument", service.set_service_properties(hour_metrics=late))
+    await service.set_service_properties(cors=[])
+    assert (await service.get_service_properties())["cors"] == []
+    stats = await service.get_service_stats()
+    assert stats["geo_replication"]["status"] == "live", stats
+
+
+async def building(it):
+    text = (
+        f"DefaultEndpointsProtocol=http;AccountName={it.account};AccountKey={it.key};"
+        f"TableEndpoint={it.endpoint};"
+    )
+    by_text = it.face.TableServiceClient.from_connection_string(text)
+    assert by_text.url.rstrip("/") == it.endpoint
+    await by_text.list_tables().all()
+    await by_text.close()
+    table = it.face.TableClient.from_connection_string(text, "built")
+    await table.create_table()
+    await table.create_entity({"PartitionKey": "p", "RowKey": "r"})
+    by_url = it.face.TableClient.from_table_url(
+        f"{it.endpoint}/built", credential=it.credential
+    )
+    assert len(await by_url.list_entities().all()) == 1 and by_url.url and by_url.api_version
+    await table.close()
+    await by_url.close()
+    wrong = AzureNamedKeyCredential(it.account, "d3Jvbmc=")
+    stranger = it.face.TableServiceClient(it.endpoint, credential=wrong)
+    kind = ClientAuthenticationError
+    await refused("AuthenticationFailed", stranger.list_tables().all(), kind)
+    await refused("AuthenticationFailed", stranger.create_table("nope"), kind)
+    await refused("AuthenticationFailed", stranger.get_service_stats(), kind)
+    await stranger.close()
+
+
+async def main():
+    it = World(*sys.argv[1:5])
+    for play in (
+        tables, entities, conditions, queries, transactions, policies, signatures,
+        account_signatures, service, building,
+    ):
+        await play(it)
+    await it.service.close()
+    found = differences(it.face)
+    assert not found, "\n".join(found)
+    print(it.face.name)
+
+
+asyncio.run(main())

@@ -1,0 +1,381 @@
+"""The cases: each is given the page, opened and live, and the server."""
+
+import pathlib
+import sys
+import threading
+import time
+
+from playwright.sync_api import expect
+
+from server import PATIENCE, request
+
+EVIL = '<img src=x onerror="window.hacked=1">'
+
+expect.set_options(timeout=PATIENCE * 1000)
+
+
+def until(what, condition):
+    """Waits until `condition` gives something true."""
+    end = time.monotonic() + PATIENCE
+    while not (found := condition()):
+        assert time.monotonic() < end, f"waited for {what}"
+        time.sleep(0.01)
+    return found
+
+
+def tab(page, name):
+    page.get_by_role("tab", name=name).click()
+
+
+def hold(server, path, client="test", **more):
+    body = {"path": path, "disposition": "open-if", "access": "rw", "share_mode": "none", **more}
+    return server.do("POST", "holds", body, client)["handle"]
+
+
+def note(page, text):
+    expect(page.locator(".note", has_text=text).last).to_be_visible()
+
+
+# --- Live ---------------------------------------------------------------------------------------
+
+# Notes when a refusal of a path is drawn: an observer sees the change before the next frame.
+SEEN = """(path) => { window.seen = new Promise((done) => {
+  const look = () => [...document.querySelectorAll('.event.refused')].some((row) => !row.hidden && row.textContent.includes(path));
+  new MutationObserver((_, observer) => { if (look()) { observer.disconnect(); done(Date.now()); } })
+    .observe(document.getElementById('events-list'), { subtree: true, childList: true, characterData: true, attributes: true });
+}); }"""
+
+
+def conflict(page, server):
+    took = []
+    for n in range(5):
+        path = f"/report{n}.xlsx"
+        handle = hold(server, path, "the holder")
+        page.evaluate(SEEN, path)
+        asked = time.time() * 1000
+        status, answer = server.api("POST", "holds", {"path": path, "access": "r"}, "the other")
+        assert (status, answer["error"]["kind"]) == (409, "sharing_violation"), answer
+        took.append(page.evaluate("window.seen") - asked)
+        below = page.locator(".event.below", has_text="the holder").last
+        expect(below).to_be_visible()
+        expect(below).to_contain_text("access rw, shares none")
+        server.do("DELETE", f"holds/{handle}")
+    took.sort()
+    print(f"a refusal is on the page after {took[2]:.0f} ms (median of 5, from before the request; the longest {took[4]:.0f} ms)")
+    assert took[0] < PATIENCE * 1000
+    # The details name the holder; the timeline has a lane for the client.
+    page.locator(".event.refused").last.click()
+    expect(page.locator("#detail")).to_contain_text("sharing_violation")
+    page.keyboard.press("Escape")
+    expect(page.locator("#detail")).to_be_hidden()
+
+
+# --- Buttons ------------------------------------------------------------------------------------
+
+
+def ahead(server):
+    """By how many seconds the server's clock is ahead."""
+    clock = server.ask("clock")
+    stamp = lambda text: time.mktime(time.strptime(text[:19], "%Y-%m-%dT%H:%M:%S")) + float("0" + text[19:].rstrip("Z"))
+    return stamp(clock["now"]) - stamp(clock["system"])
+
+
+def clock(page, server):
+    expect(page.locator("#clock-state")).to_have_text("In step")
+    total = 0
+    for label, seconds in (("+1 s", 1), ("+15 s", 15), ("+61 s", 61)):
+        page.get_by_role("button", name=label, exact=True).click()
+        total += seconds
+        until(label, lambda: abs(ahead(server) - total) < 0.5)
+    page.get_by_label("Advance the clock by").fill("2m")
+    page.get_by_role("button", name="Advance", exact=True).click()
+    until("2m", lambda: abs(ahead(server) - total - 120) < 0.5)
+    expect(page.locator("#clock-state")).to_have_text("+3 min 17 s")
+    page.get_by_role("button", name="Freeze").click()
+    until("frozen", lambda: server.ask("clock")["frozen"])
+    expect(page.locator("#clock-state")).to_have_text("Frozen")
+    shown = page.locator("#clock-now").inner_text()
+    page.wait_for_function("() => new Promise((done) => setTimeout(() => done(true), 300))")
+    assert page.locator("#clock-now").inner_text() == shown, "a frozen clock stands"
+    page.get_by_role("button", name="Run").click()
+    until("running", lambda: not server.ask("clock")["frozen"])
+    page.get_by_label("Advance the clock by").fill("soon")
+    page.get_by_role("button", name="Advance", exact=True).click()
+    note(page, "Write a time as")
+
+
+def files(page, server):
+    handle = hold(server, "/open.txt")
+    row = page.locator(".item", has_text="share/open.txt")
+    expect(row).to_contain_text("rw")
+    expect(row).to_contain_text("none")
+    page.get_by_role("button", name=f"Force-close handle {handle}").click()
+    until("the handle to be closed", lambda: not server.ask("handles")["handles"])
+    expect(row).to_be_hidden()
+    note(page, f"Handle {handle}")
+    # Locks are drawn as bars over the file.
+    hold(server, "/locked.bin", locks=[{"start": 0, "length": 100}, {"start": 4096, "length": 1, "exclusive": False}])
+    tab(page, "Locks")
+    expect(page.locator(".lock-card h3")).to_have_text("share/locked.bin")
+    expect(page.locator("svg rect.exclusive")).to_have_count(1)
+    expect(page.locator("svg rect.shared")).to_have_count(1)
+    # A file that was deleted while open.
+    shared = {"access": "rwd", "share_mode": "rwd"}
+    hold(server, "/doomed.txt", "the last reader", **shared)
+    server.do("DELETE", f"holds/{hold(server, '/doomed.txt', delete_on_close=True, **shared)}")
+    tab(page, "Deleting")
+    expect(page.locator("#panel-pending .item")).to_contain_text("share/doomed.txt")
+    expect(page.locator("#panel-pending .item")).to_contain_text("removed when the last reader closes")
+    page.get_by_role("button", name="Undelete /doomed.txt").click()
+    until("the mark to be gone", lambda: not server.ask("pending")["pending"])
+    expect(page.locator("#panel-pending")).to_contain_text("No file waits")
+
+
+def leases(page, server):
+    server.run("mk", "blob:docs")
+    assert server.blob("PUT", "docs", "a.txt", b"one")[0] == 201
+    lease = {"x_ms_lease_action": "acquire", "x_ms_lease_duration": "60"}
+    base, query = server.sas("blob:docs", "rcwdl").split("?", 1)
+    headers = {name.replace("_", "-"): value for name, value in lease.items()}
+    assert request("PUT", f"{base}/a.txt?comp=lease&{query}", b"", headers)[0] == 201
+    tab(page, "Leases")
+    row = page.locator("#panel-leases .item", has_text="blob:docs/a.txt")
+    expect(row).to_contain_text("leased")
+    server.do("POST", "clock", {"freeze": True})
+    expect(page.locator("#clock-state")).to_have_text("Frozen")
+    server.do("POST", "clock", {"advance_ms": 15000})
+    left = lambda: row.locator(".chip").last.inner_text().split()[-1]
+    until("the time left to jump", lambda: left() in ("0:45", "0:44", "0:43", "0:42", "0:41", "0:40"))
+    page.get_by_role("button", name="Break the lease of blob:docs/a.txt").click()
+    expect(row).to_be_hidden()
+    assert server.blob("PUT", "docs", "a.txt", b"two")[0] == 201
+    # A message that a client took.
+    server.run("mk", "queue:jobs")
+    server.run("put", "queue:jobs", stdin="hello")
+    server.run("get", "queue:jobs")
+    tab(page, "Messages")
+    row = page.locator("#panel-messages .item")
+    expect(row).to_contain_text("queue:jobs/")
+    page.get_by_role("button", name="+61 s").click()
+    expect(row).to_be_hidden()
+
+
+def gates(page, server):
+    server.run("mk", "blob:docs")
+    tab(page, "Gates")
+    form = page.get_by_role("form", name="Add a gate")
+    form.locator("[name=operation]").fill("Put Blobb")
+    form.get_by_role("button", name="Add gate").click()
+    expect(form.get_by_role("alert")).to_contain_text("Put Blobb")
+    form.locator("[name=operation]").fill("Put Blob")
+    form.locator("[name=path]").fill("docs/*")
+    form.get_by_role("button", name="Add gate").click()
+    expect(page.locator("#panel-gates .item")).to_contain_text("Put Blob  docs/*")
+    answers = []
+    puts = [threading.Thread(target=lambda n=n: answers.append(server.blob("PUT", "docs", f"{n}.txt", b"x")[0])) for n in range(3)]
+    for put in puts:
+        put.start()
+    expect(page.locator("#gated h2")).to_have_text("3 requests wait at gate 1")
+    assert answers == []
+    page.locator("#gated").get_by_role("button", name="docs/1.txt").click()
+    puts[1].join(PATIENCE)
+    assert answers == [201]
+    expect(page.locator("#gated h2")).to_have_text("2 requests wait at gate 1")
+    # The longest waiting one, by its key.
+    page.locator("#tab-gates").focus()
+    page.keyboard.press("g")
+    expect(page.locator("#gated h2")).to_have_text("1 request waits at gate 1")
+    page.get_by_role("button", name="Let all requests at gate 1 go").click()
+    expect(page.locator("#gated")).to_be_hidden()
+    for put in puts:
+        put.join(PATIENCE)
+    assert answers == [201] * 3
+    page.get_by_role("button", name="Remove gate 1").click()
+    until("the gate to be gone", lambda: not server.ask("gates")["gates"])
+    expect(page.locator("#panel-gates")).to_contain_text("No gates.")
+
+
+def faults(page, server):
+    server.run("mk", "blob:docs")
+    tab(page, "Faults")
+    form = page.get_by_role("form", name="Add a fault")
+    form.locator("[name=operation]").fill("Put Blob")
+    form.locator("[name=action]").select_option("answer")
+    form.locator("[name=value]").fill("503:ServerBusy")
+    form.locator("[name=times]").fill("1")
+    form.get_by_role("button", name="Add fault").click()
+    expect(page.locator("#panel-faults .item")).to_contain_text("answer 503 ServerBusy")
+    assert server.blob("PUT", "docs", "a.txt", b"x")[0] == 503
+    assert server.blob("PUT", "docs", "a.txt", b"x")[0] == 201
+    expect(page.locator(".event.failed", has_text="503").last).to_be_visible()
+    page.get_by_role("button", name="Remove fault 1").click()
+    until("the fault to be gone", lambda: not server.ask("faults")["faults"])
+
+
+def states(page, server):
+    server.run("mk", "blob:docs")
+    tab(page, "States")
+    form = page.get_by_role("form", name="Save the state")
+    form.locator("[name=name]").fill("se eded")
+    form.get_by_role("button", name="Save state").click()
+    expect(form.get_by_role("alert")).to_contain_text("A name has 1 to 64")
+    form.locator("[name=name]").fill("seeded")
+    form.get_by_role("button", name="Save state").click()
+    expect(page.locator("#panel-states .item")).to_contain_text("seeded")
+    assert server.blob("PUT", "docs", "later.txt", b"x")[0] == 201
+    # Cancelled, nothing changes.
+    page.get_by_role("button", name="Restore state seeded").click()
+    page.get_by_role("button", name="Cancel").click()
+    assert server.blob("GET", "docs", "later.txt")[0] == 200
+    page.get_by_role("button", name="Restore state seeded").click()
+    page.locator("#confirm-yes").click()
+    note(page, "State seeded was restored")
+    assert server.blob("GET", "docs", "later.txt")[0] == 404
+    page.get_by_role("button", name="Reset everything").click()
+    page.locator("#confirm-yes").click()
+    note(page, "The server is empty")
+    assert server.run("ls", "--json").find("blob:docs") < 0
+    page.get_by_role("button", name="Delete state seeded").click()
+    page.locator("#confirm-yes").click()
+    until("the state to be gone", lambda: not server.ask("states")["states"])
+
+
+# --- Much ---------------------------------------------------------------------------------------
+
+
+def handles(page, server):
+    began = time.monotonic()
+    expect(page.locator("#tab-handles .count")).to_have_text("10,000")
+    print(f"10,000 handles are on the page after {time.monotonic() - began:.1f} s")
+    rows = page.locator("#panel-handles .item:visible")
+    assert 5 < rows.count() < 60, "only the rows in view are drawn"
+    host = page.locator("#panel-handles .list")
+    host.evaluate("(node) => { node.scrollTop = node.scrollHeight; }")
+    expect(page.locator("#panel-handles [aria-rowindex='10000']")).to_be_visible()
+    # The filter works on all of them.
+    page.locator("#filter-text").fill("only-one.txt")
+    expect(rows).to_have_count(1)
+
+
+def storm(page, server):
+    """Far more events than rows: the list stays short, follows, pauses and filters."""
+    server.run("mk", "blob:docs")
+    base, query = server.sas("blob:docs", "rcwdl").split("?", 1)
+    url = f"{base}/a.txt?{query}"
+    headers = {"x-ms-blob-type": "BlockBlob"}
+    work = [threading.Thread(target=lambda: [request("PUT", url, b"x", headers) for _ in range(150)]) for _ in range(4)]
+    for one in work:
+        one.start()
+    for one in work:
+        one.join()
+    page.wait_for_function("() => Number(document.getElementById('events-count').textContent.replace(',', '')) >= 600")
+    assert page.locator("#events-list .event").count() < 120, "only the rows in view are drawn"
+    expect(page.locator("#events-latest")).to_be_hidden()
+    page.get_by_role("button", name="Pause").click()
+    expect(page.locator("#link")).to_have_text("Paused")
+    count = page.locator("#events-count").inner_text()
+    request("PUT", url, b"x", headers)
+    expect(page.locator("#pause")).to_have_text("Resume (1 new)")
+    assert page.locator("#events-count").inner_text() == count
+    page.keyboard.press("p")
+    expect(page.locator("#pause")).to_have_text("Pause")
+    # A user who scrolls up stays there, and comes back with a button.
+    page.locator("#events-list").hover()
+    page.mouse.wheel(0, -400)
+    expect(page.locator("#events-latest")).to_be_visible()
+    page.locator("#events-latest").click()
+    expect(page.locator("#events-latest")).to_be_hidden()
+    page.locator("#filter-service").select_option("queue")
+    expect(page.locator("#events-empty")).to_contain_text("No event matches")
+    page.get_by_role("button", name="Clear filters").click()
+    expect(page.locator("#events-empty")).to_be_hidden()
+
+
+# --- Other --------------------------------------------------------------------------------------
+
+
+def restart(page, server):
+    """The test restarts the server when this prints, and says so on standard input."""
+    hold(server, "/before.txt")
+    expect(page.locator(".item", has_text="share/before.txt")).to_be_visible()
+    print("live", flush=True)
+    assert sys.stdin.readline().strip() == "down"
+    expect(page.locator("#link")).to_have_text("Reconnecting")
+    print("noticed", flush=True)
+    assert sys.stdin.readline().strip() == "up"
+    expect(page.locator("#link")).to_have_text("Live")
+    expect(page.locator(".event", has_text="the server was restarted").last).to_be_visible()
+    expect(page.locator(".item", has_text="share/before.txt")).to_be_hidden()
+    hold(server, "/after.txt")
+    expect(page.locator(".item", has_text="share/after.txt")).to_be_visible()
+    server.api("POST", "holds", {"path": "/after.txt"})
+    expect(page.locator(".event.refused", has_text="after.txt").last).to_be_visible()
+
+
+def injection(page, server):
+    server.run("mk", "blob:docs")
+    agent = f"Mozilla/5.0 {EVIL}"
+    assert server.blob("PUT", "docs", f"{EVIL}.txt", b"x", user_agent=agent, x_ms_client_request_id=EVIL)[0] == 201
+    row = page.locator(".event", has_text=EVIL).last
+    expect(row).to_be_visible()
+    row.click()
+    expect(page.locator("#detail")).to_contain_text(agent)
+    hold(server, "/a.txt", client=EVIL)
+    expect(page.locator("#panel-handles .item")).to_contain_text(EVIL)
+    assert server.api("POST", "holds", {"path": "/a.txt"}, client=EVIL)[0] == 409
+    expect(page.locator(".event.below").last).to_contain_text(EVIL)
+    server.do("POST", "gates", {"operation": "Get Blob", "path": f"docs/{EVIL}"})
+    tab(page, "Gates")
+    expect(page.locator("#panel-gates .item")).to_contain_text(EVIL)
+    page.locator("#timeline-canvas").focus()
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator("#timeline-tip")).to_be_visible()
+    assert page.evaluate("window.hacked === undefined")
+    assert page.locator("img[src='x'], script:not([src])").count() == 0
+
+
+def keyboard(page, server):
+    """By keys alone, and in a narrow window, in both colour schemes."""
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()
+    page.keyboard.press("Escape")
+    page.keyboard.press("/")
+    expect(page.locator("#filter-text")).to_be_focused()
+    page.keyboard.type("r1")
+    assert not page.locator("#filter-refusals").is_checked(), "letters in a field are letters"
+    page.keyboard.press("Escape")
+    page.keyboard.press("c")
+    expect(page.locator("#filter-text")).to_have_value("")
+    page.keyboard.press("r")
+    expect(page.locator("#filter-refusals")).to_be_checked()
+    page.keyboard.press("3")
+    expect(page.get_by_role("tab", name="Leases")).to_be_focused()
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_role("tab", name="Deleting")).to_have_attribute("aria-selected", "true")
+    # Every control is reached by Tab, and its focus can be seen.
+    page.evaluate("document.activeElement.blur()")
+    seen = []
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        seen.append(page.evaluate("""() => { const node = document.activeElement; const { outlineStyle, outlineWidth } = getComputedStyle(node);
+            return [node.id || node.textContent || node.tagName, outlineStyle !== 'none' && outlineWidth !== '0px', node.tagName]; }"""))
+    names = [name for name, _, _ in seen]
+    for wanted in ("clock-freeze", "help-open", "filter-text", "timeline-canvas", "pause", "tab-pending"):
+        assert wanted in names, (wanted, names)
+    blind = [name for name, visible, tag in seen if not visible and tag != "BODY"]
+    assert not blind, blind
+    nameless = page.evaluate("""() => [...document.querySelectorAll('button, input, select, canvas, [role=tabpanel]')]
+        .filter((node) => !(node.textContent.trim() || node.getAttribute('aria-label') || node.getAttribute('aria-labelledby') || node.labels?.length)).map((node) => node.outerHTML)""")
+    assert not nameless, nameless
+    for scheme in ("dark", "light"):
+        page.emulate_media(color_scheme=scheme)
+        for width in (1440, 1000, 640, 400):
+            page.set_viewport_size({"width": width, "height": 800})
+            over = page.evaluate("document.scrollingElement.scrollWidth - document.documentElement.clientWidth")
+            assert over <= 0, (scheme, width, over)
+
+
+def parts(page, _server):
+    """The modules of the page, each by itself."""
+    text = pathlib.Path(__file__).with_name("parts.js").read_text()
+    assert page.evaluate(f"async () => {{ {text} }}") == 6
