@@ -19,7 +19,7 @@ use super::report;
 use super::server::Lines;
 use super::serving::{Serving, Steps};
 use super::wire::{Received, read_request};
-use crate::core::smb::{ShareMode, SharePath};
+use crate::core::smb::{Denial, ShareMode, SharePath};
 use crate::core::{Client, HandleId, Owner};
 use crate::engine::blob::BlobError;
 use crate::engine::file::shares::ListOptions;
@@ -304,6 +304,30 @@ impl Connection {
         Err(Not::missing(format!("no share '{name}' is served here, only {there}")))
     }
 
+    /// Asks every share of the account, or the one of that name. Of all, a share that is deleted or
+    /// replaced meanwhile is left out: it holds nothing any more.
+    pub(super) fn ask_shares<T>(
+        &self,
+        name: Option<&str>,
+        path: Option<&SharePath>,
+        ask: impl Fn(&Share) -> Result<T, Error>,
+    ) -> Result<Vec<(Arc<Share>, T)>, Not> {
+        let all = name.is_none() && path.is_none();
+        let shares = if all { self.shares() } else { vec![self.share(name)?] };
+        let mut told = Vec::new();
+        for share in shares {
+            match ask(&share) {
+                Ok(answer) => told.push((share, answer)),
+                Err(Error::Denied(Denial::ShareDeleted | Denial::ShareReplaced)) if all => {}
+                Err(error) => {
+                    let path = path.cloned().unwrap_or_else(SharePath::root);
+                    return Err(Not::Refused(share, path, error));
+                }
+            }
+        }
+        Ok(told)
+    }
+
     pub(super) fn target(
         &self,
         name: Option<&str>,
@@ -318,20 +342,14 @@ impl Connection {
         path: Option<&str>,
         recursive: bool,
     ) -> Result<Answer, Not> {
-        let shares = match (name, path) {
-            (None, None) => self.shares(),
-            _ => vec![self.share(name)?],
-        };
         // Without a path all that is open is meant.
         let recursive = recursive || path.is_none();
-        let path = share_path(path.unwrap_or_default())?;
+        let path = path.map(share_path).transpose()?;
+        let below = path.clone().unwrap_or_else(SharePath::root);
         let mut handles: Vec<HandleRow> = Vec::new();
         let mut left_out = 0;
-        for share in shares {
-            let opens = match share.all_handles(&path, recursive) {
-                Ok(opens) => opens,
-                Err(error) => return Err(Not::Refused(share, path, error)),
-            };
+        let ask = |share: &Share| share.all_handles(&below, recursive);
+        for (share, opens) in self.ask_shares(name, path.as_ref(), ask)? {
             let room = report::HANDLES_MAX - handles.len();
             left_out += opens.len().saturating_sub(room);
             let opens = opens.iter().take(room);
@@ -346,16 +364,9 @@ impl Connection {
         handle: Option<u64>,
         all: bool,
     ) -> Result<Answer, Not> {
-        let shares = match name {
-            Some(_) => vec![self.share(name)?],
-            None => self.shares(),
-        };
         let mut found: Vec<(Arc<Share>, HandleId)> = Vec::new();
-        for share in shares {
-            let opens = match share.all_handles(&SharePath::root(), true) {
-                Ok(opens) => opens,
-                Err(error) => return Err(Not::Refused(share, SharePath::root(), error)),
-            };
+        let ask = |share: &Share| share.all_handles(&SharePath::root(), true);
+        for (share, opens) in self.ask_shares(name, None, ask)? {
             let wanted = opens.iter().filter(|open| all || Some(open.id.0) == handle);
             found.extend(wanted.map(|open| (Arc::clone(&share), open.id)));
         }

@@ -16,7 +16,7 @@ use crate::core::lease::LeaseStatus;
 use crate::core::smb::ranges::{ByteRange, LockKind};
 use crate::core::time::iso;
 use crate::engine::file::shares::ListOptions;
-use crate::engine::file::{HeldLock, PendingName};
+use crate::engine::file::{HeldLock, PendingName, Share};
 use crate::engine::programs::Programs;
 
 /// The most leases, and the most messages, in one answer; how many more there are is said.
@@ -94,18 +94,11 @@ pub struct MessageRow {
 impl Connection {
     /// Byte-range locks, of one file or share or of all.
     pub(super) fn locks(&self, name: Option<&str>, path: Option<&str>) -> Result<Answer, Not> {
-        let shares = match (name, path) {
-            (None, None) => self.shares(),
-            _ => vec![self.share(name)?],
-        };
         let path = path.map(share_path).transpose()?;
         let mut programs = Programs::default();
         let (mut locks, mut left_out) = (Vec::new(), 0);
-        for share in shares {
-            let held = match share.held_locks(path.as_ref()) {
-                Ok(held) => held,
-                Err(error) => return Err(Not::Refused(share, path.unwrap_or_default(), error)),
-            };
+        let ask = |share: &Share| share.held_locks(path.as_ref());
+        for (share, held) in self.ask_shares(name, path.as_ref(), ask)? {
             let room = report::HANDLES_MAX - locks.len();
             left_out += held.len().saturating_sub(room);
             let rows = held.into_iter().take(room);
@@ -134,11 +127,7 @@ impl Connection {
     /// Files that are delete pending.
     pub(super) fn pending(&self) -> Result<Answer, Not> {
         let mut pending = Vec::new();
-        for share in self.shares() {
-            let names = match share.pending_names() {
-                Ok(names) => names,
-                Err(error) => return Err(Not::Refused(share, share_path("")?, error)),
-            };
+        for (share, names) in self.ask_shares(None, None, Share::pending_names)? {
             pending.extend(names.into_iter().map(|PendingName { path, handles }| PendingRow {
                 account: self.account.name().to_string(),
                 share_name: share.name().to_string(),
@@ -193,12 +182,8 @@ impl Connection {
                 };
                 leases.push(LeaseRow { lease, holder: None });
             }
-            // A share that was deleted meanwhile has no files.
-            let Ok(share) = self.account.file().share(&info.name) else { continue };
-            let (files, moved) = match share.leased_files() {
-                Ok(found) => found,
-                Err(error) => return Err(Not::Refused(share, share_path("")?, error)),
-            };
+        }
+        for (share, (files, moved)) in self.ask_shares(None, None, Share::leased_files)? {
             left_out += moved;
             for (path, id) in files {
                 let path = path.as_str().trim_matches('/').to_owned();

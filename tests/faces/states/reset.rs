@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use latchfs::control::controls::{ClockRequest, GateRequest, Requests};
@@ -177,4 +178,44 @@ fn a_reset_of_many_objects_is_timed() {
     println!("reset of {count} files, blobs and entities: {took:?}");
     let [client, _] = clients(&server);
     assert_eq!(client.names(), empty(&["docs"]));
+}
+
+#[test]
+fn what_is_held_can_be_looked_at_while_everything_is_reset() {
+    let server = builder().start().unwrap();
+    let [client, _] = clients(&server);
+    let stop = AtomicBool::new(false);
+    let looks = std::thread::scope(|scope| {
+        let looker = scope.spawn(|| {
+            let mut control = Control::connect(&server.control()).unwrap();
+            let mut looks = 0;
+            while !stop.load(Ordering::Relaxed) {
+                let (share_name, path) = (None, None);
+                for request in [
+                    Request::Handles { share_name: share_name.clone(), path, recursive: false },
+                    Request::Locks { share_name, path: None },
+                    Request::Pending {},
+                    Request::Leases {},
+                    Request::Messages { queue: None },
+                    Request::Status {},
+                ] {
+                    let answer = control.ask(&request);
+                    let refused = matches!(answer, Ok(Answer::Refused(_) | Answer::Failed { .. }));
+                    assert!(answer.is_ok() && !refused, "{request:?}: {answer:?}");
+                }
+                looks += 1;
+            }
+            looks
+        });
+        for _ in 0..40 {
+            client.furnish();
+            server.reset().unwrap();
+            if looker.is_finished() {
+                break;
+            }
+        }
+        stop.store(true, Ordering::Relaxed);
+        looker.join().unwrap()
+    });
+    assert!(looks > 0, "nobody looked");
 }

@@ -53,6 +53,7 @@ impl Share {
     /// The files that are leased, by path, and how many leased files were moved since their lease
     /// was last changed, so that their path is not known.
     pub fn leased_files(&self) -> Result<(Vec<(SharePath, LeaseId)>, usize)> {
+        let _names = self.names()?;
         let Entries { good, .. } = self.state.all::<LeaseEntry>(Drawer::Leases)?;
         let (mut leased, mut moved) = (Vec::new(), 0);
         for (_, entry) in good {
