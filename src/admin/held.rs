@@ -1,6 +1,7 @@
-//! What is read from the engine when somebody looks: what is held, and what was in conflict.
+//! Metrics that are read from the engine at each scrape: opens, locks, leases, delete-pending
+//! names, and refusals by rule.
 //!
-//! Nothing is kept for this. A look takes the lock of each file in use, one at a time.
+//! Nothing is counted in advance: a scrape locks each file in use, one at a time.
 
 use std::fmt;
 use std::sync::Arc;

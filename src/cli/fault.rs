@@ -55,15 +55,15 @@ struct Add {
     #[command(flatten)]
     what: What,
 
-    /// How many requests, the next ones [default: all]
+    /// Apply the fault to the next N requests only [default: all]
     #[arg(long, value_name = "N", env = "LATCHFS_TIMES", conflicts_with = "probability")]
     times: Option<u32>,
 
-    /// How likely a request meets it, from 0 to 1
+    /// Probability that the fault applies, 0 to 1
     #[arg(long, value_name = "P", env = "LATCHFS_PROBABILITY")]
     probability: Option<f64>,
 
-    /// The same seed has the same requests meet it
+    /// Seed of the random choice: the same seed chooses the same requests
     #[arg(long, value_name = "N", env = "LATCHFS_FAULT_SEED", requires = "probability")]
     seed: Option<u64>,
 
@@ -78,24 +78,24 @@ struct Add {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 struct What {
-    /// They are refused, and nothing is done; calls on a mount with an errno, as in EIO
+    /// Refuse the request and do nothing; for calls on a mount, give an errno such as EIO
     #[arg(long, value_name = "STATUS:CODE|ERRNO", env = "LATCHFS_ANSWER")]
     answer: Option<String>,
 
-    /// They are carried out after this time
+    /// Carry the request out after this time
     #[arg(long, value_name = "TIME", env = "LATCHFS_DELAY", value_parser = duration)]
     delay: Option<Duration>,
 
-    /// The connection is closed before anything is done, or after it is done, without the answer
+    /// Close the connection before the request is carried out, or after it, without the answer
     #[arg(long, value_enum, value_name = "WHEN", env = "LATCHFS_DROP")]
     drop: Option<Drop>,
 
-    /// The answer's body ends after so many bytes
-    #[arg(long, value_name = "BYTES", env = "LATCHFS_CUT")]
+    /// Cut the body of the answer after N bytes
+    #[arg(long, value_name = "N", env = "LATCHFS_CUT")]
     cut: Option<u64>,
 
-    /// The answer's body comes at so many bytes a second
-    #[arg(long, value_name = "BYTES", env = "LATCHFS_SLOW")]
+    /// Send the body of the answer at N bytes a second
+    #[arg(long, value_name = "N", env = "LATCHFS_SLOW")]
     slow: Option<u64>,
 }
 

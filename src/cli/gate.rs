@@ -27,8 +27,8 @@ Example:
 
 /// Stop requests at a chosen point, and release them
 ///
-/// A test so decides the order of competing requests. A request that waits holds no lock, and
-/// goes on by itself after --limit.
+/// Lets a test choose the order of competing requests. A waiting request holds no lock, and is
+/// released after --limit.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLE)]
 pub struct Gate {
@@ -60,12 +60,12 @@ struct Add {
     #[command(flatten)]
     matching: Matching,
 
-    /// Where requests stop: before anything is looked at; when conditions and leases hold and
-    /// nothing is changed; or when they are done, before the answer
+    /// Where requests stop: before any check; after conditions and leases were checked and before
+    /// any change; or after the commit and before the answer
     #[arg(long, value_enum, default_value = "received", env = "LATCHFS_AT")]
     at: At,
 
-    /// How many requests stop, the next ones [default: all]
+    /// Stop only the next N requests [default: all]
     #[arg(long, value_name = "N", env = "LATCHFS_TIMES")]
     times: Option<u32>,
 
@@ -134,7 +134,7 @@ struct Release {
     #[arg(long, value_name = "N", env = "LATCHFS_REQUEST")]
     request: Option<u64>,
 
-    /// The first so many [default: all]
+    /// Release only the first N [default: all]
     #[arg(long, value_name = "N", env = "LATCHFS_COUNT")]
     count: Option<usize>,
 

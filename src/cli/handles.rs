@@ -24,7 +24,7 @@ pub struct Handles {
     /// A file or directory; without it, all open files
     path: Option<PathBuf>,
 
-    /// And everything below it
+    /// Include everything below PATH
     #[arg(short, long, requires = "path", env = "LATCHFS_RECURSIVE")]
     #[arg(value_parser = BoolishValueParser::new())]
     recursive: bool,

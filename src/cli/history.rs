@@ -33,7 +33,7 @@ pub struct History {
     /// everything below it; without it, all changes
     object: Option<String>,
 
-    /// At most so many, the latest
+    /// Show only the latest N changes
     #[arg(long, value_name = "N", default_value_t = 50, env = "LATCHFS_LAST")]
     last: usize,
 

@@ -31,7 +31,7 @@ use crate::control::{Answer, Client, ClientError, Request};
     after_help = "Example:\n  latchfs hold latchfs-mnt/a.txt --access rw --share r --for 30s"
 )]
 pub struct Hold {
-    /// The file: a path on a mount, or SHARE:PATH
+    #[arg(help = "The file: a path on a mount, or SHARE:/PATH")]
     path: PathBuf,
 
     /// Access: letters r, w, d, or none

@@ -46,8 +46,8 @@ struct Show {
 
 /// Break a lease, without its ID
 ///
-/// A file's ends at once, others within --period. The root of a mount, or no PATH, means the lease
-/// of the share. Exits 1 if there was none.
+/// A file lease ends at once, any other within --period. The root of a mount, or no PATH, means the
+/// lease of the share. Exits 1 if there is no lease.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs lease break latchfs-mnt/report.txt")]
 struct Break {

@@ -24,7 +24,7 @@ const OBJECT: &str = "A path on a mount, file:SHARE/PATH, blob:CONTAINER/NAME, q
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs undelete latchfs-mnt/report.txt")]
 pub struct Undelete {
-    /// The file: a path on a mount, or SHARE:PATH
+    #[arg(help = "The file: a path on a mount, or SHARE:/PATH")]
     path: PathBuf,
 
     #[command(flatten)]

@@ -73,7 +73,7 @@ Example:
   cat latchfs-mnt/a.txt          # Device or resource busy
   latchfs why latchfs-mnt/a.txt  # who holds it
 Exit status: 0 done, 1 the answer is no, 2 failed, 3 closed by force, 16 somebody else holds it.
-Without a command: `latchfs serve`, with its options. Each option has a variable, too.";
+Without a command, latchfs runs `serve`. Most options can also be set by a variable, as shown.";
 
 #[derive(Debug, Subcommand)]
 #[expect(clippy::large_enum_variant, reason = "there is one, and it is read once")]

@@ -37,10 +37,10 @@ const HEAD: &str = "\
 lines off it; `--json` gives one line of JSON. Nothing is coloured off a terminal, nor with
 `NO_COLOR` set. Messages go to standard error, a line each.
 
-Commands other than `serve` and `mount` ask a running server over its control socket, which is its
-owner's alone. It is found by the path that the command is about, if that is on a mount; else by the
-working directory: a mount, `./latchfs-data` or `./latchfs-mnt` in it; else it is the only server of
-this user that runs, which is then named on standard error. `--control` names any.
+Commands other than `serve` and `mount` ask a running server over its control socket, which only its
+owner and root may use. A command finds the server by its PATH, if that is on a mount; else by the
+working directory (on a mount, or with `./latchfs-data` or `./latchfs-mnt` in it); else it uses the
+only running server of this user, and names it on standard error. `--control` overrides this.
 
 What a service holds has an address, the same for every command: `blob:CONTAINER/NAME`,
 `queue:NAME/ID`, `table:TABLE/PARTITION/ROW`, `file:SHARE/PATH`; the beginning of one is what holds

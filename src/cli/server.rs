@@ -22,16 +22,16 @@ const STOP_WAIT: Duration = Duration::from_secs(30);
 
 /// Unmount a share
 ///
-/// With its last mount a server of `latchfs mount` ends, and so does one of `latchfs serve` that
-/// has no service over HTTP or was started with --until-unmounted; its services end too. Any other
-/// server goes on. A mount whose server has died is cleared away.
+/// Unmounting its last share stops a server of `latchfs mount`, and one of `latchfs serve` that has
+/// no service over HTTP or was started with --until-unmounted. Any other server keeps running. A
+/// mount whose server has died is removed.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs unmount latchfs-mnt")]
 pub struct Unmount {
     /// The mount point
     path: PathBuf,
 
-    /// At once, although programs use it: what they have open for writing is cut off
+    /// Unmount at once, even if in use; descriptors open for writing then fail with EIO
     #[arg(long, env = "LATCHFS_LAZY", value_parser = BoolishValueParser::new())]
     lazy: bool,
 

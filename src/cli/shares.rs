@@ -67,15 +67,15 @@ struct Create {
 
 /// Delete a share
 ///
-/// All that is open in it is closed, and a mount of it has nothing to show any more. It can be
-/// restored through REST for seven days.
+/// Open handles in the share are closed by force, and its mount answers with errors. The share can
+/// be restored through REST for seven days.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs shares delete docs --snapshots")]
 struct Delete {
     /// Share name
     name: String,
 
-    /// And its snapshots, leased ones too; without this, a share that has any is refused
+    /// Also delete its snapshots, even leased ones; otherwise a share with snapshots is refused
     #[arg(long, env = "LATCHFS_SNAPSHOTS", value_parser = BoolishValueParser::new())]
     snapshots: bool,
 

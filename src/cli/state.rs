@@ -20,9 +20,9 @@ Example:
 
 /// Save all data of a running server, restore it, or remove it
 ///
-/// All services of all accounts are meant, while clients are connected and mounts are in use. A
-/// restore and a reset close opens by force: programs get EIO from their descriptors. No ETag,
-/// receipt or handle comes a second time afterwards.
+/// Acts on all services of all accounts, also while clients are connected and mounts are in use. A
+/// restore or reset closes open handles by force: programs get EIO from their descriptors. No ETag,
+/// receipt or handle is issued twice.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLE)]
 pub struct State {

@@ -159,7 +159,9 @@ impl Connection {
     ) -> Result<Answer, Not> {
         let share = self.share(name)?;
         let snapshot = SnapshotName::parse(snapshot).ok_or_else(|| {
-            format!("'{snapshot}' is no snapshot: a stamp as `latchfs snapshot list` shows it")
+            format!(
+                "'{snapshot}' is not a snapshot: use a time as `latchfs snapshot list` shows it"
+            )
         })?;
         let at = ShareRef::new(share.name()).at(&snapshot);
         self.account.file().delete_snapshot(&at)?;

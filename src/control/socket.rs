@@ -1,8 +1,8 @@
 //! Where the socket is, and who may enter: its owner, and root.
 //!
-//! The folder is closed to others, the socket too, and whoever gets to it all the same is asked
-//! for his user id. The folder is opened once and the socket reached through that descriptor: the
-//! name of a unix socket may have 107 bytes, a data directory's path may have more.
+//! Folder and socket are closed to other users, and the user ID of every peer is checked. The
+//! socket is reached through a descriptor of the folder, because the path of a unix socket is at
+//! most 107 bytes.
 
 use std::fs;
 use std::io::{self, ErrorKind};

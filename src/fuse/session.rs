@@ -232,7 +232,7 @@ impl Mount {
                     }
                 }
                 Among::Under(by) => log::warn!(
-                    "{} stays, without an answer to anybody: something else is mounted on {}; \
+                    "{} stays mounted without a server, because something else is mounted on {}: \
                      unmount both",
                     self.path.display(),
                     by.display()

@@ -80,11 +80,11 @@ impl Coverage {
              Written from the table of routes (`{source}`) and a server's \
              answers, by a test that fails\nwhen this page differs. Renew it with\n\n\
              ```sh\nLATCHFS_BLESS=1 cargo test --lib {test}\n```\n\n\
-             {done} of {} operations are there; the others answer 501. *501* is what a server \
-             answered; *done*\nsays that it answered anything else to a request of that shape, not \
-             that all of it is right. *Since*\nis the first version of the service that has the \
-             operation; here any `x-ms-version` is accepted. A\nrequest that is signed by a header \
-             must have one; a SAS brings its own.\n\n\
+             {done} of {} operations are implemented. *501* and *done* are what a server answered \
+             to one request:\n*done* is any answer but 501, and does not mean that every option \
+             works. *Since* is the service version\nthat introduced the operation. latchfs accepts \
+             every `x-ms-version` up to five years ahead; a request\nsigned by \
+             a header must have one.\n\n\
              | operation | request | status | since | different here |\n|---|---|---|---|---|\n",
             self.title,
             entries.len(),

@@ -1,4 +1,4 @@
-//! What tests have a request meet on its way: gates that stop it, faults that befall it.
+//! Applies gates and faults to a request over HTTP.
 //!
 //! Decides how a fault looks on the wire. Which requests meet what is decided in
 //! [`crate::engine::controls`]. The parts of a batch are not requests of their own here.
@@ -100,7 +100,7 @@ impl Fate {
             FaultAction::Answer { status, code } => {
                 let status = StatusCode::from_u16(status);
                 let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-                let why = format!("fault {} befell the request", fault.id);
+                let why = format!("the answer was injected by fault {}", fault.id);
                 return Err(Refusal::explained(status, code, why));
             }
             FaultAction::Delay(time) => {

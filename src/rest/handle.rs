@@ -188,7 +188,7 @@ fn host_of(head: &hyper::http::request::Parts) -> Result<String, Refusal> {
     let mut sent = head.headers.get_all(HOST).iter();
     let first = match sent.next() {
         None => None,
-        Some(host) => Some(host.to_str().map_err(|_| bad("Host is no text"))?),
+        Some(host) => Some(host.to_str().map_err(|_| bad("Host is not text"))?),
     };
     if sent.next().is_some() {
         return Err(bad("there is more than one Host"));

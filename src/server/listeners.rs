@@ -245,12 +245,12 @@ impl StartError {
     /// The cure for an address that cannot be listened on.
     pub(super) fn listen_cure(kind: ServiceKind, address: SocketAddr, why: &io::Error) -> String {
         let any = SocketAddr::new(address.ip(), 0);
-        let choice = format!("--{kind} {any} takes any free port, --{kind} off does without");
+        let choice = format!("--{kind} {any} for any free port, or --{kind} off");
         match why.kind() {
-            io::ErrorKind::AddrInUse => format!("stop what listens there; or {choice}"),
-            io::ErrorKind::PermissionDenied => format!("ports below 1024 need root; {choice}"),
+            io::ErrorKind::AddrInUse => format!("stop what listens there; or use {choice}"),
+            io::ErrorKind::PermissionDenied => format!("ports below 1024 need root; use {choice}"),
             io::ErrorKind::AddrNotAvailable => "this machine does not have that address".to_owned(),
-            _ => choice,
+            _ => format!("use {choice}"),
         }
     }
 }

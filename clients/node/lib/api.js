@@ -119,7 +119,7 @@ function checked(status, text) {
   try {
     answer = text.trim() === "" ? {} : JSON.parse(text);
   } catch {
-    throw new ApiError(status, "failed", `the answer ${status} is no JSON: ${text.slice(0, 200)}`);
+    throw new ApiError(status, "failed", `the answer ${status} is not JSON: ${text.slice(0, 200)}`);
   }
   if (status < 300) return answer;
   const { kind = "failed", message = `the server answered ${status}`, holder } = answer.error ?? {};

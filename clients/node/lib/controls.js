@@ -94,7 +94,7 @@ export class Gate {
   }
 }
 
-/** Something that befalls the requests that match. */
+/** A fault that is injected into the requests that match. */
 export class Fault {
   #api;
 

@@ -82,13 +82,13 @@ export interface Matching {
 export interface GateOptions extends Matching {
   /** `received`: nothing was looked at (the default); `committed`: done, not answered. */
   at?: "received" | "checked" | "committed";
-  /** How many requests stop, the next ones; all without it. */
+  /** Stop only the next N requests; all without it. */
   times?: number;
-  /** When a request goes on by itself. */
+  /** When a waiting request is released without a call. */
   limit?: number;
 }
 
-/** Options of `server.fault`: one of the first five, and which requests meet it. */
+/** Options of `server.fault`: one of the first five, and which requests it applies to. */
 export interface FaultOptions extends Matching {
   /** The request is refused, and nothing is done. */
   answer?: { status: number; code: string };
@@ -96,13 +96,13 @@ export interface FaultOptions extends Matching {
   delay?: number;
   /** The connection is closed before anything is done, or after it is done, without the answer. */
   drop?: "before" | "after";
-  /** The answer's body ends after so many bytes. */
+  /** The answer's body ends after this many bytes. */
   cut?: number;
-  /** The answer's body comes at so many bytes a second. */
+  /** The answer's body is sent at this many bytes a second. */
   slow?: number;
-  /** How many requests meet it, the next ones; all without it. */
+  /** Apply the fault to the next N requests only; to all without it. */
   times?: number;
-  /** How likely a request meets it, from 0 to 1; `seed` makes that repeatable. */
+  /** Probability that the fault applies, 0 to 1; `seed` makes the choice repeatable. */
   probability?: number;
   seed?: number;
 }
@@ -138,7 +138,7 @@ export class Gate implements AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Something that befalls the requests that match. */
+/** A fault that is injected into the requests that match. */
 export class Fault implements AsyncDisposable {
   private constructor();
   /** The number of the fault. */

@@ -198,7 +198,7 @@ fn route(
     }
     if allowed.is_empty() {
         return Err(Failure::not_found(format!(
-            "{path} is no call of the API: /api/v1/openapi.json lists them"
+            "{path} is not a call of the API: /api/v1/openapi.json lists the calls"
         )));
     }
     Err(Failure::method_not_allowed(&allowed.join(", ")))

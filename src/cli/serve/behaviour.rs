@@ -42,7 +42,7 @@ pub struct Behaviour {
     #[arg(hide_short_help = true)]
     pub case_sensitive: bool,
 
-    /// Read and write through latchfs, not by the kernel alone: slower, and every write is seen
+    /// Turn kernel passthrough off: slower, but every read and write goes through latchfs
     #[arg(long, env = "LATCHFS_NO_PASSTHROUGH", value_parser = BoolishValueParser::new())]
     #[arg(hide_short_help = true)]
     pub no_passthrough: bool,
@@ -77,8 +77,8 @@ pub struct Behaviour {
 
     /// Threads that serve each mount
     ///
-    /// One thread sees a close before the call that follows it. More can serve more programs at
-    /// once where bytes pass through latchfs.
+    /// With one thread, a close is handled before the call that follows it. More threads help
+    /// where reads and writes go through latchfs.
     #[arg(long, value_name = "N", default_value_t = 1, env = "LATCHFS_WORKERS")]
     #[arg(value_parser = clap::value_parser!(u16).range(1..=64), hide_short_help = true)]
     pub workers: u16,

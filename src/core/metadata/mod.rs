@@ -16,7 +16,9 @@ pub enum MetadataError {
     #[error("a metadata name is empty")]
     EmptyName,
     /// `InvalidMetadata`.
-    #[error("'{0}' is no metadata name: letters, digits and '_', no digit first")]
+    #[error(
+        "'{0}' is not a valid metadata name: use letters, digits and '_', not starting with a digit"
+    )]
     InvalidName(String),
     /// `InvalidMetadata`: a header could not carry the value.
     #[error("the metadata value of '{0}' holds a control character")]

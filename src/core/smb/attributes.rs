@@ -1,9 +1,8 @@
 //! File attributes: the set that `x-ms-file-attributes` and an SMB client show.
 //!
-//! Decides how the set is spelled on the wire and numbered by NTFS. What a file that never had
-//! any set shows (`Archive`, `Directory`) and the words `preserve` and `now` are the reader's
-//! affair.
-//! `Normal` stands alone and means "none of the others").
+//! Decides how the set is written on the wire and numbered in NTFS. `Normal` stands for the empty
+//! set. The attributes of a file that never had any set (`Archive`, `Directory`), and the words
+//! `preserve` and `now`, are decided by the callers.
 
 use std::fmt;
 use std::ops::{BitOr, BitOrAssign};
@@ -149,7 +148,7 @@ impl<'de> Deserialize<'de> for Attributes {
     fn deserialize<T: serde::Deserializer<'de>>(from: T) -> Result<Self, T::Error> {
         let text = <std::borrow::Cow<'_, str>>::deserialize(from)?;
         Self::parse(&text)
-            .ok_or_else(|| serde::de::Error::custom(format!("'{text}' is no set of attributes")))
+            .ok_or_else(|| serde::de::Error::custom(format!("'{text}' is not a set of attributes")))
     }
 }
 

@@ -24,7 +24,7 @@ pub fn read(token: &str) -> Result<Option<String>, Denial> {
     }
     decode(token).map(Some).ok_or_else(|| {
         let shown: String = token.chars().take(64).collect();
-        Denial::invalid(format!("'{}' is no continuation token", shown.escape_debug()))
+        Denial::invalid(format!("'{}' is not a continuation token", shown.escape_debug()))
     })
 }
 

@@ -20,8 +20,8 @@ pub enum StateError {
     ExistingDirectory,
     /// No state can have that name.
     #[error(
-        "'{0}' is no name of a state: 1 to 64 letters, digits, dots, hyphens and underscores, the \
-         first no dot"
+        "'{0}' is not a valid state name: use 1 to 64 letters, digits, dots, hyphens and \
+         underscores, not starting with a dot"
     )]
     Name(String),
     /// There is no state of that name.

@@ -39,7 +39,7 @@ pub enum AuthError {
         addressed: String,
     },
     /// `AuthenticationFailed`: signed with another key, or another text.
-    #[error("the signature is not that of the text which the server signed: '{string_to_sign}'")]
+    #[error("the signature does not match; the server's string to sign is '{string_to_sign}'")]
     SignatureMismatch {
         /// What the server signed.
         string_to_sign: String,
@@ -51,7 +51,7 @@ pub enum AuthError {
     #[error("the date '{0}' is not of the form 'Mon, 05 Jan 2026 10:00:00 GMT'")]
     DateBad(String),
     /// `AuthenticationFailed`: more than fifteen minutes off.
-    #[error("the date '{sent}' is more than 15 minutes off: it is {} here", time::rfc1123(*.now))]
+    #[error("the date '{sent}' is more than 15 minutes off: it is now {}", time::rfc1123(*.now))]
     DateSkewed {
         /// The date as sent.
         sent: String,
@@ -70,7 +70,7 @@ pub enum AuthError {
         value: String,
     },
     /// `AuthenticationFailed`: before `st`.
-    #[error("the SAS holds from {}; it is {} here", time::iso(*.start), time::iso(*.now))]
+    #[error("the SAS is valid from {}; it is now {}", time::iso(*.start), time::iso(*.now))]
     SasTooEarly {
         /// From when it holds.
         start: Timestamp,
@@ -78,7 +78,7 @@ pub enum AuthError {
         now: Timestamp,
     },
     /// `AuthenticationFailed`: at `se` or after.
-    #[error("the SAS held until {}; it is {} here", time::iso(*.expiry), time::iso(*.now))]
+    #[error("the SAS expired at {}; it is now {}", time::iso(*.expiry), time::iso(*.now))]
     SasExpired {
         /// From when it held, if it said so.
         start: Option<Timestamp>,
@@ -124,7 +124,7 @@ pub enum AuthError {
         level: Level,
     },
     /// `AuthorizationPermissionMismatch`: the letter is missing.
-    #[error("the SAS permits '{granted}'; this takes {}", wanted(.needed))]
+    #[error("the SAS has the permissions '{granted}'; this operation needs {}", wanted(.needed))]
     PermissionMismatch {
         /// The letters it has.
         granted: String,
@@ -149,7 +149,7 @@ pub enum AuthError {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum TokenFault {
     /// Not three parts of base64url with JSON in the second.
-    #[error("it is no JSON web token")]
+    #[error("it is not a JSON web token")]
     Unreadable,
     /// The issuer is not the expected directory.
     #[error("its issuer is not known")]

@@ -194,7 +194,7 @@ fn read_part(part: &multipart::Part<'_>) -> Result<Part, Refusal> {
     let request = multipart::inner_request(part.body).map_err(malformed)?;
     let method = Method::from_bytes(request.method.as_bytes());
     let (Ok(method), Ok(target)) = (method, request.target.parse()) else {
-        return Err(bad("a part is no request"));
+        return Err(bad("a part is not a request"));
     };
     let mut headers = HeaderMap::new();
     for (name, value) in request.headers {

@@ -120,7 +120,7 @@ fn write_marker(position: &ListPosition) -> String {
 }
 
 fn read_marker(text: &str) -> Result<ListPosition, Refusal> {
-    let bad = || Refusal::query("marker", text, "it is not one of ours");
+    let bad = || Refusal::query("marker", text, "it is not a marker that this server issued");
     let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| bad())?;
     let (name, key): (String, Option<(u8, i64)>) =
         serde_json::from_slice(&bytes).map_err(|_| bad())?;

@@ -115,7 +115,9 @@ impl BlobCall<'_> {
         let from = match self.query.get("marker") {
             None => None,
             Some(text) => {
-                let bad = |_| Refusal::query("marker", text, "it is not one of ours");
+                let bad = |_| {
+                    Refusal::query("marker", text, "it is not a marker that this server issued")
+                };
                 Some(text.parse().map_err(bad)?)
             }
         };

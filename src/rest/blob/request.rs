@@ -91,7 +91,7 @@ impl BlobCall<'_> {
         }
         let message = format!(
             "This request is not authorized to perform this operation using this permission. \
-             [latchfs: this takes '{}']",
+             [latchfs: this operation needs '{}']",
             needed.letter()
         );
         Err(Refusal::new(StatusCode::FORBIDDEN, "AuthorizationPermissionMismatch", message))

@@ -98,7 +98,9 @@ impl BlobCall<'_> {
         let from = match self.query.get("marker") {
             None => None,
             Some(marker) => {
-                let bad = || Refusal::query("marker", marker, "it is not one of ours");
+                let bad = || {
+                    Refusal::query("marker", marker, "it is not a marker that this server issued")
+                };
                 let (container, name) = marker.split_once('/').ok_or_else(bad)?;
                 Some((container.to_owned(), name.to_owned()))
             }

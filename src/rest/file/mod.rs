@@ -136,5 +136,6 @@ fn snapshot_of(query: &Query) -> Result<Option<SnapshotName>, Refusal> {
 pub(super) fn stamp_of(query: &Query, parameter: &str) -> Result<Option<SnapshotName>, Refusal> {
     let Some(text) = query.get(parameter) else { return Ok(None) };
     let name = SnapshotName::parse(text);
-    name.map(Some).ok_or_else(|| Refusal::query(parameter, text, "it is no snapshot's time"))
+    name.map(Some)
+        .ok_or_else(|| Refusal::query(parameter, text, "it is not the time of a snapshot"))
 }

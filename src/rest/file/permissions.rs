@@ -24,7 +24,7 @@ impl FileCall<'_> {
         self.check_may_delete_too()?;
         let snapshot = self.snapshot()?;
         let document: Document = serde_json::from_slice(&self.request.body).map_err(|error| {
-            Refusal::bad("InvalidInput", format!("The body is no permission: {error}."))
+            Refusal::bad("InvalidInput", format!("The body is not a permission: {error}."))
         })?;
         let permission = match format(document.format.as_deref())? {
             None | Some(PermissionFormat::Sddl) => Permission::Sddl(document.permission),

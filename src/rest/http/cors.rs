@@ -99,7 +99,9 @@ impl Rule {
         };
         let max_age = match rule.child("MaxAgeInSeconds").map(|age| age.text.as_str()) {
             None | Some("") => None,
-            Some(text) => Some(text.parse().map_err(|_| invalid("MaxAgeInSeconds is no number"))?),
+            Some(text) => {
+                Some(text.parse().map_err(|_| invalid("MaxAgeInSeconds is not a number"))?)
+            }
         };
         let this = Self {
             origins: list("AllowedOrigins"),
@@ -112,7 +114,7 @@ impl Rule {
             return Err(invalid("a CORS rule allows at least one origin and one method"));
         }
         match this.methods.iter().find(|method| !METHODS.contains(&method.as_str())) {
-            Some(method) => Err(invalid(&format!("{method} is no method of a CORS rule"))),
+            Some(method) => Err(invalid(&format!("{method} is not a method of a CORS rule"))),
             None => Ok(this),
         }
     }

@@ -51,7 +51,7 @@ pub enum Malformed {
     #[error("the body has too many parts")]
     TooMany,
     /// A header that is none.
-    #[error("a part has a line that is no header")]
+    #[error("a part has a line that is not a header")]
     Header,
     /// The first line of a request is none.
     #[error("a part does not begin with a request line")]

@@ -144,7 +144,7 @@ impl<'a> TableCall<'a> {
                 (table, Write { change, key, properties: Properties::default() })
             }
             _ => {
-                let why = format!("{} {} is no change", request.method, request.target);
+                let why = format!("{} {} is not a change", request.method, request.target);
                 return Err(refusal_of_form(Denial::invalid(why.escape_debug())));
             }
         };

@@ -252,7 +252,7 @@ fn read_when(path: &Path) -> Result<Timestamp, RootError> {
     time::parse_iso(&text).ok_or_else(|| {
         about(path)(StoreError::Damaged {
             what: "the moment of deletion".to_owned(),
-            why: format!("'{}' is no stamp", text.escape_default()),
+            why: format!("'{}' is not a timestamp", text.escape_default()),
         })
     })
 }

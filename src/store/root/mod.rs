@@ -64,7 +64,7 @@ pub enum RootError {
     )]
     ShareName(String),
     /// No deleted share could have that version.
-    #[error("'{0}' is no version of a deleted share: 1 to 32 letters and digits")]
+    #[error("'{0}' is not a version of a deleted share: use 1 to 32 letters and digits")]
     Version(String),
     /// The state of a directory served as it is would be seen in it.
     #[error("the state folder {} lies within the share", .0.display())]
@@ -87,7 +87,7 @@ pub enum RootError {
     },
     /// Only what latchfs made is thrown away.
     #[error(
-        "{} is not empty and no data directory of latchfs: it is not reset. Choose another, or \
+        "{} is not a latchfs data directory, so --reset does not empty it: choose another, or \
          empty it yourself", .0.display()
     )]
     NotOurs(PathBuf),

@@ -293,7 +293,7 @@ fn a_damaged_moment_is_told() {
     setup.root().delete_share("demo", VERSION, NOW).unwrap();
     fs::write(setup.path(".latchfs/deleted/demo@01D0/when"), "soon").unwrap();
     let error = setup.root().deleted().unwrap_err();
-    assert!(error.to_string().contains("'soon' is no stamp"), "{error}");
+    assert!(error.to_string().contains("'soon' is not a timestamp"), "{error}");
 }
 
 #[test]

@@ -68,14 +68,15 @@ struct DirChanges {
     expected: HashMap<Box<str>, Making>,
 }
 
-/// How far a name of our own has come. Its event and the word of its maker come in any order.
+/// Progress of a name that this process creates: its inotify event and the creator's notice can
+/// arrive in either order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Making {
-    /// Neither has come.
+    /// Neither has arrived.
     Begun,
-    /// The event has.
+    /// The event has arrived.
     Told,
-    /// The word of its maker has.
+    /// The creator's notice has arrived.
     Made,
 }
 

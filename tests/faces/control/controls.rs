@@ -347,7 +347,7 @@ fn all_data_is_saved_restored_listed_and_removed_by_commands() {
     assert_eq!(does(&folder, &["state", "list"]), "");
     for (arguments, says) in [
         (["state", "restore", "seeded"], "no state 'seeded' is saved here"),
-        (["state", "save", ".hidden"], "is no name of a state"),
+        (["state", "save", ".hidden"], "is not a valid state name"),
     ] {
         let refused = folder.ask(&arguments);
         assert!(!refused.status.success() && error_text(&refused).contains(says), "{refused:?}");

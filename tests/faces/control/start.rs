@@ -124,7 +124,7 @@ fn a_seed_that_is_missing_and_a_reset_of_what_is_not_ours_are_refused_in_a_line(
     fs::create_dir_all(folder.join("precious/docs")).unwrap();
     for (arguments, part) in [
         (["--data", "new", "--seed", "none"], "--seed: none does not exist"),
-        (["--data", "precious", "--reset", "--json"], "no data directory of latchfs"),
+        (["--data", "precious", "--reset", "--json"], "is not a latchfs data directory"),
         (["--data", "inside", "--seed", "."], "lies within"),
     ] {
         let output = folder.run(&[&["serve", "--no-mount"], &arguments[..]].concat());

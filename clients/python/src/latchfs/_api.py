@@ -140,7 +140,7 @@ def _checked(status: int, content: bytes) -> Any:
         answer = json.loads(content) if content.strip() else {}
     except ValueError:
         text = content[:200].decode(errors="replace")
-        raise ApiError(status, "failed", f"the answer {status} is no JSON: {text}") from None
+        raise ApiError(status, "failed", f"the answer {status} is not JSON: {text}") from None
     if status < 300:
         return answer
     error = answer.get("error") if isinstance(answer, dict) else None

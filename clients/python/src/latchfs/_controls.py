@@ -137,7 +137,7 @@ class Gate:
 
 
 class Fault:
-    """Something that befalls the requests that match.
+    """A fault that is injected into the requests that match.
 
     Removed with its `with` block, with `remove()`, or by a reset.
     """

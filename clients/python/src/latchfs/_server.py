@@ -235,8 +235,8 @@ class Server:
             service: `file`, `blob`, `queue` or `table`.
             headers: Patterns that the values of these headers fit.
             at: `received` (nothing was looked at), `checked` or `committed` (done, not answered).
-            times: How many requests stop, the next ones; all without it.
-            limit: When a request goes on by itself.
+            times: Stop only the next N requests; all without it.
+            limit: When a waiting request is released without a call.
         """
         matching = _matching(operation, path, service, headers)
         body = given(**matching, at=at, times=times, limit_ms=milliseconds(limit))
@@ -264,11 +264,11 @@ class Server:
             answer: Status and error code, such as `(503, "ServerBusy")`; nothing is done.
             delay: The request is carried out after this time.
             drop: `before` closes the connection and nothing is done, `after` when it is done.
-            cut: The answer's body ends after so many bytes.
-            slow: The answer's body comes at so many bytes a second.
+            cut: The answer's body ends after this many bytes.
+            slow: The answer's body is sent at this many bytes a second.
             operation, path, service, headers: Which requests, as for `gate`.
-            times: How many requests meet it, the next ones; all without it.
-            probability: How likely a request meets it, from 0 to 1; `seed` makes that repeatable.
+            times: Apply the fault to the next N requests only; to all without it.
+            probability: Probability that the fault applies, 0 to 1; `seed` makes it repeatable.
         """
         actions: list[Any] = []
         if answer is not None:

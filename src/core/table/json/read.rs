@@ -70,7 +70,7 @@ pub fn read_table_name(body: &[u8]) -> Result<String, Denial> {
     let named = members.into_iter().find(|(name, _)| name == "TableName");
     match named {
         Some((_, Raw::Text(name))) => Ok(name),
-        Some(_) => Err(Denial::invalid("TableName is no string")),
+        Some(_) => Err(Denial::invalid("TableName is not a string")),
         None => Err(Denial::invalid("the body has no TableName")),
     }
 }
@@ -78,12 +78,15 @@ pub fn read_table_name(body: &[u8]) -> Result<String, Denial> {
 fn parse(body: &[u8]) -> Result<Members, Denial> {
     let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
     serde_json::from_slice(body)
-        .map_err(|error| Denial::invalid(format!("the body is no JSON object: {error}")))
+        .map_err(|error| Denial::invalid(format!("the body is not a JSON object: {error}")))
 }
 
 fn annotation(of: &str, value: &Raw) -> Result<EdmType, Denial> {
     let Raw::Text(name) = value else {
-        return Err(Denial::invalid(format!("the type of '{}' is no string", of.escape_debug())));
+        return Err(Denial::invalid(format!(
+            "the type of '{}' is not a string",
+            of.escape_debug()
+        )));
     };
     EdmType::named(name).ok_or_else(|| {
         let (of, name) = (of.escape_debug(), name.escape_debug());
@@ -96,7 +99,7 @@ fn key(name: &str, raw: Raw, edm_type: Option<EdmType>) -> Result<Option<String>
     match (raw, edm_type) {
         (Raw::Null, _) => Ok(None),
         (Raw::Text(text), None | Some(EdmType::String)) => Ok(Some(text)),
-        _ => Err(Denial::invalid(format!("{name} is no string"))),
+        _ => Err(Denial::invalid(format!("{name} is not a string"))),
     }
 }
 

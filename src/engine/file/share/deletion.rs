@@ -223,7 +223,7 @@ impl Share {
                 .and_then(|()| self.state.remove(Drawer::Pending, &key, Durability::Cached));
             if let Err(error) = finished {
                 // One entry must not keep the share from being served. The next start tries again.
-                log::warn!("{path}: its deletion was promised and is not done: {error}");
+                log::warn!("{path}: not removed, though its deletion was acknowledged: {error}");
             }
         }
         Ok(())
@@ -242,7 +242,9 @@ impl Share {
             Ok(()) if directory || stat.links <= 1 => self.records.forget(id),
             Ok(()) => Ok(()),
             Err(StoreError::NotEmpty) => {
-                log::warn!("{path}: its deletion was promised, but it has entries: kept");
+                log::warn!(
+                    "{path}: kept although its deletion was acknowledged: the directory has entries"
+                );
                 Ok(())
             }
             Err(error) => Err(error),

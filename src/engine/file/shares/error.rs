@@ -67,7 +67,7 @@ pub enum ShareDenial {
     #[error("'{0}' is not a protocol of shares: SMB or NFS.")]
     UnsupportedProtocol(String),
     /// No access tier of that name.
-    #[error("'{0}' is no access tier: TransactionOptimized, Hot, Cool or Premium.")]
+    #[error("'{0}' is not an access tier: use TransactionOptimized, Hot, Cool or Premium.")]
     UnknownAccessTier(String),
     /// More stored access policies than a share may have.
     #[error("{0} access policies were given; a share may have {POLICIES_MAX}.")]

@@ -70,7 +70,7 @@ impl Permission {
         match self {
             Self::Sddl(text) => check_sddl(text),
             Self::Binary(text) if is_base64(text) => Ok(()),
-            Self::Binary(_) => Err(ShareDenial::FileInvalidPermission("it is no base64")),
+            Self::Binary(_) => Err(ShareDenial::FileInvalidPermission("it is not base64")),
         }
     }
 

@@ -166,7 +166,10 @@ fn a_letter_that_is_missing_is_refused() {
     let refused =
         check(&grant, Level::Object, &[Permission::Create, Permission::Write]).unwrap_err();
     assert_eq!((refused.status(), refused.code()), (403, "AuthorizationPermissionMismatch"));
-    assert_eq!(refused.to_string(), "the SAS permits 'rl'; this takes one of 'cw'");
+    assert_eq!(
+        refused.to_string(),
+        "the SAS has the permissions 'rl'; this operation needs one of 'cw'"
+    );
     assert_eq!(refused.detail(), None);
 }
 
