@@ -39,10 +39,10 @@ impl Random {
     }
 }
 
-/// The seeds to run: the one of `LATCHFS_SEED`, or the first few.
+/// The seeds to run: the one of `LATCHFS_TEST_SEED`, or the first few.
 pub fn seeds(count: u64) -> Vec<u64> {
-    match env::var("LATCHFS_SEED") {
-        Ok(text) => vec![text.parse().expect("LATCHFS_SEED is a number")],
+    match env::var("LATCHFS_TEST_SEED") {
+        Ok(text) => vec![text.parse().expect("LATCHFS_TEST_SEED is a number")],
         Err(_) => (1..=count).collect(),
     }
 }

@@ -5,7 +5,8 @@
 //! A reader notes the last number acknowledged before it reads and the last begun when it is
 //! done: every word it sees lies between the two. Through REST it sees what one request wrote as
 //! a whole (S3); the kernel promises that of no `read(2)`. Beside them names are made and removed,
-//! and a log is appended to. `LATCHFS_SEED` runs another seed, `LATCHFS_FULL` ten times as long.
+//! and a log is appended to. `LATCHFS_TEST_SEED` runs another seed, `LATCHFS_FULL` ten times as
+//! long.
 
 use std::fs;
 use std::io::Write as _;

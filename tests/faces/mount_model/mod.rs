@@ -7,7 +7,7 @@
 //!   tree     what a directory holds
 //! ```
 //!
-//! `LATCHFS_SEED` runs one seed, `LATCHFS_FULL` ten times as many steps.
+//! `LATCHFS_TEST_SEED` runs one seed, `LATCHFS_FULL` ten times as many steps.
 mod calls;
 mod choose;
 use crate::common::random;

@@ -154,7 +154,7 @@ fn check(at: Places, round: usize, before: &[Acknowledged], last: &mut [Acknowle
 fn mixed_work_on_blobs_queues_and_tables_outlives_a_killed_server() {
     let _alone = alone();
     let seed = seeds(1)[0];
-    println!("services: LATCHFS_SEED={seed}");
+    println!("services: LATCHFS_TEST_SEED={seed}");
     let mut random = Random::new(seed);
     let mut served = Served::start(&ARGS);
     let at = Places::of(&served);

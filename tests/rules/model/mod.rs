@@ -11,8 +11,8 @@
 //!   found      what the runs and reviews found, each as a small story
 //! ```
 //!
-//! A failure names seed and step and shows the steps that led there. `LATCHFS_SEED=n` runs that
-//! seed alone, `LATCHFS_FULL=1` ten times as many steps.
+//! A failure names seed and step and shows the steps that led there. `LATCHFS_TEST_SEED=n` runs
+//! that seed alone, `LATCHFS_FULL=1` ten times as many steps.
 
 mod crowd;
 mod demands;

@@ -1,9 +1,10 @@
 //! Runs the engine's races through many schedules (shuttle), on real files.
 //!
-//! `RUSTFLAGS="--cfg shuttle" cargo test --release --target-dir target/shuttle --test races`.
+//! docs/contributing.md has the command.
 //! Each scenario is a handful of threads; shuttle turns from one to another at every lock and
 //! atomic of the engine, at random and by PCT, and notices deadlocks. What must hold is in
-//! [`world`]. `LATCHFS_SEED=n` replays a seed, `LATCHFS_FULL=1` runs ten times as many schedules.
+//! [`world`]. `LATCHFS_TEST_SEED=n` replays a seed, `LATCHFS_FULL=1` runs ten times as many
+//! schedules.
 mod scenarios;
 mod world;
 
@@ -30,7 +31,7 @@ const STACK_BYTES: usize = 256 * 1024;
 
 /// Runs a scenario through its schedules and gives back what happened in all of them.
 fn explore(name: &str, scenario: fn(&World)) -> Arc<Tally> {
-    let seed = env::var("LATCHFS_SEED").map_or(1, |text| text.parse().expect("a number"));
+    let seed = env::var("LATCHFS_TEST_SEED").map_or(1, |text| text.parse().expect("a number"));
     let full = if env::var("LATCHFS_FULL").is_ok() { 10 } else { 1 };
     let count = SCHEDULES * full;
     let folder = tempfile::tempdir_in(fast_folder()).expect("a temporary folder");

@@ -14,8 +14,14 @@ use crate::docs::blocks::{Block, all_pages, blocks_of};
 const OTHERS: [&str; 4] = ["--device", "--env", "--no-default-features", "--security-opt"];
 
 /// Variables that are no option's: for tests and benchmarks, and the old names of two.
-const OTHER_VARIABLES: [&str; 5] =
-    ["LATCHFS_BLESS", "LATCHFS_FILES", "LATCHFS_FULL", "LATCHFS_LISTEN", "LATCHFS_REQUIRE"];
+const OTHER_VARIABLES: [&str; 6] = [
+    "LATCHFS_BLESS",
+    "LATCHFS_FILES",
+    "LATCHFS_FULL",
+    "LATCHFS_LISTEN",
+    "LATCHFS_REQUIRE",
+    "LATCHFS_TEST_SEED",
+];
 
 /// The help of every command, by its words: `latchfs`, `latchfs shares`, `latchfs shares list`.
 struct Helps(BTreeMap<String, String>);

@@ -1,6 +1,7 @@
 //! Random operations with time passing, on the service and on the reference: every answer equal.
 //!
-//! The seed is printed: `LATCHFS_SEED` repeats a run. `LATCHFS_FULL` makes it ten times as long.
+//! The seed is printed: `LATCHFS_TEST_SEED` repeats a run. `LATCHFS_FULL` makes it ten times as
+//! long.
 
 use std::env;
 
@@ -212,12 +213,12 @@ fn number(variable: &str) -> Option<u64> {
 
 #[test]
 fn random_operations_with_time_passing_answer_as_the_reference_does() {
-    let seed = number("LATCHFS_SEED").unwrap_or_else(|| {
+    let seed = number("LATCHFS_TEST_SEED").unwrap_or_else(|| {
         let bytes: [u8; 8] = crate::engine::random::bytes().unwrap();
         u64::from_le_bytes(bytes)
     });
     let steps = if env::var_os("LATCHFS_FULL").is_some() { 100_000 } else { 10_000 };
-    println!("queues: LATCHFS_SEED={seed}, {steps} steps");
+    println!("queues: LATCHFS_TEST_SEED={seed}, {steps} steps");
     let mut run = Run::new(seed);
     for queue in QUEUES {
         run.create_and_clear(queue);

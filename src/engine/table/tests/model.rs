@@ -1,7 +1,7 @@
 //! Random operations with time passing, clock steps and restarts, against the reference.
 //!
-//! A failure names seed and step. `LATCHFS_SEED` runs another seed; `LATCHFS_FULL` makes the run
-//! ten times as long.
+//! A failure names seed and step. `LATCHFS_TEST_SEED` runs another seed; `LATCHFS_FULL` makes the
+//! run ten times as long.
 
 use std::collections::HashMap;
 
@@ -262,7 +262,7 @@ fn number_from(variable: &str, otherwise: u64) -> u64 {
 
 #[test]
 fn random_operations_agree_with_the_reference() {
-    let seed = number_from("LATCHFS_SEED", 77);
+    let seed = number_from("LATCHFS_TEST_SEED", 77);
     println!("tables: seed {seed}");
     let mut world = World {
         fixture: Fixture::new(),

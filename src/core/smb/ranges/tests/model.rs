@@ -1,5 +1,5 @@
 //! Random steps on the table and on the slow reference at once. A failure names seed and step;
-//! `LATCHFS_SEED=n` runs another seed.
+//! `LATCHFS_TEST_SEED=n` runs another seed.
 
 use super::super::{ByteRange, Conflict, LockOwner, RangeLock, Ticket};
 use super::reference::{BYTES, Entry, OWNERS, Reference, Who};
@@ -69,7 +69,7 @@ struct World {
 
 impl World {
     fn run(name: &str, default_seed: u64, mut world: Self) {
-        let given = std::env::var("LATCHFS_SEED").ok();
+        let given = std::env::var("LATCHFS_TEST_SEED").ok();
         let seed = given.map_or(default_seed, |text| text.parse().expect("a number"));
         println!("{name}: seed {seed}");
         world.random = Random(seed);

@@ -1,7 +1,7 @@
 //! Random operations with time passing, on the service and on the reference: every answer and
 //! every state equal.
 //!
-//! `LATCHFS_SEED` runs one seed, `LATCHFS_FULL` ten times as many steps.
+//! `LATCHFS_TEST_SEED` runs one seed, `LATCHFS_FULL` ten times as many steps.
 
 mod steps;
 
@@ -345,7 +345,7 @@ fn blob_of(item: Item) -> Option<Listed> {
 }
 
 fn run(seed: u64, options: BlobOptions) {
-    let seed = env::var("LATCHFS_SEED").map_or(seed, |text| text.parse().unwrap());
+    let seed = env::var("LATCHFS_TEST_SEED").map_or(seed, |text| text.parse().unwrap());
     let steps = if env::var_os("LATCHFS_FULL").is_some() { STEPS * 10 } else { STEPS };
     // Three of these share the steps.
     let steps = steps / 3;
