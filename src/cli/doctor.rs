@@ -238,7 +238,7 @@ fn watches() -> Check {
     };
     let instances = limit("max_user_instances").unwrap_or_default();
     let watches = limit("max_user_watches").unwrap_or_default();
-    // Every share takes one; other programs of the user may have taken them all.
+    // A server takes one for all of its shares; other programs may have taken all of the user's.
     if let Err(errno) = inotify::init(CreateFlags::CLOEXEC) {
         return Check::warn(
             WHAT,

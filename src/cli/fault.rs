@@ -4,7 +4,6 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use clap::builder::BoolishValueParser;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 
@@ -121,8 +120,7 @@ struct Remove {
     fault: Option<u64>,
 
     /// All faults
-    #[arg(long, conflicts_with = "fault", env = "LATCHFS_ALL")]
-    #[arg(value_parser = BoolishValueParser::new())]
+    #[arg(long, conflicts_with = "fault")]
     all: bool,
 
     #[command(flatten)]

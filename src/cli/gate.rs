@@ -4,7 +4,6 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use clap::builder::BoolishValueParser;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 
@@ -153,8 +152,7 @@ struct Remove {
     gate: Option<u64>,
 
     /// All gates
-    #[arg(long, conflicts_with = "gate", env = "LATCHFS_ALL")]
-    #[arg(value_parser = BoolishValueParser::new())]
+    #[arg(long, conflicts_with = "gate")]
     all: bool,
 
     #[command(flatten)]

@@ -86,8 +86,8 @@ pub struct CloseHandle {
     #[arg(required_unless_present = "all", conflicts_with = "all")]
     handle: Option<u64>,
 
-    /// Every handle
-    #[arg(long, env = "LATCHFS_ALL", value_parser = BoolishValueParser::new())]
+    /// Every handle of the account, or of the share of --share-name
+    #[arg(long)]
     all: bool,
 
     #[command(flatten)]

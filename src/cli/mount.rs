@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, ensure};
-use clap::Args;
+use clap::{Arg, Args};
 
 use super::locate::real_path;
 use super::serve::Service;
@@ -21,6 +21,7 @@ const ANY_NAME: &str = "share";
 /// foreground until Ctrl-C, `latchfs stop` or `latchfs unmount`, which ends its REST service too.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  mkdir mnt && latchfs mount ~/reports mnt --default-share r")]
+#[command(mut_args(off_unless_given))]
 pub struct MountDirectory {
     /// The directory to serve
     #[arg(value_name = "SRC")]
@@ -62,6 +63,17 @@ impl MountDirectory {
             Ok(())
         })
     }
+}
+
+/// Says in the help that the other services are off; `latchfs serve` has default ports for them.
+fn off_unless_given(argument: Arg) -> Arg {
+    let service = match argument.get_id().as_str() {
+        "blob" => "Blob",
+        "queue" => "Queue",
+        "table" => "Table",
+        _ => return argument,
+    };
+    argument.help(format!("Address of the {service} service [default: off]"))
 }
 
 /// The directory's own name, if a share can have it.

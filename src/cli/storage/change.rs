@@ -5,7 +5,6 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use clap::builder::BoolishValueParser;
 use serde_json::json;
 
 use super::list::names_in;
@@ -44,7 +43,7 @@ pub struct Rm {
     object: PathBuf,
 
     /// A container, queue, table, share or directory with all that it holds
-    #[arg(short, long, env = "LATCHFS_RECURSIVE", value_parser = BoolishValueParser::new())]
+    #[arg(short, long)]
     recursive: bool,
 
     /// The pop receipt of a message, as `latchfs get` printed it
