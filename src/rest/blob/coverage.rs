@@ -61,12 +61,12 @@ fn differs(operation: &'static str) -> &'static str {
         "ContainerListBlobFlatSegment" => "always XML, never Arrow",
         "ContainerSetMetadata" | "ContainerSetAccessPolicy" => "takes If-Match too",
         "BlobCopyFromURL" | "BlockBlobPutBlobFromUrl" => {
-            "with `x-ms-copy-source`, of this server alone"
+            "with `x-ms-copy-source`; a source on another server needs `--copy-sources any`"
         }
         "BlobStartCopyFromURL"
         | "BlockBlobStageBlockFromURL"
         | "PageBlobUploadPagesFromURL"
-        | "AppendBlobAppendBlockFromUrl" => "sources of this server alone",
+        | "AppendBlobAppendBlockFromUrl" => "a source on another server needs `--copy-sources any`",
         "BlobSetTier" => "out of Archive at once",
         "PageBlobGetPageRangesDiff" => "or with `prevsnapshot`",
         _ => "",

@@ -70,16 +70,16 @@ const NOTHING: Demands = Demands {
 /// Asks only that the thing is not delete pending: "any FileREST operation".
 const LIVE: Demands = Demands { refused_while_pending: true, ..NOTHING };
 
-/// Looks at a file's attributes, which no handle can deny; an ID sent along is a
-/// condition (4.1).
+/// Reads a file's attributes, which no handle can deny. A lease ID in the request is a condition
+/// (docs/semantics.md, "Leases").
 const LOOK: Demands = Demands { lease: LeaseDemand::ReadCondition, ..LIVE };
 
 /// Reads a file's bytes as the source of another operation: the ID of the request, if any, is the
 /// target's.
 const SOURCE: Demands = Demands { access: Access::R, ranges: RangeDemand::ReadOverlap, ..LIVE };
 
-/// Changes a file that exists: needs the lease ID, not while a copy to it runs
-/// (7.9), not if it is read-only (3.9).
+/// Changes a file that exists: needs the lease ID. Refused while a copy to the file is pending, and
+/// if the file is read-only.
 const CHANGE: Demands = Demands {
     access: Access::W,
     lease: LeaseDemand::Write,
