@@ -1,4 +1,43 @@
-//! The command line: what the user asks for, and which module does it.
+//! The command line: the commands, their options, and the module of each.
+//!
+//! ```text
+//!   serve          `serve`: the options of a server, its start screen, its end
+//!   mount          `mount`: one existing directory as a share
+//!   server         `status`, `unmount`, `stop`
+//!   health         `health`
+//!   doctor         `doctor`: what this machine lacks
+//!   shares         `shares`: list, create, delete
+//!   snapshot       `snapshot`: list, create, delete
+//!   lease          `lease`: show, break
+//!   handles        `handles`, `close-handle`
+//!   hold           `hold`: a second client
+//!   marks          `undelete`, `why`
+//!   run            `run`: a command whose opens have a share mode
+//!   play           `play`: a script of opens, locks and deletes
+//!   storage        `ls`, `mk`, `put`, `get`, `rm`
+//!   history        `history`, and `why` of blobs, messages and entities
+//!   events         `events`
+//!   clock          `clock`
+//!   gate           `gate`
+//!   fault          `fault`
+//!   matching       which requests a gate or a fault matches
+//!   state          `state`: all data saved, restored, reset
+//!   connection     `connection-string`
+//!   sas            `sas`
+//!   completions    `completions`
+//!   azurite_names  Azurite's command names
+//!   locate         finds the server that a command asks, and the file that it names
+//!   account        the options that name an account
+//!   input          the end of standard input as a signal
+//!   out            text and JSON on standard output, errors on standard error
+//!   table          rows in columns, or separated by tabs
+//!   time           durations as people write them
+//!   progress       a line that shows the progress of a long operation
+//!   logs           the log of the program
+//!   help           the layout of help
+//!   variables      refuses variables LATCHFS_* that no option reads
+//!   reference      docs/command-line.md, written by a test
+//! ```
 
 mod account;
 mod azurite_names;

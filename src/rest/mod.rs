@@ -2,24 +2,32 @@
 //! spelled; what is granted is decided by the engine.
 //!
 //! ```text
-//!   http         listening, limits, TLS, requests, answers: the same for every service
-//!   auth         which requests are accepted: Shared Key, SAS, bearer
-//!   handle       one request from its first header to its answer; receive: its body; call: what an
-//!                operation gets
-//!   service      a service as a table of operations; routing: the shapes of requests
-//!   service_operations  operations that every service has: properties, preflight
-//!   opening      the first use of a service
-//!   site         what all requests to one listener share
-//!   address      account, container and path of a URL; which Host is served
-//!   version      versions of the service
-//!   told         what the stream of events is told of a request
-//!   source       URLs that requests name as sources of copies
-//!   refusal      how an error is sent; wording: the service's sentence for each code
-//!   common_errors  causes that every service has
-//!   file         the operations of the File service
-//!   blob         the operations of the Blob service
-//!   queue        the operations of the Queue service
-//!   table        the operations of the Table service
+//!   http                listening, limits, TLS, requests, answers: the same for every service
+//!   auth                which requests are accepted: Shared Key, SAS, bearer
+//!   handle              one request from its first header to its answer
+//!   receive             the body of a request
+//!   call                an authorised request, as an operation gets it
+//!   service             a service as a table of operations
+//!   routing             the shapes of requests, and the operation that each one asks for
+//!   service_operations  operations that every service has: properties, preflight, statistics
+//!   documented          the name of each operation in the services' documentation
+//!   opening             the first use of a service
+//!   site                state that all requests to one listener share
+//!   address             account, container and path of a URL; which Host is served
+//!   version             versions of the service
+//!   source              URLs that requests name as sources of copies
+//!   fate                gates and faults, applied to a request
+//!   told                the entry of a request in the stream of events
+//!   conflicts           refusals of the Blob, Queue and Table services in the log of events
+//!   refusal             how an error is sent
+//!   wording             the service's own message for each error code
+//!   common_errors       causes that every service has
+//!   file                the operations of the File service
+//!   blob                the operations of the Blob service
+//!   queue               the operations of the Queue service
+//!   table               the operations of the Table service
+//!   coverage            the pages docs/SERVICE-coverage.md, written by a test
+//!   any_input           entry points for fuzzers
 //! ```
 
 mod address;

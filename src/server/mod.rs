@@ -1,18 +1,24 @@
 //! A server as a whole: what the command line and programs that embed latchfs start.
 //!
 //! ```text
-//!   options      what a server is made of; Builder: the short way to say it
-//!   running      Server: the parts in the order they start and stop
-//!   data         the data directory, its accounts and shares; memory: data in memory
-//!   services     the services that exist
-//!   address      where a service listens, as a user writes it
-//!   listeners    one listener for each service; tls: the certificate they show
-//!   places       where shares are mounted; mounts: the mounts
-//!   host         what clients of the control socket and the HTTP API can ask of the server
-//!   hold         a file that is held open for a test
-//!   event_file   events as lines of a file
-//!   admin        the page, the HTTP API, metrics; health: what makes a server healthy
-//!   error        why a server does not start
+//!   options         the options of a server; Builder: the short form for embedding programs
+//!   running         Server: its parts, in the order they start and stop
+//!   data            the data directory, its accounts and shares
+//!   memory          data in memory
+//!   container_seed  fills a container with the files of a directory
+//!   services        the services that exist
+//!   address         the address of a service, as a user writes it
+//!   listeners       one listener for each service
+//!   tls             the certificate of the listeners
+//!   places          the mount points of shares
+//!   mounts          the mounts
+//!   host            what clients of the control socket and the HTTP API can ask of the server
+//!   hold            a file that is held open for a test
+//!   event_file      events as lines of a file
+//!   files           files that are replaced as a whole, for readers in other processes
+//!   admin           the admin address: page, HTTP API, metrics
+//!   health          what makes a server healthy
+//!   error           why a server does not start
 //! ```
 
 mod address;

@@ -2,15 +2,20 @@
 //! decided in `core/` and `engine/`.
 //!
 //! ```text
-//!   share        a directory that is served as a share
-//!   state        share-level state in small files; folder: writing one atomically
-//!   db           the embedded database of the Blob, Queue and Table services
-//!   table        rows of tables and entities
-//!   blob         containers, blobs, their states and content
-//!   synced       syncs of database and content files
-//!   data_root    the data directory of a server: accounts, format version, lock
-//!   root         the shares of an account, deleted ones, one directory served as it is
-//!   saved        saved states, and the replacement of a server's data by one of them
+//!   data_root  the data directory of a server: accounts, format version, lock
+//!   root       the shares of an account, deleted shares, one directory served as it is
+//!   share      a directory that is served as a share
+//!   state      the state folder of a share or account: state that belongs to no single file
+//!   folder     a folder of small files, each replaced as a whole
+//!   db         the embedded database of the Blob, Queue and Table services
+//!   blob       containers, blobs, their states and content
+//!   queue      queues and messages
+//!   table      tables and entities
+//!   saved      saved states, and the replacement of a server's data by one of them
+//!   synced     syncs of database and content files
+//!   fnv        the hash in names of files that this program makes
+//!   error      the errors of the store
+//!   testing    file systems of different kinds for tests
 //! ```
 
 pub mod blob;

@@ -5,11 +5,18 @@
 //! operation asks the [`Grant`] for its level and letters, and `rest/` writes the refusal.
 //!
 //! ```text
-//!   request       the view; the query decoded      account     names and keys
-//!   shared_key    Shared Key and Lite              order       how header names sort
-//!   sas           account SAS, service SAS         bearer      tokens, with --oauth basic
-//!   grant         what was granted                 permission  letters, levels
-//!   error         why not, with code and status
+//!   request     the view of a request; its query decoded
+//!   credential  accounts: names, keys, connection strings
+//!   admission   whether a listener accepts every request or signed ones only
+//!   shared_key  Shared Key and Shared Key Lite
+//!   order       the two orders in which clients sort header names
+//!   sas         account SAS and service SAS: the signed text, and its check
+//!   signatures  what services sign differently
+//!   delegation  user delegation keys
+//!   bearer      tokens, with --oauth basic
+//!   permission  the letters of a SAS, and its levels
+//!   grant       the kind and permissions of an authorised request
+//!   error       refusals, with code and status
 //! ```
 //!
 //! What differs between services is in their [`Signatures`].

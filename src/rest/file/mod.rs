@@ -3,12 +3,25 @@
 //! ```text
 //!   operations   the table: shape, permissions and function of each operation
 //!   service      list shares
-//!   share        create, delete, properties; policies, permissions, leases: the rest of it;
-//!                provisioned: its IOPS and bandwidth
-//!   directory    create, delete, properties; list: what is in one
-//!   file         create, delete, properties, leases; content: reading and writing ranges;
-//!                ranges: which there are
-//!   rename, copy, handles; from_url: ranges and copies from other servers too
+//!   share        create, delete, restore, properties, metadata, statistics, snapshots
+//!   policies     the access policies of a share
+//!   permissions  the permissions (security descriptors) of a share
+//!   provisioned  the IOPS and bandwidth of a share
+//!   leases       leases of shares, snapshots and files
+//!   directory    create, delete, properties and metadata of directories
+//!   list         the entries of a directory
+//!   file         create, delete, properties and metadata of files
+//!   content      reading and writing ranges
+//!   download     the bytes of a long answer
+//!   ranges       which ranges hold data, and what changed since a snapshot
+//!   rename       files and directories
+//!   copy         Copy File and Abort Copy File
+//!   from_url     Put Range From URL, and copies from other servers
+//!   source       the file that a request names as its source
+//!   handles      listing handles, and closing them by force
+//!   headers      property headers, read and written
+//!   error        status and code of each refusal
+//!   coverage     the rows of docs/file-coverage.md that no code knows
 //! ```
 //!
 //! Each operation reads its headers, calls the engine once, and spells the answer.

@@ -1,17 +1,27 @@
 //! HTTP, the same for every service: listening, limits, TLS, reading requests, writing answers.
 //!
 //! ```text
-//!   server       accepting, serving and ending connections; workers: the threads for them
-//!   connections  places for connections, and which one makes room; descriptors: how many there are
-//!   limits       the bounds of the listener; timeouts: clients that are too slow
+//!   server       accepting, serving and ending connections
+//!   workers      the threads that serve connections
+//!   connections  how many connections there may be, and which one makes room
+//!   descriptors  the limit of open descriptors, and its division
+//!   limits       the bounds of the listener
+//!   timeouts     the end of connections whose clients are too slow
 //!   tls          handshakes; generated certificates
-//!   request      reading headers and query; reply: writing the answer; sending: long ones
-//!   policies     stored access policies as XML
-//!   xml          bodies; checksum: MD5, CRC64; structured, unframed: bodies with CRC64 inside
-//!   header_case  metadata names as they were written
-//!   cors         what pages of other origins may do
-//!   fetch        sources of copies on other servers; client: what commands ask with
+//!   blocking     work on a thread that may block
+//!   request      a request: address, query, headers, body
+//!   reply        an answer before it is HTTP
+//!   sending      the body of an answer that is read piece by piece
+//!   checksum     MD5 and CRC64 of bodies
+//!   structured   answers with CRC64 inside their body
+//!   unframed     requests with CRC64 inside their body
 //!   multipart    bodies of batches
+//!   xml          XML, written and read
+//!   policies     stored access policies as XML
+//!   header_case  the case of metadata names on the wire
+//!   cors         what pages of other origins may do
+//!   fetch        sources of copies on other servers
+//!   client       a client of the server's own endpoints, for commands
 //!   observer     reports of each answer, for metrics and the log
 //! ```
 

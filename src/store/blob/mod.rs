@@ -2,11 +2,33 @@
 //! Rules (leases, conditions, names, `ETag`s) are decided by the engine, inside its transactions.
 //!
 //! ```text
-//!   BlobStore        transactions, bodies, closing
-//!   Tx, WriteTx      containers   states   blocks   list   tags   settings
-//!   content, reader  the bytes: places, files, extent, extents, epochs
-//!   references       which files are in use; remove, reclaim, janitor: how they go away
-//!   replace          all rows at once: by none, or by those of a saved state; save: saving one
+//!   shared      state that the parts of a BlobStore share
+//!   tx          transactions: Tx reads, WriteTx also writes; their methods are in the next modules
+//!   containers  rows of containers
+//!   states      rows of blobs and their states, for reading
+//!   change      changes of blobs and their content
+//!   blocks      uncommitted blocks, and lists of them that become a blob
+//!   staged      extents of a long block list before its commit
+//!   list        listing, page by page
+//!   tags        the index of tags
+//!   leased      blobs and containers that have a lease
+//!   settings    settings of the service, and the counter behind ETags
+//!   types       identities, times, and their form in a row
+//!   schema      the tables of the database
+//!   content     takes a body in: hashes and writes it
+//!   places      which file and range a body is written to
+//!   files       content files: names, which are open for writing, which are not yet synced
+//!   extent      an extent, and how extents are packed into a row
+//!   extents     the extents of a state
+//!   reader      reads the bytes of one committed state
+//!   epochs      when no reader can need an unlinked file any more
+//!   references  which content files are in use
+//!   remove      removes states, uploads and their content
+//!   reclaim     syncs content before a checkpoint, and unlinks unused files after it
+//!   janitor     the thread that removes rows and files in the background
+//!   effects     work that a transaction leaves until its outcome is known
+//!   replace     replaces all rows, by none or by those of a saved state
+//!   save        saves the blobs of one moment in a folder
 //! ```
 //!
 //! A content file is never changed where a committed extent points: new bytes go to new places.
