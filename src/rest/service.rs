@@ -197,16 +197,6 @@ impl Operation {
         Self { needs, ..self }
     }
 
-    /// The same, out of reach of every service SAS.
-    #[must_use]
-    pub const fn no_service_sas(self) -> Self {
-        let needs = match self.needs {
-            Some(needs) => Some(Needs { service_sas: None, ..needs }),
-            None => None,
-        };
-        Self { needs, ..self }
-    }
-
     /// The same, within reach of an account SAS of another level too.
     #[must_use]
     pub const fn or_level(self, level: Level) -> Self {

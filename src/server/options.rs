@@ -195,7 +195,8 @@ impl Builder {
         self
     }
 
-    /// Keeps grants and ordinary closes in the log of events too.
+    /// Keeps grants and ordinary closes in the log of events, as `--events all` does. Without it
+    /// the log has refusals and forced closes.
     #[must_use]
     pub fn all_events(mut self) -> Self {
         self.options.events.all = true;

@@ -146,12 +146,12 @@ impl Server {
         self.listeners().endpoints(self.listeners().first_account())
     }
 
-    /// What an SDK is configured with: the first account, its key and all endpoints.
+    /// The connection string of the first account: its name, its key and all endpoints.
     pub fn connection_string(&self) -> String {
         self.listeners().connection_string(self.listeners().first_account())
     }
 
-    /// The same for another account.
+    /// The connection string of the account of that name; `None` if the server has no such account.
     pub fn connection_string_of(&self, account: &str) -> Option<String> {
         let found = self.credentials().iter().find(|one| one.name() == account);
         found.map(|account| self.listeners().connection_string(account))

@@ -34,17 +34,6 @@ impl Tx<'_> {
         rows.next()?.map(container_row).transpose()
     }
 
-    /// The container of this number, deleted or not.
-    pub fn container_by_id<C: DeserializeOwned>(
-        &self,
-        id: ContainerId,
-    ) -> Result<Option<ContainerRow<C>>, DbError> {
-        let sql = format!("SELECT {COLUMNS} FROM container WHERE id = ?1");
-        let mut select = self.conn.prepare_cached(&sql)?;
-        let mut rows = select.query([id.0])?;
-        rows.next()?.map(container_row).transpose()
-    }
-
     /// Containers in order of their names, from `from` on: the second result of the page before.
     pub fn list_containers<C: DeserializeOwned>(
         &self,

@@ -98,11 +98,6 @@ impl ContentReader {
         self.length
     }
 
-    /// All bytes, if they are in the row.
-    pub fn whole_inline(&self) -> Option<&[u8]> {
-        (self.inline.len() as u64 == self.length).then_some(&self.inline[..])
-    }
-
     /// Reads from `offset` until `into` is full or the state ends. May wait for the disk.
     pub fn read_at(&mut self, offset: u64, into: &mut [u8]) -> Result<usize, DbError> {
         let mut done = 0;

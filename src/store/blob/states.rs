@@ -29,8 +29,6 @@ macro_rules! select_blob {
 pub(super) use select_blob;
 
 const BY_KEY: &str = select_blob!("", "container = ?1 AND name = ?2 AND rank = ?3 AND time = ?4");
-const BY_KEY_WITH_DATA: &str =
-    select_blob!(", data", "container = ?1 AND name = ?2 AND rank = ?3 AND time = ?4");
 const BY_KIND: &str = select_blob!("", "container = ?1 AND name = ?2 AND rank = ?3 ORDER BY time");
 const BY_NAME: &str = select_blob!("", "container = ?1 AND name = ?2 ORDER BY rank, time");
 
@@ -69,23 +67,6 @@ impl Tx<'_> {
         let mut select = self.conn.prepare_cached(BY_KEY)?;
         let mut rows = select.query(params![container.0, name.as_bytes(), rank, time])?;
         rows.next()?.map(blob_row).transpose()
-    }
-
-    /// The state of this name and key, and its bytes.
-    pub fn state_and_reader<R: DeserializeOwned>(
-        &self,
-        container: ContainerId,
-        name: &str,
-        key: StateKey,
-    ) -> Result<Option<(Row<R>, ContentReader)>, DbError> {
-        let (rank, time) = key.columns();
-        let mut select = self.conn.prepare_cached(BY_KEY_WITH_DATA)?;
-        let mut rows = select.query(params![container.0, name.as_bytes(), rank, time])?;
-        let Some(found) = rows.next()? else { return Ok(None) };
-        let row = blob_row(found)?;
-        let data = found.get(8)?;
-        let reader = self.reader_of(row.id, row.length, data, 0..row.length)?;
-        Ok(Some((row, reader)))
     }
 
     /// All states of a name, in order of their keys.

@@ -23,6 +23,7 @@ fn a_server_gives_its_endpoints_and_ends_with_its_value() {
     let endpoint = server.endpoint(ServiceKind::File).unwrap();
     assert!(endpoint.ends_with("/first"), "{endpoint}");
     assert!(server.connection_string().contains(&format!("FileEndpoint={endpoint};")));
+    assert_eq!(server.connection_string_of("first").unwrap(), server.connection_string());
     assert_eq!(server.connection_string_of("second"), None);
     assert!(server.accounts().first().file().share("docs").is_ok());
     let control = server.control();
@@ -62,6 +63,20 @@ fn a_hold_is_a_client_of_its_own_and_is_closed_when_dropped() {
     let close = Request::CloseHandle { share_name: None, handle: Some(again.id()), all: false };
     assert_eq!(client.ask(&close).unwrap(), Answer::Closed { closed: 1 });
     assert!(again.was_closed());
+}
+
+#[test]
+fn grants_are_logged_where_all_events_are_wanted() {
+    for all in [false, true] {
+        let builder = Server::builder().share("docs");
+        let server = if all { builder.all_events() } else { builder }.start().unwrap();
+        let open =
+            HoldOptions { disposition: Disposition::OpenIf, ..HoldOptions::new("docs", "a.txt") };
+        drop(server.hold(&open).unwrap());
+        let account = server.accounts().first();
+        let granted = account.file().options().events.newest() > 0;
+        assert_eq!(granted, all);
+    }
 }
 
 #[test]

@@ -89,10 +89,10 @@ fn b111_a_leased_share_is_deleted_with_its_id_only_and_files_inside_know_nothing
 
     let delete = |at: &ShareRef<'_>| engine.delete_share(&somebody(), at, DeleteSnapshots::None);
     assert_eq!(refused(delete(&DOCS)), LeaseDenial::LeaseIdMissing(LeaseOn::Share).into());
-    let wrong = refused(delete(&DOCS.with_lease(id('b'))));
+    let wrong = refused(delete(&with_lease(DOCS, id('b'))));
     assert_eq!(wrong, LeaseDenial::LeaseIdMismatchWithShareOperation.into());
     assert!(engine.share("docs").is_ok());
-    delete(&DOCS.with_lease(id('a'))).unwrap();
+    delete(&with_lease(DOCS, id('a'))).unwrap();
     assert_eq!(refused(engine.share("docs")), ShareDenial::ShareNotFound);
 }
 
@@ -100,14 +100,14 @@ fn b111_a_leased_share_is_deleted_with_its_id_only_and_files_inside_know_nothing
 fn an_id_that_comes_with_another_operation_must_match() {
     let setup = Setup::new();
     let engine = with_share(&setup);
-    let none = refused(engine.properties(&DOCS.with_lease(id('a'))));
+    let none = refused(engine.properties(&with_lease(DOCS, id('a'))));
     assert_eq!(none, LeaseDenial::LeaseNotPresentWithShareOperation.into());
     engine.acquire_lease(&DOCS, Some(-1), Some(id('a'))).unwrap();
     let change = || ShareChanges { quota_gib: Some(7), ..ShareChanges::default() };
     let without = refused(engine.set_properties(&DOCS, change()));
     assert_eq!(without, LeaseDenial::LeaseIdMissing(LeaseOn::Share).into());
-    engine.set_properties(&DOCS.with_lease(id('a')), change()).unwrap();
-    let wrong = refused(engine.set_properties(&DOCS.with_lease(id('b')), change()));
+    engine.set_properties(&with_lease(DOCS, id('a')), change()).unwrap();
+    let wrong = refused(engine.set_properties(&with_lease(DOCS, id('b')), change()));
     assert_eq!(wrong, LeaseDenial::LeaseIdMismatchWithShareOperation.into());
 }
 

@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use latchfs::core::lease::LeaseId;
 use latchfs::core::smb::create::OpenRequest;
 use latchfs::core::smb::{Access, ShareMode, SharePath};
 use latchfs::core::{Client, Owner, Timestamp};
@@ -87,6 +88,11 @@ fn with_share(setup: &Setup) -> FileService {
 }
 
 const DOCS: ShareRef<'static> = ShareRef { name: "docs", snapshot: None, lease_id: None };
+
+/// The share or snapshot, named in a request with a lease ID.
+fn with_lease(at: ShareRef<'_>, id: LeaseId) -> ShareRef<'_> {
+    ShareRef { lease_id: Some(id), ..at }
+}
 
 fn somebody() -> Context {
     let client = Arc::new(Client { session: 1, name: "test".to_owned() });

@@ -145,7 +145,7 @@ fn a_leased_snapshot_is_deleted_with_its_id_only() {
     let (held, _) = engine.acquire_lease(&at, Some(60), None).unwrap();
     let missing = LeaseDenial::LeaseIdMissing(LeaseOn::Share);
     assert_eq!(refused(engine.delete_snapshot(&at)), missing.into());
-    engine.delete_snapshot(&at.with_lease(held)).unwrap();
+    engine.delete_snapshot(&with_lease(at, held)).unwrap();
     assert_eq!(refused(engine.delete_snapshot(&at)), ShareDenial::ShareSnapshotNotFound);
     let gone = refused(engine.snapshot("docs", &stamp).map(|_| ()));
     assert_eq!(gone, ShareDenial::ShareSnapshotNotFound);

@@ -13,13 +13,12 @@ enum May {
     UseAll,
 }
 
-const ARROWS: [(&str, May); 15] = [
+const ARROWS: [(&str, May); 14] = [
     // The swap point for locks and threads: everyone's, but for the rules, which have none.
     ("sync", May::Use(&[])),
     ("core", May::Use(&[])),
     ("store", May::Use(&["core", "sync"])),
-    ("coord", May::Use(&["core", "sync"])),
-    ("engine", May::Use(&["core", "store", "coord", "sync"])),
+    ("engine", May::Use(&["core", "store", "sync"])),
     // `client` is the ioctl numbers that the two sides share.
     ("fuse", May::Use(&["engine", "core", "sync", "client"])),
     ("rest", May::Use(&["engine", "core", "sync"])),
@@ -270,7 +269,7 @@ mod tests {
             ("src/core/ranges/tests.rs", "use super::super::id; use super::*; use crate::core;"),
             ("src/core/id.rs", "mod tests { use super::*; use super::super::path; }"),
             ("src/core/id.rs", "// crate::engine\n/// [`crate::engine`]\npub(crate) fn f() {}"),
-            ("src/engine/mod.rs", "use crate::{coord, core, store};"),
+            ("src/engine/mod.rs", "use crate::{core, store};"),
             ("src/cli/run.rs", "use crate::fuse; use crate::rest;"),
             ("src/main.rs", "use crate::anything;"),
         ] {

@@ -146,21 +146,18 @@ impl RangeLocks {
         self.locks.values().next()
     }
 
-    /// An SMB open has closed: drops the locks it owns (br11, br12). `fcntl` locks taken through
-    /// it stay. True if there were any.
-    pub fn release_handle(&mut self, handle: HandleId) -> bool {
-        self.release_owner(LockOwner::Handle(handle))
-    }
-
     /// A process has closed a descriptor of the file (FUSE FLUSH): drops all `fcntl` locks of
     /// that lock owner, through whichever open it took them. True if there were any.
     pub fn release_posix(&mut self, owner: u64) -> bool {
-        self.release_owner(LockOwner::Posix(owner))
+        let doomed = self.owned_numbers(LockOwner::Posix(owner));
+        let any = !doomed.is_empty();
+        self.remove_all(doomed);
+        any
     }
 
     /// The kernel has released an open (FUSE RELEASE), or it is closed by force: drops every
-    /// lock taken through it, of any owner. Locks of open file descriptions end here, no
-    /// unlock is sent for them. True if there were any.
+    /// lock taken through it, of any owner (br11, br12). Locks of open file descriptions end here,
+    /// no unlock is sent for them. True if there were any.
     pub fn release_taken_through(&mut self, handle: HandleId) -> bool {
         let every_owner =
             (handle, LockOwner::Handle(HandleId(0)))..=(handle, LockOwner::Posix(u64::MAX));
@@ -264,12 +261,5 @@ impl RangeLocks {
     fn owned_numbers(&self, owner: LockOwner) -> Vec<u64> {
         let own = self.owned.get(&owner);
         own.map(|own| own.numbers().collect()).unwrap_or_default()
-    }
-
-    fn release_owner(&mut self, owner: LockOwner) -> bool {
-        let doomed = self.owned_numbers(owner);
-        let any = !doomed.is_empty();
-        self.remove_all(doomed);
-        any
     }
 }

@@ -127,12 +127,6 @@ impl<'a> ShareRef<'a> {
     pub fn at(self, snapshot: &'a SnapshotName) -> Self {
         Self { snapshot: Some(snapshot), ..self }
     }
-
-    /// With a lease ID.
-    #[must_use]
-    pub fn with_lease(self, id: LeaseId) -> Self {
-        Self { lease_id: Some(id), ..self }
-    }
 }
 
 /// All shares of one server.

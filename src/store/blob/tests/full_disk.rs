@@ -1,6 +1,6 @@
 //! A full disk: known before a body is taken, nothing half is left, and space heals it.
 
-use super::{CURRENT, bytes, quiet, read_all};
+use super::{CURRENT, bytes, quiet, read_all, state_and_reader};
 use crate::store::blob::{BlobStore, ContentError, ContentPlan, Place};
 use crate::store::db::testing::Tmpfs;
 use crate::store::db::{DbError, Purpose, Sync};
@@ -124,13 +124,12 @@ fn a_commit_that_does_not_fit_leaves_the_old_state_and_no_content() {
             }
         }
     }
-    let (_, mut reader) =
-        store.read(|tx| tx.state_and_reader::<String>(c, "blob", CURRENT)).unwrap().unwrap();
+    let (_, mut reader) = state_and_reader::<String>(&store, c, "blob").unwrap();
     assert!(read_all(&mut reader) == expected);
     for number in 0..count {
         let name = format!("filler {number}");
-        let found = store.read(|tx| tx.state_and_reader::<String>(c, &name, CURRENT)).unwrap();
-        assert!(read_all(&mut found.unwrap().1) == bytes(number, 16_000));
+        let (_, mut reader) = state_and_reader::<String>(&store, c, &name).unwrap();
+        assert!(read_all(&mut reader) == bytes(number, 16_000));
     }
     std::fs::remove_file(ballast).unwrap();
     put("blob", b"new").unwrap();

@@ -180,7 +180,7 @@ fn parse(line: &str, last: &mut BTreeMap<u64, u64>) -> bool {
 fn verify(store: &BlobStore, c: ContainerId, last: &BTreeMap<u64, u64>, round: u64) {
     for (thread, seed) in last {
         let name = format!("blob {thread}");
-        let found = store.read(|tx| tx.state_and_reader::<u64>(c, &name, CURRENT)).unwrap();
+        let found = super::state_and_reader::<u64>(store, c, &name);
         let found = found.map(|(row, mut reader): (_, ContentReader)| {
             (row.record, super::read_all(&mut reader))
         });

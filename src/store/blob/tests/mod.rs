@@ -132,6 +132,20 @@ pub(super) fn content_of(store: &BlobStore, id: StateId) -> Vec<u8> {
     read_all(&mut store.read(|tx| tx.reader(id)).unwrap())
 }
 
+/// The current state of a blob and its bytes, read in one transaction.
+pub(super) fn state_and_reader<R: serde::de::DeserializeOwned>(
+    store: &BlobStore,
+    container: ContainerId,
+    name: &str,
+) -> Option<(Row<R>, ContentReader)> {
+    let found: Result<_, DbError> = store.read(|tx| {
+        let Some(row) = tx.state::<R>(container, name, CURRENT)? else { return Ok(None) };
+        let reader = tx.reader(row.id)?;
+        Ok(Some((row, reader)))
+    });
+    found.unwrap()
+}
+
 pub(super) fn row(store: &BlobStore, container: ContainerId, name: &str) -> Option<Row<String>> {
     store.read(|tx| tx.state(container, name, CURRENT)).unwrap()
 }

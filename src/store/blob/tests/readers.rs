@@ -2,7 +2,9 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{CURRENT, Home, bytes, check_settled, content_of, put, read_all, whole};
+use super::{
+    CURRENT, Home, bytes, check_settled, content_of, put, read_all, state_and_reader, whole,
+};
 use crate::store::blob::{BlobStore, ContainerId, Content, ContentReader, Place, StateId};
 use crate::store::db::DbError;
 
@@ -95,7 +97,6 @@ fn what_is_in_memory_is_read_without_waiting() {
         let sent = bytes(5, size);
         let id = put(&store, c, "blob", &sent);
         let mut reader = reader(&store, id);
-        assert_eq!(reader.whole_inline().is_some(), size <= 16 << 10);
         let mut found = vec![0; size + 10];
         // Just written, so it is in the cache; a file system that cannot tell says `None`.
         match reader.read_now(0, &mut found).unwrap() {
@@ -150,8 +151,7 @@ fn readers_beside_writers_see_whole_states_and_records_that_fit() {
         });
         let mut seen = std::collections::BTreeSet::new();
         while seen.len() < 30 {
-            let found = store.read(|tx| tx.state_and_reader::<u64>(c, "blob", CURRENT)).unwrap();
-            let (row, mut reader) = found.unwrap();
+            let (row, mut reader) = state_and_reader::<u64>(&store, c, "blob").unwrap();
             assert!(read_all(&mut reader) == bytes(row.record, size(row.record)));
             seen.insert(row.record);
         }

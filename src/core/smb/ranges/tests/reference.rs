@@ -131,17 +131,11 @@ impl Reference {
         self.cells.len() != before
     }
 
-    pub fn release_handle(&mut self, handle: u64) -> bool {
-        let before = self.smb.len();
-        self.smb.retain(|lock| lock.handle != handle);
-        self.smb.len() != before
-    }
-
     pub fn release_taken_through(&mut self, handle: u64) -> bool {
-        let any = self.release_handle(handle);
-        let before = self.cells.len();
+        let before = self.smb.len() + self.cells.len();
+        self.smb.retain(|lock| lock.handle != handle);
         self.cells.retain(|_, (_, through)| *through != handle);
-        any || self.cells.len() != before
+        self.smb.len() + self.cells.len() != before
     }
 
     pub fn wait(&mut self, ticket: u64, asked: Entry) {

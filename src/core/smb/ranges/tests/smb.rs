@@ -95,8 +95,8 @@ fn an_unlock_must_match_exactly_and_be_of_the_same_open() {
 #[test]
 fn closing_an_open_drops_its_locks_only() {
     let mut table = holding(&[smb(A, 0, 4, Exclusive), smb(B, 4, 4, Exclusive)]); // br11
-    assert!(table.release_handle(A));
-    assert!(!table.release_handle(A), "nothing left to drop");
+    assert!(table.release_taken_through(A));
+    assert!(!table.release_taken_through(A), "nothing left to drop");
     assert!(table.check_write(Some(of(C)), range(0, 4)).is_ok());
     assert!(table.check_write(Some(of(C)), range(4, 4)).is_err());
     assert_eq!(table.len(), 1);
@@ -209,7 +209,7 @@ fn a_rest_writer_meets_any_lock_of_the_file() {
     let far_away = smb(A, 1 << 40, 1, Shared);
     table.lock(far_away).unwrap();
     assert_eq!(table.any(), Some(&far_away));
-    table.release_handle(A);
+    table.release_taken_through(A);
     assert_eq!(table.any(), None);
 }
 

@@ -63,7 +63,7 @@ impl Replay {
                 said(ok, "STATUS_FILE_LOCK_CONFLICT")
             }
             "reopen" => {
-                self.locks.release_handle(handle);
+                self.locks.release_taken_through(handle);
                 self.handles.remove(&step.h);
                 None
             }

@@ -40,7 +40,7 @@ fn a_request_is_granted_when_the_holder_unlocks() {
 #[test]
 fn a_request_is_granted_when_the_holder_closes() {
     let mut table = table(&[smb(A, 0, 4, Exclusive)], &[smb(B, 0, 4, Exclusive)]); // br28
-    table.locks.release_handle(A);
+    table.locks.release_taken_through(A);
     assert_eq!(granted(&mut table), [0]);
 }
 
@@ -57,7 +57,7 @@ fn a_cancelled_request_gets_nothing() {
 #[test]
 fn a_granted_request_can_no_longer_be_cancelled() {
     let mut table = table(&[smb(A, 0, 4, Exclusive)], &[smb(B, 0, 4, Exclusive)]);
-    table.locks.release_handle(A);
+    table.locks.release_taken_through(A);
     table.grant();
     assert!(!table.waiters.cancel(Ticket(0)));
     assert_eq!(table.locks.len(), 1);
@@ -69,7 +69,7 @@ fn closing_the_waiter_ends_its_requests_only() {
     let mut table = table(&[smb(A, 0, 4, Exclusive)], &waiting); // br30
     assert_eq!(table.waiters.drop_handle(B), [Ticket(0), Ticket(2)]);
     assert_eq!(table.waiters.len(), 1);
-    table.locks.release_handle(A);
+    table.locks.release_taken_through(A);
     assert_eq!(granted(&mut table), [1]);
 }
 
@@ -127,7 +127,7 @@ fn the_queue_takes_its_bound_and_not_one_more() {
     assert_eq!(one_more, Err(TooManyWaiters));
     assert!(table.waiters.cancel(Ticket(5)));
     assert!(table.waiters.wait(Ticket(u64::MAX), smb(C, 0, 4, Shared)).is_ok());
-    table.locks.release_handle(A);
+    table.locks.release_taken_through(A);
     let order = granted(&mut table);
     assert_eq!(order.len(), WAITERS_MAX);
     assert_eq!(order.last(), Some(&u64::MAX));
