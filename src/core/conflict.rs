@@ -3,7 +3,7 @@
 //! Decides the names of conflicts in events and metrics. Which refusals are conflicts is decided
 //! beside the refusals of each service.
 
-/// What another client did that refuses a request.
+/// The act of another client that refuses a request.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Conflict {
     /// The object is not as the condition of the request demands.

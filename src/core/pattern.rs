@@ -17,7 +17,7 @@ pub struct Seen<'a> {
     pub documented: &'a str,
     /// The account.
     pub account: &'a str,
-    /// What it names behind the account: `container/blob`, `share/directory/file`.
+    /// The path of the request without the account: `container/blob`, `share/directory/file`.
     pub path: &'a str,
     /// The value of a header.
     pub header: &'a (dyn Fn(&str) -> Option<&'a str> + Sync),

@@ -45,7 +45,7 @@ impl Writer {
         self.told_as("changed", now)
     }
 
-    /// The same for what the request did instead of changing the object: `leased 0.8 s ago by ..`.
+    /// As [`Writer::told_at`], with another verb than "changed": `leased 0.8 s ago by ..`.
     pub fn told_as(&self, done: &str, now: Timestamp) -> String {
         let mut text = format!("{done} {} ago by {}", Ago(now.since(self.when)), self.operation);
         if let Some(id) = &self.client_request {

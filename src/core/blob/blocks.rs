@@ -81,7 +81,7 @@ pub enum BlockSearch {
 pub struct ListedBlock {
     /// Where to look.
     pub search: BlockSearch,
-    /// What for.
+    /// The block to look for.
     pub id: BlockId,
 }
 

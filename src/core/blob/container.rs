@@ -19,7 +19,7 @@ pub const POLICIES_MAX: usize = 5;
 /// Longest ID of a stored access policy, in characters.
 pub const POLICY_ID_MAX: usize = 64;
 
-/// What anonymous requests may read.
+/// The part of a container that anonymous requests may read.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PublicAccess {
@@ -74,7 +74,7 @@ pub struct ContainerState {
     /// `x-ms-meta-*`.
     #[serde(default)]
     pub metadata: Metadata,
-    /// What anonymous requests may read.
+    /// The part that anonymous requests may read.
     #[serde(default)]
     pub access: PublicAccess,
     /// The stored policies.
@@ -106,7 +106,7 @@ pub struct ContainerState {
 pub struct OldAccess {
     /// When they end.
     pub until: Timestamp,
-    /// What anonymous requests may read.
+    /// The part that anonymous requests may read.
     pub access: PublicAccess,
     /// The stored policies.
     pub policies: Vec<StoredPolicy>,

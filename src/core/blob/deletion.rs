@@ -15,7 +15,7 @@ pub enum DeleteSnapshots {
     Only,
 }
 
-/// What the URL names.
+/// The kind of state that the URL of a Delete Blob names.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Named {
     /// The blob.
@@ -28,7 +28,7 @@ pub enum Named {
     CurrentVersion,
 }
 
-/// What is removed.
+/// The states that a Delete Blob removes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Removal {
     /// The one state that the URL names: the base, a snapshot or an older version.
@@ -39,7 +39,7 @@ pub enum Removal {
     All,
 }
 
-/// What a request removes, or why it is refused.
+/// Decides which states a Delete Blob removes, or refuses it.
 pub const fn plan(
     named: Named,
     header: Option<DeleteSnapshots>,

@@ -51,7 +51,7 @@ pub struct Policy {
     pub mode: PolicyMode,
 }
 
-/// What keeps a blob from being changed.
+/// The immutability policy and the legal hold of a blob, which refuse changes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Immutability {
     /// The policy, if one was set.

@@ -115,7 +115,7 @@ pub struct BlobState {
     pub modified: Timestamp,
     /// `x-ms-creation-time`. Survives overwriting.
     pub created: Timestamp,
-    /// What describes the content.
+    /// Content type, encoding and the other content headers.
     pub content: ContentProperties,
     /// `x-ms-meta-*`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

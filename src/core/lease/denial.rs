@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-/// What the lease is on. Messages name it.
+/// The kind of object that has the lease. Messages name it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum LeaseOn {
     /// A file.

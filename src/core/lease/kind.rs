@@ -8,7 +8,7 @@ use super::{LeaseDenial, LeaseOn};
 /// The answers that depend on what is leased.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LeaseRules {
-    /// What is leased. Messages and codes name it.
+    /// The kind of object that is leased. Messages and codes name it.
     pub on: LeaseOn,
     /// Answer to renew and release where no ID is known: for shares that there is no lease, for
     /// blobs and containers that the ID does not match.

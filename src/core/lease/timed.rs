@@ -34,7 +34,8 @@ pub struct TimedLease<K> {
     kind: PhantomData<K>,
 }
 
-/// What is stored. That a lease has expired, or a break has completed, follows from the time.
+/// The stored form of a lease. That the lease has expired, or that a break has completed, follows
+/// from the time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Record {

@@ -67,7 +67,7 @@ pub enum QueueDenial {
         name: &'static str,
         /// Its value as it was sent.
         value: String,
-        /// What is wrong with it.
+        /// Why the value is refused.
         why: &'static str,
     },
     /// A parameter outside its bounds.
@@ -106,7 +106,7 @@ pub enum QueueDenial {
     PopReceiptMismatch(Box<Mismatch>),
 }
 
-/// What is wrong with a stored access policy.
+/// Why a stored access policy is refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PolicyFault {
     /// It has no ID.

@@ -11,13 +11,14 @@ const R: u8 = 1;
 const W: u8 = 2;
 const D: u8 = 4;
 
-/// What an open may do, as far as the share check is concerned: a subset of read, write, delete.
+/// The access of an open: a subset of read, write and delete, all that the share check looks at.
 ///
 /// The empty set is an *attribute-only* open: it neither causes nor suffers a sharing violation.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, PartialOrd, Ord)]
 pub struct Access(u8);
 
-/// What an open tolerates from others while it lasts: a subset of read, write, delete.
+/// The share mode of an open: the access that it allows to other opens, a subset of read, write and
+/// delete.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, PartialOrd, Ord)]
 pub struct ShareMode(u8);
 
@@ -207,8 +208,8 @@ impl Rights {
         self.specific().0 & other.0 == other.0
     }
 
-    /// The same rights with `MAXIMUM_ALLOWED` and the generic ones spelled out (MS-FSA 2.1.5.1,
-    /// the usual file mapping). Nobody is refused a right here, so the maximum is everything.
+    /// These rights with `MAXIMUM_ALLOWED` and the generic rights replaced by specific ones (MS-FSA
+    /// 2.1.5.1, the usual file mapping). No right is refused here, so the maximum is all rights.
     #[must_use]
     pub const fn specific(self) -> Self {
         const STANDARD: u32 = 0x12_0000; // READ_CONTROL, SYNCHRONIZE

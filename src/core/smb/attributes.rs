@@ -9,7 +9,7 @@ use std::ops::{BitOr, BitOrAssign};
 
 use serde::{Deserialize, Serialize};
 
-/// What NTFS says instead of an empty set.
+/// `FILE_ATTRIBUTE_NORMAL`, which NTFS uses for the empty set.
 const NORMAL: u32 = 0x80;
 
 /// A set of file attributes.

@@ -1,4 +1,4 @@
-//! What an open asks for, and what it means for the name: opened, created, overwritten.
+//! Opens: what a request to open asks for, and whether the file is opened, created or overwritten.
 //!
 //! Decides dispositions, options and the order of the answers that need no table of opens:
 //! bad options, then the name, then its type. The share check comes last, in [`super::file`].
@@ -7,7 +7,7 @@
 
 use super::{Access, Attributes, Denial, Rights, ShareMode};
 
-/// What to do where the name exists, and where it does not.
+/// The action for a name that exists, and for a name that does not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum Disposition {
     /// Open; refuse an absent name.
@@ -24,7 +24,7 @@ pub enum Disposition {
     Supersede,
 }
 
-/// What became of the name.
+/// The action that was taken on the name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum Action {
     /// It existed and was opened.
@@ -51,9 +51,9 @@ pub struct Options {
 /// An open as an SMB client can ask for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OpenRequest {
-    /// What it wants to do.
+    /// The rights that the open asks for.
     pub rights: Rights,
-    /// What it tolerates.
+    /// The access that it shares with other opens.
     pub share: ShareMode,
     /// Existing and absent names.
     pub disposition: Disposition,
@@ -148,7 +148,7 @@ impl OpenRequest {
         self.checked_access(action).contains(Access::W) || self.options.delete_on_close
     }
 
-    /// What the attributes of an existing file forbid.
+    /// Refuses an action that the attributes of an existing file forbid.
     pub fn check_attributes(&self, action: Action, target: &Target) -> Result<(), Denial> {
         let has = |attribute| target.attributes.contains(attribute);
         if has(Attributes::READ_ONLY) {

@@ -55,7 +55,7 @@ pub enum Ending {
     Forced,
 }
 
-/// What followed from the end of an open.
+/// The consequences of the end of an open.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Closed {
     /// The open that ended.
@@ -68,7 +68,7 @@ pub struct Closed {
     pub remove: bool,
 }
 
-/// What the disk says about deleting a file.
+/// The facts on disk that can refuse the deletion of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DeleteFacts {
     /// It has the read-only attribute.

@@ -84,7 +84,7 @@ impl FileState {
         self.drop_empty_ranges();
     }
 
-    /// What would keep the `fcntl` owner from that lock (`F_GETLK`).
+    /// The lock that would refuse such a lock to the `fcntl` owner (`F_GETLK`), if there is one.
     pub fn posix_test(&self, owner: u64, kind: LockKind, range: ByteRange) -> Option<RangeLock> {
         self.ranges.as_ref()?.locks.posix_test(owner, kind, range)
     }
@@ -210,7 +210,7 @@ impl FileState {
     }
 }
 
-/// What is to be done with the bytes of a range.
+/// The intended use of the bytes of a range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RangeUse {
     /// Read them.

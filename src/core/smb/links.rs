@@ -78,7 +78,7 @@ impl Links {
         .expect("an open's link lives as long as the open")
     }
 
-    /// The same, to mark or move it.
+    /// The link of that number, for changing it.
     pub fn get_mut(&mut self, number: u32) -> &mut Link {
         self.place(number).as_mut().expect("an open's link lives as long as the open")
     }

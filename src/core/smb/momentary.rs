@@ -11,7 +11,7 @@ use super::ranges::ByteRange;
 use super::{Denial, SharePath};
 use crate::core::lease::{FileLease, LeaseId, LeaseUse};
 
-/// What the request says and the disk knows about the file an operation touches.
+/// The facts that an operation is checked with: from the request, and from the disk.
 #[derive(Clone, Copy, Debug)]
 pub struct Circumstances<'a> {
     /// The name, spelled as on disk.

@@ -1,4 +1,4 @@
-//! What a write does to an entity: the table of `If-Match` against what is there (S80-S93).
+//! The effect of a write on an entity: `If-Match` against the stored entity (S80-S93).
 //!
 //! Decides whether a write is carried out and how. [`super::entity`] checks the limits of the
 //! result; the engine gives the new timestamp.
@@ -27,7 +27,7 @@ pub enum Change {
     Delete(IfMatch),
 }
 
-/// What to carry out.
+/// The effect of a write on an entity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Effect {
     /// The entity is new and has the given properties.
@@ -59,8 +59,8 @@ impl Change {
         }
     }
 
-    /// What to do to an entity that was last written at `there`, or is missing. A missing entity
-    /// is told before a condition that does not hold.
+    /// Decides the effect on an entity that was last written at `there`, or is missing. A missing
+    /// entity is refused before a condition that does not hold.
     pub fn decide(&self, there: Option<Ticks>) -> Result<Effect, Denial> {
         self.check_form()?;
         match (self, there) {

@@ -61,8 +61,8 @@ impl Properties {
         self.0.is_empty()
     }
 
-    /// What Merge Entity makes of these and `given`: given values replace those of their name,
-    /// where they stand; new names follow.
+    /// These properties after Merge Entity with `given`: a given value replaces the one of its
+    /// name, in its place; new names follow.
     #[must_use]
     pub fn merged(mut self, given: Self) -> Self {
         for (name, value) in given.0 {

@@ -16,7 +16,7 @@ pub const TIMESTAMP: &str = "Timestamp";
 /// UTF-16 units of a key: 1 KiB.
 pub const KEY_UNITS_MAX: usize = 512;
 
-/// What names an entity within its table.
+/// The key of an entity within its table.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Key {
     /// The partition key.

@@ -9,7 +9,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 use super::denial::Denial;
 use super::key::{Key, PARTITION_KEY, ROW_KEY};
 
-/// What a path names.
+/// The resource that a path names.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Locator {
     /// The service.

@@ -117,7 +117,7 @@ impl Range {
         self.end.is_after(partition, row) && !self.start.is_after(partition, row)
     }
 
-    /// What lies in both.
+    /// The intersection of both ranges.
     #[must_use]
     pub fn within(&self, other: &Self) -> Self {
         Self {

@@ -91,7 +91,7 @@ pub enum ValueRef<'a> {
 }
 
 impl Value {
-    /// The same value, borrowed.
+    /// This value, borrowed.
     pub fn as_ref(&self) -> ValueRef<'_> {
         match self {
             Self::String(text) => ValueRef::String(text),
@@ -107,7 +107,7 @@ impl Value {
 }
 
 impl ValueRef<'_> {
-    /// The same value, owned.
+    /// This value, owned.
     pub fn to_owned(self) -> Value {
         match self {
             Self::String(text) => Value::String(text.to_owned()),

@@ -20,7 +20,7 @@ use crate::core::Timestamp;
 use crate::core::conditions::{Conditions, Failure, Form, Subject};
 use crate::core::lease::{BlobLease, LeaseId};
 
-/// What a request asks for, as far as these checks matter.
+/// The parts of a request that these checks read.
 #[derive(Clone, Copy, Debug)]
 pub struct Ask<'a> {
     /// The operation.
@@ -41,7 +41,7 @@ pub struct Ask<'a> {
     pub now: Timestamp,
 }
 
-/// What there is under the name.
+/// The object that has the name of the request.
 #[derive(Clone, Copy, Debug)]
 pub enum Found<'a> {
     /// Nothing.

@@ -71,7 +71,7 @@ fn leases() -> [(&'static str, BlobLease); 6] {
     ]
 }
 
-/// What the class answers in a state to no ID, the lease's ID and another one.
+/// The expected answer of a class in a lease state: to no ID, to the lease's ID and to another ID.
 fn expected(class: LeaseClass, state: &str, sent: Option<LeaseId>) -> Option<LeaseDenial> {
     let holder = sent == Some(id(1));
     let locked = matches!(state, "leased" | "infinite" | "breaking");

@@ -18,7 +18,7 @@ impl Accepted {
     }
 }
 
-/// What an operation does to the `ETag`.
+/// The effect of an operation on the `ETag`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum EtagEffect {
     /// Moves it, and Last-Modified, and returns both.
@@ -54,7 +54,7 @@ pub struct Rules {
     pub copy: Option<CopyKind>,
     /// How it meets a lease.
     pub lease: LeaseClass,
-    /// What it does to the `ETag`.
+    /// Its effect on the `ETag`.
     pub etag: EtagEffect,
     /// The only type of blob that it is for.
     pub kind: Option<BlobType>,

@@ -33,7 +33,7 @@ pub enum Use {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{what} at character {at}")]
 pub struct QueryError {
-    /// What was wrong.
+    /// The mistake, in words.
     pub what: &'static str,
     /// Where, counting bytes from 0.
     pub at: usize,
@@ -53,7 +53,7 @@ pub enum TagQuery {
 /// A comparison.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Comparison {
-    /// What is compared.
+    /// The tag that is compared, or the container.
     pub key: Key,
     /// How.
     pub operator: Operator,

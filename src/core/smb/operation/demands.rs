@@ -6,7 +6,7 @@
 use super::super::{Access, ShareMode};
 use super::Operation;
 
-/// What an operation asks of the file or directory.
+/// The demands of an operation on a file or directory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "the yes-or-no columns of one table")]
 pub struct Demands {
@@ -21,7 +21,7 @@ pub struct Demands {
     /// Refused while the file or directory is delete pending; for a new name, while the directory
     /// it is to stand in is.
     pub refused_while_pending: bool,
-    /// What it asks of the file's lease.
+    /// The demand on the file's lease.
     pub lease: LeaseDemand,
     /// Refused while a copy to the file is running.
     pub refused_by_pending_copy: bool,
@@ -31,7 +31,7 @@ pub struct Demands {
     pub ranges: RangeDemand,
 }
 
-/// What an operation asks of a file's lease.
+/// The demand of an operation on a file's lease.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum LeaseDemand {
     /// Nothing; the request carries no ID for this file, or is a lease action itself.

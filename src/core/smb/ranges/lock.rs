@@ -28,7 +28,7 @@ pub enum LockOwner {
 /// A lock, held or asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct RangeLock {
-    /// What it covers.
+    /// The bytes that the lock covers.
     pub range: ByteRange,
     /// Shared or exclusive.
     pub kind: LockKind,

@@ -12,8 +12,8 @@ use super::locks::RangeLocks;
 use super::range::ByteRange;
 
 impl RangeLocks {
-    /// What would stop the lock owner from taking such a lock, if anything: of several locks the
-    /// one that starts first (`F_GETLK`).
+    /// The lock that would refuse such a lock to the owner, if there is one; of several, the one
+    /// that starts first (`F_GETLK`).
     pub fn posix_test(&self, owner: u64, kind: LockKind, range: ByteRange) -> Option<RangeLock> {
         let owner = Some(LockOwner::Posix(owner));
         let refusal = |held| self.refuse(held, range, owner).err().map(|conflict| conflict.holder);

@@ -40,7 +40,7 @@ impl Level {
     }
 }
 
-/// What an answer is about, for the addresses in it.
+/// The account and URL for the addresses in an answer, and the level of its metadata.
 #[derive(Clone, Copy, Debug)]
 pub struct Scope<'a> {
     /// How much is said about the data.
@@ -263,7 +263,7 @@ impl Object {
         push_json(&mut self.0, text);
     }
 
-    /// What `write` appends, which needs no escaping, in quotes.
+    /// Appends the output of `write` in quotes. The output must need no escaping.
     fn quoted(&mut self, write: impl FnOnce(&mut String)) {
         self.0.push('"');
         write(&mut self.0);

@@ -9,7 +9,7 @@ const STEPS: u32 = 300_000;
 const HANDLES: u64 = 4;
 /// Beyond this many locks a handle is closed first, so that a step stays cheap.
 const LOCKS_MAX: usize = 40;
-/// The same where requests wait: in a crowd hardly any would ever be granted.
+/// The most locks in runs where requests wait: with many locks hardly any would ever be granted.
 const LOCKS_MAX_WAITING: usize = 8;
 /// Requests that wait at a time.
 const WAITING_MAX: usize = 4;

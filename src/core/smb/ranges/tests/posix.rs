@@ -18,7 +18,7 @@ fn bytes(first: u64, last: u64) -> ByteRange {
     ByteRange::from_posix(first, last).expect("first before last")
 }
 
-/// What the owner holds, by position.
+/// The locks of the owner, by position.
 fn held(table: &RangeLocks, owner: u64) -> Vec<(u64, u64, LockKind)> {
     let own = table.iter().filter(|lock| lock.owner == LockOwner::Posix(owner));
     let mut spans: Vec<_> =

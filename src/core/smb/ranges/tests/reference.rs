@@ -45,7 +45,7 @@ impl Entry {
 #[derive(Default)]
 pub struct Reference {
     smb: Vec<Entry>,
-    /// What an owner has on a byte: exclusive or not, and through which handle.
+    /// The lock of an owner on a byte: exclusive or not, and through which handle.
     cells: BTreeMap<(u64, u128), (bool, u64)>,
     waiting: Vec<(u64, Entry)>,
 }
