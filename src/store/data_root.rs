@@ -140,7 +140,7 @@ impl OldLayout {
         folder.join(Self::FOLDERS[0]).is_dir() && !folder.join(ACCOUNTS).exists()
     }
 
-    /// What is wrong, and the commands that move the data.
+    /// The error message: the cause, and the commands that move the data.
     pub fn message(&self) -> String {
         let data = self.data.display();
         let account = "devstoreaccount1";

@@ -54,7 +54,7 @@ pub enum StoreError {
     Damaged {
         /// Which record or file.
         what: String,
-        /// What about it.
+        /// Why it cannot be understood.
         why: String,
     },
     /// The caller cannot wait, or rehearses: the operation is going to be repeated.
@@ -69,9 +69,9 @@ pub enum StoreError {
     /// Anything else the system said.
     #[error("{what}: {source}")]
     Io {
-        /// What was being done.
+        /// The step that failed.
         what: &'static str,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }

@@ -36,7 +36,7 @@ pub enum Drawer {
     Share,
     /// Permissions, by key.
     Permissions,
-    /// What the service as a whole was told. Of the account's own state folder, no share's.
+    /// Properties of the service as a whole. In the account's own state folder, not in a share's.
     Service,
 }
 
@@ -96,7 +96,7 @@ impl Drop for Held {
     }
 }
 
-/// What a drawer holds.
+/// The entries of a drawer.
 #[derive(Debug)]
 pub struct Entries<T> {
     /// Keys and values, by file name.
@@ -123,8 +123,8 @@ impl StateDir {
         Self::open_for(path, Tenure::default())
     }
 
-    /// The same for a folder that belongs to a replacement of all data, which is synced as a whole:
-    /// nothing is synced here until [`StateDir::begin`].
+    /// As [`StateDir::open`], for a folder of a replacement of all data, which is synced as a
+    /// whole: nothing is synced here until [`StateDir::begin`].
     pub fn open_coming(path: &Path) -> Result<Self, StoreError> {
         Self::open_for(path, Tenure::coming())
     }

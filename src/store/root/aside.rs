@@ -23,7 +23,7 @@ pub struct Layout<'a> {
     pub state: &'a Path,
 }
 
-/// What belongs to the shares of an account beside their directories.
+/// The folders of an account that hold the state of its shares beside the shares' directories.
 pub(in crate::store) const STATE_PARTS: [&str; 4] = [SHARES, SNAPSHOTS, DELETED, SERVICES];
 
 /// Where the directories of shares go in the folder that takes them.

@@ -51,7 +51,7 @@ pub(in crate::store) const SNAPSHOTS: &str = "snapshots";
 pub(in crate::store) const DELETED: &str = "deleted";
 const SERVICES: &str = "services";
 
-/// What is wrong with a data root or a share in it.
+/// Errors of a data root, or of a share in it.
 #[derive(Debug, thiserror::Error)]
 pub enum RootError {
     /// Another process holds the root.
@@ -105,7 +105,7 @@ pub enum RootError {
     Store {
         /// About what.
         path: PathBuf,
-        /// What it said.
+        /// The error of the store.
         source: StoreError,
     },
 }
@@ -115,7 +115,7 @@ pub(in crate::store) fn about(path: &Path) -> impl Fn(StoreError) -> RootError {
     move |source| RootError::Store { path: path.to_owned(), source }
 }
 
-/// The same for an error of the standard library.
+/// Attaches path and step to an error of the standard library.
 pub(in crate::store) fn about_io(
     what: &'static str,
     path: &Path,
@@ -191,7 +191,8 @@ impl ShareRoot {
         self.create_share_for(name, Durability::Synced)
     }
 
-    /// The same; [`Durability::Cached`] if all data is replaced, and synced as a whole.
+    /// As [`ShareRoot::create_share`]; with [`Durability::Cached`] nothing is synced, for a
+    /// replacement of all data, which is synced as a whole.
     pub fn create_share_for(&self, name: &str, durability: Durability) -> Result<(), RootError> {
         let path = self.share_path(name)?;
         let _changing = lock(&self.changing);
@@ -258,7 +259,7 @@ fn make_folder(path: &Path) -> Result<(), RootError> {
     made.map_err(about_io("making a state folder", path))
 }
 
-/// The same for a folder that is ours by its name: others' rights to it are taken away.
+/// Makes a folder that is latchfs's own by its name: an existing one is closed to other users.
 pub(in crate::store) fn make_private(path: &Path) -> Result<(), RootError> {
     make_folder(path)?;
     let failed = about_io("making a state folder", path);

@@ -26,7 +26,7 @@ impl Setup {
         self.root.as_ref().unwrap()
     }
 
-    /// What the next server finds.
+    /// The root as the next server opens it.
     fn reopen(&mut self) -> &ShareRoot {
         self.root = None;
         self.root = Some(ShareRoot::open(&self.path("")).unwrap());

@@ -117,7 +117,7 @@ impl Root {
         Ok(fd)
     }
 
-    /// What the birth times of the file system are worth.
+    /// How reliably the birth times of the file system tell files apart.
     pub(in crate::store) fn births(&self) -> Births {
         self.births
     }
@@ -222,8 +222,8 @@ impl Root {
         self.refusal(path, "opening a directory", Errno::NOENT)
     }
 
-    /// What it means that `path` could not be opened: is it the name or its parent that is
-    /// missing? A path that leads outside is as good as missing.
+    /// The error for a path that could not be opened: the name is missing, or its parent is. A path
+    /// that leads outside the share counts as missing.
     pub(in crate::store) fn refusal(
         &self,
         path: &str,

@@ -42,12 +42,12 @@ pub struct Differing<'a> {
     pub old: Option<BorrowedFd<'a>>,
     /// The parts of the window where `new` holds data.
     pub now: Vec<Range<u64>>,
-    /// The same of `old`.
+    /// The parts of the window where `old` holds data.
     pub before: Vec<Range<u64>>,
 }
 
-/// What changed between the two, ascending; no more than `most` parts. Past the end of the new
-/// file there is nothing.
+/// The parts that differ between the two files, ascending, at most `most` of them. No part lies
+/// past the end of the new file.
 pub fn changes(files: &Differing<'_>, most: usize) -> Result<Vec<Changed>, StoreError> {
     let Differing { new, old, now, before } = files;
     let mut found = Found { parts: Vec::new(), most };

@@ -54,7 +54,7 @@ type WatchedDirs = BTreeMap<WatchId, DirChanges>;
 /// programs together. Closed with the last share.
 static SHARED: Mutex<Weak<DirWatch>> = Mutex::new(Weak::new());
 
-/// What is known of one directory's changes.
+/// The known changes of one directory.
 #[derive(Debug)]
 struct DirChanges {
     /// Names in doubt, by what they fold to.

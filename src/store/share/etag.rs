@@ -49,7 +49,7 @@ fn mix(state: u64, word: u64) -> u64 {
 }
 
 impl fmt::Display for ETag {
-    /// As in a header, quotes included.
+    /// The form in a header, quotes included.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "\"0x{:X}\"", self.0)
     }

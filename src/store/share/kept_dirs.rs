@@ -51,7 +51,7 @@ struct Entry {
     checked: Instant,
 }
 
-/// What the table knows of a path.
+/// The entry of the table for a path.
 #[derive(Debug)]
 pub enum Known {
     /// The directory.

@@ -19,7 +19,7 @@ const BUFFER_BYTES: usize = 64 * 1024;
 pub struct Listed {
     /// Its name as on disk.
     pub name: String,
-    /// What it is.
+    /// File, directory, link or special file.
     pub kind: Kind,
     /// Its inode number.
     pub ino: u64,
@@ -91,7 +91,7 @@ pub(in crate::store) fn is_empty(dir: impl AsFd) -> Result<bool, StoreError> {
     Ok(true)
 }
 
-/// The same directory, open for reading.
+/// Opens the directory again, for reading.
 fn readable(dir: impl AsFd) -> Result<OwnedFd, StoreError> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     rustix::fs::openat(dir, ".", flags, Mode::empty()).map_err(doing("opening a directory"))

@@ -21,7 +21,7 @@ use crate::store::error::StoreError;
 pub struct Accounted<'a> {
     /// Open for reading.
     pub fd: BorrowedFd<'a>,
-    /// What REST wrote and cleared.
+    /// The ranges that REST wrote and cleared.
     pub account: Option<&'a RangeAccount>,
 }
 
@@ -53,8 +53,8 @@ pub fn data_pages(file: Accounted<'_>, window: Range<u64>) -> Result<Vec<Range<u
     Ok(found)
 }
 
-/// What of `window` changed since the snapshot `since`: what REST touched later, whatever its
-/// bytes are, and everything else whose bytes differ from those of `old`.
+/// The pages of `window` that changed since the snapshot `since`: those that REST wrote or cleared
+/// later, whatever their bytes are, and all others whose bytes differ from those of `old`.
 pub fn changed_pages(
     new: Accounted<'_>,
     old: Option<Accounted<'_>>,

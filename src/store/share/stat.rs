@@ -32,7 +32,7 @@ pub enum Kind {
 pub struct Stat {
     /// Identity; survives renames.
     pub id: FileId,
-    /// What it is.
+    /// File, directory, link or special file.
     pub kind: Kind,
     /// Length in bytes.
     pub size: u64,
@@ -58,7 +58,7 @@ pub struct Stat {
     pub changed: Timestamp,
 }
 
-/// What the birth times of a file system are worth for telling files apart.
+/// How reliably the birth times of a file system tell files apart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Births {
     /// A file keeps its birth time, and a new file of the same inode number has another one.

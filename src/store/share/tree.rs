@@ -75,7 +75,7 @@ pub(in crate::store) fn names(path: &Path) -> Result<Vec<String>, StoreError> {
     Ok(found)
 }
 
-/// What the entry `name` is; none if it is gone.
+/// The kind of the entry `name`; `None` if the entry is gone.
 pub(in crate::store) fn kind_at(
     dir: impl AsFd,
     name: &CStr,

@@ -101,7 +101,7 @@ impl<'a> Meter<'a> {
         Ok(())
     }
 
-    /// What is done so far.
+    /// The progress so far.
     pub fn done(&self) -> Progress {
         self.done
     }

@@ -26,7 +26,7 @@ pub use records::Records;
 /// The form written here, and the newest that is understood.
 const VERSION: u32 = 1;
 
-/// What is kept of one file beside its inode. The last-write time is not: the inode has it.
+/// The metadata of one file that its inode cannot hold. The last-write time is in the inode.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Record {
@@ -51,7 +51,7 @@ pub struct Record {
     /// The last copy onto this file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub copy: Option<CopyState>,
-    /// What REST wrote and cleared, where the file system's own account does not tell.
+    /// The ranges that REST wrote and cleared, where the blocks of the file system do not tell.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ranges: Option<RangeAccount>,
     /// Changes that the inode's change time may not show; part of the `ETag`. Only ever raised:
@@ -146,7 +146,7 @@ impl Record {
     }
 }
 
-/// What stands before a record's own fields, in either place.
+/// The fields before a record's own, in the attribute and in the sidecar.
 #[derive(Serialize, Deserialize)]
 struct Head {
     v: u32,

@@ -19,7 +19,7 @@ pub const BLOCK: u64 = 4_096;
 /// The most parts of an account: a record of that length still fits an extended attribute.
 const PARTS_MAX: usize = 48;
 
-/// What was done to a part of a file.
+/// The last request on a part of a file: a write or a clear.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Touch {
     /// Bytes were written.
@@ -33,7 +33,7 @@ pub enum Touch {
 pub struct Part {
     /// The bytes, whole pages.
     pub range: Range<u64>,
-    /// What was done to them.
+    /// Whether the bytes were written or cleared.
     pub touch: Touch,
     /// When, by the engine's clock.
     pub when: Timestamp,

@@ -55,7 +55,8 @@ impl Records {
         Self::open(Folder::new(state.join("records")))
     }
 
-    /// The same for a state folder that is open: the use of both ends together.
+    /// As [`Records::new`], for a state folder that is open: the records are usable as long as the
+    /// state folder is.
     pub fn beside(state: &StateDir) -> Result<Self, StoreError> {
         Self::open(Folder::within(state.path().join("records"), state.tenure().clone()))
     }

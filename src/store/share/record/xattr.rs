@@ -20,7 +20,7 @@ const TYPICAL_MAX: usize = 4096;
 /// No Linux file system takes a longer value (`XATTR_SIZE_MAX`).
 const VALUE_MAX: usize = 64 * 1024;
 
-/// What became of a value.
+/// Whether a value fitted into the attribute.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Fit {
     /// It is the file's attribute now.

@@ -18,7 +18,7 @@ use crate::core::smb::SharePath;
 use crate::store::error::{StoreError, begin_change, doing};
 use crate::sync::front_end;
 
-/// What becomes of an entry that stands at a rename's target.
+/// The fate of an entry that has the new name of a rename.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RenameHow {
     /// The rename is refused.

@@ -39,16 +39,16 @@ pub enum Case {
     Sensitive,
 }
 
-/// What a path led to.
+/// The file or directory that a path leads to.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Found {
     /// The path as spelled on disk.
     pub path: SharePath,
-    /// What is there.
+    /// Kind, identity, size and times.
     pub stat: Stat,
 }
 
-/// What a descriptor is wanted for.
+/// The intended use of a descriptor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OpenFor {
     /// Reading a file or a directory.
@@ -120,7 +120,7 @@ impl ShareDir {
         &self.root_path
     }
 
-    /// What the birth times of the file system are worth for telling files apart.
+    /// How reliably the birth times of the file system tell files apart.
     pub fn births(&self) -> Births {
         self.root.births()
     }
@@ -203,7 +203,7 @@ impl ShareDir {
         self.list_prefix(dir, "", after, limit)
     }
 
-    /// The same of those whose names begin with `prefix`, spelled in any case.
+    /// As [`ShareDir::list`], for the names that begin with `prefix` in any case.
     pub fn list_prefix(
         &self,
         dir: &SharePath,

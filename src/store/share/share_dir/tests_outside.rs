@@ -147,7 +147,8 @@ fn a_directory_made_anew_does_not_answer_with_the_names_of_the_old_one() {
     }
 }
 
-/// What a path leads to once a directory on its way, which was replaced by hand, is noticed.
+/// The file that a path leads to, once the share notices that a directory on the path was replaced
+/// by hand.
 fn found_soon(share: &ShareDir, text: &str) -> String {
     let end = Instant::now() + Duration::from_secs(20);
     loop {

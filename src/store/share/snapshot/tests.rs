@@ -53,7 +53,7 @@ fn set_xattr(path: &Path, value: &str) {
     rustix::fs::setxattr(path, "user.latchfs", value.as_bytes(), XattrFlags::empty()).unwrap();
 }
 
-/// What a tree looks like: for each path its mode, size, times, bytes or link text, attribute.
+/// A description of a tree: for each path its mode, size, times, bytes or link text, attribute.
 fn picture(root: &Path) -> BTreeMap<PathBuf, String> {
     let mut seen = BTreeMap::new();
     let mut pending = vec![root.to_owned()];
