@@ -220,13 +220,13 @@ impl Accounts {
         Self { by_name, first, controls: Arc::default() }
     }
 
-    /// The same under these controls, whose clock the accounts were opened with.
+    /// These accounts with the given controls, whose clock they were opened with.
     #[must_use]
     pub fn with_controls(self, controls: Arc<Controls>) -> Self {
         Self { controls, ..self }
     }
 
-    /// What tests control of the server.
+    /// The clock, gates and faults of the server.
     pub fn controls(&self) -> &Arc<Controls> {
         &self.controls
     }

@@ -65,7 +65,7 @@ impl Clock for ManualClock {
 /// The clock of a server: the system's, until somebody turns it forward or stops it.
 #[derive(Debug)]
 pub struct TestClock {
-    /// What is added to the system's time; `i64::MIN` while the clock stands.
+    /// The difference to the system's time; `i64::MIN` while the clock is frozen.
     ahead: AtomicI64,
     /// Where it stands, while it does.
     stands_at: AtomicI64,
@@ -103,7 +103,7 @@ pub enum Setting {
 }
 
 impl Default for Setting {
-    /// As the system's clock.
+    /// The system's clock.
     fn default() -> Self {
         Self::Goes { ahead: 0 }
     }

@@ -1,4 +1,4 @@
-//! What every operation is told beside its arguments: the time it is decided at, and the caller.
+//! The context of an operation: the time at which it is decided, and the caller.
 //!
 //! One value for a whole request, made by the front end that received it: all rules of one
 //! operation see the same moment. What tests control (gates, faults) reaches operations through it

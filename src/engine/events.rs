@@ -29,32 +29,32 @@ pub const EVENTS_MAX: usize = 16_384;
 /// The most events a follower is given at a time.
 pub const PAGE_MAX: usize = 1_024;
 
-/// What happened.
+/// The content of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Happening {
     /// An open was granted.
     Granted {
         /// Its identity.
         handle: HandleId,
-        /// What it may do.
+        /// Its access.
         access: Access,
-        /// What it tolerates.
+        /// Its share mode.
         share: ShareMode,
     },
     /// Something was refused by a rule.
     Refused {
-        /// What was asked for: `open`, `delete`, `put range`.
+        /// The refused operation: `open`, `delete`, `put range`.
         operation: &'static str,
         /// The rule, and who was in the way.
         denial: Denial,
     },
     /// A request to the Blob, Queue or Table service was refused because of another client.
     Conflicted(Box<Conflicted>),
-    /// What an open tolerates was changed.
+    /// The share mode of an open was changed.
     Shared {
         /// Its identity.
         handle: HandleId,
-        /// What it tolerates now.
+        /// Its new share mode.
         share: ShareMode,
     },
     /// An open ended.
@@ -89,9 +89,9 @@ pub struct Conflicted {
     pub service: ServiceKind,
     /// The object as the command line names it, without the service: `docs/a.txt`.
     pub object: String,
-    /// What was asked for.
+    /// The refused operation.
     pub operation: &'static str,
-    /// What the other client did.
+    /// The act of the other client that refused it.
     pub conflict: Conflict,
     /// The code of the answer.
     pub code: &'static str,
@@ -116,7 +116,7 @@ pub struct Event {
     pub file: Option<FileId>,
     /// Who acted.
     pub who: Owner,
-    /// What happened.
+    /// The content of the event.
     pub what: Happening,
 }
 
@@ -239,7 +239,8 @@ impl EventLog {
         self.kept.lock().expect(POISON).after(seq, usize::MAX)
     }
 
-    /// The same, at most [`PAGE_MAX`] of them, waiting up to `patience` for the first one.
+    /// The events after number `seq`, at most [`PAGE_MAX`] of them; waits up to `patience` for the
+    /// first one.
     pub fn follow(&self, seq: u64, patience: Duration) -> Page {
         self.wait_past(seq, patience).after(seq, PAGE_MAX)
     }

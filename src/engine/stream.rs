@@ -39,11 +39,11 @@ pub struct Entry {
     pub system: Timestamp,
     /// In which account; none if it concerns the server.
     pub account: Option<Arc<str>>,
-    /// What happened.
+    /// The content of the entry.
     pub what: Arc<What>,
 }
 
-/// What happened.
+/// The content of an entry.
 #[derive(Debug)]
 pub enum What {
     /// An entry of the log of events of an account.
@@ -72,7 +72,7 @@ pub struct Answered {
     pub service: ServiceKind,
     /// The operation, as the service's documentation names it.
     pub operation: &'static str,
-    /// What the request names, behind the account.
+    /// The path of the request without the account.
     pub path: String,
     /// Who sent the request.
     pub client: String,
@@ -99,7 +99,7 @@ pub struct Refused {
     pub message: String,
     /// The rule of the File service that refused, with the holder.
     pub denial: Option<Denial>,
-    /// What another client of the other services did that refuses the request.
+    /// The act of another client that refused a request to the other services.
     pub conflict: Option<Conflict>,
 }
 
@@ -116,10 +116,10 @@ pub struct AtGate {
     pub visitor: Visitor,
 }
 
-/// What somebody changed of what tests control.
+/// A change of the clock, a gate, a fault or the state of the server.
 #[derive(Clone, Debug)]
 pub struct Change {
-    /// What kind of change: `clock`, `gate-added`, `fault-removed`.
+    /// The kind of the change: `clock`, `gate-added`, `fault-removed`.
     pub kind: &'static str,
     /// Who changed it.
     pub by: String,

@@ -44,8 +44,8 @@ impl BlobAt {
     }
 }
 
-/// What a request demands of the object it names. Conditions that the operation does not take must
-/// be left out.
+/// The demands of a request on the object that it names: conditions, lease ID, key. Conditions that
+/// the operation does not take must be left out.
 #[derive(Clone, Debug, Default)]
 pub struct Asked {
     /// `If-Match` and its like.

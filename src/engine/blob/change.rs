@@ -37,7 +37,7 @@ pub(super) struct Change<'a> {
     changes: RefCell<Vec<Changed>>,
 }
 
-/// What there is under a name.
+/// The container and state that a name leads to.
 #[derive(Debug)]
 pub(super) struct Place {
     pub container: ContainerId,
@@ -90,7 +90,7 @@ impl Look<'_> {
         }
     }
 
-    /// What the address names.
+    /// The container and state that the address names.
     pub fn place(&self, at: &BlobAt) -> BlobResult<Place> {
         let container = self.container(&at.container)?.id;
         let state = |key| {
@@ -192,7 +192,7 @@ impl<'a> Change<'a> {
         Self { look, tx, cx, changes: RefCell::default() }
     }
 
-    /// What the history keeps of the change.
+    /// Takes the entries for the history out of the change.
     pub fn changes(&self) -> Vec<Changed> {
         self.changes.take()
     }

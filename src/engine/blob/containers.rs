@@ -16,12 +16,12 @@ use crate::engine::Context;
 use crate::engine::non_blocking::check_may_wait;
 use crate::store::blob::{ContainerRow, Retained, Tx};
 
-/// What Create Container is given.
+/// The arguments of Create Container.
 #[derive(Clone, Debug, Default)]
 pub struct NewContainer {
     /// `x-ms-meta-*`.
     pub metadata: Metadata,
-    /// What anonymous requests may read.
+    /// The part that anonymous requests may read.
     pub access: PublicAccess,
     /// `x-ms-default-encryption-scope`.
     pub encryption_scope: Option<String>,

@@ -25,7 +25,7 @@ pub enum CopyFrom {
     Here {
         /// The blob.
         at: BlobAt,
-        /// What is demanded of it.
+        /// The demands on the source.
         asked: SourceAsked,
     },
     /// Bytes that were fetched, and what came with them.
@@ -41,7 +41,7 @@ pub enum CopyFrom {
     },
 }
 
-/// What a copy demands of its source.
+/// The demands of a copy on its source.
 #[derive(Clone, Debug, Default)]
 pub struct SourceAsked {
     /// `x-ms-source-if-*`.
@@ -52,7 +52,7 @@ pub struct SourceAsked {
     pub key: Option<String>,
 }
 
-/// What a copy is given.
+/// The arguments of a copy.
 #[derive(Clone, Debug, Default)]
 pub struct CopyRequest {
     /// `x-ms-copy-id` of the answer.

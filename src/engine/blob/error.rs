@@ -40,8 +40,8 @@ impl BlobError {
         }
     }
 
-    /// The same where the object is the source of `operation`. Copy Blob says that its source is
-    /// missing; the operations that read a URL, that it cannot be verified.
+    /// This error for the source of `operation`. Copy Blob answers that its source is missing; the
+    /// operations that read a URL answer that the source cannot be verified.
     #[must_use]
     pub fn of_source(self, operation: Operation) -> Self {
         match self.denial() {

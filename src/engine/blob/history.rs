@@ -23,7 +23,7 @@ pub struct Changed {
     pub by: Writer,
 }
 
-/// What is known of a blob.
+/// The state of a blob and its latest changes, for `latchfs why`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Standing {
     /// Its record; `None` if there is no such blob.
@@ -35,7 +35,7 @@ pub struct Standing {
 }
 
 impl BlobService {
-    /// What is known of a blob. May wait; not for an event loop.
+    /// Reports the state of a blob and its latest changes. May wait; not for an event loop.
     pub fn why(&self, now: Timestamp, at: &BlobAt) -> BlobResult<Standing> {
         let (state, older) = self.store.read::<_, BlobError>(|tx| {
             let look = Look { tx, memory: &self.memory, now };

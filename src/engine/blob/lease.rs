@@ -13,7 +13,7 @@ use crate::core::{Etag, Timestamp, Writer};
 use crate::engine::Context;
 use crate::store::blob::StateKey;
 
-/// What a lease request asks for. Durations and periods are as in the request.
+/// The action of a lease request. Durations and periods are as in the request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LeaseAction {
     /// Takes the lease.

@@ -15,7 +15,7 @@ use crate::engine::Context;
 pub use crate::store::blob::ListPosition;
 use crate::store::blob::{ContainerId, ListBlobs, ListedBlob, Retained, StateKey, TagSearch};
 
-/// What is listed.
+/// The arguments of a listing.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a word of the query")]
 pub struct ListQuery {

@@ -106,8 +106,8 @@ pub struct BlobService {
     memory: Arc<Memory>,
 }
 
-/// What requests under way share. It does not hold the store: a request may outlive its caller on
-/// the writer's thread, which must not be the one that closes the database.
+/// The state that requests under way share. It does not hold the store: a request may outlive its
+/// caller on the writer's thread, which must not be the one that closes the database.
 struct Memory {
     options: BlobOptions,
     settings: Settings,

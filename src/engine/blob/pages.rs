@@ -25,13 +25,13 @@ pub struct PutPages {
     pub first: u64,
     /// The last byte of the range.
     pub last: u64,
-    /// What is done.
+    /// The change of the range.
     pub change: PageChange,
     /// Conditions on the sequence number.
     pub conditions: SequenceConditions,
 }
 
-/// What Put Page does to its range.
+/// The change that Put Page makes to its range.
 #[derive(Clone, Debug)]
 pub enum PageChange {
     /// Writes these bytes, as long as the range.
@@ -51,7 +51,7 @@ pub struct Paged {
     pub next: Option<u64>,
 }
 
-/// What of a page blob is listed.
+/// The arguments of Get Page Ranges.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PageQuery {
     /// The bytes asked for; `None` for all.

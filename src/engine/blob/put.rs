@@ -17,7 +17,7 @@ use crate::core::{Etag, Timestamp};
 use crate::engine::Context;
 use crate::store::blob::{self, ContainerId, ContentPlan, INLINE_MAX, StateKey};
 
-/// What a request that creates a blob is given beside its content.
+/// The arguments of a request that creates a blob, without its content.
 #[derive(Clone, Debug, Default)]
 pub struct NewBlob {
     /// The six properties of the content.

@@ -13,7 +13,7 @@ use crate::core::blob::{BlobDenial, BlobState, Metadata, Operation};
 use crate::engine::Context;
 use crate::store::blob::{StateKey, StateKind};
 
-/// What Delete Blob is given.
+/// The arguments of Delete Blob.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DeleteBlob {
     /// `x-ms-delete-snapshots`.

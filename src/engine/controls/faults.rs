@@ -1,4 +1,4 @@
-//! Faults: what befalls requests that match, and how often.
+//! Faults: effects that are injected into matching requests, and how often.
 //!
 //! Decides which fault a request meets: the first that is there for it. Front ends carry it out.
 
@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::RULES_MAX;
 use crate::core::pattern::{Pattern, Seen};
 
-/// What befalls a request.
+/// The effect of a fault on a request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum FaultAction {
     /// It is refused, and nothing is done.
@@ -65,7 +65,7 @@ pub enum Frequency {
 pub struct NewFault {
     /// Which requests.
     pub pattern: Pattern,
-    /// What befalls them.
+    /// The effect on them.
     pub action: FaultAction,
     /// How often.
     pub frequency: Frequency,
@@ -76,7 +76,7 @@ pub struct NewFault {
 pub struct Fault {
     /// Its number.
     pub id: u64,
-    /// What befalls the request.
+    /// The effect on the request.
     pub action: FaultAction,
 }
 
@@ -85,7 +85,7 @@ pub struct Fault {
 pub struct FaultRow {
     /// Its number.
     pub id: u64,
-    /// What was added; `Times` counts those that are left.
+    /// The fault as it was added; `Times` counts the applications that are left.
     pub fault: NewFault,
     /// How many requests have met it.
     pub met: u64,

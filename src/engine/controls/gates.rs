@@ -48,7 +48,7 @@ pub struct NewGate {
 pub struct GateRow {
     /// Its number.
     pub id: u64,
-    /// What was added; `times` counts those that are left.
+    /// The gate as it was added; `times` counts the requests that may still stop.
     pub gate: NewGate,
     /// How many requests wait at it.
     pub waiting: usize,
@@ -65,7 +65,7 @@ pub struct Visitor {
     pub account: Arc<str>,
     /// The operation.
     pub operation: String,
-    /// What it names.
+    /// The path of the request without the account.
     pub path: String,
     /// Who sent it.
     pub client: String,
@@ -102,7 +102,7 @@ struct State {
     last_request: u64,
     gates: Vec<GateRow>,
     waiting: Vec<Waiting>,
-    /// What the stream of events was told of the requests that have not gone on yet.
+    /// The entries in the stream of events of requests that are still at a gate.
     told: BTreeMap<u64, AtGate>,
 }
 

@@ -1,4 +1,5 @@
-//! What tests control: the clock of a server, gates that stop requests, faults that befall them.
+//! The controls of a server for tests: its clock, gates that stop requests, faults that are
+//! injected into them.
 //!
 //! Decides what a request meets on its way. Which requests are meant is decided in
 //! [`crate::core::pattern`]; front ends ask at each point that they pass, and a service asks
@@ -21,16 +22,16 @@ use super::stream::{EventStream, STREAM_MAX};
 /// How many gates, and how many faults, a server has at most.
 pub const RULES_MAX: usize = 1_000;
 
-/// What tests control of one server.
+/// The controls of one server: clock, gates, faults, and the stream of events.
 #[derive(Debug)]
 pub struct Controls {
     /// The clock of all services.
     pub clock: Arc<TestClock>,
     /// Where requests stop.
     pub gates: Gates,
-    /// What befalls requests.
+    /// The faults.
     pub faults: Faults,
-    /// What happens in the server.
+    /// The stream of events.
     pub stream: Arc<EventStream>,
 }
 

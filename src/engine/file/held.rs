@@ -1,4 +1,4 @@
-//! What is held just now, one by one: byte-range locks, files that wait for their deletion, leases.
+//! Lists what is held now: byte-range locks, delete-pending files, leases.
 //!
 //! For people and the page. Nothing is kept up to date for this: a report takes one file's lock at
 //! a time. How much is held in all is counted in [`super::tally`].

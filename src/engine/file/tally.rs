@@ -9,7 +9,7 @@ use super::share::Share;
 use super::shares::{FileService, FileServiceResult, ListOptions};
 use crate::core::lease::{FileLease, LeaseStatus};
 
-/// What is held in one share.
+/// The number of opens, locks, leases and marks in one share.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Tally {
     /// Opens of files and directories.
@@ -37,7 +37,7 @@ impl Share {
 }
 
 impl FileService {
-    /// What is held in each share that is served.
+    /// The number of opens, locks, leases and marks in each share that is served.
     pub fn tallies(&self) -> FileServiceResult<BTreeMap<Arc<str>, Tally>> {
         let mut tallies = BTreeMap::<_, Tally>::new();
         for info in self.every_share(&ListOptions { snapshots: true, ..ListOptions::default() })? {

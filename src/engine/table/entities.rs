@@ -17,7 +17,7 @@ const SMALL_BYTES: usize = 64 << 10;
 /// A write of one entity.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Write {
-    /// What to do, under which condition.
+    /// The change, with its condition.
     pub change: rules::Change,
     /// The entity.
     pub key: Key,

@@ -20,7 +20,7 @@ pub struct Changed {
     pub by: Writer,
 }
 
-/// What is known of an entity.
+/// The last write of an entity and its latest changes, for `latchfs why`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Standing {
     /// When it was written last; none if there is no such entity.
@@ -34,7 +34,7 @@ pub struct Standing {
 }
 
 impl TableService {
-    /// What is known of an entity. May wait; not for an event loop.
+    /// Reports the last write of an entity and its latest changes. May wait; not for an event loop.
     pub fn why(&self, table: &TableName, key: &Key) -> TableResult<Standing> {
         let (entity, last_writer) = self.store.read(|tx| {
             let table = table_of(tx, table)?;

@@ -63,8 +63,8 @@ pub struct TableService {
     memory: Arc<Memory>,
 }
 
-/// What requests under way share. It does not hold the store: a request may outlive its caller on
-/// the writer's thread, which must not be the one that closes the database.
+/// The state that requests under way share. It does not hold the store: a request may outlive its
+/// caller on the writer's thread, which must not be the one that closes the database.
 struct Memory {
     ticker: Ticker,
     history: Recent<Changed>,
@@ -73,7 +73,7 @@ struct Memory {
     bell: Arc<Bell>,
 }
 
-/// What a request did: its answer, and what the history keeps of it.
+/// The answer of a request, and its entries in the history.
 struct Done<T> {
     answer: T,
     changes: Vec<Changed>,
@@ -253,7 +253,7 @@ impl Change<'_> {
         self.ticker.next(self.context.now)
     }
 
-    /// What the history keeps of a change of a table as a whole.
+    /// The entry in the history for a change of a table as a whole.
     fn of_table(&self, name: &TableName, operation: &str) -> Changed {
         let by = self.writer(operation, self.context.now);
         Changed { table: name.to_string(), key: None, ticks: None, by }

@@ -23,7 +23,7 @@ const SLICE: Budget = Budget { rows: SLICE_ROWS, bytes: usize::MAX };
 /// The time after which a page ends.
 const PAGE_TIME: Duration = Duration::from_secs(4);
 
-/// What to query.
+/// The arguments of a query.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Query {
     /// The table.
@@ -34,7 +34,7 @@ pub struct Query {
     pub top: Top,
     /// Where to continue: the next entity.
     pub from: Option<Key>,
-    /// What the caller may see.
+    /// The keys that the caller may see.
     pub reach: Range,
 }
 
@@ -54,7 +54,7 @@ pub trait Page: Send + 'static {
     fn clear(&mut self);
 }
 
-/// What a slice may still look at.
+/// The rows and bytes that a slice may still read.
 #[derive(Clone, Copy)]
 struct Budget {
     rows: usize,
@@ -68,7 +68,7 @@ struct Progress<P> {
     full: bool,
     /// The partition that the last taken entity is of.
     partition: Option<String>,
-    /// What is left to read, the next last.
+    /// The ranges that are left to read, the next one last.
     ranges: Vec<Range>,
 }
 
@@ -128,7 +128,7 @@ impl TableService {
 }
 
 impl Query {
-    /// What to read, in the order of keys, the first last.
+    /// The ranges to read, in the order of keys, the first one last.
     fn ranges(&self) -> Vec<Range> {
         let matched = self.filter.as_ref().map_or_else(|| vec![Range::ALL], Filter::ranges);
         let mut reach = self.reach.clone();

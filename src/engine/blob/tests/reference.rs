@@ -220,7 +220,7 @@ pub struct Name {
     pub kept: Vec<Kept>,
 }
 
-/// What a request demands.
+/// The demands of a request.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Demand {
     pub lease: Option<u8>,
@@ -230,7 +230,7 @@ pub struct Demand {
     pub star: bool,
 }
 
-/// What an operation needs of the name.
+/// The requirement of an operation on the name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// Makes or replaces the blob.
@@ -317,7 +317,7 @@ impl Name {
     }
 }
 
-/// What is kept of a state that is replaced or deleted.
+/// Which states are kept when a state is replaced or deleted.
 #[derive(Clone, Copy, Debug)]
 pub enum Keep {
     Nothing,

@@ -341,7 +341,7 @@ impl Share {
         Ok(())
     }
 
-    /// What must be done and can fail before the name moves, so that a refusal changes nothing.
+    /// Makes the changes that can fail before the name moves, so that a refusal changes nothing.
     fn prepare_move(
         &self,
         source: &Found,
@@ -381,7 +381,7 @@ impl Share {
         Ok(())
     }
 
-    /// The same name in the same directory, spelled alike or, where case does not count, not.
+    /// True if both are one name in one directory, in any spelling where case does not count.
     fn is_respelling(&self, one: &SharePath, other: &SharePath) -> bool {
         let same = |one, other| match self.options().case {
             Case::Sensitive => one == other,

@@ -243,7 +243,7 @@ impl Table {
         Ok(self.step_on(cell, cell.latch()?, step))
     }
 
-    /// The same for threads that may wait, and for changes that have begun.
+    /// As [`Table::with_cell`], for threads that may wait and for changes that have begun.
     pub fn with_cell_waiting<T>(
         &self,
         cell: &Arc<FileCell>,

@@ -40,7 +40,7 @@ pub struct PageOptions<'a> {
 pub struct DirectoryEntry {
     /// Its name as on disk.
     pub name: String,
-    /// What the disk says: kind, identity, size.
+    /// Kind, identity and size, as on disk.
     pub stat: Stat,
     /// Attributes, times and `ETag`, if asked for.
     pub smb: Option<SmbProperties>,

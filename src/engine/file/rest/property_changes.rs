@@ -108,7 +108,7 @@ pub enum Semantics {
 pub struct NewProperties {
     /// Attributes, times, permission.
     pub smb: PropertyChanges,
-    /// What the attributes mean.
+    /// Whether the file is new or restored, which decides how attributes are applied.
     pub semantics: Semantics,
     /// Content headers.
     pub headers: HttpHeaders,

@@ -57,7 +57,7 @@ impl Share {
         Ok(self.table.with_cell(cell, step)?)
     }
 
-    /// The same for threads that may wait, and for changes that have begun.
+    /// As [`Share::with_cell`], for threads that may wait and for changes that have begun.
     pub(in crate::engine::file) fn with_cell_waiting<T>(
         &self,
         cell: &Arc<FileCell>,

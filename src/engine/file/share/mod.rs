@@ -65,7 +65,7 @@ pub struct ShareOptions {
     pub case: Case,
     /// Permission bits of files made through the engine by callers that name none.
     pub file_mode: u32,
-    /// The same for directories.
+    /// Permission bits of new directories.
     pub dir_mode: u32,
     /// Flush each REST write to the disk before it is acknowledged.
     pub sync_always: bool,
@@ -89,7 +89,7 @@ pub struct Share {
     table: Table,
     next_handle: AtomicU64,
     releases: Releases,
-    /// What is kept on disk beside the files: marks, leases, permissions, properties.
+    /// State on disk that is not in the files: marks, leases, permissions, properties.
     state: StateDir,
     /// How many names are delete pending; read without a lock on every lookup of the mount.
     pending: AtomicU64,
@@ -122,7 +122,7 @@ impl Share {
         Self::open_with(name, root, StateDir::open(state)?, options, clock, events)
     }
 
-    /// The same with a state folder that is open.
+    /// As [`Share::open_directory`], with a state folder that is open.
     pub(in crate::engine::file) fn open_with(
         name: &str,
         root: &Path,
@@ -173,7 +173,7 @@ impl Share {
         }
     }
 
-    /// What the file system below lacks, a line each; see docs/troubleshooting.md.
+    /// The features that the file system below lacks, a line each; see docs/troubleshooting.md.
     pub fn lacks(&self) -> Vec<&'static str> {
         let births = match self.disk.births() {
             Births::Kept => None,

@@ -14,7 +14,7 @@ use crate::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard, front_end};
 
 const POISON: &str = "nothing panics under the name lock";
 
-/// What a thread waits for that waits for the name lock.
+/// The name lock, as the report of waiting threads names it.
 const LOCK: &str = "the name lock of a share";
 
 /// The name lock.

@@ -104,7 +104,7 @@ impl Share {
         Ok(())
     }
 
-    /// What the rules want to know of an existing file.
+    /// The facts of an existing file that the rules ask for.
     pub(in crate::engine::file) fn target(&self, path: &SharePath, stat: &Stat) -> Result<Target> {
         let attributes = self.record(path, stat.id)?.attributes.unwrap_or_default();
         Ok(Target { directory: stat.kind == Kind::Directory, attributes })

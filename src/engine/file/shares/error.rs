@@ -1,4 +1,4 @@
-//! What an operation on a share as a whole can come back with.
+//! The errors of operations on a share as a whole.
 //!
 //! As everywhere, a refusal is an answer and a store error says that there is none. Each refusal
 //! is named like its documented code; statuses and spellings are REST's.
@@ -113,9 +113,9 @@ pub enum FileServiceError {
     /// A file of the share stood in the way.
     #[error("{what}: {source}")]
     Share {
-        /// What was being done, to which share.
+        /// The step that failed, and its share.
         what: String,
-        /// What it said.
+        /// The error.
         source: super::super::Error,
     },
 }
@@ -145,9 +145,9 @@ impl From<MetadataError> for FileServiceError {
     }
 }
 
-/// What the disk says of a name is the rule's answer.
+/// Reads the error of the disk out of an answer.
 impl FileServiceError {
-    /// What the disk said, where it is known.
+    /// The error of the disk, if this is one.
     pub fn store_error(&self) -> Option<&StoreError> {
         match self {
             Self::Store(error)

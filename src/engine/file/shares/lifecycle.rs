@@ -33,7 +33,7 @@ const DELETING: Duration = Duration::from_secs(30);
 /// The most deletions that are remembered for that time.
 const DELETIONS_MAX: usize = 1_024;
 
-/// What Delete Share does about snapshots (`x-ms-delete-snapshots`).
+/// The treatment of snapshots by Delete Share (`x-ms-delete-snapshots`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum DeleteSnapshots {
     /// Refuse if there are any.
@@ -206,7 +206,7 @@ impl FileService {
         (days > 0).then_some(days)
     }
 
-    /// What the last server deleted and this one can restore.
+    /// Loads the deleted shares of earlier servers, which can be restored.
     pub(super) fn load_deleted(&self, folder: &Path) -> FileServiceResult<()> {
         let mut deleted = self.deleted.lock().expect(POISON);
         for share in self.root()?.deleted()? {
@@ -242,7 +242,7 @@ impl FileService {
         Ok(Claim { engine: self, name, then: None })
     }
 
-    /// The same for a share that is to go, by the one who marked it so.
+    /// Takes the name of a share that is to be deleted. The caller has marked the share as going.
     fn claim_going(&self, served: &Served) -> Claim<'_> {
         let name = Arc::clone(served.share.name());
         self.set_slot(Arc::clone(&name), Slot::Going);

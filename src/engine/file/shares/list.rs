@@ -19,7 +19,7 @@ use crate::store::share::SnapshotName;
 /// The most entries of a page, and the default.
 pub const LIST_MAX: usize = 5_000;
 
-/// What is known of a share, a snapshot, or a deleted share.
+/// The name and properties of a share, a snapshot or a deleted share.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ShareInfo {
     /// The share's name.
@@ -28,7 +28,7 @@ pub struct ShareInfo {
     pub snapshot: Option<SnapshotName>,
     /// That it was deleted, if it was.
     pub deleted: Option<Deleted>,
-    /// What it is.
+    /// Its properties.
     pub properties: ShareProperties,
     /// Its lease.
     pub lease: LeaseView,
@@ -45,7 +45,7 @@ pub struct Deleted {
     pub remaining_days: u32,
 }
 
-/// What to list.
+/// The arguments of List Shares.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ListOptions<'a> {
     /// Only names that begin so.

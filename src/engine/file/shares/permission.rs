@@ -55,7 +55,7 @@ impl Permission {
         }
     }
 
-    /// What was given.
+    /// The descriptor as it was given.
     pub fn text(&self) -> &str {
         match self {
             Self::Sddl(text) | Self::Binary(text) => text,

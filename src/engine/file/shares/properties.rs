@@ -1,4 +1,4 @@
-//! What a share is as a whole: quota, tier, metadata, access policies, its times and `ETag`.
+//! The properties of a share as a whole: quota, tier, metadata, access policies, times and `ETag`.
 //!
 //! Decides which values are legal and that every set gives a new tag and time. A share that has
 //! none on disk yet (a directory put there by hand) has the defaults. Leases are kept apart: they
@@ -49,7 +49,7 @@ impl ShareTag {
 }
 
 impl fmt::Display for ShareTag {
-    /// As in a header, quotes included.
+    /// The form in a header, quotes included.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "\"0x{:X}\"", self.0)
     }
@@ -58,7 +58,7 @@ impl fmt::Display for ShareTag {
 /// `x-ms-access-tier`. Shown and kept; all tiers are equally fast here.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 pub enum AccessTier {
-    /// What a share has that was given none.
+    /// The tier of a share that was created without one.
     #[default]
     TransactionOptimized,
     /// Hot.
@@ -134,7 +134,7 @@ impl FromStr for Protocol {
     }
 }
 
-/// What is known of a share, or of a snapshot of it.
+/// The properties of a share or of a snapshot of it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ShareProperties {
@@ -150,7 +150,7 @@ pub struct ShareProperties {
     pub tier_before: Option<AccessTier>,
     /// `x-ms-enabled-protocols`.
     pub protocol: Protocol,
-    /// What is given back as it was sent and means nothing here (root squash, provisioned
+    /// Settings that are returned as they were sent and have no effect (root squash, provisioned
     /// figures), by header name.
     pub settings: BTreeMap<String, String>,
     /// Stored access policies.
@@ -214,7 +214,7 @@ pub struct ShareVersion {
     pub modified: Timestamp,
 }
 
-/// What Create Share may ask for.
+/// The arguments of Create Share.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct NewShare {
     /// `x-ms-meta-*`.
@@ -225,7 +225,7 @@ pub struct NewShare {
     pub changes: ShareChanges,
 }
 
-/// What Set Share Properties may ask for; what is left out stays as it is.
+/// The arguments of Set Share Properties. A property that is left out stays as it is.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ShareChanges {
     /// `x-ms-share-quota`.

@@ -40,7 +40,7 @@ pub(super) struct Served {
     changing: Mutex<()>,
 }
 
-/// What is kept of a share as a whole.
+/// The state of a share as a whole.
 #[derive(Default)]
 pub(super) struct Kept {
     pub own: Facts,
@@ -51,7 +51,7 @@ pub(super) struct Kept {
     pub going: bool,
 }
 
-/// What is kept of a share or a snapshot.
+/// The properties and the lease of a share or a snapshot.
 #[derive(Clone, Default)]
 pub(super) struct Facts {
     pub properties: ShareProperties,
@@ -88,7 +88,7 @@ impl Kept {
         self.snapshots.get(snapshot).ok_or(ShareDenial::ShareSnapshotNotFound)
     }
 
-    /// What is kept of the share or of one of its snapshots.
+    /// The properties and the lease of the share or of one of its snapshots.
     pub fn facts(&self, snapshot: Option<&SnapshotName>) -> Result<&Facts, ShareDenial> {
         snapshot.map_or(Ok(&self.own), |snapshot| self.known(snapshot))
     }
@@ -117,7 +117,8 @@ impl FileService {
         self.open_served_for(name, fresh, Durability::Synced)
     }
 
-    /// The same; [`Durability::Cached`] if all data is replaced, and synced as a whole.
+    /// As [`FileService::open_served`]; with [`Durability::Cached`] nothing is synced, for a
+    /// replacement of all data, which is synced as a whole.
     pub(super) fn open_served_for(
         &self,
         name: &str,
@@ -189,7 +190,7 @@ impl FileService {
 }
 
 impl Served {
-    /// What is kept of the share, unless it is on its way out.
+    /// The state of the share, unless the share is being deleted.
     pub fn kept(&self) -> Result<MutexGuard<'_, Kept>, ShareDenial> {
         let kept = self.lock();
         if kept.going { Err(ShareDenial::ShareBeingDeleted) } else { Ok(kept) }
@@ -201,7 +202,7 @@ impl Served {
         self.changing.lock().expect(POISON)
     }
 
-    /// The same, also while it is being deleted.
+    /// The state of the share, also while the share is being deleted.
     pub fn lock(&self) -> MutexGuard<'_, Kept> {
         self.kept.lock().expect(POISON)
     }

@@ -1,4 +1,4 @@
-//! Reading and setting what a share is: properties, metadata, access policies, usage.
+//! Reads and sets the properties of a share: metadata, access policies and usage among them.
 //!
 //! Setting something of a leased share needs the lease ID. Reading needs none; one that is sent
 //! must match. Snapshots can be read and not set.
@@ -14,7 +14,7 @@ use crate::core::policy::StoredPolicy;
 use crate::store::share::Metadata;
 
 impl FileService {
-    /// What is known of a share or a snapshot, access policies included.
+    /// The properties of a share or a snapshot, access policies included.
     pub fn properties(&self, at: &ShareRef<'_>) -> FileServiceResult<ShareInfo> {
         let served = self.served(at.name)?;
         let kept = served.kept()?;

@@ -38,12 +38,12 @@ pub struct SnapshotView {
     taken: Timestamp,
 }
 
-/// What is known of a file or directory of a snapshot.
+/// A file or directory of a snapshot.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SnapshotFile {
     /// Its path as it was spelled.
     pub path: SharePath,
-    /// What the disk says of it.
+    /// Kind, identity, size and times of the copy.
     pub stat: Stat,
     /// Its metadata record.
     pub record: Record,
@@ -54,7 +54,7 @@ pub struct SnapshotFile {
 /// A file of a snapshot, open for reading, with the account of its pages.
 pub struct EarlierFile {
     fd: OwnedFd,
-    /// What the disk says of the copy.
+    /// Kind, identity, size and times of the copy.
     pub stat: Stat,
     /// The file of the share that it is a copy of, where that is known.
     origin: Option<FileId>,
@@ -87,7 +87,7 @@ impl SnapshotView {
         Ok(Self { dir: ShareDir::open(tree, case)?, records: Records::new(records)?, taken })
     }
 
-    /// What a path stood for, in any spelling.
+    /// The file or directory that a path in any spelling led to.
     pub fn lookup(&self, path: &SharePath) -> Result<Found> {
         Ok(self.dir.lookup(path)?)
     }
@@ -105,7 +105,7 @@ impl SnapshotView {
         Ok(self.dir.list_prefix(&dir.path, prefix, after, limit)?)
     }
 
-    /// What is known of a file or directory.
+    /// The properties of a file or directory.
     pub fn file(&self, path: &SharePath) -> Result<SnapshotFile> {
         let Found { path, stat } = self.dir.lookup(path)?;
         let fd = self.dir.open_file(&path, OpenFor::Path)?;
@@ -146,8 +146,8 @@ impl SnapshotView {
         Ok(data_pages(file.accounted(), window)?)
     }
 
-    /// What of `window` is not as it was in the older snapshot `since`; no more than `most` parts.
-    /// A file that was made anew in between is compared like any other: copies do not tell.
+    /// The parts of `window` that differ from the older snapshot `since`, at most `most` of them. A
+    /// file that was made anew in between is compared like any other: its copies do not show that.
     pub fn changes_since(
         &self,
         since: &Self,

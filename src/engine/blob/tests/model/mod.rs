@@ -134,7 +134,7 @@ impl Run {
         if fitting.is_empty() || self.below(5) == 0 { self.name() } else { self.pick(&fitting) }
     }
 
-    /// What a request demands: mostly what holds.
+    /// Random demands of a request; most of them hold.
     fn demand(&mut self, name: &str) -> Demand {
         if self.below(3) > 0 {
             let state = &self.names[name];

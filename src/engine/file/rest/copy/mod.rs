@@ -45,7 +45,7 @@ const STRETCH_BYTES: u64 = 4 << 20;
 /// Where a property of the copy comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Taken<T> {
-    /// As for a new file.
+    /// The default of a new file.
     #[default]
     Default,
     /// From the source.
@@ -149,7 +149,7 @@ impl FileSource {
 struct Source<'a> {
     size: u64,
     record: &'a Record,
-    /// What it shows of itself; a source elsewhere has no such properties.
+    /// Attributes and times; `None` for a source on another server.
     smb: Option<SmbProperties>,
     bytes: Bytes<'a>,
 }

@@ -137,7 +137,7 @@ impl Share {
     }
 }
 
-/// What the rules say to a name that is free: a lease ID given with it fits no file.
+/// Checks the rules for a name that is free: a lease ID in the request matches no file.
 fn check_new(asking: Asking<'_>, path: &SharePath) -> Result<()> {
     let at = Circumstances {
         path,
