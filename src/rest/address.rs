@@ -1,4 +1,4 @@
-//! What a URL names: account, container, and the path in it.
+//! The address of a request: account, container and path, read from its URL and Host.
 //!
 //! Decides between host style and path style, which addresses belong to the secondary location, and
 //! which Host headers are accepted: the development key is public, so a web page whose name
@@ -15,10 +15,10 @@ use super::auth::Level;
 use super::refusal::Refusal;
 use crate::core::service::ServiceKind;
 
-/// What the name of an account ends with in addresses of its secondary location.
+/// The end of an account's name in addresses of its secondary location.
 const SECONDARY: &str = "-secondary";
 
-/// What a request names.
+/// The resource that a request names.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Address {
     /// The account.
@@ -30,7 +30,7 @@ pub struct Address {
     pub endpoint: String,
     /// The share, container, queue or table, if the path goes that far.
     pub container: Option<String>,
-    /// What follows the container, percent-encoded as sent, without the slash between.
+    /// The path after the container, percent-encoded as sent, without the slash between.
     pub rest: String,
 }
 
@@ -55,7 +55,7 @@ pub struct Names<'a> {
 }
 
 impl Address {
-    /// What the request names behind the account, decoded: `container/blob`.
+    /// The path of the request without the account, decoded: `container/blob`.
     pub fn named_path(&self) -> String {
         let Some(container) = &self.container else { return String::new() };
         let path = format!("{container}/{}", self.rest);

@@ -1,4 +1,4 @@
-//! A request that was authorised: what an operation is given to work with.
+//! An authorised request, as an operation gets it.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub struct Call<'a> {
     pub request: &'a Request,
     /// The time of the operation, and the caller.
     pub context: &'a Context,
-    /// What the request is permitted.
+    /// The permissions of the request.
     pub grant: &'a Grant,
 }
 

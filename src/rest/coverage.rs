@@ -43,7 +43,7 @@ pub struct Coverage {
     pub groups: &'static [&'static str],
     /// The version of the service that first had an operation.
     pub since: fn(&'static str) -> &'static str,
-    /// What a user of the service would miss, or be surprised by.
+    /// The differences to the service that a user should know.
     pub differs: fn(&'static str) -> &'static str,
 }
 
@@ -98,7 +98,7 @@ impl Coverage {
         page
     }
 
-    /// What the server does, operation by operation.
+    /// The rows of the page: the answer of the server to each operation.
     fn entries(&self) -> Vec<Entry> {
         let folder = tempfile::tempdir().unwrap();
         let account = (self.account)(folder.path(), ACCOUNT);

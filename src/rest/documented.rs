@@ -1,11 +1,11 @@
-//! What the services' documentation calls an operation.
+//! The names of operations in the services' documentation.
 //!
 //! The tables of operations have the names that the SDKs are generated with, one for each function
 //! of a client; people know the documentation, where several of them are one operation.
 
 use crate::core::service::ServiceKind;
 
-/// What the documentation calls an operation; its own name where the documentation has none.
+/// The name of an operation in the documentation; its own name if the documentation has none.
 pub fn name_of(service: ServiceKind, operation: &'static str) -> &'static str {
     let table = match service {
         ServiceKind::File => FILE,

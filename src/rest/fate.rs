@@ -1,6 +1,6 @@
 //! Applies gates and faults to a request over HTTP.
 //!
-//! Decides how a fault looks on the wire. Which requests meet what is decided in
+//! Decides how a fault looks on the wire. Which gates and faults apply to a request is decided in
 //! [`crate::engine::controls`]. The parts of a batch are not requests of their own here.
 
 use std::pin::Pin;
@@ -40,7 +40,7 @@ const CUT_PAUSE: Duration = Duration::from_millis(20);
 #[error("a fault closed the connection")]
 pub struct Dropped;
 
-/// What a request has met, as far as its answer shows it.
+/// The effect of gates and faults on a request, as far as its answer shows it.
 #[derive(Default)]
 pub struct Fate {
     dropped: bool,
@@ -133,7 +133,7 @@ impl Fate {
         Stop::ahead_of(site.accounts.controls(), &site.clock, &seen, || visit.visitor.clone())
     }
 
-    /// What is needed of a request when it is done, if anything waits for it there.
+    /// The request as gates after the commit see it, if the request has met a gate or a fault.
     pub fn leaves_later(&self, site: &Site, request: &Request, caller: &Caller) -> Option<Visit> {
         self.met.then(|| Visit::new(site.service.kind, request, caller))
     }

@@ -49,7 +49,7 @@ const CLIENT_ID_MAX: usize = 1_024;
 /// The longest user agent that is remembered.
 const USER_AGENT_MAX: usize = 256;
 
-/// What of a request comes back in its answer, whatever becomes of it.
+/// The parts of a request that its answer repeats, also if the request is refused.
 struct Echo {
     request_id: String,
     version: HeaderValue,

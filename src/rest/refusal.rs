@@ -41,7 +41,7 @@ pub enum ErrorNames {
 /// A code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Code {
-    /// The same under either naming.
+    /// A code that has this name under either naming.
     Is(&'static str),
     /// Marked for deletion.
     DeletePending,
@@ -73,11 +73,12 @@ pub struct Refusal {
     pub challenge: Option<&'static str>,
     /// For `Content-Range`: how long the file is that lacks the bytes asked for.
     pub size: Option<u64>,
-    /// What was not read of the request makes the connection useless.
+    /// The connection must be closed, because a part of the request was not read.
     pub close: bool,
     /// The rule of the File service that refused, with the holder.
     pub denial: Option<Box<Denial>>,
-    /// What another client did that refuses the request: such a refusal is noted.
+    /// The act of another client that refused the request; the refusal is noted in the log of
+    /// events.
     pub conflict: Option<Conflict>,
 }
 
@@ -95,7 +96,7 @@ impl Refusal {
         Self { status, code, message, details, challenge, size, close, denial, conflict }
     }
 
-    /// The same as a refusal by a conflict with another client.
+    /// This refusal, noted as a conflict with another client.
     #[must_use]
     pub fn by_conflict(self, conflict: Option<Conflict>) -> Self {
         Self { conflict, ..self }

@@ -11,7 +11,7 @@ use super::http::request::Request;
 use super::refusal::Refusal;
 use super::service::Operation;
 
-/// What tells two operations apart whose requests are alike otherwise.
+/// The header that tells two operations apart whose requests are otherwise alike.
 #[derive(Clone, Copy)]
 pub enum When {
     /// Nothing more.

@@ -1,9 +1,9 @@
 //! A service as the HTTP front end sees it: a table of operations, and the few functions in which
 //! services differ.
 //!
-//! Decides what an entry of the table says: the shape of the request, what a SAS must permit,
-//! which body it takes and which function carries it out. Each service has its table in its own
-//! folder; adding one touches no other.
+//! Decides the fields of an entry: the shape of the request, the permissions that a SAS needs, the
+//! kind of body and the function that carries the request out. Each service has its table in its
+//! own folder; adding one touches no other.
 
 use std::borrow::Cow;
 use std::pin::Pin;
@@ -42,12 +42,12 @@ pub struct Service {
     pub first_version: &'static str,
     /// How errors are written.
     pub errors: ErrorFormat,
-    /// What is signed by its SAS and by Shared Key.
+    /// The texts that its SAS and Shared Key sign.
     pub signatures: &'static Signatures,
-    /// What an operation of that level addresses, as a SAS signs it: the container, and the path
-    /// within it.
+    /// The resource that an operation of that level addresses, as a SAS signs it: the container,
+    /// and the path within it.
     pub target: fn(&Address, Level) -> Addressed<'_>,
-    /// What a request addresses, as the command line names it, without the service.
+    /// The resource that a request addresses, as the command line names it, without the service.
     pub object: fn(&Request) -> String,
     /// A stored access policy of a container.
     pub policy: fn(&Account, container: &str, id: &str) -> Option<StoredPolicy>,
@@ -86,9 +86,9 @@ impl ErrorFormat {
 
 /// An operation of a service.
 pub struct Operation {
-    /// As the service's own description calls it.
+    /// The name in the service's own description.
     pub name: &'static str,
-    /// What a SAS must permit. None for a preflight, which a browser sends unsigned.
+    /// The requirements on a SAS. `None` for a preflight, which a browser sends unsigned.
     pub needs: Option<Needs<'static>>,
     /// Whether it changes something. The secondary location only reads.
     pub changes: bool,
@@ -187,7 +187,7 @@ impl Operation {
         Self { needs: None, ..Self::read("ServicePreflight", Level::Service, &[], run) }
     }
 
-    /// The same, within reach of a service SAS with one of these permissions.
+    /// This operation, open to a service SAS with one of these permissions.
     #[must_use]
     pub const fn service_sas(self, permissions: &'static [Permission]) -> Self {
         let needs = match self.needs {
@@ -197,7 +197,7 @@ impl Operation {
         Self { needs, ..self }
     }
 
-    /// The same, within reach of an account SAS of another level too.
+    /// This operation, open to an account SAS of another level too.
     #[must_use]
     pub const fn or_level(self, level: Level) -> Self {
         let needs = match self.needs {
@@ -207,19 +207,19 @@ impl Operation {
         Self { needs, ..self }
     }
 
-    /// The same, tried on the event loop first where `quick` says so.
+    /// This operation, tried on the event loop first if `quick` returns true.
     #[must_use]
     pub const fn quick(self, quick: fn(&Call<'_>) -> bool) -> Self {
         Self { quick, ..self }
     }
 
-    /// The same, with content headers that a SAS may override.
+    /// This operation, with content headers that a SAS may override.
     #[must_use]
     pub const fn overridable(self) -> Self {
         Self { overridable: true, ..self }
     }
 
-    /// The same, with the body as it comes.
+    /// This operation, carried out while its body arrives.
     #[must_use]
     pub const fn streamed(self, run: for<'a> fn(&'a Call<'a>, Incoming) -> Working<'a>) -> Self {
         Self { run: Run::Streamed(run), ..self }

@@ -18,7 +18,7 @@ use crate::engine::{Account, Accounts, Clock};
 /// The part of the service properties that says which other origins are served.
 pub const CORS: &str = "Cors";
 
-/// What all requests to one listener share.
+/// The state that all requests to one listener share.
 pub struct Site {
     /// The service that is served here.
     pub service: &'static Service,

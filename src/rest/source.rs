@@ -1,4 +1,5 @@
-//! How a request names a source: a URL, percent-encoded, whose query may carry a signature.
+//! Reads the source that a request names: a URL, percent-encoded, whose query may carry a
+//! signature.
 //!
 //! Decides which URLs are this listener's, whatever host they are spelled with. The check of
 //! signatures and the operations ask the same question here: what the one takes for foreign must
@@ -17,7 +18,7 @@ pub const COPY_SOURCE: &str = "x-ms-copy-source";
 /// The header of a rename.
 pub const RENAME_SOURCE: &str = "x-ms-file-rename-source";
 
-/// What the server of a source of a copy is to be shown.
+/// The header with the authorization for the server of a copy's source.
 pub const SOURCE_AUTHORIZATION: &str = "x-ms-copy-source-authorization";
 
 /// The longest source.
@@ -34,7 +35,7 @@ pub fn without_signature(url: &str) -> String {
     if kept.is_empty() { place.to_owned() } else { format!("{place}?{}", kept.join("&")) }
 }
 
-/// What a URL names.
+/// The source that a URL names.
 pub enum Source {
     /// A resource of this listener.
     Own(Box<OwnSource>),
@@ -46,7 +47,7 @@ pub enum Source {
 pub struct OwnSource {
     /// The URL.
     pub uri: Uri,
-    /// What it names.
+    /// The resource that the URL names.
     pub address: Address,
 }
 

@@ -1,7 +1,7 @@
-//! What the stream of events is told of a request.
+//! The entry of a request in the stream of events.
 //!
-//! Decides nothing; it gathers what is known of a request on its way, only while somebody can
-//! follow the stream. What is counted and logged is in [`super::http::observer`].
+//! Decides nothing: the facts of a request are gathered while it is carried out, and only if the
+//! stream can be followed. What is counted and logged is in [`super::http::observer`].
 
 use std::sync::Arc;
 use std::time::Duration;

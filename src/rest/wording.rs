@@ -9,7 +9,7 @@ pub fn of(code: &str) -> Option<&'static str> {
     TABLE.iter().find(|(known, _)| *known == code).map(|(_, sentence)| *sentence)
 }
 
-/// What a sentence about a failed authentication starts with, where the challenge says more.
+/// The start of a sentence about a failed authentication, where the challenge says more.
 const SEE_CHALLENGE: &str = "Server failed to authenticate the request. Please refer to the \
                              information in the www-authenticate header.";
 

@@ -32,7 +32,7 @@ impl Admission {
         }
     }
 
-    /// What the request is granted, if it may ask for `operation`.
+    /// Grants the request what its signature permits, or refuses `operation`.
     pub fn grant(
         &self,
         service: &Service,
@@ -73,7 +73,7 @@ impl Admission {
         granted.map_err(Refusal::from)
     }
 
-    /// What `view`, a source that a request names by its URL, is granted there.
+    /// The grant of a source that a request names by its URL; `view` is a request for that URL.
     pub fn source_grant(
         &self,
         service: &Service,

@@ -54,7 +54,7 @@ pub enum CredentialError {
     /// More than [`KEYS_MAX`] keys.
     #[error("account '{0}' has more than {KEYS_MAX} keys")]
     TooManyKeys(String),
-    /// The same name twice.
+    /// Two accounts have this name.
     #[error("account '{0}' is given twice: write NAME:KEY1:KEY2 for two keys")]
     GivenTwice(String),
 }
@@ -143,8 +143,8 @@ impl Credential {
         format!("{}/{}", origin.trim_end_matches('/'), self.name)
     }
 
-    /// What a client is configured with. It holds the key. Every endpoint is named: clients know
-    /// no emulator of the File service.
+    /// The connection string, which contains the key. It names every endpoint: clients know no
+    /// emulator of the File service.
     pub fn connection_string(&self, endpoints: &[(ServiceKind, String)]) -> String {
         let https = endpoints.iter().any(|(_, endpoint)| endpoint.starts_with("https:"));
         let protocol = if https { "https" } else { "http" };

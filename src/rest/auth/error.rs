@@ -41,7 +41,7 @@ pub enum AuthError {
     /// `AuthenticationFailed`: signed with another key, or another text.
     #[error("the signature does not match; the server's string to sign is '{string_to_sign}'")]
     SignatureMismatch {
-        /// What the server signed.
+        /// The string to sign, as the server builds it.
         string_to_sign: String,
     },
     /// `AuthenticationFailed`: neither `x-ms-date` nor `Date`.
@@ -66,7 +66,7 @@ pub enum AuthError {
     SasUnreadable {
         /// The parameter.
         field: &'static str,
-        /// What was sent.
+        /// The value in the request.
         value: String,
     },
     /// `AuthenticationFailed`: before `st`.
@@ -114,13 +114,13 @@ pub enum AuthError {
     /// `AuthorizationResourceTypeMismatch`: the SAS is not for this kind of resource.
     #[error("the SAS does not reach {}", .level.noun())]
     ResourceTypeMismatch {
-        /// What was asked for.
+        /// The level of the resource in the request.
         level: Level,
     },
     /// `AuthorizationFailure`: no service SAS of the Blob service reaches what is asked for.
     #[error("no service SAS reaches {}: use an account SAS or the key", .level.noun())]
     BeyondServiceSas {
-        /// What was asked for.
+        /// The level of the resource in the request.
         level: Level,
     },
     /// `AuthorizationPermissionMismatch`: the letter is missing.
@@ -145,7 +145,7 @@ pub enum AuthError {
     IntentUnknown(String),
 }
 
-/// What is wrong with a bearer token.
+/// Why a bearer token is refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum TokenFault {
     /// Not three parts of base64url with JSON in the second.

@@ -23,9 +23,9 @@ pub enum GrantedBy {
     SharedKey,
     /// With a shared access signature.
     Sas {
-        /// What it reaches.
+        /// The resources that the SAS covers.
         scope: SasScope,
-        /// What it permits there.
+        /// The permissions on them.
         permissions: Permissions,
     },
     /// With a bearer token: everything is permitted.
@@ -39,7 +39,7 @@ pub enum GrantedBy {
     Nothing,
 }
 
-/// What a SAS reaches.
+/// The resources that a SAS covers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SasScope {
     /// An account SAS: the levels in `srt`.
@@ -53,7 +53,7 @@ pub enum SasScope {
     Object,
 }
 
-/// What a SAS must permit for an operation.
+/// The requirements of an operation on a SAS.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Needs<'a> {
     /// The level that an account SAS must reach.
@@ -62,8 +62,8 @@ pub struct Needs<'a> {
     pub or_level: Option<Level>,
     /// The permissions, any one of which an account SAS must have.
     pub permissions: &'a [Permission],
-    /// The same for a service SAS; none for operations that no service SAS reaches, such as those
-    /// on a container as a whole.
+    /// The permissions, any one of which a service SAS must have; `None` for operations that no
+    /// service SAS reaches, such as those on a container as a whole.
     pub service_sas: Option<&'a [Permission]>,
 }
 

@@ -63,8 +63,8 @@ pub struct Authorizer {
 }
 
 impl Authorizer {
-    /// What the request is granted on `target`. A header `Authorization` goes before a signature
-    /// in the query.
+    /// The grant of the request on `target`. A header `Authorization` takes precedence over a
+    /// signature in the query.
     pub fn authorize(
         &self,
         request: &RequestView<'_>,

@@ -102,7 +102,7 @@ pub(super) fn letters(permissions: &[Permission]) -> String {
     permissions.iter().map(|one| one.letter()).collect()
 }
 
-/// What an operation is about; `srt` lists those that an account SAS reaches.
+/// The kind of resource that an operation is about; `srt` lists those that an account SAS reaches.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Level {
     /// `s`: the service, such as List Shares.

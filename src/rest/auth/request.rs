@@ -1,4 +1,4 @@
-//! What authorisation sees of a request, and where the request goes.
+//! The parts of a request that authorisation reads, and the resource that the request addresses.
 //!
 //! Decides how a query is split and decoded for signing. Reading the wire, and finding account,
 //! share and path in it, is the server's and the router's.
@@ -20,7 +20,7 @@ pub struct RequestView<'a> {
     pub method: &'a str,
     /// The path, still percent-encoded: it is signed so.
     pub raw_path: &'a str,
-    /// What follows the `?`, still percent-encoded.
+    /// The query, still percent-encoded.
     pub raw_query: &'a str,
     /// Names and values in the order they came; names in any case.
     pub headers: &'a [(&'a str, &'a str)],
@@ -53,7 +53,7 @@ pub fn signing_account(authorization: &str) -> Option<&str> {
     Some(rest.trim().split_once(':')?.0)
 }
 
-/// What a request addresses, as the router found it.
+/// The resource that a request addresses, as the router found it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Target<'a> {
     /// The service: what its signatures sign.

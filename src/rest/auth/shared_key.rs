@@ -1,6 +1,6 @@
 //! Shared Key and Shared Key Lite: the text that is signed, and whether a signature is of it.
 //!
-//! Decides the strings to sign, which deviations of real clients are let pass, and how far a
+//! Decides the strings to sign, which deviations of real clients are accepted, and how far a
 //! client's clock may be off. Which account a request addresses is the router's.
 //!
 //! The path is signed as sent, behind the account: in path style the
@@ -30,12 +30,12 @@ pub enum Scheme {
 impl Scheme {
     const ALL: [Self; 2] = [Self::SharedKey, Self::SharedKeyLite];
 
-    /// As in the header `Authorization`, where case does not matter.
+    /// The scheme of this name in the header `Authorization`, in any case.
     pub(super) fn of_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|scheme| scheme.name().eq_ignore_ascii_case(name))
     }
 
-    /// As in the header `Authorization`.
+    /// The name in the header `Authorization`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::SharedKey => "SharedKey",
@@ -126,7 +126,7 @@ fn check_date(request: &RequestView<'_>) -> Result<(), AuthError> {
     Ok(())
 }
 
-/// What a text to sign is made of, but for the query.
+/// The parts of a string to sign, without the query.
 struct Text<'a> {
     request: &'a RequestView<'a>,
     account: &'a str,

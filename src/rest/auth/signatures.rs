@@ -1,4 +1,4 @@
-//! In which ways services differ in what is signed.
+//! The differences between services in the texts that are signed.
 //!
 //! Decides nothing about a request: the texts that a SAS of a service signs are built by the
 //! service's own functions, and everything around them is the same for all.
@@ -18,9 +18,9 @@ pub type SasText = Result<(SasScope, String), AuthError>;
 pub struct Signatures {
     /// The service.
     pub kind: ServiceKind,
-    /// What a service SAS signs, and what it reaches.
+    /// The text that a service SAS signs, and the resources that the SAS covers.
     pub service_sas: fn(&Target<'_>, &Query) -> SasText,
-    /// What a service SAS signs that is made with a user delegation key.
+    /// The text that a service SAS signs if it is made with a user delegation key.
     pub delegation_sas: fn(&Target<'_>, &Query) -> SasText,
     /// Tries the texts of Shared Key and Shared Key Lite that known clients sign, the likeliest
     /// first; the first one is the one by the book.

@@ -50,7 +50,7 @@ struct OwnBlob {
     at: BlobAt,
 }
 
-/// What `x-ms-copy-source` names.
+/// The source that `x-ms-copy-source` names.
 enum BlobSource {
     Own(OwnBlob),
     Elsewhere(Uri),
@@ -63,7 +63,7 @@ pub(super) struct Fetched {
     pub state: BlobState,
 }
 
-/// What of a source is read, and what for.
+/// The part of a source to read, and whether it becomes a blob or a part of one.
 pub(super) struct Wanted {
     pub range: Option<Range<u64>>,
     /// For a block, pages or an appended block.
@@ -347,7 +347,8 @@ impl BlobCall<'_> {
         }
     }
 
-    /// What `x-ms-copy-source` names; a blob of this server only if the request may read it.
+    /// The source that `x-ms-copy-source` names; a blob of this server only if the request may read
+    /// it.
     async fn source(&self, operation: Operation) -> Result<BlobSource, Refusal> {
         let own = match self.source_in(COPY_SOURCE)? {
             Source::Own(own) => own,

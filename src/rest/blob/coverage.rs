@@ -1,5 +1,5 @@
-//! What the coverage page of the Blob service says that no code knows: since which version an
-//! operation exists, and what is different here. The page itself is written by
+//! The entries of the coverage page of the Blob service that cannot be read from code: the version
+//! that introduced an operation, and its differences to the service. The page itself is written by
 //! [`crate::rest::coverage`].
 
 use super::operations::{
@@ -48,7 +48,7 @@ fn since(operation: &'static str) -> &'static str {
     }
 }
 
-/// What a user of the service would miss, or be surprised by.
+/// The differences to the service that a user should know.
 fn differs(operation: &'static str) -> &'static str {
     match operation {
         "ServiceSetProperties" | "ServiceGetProperties" => {

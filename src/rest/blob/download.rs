@@ -20,7 +20,7 @@ use crate::rest::http::structured::Structured;
 /// Bytes read in one step.
 const PIECE_BYTES: usize = 128 * 1024;
 
-/// What an answer sends of a blob.
+/// The bytes of a blob that an answer sends.
 pub(super) struct Download {
     pub content: BlobContent,
     pub range: Range<u64>,
@@ -38,7 +38,7 @@ impl Download {
         Content::Stream(length, self.start().boxed())
     }
 
-    /// The same, framed with checksums.
+    /// The body of an answer, framed with checksums.
     pub(super) fn structured(self) -> Content {
         let length = self.range.end - self.range.start;
         let body = Structured::new(self.start(), length);

@@ -79,7 +79,7 @@ impl BlobCall<'_> {
         bytes.map(Some).ok_or_else(|| Refusal::bad("InvalidMd5", message))
     }
 
-    /// What a new blob is given beside its content.
+    /// The properties of a new blob, without its content.
     pub(super) fn new_blob(&self, standard: bool) -> Result<NewBlob, Refusal> {
         Ok(NewBlob {
             content: self.content_new(standard)?,
@@ -181,7 +181,7 @@ impl Reply {
         self.header("etag", etag.quoted()).header("last-modified", rfc1123(modified))
     }
 
-    /// What the answer to a write carries.
+    /// The headers of the answer to a write.
     #[must_use]
     pub(super) fn blob_written(self, written: &Written) -> Self {
         self.etag(written.etag, written.modified)
@@ -231,7 +231,7 @@ impl Reply {
             .maybe("x-ms-copy-status-description", copy.description.as_deref())
     }
 
-    /// What describes the content, but for its MD5.
+    /// The content headers, without the MD5.
     #[must_use]
     pub(super) fn content(self, content: &ContentProperties) -> Self {
         self.header("content-type", content.shown_type())
@@ -241,7 +241,7 @@ impl Reply {
             .maybe("cache-control", content.cache_control.as_deref())
     }
 
-    /// What GET and HEAD of a blob carry.
+    /// The headers of the answers to GET and HEAD of a blob.
     #[must_use]
     pub(super) fn blob(self, blob: &Blob, now: Timestamp) -> Self {
         let state = &blob.state;

@@ -22,7 +22,7 @@ use crate::rest::service::Answer;
 /// Most entries of a page.
 pub(super) const LIST_MAX: usize = 5_000;
 
-/// What `include` may name.
+/// The legal values of `include`.
 const INCLUDE: [&str; 11] = [
     "snapshots",
     "metadata",

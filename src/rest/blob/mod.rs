@@ -66,8 +66,8 @@ impl<'a> BlobCall<'a> {
         self.0.context
     }
 
-    /// The same at this moment: a body may take minutes to arrive, and what held when it began may
-    /// hold no longer.
+    /// The context at the present moment: a body may take minutes to arrive, and conditions that
+    /// held when it began may not hold any more.
     fn cx_now(&self) -> Context {
         Context { now: self.0.site.now(), ..self.0.context.clone() }
     }

@@ -147,7 +147,8 @@ impl BlobCall<'_> {
     }
 }
 
-/// What the answer of another server says of a source. One that is no blob becomes a block blob.
+/// The properties of a source, read from the answer of its server. A source that is not a blob
+/// becomes a block blob.
 fn described(source: &fetch::Fetched, now: Timestamp) -> Result<BlobState, Refusal> {
     let kind = source.header("x-ms-blob-type").and_then(|text| BlobType::from_name(&text));
     let mut state = BlobState::new(kind.unwrap_or(BlobType::Block), Etag::default(), now);

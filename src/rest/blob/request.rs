@@ -1,4 +1,5 @@
-//! What a request names and what it demands: address, conditions, lease ID, customer's key.
+//! The blob or container that a request names, and its demands: conditions, lease ID, customer's
+//! key.
 //!
 //! Decides how these headers are read. Which of them an operation takes is decided in
 //! [`crate::core::blob::operation`]; whether they hold, in `core/` too.
@@ -55,7 +56,7 @@ impl BlobCall<'_> {
         Ok(BlobAt { container, name, selector: selector(&self.query)? })
     }
 
-    /// What the request demands of the blob or container.
+    /// The demands of the request on the blob or container.
     pub(super) fn asked(&self, operation: Operation) -> Result<Asked, Refusal> {
         let rules = operation.rules();
         let mut accepts = rules.accepts;
@@ -116,7 +117,7 @@ impl BlobCall<'_> {
         Ok(Accepted("MNIU"))
     }
 
-    /// What a copy demands of its source.
+    /// The demands of a copy on its source.
     pub(super) fn source_asked(&self, operation: Operation) -> Result<SourceAsked, Refusal> {
         let accepts = operation.rules().source;
         let conditions = conditions(self, "x-ms-source-", accepts)?;

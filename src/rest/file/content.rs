@@ -127,7 +127,7 @@ impl FileCall<'_> {
         Ok(range)
     }
 
-    /// What becomes of the last-write time.
+    /// The change of the last-write time.
     pub(super) fn last_write(&self) -> Result<TimeChange, Refusal> {
         const NAME: &str = "x-ms-file-last-write-time";
         match self.request.header(NAME)? {

@@ -1,7 +1,7 @@
-//! Copy File and Abort Copy File. What a source on another server takes is in `from_url`.
+//! Copy File and Abort Copy File. Copies from other servers are in `from_url`.
 //!
 //! A copy that is not done in one step goes on after the answer, on a thread of its own, until it
-//! is done, aborted, or the server stops. There are so many places for these, and no more.
+//! is done, aborted, or the server stops. The number of such copies is bounded.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -78,7 +78,7 @@ impl Download {
         }
     }
 
-    /// The same, if nothing has to be waited for.
+    /// Reads a piece from `offset` on; `None` if that would wait for the disk.
     fn piece_now(&self, offset: u64) -> Result<Option<Bytes>, Refusal> {
         let Source::Live(reader) = &self.source else { return Ok(None) };
         let mut room = Room::new();

@@ -197,8 +197,8 @@ fn lease_code(denial: LeaseDenial) -> (StatusCode, &'static str) {
     }
 }
 
-/// What the disk could not do. Only what nobody outside can cure is a 500: clients try those
-/// again for minutes.
+/// The refusal for an error of the disk. Only errors that no client can cure are a 500: clients
+/// repeat those for minutes.
 impl From<StoreError> for Refusal {
     fn from(error: StoreError) -> Self {
         match store_code(&error) {
@@ -239,7 +239,7 @@ fn store_code(error: &StoreError) -> Option<(StatusCode, &'static str)> {
     })
 }
 
-/// What the system said, where it says something of the machine and nothing of the request.
+/// Status and code of a system error that is about the machine, not about the request.
 fn io_code(error: &std::io::Error) -> Option<(StatusCode, &'static str)> {
     match Errno::from_io_error(error)? {
         Errno::NOSPC | Errno::DQUOT | Errno::FBIG => Some((TOO_LARGE, "ShareSizeLimitReached")),

@@ -20,7 +20,7 @@ use crate::rest::refusal::Refusal;
 /// a permission given as text is a draft, which a refused request takes back.
 #[derive(Default)]
 pub struct SmbHeaders<'a> {
-    /// What is to be set: attributes, times, permission.
+    /// The properties to set: attributes, times, permission.
     pub properties: PropertyChanges,
     /// The attributes are to be those of the source of a copy.
     pub source_attributes: bool,
@@ -67,7 +67,7 @@ impl<'a> SmbHeaders<'a> {
         }
     }
 
-    /// What is to be set on a directory, or by a rename.
+    /// The properties to set on a directory, or by a rename.
     pub fn for_directory(&self) -> PropertyChanges {
         let mut changes = self.properties.clone();
         if let Some(attributes) = &mut changes.attributes {
@@ -131,8 +131,8 @@ fn permission<'a>(request: &Request, share: &'a Share) -> Result<Option<Given<'a
 /// file that was never given one.
 pub const NO_TYPE: &str = "";
 
-/// What Set File Properties does to the content headers: a request that names one sets all of
-/// them, one that names none clears all of them, and one that only gives a new length keeps them.
+/// The content headers after Set File Properties: a request that names one sets all of them, one
+/// that names none clears all of them, and one that only gives a new length keeps them.
 pub fn changed_content_headers(
     request: &Request,
     resizes: bool,
@@ -176,7 +176,7 @@ impl Reply {
         self.header("etag", etag).header("last-modified", rfc1123(modified))
     }
 
-    /// What every answer about a file or directory carries.
+    /// The headers of every answer about a file or directory.
     #[must_use]
     pub fn smb(self, smb: &SmbProperties, id: FileId, parent: FileId) -> Self {
         self.version(smb.etag, smb.last_modified)
@@ -189,7 +189,7 @@ impl Reply {
             .header("x-ms-file-parent-id", parent.ino)
     }
 
-    /// The same, of a file.
+    /// The headers of every answer about a file.
     #[must_use]
     pub fn file(self, file: &FileProperties) -> Self {
         self.smb(&file.smb(), file.id(), file.parent)
@@ -209,7 +209,8 @@ impl Reply {
         self
     }
 
-    /// What was written is kept encrypted, as far as anybody asks.
+    /// The header that says that the data is encrypted. Nothing is encrypted; clients only look for
+    /// it.
     #[must_use]
     pub fn written(self) -> Self {
         self.header("x-ms-request-server-encrypted", "true")

@@ -18,7 +18,7 @@ use crate::rest::http::xml::{Xml, encoded, is_xml};
 use crate::rest::refusal::Refusal;
 use crate::rest::service::Answer;
 
-/// What of each entry is shown beside its name, size and identity.
+/// The properties of each entry that are shown beside name, size and identity.
 struct Include(Vec<String>);
 
 impl Include {

@@ -36,7 +36,7 @@ pub(super) struct OwnFile {
     pub snapshot: Option<SnapshotName>,
 }
 
-/// What a request wants of its source.
+/// The intended use of a source.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Use {
     /// To copy it, as a whole or a range of its bytes.

@@ -14,7 +14,7 @@ use crate::rest::refusal::Refusal;
 
 /// The header that says a body is structured.
 pub const STRUCTURED: &str = "x-ms-structured-body";
-/// What it says: the one form there is.
+/// The only value of that header.
 pub const STRUCTURED_CRC64: &str = "XSM/1.0; properties=crc64";
 /// How long the payload of a structured body is.
 pub const STRUCTURED_LENGTH: &str = "x-ms-structured-content-length";

@@ -37,7 +37,7 @@ pub struct Connections {
     changed: Notify,
 }
 
-/// What is known of one connection.
+/// The state of one connection.
 #[derive(Debug)]
 pub struct Place {
     id: u64,

@@ -14,7 +14,7 @@ use crate::rest::refusal::Refusal;
 
 /// The most rules (the service's limit).
 const RULES_MAX: usize = 5;
-/// What a rule may allow.
+/// The methods that a rule may allow.
 const METHODS: [&str; 8] = ["DELETE", "GET", "HEAD", "MERGE", "OPTIONS", "PATCH", "POST", "PUT"];
 /// Any origin, any header.
 const ANY: &str = "*";
@@ -60,7 +60,7 @@ impl Cors {
         })
     }
 
-    /// What an ordinary answer says to pages of other origins.
+    /// Adds the headers for pages of other origins to an ordinary answer.
     pub fn tell(&self, mut reply: Reply, method: &Method, origin: Option<&str>) -> Reply {
         if self.0.is_empty() {
             return reply;

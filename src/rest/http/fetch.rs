@@ -1,9 +1,9 @@
 //! Sources of copies on other servers: the one place where latchfs dials out.
 //!
-//! Decides whether that is allowed at all, and the limits: http and https only, so many
-//! redirects, so much time for the first header and for each stretch of bytes, and a length that
-//! is said beforehand. What a source that fails is called is decided here too. Requests go to
-//! the URL that the caller gave, by no proxy.
+//! Decides whether that is allowed at all, and the limits: http and https only, a bounded number of
+//! redirects, a time limit for the first header and for each stretch of bytes, and a length that is
+//! announced. The error for a source that fails is decided here too. Requests go to the URL that
+//! the caller gave, by no proxy.
 
 use std::error::Error;
 use std::fmt::Display;
@@ -137,7 +137,7 @@ impl Fetched {
         self.answer.headers().get(name).and_then(text_of)
     }
 
-    /// What it says of itself.
+    /// The properties of the source, read from its headers.
     pub fn described(&self) -> Result<RemoteSource, Refusal> {
         let metadata = self.metadata()?.into_iter().collect::<Metadata>();
         let get = |name: &str| self.header(name);
@@ -224,7 +224,7 @@ fn starts_at(headers: &HeaderMap, start: u64) -> bool {
     range.is_some_and(|range| range.starts_with(&format!("bytes {start}-")))
 }
 
-/// What went wrong at the bottom. Never the URL: its query may hold a signature.
+/// The innermost cause of an error. Never the URL: its query may hold a signature.
 pub(super) fn cause(error: &reqwest::Error) -> String {
     if error.is_redirect() {
         return format!("it sends on more than {REDIRECTS_MAX} times");

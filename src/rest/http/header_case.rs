@@ -23,7 +23,7 @@ use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 
-/// What the header of a metadata name starts with.
+/// The start of the header of a metadata name.
 pub const META: &str = "x-ms-meta-";
 
 /// Bytes on their way at a time.
@@ -53,7 +53,7 @@ pub async fn read(headers: &HeaderMap, known: Extensions) -> Vec<String> {
     lines.map(|(name, _)| name).filter(is_ours).map(str::to_owned).collect()
 }
 
-/// What the library must remember to spell these headers of an answer so.
+/// The extensions that make the library write these headers of an answer in this case.
 pub async fn write(headers: &[String]) -> Extensions {
     let lines: String = headers.iter().flat_map(|name| [name.as_str(), ":\r\n"]).collect();
     let head = format!("GET / HTTP/1.0\r\n{lines}\r\n");

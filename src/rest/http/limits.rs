@@ -10,7 +10,7 @@ use std::time::Duration;
 pub const BODY_MAX: usize = (4 << 20) + (64 << 10);
 /// The most connections at a time.
 pub const CONNECTIONS_MAX: usize = 1_024;
-/// What hyper insists on as room for headers.
+/// The smallest room for headers that hyper accepts.
 const HEADER_BYTES_MIN: usize = 8 << 10;
 
 /// The bounds of a listener.

@@ -18,7 +18,7 @@ const BOUNDARY_MAX: usize = 70;
 pub struct Part<'a> {
     /// Its headers in their order.
     pub headers: Vec<(&'a str, &'a str)>,
-    /// What follows its headers.
+    /// The bytes after its headers.
     pub body: &'a [u8],
 }
 
@@ -266,7 +266,7 @@ mod tests {
 
     use super::*;
 
-    /// As the Python client sends it.
+    /// A batch of the Python client.
     const PYTHON: &str = "--batch_a\r\nContent-Type: multipart/mixed; boundary=changeset_b\r\n\r\n\
         --changeset_b\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\
         Content-ID: 0\r\n\r\nPOST http://127.0.0.1:10002/acct/tab HTTP/1.1\r\n\
@@ -278,7 +278,7 @@ mod tests {
         DELETE http://127.0.0.1:10002/acct/tab(PartitionKey='p',RowKey='z') HTTP/1.1\r\n\
         If-Match: *\r\n\r\n\r\n--changeset_b--\r\n\r\n--batch_a--\r\n";
 
-    /// As the JS client sends it.
+    /// A batch of the JS client.
     const JS: &str = "--batch_a\r\ncontent-type: multipart/mixed; boundary=changeset_b\r\n\r\n\r\n\
         --changeset_b\r\ncontent-type: application/http\r\n\
         content-transfer-encoding: binary\r\n\r\n\

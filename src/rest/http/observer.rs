@@ -25,7 +25,7 @@ pub trait Observer: Send + Sync {
 pub struct Asked {
     began: Instant,
     method: Method,
-    /// What it asks for, once that is known.
+    /// The operation, once it is known.
     pub operation: Option<&'static str>,
     observer: Option<Arc<dyn Observer>>,
 }

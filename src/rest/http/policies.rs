@@ -22,7 +22,7 @@ pub struct PolicyText {
     pub permission: Option<String>,
 }
 
-/// What is written of a policy that has an ID alone.
+/// The written form of a policy that has only an ID.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Bare {
     /// An empty `AccessPolicy`.
@@ -66,7 +66,7 @@ pub fn read_policies(body: &[u8]) -> Result<Vec<PolicyText>, Refusal> {
     root.children.iter().map(read_policy).collect()
 }
 
-/// The same where times are kept as such.
+/// Reads the document, with times parsed.
 pub fn read_stored_policies(body: &[u8]) -> Result<Vec<StoredPolicy>, Refusal> {
     read_policies(body)?.into_iter().map(StoredPolicy::try_from).collect()
 }

@@ -19,7 +19,7 @@ pub struct Reply {
     pub spelled: Vec<String>,
 }
 
-/// What follows the headers.
+/// The body of an answer.
 #[derive(Debug)]
 pub enum Content {
     Bytes(Bytes),

@@ -35,7 +35,7 @@ pub struct Request {
     pub peer: SocketAddr,
     /// Whether it came over TLS.
     pub https: bool,
-    /// What it names.
+    /// The resource that the request names.
     pub address: Address,
     /// The ID that its answer has.
     pub id: String,

@@ -12,7 +12,7 @@ const HEADER_BYTES: usize = 13;
 const SEGMENT_HEADER_BYTES: usize = 10;
 const SUM_BYTES: usize = 8;
 
-/// What comes next.
+/// The next part of a structured body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Next {
     Header,

@@ -1,7 +1,7 @@
 //! XML, written and read by hand: the order of elements and which are empty matter to clients.
 //!
-//! Decides how names that XML 1.0 cannot carry are written, and what a request's document may
-//! look like: so deep and so many elements, no document type, no entities but the five.
+//! Decides how names that XML 1.0 cannot carry are written, and what a request's document may look
+//! like: a bounded depth and number of elements, no document type, no entities but the five.
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use quick_xml::escape::partial_escape;
@@ -159,7 +159,7 @@ impl Element {
     }
 }
 
-/// What becomes of blanks at the ends of a text.
+/// The treatment of blanks at the ends of a text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Blanks {
     Trimmed,

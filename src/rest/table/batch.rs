@@ -55,7 +55,7 @@ fn object(operations: &[Operation], error: &TableError) -> String {
     failed.map(named).unwrap_or_default()
 }
 
-/// What a batch asks for.
+/// The content of a batch: changes, or one query.
 enum Batch<'a> {
     Changes(Vec<Part<'a>>),
     Get(InnerRequest<'a>),
@@ -154,7 +154,7 @@ impl<'a> TableCall<'a> {
         Ok(Operation { table, write, level, prefer: Prefer::read(get("prefer")) })
     }
 
-    /// What the target of an operation names. Its host and its query do not matter.
+    /// The resource that the target of an operation names. Host and query are ignored.
     fn inner_locator(self, target: &str) -> Result<Locator, Refusal> {
         let path = match target.split_once("://") {
             Some((_, rest)) => rest.split_once('/').map_or("", |(_, path)| path),
@@ -167,7 +167,7 @@ impl<'a> TableCall<'a> {
         Locator::parse(within.unwrap_or(path)).map_err(refusal_of_form)
     }
 
-    /// What a SAS permits is checked for each operation.
+    /// Checks the permissions of a SAS for one operation.
     fn check_operation(self, operation: &Operation) -> Result<(), Refusal> {
         self.check_letters(match &operation.write.change {
             Change::Insert => &[Permission::Add],

@@ -78,7 +78,7 @@ impl<'a> TableCall<'a> {
         self.0.request.address.endpoint.trim_end_matches('/')
     }
 
-    /// What the answer says of itself, and where.
+    /// The level of metadata and the addresses of the answer.
     fn scope(self) -> Result<Scope<'a>, Refusal> {
         let level = self.level()?;
         Ok(Scope { level, base: self.base(), account: &self.0.request.address.account })
@@ -158,7 +158,7 @@ impl<'a> TableCall<'a> {
     }
 }
 
-/// What the path of a request names.
+/// The resource that the path of a request names.
 fn locator(request: &Request) -> Result<Locator, Refusal> {
     let address = &request.address;
     if percent_decode_str(request.uri.path()).decode_utf8().is_err() {

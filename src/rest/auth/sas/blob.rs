@@ -18,7 +18,7 @@ const USERS_SINCE: &str = "2020-02-10";
 const KEY_USERS_SINCE: &str = "2025-07-05";
 const REQUEST_SINCE: &str = "2026-04-06";
 
-/// What a service SAS of the Blob service signs, and what it reaches.
+/// The text that a service SAS of the Blob service signs, and the resources that the SAS covers.
 pub(in super::super) fn blob_sas(target: &Target<'_>, query: &Query) -> SasText {
     let (scope, resource) = blob_scope(target, query)?;
     let version = query.get("sv").unwrap_or_default();
@@ -38,7 +38,7 @@ pub(in super::super) fn blob_sas(target: &Target<'_>, query: &Query) -> SasText 
     Ok((scope, text))
 }
 
-/// The same for a SAS that is made with a user delegation key.
+/// As [`blob_sas`], for a SAS that is made with a user delegation key.
 pub(in super::super) fn blob_delegation_sas(target: &Target<'_>, query: &Query) -> SasText {
     let (scope, resource) = blob_scope(target, query)?;
     let version = query.get("sv").unwrap_or_default();

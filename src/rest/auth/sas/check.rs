@@ -38,7 +38,7 @@ const SIGNED: [&str; 36] = [
     "skdutid", "sduoid", "srh", "srq", "tn", "spk", "srk", "epk", "erk", "sdd",
 ];
 
-/// What the SAS in `query` grants.
+/// Checks the SAS in `query` and returns its grant.
 pub(in super::super) fn verify(
     request: &RequestView<'_>,
     target: &Target<'_>,
@@ -106,7 +106,7 @@ fn check_version(query: &Query) -> Result<(), AuthError> {
     if dated { Ok(()) } else { Err(unreadable("sv", version)) }
 }
 
-/// What the SAS and its stored policy say together; each field is said by one of them.
+/// The terms of the SAS and its stored policy together; each field is given by one of them.
 struct Terms {
     permission: String,
     start: Option<Timestamp>,

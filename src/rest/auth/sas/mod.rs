@@ -29,7 +29,7 @@ const SCOPE_SINCE: &str = "2020-12-06";
 /// The parameters of a service SAS that replace response headers.
 const OVERRIDES: [&str; 5] = ["rscc", "rscd", "rsce", "rscl", "rsct"];
 
-/// What an account SAS signs: each field with a line feed behind it.
+/// The text that an account SAS signs: each field followed by a line feed.
 fn account_text(account: &str, query: &Query) -> String {
     let mut text = format!("{account}\n");
     for name in ["sp", "ss", "srt", "st", "se", "sip", "spr", "sv"] {
@@ -41,7 +41,8 @@ fn account_text(account: &str, query: &Query) -> String {
     text
 }
 
-/// What a service SAS signs; no line feed at its end. `resource` names a share or a file.
+/// The text that a service SAS signs, without a line feed at its end. `resource` names a share or a
+/// file.
 fn service_text(resource: &str, query: &Query) -> String {
     let mut text = String::new();
     for name in ["sp", "st", "se"] {
@@ -55,14 +56,15 @@ fn service_text(resource: &str, query: &Query) -> String {
     text
 }
 
-/// What a service SAS of the File service signs, and what it reaches. The signature of another
-/// share or file does not fit; no service SAS reaches what is above a share.
+/// The text that a service SAS of the File service signs, and the resources that the SAS covers.
+/// The signature of another share or file does not match; no service SAS reaches resources above a
+/// share.
 pub(super) fn file_sas(target: &Target<'_>, query: &Query) -> SasText {
     let (scope, resource) = file_scope(target, query)?;
     Ok((scope, service_text(&resource, query)))
 }
 
-/// The same for a SAS that is made with a user delegation key.
+/// As [`file_sas`], for a SAS that is made with a user delegation key.
 pub(super) fn file_delegation_sas(target: &Target<'_>, query: &Query) -> SasText {
     let (scope, resource) = file_scope(target, query)?;
     let mut text = String::new();

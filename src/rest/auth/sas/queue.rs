@@ -1,5 +1,5 @@
-//! What a service SAS of the Queue service signs, and what it reaches: one queue and its messages.
-//! There is no `sr`: nothing else can be meant.
+//! The text that a service SAS of the Queue service signs, and the resources that the SAS covers:
+//! one queue and its messages. There is no `sr`, because no other resource can be meant.
 
 use super::super::delegation::KEY_FIELDS;
 use super::super::error::AuthError;
@@ -20,7 +20,7 @@ pub static QUEUE: Signatures = Signatures {
     needs_intent: |_| false,
 };
 
-/// What the name of an account ends with in addresses of its secondary location.
+/// The end of an account's name in addresses of its secondary location.
 const SECONDARY: &str = "-secondary";
 
 fn service_sas(target: &Target<'_>, query: &Query) -> SasText {

@@ -1,4 +1,5 @@
-//! What requests to the Table service sign: Shared Key, Shared Key Lite and the table SAS.
+//! The texts that requests to the Table service sign: Shared Key, Shared Key Lite and the table
+//! SAS.
 //!
 //! Decides the three texts, which differ from those of the other services. Which keys a SAS
 //! reaches is decided by the service.
@@ -21,8 +22,8 @@ pub static TABLE: Signatures = Signatures {
     needs_intent: |_| false,
 };
 
-/// What a table SAS signs. It reaches the table that it names, at any of its addresses, and
-/// transactions, whose operations are checked one by one.
+/// The text that a table SAS signs. The SAS covers the table that it names, at any of its
+/// addresses, and transactions, whose operations are checked one by one.
 fn table_sas(target: &Target<'_>, query: &Query) -> SasText {
     let named = query.get("tn").ok_or(AuthError::SasIncomplete("tn"))?;
     let segment = target.container.unwrap_or_default();
