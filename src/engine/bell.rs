@@ -1,7 +1,7 @@
 //! A bell that wakes a background thread of a service, and tells the thread when to end.
 //!
 //! Decides that a ring is never lost: a thread that is at work when the bell rings looks once more.
-//! What the thread does then is the service's.
+//! The service decides what the thread does then.
 
 use std::time::Duration;
 

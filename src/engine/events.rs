@@ -1,12 +1,11 @@
 //! The event log: who was granted, refused, closed. Bounded; observers follow it.
 //!
-//! Refusals and forced closes are always kept, grants and ordinary closes only on request, so
-//! that the way of an undisturbed open stays short. What changes who has a file open is noted
-//! under that file's lock: in the log, too, an open that made room stands before the one that
-//! took it.
+//! Refusals and forced closes are always kept, grants and ordinary closes only on request, so that
+//! an open without a conflict costs little. Grants and closes are noted under the file's lock: in
+//! the log, the close of an open precedes the grant that it made possible.
 //!
-//! Nobody who adds to the log waits for a follower: one that is too slow is told how much it
-//! missed.
+//! Adding to the log never waits for a follower: a follower that is too slow is told how many
+//! events it missed.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};

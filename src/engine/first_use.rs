@@ -1,7 +1,7 @@
 //! A service that is opened when it is first used.
 //!
-//! Decides that it is opened once, and never by a caller on an event loop. What opening means is
-//! the service's.
+//! Decides that it is opened once, and never by a caller on an event loop. The service decides how
+//! it is opened.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;

@@ -1,7 +1,7 @@
 //! The latest changes of a service, in memory.
 //!
-//! Decides how many changes are remembered: the oldest make room. What a change is, and which one
-//! is told, is the service's. The memory is lost at a restart; no rule depends on it.
+//! Decides how many changes are remembered: the oldest make room. The service decides what a change
+//! is, and which changes are reported. The memory is lost at a restart; no rule depends on it.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard};

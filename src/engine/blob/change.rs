@@ -1,4 +1,5 @@
-//! A request inside its transaction: finding what it names, asking the rules, publishing.
+//! A request inside its transaction: finds the state that the request names, asks the rules,
+//! publishes the new state.
 //!
 //! Decides what happens to the state that a write replaces: it stays as a version, or as a deleted
 //! snapshot while the service retains deleted data, or goes.

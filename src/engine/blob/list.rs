@@ -1,7 +1,7 @@
 //! List Blobs, and Find Blobs by Tags.
 //!
 //! Decides what a listing leaves out: deleted states whose time is over. Order, prefixes and
-//! positions are the store's; what an expression over tags means is decided in
+//! positions are decided by the store; what an expression over tags means is decided in
 //! [`crate::core::blob::tags`].
 
 use std::ops::Bound;

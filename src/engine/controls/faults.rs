@@ -1,6 +1,6 @@
 //! Faults: effects that are injected into matching requests, and how often.
 //!
-//! Decides which fault a request meets: the first that is there for it. Front ends carry it out.
+//! Decides which fault applies to a request: the first one that matches. Front ends carry it out.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,10 +1,10 @@
 //! The controls of a server for tests: its clock, gates that stop requests, faults that are
 //! injected into them.
 //!
-//! Decides what a request meets on its way. Which requests are meant is decided in
-//! [`crate::core::pattern`]; front ends ask at each point that they pass, and a service asks
-//! before it changes something. A server without gates and faults pays two loads of a number for
-//! each request.
+//! Decides which gates and faults apply to a request. How a request is matched is decided in
+//! [`crate::core::pattern`]; front ends ask at each point that they pass, and a service asks before
+//! it changes something. A server without gates and faults pays two loads of a number for each
+//! request.
 
 mod faults;
 mod gates;

@@ -5,8 +5,8 @@
 //! in between. What each operation does is decided in the modules beside this one.
 //!
 //! A refusal that is caused only by handles that are being released waits for the releases: a
-//! program that closed its file must not meet its own handle with the request that it sends next
-//! (docs/semantics.md, "REST operations against opens").
+//! request that a program sends after it closed its file must not be refused by the program's own
+//! handle (docs/semantics.md, "REST operations against opens").
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Notices to front ends: of changes, for those that keep copies of names and attributes, and of
-//! forced closes, for those that hand out descriptors.
+//! Notices to front ends: of changes, for front ends that cache names and attributes, and of forced
+//! closes, for front ends that hand out descriptors.
 //!
 //! Changes of bytes are not told: the mount reads the backing files themselves. Which handles are
 //! closed by force is decided in `opens/force_close`.

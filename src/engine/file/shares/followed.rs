@@ -1,8 +1,8 @@
-//! The share of a name, whichever that is: a front end that serves a share for long, such as a
-//! mount, goes on with the share that takes its place.
+//! Follows the share of a name: a front end that serves a share for long, such as a mount,
+//! continues with the share that replaces it.
 //!
 //! Decides in which order a follower learns of another share: before the share is there, and when
-//! it is. What it does then is the follower's.
+//! it is. The follower decides what it does then.
 
 use std::sync::{Arc, Weak};
 
