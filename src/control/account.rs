@@ -1,5 +1,5 @@
-//! Requests about shares as a whole: which there are, their leases, their snapshots. The rules
-//! are the engine's; here is only what a request means and what people are told.
+//! Requests about shares as a whole: their list, leases and snapshots. Decides the meaning of a
+//! request and the wording of its answer; the rules are decided by the engine.
 
 use std::time::{Duration, Instant};
 

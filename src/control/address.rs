@@ -1,4 +1,4 @@
-//! Addresses of what the four services hold, as people type and read them:
+//! Addresses of objects of the four services, as people type and read them:
 //!
 //! ```text
 //!   blob:CONTAINER/NAME   queue:NAME/ID   table:TABLE/PARTITION/ROW   file:SHARE/PATH
@@ -12,7 +12,7 @@ use std::fmt;
 
 use crate::core::service::ServiceKind;
 
-/// What an address names.
+/// The object or container that an address names.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Address {
     /// A service as a whole.

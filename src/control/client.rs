@@ -27,7 +27,7 @@ pub enum ClientError {
     NoServer {
         /// The socket.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// The server went away.
@@ -77,8 +77,8 @@ impl Client {
         }
     }
 
-    /// The same for an answer that takes its time: `progress` is told how many files and bytes are
-    /// done.
+    /// As [`Client::ask`], for an answer that takes long: `progress` is called with the number of
+    /// files and bytes done.
     pub fn ask_and_watch(
         &mut self,
         request: &Request,

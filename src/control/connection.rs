@@ -40,7 +40,7 @@ pub(super) enum Not {
 }
 
 impl Not {
-    /// What the request names is not there.
+    /// The object that the request names does not exist.
     pub(super) fn missing(message: String) -> Self {
         Self::Failed(FailureKind::NotFound, message)
     }
@@ -425,7 +425,7 @@ impl Drop for Connection {
     }
 }
 
-/// What is answered.
+/// The answer to a request, as it is sent.
 fn answer(account: &str, done: Result<Answer, Not>) -> Answer {
     match done {
         Ok(answer) => answer,

@@ -38,10 +38,10 @@ pub struct Requests {
     /// file, blob, queue or table.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<String>,
-    /// As in `Put Blob`; `*` stands for any letters.
+    /// The operation, such as `Put Blob`; `*` stands for any letters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operation: Option<String>,
-    /// As in `container/blob`; `*` stands for any letters but a slash, `**` for any.
+    /// The path, such as `container/blob`; `*` stands for any letters but a slash, `**` for any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// Of this account.
@@ -63,7 +63,7 @@ impl Requests {
     }
 }
 
-/// What is done to the clock.
+/// An action on the clock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "clock", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ClockRequest {
@@ -85,7 +85,7 @@ pub enum ClockRequest {
     Run {},
 }
 
-/// What is done to gates.
+/// An action on gates.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "gate", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum GateRequest {
@@ -127,7 +127,7 @@ pub enum GateRequest {
     },
 }
 
-/// What is done to faults.
+/// An action on faults.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "fault", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum FaultRequest {
@@ -151,7 +151,7 @@ pub struct FaultEntry {
     pub id: Option<u64>,
     /// Which requests.
     pub requests: Requests,
-    /// What befalls them.
+    /// The effect on the requests.
     pub action: Action,
     /// How often; always without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -167,7 +167,7 @@ pub struct FaultEntry {
     pub met: u64,
 }
 
-/// What befalls a request.
+/// The effect of a fault on a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Action {
@@ -193,9 +193,9 @@ pub enum Action {
 /// The clock of a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClockState {
-    /// What it shows.
+    /// Its time.
     pub now: String,
-    /// What the system's clock shows.
+    /// The time of the system's clock.
     pub system: String,
     /// Whether it stands.
     pub frozen: bool,
@@ -227,7 +227,7 @@ pub struct WaitingEntry {
     pub request: u64,
     /// Its operation.
     pub operation: String,
-    /// What it names.
+    /// The path of the request without the account.
     pub path: String,
     /// Who sent it.
     pub client: String,
@@ -276,7 +276,7 @@ impl Connection {
         Ok(Answer::Clock(state))
     }
 
-    /// What the clock shows.
+    /// The state of the clock.
     pub(super) fn clock_state(&self) -> ClockState {
         let clock = &self.controls().clock;
         let (now, system) = (iso(clock.now()), iso(clock.outside()));
@@ -398,7 +398,7 @@ fn point(text: &str) -> Result<Point, String> {
     found.ok_or_else(|| format!("'{text}' is not a point: {expected}"))
 }
 
-/// What a point is called.
+/// The name of a point.
 pub fn point_name(point: Point) -> &'static str {
     match point {
         Point::Received => "received",

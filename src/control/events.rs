@@ -1,7 +1,7 @@
-//! Events as people and scripts are told of them: one JSON object each, by the names that
-//! `docs/events.md` lists. Program names are looked up here, when somebody asks.
+//! Events in JSON, one object each, with the names that `docs/events.md` lists. Program names are
+//! looked up here, when the events are read.
 //!
-//! What is noted, and in which order, is the engine's affair.
+//! Which events are kept, and in which order, is decided by the engine.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use crate::engine::programs::{Programs, words};
 /// The longest that one request waits for an event: a follower asks again.
 pub const FOLLOW_WAIT_MAX: Duration = Duration::from_secs(1);
 
-/// What happened.
+/// The kind of an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EventKind {
@@ -33,7 +33,7 @@ pub enum EventKind {
     Closed,
     /// An open was closed by force.
     ForceClosed,
-    /// What an open tolerates was changed.
+    /// The share mode of an open was changed.
     ShareChanged,
     /// A name was marked for deletion.
     DeletePending,
@@ -50,7 +50,7 @@ pub struct EventRow {
     pub seq: u64,
     /// When, in UTC.
     pub time: String,
-    /// What happened.
+    /// The kind of the event.
     pub event: EventKind,
     /// In which account.
     pub account: String,
@@ -74,7 +74,7 @@ pub struct EventRow {
     /// The identity of the file it is open on: names come and go, this stays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// What the open may do.
+    /// The access of the open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub access: Option<String>,
     /// Its share mode.
@@ -85,18 +85,18 @@ pub struct EventRow {
     pub refusal: Option<RefusalRow>,
 }
 
-/// What was refused, and why.
+/// A refused operation, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RefusalRow {
-    /// What was asked for.
+    /// The operation.
     pub operation: String,
     /// Which kind of rule refused.
     pub rule: RefusalKind,
-    /// What REST calls it.
+    /// The error code of REST.
     pub code: String,
     /// The status that goes with the code.
     pub status: u16,
-    /// What the mount calls it; empty where the mount does not show the object.
+    /// The errno of the mount; empty if the object is not on a mount.
     pub errno: String,
     /// In words, naming the holder.
     pub message: String,
@@ -115,7 +115,7 @@ pub struct HolderRow {
     pub program: Option<String>,
     /// The client it came through.
     pub client: String,
-    /// What it may do.
+    /// Its access.
     pub access: String,
     /// Its share mode.
     pub share_mode: String,

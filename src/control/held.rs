@@ -1,7 +1,6 @@
-//! What is held just now, one by one: byte-range locks, delete-pending files, leases, messages
-//! that are hidden.
+//! Lists what is held now: byte-range locks, delete-pending files, leases, hidden messages.
 //!
-//! Decides the names that JSON has for them, and how many are told. What is held is the engine's.
+//! Decides their names in JSON, and how many are listed. The engine reports them.
 
 use serde::{Deserialize, Serialize};
 

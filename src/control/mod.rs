@@ -1,9 +1,9 @@
-//! What is asked of a running server: by the command line over the control socket, and by clients
-//! of the HTTP API (`admin/api`), in one vocabulary.
+//! The requests that a running server answers: to the command line over the control socket, and to
+//! clients of the HTTP API (`admin/api`), in one vocabulary.
 //!
-//! The socket has one JSON object a line each way, and is its owner's alone. What a connection
-//! holds (opens, process-tree policies, a script's handles) ends with the connection, so that a
-//! client that is killed leaves nothing behind.
+//! The socket carries one JSON object a line each way, and is open to its owner and root only. The
+//! opens, process-tree policies and script handles of a connection end with the connection, so that
+//! a client that is killed leaves nothing behind.
 //!
 //! ```text
 //!   protocol     requests and answers; rows: what answers are made of; wire: their lines

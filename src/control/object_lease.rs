@@ -23,11 +23,11 @@ pub struct ObjectLease {
     pub account: String,
     /// Of which object.
     pub object: String,
-    /// As in `x-ms-lease-state`.
+    /// The value of `x-ms-lease-state`.
     pub state: String,
-    /// As in `x-ms-lease-status`.
+    /// The value of `x-ms-lease-status`.
     pub status: String,
-    /// As in `x-ms-lease-duration`, while it is leased.
+    /// The value of `x-ms-lease-duration`, while the object is leased.
     pub duration: Option<String>,
     /// Its ID, also of one that is over.
     pub id: Option<String>,

@@ -1,8 +1,8 @@
-//! Blobs, messages and entities as people are told of them: what stands in the way of one, who
-//! changed it. Their leases are in [`super::object_lease`].
+//! Reports on blobs, messages and entities: why a request on one is refused, and who changed it.
+//! Their leases are in [`super::object_lease`].
 //!
-//! Decides the words and the order, the same for every service. What is remembered is the
-//! engine's; files have opens and events instead ([`super::report`]).
+//! Decides the words and the order, the same for every service. The engine remembers the changes;
+//! files have opens and events instead ([`super::report`]).
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ pub struct ChangeRow {
     pub etag: Option<String>,
 }
 
-/// What stands in the way of a request on an object.
+/// A reason why a request on an object is refused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Obstacle {
     /// Which rule: `lease`, `copy_pending`, `immutable`, `archived`, `hidden`.
@@ -59,23 +59,23 @@ pub struct Obstacle {
     pub message: String,
 }
 
-/// What is known of an object.
+/// The state of an object, and why requests on it are refused.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObjectState {
     /// Of which account.
     pub account: String,
     /// Which one.
     pub object: String,
-    /// What stands in the way.
+    /// The reasons why requests are refused.
     pub in_the_way: Vec<Obstacle>,
-    /// What it is, by name.
+    /// Its properties, by name.
     pub facts: Map<String, Value>,
     /// The latest changes, oldest first.
     pub changes: Vec<ChangeRow>,
 }
 
 impl Connection {
-    /// What stands in the way of an object, and who changed it last.
+    /// Reports why requests on an object are refused, and who changed it last.
     pub(super) fn why_object(&self, object: &str) -> Result<Answer, Not> {
         let address = address(object)?;
         let mut told = match &address {

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! A request may name an `account`; it means the first of the server otherwise. An unknown field of
-//! a request is an error: a misspelled condition would otherwise be met by doing nothing. A client
-//! passes over fields of an answer that it does not know. Lines are [`super::wire`]'s.
+//! a request is an error: a misspelled condition would otherwise be ignored. A client ignores
+//! fields of an answer that it does not know. Lines are read and written in [`super::wire`].
 
 use std::path::PathBuf;
 
@@ -27,13 +27,13 @@ pub use super::rows::{
 use super::states::{StateEntry, StateRequest};
 use super::stream::{StreamPage, StreamRequest};
 
-/// What a client asks for. A request without `share` means the only share of the account.
+/// A request of a client. A request without `share` means the only share of the account.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Request {
     /// Is anybody there?
     Ping {},
-    /// What is served, and where.
+    /// Asks which shares, services and mounts are served, and where.
     Status {},
     /// Opens a file until it is released or the connection ends.
     Hold(Hold),
@@ -80,7 +80,7 @@ pub enum Request {
         /// From which name.
         path: String,
     },
-    /// What stands in the way of a name.
+    /// Asks why a name cannot be opened.
     Why {
         /// In which share.
         #[serde(rename = "share")]
@@ -88,7 +88,7 @@ pub enum Request {
         /// Of which name.
         path: String,
     },
-    /// What is known of a blob, a container, a message or an entity.
+    /// Asks for the state of a blob, a container, a message or an entity.
     WhyObject {
         /// Its address, as in `blob:CONTAINER/NAME`.
         object: String,
@@ -171,7 +171,7 @@ pub enum Request {
     },
     /// Makes a share.
     CreateShare {
-        /// What it is called.
+        /// Its name.
         name: String,
         /// Its quota.
         quota_gib: Option<u32>,
@@ -233,14 +233,14 @@ pub enum Request {
     },
     /// A step of the script, as `latchfs play` reads it.
     Step {
-        /// What to do.
+        /// The step.
         step: Map<String, Value>,
     },
     /// The clock of the server.
     Clock(ClockRequest),
     /// Where requests stop.
     Gate(GateRequest),
-    /// What befalls requests.
+    /// The faults of the server.
     Fault(FaultRequest),
     /// The state of the server as a whole.
     State(StateRequest),
@@ -290,13 +290,13 @@ fn exclusive() -> bool {
     true
 }
 
-/// What the server answers.
+/// An answer of the server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "kebab-case")]
 pub enum Answer {
     /// It is done; there is nothing to say about it.
     Done {},
-    /// What is served.
+    /// The shares, services and mounts that are served.
     Status(Status),
     /// The open was granted.
     Held(Held),
@@ -322,9 +322,9 @@ pub enum Answer {
         /// There was one.
         was_pending: bool,
     },
-    /// What stands in the way.
+    /// Why a name cannot be opened.
     Why(Why),
-    /// What is known of an object.
+    /// The state of an object.
     Object(ObjectState),
     /// Changes, oldest first.
     History {
@@ -394,7 +394,7 @@ pub enum Answer {
     Events(EventPage),
     /// The next events of the stream of all services.
     Stream(StreamPage),
-    /// What a step gave.
+    /// The result of a step.
     Step(StepAnswer),
     /// The clock.
     Clock(ClockState),

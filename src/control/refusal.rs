@@ -174,7 +174,7 @@ impl RefusalKind {
 pub enum FailureKind {
     /// The request makes no sense.
     BadRequest,
-    /// What the request names is not there.
+    /// The object that the request names does not exist.
     NotFound,
     /// A bound of the server is reached.
     Busy,

@@ -1,4 +1,4 @@
-//! Opens as people are told of them.
+//! Opens in the form that people read.
 
 use super::events::{self, EventRow};
 use super::protocol::{HandleRow, Refused, Why};
@@ -76,7 +76,7 @@ pub fn refused_share(denial: &ShareDenial) -> Refused {
     Refused { kind: RefusalKind::of_share(denial), message: denial.to_string(), holder: None }
 }
 
-/// What stands in the way of a name.
+/// Reports why a name cannot be opened.
 pub fn why(
     serving: &dyn Serving,
     account: &Account,

@@ -1,4 +1,4 @@
-//! What answers are made of: a server, shares, leases, opens, what stands in the way.
+//! The parts of answers: a server, shares, leases, opens, reasons of refusals.
 //!
 //! Decides the names that JSON has for them (docs/json.md). Which request is answered with what is
 //! in [`super::protocol`].
@@ -13,7 +13,7 @@ use super::controls::ClockState;
 use super::events::EventRow;
 use super::refusal::RefusalKind;
 
-/// What is served.
+/// The server and everything that it serves.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
     /// Of the program.
@@ -116,11 +116,11 @@ pub struct Lease {
     pub share_name: String,
     /// Of what: `/` is the share itself.
     pub path: String,
-    /// As in `x-ms-lease-state`.
+    /// The value of `x-ms-lease-state`.
     pub state: String,
-    /// As in `x-ms-lease-status`.
+    /// The value of `x-ms-lease-status`.
     pub status: String,
-    /// As in `x-ms-lease-duration`, while it is leased.
+    /// The value of `x-ms-lease-duration`, while it is leased.
     pub duration: Option<String>,
     /// The ID of a file's lease, also of one that was broken.
     pub id: Option<String>,
@@ -138,7 +138,7 @@ pub struct Held {
     pub share_name: String,
     /// The file, as spelled on disk.
     pub path: String,
-    /// What it may do.
+    /// Its access.
     pub access: String,
     /// Its share mode.
     pub share_mode: String,
@@ -156,7 +156,7 @@ pub struct HandleRow {
     pub share_name: String,
     /// On what.
     pub path: String,
-    /// What it may do.
+    /// Its access.
     pub access: String,
     /// Its share mode.
     pub share_mode: String,
@@ -176,7 +176,7 @@ pub struct HandleRow {
     pub delete_pending: bool,
 }
 
-/// What stands in the way of a name.
+/// The opens, locks, leases and marks that refuse opens of a name.
 #[derive(Default, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Why {
     /// Of which account.
@@ -215,15 +215,15 @@ impl Why {
     }
 }
 
-/// What a step of a script gave.
+/// The result of a step of a script.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StepAnswer {
     /// By its NTSTATUS name.
     pub status: String,
-    /// What it gave back.
+    /// The output of the step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub out: Option<Value>,
-    /// What the refusal says.
+    /// The message of the refusal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Accepting connections: a thread each, so many and no more, and an end to all of them.
+//! Accepts connections, one thread each and a bounded number of them, and ends all of them.
 
 use std::collections::HashMap;
 use std::fs;

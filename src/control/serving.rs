@@ -1,5 +1,5 @@
-//! What a server offers to those who control it. The mounts, the scripts and the end of the process
-//! are not this module's: `server/` passes them in.
+//! The interface of a server to its controllers. The mounts, the scripts and the end of the process
+//! are passed in by `server/`.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -81,7 +81,7 @@ pub trait Serving: Send + Sync {
     /// How clients of an account find its services, if any listens.
     fn connection(&self, account: &str) -> Option<Connection>;
 
-    /// What the two faces call a refusal.
+    /// The errno and the REST code of a refusal.
     fn spelled(&self, denial: &Denial) -> Spelled;
 
     /// The operations of the services, under every name that they have.

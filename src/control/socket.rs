@@ -1,4 +1,4 @@
-//! Where the socket is, and who may enter: its owner, and root.
+//! The place of the control socket, and its access check: only its owner and root may connect.
 //!
 //! Folder and socket are closed to other users, and the user ID of every peer is checked. The
 //! socket is reached through a descriptor of the folder, because the path of a unix socket is at
@@ -15,7 +15,7 @@ use rustix::fs::{Mode, OFlags};
 
 use crate::engine::file::proc_path;
 
-/// What the socket is called in its folder.
+/// The name of the socket in its folder.
 pub const SOCKET_NAME: &str = "control.sock";
 
 /// Why there is no control socket.
@@ -32,7 +32,7 @@ pub enum SocketError {
     System {
         /// The socket.
         path: PathBuf,
-        /// What it said.
+        /// The error of the system.
         source: io::Error,
     },
 }

@@ -10,7 +10,7 @@ use super::refusal::RefusalKind;
 use crate::core::time::iso;
 use crate::engine::{SavedState, StateError};
 
-/// What is done to the state of the server.
+/// An action on the state of the server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum StateRequest {

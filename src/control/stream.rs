@@ -1,7 +1,7 @@
-//! The stream of events as people and scripts are told of it: one JSON object each, by the names
-//! that `docs/events.md` and `docs/api.md` list.
+//! The stream of events in JSON, one object each, with the names that `docs/events.md` and
+//! `docs/api.md` list.
 //!
-//! What is noted, and in which order, is decided in [`crate::engine::stream`].
+//! Which events are kept, and in which order, is decided in [`crate::engine::stream`].
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -31,7 +31,7 @@ pub struct StreamRow {
     pub time: String,
     /// When, by the clock of the system.
     pub system: String,
-    /// What happened.
+    /// The kind of the entry.
     pub event: String,
     /// In which account; none if it concerns the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -42,7 +42,7 @@ pub struct StreamRow {
     /// On which object, as `latchfs why` takes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object: Option<String>,
-    /// What else there is to say.
+    /// Further fields, by kind.
     #[serde(flatten)]
     pub more: Map<String, Value>,
 }

@@ -15,7 +15,7 @@ pub const VERSION: u64 = 2;
 pub struct Received {
     /// The account that is meant; none for the first of the server.
     pub account: Option<String>,
-    /// What is asked for.
+    /// The request.
     pub request: Request,
 }
 
