@@ -48,7 +48,7 @@ pub fn stream(
     finished(status, kind, Streamed { receiver, _guard: Box::new(guard) }.boxed())
 }
 
-/// The same with the type of JSON.
+/// A streamed body with the content type of JSON.
 pub fn json_stream(
     status: StatusCode,
     receiver: mpsc::Receiver<Bytes>,

@@ -1,9 +1,9 @@
-//! Who may ask: web pages of other origins may not, and clients of an address that takes a secret
-//! must know it.
+//! Decides who may use the admin address: web pages of other origins may not, and clients must send
+//! the secret of an address that has one.
 //!
-//! Decides nothing about what is asked. A browser lets any page send simple requests to this
-//! machine: so a Host must be ours (else the page of another site, whose name was pointed here, is
-//! let in), an Origin must be this address itself, and a request that changes something carries a
+//! A browser lets any page send simple requests to this machine. So the Host must be one of this
+//! server (else a page of another site, whose name was made to resolve to this machine, could call
+//! it), an Origin must be this address itself, and a request that changes something carries a
 //! header that a page of another origin cannot set.
 
 use std::io;
@@ -22,7 +22,7 @@ pub const CLIENT_HEADER: &str = "x-latchfs-client";
 /// The longest name of a client.
 pub const CLIENT_MAX: usize = 64;
 
-/// What clients must know. Shown only by [`Token::text`]: never in a log.
+/// The secret that clients must send. Shown only by [`Token::text`], never in a log.
 pub struct Token(String);
 
 impl Token {
@@ -46,7 +46,7 @@ impl Token {
 pub struct Guard {
     /// Whether a request that names this Host is served.
     pub serves_host: Box<dyn Fn(&str) -> bool + Send + Sync>,
-    /// What clients must know, if they must know something.
+    /// The secret that clients must send, if one is needed.
     pub token: Option<Token>,
 }
 

@@ -1,7 +1,7 @@
-//! What is counted: requests by operation and status, and how long they take.
+//! The counters: requests by operation and status, and how long they take.
 //!
 //! Decides the names and labels that dashboards are built on. Counting is an atomic step or two and
-//! one short lock of a histogram; everything else is read when somebody looks ([`super::held`]).
+//! one short lock of a histogram; everything else is read at each scrape ([`super::held`]).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +24,7 @@ const PREFIX: &str = "latchfs";
 const BUCKETS: [f64; 14] =
     [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 30.0];
 
-/// What is counted of one server.
+/// The counters of one server.
 #[derive(Debug)]
 pub struct Metrics {
     registry: Registry,

@@ -1,5 +1,4 @@
-//! For those who watch and control a server: the page, the HTTP API, metrics and health, on a
-//! listener of their own.
+//! The admin address: the page, the HTTP API, metrics and health, on a listener of their own.
 //!
 //! ```text
 //!   server    the listener: connections and their bounds
@@ -13,7 +12,7 @@
 //! ```
 //!
 //! What a request of the API does is decided in `control/`. Front ends do not know of this module:
-//! they tell an observer of theirs, and `server/` passes what they tell on to [`Metrics`].
+//! they report to an observer, and `server/` passes the reports on to [`Metrics`].
 
 #![allow(
     clippy::result_large_err,

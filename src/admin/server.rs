@@ -1,7 +1,7 @@
 //! The listener: connections, their bounds, and an end to all of them.
 //!
-//! Decides how much of it there is: so many connections, so long for the head of a request. What is
-//! answered is decided in [`super::site`].
+//! Decides the most connections, and the time limit for the head of a request. Answers are decided
+//! in [`super::site`].
 
 use std::convert::Infallible;
 use std::io;
@@ -35,13 +35,13 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Threads for requests that do not wait for anything.
 const CALL_THREADS: usize = 16;
 
-/// What the listener shows, and to whom.
+/// The options of the listener.
 pub struct AdminOptions {
     /// Takes the connections.
     pub listener: std::net::TcpListener,
     /// The server that is controlled.
     pub serving: Arc<dyn Serving>,
-    /// What was counted.
+    /// The counters.
     pub metrics: Arc<Metrics>,
     /// Says what is wrong with the server, a line each; nothing if it is usable. May block, within
     /// bounds of its own.
@@ -51,7 +51,7 @@ pub struct AdminOptions {
     pub serves_host: Box<dyn Fn(&str) -> bool + Send + Sync>,
     /// Other machines reach the listener: monitors call it by names that nobody told it.
     pub exposed: bool,
-    /// What clients of the API must know, if they must know something.
+    /// The secret that clients of the API must send, if one is needed.
     pub token: Option<Token>,
 }
 

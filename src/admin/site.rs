@@ -1,4 +1,4 @@
-//! Which path is answered by what: metrics and health, the page, the API.
+//! Routes paths to their handlers: metrics and health, the page, the API.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::server::AdminOptions;
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// What one listener answers with.
+/// The parts that one listener answers with.
 pub struct Site {
     guard: Guard,
     exposed: bool,

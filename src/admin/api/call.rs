@@ -1,7 +1,7 @@
 //! One call: the values in its path and query, and its body.
 //!
-//! Decides that what is not known is refused: a misspelt parameter would otherwise be met by doing
-//! something else. Which values a call takes is in [`super::routes`].
+//! Decides that an unknown parameter is refused: a misspelt one would otherwise be ignored. Which
+//! values a call takes is in [`super::routes`].
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,7 +1,8 @@
 //! The stream of events: a page at a time, or as server-sent events.
 //!
-//! Decides how many follow at a time, and how far a follower may be behind: what it does not read
-//! is lost to it, and it is told how much. What an event says is decided in `control/`.
+//! Decides how many clients may follow at a time, and how far a follower may be behind: events that
+//! it does not read in time are lost to it, and their number is reported. The content of an event
+//! is decided in `control/`.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -38,7 +39,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// noticed then.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
 
-/// What the stream takes in the query.
+/// The parameters of the stream.
 pub const PARAMS: [Param; 5] = [
     Param {
         name: "after",

@@ -35,12 +35,12 @@ impl Failure {
         Self::new(StatusCode::BAD_REQUEST, "bad_request", message.into())
     }
 
-    /// What the call names is not there.
+    /// The object that the call names does not exist.
     pub fn not_found(message: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, "not_found", message.into())
     }
 
-    /// What the call waits for did not happen.
+    /// The event that the call waits for did not happen in time.
     pub fn timeout(message: impl Into<String>) -> Self {
         Self::new(StatusCode::REQUEST_TIMEOUT, "timeout", message.into())
     }

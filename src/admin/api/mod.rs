@@ -12,8 +12,8 @@
 //!   events    the stream of events, by page and as server-sent events
 //! ```
 //!
-//! Decides how much waits at a time. What a request means, and what is answered, is decided in
-//! `control/`; who may call is decided in [`super::guard`].
+//! Decides how many calls may wait at a time. The meaning of a request and its answer are decided
+//! in `control/`; who may call is decided in [`super::guard`].
 
 #![allow(clippy::unnecessary_wraps, reason = "the functions of the table of routes have one shape")]
 
@@ -60,7 +60,7 @@ const BODY_WAIT: Duration = Duration::from_secs(10);
 pub const WAITS_MAX: usize = 64;
 /// The longest that a call waits for something.
 pub const WAIT_MAX: Duration = Duration::from_millis(WAIT_MS_MAX);
-/// The same in milliseconds.
+/// [`WAIT_MAX`] in milliseconds.
 const WAIT_MS_MAX: u64 = 600_000;
 
 /// Session numbers of clients start here, past those of the control socket.

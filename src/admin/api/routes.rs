@@ -1,4 +1,4 @@
-//! The calls of the API: a row each, with what it takes and gives.
+//! The calls of the API: a row each, with parameters, body and answer.
 //!
 //! The router and the OpenAPI document are both made of this table. The shapes that a row names are
 //! in `schemas.json`.
@@ -16,15 +16,15 @@ use crate::control::{Answer, Request};
 pub struct Param {
     /// Its name.
     pub name: &'static str,
-    /// What it may be.
+    /// The type of its value.
     pub kind: Kind,
     /// The call makes no sense without it.
     pub required: bool,
-    /// What it means.
+    /// The description.
     pub about: &'static str,
 }
 
-/// What a parameter may be.
+/// The type of a parameter.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
     /// Any text.
@@ -54,9 +54,9 @@ pub struct Route {
     pub path: &'static str,
     /// Its name in the OpenAPI document.
     pub id: &'static str,
-    /// What it does.
+    /// The description.
     pub summary: &'static str,
-    /// What it takes in the query, beside the account.
+    /// The parameters in the query, without the account.
     pub query: &'static [Param],
     /// The schema of its body, if it takes one.
     pub body: Option<&'static str>,
