@@ -1,8 +1,8 @@
-//! How an account is given on the command line.
+//! The form of an account on the command line.
 //!
-//! Decides that a key is never shown: neither in a help that tells what variables hold, nor in the
-//! complaint about one that is wrong, which other values are repeated in. What an account is, is
-//! `rest::auth`'s.
+//! Decides that a key is never shown: neither in help, which shows the values of variables, nor in
+//! the error about a wrong key, although errors repeat other values. Accounts themselves are in
+//! `rest::auth`.
 
 use std::ffi::OsStr;
 

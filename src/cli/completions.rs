@@ -1,4 +1,4 @@
-//! `latchfs completions`: what a shell needs to complete commands and options.
+//! `latchfs completions`: a script with which a shell completes commands and options.
 
 use std::process::ExitCode;
 

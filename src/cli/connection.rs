@@ -1,4 +1,4 @@
-//! `latchfs connection-string`: what an SDK is configured with.
+//! `latchfs connection-string`: the connection string for an SDK.
 
 use std::path::Path;
 use std::process::ExitCode;

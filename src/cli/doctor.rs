@@ -1,7 +1,7 @@
-//! `latchfs doctor`: what this machine lacks, and what to do about it. No server is asked.
+//! `latchfs doctor`: checks this machine's requirements, and says what to do. No server is asked.
 //!
-//! Decides what is essential: what a mount and the data directory cannot do without. The rest
-//! costs speed or an option, and is said.
+//! Decides which requirements are essential: those of mounts and of the data directory. A lack of
+//! another one costs speed or an option, and is a warning.
 
 use std::env;
 use std::fs::{self, File};
@@ -31,7 +31,7 @@ const WATCHES_MIN: u64 = 8192;
 /// Below this many descriptors, connections and open files are few.
 const DESCRIPTORS_MIN: u64 = 1024;
 
-/// What `statfs` calls overlayfs.
+/// The number of overlayfs in the answer of `statfs`.
 const OVERLAYFS: rustix::fs::FsWord = 0x794c_7630;
 
 /// Check this machine's requirements
@@ -66,7 +66,7 @@ struct Check {
     what: &'static str,
     verdict: Verdict,
     finding: String,
-    /// What to do.
+    /// The advice to the user.
     cure: Option<&'static str>,
 }
 

@@ -1,4 +1,4 @@
-//! `latchfs fault`: faults that a test puts in the way of requests.
+//! `latchfs fault`: faults that a test injects into requests.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -73,7 +73,7 @@ struct Add {
     server: Socket,
 }
 
-/// What happens to the requests
+/// The effect of the fault on the requests
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 struct What {

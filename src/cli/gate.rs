@@ -1,4 +1,4 @@
-//! `latchfs gate`: where requests stop until a test lets them go.
+//! `latchfs gate`: points where requests stop until a test releases them.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! `latchfs handles` and `latchfs close-handle`: who has what open, and ending it.
+//! `latchfs handles` and `latchfs close-handle`: lists open handles, and closes them by force.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

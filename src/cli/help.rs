@@ -1,6 +1,6 @@
-//! How help is laid out: what a command does in a line, its options a line each, then how it
-//! behaves and an example. `-h` and `--help` say the same, except where a command has more options
-//! than fit a screen: there `-h` leaves the rare ones out.
+//! The layout of help: a line on the command, a line for each option, then its behaviour and an
+//! example. `-h` and `--help` say the same, except where a command has more options than fit a
+//! screen: there `-h` leaves the rare ones out.
 
 use clap::Command;
 use clap::builder::Resettable;

@@ -1,5 +1,5 @@
 //! `latchfs history`, and `latchfs why` of blobs, messages and entities: who changed an object, and
-//! what stands in its way. What is kept of a change is the engine's.
+//! why requests on it are refused. The engine keeps the changes.
 
 use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;

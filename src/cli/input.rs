@@ -1,4 +1,5 @@
-//! Standard input as a sign of life: the end of a pipe tells a command that its starter is gone.
+//! Watches standard input: the end of a pipe tells a command that the process which started it is
+//! gone.
 //!
 //! Decides which inputs count, and reads them to their end. What the command does then is decided
 //! by the command.

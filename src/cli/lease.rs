@@ -1,4 +1,4 @@
-//! `latchfs lease`: who has leased a file, a share, a blob or a container, and ending that.
+//! `latchfs lease`: shows and breaks leases of files, shares, blobs and containers.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

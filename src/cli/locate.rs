@@ -1,4 +1,4 @@
-//! Which server a command means, and which file of which share of which account.
+//! Finds the server that a command asks, and the file, share and account that it names.
 //!
 //! The server, in this order: `--control`; the mount that the path lies on; the mount that the
 //! working directory lies on; `./latchfs-data`; what is mounted on `./latchfs-mnt`; the only server
@@ -88,7 +88,7 @@ impl Target {
 }
 
 impl Where {
-    /// What `path` means.
+    /// The server, share and file that `path` names.
     pub fn target(&self, path: &Path) -> Result<Target> {
         let text = |path: &Path| {
             let text = path.to_str().map(str::to_owned);
@@ -128,8 +128,8 @@ impl Where {
         Ok(Target { control, account, share_name, path: text(inside)? })
     }
 
-    /// What `path` means; a share as a whole where there is none: the one that was named, that of
-    /// the working directory, or the only one.
+    /// The server, share and file that `path` names. Without a path, a share as a whole: the one
+    /// that was named, that of the working directory, or the only one.
     pub fn target_or_share(&self, path: Option<&Path>) -> Result<Target> {
         if let Some(path) = path {
             return self.target(path);
@@ -264,7 +264,7 @@ pub fn answered(answer: Answer) -> Result<Answer> {
     }
 }
 
-/// What is left of an answer that was not expected.
+/// The error for an answer that does not fit the request.
 pub fn unexpected(answer: &Answer) -> anyhow::Error {
     match answer {
         Answer::Refused(refused) => anyhow!("{}", refused.message),

@@ -1,7 +1,7 @@
 //! The log of the program: lines on standard error or in a file, which `RUST_LOG` chooses.
 //!
 //! Decides what a line looks like. As JSON it is one object: `time`, `level`, `target`, `message`,
-//! and whatever else the line knows by name, such as `request_id`.
+//! and the other named values of the line, such as `request_id`.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -15,10 +15,10 @@ use log::Record;
 use log::kv::{Error, Key, Value, VisitSource};
 use serde_json::{Map, Value as Json};
 
-/// What is written unless `RUST_LOG` says otherwise.
+/// The level of the log unless `RUST_LOG` is set.
 const FILTER: &str = "warn";
 
-/// What a line looks like.
+/// The form of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum LogFormat {
     /// For people
@@ -28,7 +28,7 @@ pub enum LogFormat {
     Json,
 }
 
-/// What is written to a file for debugging unless `RUST_LOG` says otherwise.
+/// The level of the log in a file for debugging unless `RUST_LOG` is set.
 const DEBUG_FILTER: &str = "warn,latchfs=debug";
 
 /// Starts the log, on standard error or appended to `debug`. Once, before anything is logged.
@@ -69,7 +69,7 @@ fn object(record: &Record<'_>, time: String) -> Json {
     object.into()
 }
 
-/// What a line knows by name: numbers stay numbers, all else is text.
+/// The named values of a line: numbers stay numbers, everything else is text.
 struct Fields(Map<String, Json>);
 
 impl<'kvs> VisitSource<'kvs> for Fields {

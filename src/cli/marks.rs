@@ -1,5 +1,5 @@
-//! `latchfs undelete` and `latchfs why`: a name, what stands in its way, and taking a mark away.
-//! What is known of blobs, messages and entities is said in [`super::history`].
+//! `latchfs undelete` and `latchfs why`: removes a delete mark from a name, and explains why a name
+//! cannot be opened. `latchfs why` of blobs, messages and entities is in [`super::history`].
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! Which requests a gate or a fault is about, on the command line.
+//! The options that say which requests a gate or a fault applies to.
 
 use anyhow::{Context, Result};
 use clap::Args;
@@ -11,7 +11,7 @@ pub struct Matching {
     /// The operation, as in 'Put Blob'; * stands for any letters
     operation: String,
 
-    /// What the request names, as in CONTAINER/BLOB or SHARE/DIRECTORY/FILE; * stands for any
+    /// Path of the request, such as CONTAINER/BLOB or SHARE/DIRECTORY/FILE; * stands for any
     /// letters but a slash, ** for any
     path: Option<String>,
 

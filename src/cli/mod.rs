@@ -156,7 +156,7 @@ impl Command {
         if let Self::Serve(serve) = self { serve.debug_file() } else { None }
     }
 
-    /// What its log looks like.
+    /// The form of the log.
     fn log_format(&self) -> logs::LogFormat {
         match self {
             Self::Serve(serve) => serve.service.log_format(),

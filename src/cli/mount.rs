@@ -11,7 +11,7 @@ use super::serve::Service;
 use crate::server::{Data, MountPlace};
 use crate::store::root::is_share_name;
 
-/// What a share is called whose directory has a name that no share can have.
+/// The name of a share whose directory has a name that no share can have.
 const ANY_NAME: &str = "share";
 
 /// Serve one existing directory as a share, and mount it

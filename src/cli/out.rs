@@ -1,5 +1,5 @@
-//! What commands write: words for people, one line of JSON for programs, colour on a terminal
-//! only. Nobody reading any more is no failure.
+//! The output of commands: words for people, one line of JSON for programs, colour on a terminal
+//! only. A closed standard output is not a failure.
 
 use std::borrow::Cow;
 use std::env;
@@ -32,7 +32,7 @@ impl Output {
         print(&words())
     }
 
-    /// The same for an answer that is a table.
+    /// Writes an answer that is a table, as JSON or in rows.
     pub fn show_rows<T: Serialize, const N: usize>(
         self,
         answer: &[T],
@@ -70,7 +70,7 @@ pub fn complain(message: &str, refused: Option<&Refused>) {
     eprintln!("{name} {}", printable(message));
 }
 
-/// The same for a refusal by a service, which has a code.
+/// Prints a refusal by a service, which has a code.
 pub fn complain_of(message: &str, code: &str) {
     if JSON.get().is_some_and(|json| *json) {
         return eprintln!("{}", json!({ "error": { "kind": code, "message": message } }));
@@ -131,7 +131,7 @@ impl Paint {
         self.styled(text, Style::new().bold())
     }
 
-    /// What stands beside the matter.
+    /// Text of less importance.
     pub fn dim(self, text: &str) -> String {
         self.styled(text, Style::new().dimmed())
     }

@@ -93,7 +93,7 @@ impl Play {
         self.file.as_os_str() == "-"
     }
 
-    /// What messages call the script.
+    /// The name of the script in messages.
     fn name(&self) -> String {
         if self.reads_stdin() {
             return "standard input".into();
@@ -214,7 +214,7 @@ impl<'a> Line<'a> {
 /// Prints answers until nobody reads them any more.
 struct Printer<W: Write> {
     out: BufWriter<W>,
-    /// Whoever read has seen enough, as `head` has. That is no failure, but a check goes on.
+    /// The reader has closed its end, as `head` does. That is not a failure, but a check continues.
     closed: bool,
 }
 

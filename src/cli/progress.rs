@@ -1,4 +1,4 @@
-//! How far something long has come: a line that moves, on a terminal only.
+//! Shows the progress of a long operation: a line that is rewritten, on a terminal only.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Holds what the help of every command must be, and writes `docs/command-line.md` from it.
+//! Tests the help of every command, and writes `docs/command-line.md` from it.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -9,7 +9,7 @@ use clap::{Command, CommandFactory};
 use super::serve::HEADING;
 use super::{Cli, help};
 
-/// What fits a screen.
+/// The most lines that fit a screen.
 const LINES_MAX: usize = 48;
 
 /// How wide help is at most.
@@ -79,7 +79,7 @@ fn commands() -> Vec<(Vec<String>, Command)> {
     found
 }
 
-/// What the program prints with that flag.
+/// The output of the program with that flag.
 fn printed(words: &[String], flag: &str) -> String {
     let command = help::laid_out(Cli::command()).term_width(COLUMNS);
     let arguments = words.iter().map(String::as_str).chain([flag]);

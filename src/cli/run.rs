@@ -26,7 +26,7 @@ const EXIT_NOT_FOUND: u8 = 127;
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs run --share none -- cp latchfs-mnt/a.txt /tmp")]
 pub struct Run {
-    /// What others may do with a file it has open: letters r, w, d, or none
+    /// Share mode of its opens, what others may do meanwhile: letters r, w, d, or none
     #[arg(long, value_name = "MODE", env = "LATCHFS_SHARE")]
     share: String,
 

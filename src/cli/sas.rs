@@ -1,5 +1,5 @@
-//! `latchfs sas`: a URL that lets whoever has it in, for a while. Which letters mean what, and how
-//! it is signed, is decided in `rest::auth`.
+//! `latchfs sas`: a URL that grants access for a limited time to everybody who has it. The meaning
+//! of letters and the signature are decided in `rest::auth`.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -38,7 +38,7 @@ pub struct Sas {
                   table:TABLE[/PARTITION[/ROW]]")]
     path: Option<PathBuf>,
 
-    /// What it permits, in letters [default: r; rl for a share or container]
+    /// Permissions, in letters [default: r; rl for a share or container]
     #[arg(long, value_name = "LETTERS", env = "LATCHFS_PERMISSIONS", value_parser = letters)]
     permissions: Option<Permissions>,
 

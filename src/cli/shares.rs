@@ -1,4 +1,4 @@
-//! `latchfs shares`: which shares a server has; making and deleting them.
+//! `latchfs shares`: lists, creates and deletes the shares of a server.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! Variables of ours that no option reads: most likely misspelt, so the command says so.
+//! Refuses variables `LATCHFS_*` that no option reads: most likely they are misspelt.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -6,7 +6,7 @@ use std::env;
 use anyhow::{Result, bail};
 use clap::Command;
 
-/// What every variable of ours begins with.
+/// The prefix of every variable of latchfs.
 const PREFIX: &str = "LATCHFS_";
 
 /// Variables that are no option's: old names, marks between processes, and those of tests and of
@@ -24,7 +24,7 @@ const OTHERS: [&str; 10] = [
     "LATCHFS_URL",
 ];
 
-/// What the variables of tests and benchmarks begin with.
+/// The prefixes of the variables of tests and benchmarks.
 const FOR_TESTS: [&str; 4] = ["LATCHFS_BENCH_", "LATCHFS_LOAD_", "LATCHFS_MODEL_", "LATCHFS_TEST_"];
 
 /// A variable of 0.1 whose option has another name now, while its own name means something else.

@@ -2,8 +2,8 @@
 //!
 //! Decides what each of them means here, and which of them are refused. `--location` and
 //! `--inMemoryPersistence` are other names of `--data` and `--in-memory` ([`super::data`]);
-//! `--oauth` is the same in both programs. The names `azurite`, `azurite-blob` and so on are
-//! `cli::azurite_names`'.
+//! `--oauth` is the same in both programs. The names `azurite`, `azurite-blob` and so on are in
+//! `cli::azurite_names`.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -30,7 +30,7 @@ const ANY_VERSION: &str = "AZURITE_SKIP_API_VERSION_CHECK";
 /// The variable that has Azurite keep its metadata in an SQL server.
 const SQL: &str = "AZURITE_DB";
 
-/// What Azurite leaves in its data directory.
+/// The files of Azurite in its data directory.
 const DATA_FILES: [&str; 6] = [
     "__azurite_db_blob__.json",
     "__azurite_db_queue__.json",
@@ -168,7 +168,7 @@ struct Host {
     name: Option<String>,
 }
 
-/// What Azurite's options say of a service.
+/// A service with Azurite's options for it: host, port, keep-alive timeout.
 type OfService<'a> = (ServiceKind, Option<&'a Host>, Option<u16>, Option<u64>);
 
 impl Azurite {
@@ -232,7 +232,7 @@ impl Azurite {
         Ok(())
     }
 
-    /// What the user should know.
+    /// Notes for the user.
     pub fn notes(&self, data: &Data) -> Vec<String> {
         let mut notes = Vec::new();
         let places = match data {
@@ -247,8 +247,8 @@ impl Azurite {
         notes
     }
 
-    /// What Azurite prints once it is ready, with the services that listen: scripts and container
-    /// libraries wait for these lines. `None` unless the server was started as Azurite is.
+    /// The lines that Azurite prints once it is ready, for the services that listen: scripts and
+    /// container libraries wait for them. `None` unless the server was started as Azurite is.
     pub fn lines(&self, server: &Server) -> Option<String> {
         let command = self.azurite?;
         let account = server.credentials().first().map_or("", Credential::name);

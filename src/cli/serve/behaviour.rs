@@ -1,4 +1,4 @@
-//! How mounts behave, as the user says it: the options that `serve` and `mount` share.
+//! The options of `serve` and `mount` for the behaviour of mounts.
 
 use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
@@ -84,7 +84,7 @@ pub struct Behaviour {
     pub workers: u16,
 }
 
-/// What becomes of an open file that is unlinked.
+/// The treatment of an open file that is unlinked.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum Unlink {
     /// The file is delete pending and keeps its name until its last handle closes

@@ -23,7 +23,7 @@ const MARK: &str = "LATCHFS_DAEMON_CHILD";
 
 const READY: &str = "ready";
 
-/// What the mark says where the user looks on at a terminal that takes colours.
+/// The value of the mark if the command runs on a terminal that takes colours.
 const PAINTED: &str = "painted";
 
 /// True in the background.

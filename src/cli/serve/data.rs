@@ -1,4 +1,4 @@
-//! Options of `serve` that say where the data is and what it starts with.
+//! The options of `serve` for the place and the initial content of the data.
 
 use std::path::PathBuf;
 

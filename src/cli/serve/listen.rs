@@ -1,6 +1,6 @@
-//! Options of `serve` and `mount` that say where services listen and who is let in.
+//! The options of `serve` and `mount` for listeners and access.
 //!
-//! Listening itself is `server/listeners`.
+//! Listening itself is in `server/listeners`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -133,7 +133,7 @@ pub enum Sources {
 }
 
 impl Listen {
-    /// What the user named, by service.
+    /// The addresses that the user named, by service.
     fn addresses(&self) -> Result<Named> {
         if self.no_rest {
             return Ok(kinds().map(|kind| (kind, ListenAddress::Off)).collect());
@@ -194,7 +194,7 @@ impl Listen {
         Ok(accounts)
     }
 
-    /// What the user should know about keys on the command line.
+    /// The note on keys that are visible on the command line.
     pub fn note(&self) -> Option<String> {
         let private = |account: &Credential| !account.has_development_key();
         let given = std::env::args().any(|argument| argument.starts_with("--account"))

@@ -11,7 +11,7 @@
 //!   notify       telling systemd
 //! ```
 //!
-//! Putting a server together is `server/`'s.
+//! The server itself is in `server/`.
 
 mod azurite;
 mod behaviour;

@@ -1,4 +1,4 @@
-//! Telling systemd, where it asked to be told (`Type=notify`).
+//! Notifies systemd that the server is ready (`Type=notify`).
 
 use std::env;
 use std::ffi::OsStr;

@@ -1,4 +1,4 @@
-//! What the user sees when all is up: where things are, and a first conflict to paste.
+//! The start screen: mounts, endpoints, and a first conflict to paste.
 
 use std::env;
 use std::path::Path;
@@ -9,9 +9,9 @@ use crate::core::service::ServiceKind;
 use crate::rest::auth::Credential;
 use crate::server::Server;
 
-/// What the screen tells.
+/// The content of the screen.
 pub struct Screen<'a> {
-    /// What is mounted where.
+    /// The mounts.
     pub mounts: &'a [MountedAt],
     /// A share, for a first try without a mount.
     pub share: &'a str,
@@ -29,7 +29,7 @@ pub struct Screen<'a> {
     pub ca_file: Option<&'a Path>,
     /// The address of the page.
     pub admin: Option<String>,
-    /// What the user should know.
+    /// Notes for the user.
     pub notes: &'a [String],
     /// How it ends.
     pub end: &'a str,

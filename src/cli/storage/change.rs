@@ -27,7 +27,7 @@ pub struct Mk {
     server: AccountOf,
 }
 
-/// What can be deleted.
+/// The forms of an address that can be deleted.
 const DELETED_FORM: &str = "blob:CONTAINER[/NAME], queue:NAME[/ID], table:TABLE[/PARTITION/ROW] or \
                             file:SHARE[/PATH]";
 

@@ -1,4 +1,4 @@
-//! `latchfs ls`: what a service, a container, a queue, a table or a share holds.
+//! `latchfs ls`: lists the content of a service, container, queue, table or share.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use crate::core::service::ServiceKind;
 use crate::core::time::{iso_seconds, parse_iso, parse_rfc1123};
 use crate::rest::Element;
 
-/// What one page may hold.
+/// The most entries of one page.
 const PAGE: &str = "1000";
 
 const EXAMPLE: &str = "\
@@ -204,7 +204,7 @@ fn files(session: &Session, share: &str, path: &str) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// What is in a directory, and whether each is a directory itself.
+/// The entries of a directory, and whether each is a directory itself.
 pub fn names_in(session: &Session, share: &str, path: &str) -> Result<Vec<(Address, bool)>> {
     let mut names = Vec::new();
     entries(session, (share, path), |object, is_directory, _| names.push((object, is_directory)))?;

@@ -1,4 +1,4 @@
-//! `latchfs ls`, `mk`, `put`, `get` and `rm`: what the services hold, at the shell.
+//! `latchfs ls`, `mk`, `put`, `get` and `rm`: objects of the services, at the shell.
 //!
 //! Decides how commands ask: over the services' own endpoints, found and signed through the control
 //! socket, so that rules, conditions and events are those of any client.
@@ -37,22 +37,22 @@ pub use change::{Mk, Rm};
 pub use list::Ls;
 pub use transfer::{Get, Put};
 
-/// What a URL's path has as it is.
+/// The characters that a URL's path has unencoded.
 pub const UNRESERVED: AsciiSet =
     NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
 
 /// How long a signature holds: longer than a test turns the server's clock forward.
 const SIGNED_FOR: Duration = Duration::from_hours(3_650 * 24);
 
-/// What can be read and written.
+/// The forms of an address that can be read and written.
 const OBJECT_FORM: &str =
     "blob:CONTAINER/NAME, queue:NAME, table:TABLE/PARTITION/ROW or file:SHARE/PATH";
 
-/// What an address looks like.
+/// The forms of an address.
 const ADDRESS_FORM: &str = "blob:CONTAINER[/NAME], queue:NAME[/ID], table:TABLE[/PARTITION[/ROW]] \
                             or file:SHARE[/PATH]";
 
-/// What a change demands.
+/// Conditions of a change.
 #[derive(Debug, Clone, Default, Args)]
 struct Demands {
     /// Only if the blob or entity has this ETag
