@@ -1,7 +1,7 @@
-//! Where a service listens, as a user writes it: a port, an address with a port, or `off`.
+//! The address of a service, as a user writes it: a port, an address with a port, or `off`.
 //!
-//! Decides which texts are taken and what a service that was not named does. Listening itself is
-//! [`super::listeners`]'.
+//! Decides which texts are accepted, and the address of a service that was not named. Listening
+//! itself is in [`super::listeners`].
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

@@ -36,7 +36,7 @@ pub struct Opened {
     pub folder: PathBuf,
     /// Where the data is, for people.
     pub place: String,
-    /// What the user should know.
+    /// Notes for the user.
     pub notes: Vec<String>,
     /// The shares of the first account that are served by default.
     pub names: Vec<String>,

@@ -37,7 +37,7 @@ pub enum StartError {
         address: SocketAddr,
         /// Why anybody has access.
         why: &'static str,
-        /// What to do about it.
+        /// The advice to the user.
         cure: &'static str,
     },
     /// The accounts cannot be served together.
@@ -94,9 +94,9 @@ pub enum StartError {
     /// The system refused something else.
     #[error("{what}: {source}")]
     System {
-        /// What was tried.
+        /// The step that failed.
         what: String,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }

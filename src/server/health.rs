@@ -1,6 +1,6 @@
 //! The health of a server: every service takes connections, and every mount answers.
 //!
-//! The listener that shows it is `admin/`'s.
+//! The listener that reports it is in `admin/`.
 
 use std::io::{self, Read};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -12,7 +12,7 @@ use crate::core::service::ServiceKind;
 /// How long a service may take to answer.
 const ANSWER_MAX: Duration = Duration::from_secs(2);
 
-/// What is wrong with a server, a line each.
+/// The reasons why a server is not healthy, a line each; empty if it is.
 pub fn ailments(serving: &dyn Serving, services: &[(ServiceKind, SocketAddr)]) -> Vec<String> {
     let mut found = Vec::new();
     for (kind, address) in services {

@@ -1,6 +1,6 @@
 //! A file that is held open for a test: the second client, in the same process.
 //!
-//! The rules are the engine's. The hold ends when it is dropped.
+//! The rules are decided by the engine. The hold ends when it is dropped.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::core::{Client, Owner};
 use crate::engine::file::{Error, FileServiceError, Handle, Share};
 use crate::engine::{Accounts, Context};
 
-/// What to hold, and how.
+/// The options of a hold: the file, and how it is opened.
 #[derive(Clone, Debug)]
 pub struct HoldOptions {
     /// The account; none for the first.
@@ -19,9 +19,9 @@ pub struct HoldOptions {
     pub share: String,
     /// The file, from the root of the share.
     pub path: String,
-    /// What the open may do.
+    /// The access of the open.
     pub access: Access,
-    /// What others may do meanwhile.
+    /// The share mode of the open.
     pub share_mode: ShareMode,
     /// Whether the file is made, opened or emptied.
     pub disposition: Disposition,

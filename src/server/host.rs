@@ -1,4 +1,4 @@
-//! What a running server offers to those who control it: accounts, mounts, scripts, its own end.
+//! The running server as its controllers see it: accounts, mounts, scripts, the stop.
 //!
 //! Decides when a mount that cannot be made is an error. What a mount does is decided in `fuse/`,
 //! what a request means in `control/`.
@@ -34,7 +34,7 @@ pub struct Host {
     pub accounts: Arc<Accounts>,
     /// The state as a whole; `None` where one existing directory is served.
     pub states: Option<States>,
-    /// What is mounted.
+    /// The mounts.
     pub mounts: Mounts,
     /// How clients find the services, by account.
     pub connections: OnceLock<BTreeMap<String, Connection>>,

@@ -1,7 +1,7 @@
 //! The listeners of a server: one for each service that is offered, all with the same accounts.
 //!
 //! Decides which services listen where, which addresses are too exposed for the keys in use, and
-//! which URLs clients are given. What a request is answered is decided in `rest/`.
+//! which URLs clients are given. Answers are decided in `rest/`.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -192,7 +192,7 @@ impl ListenOptions {
         Err(StartError::Exposed { address: *address, why, cure })
     }
 
-    /// What the user should know about these options.
+    /// Notes for the user on these options.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if self.no_auth {
@@ -235,7 +235,7 @@ impl Listeners {
         self.list.iter().map(|one| (one.kind, account.endpoint(&one.origin))).collect()
     }
 
-    /// What an SDK is configured with: the account, its key and all endpoints.
+    /// The connection string of an account: its name, its key and all endpoints.
     pub fn connection_string(&self, account: &Credential) -> String {
         account.connection_string(&self.endpoints(account))
     }

@@ -1,7 +1,8 @@
-//! Data in memory: a tmpfs of our own where this process may mount one, else a folder where the
-//! machine keeps files in memory, else a temporary folder.
+//! Data in memory: a tmpfs if this process may mount one, else a folder where the machine keeps
+//! files in memory, else a temporary folder.
 //!
-//! Both are removed at the end. What a killed server has left is removed by the next start.
+//! Mount and folder are removed at the end. The remains of a killed server are removed by the next
+//! start.
 
 use std::env;
 use std::ffi::CString;
@@ -75,7 +76,7 @@ impl Memory {
         &self.data
     }
 
-    /// What the user should know.
+    /// The note for the user, if there is one.
     pub fn note(&self) -> Option<String> {
         let note = "the limit of memory is not enforced: a tmpfs of its own needs root";
         self.unlimited.then(|| note.to_owned())

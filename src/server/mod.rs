@@ -1,4 +1,4 @@
-//! A server as a whole: what the command line and programs that embed latchfs start.
+//! A server as a whole. The command line starts it, and so do programs that embed latchfs.
 //!
 //! ```text
 //!   options         the options of a server; Builder: the short form for embedding programs

@@ -1,7 +1,7 @@
-//! What a server is made of, without the command line: data, accounts, shares, mounts, listeners.
+//! The options of a server, without the command line: data, accounts, shares, mounts, listeners.
 //!
-//! [`Builder`] is the short way for programs that embed latchfs; `cli/` fills [`ServerOptions`]
-//! from the command line. Starting is [`super::running`]'s.
+//! [`Builder`] is the short form for programs that embed latchfs; `cli/` fills [`ServerOptions`]
+//! from the command line. The start is in [`super::running`].
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ pub enum Data {
     Existing {
         /// The directory.
         source: PathBuf,
-        /// What the share is called.
+        /// The name of the share.
         name: String,
         /// Where the share's state is kept; none for a folder in the user's state directory.
         state: Option<PathBuf>,
@@ -39,13 +39,13 @@ pub enum Data {
 /// A directory that fills a share or a container.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seed {
-    /// What is filled.
+    /// The share or container to fill.
     pub into: SeedInto,
     /// The directory that is copied.
     pub directory: PathBuf,
 }
 
-/// What a directory fills.
+/// The share or container that a directory fills.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SeedInto {
     /// A share; none where only one can be meant.
@@ -66,7 +66,7 @@ pub struct EventOptions {
     pub file: Option<PathBuf>,
 }
 
-/// What a server is made of.
+/// The options of a server.
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
     /// Where the data is.
@@ -78,13 +78,13 @@ pub struct ServerOptions {
     pub reset: bool,
     /// Shares of the first account to serve, made if missing; empty for those that exist.
     pub shares: Vec<String>,
-    /// What fills empty shares and containers of the first account.
+    /// The directories that fill empty shares and containers of the first account.
     pub seeds: Vec<Seed>,
     /// How shares behave.
     pub share: ShareOptions,
     /// How blobs behave.
     pub blob: BlobOptions,
-    /// What is mounted where.
+    /// The shares to mount, and their mount points.
     pub mounts: Vec<MountPlace>,
     /// Where the shares of the first account are mounted if that is possible, made if missing.
     pub default_mount: Option<PathBuf>,

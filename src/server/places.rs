@@ -1,6 +1,6 @@
-//! Where shares are mounted, as users write it, and mount points that are made for the time.
+//! The mount points of shares, as users write them, and directories that are made for mounting.
 //!
-//! Mounting itself is [`super::host`]'s.
+//! Mounting itself is in [`super::host`].
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -45,7 +45,8 @@ impl FromStr for MountPlace {
     }
 }
 
-/// What to mount where. Directories that were made for it are removed when this is dropped.
+/// The shares to mount, with their mount points. Directories that were made for them are removed
+/// when this is dropped.
 #[derive(Debug, Default)]
 pub struct Places {
     /// The mounts to make.

@@ -28,7 +28,7 @@ use crate::engine::{Accounts, SavedState, StateError, States};
 use crate::rest::auth::Credential;
 use crate::store::DataRoot;
 
-/// What ends a server.
+/// The reason why a server stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
     /// A signal, or a request.
@@ -177,7 +177,7 @@ impl Server {
         self.host.folder.join("latchfs.log")
     }
 
-    /// What is mounted where.
+    /// The mounts.
     pub fn mounts(&self) -> Vec<MountedAt> {
         self.host.mounts.list()
     }
@@ -202,7 +202,7 @@ impl Server {
         &self.names
     }
 
-    /// What the user should know.
+    /// Notes for the user.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }

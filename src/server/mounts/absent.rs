@@ -37,7 +37,7 @@ impl Mounts {
         Ok(Self { why_none })
     }
 
-    /// What is mounted: nothing.
+    /// The mounts: none.
     pub fn list(&self) -> Vec<MountedAt> {
         Vec::new()
     }
@@ -47,7 +47,7 @@ impl Mounts {
         Vec::new()
     }
 
-    /// What the mounts lack: nothing.
+    /// The privileges that mounts lack: none.
     pub fn lacks(&self) -> Option<String> {
         None
     }

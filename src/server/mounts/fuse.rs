@@ -79,7 +79,7 @@ impl Mounts {
         self.list.lock().expect("the list of mounts is only added to and taken from")
     }
 
-    /// What is mounted where.
+    /// The mounts.
     pub fn list(&self) -> Vec<MountedAt> {
         let row = |(account, mount): &(String, Mount)| MountedAt {
             account: account.clone(),
@@ -102,7 +102,7 @@ impl Mounts {
         Call::ALL.into_iter().filter(met).map(known).collect()
     }
 
-    /// What this process may not do and a mount of root could: the same for all mounts.
+    /// The privilege that this process lacks and a mount by root has; the same for all mounts.
     pub fn lacks(&self) -> Option<String> {
         self.lock().first().and_then(|(_, mount)| mount.lacks()).map(str::to_owned)
     }

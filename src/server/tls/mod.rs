@@ -23,9 +23,9 @@ pub enum Certificate {
     Files(PathBuf, PathBuf),
 }
 
-/// What a listener needs to speak https.
+/// The certificate of a listener over https.
 pub struct Secured {
-    /// What the listener shows.
+    /// The certificate and key, as the listener uses them.
     pub tls: Tls,
     /// The file that clients must trust, if the certificate was made here.
     pub ca_file: Option<PathBuf>,
