@@ -1,9 +1,9 @@
-//! What tests have calls on the mount meet: gates that stop an open, faults.
+//! Applies gates and faults to calls on the mount.
 //!
-//! Decides which calls gates and faults can name, and which errno a fault answers with. Which
-//! calls meet what is decided in [`crate::engine::controls`]. A call that waits is parked: no
-//! worker waits with it, and a signal to its thread ends the wait. Only opens of existing files
-//! have gates: the kernel holds the directory of a file that is created or removed.
+//! Decides which calls gates and faults can name, and which errno a fault answers with. Which gates
+//! and faults apply to a call is decided in [`crate::engine::controls`]. A call that waits is
+//! parked: no worker waits with it, and a signal to its thread ends the wait. Only opens of
+//! existing files have gates: the kernel holds the directory of a file that is created or removed.
 
 use std::sync::Arc;
 

@@ -114,7 +114,7 @@ fn flock(
     });
 }
 
-/// What became of a request for a lock.
+/// The result of a request for a lock.
 enum Taken {
     /// The lock was taken.
     Now,

@@ -67,7 +67,7 @@ impl Notices {
         }
     }
 
-    /// The same for the nodes of these names.
+    /// Invalidates the attributes of the nodes of these names.
     pub fn attributes_of(&self, names: &[Stale]) {
         for name in names {
             self.attributes(name.node);

@@ -19,7 +19,7 @@ pub struct OpenFile {
     pub handle: Handle,
     /// The node that the kernel opened.
     pub node: u64,
-    /// What it may do.
+    /// Its access.
     pub access: Access,
     /// The descriptor for reads and writes without passthrough and under mandatory locks.
     pub fd: Option<OwnedFd>,

@@ -1,4 +1,5 @@
-//! Which share mode an open gets that could not name one: `run` policy, path rule, default.
+//! Decides the share mode of an open whose program does not name one: `run` policy, path rule,
+//! default.
 
 use std::collections::HashMap;
 use std::fs;
@@ -20,7 +21,7 @@ const VERDICTS_MAX: usize = 4096;
 pub struct ShareRule {
     /// `*` and `?` do not match a slash, `**` does.
     pub glob: String,
-    /// What such opens tolerate.
+    /// The share mode of such opens.
     pub share: ShareMode,
 }
 
@@ -52,7 +53,7 @@ pub struct Policy {
     verdicts: RwLock<HashMap<u32, Verdict>>,
 }
 
-/// What was found for a thread, good while it is the same thread.
+/// The policy that was found for a thread, valid as long as the thread is the same.
 #[derive(Clone, Copy, Debug)]
 struct Verdict {
     started: u64,
@@ -73,7 +74,7 @@ impl Policy {
         }
     }
 
-    /// What an open of `path` by thread `tid` tolerates.
+    /// The share mode of an open of `path` by thread `tid`.
     pub fn share_of(&self, tid: u32, path: &SharePath) -> ShareMode {
         if self.run_count.load(Ordering::Acquire) > 0
             && let Some(share) = self.run_share(tid)

@@ -1,8 +1,8 @@
 //! Threads on which a request may wait for the disk, so that no FUSE worker does.
 //!
 //! Decides how many requests wait and run at once; past the bound a request is answered with
-//! `EINTR`, which programs take as "again". What runs here is the callers' affair: flushes,
-//! allocations, copies, and whatever gave up in non-blocking mode.
+//! `EINTR`, which programs take as "again". Callers decide what runs here: flushes, allocations,
+//! copies, and requests that would have waited in non-blocking mode.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -65,7 +65,7 @@ pub enum MountError {
     System {
         /// The mount point.
         path: PathBuf,
-        /// What it said.
+        /// The error of the system.
         source: io::Error,
     },
     /// The share could not be looked at.
@@ -76,7 +76,7 @@ pub enum MountError {
 /// A share that is mounted. Unmounted when dropped.
 pub struct Mount {
     path: PathBuf,
-    /// As the table of mounts has it.
+    /// The mount point as the table of mounts has it.
     resolved: PathBuf,
     /// The number of its FUSE connection.
     device: u32,
@@ -142,7 +142,7 @@ impl Mount {
         }
     }
 
-    /// What this process may not do and a mount of root's could, in a line.
+    /// The privilege that this process lacks and a mount by root has, in a line.
     pub fn lacks(&self) -> Option<&'static str> {
         let lacks = self.state.options.passthrough && !may_administer();
         lacks.then_some("no kernel passthrough without root: reads and writes go through latchfs")

@@ -1,4 +1,4 @@
-//! What one mount knows: its share, the kernel's nodes, its open files.
+//! The state of one mount: its share, the kernel's nodes, its open files.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -195,7 +195,7 @@ impl State {
         self.open_descriptor_of(self.nodes.file(node)?)
     }
 
-    /// The same of a file.
+    /// An open descriptor of the file.
     pub fn open_descriptor_of(&self, file: FileId) -> Option<OpenDescriptor> {
         if let Some(open) = self.files.find(file, |open| open.fd.is_some()) {
             return Some(OpenDescriptor::File(open));
@@ -206,8 +206,8 @@ impl State {
         self.share().nameless(file).map(OpenDescriptor::Kept)
     }
 
-    /// What is open through a node, as the disk shows it now; none if nothing is. For a node
-    /// whose name is gone: its descriptors are still good.
+    /// The attributes of the file that is open through a node; `None` if no file is. For a node
+    /// whose name is gone: its descriptors are still valid.
     pub fn stat_open(&self, node: u64) -> Option<Result<Stat, Error>> {
         if let Some(held) = self.open_descriptor(node) {
             return Some(Stat::of(&held).map_err(Error::Store));

@@ -1,4 +1,4 @@
-//! Opening without the rules, for the benchmark: what the driver costs when nothing is checked.
+//! Opens files without the rules, to measure the cost of the driver alone.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
