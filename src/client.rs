@@ -28,14 +28,14 @@ pub const SET_DELETE: u32 = 0x4004_4C02;
 /// `_IOR('L', 3, struct latchfs_handle)`: what the open is in latchfs's table.
 pub const GET_HANDLE: u32 = 0x8018_4C03;
 
-/// What an open is in latchfs's table.
+/// An open, as latchfs's table has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HandleInfo {
     /// The identity that `latchfs handles` shows.
     pub handle: u64,
     /// Bits: 1 read, 2 write, 4 delete.
     pub access: u32,
-    /// The same for what it tolerates.
+    /// The share mode, in the same bits.
     pub share: u32,
     /// The name it was opened by is marked for deletion.
     pub delete_pending: bool,
@@ -79,7 +79,7 @@ pub fn set_delete(file: impl AsFd, delete: bool) -> io::Result<()> {
     check(unsafe { libc::ioctl(file.as_fd().as_raw_fd(), SET_DELETE.into(), &raw const delete) })
 }
 
-/// What this open is in latchfs's table; `ENOTTY` on a file that is not on a latchfs mount.
+/// The entry of this open in latchfs's table; `ENOTTY` on a file that is not on a latchfs mount.
 pub fn handle(file: impl AsFd) -> io::Result<HandleInfo> {
     let mut bytes = [0_u8; 24];
     // SAFETY: GET_HANDLE writes 24 bytes, which `bytes` has and which outlive the call.

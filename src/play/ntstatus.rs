@@ -1,4 +1,4 @@
-//! What a refusal is called on the SMB wire: one exhaustive table.
+//! The NTSTATUS name of each refusal: one exhaustive table.
 //!
 //! Source: the recordings in `tests/oracle`.
 

@@ -29,14 +29,14 @@ const WAIT_MAX: Duration = Duration::from_secs(30);
 /// How a lock waits that nobody else in the script can release: not for long.
 const LONE_WAIT: Duration = Duration::from_secs(1);
 
-/// What a step answered.
+/// The answer to a step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
     /// By its NTSTATUS name.
     pub status: &'static str,
-    /// What it gave back.
+    /// The output of the step.
     pub out: Option<Value>,
-    /// What the refusal says, naming the holder.
+    /// The message of the refusal, which names the holder.
     pub why: Option<String>,
 }
 

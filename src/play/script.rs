@@ -17,7 +17,7 @@ pub struct Group {
     pub id: String,
     /// It came as lines with `seq`.
     pub trace: bool,
-    /// What to do, in order.
+    /// The steps, in order.
     pub steps: Vec<Step>,
 }
 
@@ -26,7 +26,7 @@ pub struct Group {
 pub struct Step {
     /// The line of the script it stands on.
     pub line: usize,
-    /// What to do.
+    /// The operation.
     pub op: Op,
     /// The status expected; none where the script says none or `-`.
     pub status: Option<String>,
@@ -34,7 +34,7 @@ pub struct Step {
     pub out: Option<Value>,
 }
 
-/// What a step does.
+/// The operation of a step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
 #[expect(missing_docs, reason = "the table of operations in docs/play.md names each field")]

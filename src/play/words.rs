@@ -61,13 +61,13 @@ pub fn rights(text: &str) -> Result<Rights> {
     Ok(rights)
 }
 
-/// What a share mode tolerates.
+/// Reads a share mode.
 pub fn share_mode(text: &str) -> Result<ShareMode> {
     Ok(ShareMode::parse(text)
         .ok_or(Denial::InvalidParameter("a share mode is made of R, W and D"))?)
 }
 
-/// What is to become of the name.
+/// Reads a disposition.
 pub fn disposition(text: &str) -> Result<Disposition> {
     Ok(match text {
         "OPEN" => Disposition::Open,
@@ -109,7 +109,7 @@ pub fn attributes(text: Option<&str>) -> Result<Attributes> {
     Ok(attributes)
 }
 
-/// What became of the name, as `out` says it.
+/// The action on the name, as `out` spells it.
 pub fn action_name(action: Action) -> &'static str {
     match action {
         Action::Opened => "OPENED",

@@ -1,7 +1,8 @@
-//! What a test controls: where requests stop, what befalls them, and what time it is.
+//! The controls of a test: gates that stop requests, faults that are injected into them, and the
+//! clock.
 //!
-//! Values here remove what they stand for when they are dropped. Which requests fit a pattern is
-//! decided in [`crate::core::pattern`].
+//! A gate or fault is removed when its value is dropped. Which requests match a pattern is decided
+//! in [`crate::core::pattern`].
 
 use std::time::Duration;
 
@@ -21,7 +22,7 @@ pub struct GateOptions {
     pub requests: Requests,
     /// Where they stop.
     pub at: Point,
-    /// How many stop, the next ones; all without it.
+    /// The number of requests that stop, the next ones; all without it.
     pub times: Option<u32>,
     /// When a request goes on by itself.
     pub limit: Duration,
@@ -39,18 +40,18 @@ impl GateOptions {
 /// A fault to add.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FaultOptions {
-    /// Which requests meet it.
+    /// The requests that the fault applies to.
     pub requests: Requests,
-    /// What befalls them.
+    /// The effect on the requests.
     pub action: Action,
-    /// How many meet it, the next ones; all without it.
+    /// The number of requests that the fault applies to, the next ones; all without it.
     pub times: Option<u32>,
-    /// How likely a request meets it, and where the row of yes and no starts.
+    /// The probability that the fault applies, and the seed of the choice.
     pub chance: Option<(f64, u64)>,
 }
 
 impl FaultOptions {
-    /// Has all requests of an operation on a path meet it.
+    /// A fault for all requests of an operation on a path.
     pub fn new(
         operation: impl Into<String>,
         path: impl Into<String>,
@@ -122,7 +123,7 @@ impl Drop for Gate<'_> {
     }
 }
 
-/// Something that befalls requests. Removed when dropped.
+/// A fault that is injected into requests. Removed when dropped.
 #[derive(Debug)]
 pub struct Fault<'a> {
     controls: &'a Controls,

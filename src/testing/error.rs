@@ -1,4 +1,4 @@
-//! What can go wrong between a test and its server.
+//! The errors between a test and its server.
 
 use crate::control::ClientError;
 use crate::core::smb::Denial;
@@ -22,7 +22,7 @@ pub enum Error {
     /// The clock was to be set back.
     #[error(transparent)]
     SetBack(#[from] SetBack),
-    /// What was waited for has not happened.
+    /// The requests that the test waited for did not arrive in time.
     #[error("{waiting} of {wanted} requests wait at the gate")]
     TooFew {
         /// How many requests wait.

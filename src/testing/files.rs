@@ -1,4 +1,4 @@
-//! Files that a test puts into its share and reads back, by the rules that other clients meet.
+//! Files that a test writes into its share and reads back, under the same rules as other clients.
 
 use super::error::Error;
 use super::{Hold, Server};

@@ -1,5 +1,5 @@
-//! A server for tests, in the process of the test: data in memory, free ports, and all that a test
-//! controls.
+//! A server for tests, in the process of the test: data in memory, free ports, a clock, gates and
+//! faults.
 //!
 //! ```text
 //!   controls     gates, faults and the clock

@@ -44,7 +44,7 @@ pub fn kept(code: &str) -> &'static str {
     new
 }
 
-/// How often a fault befalls the requests that match.
+/// How often a fault applies to the requests that match.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Frequency {
     /// So many times, the next ones.
