@@ -51,7 +51,7 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// The Host of a request, if it is one of ours.
+    /// The Host of a request, if it names this server.
     pub fn host<'a>(&self, head: &'a Parts) -> Result<&'a str, Failure> {
         let mut sent = head.headers.get_all(HOST).iter();
         let first = sent.next().map(|host| host.to_str().unwrap_or_default());

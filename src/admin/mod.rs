@@ -8,7 +8,7 @@
 //!   api       /api/v1: HTTP to requests of `control/`, answers to JSON
 //!   page      / and /page/: files inside the program
 //!   metrics   /metrics: what is counted as it happens, and how all of it is written down
-//!   held      what is read from the engine when somebody looks at the metrics
+//!   held      metrics that are read from the engine at each scrape
 //! ```
 //!
 //! What a request of the API does is decided in `control/`. Front ends do not know of this module:

@@ -49,7 +49,7 @@ pub struct AdminOptions {
     /// Whether a request that names this Host is served: a web page that has its own name point at
     /// this machine must not look in.
     pub serves_host: Box<dyn Fn(&str) -> bool + Send + Sync>,
-    /// Other machines reach the listener: monitors call it by names that nobody told it.
+    /// Other machines reach the listener: monitors call it by host names that it was not given.
     pub exposed: bool,
     /// The secret that clients of the API must send, if one is needed.
     pub token: Option<Token>,

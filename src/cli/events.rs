@@ -44,7 +44,7 @@ impl Events {
     /// Shows them.
     pub fn run(&self) -> Result<ExitCode> {
         match self.show_all() {
-            // Whoever read them has had enough.
+            // The reader has closed its end.
             Err(error) if is_broken_pipe(&error) => Ok(ExitCode::SUCCESS),
             done => done.map(|()| ExitCode::SUCCESS),
         }
@@ -117,7 +117,7 @@ impl Events {
     }
 }
 
-/// Writes and hands on at once: somebody may be waiting for the line.
+/// Writes and flushes at once: a script may wait for the line.
 fn write(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;

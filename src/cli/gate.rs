@@ -215,7 +215,7 @@ impl List {
     }
 }
 
-/// A gate, and below it those who wait.
+/// A gate, and below it the requests that wait.
 fn rows(gate: &GateEntry) -> Vec<[String; 6]> {
     let (operation, path) = words_of(&gate.requests);
     let stopped = format!("{} stopped", gate.stopped);

@@ -94,7 +94,7 @@ pub const EXIT_FAILED: u8 = 2;
 /// Exit status: what was held was closed by force.
 pub const EXIT_CLOSED: u8 = 3;
 
-/// Exit status: somebody else holds what was asked for. The number is that of `EBUSY`.
+/// Exit status: another client holds the object. The number is that of `EBUSY`.
 pub const EXIT_BUSY: u8 = 16;
 
 /// Azure Storage on your own machine, built for testing concurrency

@@ -44,7 +44,7 @@ pub struct MountDirectory {
 }
 
 impl MountDirectory {
-    /// Serves until somebody says stop.
+    /// Serves until the server is stopped.
     pub fn run(&self) -> Result<ExitCode> {
         self.service.run(true, None, |options| {
             let source = self.source.canonicalize();

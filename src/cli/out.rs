@@ -95,7 +95,7 @@ pub fn printable(text: &str) -> Cow<'_, str> {
 pub fn print(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        // Whoever read has seen enough, as `head` has.
+        // The reader has closed its end, as `head` does.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         done => done,
     }

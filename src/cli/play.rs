@@ -211,7 +211,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Prints answers until nobody reads them any more.
+/// Prints answers until the reader closes its end.
 struct Printer<W: Write> {
     out: BufWriter<W>,
     /// The reader has closed its end, as `head` does. That is not a failure, but a check continues.

@@ -54,7 +54,7 @@ fn collect(command: &Command, known: &mut BTreeSet<String>) {
     command.get_subcommands().for_each(|below| collect(below, known));
 }
 
-/// The first name of ours that is not known, and the known one that is most like it.
+/// The first name with the prefix that is not known, and the known name that is most like it.
 fn unknown(
     names: impl Iterator<Item = String>,
     known: &BTreeSet<String>,

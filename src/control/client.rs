@@ -22,7 +22,7 @@ const LOOK: Duration = Duration::from_secs(1);
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// Nobody listens.
+    /// No server listens.
     #[error("the server of {} is gone; start it with `latchfs serve`", path.display())]
     NoServer {
         /// The socket.

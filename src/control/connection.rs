@@ -342,7 +342,7 @@ impl Connection {
         path: Option<&str>,
         recursive: bool,
     ) -> Result<Answer, Not> {
-        // Without a path all that is open is meant.
+        // Without a path: all open files.
         let recursive = recursive || path.is_none();
         let path = path.map(share_path).transpose()?;
         let below = path.clone().unwrap_or_else(SharePath::root);

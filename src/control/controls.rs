@@ -31,7 +31,7 @@ const KEPT_MAX: Duration = Duration::from_hours(1);
 /// The longest error code.
 const CODE_MAX: usize = 64;
 
-/// Which requests are meant: those that fit all that is given.
+/// Selects requests: those that match all of the given fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Requests {
@@ -120,7 +120,7 @@ pub enum GateRequest {
         /// The first so many.
         count: Option<usize>,
     },
-    /// One is removed, or all; those who wait there go on.
+    /// One gate is removed, or all; the requests that wait there go on.
     Remove {
         /// Which one.
         id: Option<u64>,

@@ -154,7 +154,7 @@ impl RefusalKind {
         }
     }
 
-    /// True if somebody else holds what was asked for: later it may be granted.
+    /// True if another client holds the object: a later request may be granted.
     pub fn is_busy(self) -> bool {
         !matches!(
             self,

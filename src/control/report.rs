@@ -71,7 +71,7 @@ pub fn refused(account: &str, share: &Share, path: &SharePath, denial: &Denial) 
     Refused { kind: RefusalKind::of(denial), message: told(denial), holder }
 }
 
-/// A refusal that concerns a share as a whole: nobody's open is behind it.
+/// A refusal that concerns a share as a whole; it has no holder.
 pub fn refused_share(denial: &ShareDenial) -> Refused {
     Refused { kind: RefusalKind::of_share(denial), message: denial.to_string(), holder: None }
 }

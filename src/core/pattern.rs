@@ -23,7 +23,7 @@ pub struct Seen<'a> {
     pub header: &'a (dyn Fn(&str) -> Option<&'a str> + Sync),
 }
 
-/// Which requests are meant: those that fit all that is given.
+/// Selects requests: those that match all of the given fields.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Pattern {
     /// Of this service.

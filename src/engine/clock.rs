@@ -62,7 +62,7 @@ impl Clock for ManualClock {
     }
 }
 
-/// The clock of a server: the system's, until somebody turns it forward or stops it.
+/// The clock of a server: the system's, until a test advances or freezes it.
 #[derive(Debug)]
 pub struct TestClock {
     /// The difference to the system's time; `i64::MIN` while the clock is frozen.

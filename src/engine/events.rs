@@ -72,7 +72,7 @@ pub enum Happening {
 }
 
 impl Happening {
-    /// True for what happens to every open that nobody is in the way of.
+    /// True for events of every open that meets no conflict.
     fn is_ordinary(&self) -> bool {
         matches!(
             self,
@@ -111,7 +111,7 @@ pub struct Event {
     pub share: Arc<str>,
     /// On which path.
     pub path: SharePath,
-    /// Which file that is, where somebody has it open.
+    /// The identity of the file, if the file is open.
     pub file: Option<FileId>,
     /// Who acted.
     pub who: Owner,

@@ -1,5 +1,5 @@
-//! The programs behind the process ids of opens: looked up when somebody is told of an open, and
-//! never when a file is opened.
+//! The programs behind the process ids of opens: looked up when an open is reported, and never when
+//! a file is opened.
 
 use std::collections::HashMap;
 use std::fs;

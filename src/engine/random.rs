@@ -21,7 +21,7 @@ pub(super) fn bytes<const N: usize>() -> Result<[u8; N], StoreError> {
     Ok(bytes)
 }
 
-/// A lease ID for those who propose none.
+/// A lease ID for a request that proposes none.
 pub(super) fn lease_id() -> Result<LeaseId, StoreError> {
     bytes().map(LeaseId::from_random_bytes)
 }

@@ -71,7 +71,7 @@ fn load(state: &StateDir, service: ServiceKind) -> Result<Parts, StoreError> {
     }
 }
 
-/// Properties that nobody can set, while their file may be replaced.
+/// A guard that keeps properties from being set, while their file may be replaced.
 pub(super) struct HeldProperties<'a> {
     properties: &'a ServiceProperties,
     _setting: MutexGuard<'a, ()>,

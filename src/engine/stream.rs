@@ -2,8 +2,9 @@
 //!
 //! Each request with its answer, each entry of the logs of events, each gate and fault that a
 //! request meets, and what tests change. Bounded: the newest entries are kept, a follower that is
-//! too slow is told how many it missed, and nobody who adds an entry waits for a follower. A server
-//! where nobody can follow (no admin address) keeps nothing: an addition costs one load of a flag.
+//! too slow is told how many it missed, and adding an entry never waits for a follower. A server
+//! without an admin address has no followers and keeps nothing: an addition costs one load of a
+//! flag.
 //!
 //! Decides the order and how much is kept. How an entry is shown is decided in `control/`.
 
@@ -61,7 +62,7 @@ pub enum What {
         /// The request.
         visitor: Visitor,
     },
-    /// Somebody changed what tests control.
+    /// The clock, a gate, a fault or the state of the server was changed.
     Changed(Change),
 }
 
@@ -203,7 +204,7 @@ impl EventStream {
     }
 
     /// The entries after number `seq`, at most [`PAGE_MAX`]. A number beyond the newest is one of
-    /// another run of the server: all that is kept comes then.
+    /// another run of the server: all entries that are kept are returned then.
     pub fn after(&self, seq: u64) -> Page {
         let kept = self.kept();
         let seq = if seq > kept.last { 0 } else { seq };

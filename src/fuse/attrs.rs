@@ -327,7 +327,7 @@ pub fn remove_xattr(state: &Arc<State>, node: u64, name: &str, reply: ReplyEmpty
     state.park.answer(remove, move |done| data::answer(done, reply));
 }
 
-/// `listxattr(2)`, without our own.
+/// `listxattr(2)`, without the attribute of latchfs.
 pub fn list_xattr(state: &Arc<State>, node: u64, size: u32, reply: ReplyXattr) {
     let asked = Arc::clone(state);
     let list = move || {

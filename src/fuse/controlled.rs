@@ -72,8 +72,8 @@ pub fn are_set(state: &State) -> bool {
     state.options.controls.as_ref().is_some_and(|of| of.controls.are_set())
 }
 
-/// Has a call meet what tests have set for it. `go_on` is called once: right away as a rule, or
-/// when the call is released, with the error that it is to be answered with.
+/// Applies gates and faults to a call. `go_on` is called once: usually at once, or when the call is
+/// released; its argument is the error to answer with.
 pub fn arrive(
     state: &Arc<State>,
     call: Call,
@@ -97,8 +97,8 @@ pub fn arrive(
     }
 }
 
-/// Keeps a call that is done from its answer, if a gate at [`Point::Committed`] stops it. `answer`
-/// is called once, also after a signal: the call is done.
+/// Holds back the answer of a call that is done, if a gate at [`Point::Committed`] stops it.
+/// `answer` is called once, also after a signal: the call is done.
 pub fn leave(
     state: &Arc<State>,
     call: Call,

@@ -35,7 +35,7 @@ pub fn name_of(denial: &Denial) -> &'static str {
     }
 }
 
-/// The errno of a system call of our own.
+/// The errno of a system call that latchfs made.
 pub fn of_system(errno: rustix::io::Errno) -> Errno {
     Errno::from_i32(errno.raw_os_error())
 }

@@ -158,7 +158,7 @@ impl Mount {
         self.state.share()
     }
 
-    /// True once the kernel has ended the mount, whoever unmounted it.
+    /// True once the kernel has ended the mount, also if another program unmounted it.
     pub fn has_ended(&self) -> bool {
         self.state.has_ended()
     }

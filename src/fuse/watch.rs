@@ -96,7 +96,7 @@ fn listen(state: &Arc<State>, share: &Arc<Share>, mounted_on: PathBuf) -> Result
     })
 }
 
-/// Cuts the descriptor of a handle of ours off, and says which others end with it.
+/// Ends the descriptor of a handle of this mount, and returns the handles that end with it.
 fn cut_off(state: &State, closed: &ClosedHandle, mounted_on: &Path) -> Vec<HandleId> {
     // A handle that cannot write changes nothing; without passthrough its next use fails here.
     // That is a matter of this open: later ones may go another way.
@@ -144,7 +144,7 @@ fn cut_off_file(state: &State, file: FileId, mounted_on: &Path) {
     }
 }
 
-/// Has the kernel look a name up, on a thread that may wait for our own answer.
+/// Makes the kernel look a name up, on a thread that may wait for the answer of this mount.
 fn look_up(state: &State, name: &Stale, mounted_on: &Path) {
     let (Some(path), Some(aside)) = (state.nodes.path(name.node), state.aside.get()) else {
         return;

@@ -152,8 +152,9 @@ impl<'a> Names<'a> {
         primary.or_else(|| Some((find(name.strip_suffix(SECONDARY)?)?, true)))
     }
 
-    /// The account of a host like `ACCOUNT.SERVICE.SUFFIX`, if it is one of ours. The suffix must
-    /// be `localhost` or one of the further host names: a stranger's domain can point here too.
+    /// The account of a host like `ACCOUNT.SERVICE.SUFFIX`, if this server is meant. The suffix
+    /// must be `localhost` or one of the further host names: a stranger's domain can point here
+    /// too.
     pub fn host_account(self, host: &str) -> Option<(&'a str, bool)> {
         let (first, rest) = host_name(host).split_once('.')?;
         let (second, suffix) = rest.split_once('.')?;

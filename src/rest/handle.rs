@@ -181,8 +181,8 @@ async fn read_head(
     })
 }
 
-/// The host that a request names, by its header or its target. With two that differ, somebody
-/// between client and server may have taken the other.
+/// The host that a request names, by its header or its target. If the two differ, a proxy between
+/// client and server may have used the other one.
 fn host_of(head: &hyper::http::request::Parts) -> Result<String, Refusal> {
     let bad = |why| Refusal::bad_because("InvalidHeaderValue", why);
     let mut sent = head.headers.get_all(HOST).iter();

@@ -29,7 +29,7 @@ struct Gathered {
 }
 
 impl Told {
-    /// A request that has come in on a connection; nothing if nobody can follow the stream.
+    /// Begins the entry of a request; empty if the stream cannot be followed.
     pub fn begin(site: &Site, connection: &Owner, request_id: &str) -> Self {
         let stream = &site.accounts.controls().stream;
         Self(stream.is_on().then(|| {

@@ -103,7 +103,7 @@ impl AdminStart {
     }
 }
 
-/// From now on what happens is kept for those who follow the stream of events.
+/// Starts to keep events for followers of the stream.
 fn keep_events(accounts: &Accounts) {
     let stream = &accounts.controls().stream;
     stream.start();

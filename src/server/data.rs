@@ -46,7 +46,7 @@ pub struct Opened {
     pub memory: Option<Memory>,
 }
 
-/// Opens the data with all that is wanted.
+/// Opens the data, with the shares and seeds of the options.
 pub fn open(
     options: &ServerOptions,
     progress: &mut FillProgress<'_>,

@@ -27,7 +27,8 @@ const TICK: Duration = Duration::from_millis(100);
 /// How long a stop waits for a file that cannot be written.
 const STOP_WAIT: Duration = Duration::from_secs(2);
 
-/// A file that is being written. Ends when dropped, with all that was noted before.
+/// The file that events are written to. When this is dropped, the events so far are written and the
+/// file is closed.
 pub struct EventFile {
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,

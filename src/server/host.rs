@@ -24,7 +24,7 @@ use crate::play::{Group, Player, read_step};
 use crate::rest::{ErrorNames, Operation, Refusal, Service, documented_name};
 use crate::server::Listeners;
 
-/// A running server as those who control it see it.
+/// A running server, as its controllers see it.
 pub struct Host {
     /// The server as a whole.
     pub about: About,

@@ -16,7 +16,7 @@ use super::error::StartError;
 use crate::store::DataRoot;
 use crate::store::root::HIDDEN;
 
-/// Begins the name of every folder, and is what a tmpfs of ours is mounted from.
+/// The start of the name of every folder, and the source of every tmpfs that latchfs mounts.
 const NAME: &str = "latchfs-memory-";
 
 /// Where Linux keeps files in memory, for everybody.
@@ -146,9 +146,8 @@ fn is_alive(pid: u32) -> bool {
 #[cfg(not(feature = "fuse"))]
 fn clear_mounts() {}
 
-/// Removes our own folders that nobody serves any more: their process is gone and their data is not
-/// locked. The lock alone would not do, since a server that starts has a folder before it has a
-/// lock.
+/// Removes folders of servers that are gone: the process has ended and the data is not locked. The
+/// lock alone is not enough, since a server that starts has a folder before it has a lock.
 fn clear_folders(base: &Path) {
     let user = rustix::process::geteuid().as_raw();
     for entry in fs::read_dir(base).into_iter().flatten().flatten() {

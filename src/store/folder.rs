@@ -26,8 +26,8 @@ pub enum Durability {
 /// No name a caller writes begins like this.
 const TEMPORARY: &str = ".tmp-";
 
-/// The time in which folders are ours: they come with a replacement of all data, which is synced as
-/// a whole, and end with the next, when their paths become those of other folders.
+/// The time in which a folder may be used: it begins with a replacement of all data, which is
+/// synced as a whole, and ends with the next one, when the path leads to another folder.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tenure(Arc<RwLock<Phase>>);
 

@@ -32,7 +32,7 @@ pub const FOLLOWERS_MAX: usize = 32;
 const PAGES_AHEAD: usize = 2;
 
 /// How long a follower that has read everything waits before it looks again: events that come close
-/// together are sent together, and those who add them wake nobody meanwhile.
+/// together are sent together, and adding one wakes no thread meanwhile.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// How often a follower to whom nothing happens is sent a comment: a client that is gone is
@@ -74,7 +74,7 @@ pub const PARAMS: [Param; 5] = [
 ];
 
 impl Api {
-    /// Events: a page, or all that come.
+    /// Events: one page, or a stream of all further ones.
     pub(super) async fn events(&self, call: Call) -> Result<HttpAnswer, Failure> {
         let kinds = call.text("kind").unwrap_or_default();
         let wanted = StreamRequest {

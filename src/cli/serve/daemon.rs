@@ -82,7 +82,7 @@ pub fn ready(summary: &str, log: &Path) -> Result<()> {
         .mode(0o600)
         .open(log)
         .with_context(|| log.display().to_string())?;
-    // The pipe and the user's terminal are let go: whoever waits for them goes on.
+    // Closes the pipe and the user's terminal, so that processes which wait for them continue.
     rustix::stdio::dup2_stdout(&log)?;
     rustix::stdio::dup2_stderr(&log)?;
     Ok(())

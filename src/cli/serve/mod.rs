@@ -112,7 +112,7 @@ pub struct Serve {
 }
 
 impl Serve {
-    /// Serves until somebody says stop.
+    /// Serves until the server is stopped.
     pub fn run(&self) -> Result<ExitCode> {
         self.service.run(self.until_unmounted, Some(&self.azurite), |options| {
             self.azurite.apply(options)?;
@@ -205,8 +205,8 @@ impl Service {
         })
     }
 
-    /// Serves what `prepare` adds to the options until somebody says stop. A server that nobody
-    /// can reach over HTTP, or that is there for its mounts alone, ends with its last mount.
+    /// Serves with the options that `prepare` completes, until a stop. A server without a service
+    /// over HTTP, or one that is there for its mounts alone, ends with its last mount.
     pub fn run(
         &self,
         until_unmounted: bool,
@@ -294,8 +294,8 @@ impl Service {
             // Nobody may be reading: that is no reason to stop.
             drop(out::print(&text));
         }
-        // After the screen, for those who wait for the file and then look at it; before a command
-        // in the background returns, for those who wait for that.
+        // After the screen, for scripts that wait for the file and then read the screen; before a
+        // command in the background returns, for scripts that wait for the command.
         if let Some(file) = &self.process.ready_file {
             ready::write(file, &content).with_context(|| format!("writing {}", file.display()))?;
         }
@@ -304,7 +304,7 @@ impl Service {
     }
 }
 
-/// Removes the ready file of an earlier server: nobody may take it for that of this one.
+/// Removes the ready file of an earlier server, so that it is not taken for that of this one.
 fn remove_stale(file: &Path) -> Result<()> {
     match fs::remove_file(file) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {

@@ -142,7 +142,7 @@ impl Rm {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Deletes what is in a directory. The first that somebody holds ends it.
+    /// Deletes the entries of a directory. Stops at the first entry that another client holds.
     fn empty(&self, session: &Session, directory: &Address) -> Result<()> {
         let Address::File { share, path } = directory else { return Ok(()) };
         for (below, is_directory) in names_in(session, share, path)? {

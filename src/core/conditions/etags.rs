@@ -12,8 +12,8 @@ pub enum EtagList {
 }
 
 impl EtagList {
-    /// Reads a header's value. There is no malformed value: what is no `ETag` of ours matches
-    /// nothing.
+    /// Reads a header's value. No value is malformed: a text that is not an `ETag` of this server
+    /// matches nothing.
     pub fn parse(text: &str) -> Self {
         let text = text.trim();
         if text == "*" {

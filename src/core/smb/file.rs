@@ -170,7 +170,7 @@ impl FileState {
         self.check_share(access, share)
     }
 
-    /// The share check alone, for those whom the lease does not bind: its holder, through REST.
+    /// The share check alone, for the holder of the lease, through REST.
     pub fn check_share(&mut self, access: Access, share: ShareMode) -> Result<(), Denial> {
         self.opens.check(access, share).map_err(violation)
     }

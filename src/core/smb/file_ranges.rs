@@ -133,7 +133,8 @@ impl FileState {
         if open.rights.contains(Rights::WRITE_DATA) { Ok(()) } else { Err(Denial::AccessDenied) }
     }
 
-    /// May `by` use the range so? Nobody, for a caller without locks of its own.
+    /// Checks whether `by` may use the range in this way. `by` is `None` for a caller that cannot
+    /// own locks.
     pub fn check_range(
         &self,
         range: ByteRange,

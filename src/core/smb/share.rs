@@ -11,7 +11,7 @@ use super::{Access, ShareMode};
 /// Which half of the rule refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Clash {
-    /// Somebody's share mode does not allow the access asked for.
+    /// The share mode of another open does not allow the requested access.
     AccessDenied,
     /// The requested share mode does not allow an access that another open has.
     ShareDenied,

@@ -143,12 +143,12 @@ impl Faults {
         self.count.load(Ordering::Acquire) > 0
     }
 
-    /// The fault that befalls a request.
+    /// The fault that applies to a request.
     pub fn meet(&self, seen: &Seen<'_>) -> Option<Fault> {
         self.meet_of(seen, |_| true)
     }
 
-    /// The fault that befalls a request which not every action can befall.
+    /// The fault that applies to a request, of those whose action is possible for it.
     pub fn meet_of(
         &self,
         seen: &Seen<'_>,

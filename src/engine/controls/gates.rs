@@ -56,7 +56,7 @@ pub struct GateRow {
     pub stopped: u64,
 }
 
-/// A request that may have to stop, in words for those who let it go.
+/// The description of a request that may have to stop, for the client that releases it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Visitor {
     /// The service.
@@ -147,8 +147,8 @@ impl Drop for Place<'_> {
     }
 }
 
-/// A call that has stopped and has no task to wait in: it is asked now and then whether it goes
-/// on. Dropped, it no longer waits.
+/// A call that has stopped and has no task to wait in: its owner asks from time to time whether it
+/// was released. Dropping the value ends the wait.
 #[derive(Debug)]
 pub struct Stopped {
     controls: Arc<Controls>,

@@ -272,8 +272,8 @@ impl From<FileServiceError> for Refusal {
     }
 }
 
-/// Room, or the right to write, is lacking whatever was asked for; anything else that befalls a
-/// part of a share says nothing about the share.
+/// True if space or the right to write is lacking, which is so for every request; any other error
+/// of a part of a share says nothing about the share.
 fn is_lack(error: &StoreError) -> bool {
     matches!(
         error,

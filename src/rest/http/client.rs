@@ -1,4 +1,4 @@
-//! A client of our own endpoints, for commands: one request at a time, waiting for the answer.
+//! A client of the server's endpoints, for commands: one request at a time, waiting for the answer.
 //!
 //! Decides nothing about requests. Sources of copies on other servers are read by
 //! [`super::fetch`], which has other limits.

@@ -237,8 +237,8 @@ pub(super) fn cause(error: &reqwest::Error) -> String {
     text.unwrap_or_else(|| "it cannot be asked".to_owned())
 }
 
-/// A source that said no: its own status if that is the caller's to cure, with its code. A 5xx of
-/// the source is none of ours, which clients would repeat for minutes.
+/// The refusal for a source that refused: its own status and code, if the caller can do something
+/// about it. A 5xx of the source is not passed on, because clients would repeat it for minutes.
 fn refused(answer: &Response) -> Refusal {
     let status = answer.status();
     let code = answer.headers().get("x-ms-error-code").and_then(|code| code.to_str().ok());

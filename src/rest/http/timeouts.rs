@@ -52,7 +52,7 @@ pub struct Watched<S> {
 }
 
 impl<S> Watched<S> {
-    /// With an eye on `turn`, which whoever takes requests passes on.
+    /// Watches `turn`, which the code that serves requests advances.
     pub fn new(stream: S, turn: Arc<Turn>, limits: &Limits) -> Self {
         let Limits { header_wait, write_wait, .. } = *limits;
         let (seen, begun, late, stalled) = (0, false, None, None);

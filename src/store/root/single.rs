@@ -58,7 +58,7 @@ impl SingleShare {
         self.state.join(SERVICES)
     }
 
-    /// The folder of ours that goes with it.
+    /// The state folder of the directory.
     pub fn folder(&self) -> &Path {
         &self.state
     }

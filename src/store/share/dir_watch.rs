@@ -23,8 +23,8 @@ use crate::core::smb::fold;
 /// directory again is cheaper. As many may be expected.
 const DOUBTS_MAX: usize = 4096;
 
-/// Names in doubt that may be left so by those who ask about others: few are looked at now and
-/// then, rather than thousands at last.
+/// The most names in doubt that a lookup of another name leaves alone: looking at a few from time
+/// to time is better than at thousands in the end.
 const LEFT_MAX: usize = 64;
 
 /// Room for some hundred events a read.

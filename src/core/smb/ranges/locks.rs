@@ -119,8 +119,8 @@ impl RangeLocks {
         Ok(self.remove(number))
     }
 
-    /// May this range be read? `by` is who asks, nobody known for a REST caller: an overlapping
-    /// exclusive lock stops everyone but its owner.
+    /// Checks whether this range may be read. `by` is the owner of locks that asks, `None` for a
+    /// REST caller: an overlapping exclusive lock stops everyone but its owner.
     pub fn check_read(&self, by: Option<LockOwner>, range: ByteRange) -> Result<(), Conflict> {
         if range.is_empty() {
             return Ok(()); // br38: no bytes move
@@ -128,8 +128,8 @@ impl RangeLocks {
         self.refuse(LockKind::Exclusive, range, by)
     }
 
-    /// May this range be written? As for reading, and a shared lock stops everyone, its owner
-    /// too; only a shared `fcntl` lock, advisory to its owner, does not.
+    /// Checks whether this range may be written. As for reading, and a shared lock stops everyone,
+    /// its owner too; only a shared `fcntl` lock, advisory to its owner, does not.
     ///
     /// A REST write does not ask this but [`RangeLocks::any`].
     pub fn check_write(&self, by: Option<LockOwner>, range: ByteRange) -> Result<(), Conflict> {

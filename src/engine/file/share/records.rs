@@ -149,8 +149,8 @@ impl Share {
     }
 }
 
-/// How well change times tell changes apart here. Where nothing can be tried out nobody but us
-/// knows of our changes, so they are counted.
+/// How well change times tell changes apart on this file system. Where that cannot be tried out,
+/// the changes of this process are counted.
 pub(super) fn granularity(dir: &ShareDir) -> Result<Granularity> {
     match Granularity::probe(dir.open_file(&SharePath::root(), OpenFor::Read)?) {
         Err(StoreError::ReadOnly | StoreError::PermissionDenied | StoreError::NoSpace) => {

@@ -88,7 +88,7 @@ impl FileService {
         Ok(new)
     }
 
-    /// The names of shares that somebody follows.
+    /// The names of shares that have followers.
     pub(in crate::engine) fn followed_names(&self) -> Vec<String> {
         let mut followed = self.followed.lock().expect(POISON);
         followed.retain(|_, known| known.strong_count() > 0);

@@ -45,8 +45,8 @@ pub enum DeleteSnapshots {
     IncludeLeased,
 }
 
-/// A name that nobody else may make or delete a share of until this is dropped; it then stands
-/// for `then`.
+/// A claim on a name: until it is dropped, no other request may create or delete a share of that
+/// name. On drop the name gets the slot `then`.
 struct Claim<'a> {
     engine: &'a FileService,
     name: Arc<str>,
@@ -326,7 +326,8 @@ impl FileService {
     }
 }
 
-/// A share that could not be opened once it was made goes again, if nobody has put anything in.
+/// Removes the directory of a share that could not be opened after it was made, if the directory is
+/// still empty.
 fn take_back(path: &Path) {
     if let Err(error) = fs::remove_dir(path) {
         log::error!("{}: could not be served, nor removed: {error}", path.display());

@@ -1,8 +1,8 @@
 //! List Shares: all of them in the order of names, page by page.
 //!
-//! Decides the order within a name (snapshots, oldest first; the share; deleted ones, oldest
-//! first) and the marker: the first entry of the next page, so that one that goes away meanwhile
-//! loses nobody else.
+//! Decides the order within a name (snapshots, oldest first; the share; deleted ones, oldest first)
+//! and the marker: the first entry of the next page, so that an entry that is removed meanwhile
+//! does not hide another one.
 
 use std::ops::Bound;
 use std::sync::Arc;

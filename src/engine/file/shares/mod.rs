@@ -137,10 +137,10 @@ pub struct FileService {
     deleted: Mutex<BTreeMap<(String, String), Gone>>,
     /// The last deletions, oldest first.
     deleted_lately: Mutex<VecDeque<(String, Timestamp)>>,
-    /// Shared by those who make, delete or restore a share or a snapshot; taken alone to replace
-    /// all shares. Before all other locks.
+    /// Held shared to create, delete or restore a share or a snapshot; held exclusively to replace
+    /// all shares. Taken before all other locks.
     replacing: RwLock<()>,
-    /// Names whose shares somebody follows.
+    /// Names whose shares have followers.
     followed: Mutex<BTreeMap<String, Weak<Followed>>>,
     /// `ETag`s of shares, and names of snapshots.
     tags: Stamps,

@@ -1,8 +1,8 @@
 //! Security descriptors, kept once each under a key that files refer to.
 //!
 //! Decides what passes for a descriptor and what its key is: equal texts have one key, in every
-//! run. Nobody enforces them here. SDDL and binary are kept as they were given and are not
-//! converted into each other.
+//! run. They are not enforced. SDDL and binary are kept as they were given and are not converted
+//! into each other.
 
 use std::sync::LazyLock;
 

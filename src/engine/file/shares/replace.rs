@@ -30,7 +30,7 @@ pub(in crate::engine) struct ReplacingShares<'a> {
 }
 
 impl FileService {
-    /// To be held by those who make, delete or restore a share or a snapshot. Waits while all
+    /// A guard to hold while a share or a snapshot is created, deleted or restored. Waits while all
     /// shares are replaced.
     pub(super) fn not_replacing(&self) -> FileServiceResult<RwLockReadGuard<'_, ()>> {
         match self.replacing.try_read() {

@@ -36,7 +36,8 @@ const NAMES_MAX: usize = 500_000;
 /// than this before it was read may have changed again since, and show the same time.
 const CHANGE_TIME_STEP: Duration = Duration::from_millis(20);
 
-/// How long after a reading a directory without a watch is not read for names of our own.
+/// How long after a reading a directory without a watch is not read again because of names that
+/// this process made.
 const TRUSTED_FOR: Duration = Duration::from_secs(1);
 
 /// How often an event is looked for that belongs to a change of the directory's time. One that
@@ -129,7 +130,7 @@ struct Seen {
     watch: Option<WatchId>,
     /// When it was read.
     read: Option<Instant>,
-    /// Its change time after a name of our own, where there is no watch.
+    /// Its change time after this process made a name, where there is no watch.
     own: Option<Timestamp>,
     /// Nothing changes here that the account does not show.
     complete: bool,
@@ -389,16 +390,17 @@ pub(in crate::store) struct Expected<'a> {
 }
 
 impl Seen {
-    /// True if it was read so lately that names of our own can be added to what was read. What
-    /// others make in the very moments of our own changes is then seen at the next reading.
+    /// True if the directory was read so lately that names which this process makes can be added to
+    /// the result. Names that other processes make in the same moments are then seen at the next
+    /// reading.
     fn is_read_lately(&self) -> bool {
         self.read.is_some_and(|read| read.elapsed() < TRUSTED_FOR)
     }
 }
 
 impl Expected<'_> {
-    /// It was made in this directory, and is this. Where there is no watch, the directory would be
-    /// read anew for each name of ours: its change time is taken note of instead.
+    /// It was made in this directory, and is this. Without a watch the directory would be read
+    /// again for each name that this process makes; its change time is noted instead.
     pub(in crate::store) fn made_in(self, dir: impl AsFd, stat: &Stat) {
         if let Some(before) = self.unwatched
             && let Ok(now) = Stat::of(dir)

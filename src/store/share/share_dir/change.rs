@@ -182,8 +182,8 @@ impl ShareDir {
         Ok((self.root.parent(parent)?, name))
     }
 
-    /// Makes sure that no other spelling of `name` stands in `dir`, but for `itself`, and that
-    /// none of us makes one until the claim is gone. The exact name is the system call's affair.
+    /// Checks that `dir` has no other spelling of `name`, except `itself`, and keeps this process
+    /// from making one until the claim is dropped. The exact name is checked by the system call.
     fn claim(
         &self,
         dir: &Dir,
