@@ -1,5 +1,5 @@
-//! Leases of blobs and containers, shown with their ID and ended without it. The rules are the
-//! engine's; leases of files and shares are in [`super::account`].
+//! Leases of blobs and containers, shown with their ID and ended without it. The rules are decided
+//! by the engine; leases of files and shares are in [`super::account`].
 
 use std::sync::Arc;
 

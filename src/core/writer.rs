@@ -1,6 +1,7 @@
 //! The request that changed an object last: who sent it, and when it was committed.
 //!
-//! Decides how a refusal names that request. Which objects keep a writer is their service's.
+//! Decides how a refusal names that request. Each service decides which of its objects keep a
+//! writer.
 
 use std::fmt;
 use std::time::Duration;

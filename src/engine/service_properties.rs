@@ -1,7 +1,8 @@
 //! The properties of one service of an account (CORS rules, metrics and the like), kept on disk.
 //!
 //! Decides that a set leaves alone the parts it does not name, and that no reader sees a change
-//! before it is on disk. The names, the spelling and the meaning of the parts are the front end's.
+//! before it is on disk. The front end decides the names, the spelling and the meaning of the
+//! parts.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,7 +1,8 @@
 //! Leases: exclusive writing of a file or blob, protection of a share or container from deletion.
 //!
 //! Decides what each lease action does in each state and which uses a lease admits. Which REST
-//! operation makes which use is in the tables of operations; statuses and code names are REST's.
+//! operation makes which use is in the tables of operations; statuses and code names are decided by
+//! REST.
 //!
 //! [`FileLease`] is infinite and knows no time. [`TimedLease`] may run out and serves shares, blobs
 //! and containers: `docs/semantics.md`, "Leases", has the tables of files and shares. Lease actions

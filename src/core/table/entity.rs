@@ -1,6 +1,7 @@
 //! An entity's properties: their limits, and how a merge joins two sets of them.
 //!
-//! Decides what an entity may hold. Keys are [`super::key`]'s, single values [`super::value`]'s.
+//! Decides what an entity may hold. Keys are checked in [`super::key`], single values in
+//! [`super::value`].
 
 use super::datetime::Ticks;
 use super::denial::Denial;

@@ -1,7 +1,7 @@
 //! The ETag of an entity and the `If-Match` that is compared with it.
 //!
-//! Decides the spelling, which is derived from the entity's timestamp, and what `If-Match` may
-//! say. What an operation does with the answer is [`super::change`]'s.
+//! Decides the spelling, which is derived from the entity's timestamp, and the legal values of
+//! `If-Match`. The effect on a write is decided in [`super::change`].
 
 use super::datetime::Ticks;
 use super::denial::Denial;

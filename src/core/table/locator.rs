@@ -1,8 +1,8 @@
-//! How a URL spells tables and entities: `name`, `name()`, `Tables('name')`,
+//! Tables and entities in URLs: `name`, `name()`, `Tables('name')`,
 //! `name(PartitionKey='p',RowKey='r')`.
 //!
-//! Decides how a path after the account is read and how keys are written into URLs. Whether names
-//! and keys are legal is [`super::name`]'s and [`super::key`]'s.
+//! Decides how a path after the account is read and how keys are written into URLs. Names and keys
+//! are checked in [`super::name`] and [`super::key`].
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 

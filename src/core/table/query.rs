@@ -1,6 +1,7 @@
 //! `$select` and `$top`: which properties a query returns, and how many entities.
 //!
-//! Decides how both options are read. Filters are [`super::filter`]'s, pages the engine's.
+//! Decides how both options are read. Filters are in [`super::filter`]; pages are decided by the
+//! engine.
 
 use super::denial::Denial;
 

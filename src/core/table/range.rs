@@ -1,7 +1,7 @@
 //! Intervals of keys: which part of a table a query has to read.
 //!
-//! Decides the arithmetic of positions in the order of entities. Which intervals a filter can
-//! match is [`super::filter`]'s; reading them is the store's.
+//! Decides the arithmetic of positions in the order of entities. The intervals of a filter are
+//! decided in [`super::filter`]; the store reads them.
 
 use std::cmp::Ordering;
 

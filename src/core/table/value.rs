@@ -1,7 +1,8 @@
 //! The values of properties: the eight Edm types, and how two values compare.
 //!
 //! Decides which values compare with each other (numbers of all types by value, other types only
-//! with their own) and the size of a single value. How JSON spells a value is [`super::json`]'s.
+//! with their own) and the size of a single value. The JSON form of a value is decided in
+//! [`super::json`].
 
 use std::cmp::Ordering;
 

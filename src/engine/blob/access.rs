@@ -1,4 +1,4 @@
-//! How a request names a blob, and what it demands of it.
+//! The address of a blob in a request, and the demands of the request on it.
 //!
 //! Front ends fill these in; the rules are asked in [`super::change`].
 

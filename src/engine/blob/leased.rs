@@ -1,4 +1,4 @@
-//! Which blobs and containers are leased just now, for reports.
+//! Lists the blobs and containers that are leased now, for reports.
 
 use super::{BlobError, BlobResult, BlobService};
 use crate::core::blob::{BlobState, ContainerState};

@@ -1,7 +1,8 @@
-//! Which requests a listener accepts: every one, or signed ones only.
+//! Decides which requests a listener accepts: every one, or signed ones only.
 //!
-//! Decides what a request is granted on the resource that it addresses. Which permissions its
-//! operation needs is the table's; how signatures are made and checked is [`super`]'s.
+//! Also decides what a request is granted on the resource that it addresses. The permissions that
+//! an operation needs are in the tables of operations; signatures are made and checked in
+//! [`super`].
 
 use hyper::StatusCode;
 

@@ -1,6 +1,6 @@
 //! The two orders in which clients sort header names before they sign them.
 //!
-//! Decides how two names compare; when each order is tried is [`super::shared_key`]'s.
+//! Decides how two names compare; [`super::shared_key`] decides when each order is tried.
 //!
 //! The SDKs imitate the service's collation, in which a hyphen counts only if the names are
 //! otherwise equal; other clients sort by bytes.

@@ -1,6 +1,7 @@
 //! The letters of a SAS: what it permits (`sp`), and on what (`srt`).
 //!
-//! Decides which letter means what. Which operation takes which letter is the operation's.
+//! Decides the meaning of each letter. The tables of operations say which letters an operation
+//! needs.
 
 /// Something a SAS may permit.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -1,7 +1,7 @@
 //! The parts of a request that authorisation reads, and the resource that the request addresses.
 //!
-//! Decides how a query is split and decoded for signing. Reading the wire, and finding account,
-//! share and path in it, is the server's and the router's.
+//! Decides how a query is split and decoded for signing. The server reads the request from the
+//! wire, and the router finds account, share and path in it.
 
 use std::net::IpAddr;
 

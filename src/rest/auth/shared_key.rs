@@ -1,7 +1,7 @@
 //! Shared Key and Shared Key Lite: the text that is signed, and whether a signature is of it.
 //!
 //! Decides the strings to sign, which deviations of real clients are accepted, and how far a
-//! client's clock may be off. Which account a request addresses is the router's.
+//! client's clock may be off. The router finds the account that a request addresses.
 //!
 //! The path is signed as sent, behind the account: in path style the
 //! account thus comes twice, and the JS SDK's rename without an account needs nothing special.

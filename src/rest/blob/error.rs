@@ -1,4 +1,4 @@
-//! How refusals of the Blob service are spelled: one table from cause to status and code.
+//! The status and code of each refusal of the Blob service: one table.
 //!
 //! The message is the service's own; who changed the blob, or has to do with its lease, follows in
 //! brackets.

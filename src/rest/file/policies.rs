@@ -1,5 +1,5 @@
-//! Get and Set Share ACL. The document is [`crate::rest::http::policies`]'; what a policy grants is
-//! decided in [`crate::rest::auth`].
+//! Get and Set Share ACL. The document is read and written in [`crate::rest::http::policies`]; what
+//! a policy grants is decided in [`crate::rest::auth`].
 
 use super::FileCall;
 use super::share::share_version;

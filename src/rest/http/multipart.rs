@@ -1,8 +1,7 @@
 //! Multipart bodies of batches: parts, and the HTTP requests and answers inside them.
 //!
-//! Decides the form that clients send and read: `multipart/mixed` with parts of
-//! `application/http`, RFC 2046 and RFC 9112. Which parts a batch may have, and what they mean,
-//! is the service's.
+//! Decides the form that clients send and read: `multipart/mixed` with parts of `application/http`,
+//! RFC 2046 and RFC 9112. The service decides which parts a batch may have, and what they mean.
 
 use std::fmt::{self, Write as _};
 

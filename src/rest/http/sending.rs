@@ -1,7 +1,7 @@
 //! The body of an answer that is read piece by piece, when there is room to send the next piece.
 //!
-//! Decides that an answer has exactly the bytes that were announced. Where pieces come from is
-//! the service's.
+//! Decides that an answer has exactly the bytes that were announced. The service provides the
+//! pieces.
 
 use std::io;
 use std::ops::Range;

@@ -1,8 +1,8 @@
 //! Entity group transactions: a multipart body to writes, and their outcome to a multipart body.
 //!
-//! Decides which parts a batch may have and how an answer is spelled, to the byte: clients split
-//! it at its boundaries and look for headers in their own spelling. Whether the writes are done
-//! is the engine's.
+//! Decides which parts a batch may have and how an answer is spelled, to the byte: clients split it
+//! at its boundaries and look for headers in their own spelling. The engine decides whether the
+//! writes are done.
 
 use hyper::{Method, StatusCode};
 

@@ -1,7 +1,8 @@
 //! Insert, get, update, merge and delete one entity.
 //!
 //! Decides how a request becomes a write and how its outcome is spelled, for single requests and
-//! for the operations of a transaction. What the write does is [`crate::core::table::change`]'s.
+//! for the operations of a transaction. The effect of the write is decided in
+//! [`crate::core::table::change`].
 
 use hyper::StatusCode;
 

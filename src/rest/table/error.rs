@@ -1,7 +1,7 @@
-//! Which status, code and message each refusal of the Table service has.
+//! The status, code and message of each refusal of the Table service.
 //!
 //! One table for single requests and for operations within a transaction. The form of the answer,
-//! JSON or XML, is [`crate::rest::refusal`]'s.
+//! JSON or XML, is decided in [`crate::rest::refusal`].
 
 use hyper::StatusCode;
 

@@ -1,6 +1,7 @@
 //! Headers of the Table service: levels of metadata, `Prefer`, methods within methods.
 //!
-//! Decides how a request says which answer it wants. What the answer holds is each operation's.
+//! Decides how a request says which answer it wants. Each operation decides the content of its
+//! answer.
 
 use hyper::{Method, StatusCode};
 

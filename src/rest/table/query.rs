@@ -1,7 +1,7 @@
 //! Query Entities: the options of a query, and a page of entities as JSON.
 //!
-//! Decides how options are read and how many bytes a page has. Which entities it has is the
-//! engine's.
+//! Decides how options are read and how many bytes a page has. The engine decides which entities it
+//! has.
 
 use std::ops::ControlFlow;
 

@@ -1,9 +1,8 @@
-//! Which pages of a file hold data, and which changed since a snapshot: the file system's account
-//! of blocks, refined by the record's account of pages.
+//! Finds the pages of a file that hold data, and those that changed since a snapshot: from the
+//! blocks of the file system, refined by the record's account of pages.
 //!
 //! Decides by the record where REST wrote, and by the bytes where programs wrote into the same
-//! block. What the record says is in [`super::record`]; comparing bytes is
-//! [`super::difference`]'s.
+//! block. The record is in [`super::record`]; bytes are compared in [`super::difference`].
 
 use std::collections::BTreeSet;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! How many bytes a share holds, for its quota and for `statfs`.
+//! Counts the bytes that a share holds, for its quota and for `statfs`.
 //!
 //! Decides what counts: the logical length of regular files, as the service bills them, holes
 //! included; a file with several names counts once, directories and links count nothing. The sum

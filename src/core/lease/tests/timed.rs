@@ -1,5 +1,5 @@
-//! What blobs and containers add to the timed lease of shares: a write that forgets an ID, holding
-//! a lease, and the stored form.
+//! Tests of the timed lease that only blobs and containers need: a write that forgets an ID,
+//! holding a lease, and the stored form.
 
 use super::super::{
     BlobLease, ContainerLease, LeaseClass, LeaseDenial as D, LeaseOn, LeaseState, ShareLease,

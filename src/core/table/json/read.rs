@@ -1,7 +1,8 @@
 //! Reading an entity or a table's name from the JSON of a request.
 //!
 //! Decides which values are accepted for a type and which type a value without annotation has.
-//! Limits are [`crate::core::table::entity`]'s; which members an operation needs is its own.
+//! Limits are checked in [`crate::core::table::entity`]; the operations decide which members they
+//! need.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;

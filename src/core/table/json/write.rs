@@ -1,7 +1,7 @@
 //! Writing entities and tables as JSON at the three levels of metadata.
 //!
-//! Decides which members an answer has and their order. Which entities are answered is the
-//! engine's.
+//! Decides which members an answer has and their order. The engine decides which entities an answer
+//! has.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! What the sweeper removes, and what it leaves.
+//! Tests of the sweeper: what it removes, and what it leaves.
 
 use super::super::sweeper::{UNCOMMITTED_KEPT, sweep_once};
 use super::*;

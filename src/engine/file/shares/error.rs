@@ -1,7 +1,7 @@
 //! The errors of operations on a share as a whole.
 //!
-//! As everywhere, a refusal is an answer and a store error says that there is none. Each refusal
-//! is named like its documented code; statuses and spellings are REST's.
+//! A refusal is an answer; a store error means that no answer can be given. Each refusal is named
+//! like its documented code; statuses and spellings are decided by REST.
 
 use crate::core::MetadataError;
 use crate::core::lease::LeaseDenial;

@@ -1,4 +1,4 @@
-//! Leases of shares and of their snapshots: the rules are `core`'s, the time is the engine's.
+//! Leases of shares and of their snapshots, by the rules of `core` and the time of the engine.
 //!
 //! A lease is on the disk before it is acknowledged. No action moves the share's `ETag` or
 //! Last-Modified.

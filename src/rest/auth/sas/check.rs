@@ -1,8 +1,8 @@
-//! Whether a request's shared access signature is good, here and now.
+//! Checks the shared access signature of a request.
 //!
-//! Decides the signature, the time, the stored policy, the caller's address, the protocol and
-//! the service, in this order: a caller learns about the fields of a SAS only once its signature
-//! is right. Level and letters are for the operation to ask, of the [`Grant`].
+//! The order of the checks is: signature, time, stored policy, caller's address, protocol, service.
+//! A caller learns about the fields of a SAS only if its signature is right. The operation checks
+//! level and letters, with the [`Grant`].
 
 use std::net::IpAddr;
 

@@ -1,7 +1,7 @@
 //! New shared access signatures, as a client appends them to a URL.
 //!
-//! Decides spelling and order of the parameters. What to put in is the caller's; nothing is
-//! refused here, since the server refuses what is wrong.
+//! Decides spelling and order of the parameters. The caller decides their values; nothing is
+//! refused here, since the server refuses a SAS that is wrong.
 
 use crate::core::{Timestamp, time};
 

@@ -1,4 +1,4 @@
-//! When kept names may be believed, with and without an account of the kernel.
+//! Tests of cached names: when they may be used, with and without inotify.
 
 use std::fs::{self, File};
 use std::path::Path;

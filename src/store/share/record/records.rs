@@ -1,4 +1,4 @@
-//! Where records are kept: in the file's extended attribute, or in a sidecar file.
+//! Keeps the records of files: in the file's extended attribute, or in a sidecar file.
 //!
 //! The attribute is the rule: it follows the file through renames and backups, and changes with
 //! it at once. The sidecar, a file in the state folder under the file's identity, is for records

@@ -1,5 +1,5 @@
-//! What comes from outside: links that lead away, other programs at work in the directory,
-//! directories that were there before, and listings while all that goes on.
+//! Tests of influences from outside: links that lead out of the share, other programs at work in
+//! the directory, directories that were there before, and listings meanwhile.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;

@@ -1,5 +1,5 @@
-//! Which file of the share a copy in a snapshot was made from, as an extended attribute of the
-//! copy: a file that was moved after the snapshot is found there by its identity.
+//! The origin of a copy in a snapshot: the file of the share that it was made from, in an extended
+//! attribute of the copy; a file that was moved after the snapshot is found there by its identity.
 //!
 //! Decides the attribute's form. Where the file system has no attributes a copy has no origin, and
 //! callers compare by path and birth time.

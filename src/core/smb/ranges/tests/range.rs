@@ -1,4 +1,4 @@
-//! Which ranges exist and when they overlap.
+//! Tests of ranges: which are legal, and when they overlap.
 
 use super::super::ByteRange;
 use super::{InvalidRange, range};

@@ -1,5 +1,5 @@
-//! What only shows from inside: the count of changes where change times are coarse, and that
-//! event loops do not wait for locks.
+//! Tests that need access to the inside: the count of changes where change times are coarse, and
+//! that event loops do not wait for locks.
 
 use std::sync::Arc;
 
