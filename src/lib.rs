@@ -40,7 +40,7 @@
 //!   sync      locks and threads: the standard ones, or those that tests schedule
 //! ```
 //!
-//! Start reading at [`core`].
+//! To write a test, start at [`testing`]; to read the source, at [`core`].
 
 pub mod admin;
 #[cfg(feature = "cli")]

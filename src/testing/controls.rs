@@ -102,7 +102,8 @@ impl<'a> Gate<'a> {
         self.controls.gates.wait_for(self.id, 0, Duration::ZERO)
     }
 
-    /// Waits until `count` requests have stopped here, for that long at most.
+    /// Waits until `count` requests have stopped here, for that long at most. Blocks the thread: in
+    /// an async test, call it from a thread that may block, such as `spawn_blocking`'s.
     pub fn wait(&self, count: usize, patience: Duration) -> Result<(), Error> {
         let waiting = self.controls.gates.wait_for(self.id, count, patience);
         if waiting < count {

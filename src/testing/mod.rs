@@ -28,6 +28,35 @@
 //! or an [`endpoint`](crate::server::Server::endpoint) where the builder was told
 //! [`no_auth`](crate::server::Builder::no_auth).
 
+//!
+//! Requests are stopped by a gate and made to fail by a fault, the clock is turned, and all data is
+//! saved, put back or removed:
+//!
+//! ```
+//! use std::time::Duration;
+//!
+//! use latchfs::testing::{Action, FaultOptions, GateOptions, Point, Server};
+//!
+//! let server = Server::start()?;
+//! server.save_state("empty")?;
+//! // The next Put Blob stops after its conditions were checked, and goes on when released.
+//! let put = GateOptions::new("Put Blob", "docs/*");
+//! let gate = server.gate(GateOptions { at: Point::Checked, times: Some(1), ..put })?;
+//! // ... start the client that puts a blob, then gate.wait(1, Duration::from_secs(10))? ...
+//! assert_eq!(gate.release(None), 0);
+//! // The acknowledgement of the next deletion is lost: it is done, and nobody is told.
+//! let delete = FaultOptions::new("Delete Blob", "docs/*", Action::DropAfter);
+//! let fault = server.fault(FaultOptions { times: Some(1), ..delete })?;
+//! assert_eq!(fault.met(), 0);
+//! // A lease of a minute runs out now.
+//! server.clock().advance(Duration::from_secs(61));
+//! server.restore_state("empty")?;
+//! server.reset()?;
+//! let sdk = server.connection_string();
+//! assert!(sdk.contains("BlobEndpoint=http://127.0.0.1:"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
 mod controls;
 mod error;
 mod files;
@@ -39,6 +68,7 @@ pub use error::Error;
 
 pub use crate::control::controls::{Action, Requests};
 use crate::control::{Answer, Client, Request};
+pub use crate::core::service::ServiceKind;
 pub use crate::core::smb::{Access, Denial, ShareMode};
 pub use crate::engine::controls::Point;
 use crate::server::{self, Builder};

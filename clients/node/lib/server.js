@@ -54,7 +54,8 @@ export class Server {
       await fail("the server has no admin address: leave --admin off away");
     }
     if (mount && ready.mounts?.[shares[0]] === undefined) {
-      await fail("the share cannot be mounted on this machine: `latchfs doctor` says why");
+      const why = (ready.notes ?? ["`latchfs doctor` says why"]).join("; ");
+      await fail(`the share cannot be mounted on this machine: ${why}`);
     }
     const api = new Api(ready.admin, { token: ready.admin_token });
     return new Server(api, ready, shares[0], process);

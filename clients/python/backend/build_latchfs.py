@@ -13,6 +13,7 @@ import importlib
 import os
 import platform
 import re
+import shutil
 import sys
 import zipfile
 from pathlib import Path
@@ -30,6 +31,11 @@ Config = Optional["dict[str, Any]"]
 def get_requires_for_build_wheel(config_settings: Config = None) -> list[str]:
     """Names what a build needs: maturin, or for a binary that exists a reader of TOML."""
     if BINARY not in os.environ:
+        if shutil.which("cargo") is None:
+            raise SystemExit(
+                "cargo is not on the PATH: install Rust 1.95 or newer from https://rustup.rs, "
+                f"or name a latchfs program that is built already in {BINARY}"
+            )
         return [MATURIN]
     return [] if sys.version_info >= (3, 11) else ["tomli>=2"]
 
@@ -58,9 +64,10 @@ def build_wheel(
     binary = os.environ.get(BINARY)
     if binary is None:
         return str(_maturin().build_wheel(wheel_directory, config_settings, metadata_directory))
-    path = Path(binary)
+    # An installer runs this backend in its own directory: a relative path is one of the repository.
+    path = CRATE.parent / binary
     if not (path.is_file() and os.access(path, os.X_OK)):
-        raise SystemExit(f"{BINARY}={binary}: no program there; build one with `cargo build`")
+        raise SystemExit(f"{BINARY}={binary}: no program at {path}; build one with `cargo build`")
     return _wheel(Path(wheel_directory), path)
 
 

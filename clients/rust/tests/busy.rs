@@ -1,7 +1,6 @@
 //! What the program does about a file that somebody else has open.
 
-use latchfs::core::service::ServiceKind;
-use latchfs::testing::{Access, Server, ShareMode};
+use latchfs::testing::{Access, Server, ServiceKind, ShareMode};
 use latchfs_example::read_file;
 
 #[test]

@@ -11,7 +11,8 @@ use crate::server::files::write_whole;
 
 /// The file's content: `pid`, `control`, `mounts` by share; `account`, `key`,
 /// `connection_string`, `endpoints` by service and `endpoint` (that of File) if a service listens;
-/// `admin`, if there is an admin address, and `admin_token`, if clients need one there.
+/// `admin`, if there is an admin address, and `admin_token`, if clients need one there; `notes`, if
+/// there is something to know, such as why nothing is mounted.
 pub fn content(server: &Server) -> Value {
     let mut mounts = Map::new();
     let first = server.accounts().first().name();
@@ -49,6 +50,9 @@ pub fn content(server: &Server) -> Value {
     }
     if let Some(token) = server.admin_token() {
         content["admin_token"] = token.into();
+    }
+    if !server.notes().is_empty() {
+        content["notes"] = server.notes().into();
     }
     content
 }

@@ -115,12 +115,12 @@ fn the_five_lines_pass_in_a_new_project() {
     let began = Instant::now();
     let sandbox = project();
     let install = began.elapsed();
-    sandbox.write("busy.test.js", FIVE_LINES);
-    let passed = succeeded(node_test(&sandbox, &["busy.test.js"]));
+    sandbox.write("busy.test.mjs", FIVE_LINES);
+    let passed = succeeded(node_test(&sandbox, &["busy.test.mjs"]));
     assert!(passed.contains("pass 1") && passed.contains("fail 0"), "{passed}");
     let all = began.elapsed();
     show(&format!("node: package installed in {install:.1?}, with its test {all:.1?}"));
-    sandbox.write("busy.test.js", FIVE_LINES_OF_VITEST);
+    sandbox.write("busy.test.mjs", FIVE_LINES_OF_VITEST);
     let passed = succeeded(vitest(&sandbox, &[]));
     assert!(passed.contains("1 passed"), "{passed}");
     let mut version = sandbox.command("node_modules/.bin/latchfs");

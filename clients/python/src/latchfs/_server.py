@@ -59,9 +59,8 @@ class Server:
             at = self._ready.get("mounts", {}).get(shares[0])
             if at is None:
                 process.stop()
-                raise StartError(
-                    "the share cannot be mounted on this machine: `latchfs doctor` says why"
-                )
+                why = "; ".join(self._ready.get("notes", ["`latchfs doctor` says why"]))
+                raise StartError(f"the share cannot be mounted on this machine: {why}")
             self.mount = Path(at)
         admin = self._ready.get("admin")
         if admin is None:
