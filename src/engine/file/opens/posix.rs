@@ -8,6 +8,7 @@ use rustix::fs::{FileType, Gid, Mode, Uid};
 
 use super::super::error::{Error, Result};
 use super::super::share::Share;
+use super::io::BeforeResize;
 use super::open::{Handle, Opened};
 use super::table::Latched;
 use crate::core::FileId;
@@ -85,8 +86,15 @@ impl Share {
         Ok(self.disk().read_link(&found.path)?)
     }
 
-    /// Cuts or grows a file by name: a momentary open with W that shares everything.
-    pub fn truncate(&self, cx: &Context, path: &SharePath, size: u64) -> Result<()> {
+    /// Cuts or grows a file by name, after the step `before`: a momentary open with W that shares
+    /// everything.
+    pub fn truncate(
+        &self,
+        cx: &Context,
+        path: &SharePath,
+        size: u64,
+        before: BeforeResize<'_>,
+    ) -> Result<()> {
         let answer = {
             let _names = self.names()?;
             self.at_file(path, |Found { path, stat }, cell, latched| {
@@ -101,6 +109,7 @@ impl Share {
                 let fd = self.disk().open_file(path, OpenFor::WriteOnly)?;
                 let _writing = cell.lock_to_write()?;
                 begin_change()?;
+                before(&fd)?;
                 Ok(data::set_len(&fd, size)?)
             })
         };
