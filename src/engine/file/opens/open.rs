@@ -393,7 +393,7 @@ impl Share {
             begin_change()?;
             let closed = self.end_latched(cell.id, latched, slot, id, by);
             // Whatever the disk says, the open is over: its locks go, and others get theirs.
-            Ok::<_, Error>((closed, Wake::after_close(latched, id)))
+            Ok::<_, Error>((closed, Wake::after_close(latched, id, by.is_some())))
         })??;
         drop(names);
         if let Ok(closed) = &closed
@@ -516,12 +516,14 @@ impl Wake {
         wake
     }
 
-    /// After the end of an open: its own waiting requests end with it (br30).
-    fn after_close(latched: &mut Latched, id: HandleId) -> Self {
+    /// After the end of an open: its own waiting requests end with it (br30). Those of an open that
+    /// was closed by force get the answer that every later use of it gets.
+    fn after_close(latched: &mut Latched, id: HandleId, forced: bool) -> Self {
         let ended = latched.state.release_ranges(id);
         let mut wake = Self::changed(latched);
         for ticket in ended {
-            wake.add(latched, ticket, Err(Denial::RangeNotLocked));
+            let answer = if forced { Denial::HandleClosed } else { Denial::RangeNotLocked };
+            wake.add(latched, ticket, Err(answer));
         }
         wake
     }
