@@ -10,7 +10,7 @@ use super::open::Handle;
 use super::table::Latched;
 use crate::core::smb::ranges::ByteRange;
 use crate::core::smb::{Attributes, Denial, Rights, SharePath};
-use crate::engine::non_blocking::begin_change;
+use crate::engine::non_blocking::{begin_change, check_may_free, is_non_blocking};
 use crate::store::share::{Found, OpenFor, Stat, data};
 
 /// The most bytes one call reads or writes.
@@ -135,6 +135,10 @@ impl Share {
     ) -> Result<()> {
         let _writing = handle.cell().lock_to_write()?;
         self.count_change(fd, handle.file())?;
+        if is_non_blocking() {
+            let stat = Stat::of(fd)?;
+            check_may_free(if size < stat.size { stat.allocated } else { 0 })?;
+        }
         begin_change()?;
         before(fd)?;
         Ok(data::set_len(fd, size)?)

@@ -15,7 +15,7 @@ use super::super::stat::{Kind, Stat};
 use super::{Case, NAMING_LOCKS, ShareDir};
 use crate::core::FileId;
 use crate::core::smb::SharePath;
-use crate::store::error::{StoreError, begin_change, doing};
+use crate::store::error::{StoreError, begin_change, check_may_free, doing};
 use crate::sync::front_end;
 
 /// What becomes of an entry that stands at a rename's target.
@@ -146,9 +146,11 @@ impl ShareDir {
     /// Removes a file's name, if it still leads to the file `expect`; `Replaced` otherwise.
     pub fn remove_file(&self, path: &SharePath, expect: FileId) -> Result<(), StoreError> {
         let (dir, name) = self.old_place(path)?;
-        if expected(&dir, name, expect)?.kind == Kind::Directory {
+        let stat = expected(&dir, name, expect)?;
+        if stat.kind == Kind::Directory {
             return Err(StoreError::IsADirectory);
         }
+        check_may_free(stat.freed())?;
         begin_change()?;
         rustix::fs::unlinkat(&dir, name, AtFlags::empty()).map_err(doing("removing a file"))
     }
