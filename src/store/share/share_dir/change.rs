@@ -42,7 +42,8 @@ impl ShareDir {
     pub fn create_file(&self, path: &SharePath, mode: u32) -> Result<(OwnedFd, Stat), StoreError> {
         let (dir, name) = self.new_place(path)?;
         let claim = self.claim(&dir, name, None)?;
-        let expected = claim.as_ref().map(|claim| self.names.expect(claim.dir, name));
+        let expect = |claim: &Claim<'_>| self.names.expect(claim.dir, name);
+        let expected = claim.as_ref().map(expect).transpose()?;
         let flags =
             OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         begin_change()?;
