@@ -8,7 +8,7 @@
 use crate::store::StoreError;
 use crate::sync::front_end;
 
-pub(super) use crate::store::{begin_change, check_may_change};
+pub(super) use crate::store::{begin_change, check_may_change, check_may_free};
 pub use front_end::{rehearse, without_waiting};
 
 /// True if the caller cannot wait.

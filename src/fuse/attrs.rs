@@ -138,12 +138,12 @@ fn change(state: &State, caller: Requester, node: u64, changes: &Changes) -> Res
         return Ok(());
     }
     let fd = descriptor(state, node)?;
-    if caller.uid != 0 && changes_owner {
-        privileges::strip(&fd).map_err(Errno::from)?;
-    }
     // Not half of it twice: what comes after it does not give up.
     if !front_end::begin_change() {
         return Err(Errno::EAGAIN);
+    }
+    if caller.uid != 0 && changes_owner {
+        privileges::strip(&fd).map_err(Errno::from)?;
     }
     let done = change_inode(&fd, changes).map_err(of_system);
     if (changes_owner || changes.mode.is_some())
@@ -154,31 +154,34 @@ fn change(state: &State, caller: Requester, node: u64, changes: &Changes) -> Res
     done
 }
 
-/// Through a descriptor that may write, or else as a momentary open with W. Set-id bits go before
-/// the first byte can change.
+/// Through a descriptor that may write, or else as a momentary open with W. Set-id bits go when no
+/// rule refuses the new size any more, and before the first byte can change.
 fn resize(
     state: &State,
     caller: Requester,
     (node, fh): (u64, Option<u64>),
     size: u64,
 ) -> Result<(), Error> {
-    if caller.uid != 0 {
-        let fd = descriptor(state, node).map_err(|_| Denial::NotFound)?;
-        let stripped = privileges::strip(&fd);
-        stripped.map_err(|source| Error::Store(StoreError::Io { what: "set-id bits", source }))?;
-    }
+    let strip = |fd: &OwnedFd| {
+        if caller.uid == 0 {
+            return Ok(());
+        }
+        let stripped = privileges::strip(fd);
+        stripped.map_err(|source| Error::Store(StoreError::Io { what: "set-id bits", source }))
+    };
+    let share = state.share();
     if let Some(file) = fh.and_then(|fh| state.files.get(fh)) {
         if let Some(fd) = &file.fd {
-            return state.share().set_size_through(&file.handle, fd, size);
+            return share.set_size_through_after(&file.handle, fd, size, &strip);
         }
-        if let Some(fd) = state.share().nameless(file.handle.file()) {
-            return state.share().set_size_through(&file.handle, &fd, size);
+        if let Some(fd) = share.nameless(file.handle.file()) {
+            return share.set_size_through_after(&file.handle, &fd, size, &strip);
         }
-        return state.share().set_size(&file.handle, size);
+        return share.set_size_after(&file.handle, size, &strip);
     }
     let path = path_of(state, node).map_err(|_| Denial::NotFound)?;
     let cx = state.context(caller.pid, "truncate");
-    state.share().truncate(&cx, &path, size)
+    share.truncate(&cx, &path, size, &strip)
 }
 
 fn change_inode(fd: &Descriptor, changes: &Changes) -> rustix::io::Result<()> {

@@ -6,7 +6,7 @@
 //! time is short because a registration keeps a deleted file's space in use.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::{Duration, Instant};
 
 use fuser::BackingId;
@@ -21,7 +21,7 @@ const KEPT_MAX: usize = 1024;
 
 /// The registrations of one mount.
 #[derive(Debug, Default)]
-pub struct Backings(Mutex<Inside<BackingId>>);
+pub struct Backings(Inside<BackingId>);
 
 const POISON: &str = "registrations are only kept and dropped";
 
@@ -35,24 +35,27 @@ impl Backings {
         keep: bool,
         register: impl FnOnce() -> std::io::Result<BackingId>,
     ) -> std::io::Result<(Arc<BackingId>, bool)> {
-        self.0.lock().expect(POISON).get(file, keep.then(Instant::now), register)
+        self.0.get(file, keep.then(Instant::now), register)
     }
 
     /// Drops registrations that were kept long enough; true if any are left.
     pub fn sweep(&self) -> bool {
-        self.0.lock().expect(POISON).sweep(Instant::now())
+        self.0.sweep(Instant::now())
     }
 
     /// All files are gone: only their opens hold them now.
     pub fn let_go_all(&self) {
-        self.0.lock().expect(POISON).kept.clear();
+        self.0.let_go_all();
     }
 
     /// Drops the kept registration of a file that has lost a name; its opens keep theirs.
     pub fn let_go(&self, file: FileId) {
-        self.0.lock().expect(POISON).kept.retain(|kept| kept.file != file);
+        self.0.let_go(file);
     }
 }
+
+/// A file's registration, while it lasts. Locked while it is made, so that there are never two.
+type Slot<T> = Arc<Mutex<Weak<T>>>;
 
 #[derive(Debug)]
 struct Kept<T> {
@@ -61,48 +64,96 @@ struct Kept<T> {
     _held: Arc<T>,
 }
 
+/// The table is never locked while a registration is made or dropped: that opens a file, or frees
+/// the space of a deleted one, and every open on the mount takes this lock.
 #[derive(Debug)]
-struct Inside<T> {
-    known: HashMap<FileId, Weak<T>>,
+struct Inside<T>(Mutex<Table<T>>);
+
+#[derive(Debug)]
+struct Table<T> {
+    known: HashMap<FileId, Slot<T>>,
     /// The oldest first.
     kept: VecDeque<Kept<T>>,
 }
 
 impl<T> Default for Inside<T> {
     fn default() -> Self {
-        Self { known: HashMap::new(), kept: VecDeque::new() }
+        Self(Mutex::new(Table { known: HashMap::new(), kept: VecDeque::new() }))
     }
 }
 
 impl<T> Inside<T> {
+    fn table(&self) -> MutexGuard<'_, Table<T>> {
+        self.0.lock().expect(POISON)
+    }
+
     fn get(
-        &mut self,
+        &self,
         file: FileId,
         keep_from: Option<Instant>,
         register: impl FnOnce() -> std::io::Result<T>,
     ) -> std::io::Result<(Arc<T>, bool)> {
-        if let Some(known) = self.known.get(&file).and_then(Weak::upgrade) {
+        let slot = self.table().slot(file);
+        let mut known = slot.lock().expect(POISON);
+        if let Some(known) = known.upgrade() {
             return Ok((known, false));
         }
         let made = Arc::new(register()?);
-        if self.known.len() >= self.known.capacity() {
-            self.known.retain(|_, known| known.strong_count() > 0);
-        }
-        self.known.insert(file, Arc::downgrade(&made));
+        *known = Arc::downgrade(&made);
+        drop(known);
         let Some(now) = keep_from else { return Ok((made, false)) };
-        let first = !self.sweep(now);
-        if self.kept.len() >= KEPT_MAX {
-            self.kept.pop_front();
+        let mut table = self.table();
+        let mut dropped = table.take_expired(now);
+        let first = table.kept.is_empty();
+        if table.kept.len() >= KEPT_MAX {
+            dropped.extend(table.kept.pop_front());
         }
-        self.kept.push_back(Kept { since: now, file, _held: Arc::clone(&made) });
+        table.kept.push_back(Kept { since: now, file, _held: Arc::clone(&made) });
+        drop(table);
+        drop(dropped);
         Ok((made, first))
     }
 
-    fn sweep(&mut self, now: Instant) -> bool {
-        while self.kept.front().is_some_and(|kept| now.duration_since(kept.since) >= KEPT_FOR) {
-            self.kept.pop_front();
+    fn sweep(&self, now: Instant) -> bool {
+        let mut table = self.table();
+        let dropped = table.take_expired(now);
+        let any_left = !table.kept.is_empty();
+        drop(table);
+        drop(dropped);
+        any_left
+    }
+
+    fn let_go_all(&self) {
+        let dropped = std::mem::take(&mut self.table().kept);
+        drop(dropped);
+    }
+
+    fn let_go(&self, file: FileId) {
+        let mut table = self.table();
+        let place = table.kept.iter().position(|kept| kept.file == file);
+        let dropped = place.and_then(|place| table.kept.remove(place));
+        drop(table);
+        drop(dropped);
+    }
+}
+
+impl<T> Table<T> {
+    fn slot(&mut self, file: FileId) -> Slot<T> {
+        if self.known.len() >= self.known.capacity() {
+            // A slot that somebody else refers to is in use.
+            self.known.retain(|_, slot| {
+                Arc::get_mut(slot)
+                    .is_none_or(|slot| slot.get_mut().expect(POISON).strong_count() > 0)
+            });
         }
-        !self.kept.is_empty()
+        Arc::clone(self.known.entry(file).or_default())
+    }
+
+    /// Takes out what was kept long enough; the caller drops it without the lock.
+    fn take_expired(&mut self, now: Instant) -> Vec<Kept<T>> {
+        let is_over = |kept: &Kept<T>| now.duration_since(kept.since) >= KEPT_FOR;
+        let count = self.kept.iter().take_while(|kept| is_over(kept)).count();
+        self.kept.drain(..count).collect()
     }
 }
 
@@ -116,7 +167,7 @@ mod tests {
 
     #[test]
     fn a_registration_outlives_its_last_open_for_a_moment_only() {
-        let (mut inside, start) = (Inside::default(), Instant::now());
+        let (inside, start) = (Inside::default(), Instant::now());
         let (made, first) = inside.get(file(7), Some(start), || Ok(1)).unwrap();
         assert!(first);
         drop(made);
@@ -135,22 +186,64 @@ mod tests {
 
     #[test]
     fn a_registration_that_must_not_be_kept_ends_with_its_last_open() {
-        let mut inside = Inside::default();
+        let inside = Inside::default();
         let (made, first) = inside.get(file(7), None, || Ok(1)).unwrap();
         let (again, _) = inside.get(file(7), None, || panic!("it is open")).unwrap();
-        assert_eq!((*again, first, inside.kept.len()), (1, false, 0));
+        assert_eq!((*again, first, inside.table().kept.len()), (1, false, 0));
         drop((made, again));
         assert_eq!(*inside.get(file(7), None, || Ok(2)).unwrap().0, 2);
     }
 
     #[test]
     fn at_most_so_many_registrations_are_kept() {
-        let (mut inside, start) = (Inside::default(), Instant::now());
+        let (inside, start) = (Inside::default(), Instant::now());
         for ino in 0..=KEPT_MAX as u64 {
             inside.get(file(ino), Some(start), || Ok(ino)).unwrap();
         }
-        assert_eq!(inside.kept.len(), KEPT_MAX);
-        assert!(inside.known[&file(0)].upgrade().is_none());
-        assert!(inside.known[&file(1)].upgrade().is_some());
+        assert_eq!(inside.table().kept.len(), KEPT_MAX);
+        let is_registered =
+            |ino| inside.table().known[&file(ino)].lock().unwrap().strong_count() > 0;
+        assert!(!is_registered(0) && is_registered(1));
+    }
+
+    /// A registration that is made and dropped without the lock of its table.
+    struct Unlocked<'a>(&'a Mutex<Vec<bool>>, Weak<Inside<Self>>);
+
+    impl<'a> Unlocked<'a> {
+        fn new(seen: &'a Mutex<Vec<bool>>, inside: &Arc<Inside<Self>>) -> Self {
+            seen.lock().unwrap().push(inside.0.try_lock().is_ok());
+            Self(seen, Arc::downgrade(inside))
+        }
+    }
+
+    impl Drop for Unlocked<'_> {
+        fn drop(&mut self) {
+            if let Some(inside) = self.1.upgrade() {
+                self.0.lock().unwrap().push(inside.0.try_lock().is_ok());
+            }
+        }
+    }
+
+    #[test]
+    fn the_table_is_not_locked_while_a_registration_is_made_or_dropped() {
+        let (seen, start) = (Mutex::default(), Instant::now());
+        let inside = Arc::new(Inside::default());
+        let make = |ino, since| {
+            let made = inside.get(file(ino), Some(since), || Ok(Unlocked::new(&seen, &inside)));
+            drop(made.unwrap());
+        };
+        make(1, start);
+        inside.let_go(file(1));
+        make(2, start);
+        inside.sweep(start + KEPT_FOR);
+        make(3, start);
+        inside.let_go_all();
+        make(4, start);
+        make(5, start + KEPT_FOR);
+        (6..).take(KEPT_MAX).for_each(|ino| make(ino, start + KEPT_FOR));
+        let seen = seen.lock().unwrap();
+        // All were made, and all but the last so many were dropped.
+        assert_eq!(seen.len(), 5 + KEPT_MAX + 5);
+        assert!(seen.iter().all(|unlocked| *unlocked));
     }
 }

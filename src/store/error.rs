@@ -108,6 +108,19 @@ pub(crate) fn failing(what: &'static str) -> impl Fn(io::Error) -> StoreError {
     }
 }
 
+/// The most bytes of disk that an operation in non-blocking mode gives back. The file system takes
+/// up to 200 us a MiB for that.
+pub(crate) const NON_BLOCKING_FREED: u64 = 8 << 20;
+
+/// To be called before a change that gives back so many bytes of disk, while nothing was changed
+/// yet. An error in non-blocking mode, if that would take long.
+pub(crate) fn check_may_free(bytes: u64) -> Result<(), StoreError> {
+    if bytes > NON_BLOCKING_FREED && front_end::gives_up() {
+        return Err(StoreError::WouldWait);
+    }
+    Ok(())
+}
+
 /// To be called right before the first change of an operation: from here on it does not give up,
 /// because it could not be repeated. An error if it has given up before.
 pub(crate) fn begin_change() -> Result<(), StoreError> {

@@ -56,21 +56,29 @@ impl Tenure {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = Phase::Over;
     }
 
-    fn durability(&self, wanted: Durability) -> Durability {
-        match *self.0.read().unwrap_or_else(PoisonError::into_inner) {
-            Phase::Coming => Durability::Cached,
-            Phase::Ours | Phase::Over => wanted,
-        }
+    fn read(&self) -> RwLockReadGuard<'_, Phase> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// For a write, as long as the guard lives.
+    /// For a write, as long as the guard lives. The thread that has the guard must not ask for
+    /// another one: the lock lets no second reader in while [`Tenure::end`] waits for the first.
     fn check(&self) -> Result<RwLockReadGuard<'_, Phase>, StoreError> {
-        let phase = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let phase = self.read();
         if *phase == Phase::Over {
             let source = io::Error::from(rustix::io::Errno::AGAIN);
             return Err(StoreError::Io { what: "writing the state of a replaced share", source });
         }
         Ok(phase)
+    }
+}
+
+impl Phase {
+    /// The durability of a write that asks for `wanted`.
+    fn durability(self, wanted: Durability) -> Durability {
+        match self {
+            Self::Coming => Durability::Cached,
+            Self::Ours | Self::Over => wanted,
+        }
     }
 }
 
@@ -98,10 +106,15 @@ impl Folder {
 
     /// Makes the folder, open to its owner alone, if it is missing.
     pub(super) fn create(&self, durability: Durability) -> Result<(), StoreError> {
+        let phase = self.tenure.read();
+        self.make(phase.durability(durability))
+    }
+
+    /// As [`Folder::create`], by a caller that has the tenure's guard.
+    fn make(&self, durability: Durability) -> Result<(), StoreError> {
         if self.path.is_dir() {
             return Ok(());
         }
-        let durability = self.tenure.durability(durability);
         let what = "making a state folder";
         let mut builder = DirBuilder::new();
         builder.recursive(true).mode(0o700);
@@ -132,8 +145,8 @@ impl Folder {
         bytes: &[u8],
         durability: Durability,
     ) -> Result<(), StoreError> {
-        let durability = self.tenure.durability(durability);
-        let _tenure = self.tenure.check()?;
+        let tenure = self.tenure.check()?;
+        let durability = tenure.durability(durability);
         let number = self.temporaries.fetch_add(1, Ordering::Relaxed);
         let temporary = self.path.join(format!("{TEMPORARY}{number}"));
         let done = self
@@ -154,7 +167,7 @@ impl Folder {
         };
         let file = match open() {
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                self.create(durability)?;
+                self.make(durability)?;
                 open()
             }
             other => other,
@@ -197,8 +210,8 @@ impl Folder {
 
     /// Removes the file `name`; false if there was none.
     pub(super) fn remove(&self, name: &str, durability: Durability) -> Result<bool, StoreError> {
-        let durability = self.tenure.durability(durability);
-        let _tenure = self.tenure.check()?;
+        let tenure = self.tenure.check()?;
+        let durability = tenure.durability(durability);
         match fs::remove_file(self.path.join(name)) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
             other => {
@@ -245,6 +258,9 @@ fn flush(folder: &Path) -> io::Result<()> {
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
+    use std::sync::mpsc;
+    use std::thread;
+    use std::time::{Duration, Instant};
 
     fn folder() -> (tempfile::TempDir, Folder) {
         let root = tempfile::tempdir().unwrap();
@@ -290,6 +306,32 @@ mod tests {
         assert!(folder.remove("x", Durability::Cached).is_err());
         assert_eq!(folder.read("x").unwrap().unwrap(), b"one");
         assert_eq!(folder.entries().unwrap(), ["x"]);
+    }
+
+    #[test]
+    fn the_first_write_into_a_missing_folder_ends_while_the_end_of_the_tenure_waits_for_it() {
+        let (root, tenure) = (tempfile::tempdir().unwrap(), Tenure::default());
+        let folder = Folder::within(root.path().join("a"), tenure.clone());
+        let writing = tenure.check().unwrap();
+        let ending = thread::spawn({
+            let tenure = tenure.clone();
+            move || tenure.end()
+        });
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while tenure.0.try_read().is_ok() {
+            assert!(Instant::now() < deadline, "nobody waits for the write");
+            thread::yield_now();
+        }
+        let (done, is_done) = mpsc::channel();
+        let filling = thread::spawn(move || {
+            let filled = folder.fill(&folder.path().join("x"), b"one", Durability::Synced);
+            done.send(filled).unwrap();
+        });
+        let filled = is_done.recv_timeout(Duration::from_secs(20));
+        drop(writing);
+        filled.expect("the write waits for the end of the tenure").unwrap();
+        filling.join().unwrap();
+        ending.join().unwrap();
     }
 
     #[test]

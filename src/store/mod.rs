@@ -35,8 +35,10 @@ pub mod table;
 mod testing;
 
 pub use data_root::{DataRoot, FORMAT, OldLayout};
+#[cfg(test)]
+pub(crate) use error::NON_BLOCKING_FREED;
 pub use error::StoreError;
-pub(crate) use error::{begin_change, check_may_change};
+pub(crate) use error::{begin_change, check_may_change, check_may_free};
 pub(crate) use fnv::fnv1a;
 pub use folder::Durability;
 pub use root::{DeletedShare, RootError, ShareRoot, SingleShare};

@@ -242,9 +242,10 @@ impl Root {
     }
 }
 
-/// True if `path` is the directory `id`.
+/// True if `path` is one name, and that of the directory `id`. `statx` follows links in the middle
+/// of a path, also those that lead outside: a path of several names is to be opened again instead.
 fn leads_to(root: &OwnedFd, path: &str, id: FileId) -> bool {
-    Stat::at(root, path).is_ok_and(|stat| stat.id == id)
+    !path.contains('/') && Stat::at(root, path).is_ok_and(|stat| stat.id == id)
 }
 
 fn open_root(path: &Path) -> Result<OwnedFd, Errno> {

@@ -80,6 +80,17 @@ enum Making {
     Made,
 }
 
+/// The names in doubt that a caller asked for.
+#[derive(PartialEq, Eq, Debug)]
+pub(in crate::store) enum Doubts {
+    /// These, which the caller looks at now.
+    Names(Vec<Box<str>>),
+    /// More than the caller can look at: they stay in doubt.
+    TooMany,
+    /// Events were lost: every name is in doubt.
+    Unknown,
+}
+
 /// Which names to look at again.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::store) enum Wanted<'a> {
@@ -125,19 +136,20 @@ impl DirChanges {
         *self = Self { max: self.max, ..Self::default() };
     }
 
-    fn take(&mut self, wanted: Wanted<'_>) -> Option<Vec<Box<str>>> {
+    fn take(&mut self, wanted: Wanted<'_>, most: usize) -> Doubts {
         if self.gap {
             self.start_afresh();
-            return None;
+            return Doubts::Unknown;
         }
         let taken = match wanted {
             Wanted::Spellings(name) if self.count <= LEFT_MAX => {
                 self.doubts.remove(&*fold(name)).unwrap_or_default()
             }
+            _ if self.count > most => return Doubts::TooMany,
             _ => self.doubts.drain().flat_map(|(_, spellings)| spellings).collect(),
         };
         self.count -= taken.len();
-        Some(taken)
+        Doubts::Names(taken)
     }
 
     fn note(&mut self, events: ReadFlags, name: &str) {
@@ -241,11 +253,11 @@ impl DirWatch {
         }
     }
 
-    /// The names of `id` in doubt, which the caller looks at now; none if that is not known.
-    pub(in crate::store) fn take(&self, id: WatchId, wanted: Wanted<'_>) -> Option<Vec<Box<str>>> {
+    /// The names of `id` in doubt, for a caller that looks at up to `most` of them now.
+    pub(in crate::store) fn take(&self, id: WatchId, wanted: Wanted<'_>, most: usize) -> Doubts {
         let mut accounts = self.lock();
         self.drain(&mut accounts);
-        accounts.get_mut(&id)?.take(wanted)
+        accounts.get_mut(&id).map_or(Doubts::Unknown, |account| account.take(wanted, most))
     }
 
     /// We are about to make `name`, and will know what it stands for: the event that tells of it
@@ -347,8 +359,14 @@ mod tests {
         }
 
         fn take(&self, wanted: Wanted<'_>) -> Option<Vec<String>> {
-            let mut taken: Vec<_> =
-                self.watch.take(self.id, wanted)?.into_iter().map(String::from).collect();
+            self.take_as(self.id, wanted)
+        }
+
+        fn take_as(&self, id: WatchId, wanted: Wanted<'_>) -> Option<Vec<String>> {
+            let Doubts::Names(taken) = self.watch.take(id, wanted, usize::MAX) else {
+                return None;
+            };
+            let mut taken: Vec<_> = taken.into_iter().map(String::from).collect();
             taken.sort_unstable();
             Some(taken)
         }
@@ -387,6 +405,16 @@ mod tests {
     }
 
     #[test]
+    fn names_that_are_too_many_for_a_caller_stay_in_doubt() {
+        let dir = Watched::new();
+        (0..=LEFT_MAX).for_each(|name| dir.make(&name.to_string()));
+        for wanted in [Wanted::All, Wanted::Spellings("z")] {
+            assert_eq!(dir.watch.take(dir.id, wanted, LEFT_MAX), Doubts::TooMany);
+        }
+        assert_eq!(dir.take(Wanted::All).map(|doubts| doubts.len()), Some(LEFT_MAX + 1));
+    }
+
+    #[test]
     fn a_name_that_we_made_is_not_in_doubt_until_something_else_happens_to_it() {
         let dir = Watched::new();
         for told_first in [true, false] {
@@ -420,7 +448,7 @@ mod tests {
         let other = dir.watch.watch(1, opened).unwrap();
         dir.make("a");
         assert_eq!(dir.take(Wanted::All), Some(vec!["a".into()]));
-        assert_eq!(dir.watch.take(other, Wanted::All), Some(vec!["a".into()]));
+        assert_eq!(dir.take_as(other, Wanted::All), Some(vec!["a".into()]));
         dir.watch.forget(other);
         dir.make("b");
         assert_eq!(dir.take(Wanted::All), Some(vec!["b".into()]));

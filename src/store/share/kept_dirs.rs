@@ -3,19 +3,22 @@
 //! Most work comes in runs: a program creates, looks at and removes many names in one directory.
 //! Decides how long a descriptor is kept, and for how long it is believed to be the directory of
 //! its path. A change of that path through this process is seen at once ([`KeptDirs::forget`]);
-//! one that is made by hand beside it is seen after [`BELIEVED_FOR`].
+//! one that is made by hand beside it is seen after [`BELIEVED_FOR`]. A thread of its own closes
+//! directories that nobody uses: an open descriptor keeps its file system from being unmounted.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Resource, getrlimit};
 
 use crate::core::FileId;
 
-/// How long a directory is kept after it was last checked.
+/// How long a directory is kept after it was last checked. Within that time again it is closed.
 const KEPT_FOR: Duration = Duration::from_millis(100);
 
 /// How long a directory is taken for that of its path without a check. The steps of one request
@@ -27,7 +30,53 @@ const KEPT_MAX: usize = 64;
 const DESCRIPTORS_PER_KEPT: u64 = 16;
 
 /// The kept directories of this process.
-static KEPT: LazyLock<Mutex<Table>> = LazyLock::new(Mutex::default);
+static KEPT: LazyLock<Kept> = LazyLock::new(|| Kept::new(KEPT_FOR));
+
+/// A table, and the thread that closes what has expired in it.
+#[derive(Debug)]
+struct Kept {
+    table: Mutex<Table>,
+    lifetime: Duration,
+    /// The thread was started, with the first directory.
+    has_sweeper: AtomicBool,
+    /// Tells the thread that the table is not empty any more.
+    filled: Condvar,
+}
+
+impl Kept {
+    fn new(lifetime: Duration) -> Self {
+        let (table, filled) = (Mutex::default(), Condvar::new());
+        Self { table, lifetime, has_sweeper: AtomicBool::new(false), filled }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        // No step in here panics half done.
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// To be called without the lock when the first directory was kept.
+    fn sweep_later(&'static self) {
+        if self.has_sweeper.swap(true, Ordering::Relaxed) {
+            return self.filled.notify_one();
+        }
+        let sweeper = thread::Builder::new().name("latchfs-kept".into());
+        if let Err(error) = sweeper.spawn(|| self.sweep()) {
+            log::warn!("unused directories stay open: no thread to close them: {error}");
+            self.has_sweeper.store(false, Ordering::Relaxed);
+        }
+    }
+
+    /// Closes what has expired, as long as this process lives; sleeps while the table is empty.
+    fn sweep(&self) {
+        loop {
+            let filled = self.filled.wait_while(self.lock(), |table| table.count == 0);
+            drop(filled.unwrap_or_else(PoisonError::into_inner));
+            thread::sleep(self.lifetime);
+            let mut closed = Vec::new();
+            self.lock().take_expired(Instant::now(), self.lifetime, &mut closed);
+        }
+    }
+}
 
 /// Kept directories by the number of their [`KeptDirs`].
 #[derive(Default)]
@@ -73,7 +122,7 @@ pub struct KeptDir {
 /// The kept directories of one share.
 #[derive(Debug)]
 pub struct KeptDirs {
-    table: &'static Mutex<Table>,
+    kept: &'static Kept,
     number: u64,
 }
 
@@ -83,20 +132,20 @@ pub struct Generation(u64);
 
 impl KeptDirs {
     pub fn new() -> Self {
-        Self::in_table(&KEPT)
+        Self::within(&KEPT)
     }
 
-    fn in_table(table: &'static Mutex<Table>) -> Self {
-        let mut locked = lock(table);
-        locked.last_number += 1;
-        let number = locked.last_number;
-        locked.shares.insert(number, Share::default());
-        Self { table, number }
+    fn within(kept: &'static Kept) -> Self {
+        let mut table = kept.lock();
+        table.last_number += 1;
+        let number = table.last_number;
+        table.shares.insert(number, Share::default());
+        Self { kept, number }
     }
 
     /// The directory `path`, if it was opened a moment ago.
     pub fn get(&self, path: &str) -> Known {
-        let mut table = lock(self.table);
+        let mut table = self.kept.lock();
         let share = table.share(self.number);
         let generation = Generation(share.generation);
         let Some(entry) = share.dirs.get(path) else { return Known::Unknown(generation) };
@@ -104,7 +153,7 @@ impl KeptDirs {
         if age < BELIEVED_FOR {
             return Known::Fresh(entry.dir.clone());
         }
-        if age < KEPT_FOR {
+        if age < self.kept.lifetime {
             return Known::Check(entry.dir.clone(), generation);
         }
         let expired = share.dirs.remove(path);
@@ -119,13 +168,14 @@ impl KeptDirs {
     pub fn keep(&self, path: &str, dir: KeptDir, opened: Generation) {
         let now = Instant::now();
         let mut closed = Vec::new();
-        let mut table = lock(self.table);
+        let mut table = self.kept.lock();
         if table.share(self.number).generation != opened.0 {
             return;
         }
         if table.count >= max() {
-            table.make_room(now, &mut closed);
+            table.make_room(now, self.kept.lifetime, &mut closed);
         }
+        let is_first = table.count == 0;
         let entry = Entry { dir, checked: now };
         match table.share(self.number).dirs.insert(path.into(), entry) {
             Some(before) => closed.push(before),
@@ -133,6 +183,9 @@ impl KeptDirs {
         }
         drop(table);
         drop(closed);
+        if is_first {
+            self.kept.sweep_later();
+        }
     }
 
     /// Forgets `path` and all below it, after it was moved, removed or given other permissions.
@@ -140,7 +193,7 @@ impl KeptDirs {
         let is_meant = |kept: &str| {
             kept.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
-        let mut table = lock(self.table);
+        let mut table = self.kept.lock();
         let share = table.share(self.number);
         share.generation += 1;
         let closed: Vec<_> = share.dirs.extract_if(|kept, _| is_meant(kept)).collect();
@@ -152,7 +205,7 @@ impl KeptDirs {
 
 impl Drop for KeptDirs {
     fn drop(&mut self) {
-        let mut table = lock(self.table);
+        let mut table = self.kept.lock();
         let closed = table.shares.remove(&self.number);
         table.count -= closed.as_ref().map_or(0, |share| share.dirs.len());
         drop(table);
@@ -165,18 +218,24 @@ impl Table {
         self.shares.get_mut(&number).expect("a share is there until its KeptDirs is dropped")
     }
 
-    /// Takes out what has expired, or everything if nothing has.
-    fn make_room(&mut self, now: Instant, closed: &mut Vec<Entry>) {
+    /// Takes out what has expired; the caller closes it without the lock.
+    fn take_expired(&mut self, now: Instant, lifetime: Duration, closed: &mut Vec<Entry>) {
         for share in self.shares.values_mut() {
             let expired =
-                share.dirs.extract_if(|_, entry| now.duration_since(entry.checked) >= KEPT_FOR);
+                share.dirs.extract_if(|_, entry| now.duration_since(entry.checked) >= lifetime);
             closed.extend(expired.map(|(_, entry)| entry));
         }
+        self.count -= closed.len();
+    }
+
+    /// Takes out what has expired, or everything if nothing has.
+    fn make_room(&mut self, now: Instant, lifetime: Duration, closed: &mut Vec<Entry>) {
+        self.take_expired(now, lifetime, closed);
         if closed.is_empty() {
             let shares = self.shares.values_mut();
             closed.extend(shares.flat_map(|share| share.dirs.drain().map(|(_, entry)| entry)));
+            self.count -= closed.len();
         }
-        self.count -= closed.len();
     }
 }
 
@@ -184,11 +243,6 @@ impl fmt::Debug for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Table").field("count", &self.count).finish_non_exhaustive()
     }
-}
-
-fn lock(table: &Mutex<Table>) -> MutexGuard<'_, Table> {
-    // No step in here panics half done.
-    table.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// How many directories are kept at most: few where descriptors are few.
@@ -206,9 +260,12 @@ mod tests {
     use super::*;
     use crate::store::share::stat::Stat;
 
+    /// Longer than a test runs.
+    const FOR_EVER: Duration = Duration::from_hours(1);
+
     /// A table of the test's own: shares of other tests make room in the process's.
-    fn table() -> &'static Mutex<Table> {
-        Box::leak(Box::default())
+    fn table(lifetime: Duration) -> &'static Kept {
+        Box::leak(Box::new(Kept::new(lifetime)))
     }
 
     fn open(dir: &std::path::Path) -> KeptDir {
@@ -231,8 +288,8 @@ mod tests {
     #[test]
     fn a_directory_is_found_until_its_time_is_over_and_by_its_own_share_alone() {
         let folder = tempfile::tempdir().unwrap();
-        let table = table();
-        let (kept, other) = (KeptDirs::in_table(table), KeptDirs::in_table(table));
+        let table = table(KEPT_FOR);
+        let (kept, other) = (KeptDirs::within(table), KeptDirs::within(table));
         let dir = open(folder.path());
         keep(&kept, "a/b", &dir);
         assert!(is_unknown(&other, "a/b"));
@@ -247,9 +304,23 @@ mod tests {
     }
 
     #[test]
+    fn a_directory_that_nobody_uses_is_closed_each_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let (kept, dir) = (KeptDirs::within(table(KEPT_FOR)), open(folder.path()));
+        for round in 0..3 {
+            keep(&kept, "a", &dir);
+            let start = Instant::now();
+            while Arc::strong_count(&dir.fd) > 1 {
+                assert!(start.elapsed() < Duration::from_secs(20), "round {round}: it stays open");
+                thread::yield_now();
+            }
+        }
+    }
+
+    #[test]
     fn a_change_forgets_the_path_and_all_below_it() {
         let folder = tempfile::tempdir().unwrap();
-        let (kept, dir) = (KeptDirs::in_table(table()), open(folder.path()));
+        let (kept, dir) = (KeptDirs::within(table(FOR_EVER)), open(folder.path()));
         for path in ["a", "a/b", "ab", "c"] {
             keep(&kept, path, &dir);
         }
@@ -261,7 +332,7 @@ mod tests {
     #[test]
     fn what_was_opened_before_a_change_is_not_kept_after_it() {
         let folder = tempfile::tempdir().unwrap();
-        let (kept, dir) = (KeptDirs::in_table(table()), open(folder.path()));
+        let (kept, dir) = (KeptDirs::within(table(FOR_EVER)), open(folder.path()));
         let Known::Unknown(opened) = kept.get("a") else { panic!("it was never kept") };
         kept.forget("elsewhere");
         kept.keep("a", dir.clone(), opened);
@@ -272,7 +343,7 @@ mod tests {
     #[test]
     fn there_are_only_so_many_and_a_share_that_ends_closes_its_own() {
         let folder = tempfile::tempdir().unwrap();
-        let (kept, dir) = (KeptDirs::in_table(table()), open(folder.path()));
+        let (kept, dir) = (KeptDirs::within(table(FOR_EVER)), open(folder.path()));
         for number in 0..3 * KEPT_MAX {
             keep(&kept, &format!("d{number}"), &dir);
             assert!(Arc::strong_count(&dir.fd) <= max() + 1);

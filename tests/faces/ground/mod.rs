@@ -11,6 +11,7 @@ mod injected;
 mod injected_mount;
 mod inode_numbers;
 mod limits;
+mod mounted_below;
 mod no_xattrs;
 mod overlay;
 mod read_only;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::calls::LEASE;
 use crate::common::http::ACCOUNT;
-use crate::common::meeting::{Meeting, errno};
+use crate::common::meeting::{Meeting, elements, errno};
 use crate::common::program::Program;
 
 /// How long the deletion may take. The machine may be busy: the goal is a second.
@@ -83,4 +83,35 @@ fn a_mounted_share_in_use_is_deleted_at_once_and_everybody_is_told() {
     at.get("/share?restype=share").refused(404, "ShareNotFound");
     at.get("/other?restype=share").is(200);
     at.put("/other/new", &[("x-ms-type", "file"), ("x-ms-content-length", "0")]).is(201);
+}
+
+/// Deletes the share; under which version it can be restored.
+fn delete_share(at: &Meeting) -> String {
+    let versions = || elements(&at.get("/?comp=list&include=deleted").is(200).text(), "Version");
+    let before = versions();
+    at.delete("/share?restype=share").is(202);
+    versions().into_iter().find(|version| !before.contains(version)).unwrap()
+}
+
+#[test]
+fn a_mount_goes_on_with_the_share_that_takes_the_name_of_a_deleted_one() {
+    let Some(at) = Meeting::alone(&[]) else { return };
+    at.file_of("first", b"1");
+    assert_eq!(fs::read(at.path("first")).unwrap(), b"1");
+    let first = delete_share(&at);
+    assert!(fs::read(at.path("first")).is_err());
+
+    at.put("/share?restype=share", &[]).is(201);
+    assert_eq!(errno(fs::read(at.path("first"))), libc::ENOENT);
+    at.file_of("second", b"2");
+    assert_eq!(fs::read(at.path("second")).unwrap(), b"2");
+    fs::write(at.path("written"), "by the mount").unwrap();
+    assert_eq!(at.named("written").bytes(), b"by the mount");
+
+    delete_share(&at);
+    let restore =
+        [("x-ms-deleted-share-name", "share"), ("x-ms-deleted-share-version", first.as_str())];
+    at.put("/share?restype=share&comp=undelete", &restore).is(201);
+    assert_eq!(fs::read(at.path("first")).unwrap(), b"1");
+    assert_eq!(errno(fs::read(at.path("second"))), libc::ENOENT);
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::mount::fixture::{Fixture, soon};
+use crate::mount::fixture::{Fixture, share_path, somebody, soon};
 use crate::mount::program::Program;
 
 /// A waiter that is killed or interrupted is gone within this.
@@ -111,6 +111,18 @@ fn a_lock_of_an_open_file_description_belongs_to_it_and_ends_with_it() {
     assert_eq!(other.answer_within(SETTLED), None);
     one.ok("os.close(c)");
     assert!(other.answer().unwrap().is_ok());
+}
+
+#[test]
+fn a_waiter_whose_handle_is_closed_by_force_fails_as_every_use_of_it_does() {
+    let Some((at, mut one, mut other)) = start() else { return };
+    one.ok("lock(fd, SETLK, fcntl.F_WRLCK, 0, 0)");
+    other.begin("lock(fd, SETLKW, fcntl.F_WRLCK, 0, 0)");
+    assert_eq!(other.answer_within(SETTLED), None);
+    let page = at.share.list_handles(&share_path("f"), false, None, 10).unwrap();
+    let waiter = page.handles.iter().find(|handle| handle.owner.pid == other.id()).unwrap();
+    assert!(at.share.force_close(&somebody(), waiter.id).unwrap() > 0);
+    assert_eq!(other.answer(), Some(Err(libc::EIO)));
 }
 
 #[test]

@@ -4,9 +4,11 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 use std::path::Path;
 
+use latchfs::core::smb::create::OpenRequest;
+use latchfs::core::smb::{Access, ShareMode};
 use serde_json::json;
 
-use crate::mount::fixture::{Fixture, SOON, within};
+use crate::mount::fixture::{Fixture, SOON, share_path, somebody, within};
 use crate::mount::program::Program;
 
 const OTHER: u32 = 65_534;
@@ -86,6 +88,21 @@ fn writing_by_another_user_takes_the_set_id_bits_away() {
     fs::set_permissions(&path, Permissions::from_mode(0o6777)).unwrap();
     other.ok("open('f').read()");
     assert_eq!(mode(&at.root.join("f")), 0o6777, "reading takes nothing away");
+}
+
+#[test]
+fn a_refused_truncation_leaves_the_set_id_bits() {
+    let Some((at, mut other)) = start() else { return };
+    let name = at.make("f", "xyz");
+    fs::set_permissions(&name, Permissions::from_mode(0o4777)).unwrap();
+    let request = OpenRequest::plain(Access::R, ShareMode::NONE);
+    let held = at.share.open(&somebody(), &share_path("f"), &request).unwrap();
+    assert_eq!(other.fails("os.truncate('f', 1)"), libc::EBUSY);
+    let seen = fs::metadata(at.root.join("f")).unwrap();
+    assert_eq!((seen.mode() & 0o7777, seen.len()), (0o4777, 3));
+    at.share.close(&held.handle).unwrap();
+    other.ok("os.truncate('f', 1)");
+    assert_eq!(mode(&at.root.join("f")), 0o777);
 }
 
 #[test]

@@ -1,12 +1,14 @@
 //! Creating, deleting, restoring, purging.
 
+use std::sync::{Mutex, Weak};
+
 use latchfs::core::Timestamp;
 use latchfs::core::lease::{FileLease, LeaseId};
 use latchfs::core::smb::create::{Disposition, OpenRequest};
 use latchfs::core::smb::ranges::{ByteRange, LockKind, RangeLock};
 use latchfs::core::smb::{Access, Denial, ShareMode, SharePath};
 use latchfs::engine::events::Happening;
-use latchfs::engine::file::shares::{DeleteSnapshots, ShareChanges};
+use latchfs::engine::file::shares::{DeleteSnapshots, Follower, ShareChanges};
 use latchfs::store::{Drawer, Durability, StateDir};
 
 use super::*;
@@ -300,4 +302,68 @@ fn a_share_without_properties_has_those_of_its_directory() {
     assert!(first.created > Timestamp(0));
     drop(engine);
     assert_eq!(setup.open().properties(&DOCS).unwrap().properties, first);
+}
+
+/// Notes for which share of `docs` it was told what, and whether requests found that share.
+struct Noting {
+    engine: Weak<FileService>,
+    told: Mutex<Vec<(&'static str, bool)>>,
+}
+
+impl Noting {
+    fn note(&self, what: &'static str, share: &Arc<Share>) {
+        let found = self.engine.upgrade().unwrap().share("docs");
+        let found = found.is_ok_and(|found| Arc::ptr_eq(&found, share));
+        self.told.lock().unwrap().push((what, found));
+    }
+}
+
+impl Follower for Noting {
+    fn coming(&self, next: &Arc<Share>) {
+        self.note("coming", next);
+    }
+
+    fn replaced(&self, now: &Arc<Share>) {
+        self.note("replaced", now);
+    }
+}
+
+#[test]
+fn a_follower_goes_on_with_a_share_that_is_made_or_restored_under_the_name() {
+    let setup = Setup::new();
+    let engine = Arc::new(with_share(&setup));
+    let followed = engine.follow("docs").unwrap();
+    let noting = Arc::new(Noting { engine: Arc::downgrade(&engine), told: Mutex::default() });
+    let weak: Weak<Noting> = Arc::downgrade(&noting);
+    followed.follow(weak);
+    let has_the_name = || Arc::ptr_eq(&followed.share(), &engine.share("docs").unwrap());
+    let told = || std::mem::take(&mut *noting.told.lock().unwrap());
+
+    let first = delete(&engine);
+    engine.create_share("docs", NewShare::default()).unwrap();
+    assert!(has_the_name());
+    assert_eq!(told(), [("coming", false), ("replaced", true)]);
+
+    // Nobody refers to the first share any more: another object serves it.
+    let second = delete(&engine);
+    engine.restore_share("docs", &first).unwrap();
+    assert!(has_the_name());
+    assert_eq!(told(), [("coming", false), ("replaced", true)]);
+
+    // A directory that is put there by hand is a share from its first Create Share on.
+    delete(&engine);
+    fs::create_dir(setup.data().join("docs")).unwrap();
+    let answer = engine.create_share("docs", NewShare::default());
+    assert_eq!(refused(answer), ShareDenial::ShareAlreadyExists);
+    assert!(has_the_name());
+    assert_eq!(told(), [("coming", false), ("replaced", true)]);
+
+    // The follower refers to this one until the next has the name: it is the same share again.
+    let third = delete(&engine);
+    engine.restore_share("docs", &third).unwrap();
+    assert!(has_the_name());
+    assert_eq!(told(), []);
+    delete(&engine);
+    engine.restore_share("docs", &second).unwrap();
+    assert!(has_the_name());
 }

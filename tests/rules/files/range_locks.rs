@@ -1,7 +1,9 @@
-//! Byte-range locks against REST: behaviours 119-124.
+//! Byte-range locks against REST, behaviours 119-124, and against the end of a waiting handle.
 
-use latchfs::core::smb::SharePath;
-use latchfs::core::smb::ranges::{ByteRange, LockKind};
+use std::sync::mpsc;
+
+use latchfs::core::smb::ranges::{ByteRange, LockKind, RangeLock};
+use latchfs::core::smb::{Denial, SharePath};
 use latchfs::engine::file::Handle;
 
 use crate::files::fixture::{Call, Fixture, code};
@@ -81,4 +83,25 @@ fn b124_a_lock_refuses_a_resize_and_no_metadata() {
     for call in [Call::SetMetadata, Call::SetProperties] {
         assert_eq!(code(&fixture.call(fixture.rest(), &path, call)), "ok", "{call:?}");
     }
+}
+
+#[test]
+fn a_waiting_request_ends_with_its_handle_and_says_whether_that_was_closed_by_force() {
+    let fixture = Fixture::new();
+    let (path, holder) = locked(&fixture, LockKind::Exclusive, "rwd");
+    for forced in [false, true] {
+        let waiter = fixture.open(&path, "rw", "rwd");
+        let lock = RangeLock::smb(waiter.id(), LockKind::Exclusive, first_ten(), 0);
+        let (sender, answer) = mpsc::channel();
+        let completion = Box::new(move |got| sender.send(got).unwrap());
+        assert!(fixture.share.lock_later(&waiter, lock, completion).unwrap().is_some());
+        if forced {
+            assert_eq!(fixture.share.force_close(fixture.mount(), waiter.id()).unwrap(), 1);
+        } else {
+            fixture.share.close(&waiter).unwrap();
+        }
+        let expected = if forced { Denial::HandleClosed } else { Denial::RangeNotLocked };
+        assert_eq!(answer.try_recv().unwrap(), Err(expected));
+    }
+    fixture.share.close(&holder).unwrap();
 }

@@ -16,6 +16,7 @@ use crate::core::smb::opens::Slot;
 use crate::core::smb::{Access, Denial, Holder, ShareMode, SharePath};
 use crate::core::{HandleId, Timestamp};
 use crate::engine::Context;
+use crate::engine::non_blocking::check_may_free;
 use crate::store::StoreError;
 use crate::store::share::{Case, Found, Kind, RenameHow};
 
@@ -210,6 +211,7 @@ impl Share {
         }
         self.lock_both(source, target, |latched, replaced| {
             self.check_both(latched, from, replaced, over, rename)?;
+            check_may_free(over.stat.freed())?;
             let there = &over.path;
             let links = self.links(there, over.stat.id, is_directory(over));
             let prepared = self.prepare_move(from, there, rename.rules)?;

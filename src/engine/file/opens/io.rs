@@ -10,11 +10,15 @@ use super::open::Handle;
 use super::table::Latched;
 use crate::core::smb::ranges::ByteRange;
 use crate::core::smb::{Attributes, Denial, Rights, SharePath};
-use crate::engine::non_blocking::begin_change;
+use crate::engine::non_blocking::{begin_change, check_may_free, is_non_blocking};
 use crate::store::share::{Found, OpenFor, Stat, data};
 
 /// The most bytes one call reads or writes.
 pub const IO_MAX: usize = 4 << 20;
+
+/// A step on a file right before its length is set, under the file's lock, when no rule refuses
+/// the change any more. If the step fails, the length stays.
+pub type BeforeResize<'a> = &'a dyn Fn(&OwnedFd) -> Result<()>;
 
 /// The information that an SMB client gets about an open file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -71,15 +75,36 @@ impl Share {
 
     /// Sets the file's length.
     pub fn set_size(&self, handle: &Handle, size: u64) -> Result<()> {
-        self.on_disk(handle, |latched, path| self.cut_or_grow(latched, handle, path, size))
+        self.set_size_after(handle, size, &|_| Ok(()))
+    }
+
+    /// Sets the file's length after the step `before`.
+    pub fn set_size_after(
+        &self,
+        handle: &Handle,
+        size: u64,
+        before: BeforeResize<'_>,
+    ) -> Result<()> {
+        self.on_disk(handle, |latched, path| self.cut_or_grow(latched, handle, path, size, before))
     }
 
     /// Sets the length through a descriptor of the handle's file that may write: works whatever
     /// happened to the file's name and permission bits.
     pub fn set_size_through(&self, handle: &Handle, fd: &OwnedFd, size: u64) -> Result<()> {
+        self.set_size_through_after(handle, fd, size, &|_| Ok(()))
+    }
+
+    /// Sets the length through such a descriptor after the step `before`.
+    pub fn set_size_through_after(
+        &self,
+        handle: &Handle,
+        fd: &OwnedFd,
+        size: u64,
+        before: BeforeResize<'_>,
+    ) -> Result<()> {
         self.latched(handle, |latched, _| {
             latched.state.check_resize(handle.slot(), handle.id())?;
-            self.set_len(handle, fd, size)
+            self.set_len(handle, fd, size, before)
         })
     }
 
@@ -95,15 +120,27 @@ impl Share {
         handle: &Handle,
         path: &SharePath,
         size: u64,
+        before: BeforeResize<'_>,
     ) -> Result<()> {
         latched.state.check_resize(handle.slot(), handle.id())?;
-        self.set_len(handle, &self.disk().open_file(path, OpenFor::Write)?, size)
+        self.set_len(handle, &self.disk().open_file(path, OpenFor::Write)?, size, before)
     }
 
-    fn set_len(&self, handle: &Handle, fd: &OwnedFd, size: u64) -> Result<()> {
+    fn set_len(
+        &self,
+        handle: &Handle,
+        fd: &OwnedFd,
+        size: u64,
+        before: BeforeResize<'_>,
+    ) -> Result<()> {
         let _writing = handle.cell().lock_to_write()?;
         self.count_change(fd, handle.file())?;
+        if is_non_blocking() {
+            let stat = Stat::of(fd)?;
+            check_may_free(if size < stat.size { stat.allocated } else { 0 })?;
+        }
         begin_change()?;
+        before(fd)?;
         Ok(data::set_len(fd, size)?)
     }
 
@@ -113,7 +150,7 @@ impl Share {
             if latched.state.is_directory() || size >= self.disk().stat(path)?.size {
                 return Ok(());
             }
-            self.cut_or_grow(latched, handle, path, size)
+            self.cut_or_grow(latched, handle, path, size, &|_| Ok(()))
         })
     }
 

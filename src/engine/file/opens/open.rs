@@ -16,7 +16,7 @@ use crate::core::smb::{Access, Attributes, Denial, SharePath};
 use crate::core::{FileId, HandleId, Owner};
 use crate::engine::Context;
 use crate::engine::events::Happening;
-use crate::engine::non_blocking::begin_change;
+use crate::engine::non_blocking::{begin_change, check_may_free, is_non_blocking};
 use crate::store::StoreError;
 use crate::store::share::{Found, Kind, OpenFor, Record, Stat, data};
 use crate::sync::front_end;
@@ -137,38 +137,32 @@ impl Share {
         cell: &Arc<FileCell>,
         latched: &mut Latched,
     ) -> Result<Opened> {
-        let Found { path, mut stat } = found.clone();
+        let Found { path, stat } = found.clone();
         let mut target =
             Target { directory: stat.kind == Kind::Directory, attributes: Attributes::default() };
         let action = request.on_existing(&target)?;
         if request.wants_attributes(action) {
             target = self.target(&path, &stat)?;
         }
+        let empties = matches!(action, Action::Overwritten | Action::Superseded);
+        let cuts =
+            posix.truncate && posix.cuts_only.is_none_or(|file| file == stat.id) && stat.size > 0;
+        if empties || cuts {
+            check_may_free(stat.allocated)?;
+        }
         // A grant stands: an operation that gave up after it would be granted once more.
         begin_change()?;
         let grant = self.grant(cx);
         let id = grant.id;
         let slot = latched.state.open(request, action, &target, &path, grant)?;
-        let mut made = None;
-        if matches!(action, Action::Overwritten | Action::Superseded) {
-            match self.empty(&path, stat, request.attributes) {
-                Ok(now) => stat = now,
-                Err(error) => {
-                    take_back(latched, slot, id);
-                    return Err(error);
-                }
-            }
-        }
-        let cuts = posix.cuts_only.is_none_or(|file| file == stat.id);
-        if posix.truncate && cuts && stat.size > 0 {
-            match self.cut(&path, stat, request.rights.access()) {
-                Ok((fd, now)) => (made, stat) = (Some(fd), now),
-                Err(error) => {
-                    take_back(latched, slot, id);
-                    return Err(error);
-                }
-            }
-        }
+        let on_disk = if empties {
+            self.empty(&path, stat, request.attributes).map(|now| (None, now))
+        } else if cuts {
+            self.cut(&path, stat, request.rights.access()).map(|(fd, now)| (Some(fd), now))
+        } else {
+            Ok((None, stat))
+        };
+        let (made, stat) = on_disk.inspect_err(|_| take_back(latched, slot, id))?;
         if posix.without_flush {
             latched.state.set_flushed(slot, id, cx.now)?;
         }
@@ -390,10 +384,13 @@ impl Share {
         // where it is, and the table follows such a rename a moment after the disk.
         let names = self.names_in_any_phase()?;
         let (closed, wake) = self.with_cell(cell, |latched| {
+            if is_non_blocking() {
+                check_may_free(self.freed_by_end(latched, slot, id))?;
+            }
             begin_change()?;
             let closed = self.end_latched(cell.id, latched, slot, id, by);
             // Whatever the disk says, the open is over: its locks go, and others get theirs.
-            Ok::<_, Error>((closed, Wake::after_close(latched, id)))
+            Ok::<_, Error>((closed, Wake::after_close(latched, id, by.is_some())))
         })??;
         drop(names);
         if let Ok(closed) = &closed
@@ -412,6 +409,19 @@ impl Share {
             self.note(&closed.path, owner, Happening::Removed);
         }
         Ok(closed)
+    }
+
+    /// The bytes of disk that the end of an open may give back.
+    fn freed_by_end(&self, latched: &Latched, slot: Slot, id: HandleId) -> u64 {
+        if let Some(fd) = &latched.nameless {
+            return Stat::of(fd).map_or(0, |stat| stat.freed());
+        }
+        match latched.state.get(slot, id) {
+            Ok((open, path)) if open.delete_on_close || latched.state.is_pending(open) => {
+                self.disk().stat(path).map_or(0, |stat| stat.freed())
+            }
+            _ => 0,
+        }
     }
 
     fn end_latched(
@@ -516,12 +526,14 @@ impl Wake {
         wake
     }
 
-    /// After the end of an open: its own waiting requests end with it (br30).
-    fn after_close(latched: &mut Latched, id: HandleId) -> Self {
+    /// After the end of an open: its own waiting requests end with it (br30). Those of an open that
+    /// was closed by force get the answer that every later use of it gets.
+    fn after_close(latched: &mut Latched, id: HandleId, forced: bool) -> Self {
         let ended = latched.state.release_ranges(id);
         let mut wake = Self::changed(latched);
         for ticket in ended {
-            wake.add(latched, ticket, Err(Denial::RangeNotLocked));
+            let answer = if forced { Denial::HandleClosed } else { Denial::RangeNotLocked };
+            wake.add(latched, ticket, Err(answer));
         }
         wake
     }

@@ -8,13 +8,14 @@ use rustix::fs::{FileType, Gid, Mode, Uid};
 
 use super::super::error::{Error, Result};
 use super::super::share::Share;
+use super::io::BeforeResize;
 use super::open::{Handle, Opened};
 use super::table::Latched;
 use crate::core::FileId;
 use crate::core::smb::create::{Action, OpenRequest};
 use crate::core::smb::{Access, Denial, ShareMode, SharePath};
 use crate::engine::Context;
-use crate::engine::non_blocking::begin_change;
+use crate::engine::non_blocking::{begin_change, check_may_free};
 use crate::store::share::{Found, Kind, OpenFor, Stat, data, proc_path};
 
 /// Permission bits and owner of a file to be made.
@@ -85,8 +86,15 @@ impl Share {
         Ok(self.disk().read_link(&found.path)?)
     }
 
-    /// Cuts or grows a file by name: a momentary open with W that shares everything.
-    pub fn truncate(&self, cx: &Context, path: &SharePath, size: u64) -> Result<()> {
+    /// Cuts or grows a file by name, after the step `before`: a momentary open with W that shares
+    /// everything.
+    pub fn truncate(
+        &self,
+        cx: &Context,
+        path: &SharePath,
+        size: u64,
+        before: BeforeResize<'_>,
+    ) -> Result<()> {
         let answer = {
             let _names = self.names()?;
             self.at_file(path, |Found { path, stat }, cell, latched| {
@@ -98,9 +106,11 @@ impl Share {
                     return Err(Denial::ReadOnly.into());
                 }
                 latched.state.check_access(Access::W, ShareMode::RWD)?;
+                check_may_free(if size < stat.size { stat.allocated } else { 0 })?;
                 let fd = self.disk().open_file(path, OpenFor::WriteOnly)?;
                 let _writing = cell.lock_to_write()?;
                 begin_change()?;
+                before(&fd)?;
                 Ok(data::set_len(&fd, size)?)
             })
         };
@@ -256,6 +266,8 @@ mod tests {
     use crate::core::{Client, Owner};
     use crate::engine::file::{ShareOptions, Unlinked};
     use crate::engine::{EventLog, SystemClock};
+    use crate::store::NON_BLOCKING_FREED;
+    use crate::sync::front_end;
 
     fn share_in(place: &std::path::Path) -> (Share, Context) {
         let (root, state) = (place.join("root"), place.join("state"));
@@ -290,6 +302,68 @@ mod tests {
         let opened = open();
         assert_ne!(opened.stat.id, file);
         assert_eq!(std::fs::read(&meant).unwrap(), b"other");
+    }
+
+    /// Does `change` to the large file `f` in non-blocking mode, which must give up, and then as a
+    /// caller that can wait.
+    fn check_gives_up(name: &str, change: impl Fn(&Share, &Context, &SharePath)) {
+        let place = tempfile::tempdir().unwrap();
+        let (share, cx) = share_in(place.path());
+        let (file, path) = (place.path().join("root/f"), SharePath::new("f").unwrap());
+        let bytes = vec![1; usize::try_from(NON_BLOCKING_FREED).unwrap() + 1];
+        std::fs::write(&file, &bytes).unwrap();
+        std::fs::write(place.path().join("root/small"), "").unwrap();
+        let done = front_end::without_waiting(|| change(&share, &cx, &path));
+        assert!(done.is_none(), "{name}: the space was freed");
+        assert_eq!(std::fs::metadata(&file).unwrap().len(), bytes.len() as u64, "{name}");
+        change(&share, &cx, &path);
+        let left = std::fs::metadata(&file).map_or(0, |left| left.len());
+        assert_eq!((left, share.files_in_use()), (0, 0), "{name}");
+    }
+
+    #[test]
+    fn the_space_of_a_large_file_is_not_freed_in_non_blocking_mode() {
+        // Answers of a call that gives up do not matter: all of it is repeated.
+        check_gives_up("unlink", |share, cx, path| drop(share.unlink(cx, path)));
+        check_gives_up("remove", |share, cx, path| drop(share.remove_posix(cx, path, false)));
+        check_gives_up("truncate", |share, cx, path| {
+            drop(share.truncate(cx, path, 0, &|_| Ok(())));
+        });
+        check_gives_up("rename", |share, cx, path| {
+            drop(share.rename(cx, &SharePath::new("small").unwrap(), path, true));
+        });
+        let request = OpenRequest::plain(Access::W, ShareMode::RWD);
+        let cut = PosixOpen { truncate: true, ..PosixOpen::default() };
+        check_gives_up("open", |share, cx, path| {
+            if let Ok(opened) = share.open_unnoted(cx, path, &request, cut) {
+                share.close(&opened.handle).unwrap();
+            }
+        });
+    }
+
+    #[test]
+    fn the_end_of_an_open_does_not_free_a_large_file_in_non_blocking_mode() {
+        let place = tempfile::tempdir().unwrap();
+        let (share, cx) = share_in(place.path());
+        let (file, path) = (place.path().join("root/f"), SharePath::new("f").unwrap());
+        let request = OpenRequest::plain(Access::W, ShareMode::RWD);
+        for posix in [false, true] {
+            std::fs::write(&file, vec![1; usize::try_from(NON_BLOCKING_FREED).unwrap() + 1])
+                .unwrap();
+            let handle = share.open(&cx, &path, &request).unwrap().handle;
+            let cut = || drop(share.set_size(&handle, 1));
+            let release = || share.release(&handle);
+            if posix {
+                share.remove_posix(&cx, &path, false).unwrap();
+            } else {
+                assert!(front_end::without_waiting(cut).is_none());
+                assert_eq!(share.unlink(&cx, &path).unwrap(), Unlinked::Pending);
+            }
+            assert!(front_end::without_waiting(release).is_none(), "POSIX: {posix}");
+            assert_eq!((file.exists(), share.files_in_use()), (!posix, 1));
+            release().unwrap();
+            assert_eq!((file.exists(), share.files_in_use()), (false, 0));
+        }
     }
 
     #[test]

@@ -16,7 +16,8 @@ pub trait Follower: Send + Sync {
     /// This share comes next. No request has found it yet.
     fn coming(&self, next: &Arc<Share>);
 
-    /// This share has the name now, and the one before is gone. No lock is held.
+    /// This share has the name now, and the one before is gone. No lock is held that a lookup of
+    /// a name needs.
     fn replaced(&self, now: &Arc<Share>);
 }
 
@@ -24,12 +25,16 @@ pub trait Follower: Send + Sync {
 pub struct Followed {
     now: RwLock<Arc<Share>>,
     followers: Mutex<Vec<Weak<dyn Follower>>>,
+    /// Held while followers are told, so that the share they are told of last is the one that has
+    /// the name: a share can be made and replaced while others are still being told of it.
+    telling: Mutex<()>,
 }
 
 impl Followed {
     /// A share that no other takes the place of.
     pub fn alone(share: Arc<Share>) -> Arc<Self> {
-        Arc::new(Self { now: RwLock::new(share), followers: Mutex::default() })
+        let (followers, telling) = (Mutex::default(), Mutex::default());
+        Arc::new(Self { now: RwLock::new(share), followers, telling })
     }
 
     /// The share that has the name now. One that was deleted keeps it until another is made.
@@ -59,6 +64,7 @@ impl Followed {
     }
 
     fn tell(&self) {
+        let _telling = self.telling.lock().expect(POISON);
         let now = self.share();
         self.followers().iter().for_each(|follower| follower.replaced(&now));
     }
@@ -78,8 +84,9 @@ impl Untold {
 impl FileService {
     /// The share of that name, now and when another has taken the name.
     pub fn follow(&self, name: &str) -> FileServiceResult<Arc<Followed>> {
-        let share = self.share(name)?;
+        // Looked at under the lock: a share that takes the name from now on is published after it.
         let mut followed = self.followed.lock().expect(POISON);
+        let share = self.share(name)?;
         if let Some(known) = followed.get(name).and_then(Weak::upgrade) {
             return Ok(known);
         }

@@ -4,8 +4,9 @@
 //! deletion closes every handle inside first. The leases of files inside do not matter to a
 //! deletion, the lease of the share does.
 //!
-//! A front end that keeps the [`Share`] of a deleted share is refused everything, and lets go of
-//! it when it sees the root removed in the event log.
+//! A front end that keeps the [`Share`] of a deleted share is refused everything until a share of
+//! that name is made or restored. One that follows the name goes on with that share
+//! ([`super::followed`]).
 
 use std::fs;
 use std::path::Path;
@@ -14,6 +15,7 @@ use std::time::Duration;
 
 use super::super::share::Share;
 use super::error::{FileServiceError, FileServiceResult, ShareDenial};
+use super::followed::Untold;
 use super::list::Deleted;
 use super::properties::{NewShare, ShareProperties, ShareVersion};
 use super::served::{Kept, Served};
@@ -53,6 +55,17 @@ struct Claim<'a> {
     then: Option<Slot>,
 }
 
+impl Claim<'_> {
+    /// Gives the name to a share. Followers listen to the share before the first request can find
+    /// it; the caller tells them of it when it holds no lock any more.
+    fn serve(mut self, served: Served) -> Untold {
+        let served = Arc::new(served);
+        let untold = self.engine.publish(&[Arc::clone(&served.share)]);
+        self.then = Some(Slot::Served(served));
+        untold
+    }
+}
+
 impl Drop for Claim<'_> {
     fn drop(&mut self) {
         let mut slots = self.engine.slots_mut();
@@ -68,26 +81,24 @@ impl FileService {
     pub fn create_share(&self, name: &str, new: NewShare) -> FileServiceResult<ShareVersion> {
         check_share_name(name).map_err(ShareDenial::InvalidResourceName)?;
         let root = self.root()?;
-        let _not_replacing = self.not_replacing()?;
+        let not_replacing = self.not_replacing()?;
         let properties = self.new_properties(new)?;
         let version = properties.version();
-        let mut claim = self.claim(name)?;
+        let claim = self.claim(name)?;
         let path = root.share_path(name)?;
-        if path.is_dir() {
-            // A directory put there by hand since the start: a share from now on.
-            claim.then = Some(Slot::Served(Arc::new(self.open_served(name, None)?)));
-            return Err(ShareDenial::ShareAlreadyExists.into());
-        }
-        check_may_change()?;
-        root.create_share(name)?;
-        match self.open_served(name, Some(properties)) {
-            Ok(served) => claim.then = Some(Slot::Served(Arc::new(served))),
-            Err(error) => {
-                take_back(&path);
-                return Err(error);
-            }
-        }
-        Ok(version)
+        // A directory put there by hand since the start is a share from now on.
+        let exists = path.is_dir();
+        let served = if exists {
+            self.open_served(name, None)?
+        } else {
+            check_may_change()?;
+            root.create_share(name)?;
+            self.open_served(name, Some(properties)).inspect_err(|_| take_back(&path))?
+        };
+        let untold = claim.serve(served);
+        drop(not_replacing);
+        untold.tell();
+        if exists { Err(ShareDenial::ShareAlreadyExists.into()) } else { Ok(version) }
     }
 
     /// Deletes a share, closing all handles in it. It can be restored for as long as the
@@ -149,9 +160,9 @@ impl FileService {
     pub fn restore_share(&self, name: &str, version: &str) -> FileServiceResult<ShareVersion> {
         check_share_name(name).map_err(ShareDenial::InvalidResourceName)?;
         let root = self.root()?;
-        let _not_replacing = self.not_replacing()?;
+        let not_replacing = self.not_replacing()?;
         let key = (name.to_owned(), version.to_owned());
-        let mut claim = self.claim(name)?;
+        let claim = self.claim(name)?;
         let (when, share) = {
             let deleted = self.deleted.lock().expect(POISON);
             let gone = deleted.get(&key).ok_or(ShareDenial::ShareNotFound)?;
@@ -176,7 +187,9 @@ impl FileService {
         };
         self.deleted.lock().expect(POISON).remove(&key);
         let version = served.lock().own.properties.version();
-        claim.then = Some(Slot::Served(Arc::new(served)));
+        let untold = claim.serve(served);
+        drop(not_replacing);
+        untold.tell();
         Ok(version)
     }
 

@@ -18,10 +18,10 @@
 //!   replace      all shares at once, by a reset or a restore
 //! ```
 //!
-//! Locks: `replacing`, then a share's `kept`, then the map of names; the map never across disk
-//! access. Two flocks
-//! are held: the data root's keeps another server away from the whole root, and each state
-//! folder's keeps a share that is still referred to from being opened a second time.
+//! Locks: `replacing`, then a share's `kept` or the names that are followed, then the map of names;
+//! the map never across disk access. Two flocks are held: the data root's keeps another server away
+//! from the whole root, and each state folder's keeps a share that is still referred to from being
+//! opened a second time.
 
 mod error;
 mod followed;

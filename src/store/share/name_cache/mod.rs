@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError};
 use std::time::{Duration, Instant, SystemTime};
 
-use super::dir_watch::{DirWatch, Wanted, WatchId};
+use super::dir_watch::{DirWatch, Doubts, Wanted, WatchId};
 use super::listing::{Listed, read_dir};
 use super::stat::{Kind, Stat};
 use crate::core::smb::fold;
@@ -47,6 +47,9 @@ const EVENT_TRIES: u32 = 64;
 /// The largest directory, in bytes as `stat(2)` shows them, that is read in non-blocking mode:
 /// some hundred names.
 const NON_BLOCKING_MAX: u64 = 32 << 10;
+
+/// The most names that are copied or looked at again in non-blocking mode: some milliseconds.
+const NON_BLOCKING_NAMES: usize = 2_048;
 
 /// File systems whose directories only this machine changes, by the magic numbers of `statfs(2)`:
 /// ext2 to ext4, xfs, btrfs, tmpfs, ramfs, f2fs, bcachefs, zfs.
@@ -192,7 +195,8 @@ impl NameCache {
         let slot = self.slot(id);
         let mut seen = lock_in_time(&slot)?;
         let refreshed = self.refresh(&mut seen, dir.as_fd(), wanted);
-        if refreshed.is_err() {
+        // A caller that cannot wait leaves the names to one that can.
+        if !matches!(refreshed, Ok(()) | Err(StoreError::WouldWait)) {
             seen.as_of = None;
             seen.names.0.clear();
         }
@@ -201,25 +205,43 @@ impl NameCache {
         answer
     }
 
+    /// Up to `limit` entries of the directory `id`, open as `dir`, in the order of listings: those
+    /// that begin with `prefix`, spelled in any case, and follow `after`.
+    pub(in crate::store) fn page(
+        &self,
+        dir: (impl AsFd, FileId),
+        (prefix, after): (&str, Option<&str>),
+        limit: usize,
+    ) -> Result<Vec<Listed>, StoreError> {
+        self.ask(dir, Wanted::All, |names| {
+            if names.0.len().min(limit) > NON_BLOCKING_NAMES && front_end::gives_up() {
+                return Err(StoreError::WouldWait);
+            }
+            Ok(names.page(prefix, after, limit))
+        })?
+    }
+
     /// The caller is about to make `name` in the directory `id`, and says when it has.
-    pub(in crate::store) fn expect<'a>(&'a self, id: FileId, name: &'a str) -> Expected<'a> {
-        let seen = self.slot(id);
-        // Where the change time is asked too, an event must explain why it moved: else the
-        // directory would be read anew for each name of ours.
-        let watch = {
-            let seen = seen.lock().expect(SEEN);
-            seen.watch.filter(|_| seen.complete)
+    pub(in crate::store) fn expect<'a>(
+        &'a self,
+        id: FileId,
+        name: &'a str,
+    ) -> Result<Expected<'a>, StoreError> {
+        let slot = self.slot(id);
+        let (watch, unwatched) = {
+            let seen = lock_in_time(&slot)?;
+            let lately = seen.watch.is_none() && seen.complete && seen.is_read_lately();
+            let as_of = seen.as_of.filter(|_| lately);
+            // Where the change time is asked too, an event must explain why it moved: else the
+            // directory would be read anew for each name of ours.
+            let watch = seen.watch.filter(|_| seen.complete);
+            (watch, as_of.map(|(as_of, _)| seen.own.unwrap_or(as_of)))
         };
         let watched = watch.and_then(|id| Some((self.watch.get()?, id)));
-        let unwatched = {
-            let seen = seen.lock().expect(SEEN);
-            let lately = seen.watch.is_none() && seen.complete && seen.is_read_lately();
-            seen.as_of.filter(|_| lately).map(|(as_of, _)| seen.own.unwrap_or(as_of))
-        };
         if let Some((watch, id)) = watched {
             watch.expect(id, name);
         }
-        Expected { watched, unwatched, seen, name }
+        Ok(Expected { watched, unwatched, seen: slot, name })
     }
 
     fn slot(&self, dir: FileId) -> Arc<Mutex<Seen>> {
@@ -246,16 +268,18 @@ impl NameCache {
             return self.read(seen, dir);
         };
         let watched = self.watch.get().zip(seen.watch);
+        let most = if front_end::is_non_blocking() { NON_BLOCKING_NAMES } else { usize::MAX };
         if let Some((watch, id)) = watched
             && seen.complete
         {
-            return match watch.take(id, wanted) {
-                Some(doubts) => match look_again(seen, dir, doubts) {
+            return match watch.take(id, wanted, most) {
+                Doubts::Names(doubts) => match look_again(seen, dir, doubts) {
                     // Names can be read where they cannot be looked at.
                     Err(StoreError::PermissionDenied) => self.read(seen, dir),
                     looked => looked,
                 },
-                None => self.read(seen, dir),
+                Doubts::TooMany => Err(give_up()),
+                Doubts::Unknown => self.read(seen, dir),
             };
         }
         let changed = Stat::of(dir)?.changed;
@@ -264,30 +288,33 @@ impl NameCache {
             let holds = ours || settled && as_of == changed;
             return if holds { Ok(()) } else { self.read(seen, dir) };
         };
-        let mut doubts = watch.take(id, Wanted::All);
+        let none = Doubts::Names(Vec::new());
+        let mut doubts = watch.take(id, Wanted::All, most);
         let mut tries = 0;
-        while as_of != changed && doubts.as_ref().is_some_and(Vec::is_empty) && tries < EVENT_TRIES
-        {
+        while as_of != changed && doubts == none && tries < EVENT_TRIES {
             // A change shows on the disk before its event arrives: the event gets time to arrive.
             std::thread::yield_now();
-            doubts = watch.take(id, Wanted::All);
+            doubts = watch.take(id, Wanted::All, most);
             tries += 1;
         }
         match doubts {
-            Some(doubts) if doubts.is_empty() && as_of == changed => Ok(()),
-            Some(doubts) if !doubts.is_empty() => {
+            Doubts::Names(doubts) if doubts.is_empty() && as_of == changed => Ok(()),
+            Doubts::TooMany => Err(give_up()),
+            Doubts::Names(doubts) if !doubts.is_empty() => {
                 // Changes up to here are explained by what was in doubt; later ones bring events.
                 let (changed, settled) = (Stat::of(dir)?.changed, false);
                 look_again(seen, dir, doubts)?;
                 seen.as_of = Some((changed, settled));
                 Ok(())
             }
-            _ => self.read(seen, dir),
+            Doubts::Names(_) | Doubts::Unknown => self.read(seen, dir),
         }
     }
 
     /// Reads the whole directory. A large one is not read in non-blocking mode.
     fn read(&self, seen: &mut Seen, dir: BorrowedFd<'_>) -> Result<(), StoreError> {
+        // The names are out of date, also if they are not read now.
+        seen.as_of = None;
         if front_end::is_non_blocking()
             && Stat::of(dir)?.size > NON_BLOCKING_MAX
             && front_end::gives_up()
@@ -405,11 +432,13 @@ impl Expected<'_> {
         if let Some(before) = self.unwatched
             && let Ok(now) = Stat::of(dir)
         {
-            let mut seen = self.seen.lock().expect(SEEN);
-            let known = seen.as_of.map(|(as_of, _)| seen.own.unwrap_or(as_of));
-            if known == Some(before) {
-                seen.names.0.insert(Key::new(self.name), (stat.kind, stat.id.ino));
-                seen.own = Some(now.changed);
+            // Not added if another thread has the names: then the directory is read again.
+            if let Ok(mut seen) = self.seen.try_lock() {
+                let known = seen.as_of.map(|(as_of, _)| seen.own.unwrap_or(as_of));
+                if known == Some(before) {
+                    seen.names.0.insert(Key::new(self.name), (stat.kind, stat.id.ino));
+                    seen.own = Some(now.changed);
+                }
             }
         }
         self.made(stat);
@@ -418,8 +447,11 @@ impl Expected<'_> {
     /// It was made, and is this.
     pub(in crate::store) fn made(mut self, stat: &Stat) {
         // Where it was not expected, the next who asks looks at it anyway.
-        let Some((watch, id)) = self.watched.take() else { return };
-        let mut seen = self.seen.lock().expect(SEEN);
+        let Some((watch, id)) = self.watched else { return };
+        // Another thread may have the names for long, to read or copy them, and this one cannot
+        // give up any more. The name is in doubt then.
+        let Ok(mut seen) = self.seen.try_lock() else { return };
+        self.watched = None;
         // Another may have removed it already, and somebody may have looked at it since.
         if watch.made(id, self.name) {
             seen.names.0.insert(Key::new(self.name), (stat.kind, stat.id.ino));
@@ -442,6 +474,13 @@ fn lock_in_time(slot: &Mutex<Seen>) -> Result<MutexGuard<'_, Seen>, StoreError> 
         Err(TryLockError::WouldBlock) => Ok(slot.lock().expect(SEEN)),
         taken => Ok(taken.expect(SEEN)),
     }
+}
+
+/// Ends an operation in non-blocking mode.
+fn give_up() -> StoreError {
+    // True: in other modes no number of names is too many.
+    let _ = front_end::gives_up();
+    StoreError::WouldWait
 }
 
 /// Looks at each name in doubt: is it there, and what is it?

@@ -36,7 +36,7 @@ fn spelling(cache: &NameCache, dir: &Path, name: &str) -> Option<String> {
 #[test]
 fn a_cache_that_nobody_asks_takes_no_watches() {
     let cache = NameCache::with(|| panic!("nobody asked"), NAMES_MAX);
-    drop(cache.expect(FileId { ino: 1, born: 1 }, "name"));
+    drop(cache.expect(FileId { ino: 1, born: 1 }, "name").unwrap());
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn a_name_of_our_own_is_known_at_once_and_again_looked_at_when_others_touch_it()
         let (dir, path) = (File::open(temp.path()).unwrap(), temp.path().join("Own"));
         let id = Stat::of(&dir).unwrap().id;
         assert_eq!(count(&cache, temp.path()), 0);
-        let expected = cache.expect(id, "Own");
+        let expected = cache.expect(id, "Own").unwrap();
         fs::write(&path, "").unwrap();
         expected.made(&Stat::at(&dir, "Own").unwrap());
         assert_eq!(spelling(&cache, temp.path(), "own"), Some("Own".to_owned()));
@@ -70,7 +70,7 @@ fn a_name_of_our_own_is_known_at_once_and_again_looked_at_when_others_touch_it()
         assert_eq!(spelling(&cache, temp.path(), "own"), None);
 
         // It comes to nothing, because another was first.
-        let expected = cache.expect(id, "Own");
+        let expected = cache.expect(id, "Own").unwrap();
         fs::write(&path, "").unwrap();
         drop(expected);
         assert_eq!(spelling(&cache, temp.path(), "OWN"), Some("Own".to_owned()));
@@ -84,7 +84,7 @@ fn a_name_of_our_own_that_another_removed_before_we_said_so_is_gone() {
         let (dir, path) = (File::open(temp.path()).unwrap(), temp.path().join("Own"));
         let id = Stat::of(&dir).unwrap().id;
         assert_eq!(count(&cache, temp.path()), 0);
-        let expected = cache.expect(id, "Own");
+        let expected = cache.expect(id, "Own").unwrap();
         fs::write(&path, "").unwrap();
         let stat = Stat::at(&dir, "Own").unwrap();
         fs::remove_file(&path).unwrap();
@@ -104,7 +104,7 @@ fn a_name_of_our_own_does_not_have_the_directory_read_again() {
         // Not on disk: whoever reads the directory again no longer knows it.
         cache.slot(id).lock().unwrap().names.0.insert(Key::new("planted"), (Kind::File, 1));
         for (made, name) in ["a", "b", "c"].into_iter().enumerate() {
-            let expected = cache.expect(id, name);
+            let expected = cache.expect(id, name).unwrap();
             fs::write(temp.path().join(name), "").unwrap();
             expected.made(&Stat::at(&dir, name).unwrap());
             assert_eq!(count(&cache, temp.path()), made + 2);
@@ -127,7 +127,7 @@ fn without_a_watch_names_of_our_own_do_not_have_the_directory_read_again() {
     for number in 0..50 {
         let name = format!("New{number}");
         assert_eq!(spelling(&cache, temp.path(), &name.to_lowercase()), None);
-        let expected = cache.expect(id, &name);
+        let expected = cache.expect(id, &name).unwrap();
         let file = fs::File::create(temp.path().join(&name)).unwrap();
         expected.made_in(&dir, &Stat::of(&file).unwrap());
         assert_eq!(spelling(&cache, temp.path(), &name.to_lowercase()), Some(name));
@@ -238,7 +238,8 @@ fn a_change_without_an_account_is_seen_by_the_change_time() {
     let watch = slot.lock().unwrap().watch.expect("watched");
     fs::write(temp.path().join("a"), "").unwrap();
     // The event is lost, as that of another host would be.
-    assert_eq!(cache.watch.get().unwrap().take(watch, Wanted::All).unwrap().len(), 1);
+    let taken = cache.watch.get().unwrap().take(watch, Wanted::All, usize::MAX);
+    assert!(matches!(taken, Doubts::Names(names) if names.len() == 1));
     assert_eq!(count(&cache, temp.path()), 1);
 }
 
@@ -301,4 +302,68 @@ fn a_large_directory_is_not_read_in_non_blocking_mode_and_is_used_once_it_was() 
     let slot = cache.slot(id);
     let _reading = slot.lock().unwrap();
     assert_eq!(front_end::without_waiting(ask).map(Result::unwrap), None);
+}
+
+/// Makes more names than are copied or looked at in non-blocking mode, and has the cache know them.
+fn make_many(cache: &NameCache, dir: &Path) {
+    for number in 0..=NON_BLOCKING_NAMES {
+        fs::write(dir.join(number.to_string()), "").unwrap();
+    }
+    assert_eq!(count(cache, dir), NON_BLOCKING_NAMES + 1);
+}
+
+#[test]
+fn in_non_blocking_mode_a_few_names_of_a_large_directory_are_copied_and_not_all() {
+    let (cache, temp) = (NameCache::new(), tempfile::tempdir().unwrap());
+    make_many(&cache, temp.path());
+    let dir = File::open(temp.path()).unwrap();
+    let id = Stat::of(&dir).unwrap().id;
+    let page = |limit| cache.page((&dir, id), ("", None), limit).map(|page| page.len());
+    assert_eq!(front_end::without_waiting(|| page(10)).unwrap().unwrap(), 10);
+    assert!(front_end::without_waiting(|| page(usize::MAX)).is_none());
+    assert_eq!(page(usize::MAX).unwrap(), NON_BLOCKING_NAMES + 1);
+}
+
+#[test]
+fn in_non_blocking_mode_many_names_in_doubt_are_left_so() {
+    for cache in [NameCache::new(), doubting()] {
+        let temp = tempfile::tempdir().unwrap();
+        make_many(&cache, temp.path());
+        let dir = File::open(temp.path()).unwrap();
+        let id = Stat::of(&dir).unwrap().id;
+        for number in 0..=NON_BLOCKING_NAMES {
+            fs::remove_file(temp.path().join(number.to_string())).unwrap();
+        }
+        let absent = || {
+            let wanted = Wanted::Spellings("absent");
+            cache.ask((&dir, id), wanted, |names| names.spelling("absent").is_some())
+        };
+        for _ in 0..2 {
+            assert!(front_end::without_waiting(absent).is_none());
+        }
+        // Looked at one by one, not read again: what was planted is still known.
+        cache.slot(id).lock().unwrap().names.0.insert(Key::new("planted"), (Kind::File, 1));
+        assert!(!absent().unwrap());
+        assert_eq!(count(&cache, temp.path()), 1);
+    }
+}
+
+#[test]
+fn a_name_is_made_without_waiting_for_a_thread_that_has_the_names() {
+    for cache in caches() {
+        let temp = tempfile::tempdir().unwrap();
+        let dir = File::open(temp.path()).unwrap();
+        let id = Stat::of(&dir).unwrap().id;
+        assert_eq!(count(&cache, temp.path()), 0);
+        let slot = cache.slot(id);
+        let reading = slot.lock().unwrap();
+        assert!(front_end::without_waiting(|| cache.expect(id, "Own").map(drop)).is_none());
+        drop(reading);
+        let expected = cache.expect(id, "Own").unwrap();
+        let reading = slot.lock().unwrap();
+        fs::write(temp.path().join("Own"), "").unwrap();
+        expected.made_in(&dir, &Stat::at(&dir, "Own").unwrap());
+        drop(reading);
+        assert_eq!(spelling(&cache, temp.path(), "own"), Some("Own".to_owned()));
+    }
 }

@@ -15,7 +15,7 @@ use super::super::stat::{Kind, Stat};
 use super::{Case, NAMING_LOCKS, ShareDir};
 use crate::core::FileId;
 use crate::core::smb::SharePath;
-use crate::store::error::{StoreError, begin_change, doing};
+use crate::store::error::{StoreError, begin_change, check_may_free, doing};
 use crate::sync::front_end;
 
 /// The fate of an entry that has the new name of a rename.
@@ -42,7 +42,8 @@ impl ShareDir {
     pub fn create_file(&self, path: &SharePath, mode: u32) -> Result<(OwnedFd, Stat), StoreError> {
         let (dir, name) = self.new_place(path)?;
         let claim = self.claim(&dir, name, None)?;
-        let expected = claim.as_ref().map(|claim| self.names.expect(claim.dir, name));
+        let expect = |claim: &Claim<'_>| self.names.expect(claim.dir, name);
+        let expected = claim.as_ref().map(expect).transpose()?;
         let flags =
             OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         begin_change()?;
@@ -146,9 +147,11 @@ impl ShareDir {
     /// Removes a file's name, if it still leads to the file `expect`; `Replaced` otherwise.
     pub fn remove_file(&self, path: &SharePath, expect: FileId) -> Result<(), StoreError> {
         let (dir, name) = self.old_place(path)?;
-        if expected(&dir, name, expect)?.kind == Kind::Directory {
+        let stat = expected(&dir, name, expect)?;
+        if stat.kind == Kind::Directory {
             return Err(StoreError::IsADirectory);
         }
+        check_may_free(stat.freed())?;
         begin_change()?;
         rustix::fs::unlinkat(&dir, name, AtFlags::empty()).map_err(doing("removing a file"))
     }

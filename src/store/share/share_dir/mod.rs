@@ -213,7 +213,7 @@ impl ShareDir {
     ) -> Result<Vec<Listed>, StoreError> {
         let dir = self.open_dir(dir)?;
         let id = Stat::of(&dir)?.id;
-        self.names.ask((&dir, id), Wanted::All, |names| names.page(prefix, after, limit))
+        self.names.page((&dir, id), (prefix, after), limit)
     }
 
     /// A directory (exact path) whose entries are to be looked at one by one.
@@ -223,7 +223,7 @@ impl ShareDir {
 
     /// All entries of the open directory `id`, in the same order.
     pub fn list_open(&self, dir: &OpenDirectory, id: FileId) -> Result<Vec<Listed>, StoreError> {
-        self.names.ask((dir, id), Wanted::All, |names| names.page("", None, usize::MAX))
+        self.names.page((dir, id), ("", None), usize::MAX)
     }
 
     fn open_dir(&self, path: &SharePath) -> Result<OwnedFd, StoreError> {

@@ -57,6 +57,31 @@ fn no_link_leads_out_of_the_share() {
 }
 
 #[test]
+fn a_directory_in_use_that_is_moved_outside_and_linked_to_is_not_used_any_more() {
+    let outside = tempfile::tempdir().unwrap();
+    let (temp, share) = share(Case::Insensitive);
+    for dir in ["a", "a/b", "a/b/c"] {
+        fs::create_dir(temp.path().join(dir)).unwrap();
+    }
+    for dir in ["a/b/c", "a/b", "a"] {
+        let file = path(&format!("{dir}/new"));
+        let here = temp.path().join("a");
+        let there = outside.path().join("a");
+        share.create_file(&file, 0o644).unwrap();
+        fs::rename(&here, &there).unwrap();
+        symlink(&there, &here).unwrap();
+        // Used without a pause, so that it does not expire.
+        let end = Instant::now() + Duration::from_secs(20);
+        while let Ok(stat) = share.stat(&file) {
+            assert!(Instant::now() < end, "{dir} is used outside the share: {stat:?}");
+        }
+        assert!(matches!(share.create_file(&file, 0o644), Err(StoreError::ParentNotFound)));
+        fs::remove_file(&here).unwrap();
+        fs::rename(&there, &here).unwrap();
+    }
+}
+
+#[test]
 fn a_link_within_the_share_is_followed_on_the_way() {
     let (temp, share) = share(Case::Insensitive);
     fs::create_dir_all(temp.path().join("a/Deep")).unwrap();
