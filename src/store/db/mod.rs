@@ -25,7 +25,7 @@ mod readers;
 mod reserve;
 mod stats;
 #[cfg(test)]
-pub(super) mod testing;
+pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 mod transaction;

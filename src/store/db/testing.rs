@@ -1,4 +1,4 @@
-//! What tests of the stores share: child processes, file systems of a given size.
+//! What tests of the stores and of the engine share: child processes, file systems of a given size.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -14,11 +14,11 @@ pub(in crate::store) fn child(test: &str) -> Command {
 }
 
 /// A mounted file system of a given size, unmounted when dropped.
-pub(in crate::store) struct Tmpfs(TempDir);
+pub(crate) struct Tmpfs(TempDir);
 
 impl Tmpfs {
     /// `None`, and a line on the output, where this process may not mount.
-    pub(in crate::store) fn mount(size: &str) -> Option<Self> {
+    pub(crate) fn mount(size: &str) -> Option<Self> {
         let dir = tempfile::tempdir().unwrap();
         let mut mount = Command::new("mount");
         mount.args(["-t", "tmpfs", "-o", &format!("size={size}"), "latchfs-test"]);
@@ -35,28 +35,41 @@ impl Tmpfs {
         }
     }
 
-    pub(in crate::store) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.0.path()
     }
 
     /// Takes all the space that is left.
-    pub(in crate::store) fn fill(&self) {
+    pub(crate) fn fill(&self) {
         let mut ballast = std::fs::File::create(self.ballast()).unwrap();
-        let free = || rustix::fs::statvfs(self.path()).unwrap().f_bavail;
         // A checkpoint under way may give space back in between.
         for _ in 0..100 {
             for piece in [1 << 20, 4096, 1] {
                 while ballast.write(&vec![1; piece]).is_ok_and(|written| written == piece) {}
             }
-            if free() == 0 {
+            if self.free() == 0 {
                 return;
             }
         }
-        panic!("the file system does not get full: {} blocks are free", free());
+        panic!("the file system does not get full: {} bytes are free", self.free());
+    }
+
+    /// Takes all the space that is left but for so many bytes.
+    pub(crate) fn fill_but(&self, bytes: u64) {
+        self.fill();
+        let ballast = std::fs::OpenOptions::new().write(true).open(self.ballast()).unwrap();
+        let length = ballast.metadata().unwrap().len();
+        ballast.set_len(length - bytes).unwrap();
+    }
+
+    /// Bytes that are free.
+    pub(crate) fn free(&self) -> u64 {
+        let seen = rustix::fs::statvfs(self.path()).unwrap();
+        seen.f_bavail * seen.f_frsize
     }
 
     /// Gives back the space that [`Tmpfs::fill`] took.
-    pub(in crate::store) fn empty(&self) {
+    pub(crate) fn empty(&self) {
         std::fs::remove_file(self.ballast()).unwrap();
     }
 
