@@ -5,7 +5,6 @@
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::Duration;
 
 use rusqlite::Connection;
 
@@ -22,8 +21,6 @@ const BLOCK_ROWS: u32 = 1000;
 const STATES: u32 = 100;
 /// Leftovers that are looked up in one read transaction.
 const SWEEP_BATCH: usize = 256;
-/// Unlinking waits for readers; this often it looks whether they have ended.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// A thing to do.
 #[derive(Debug, PartialEq, Eq)]
@@ -34,8 +31,9 @@ pub(super) enum Chore {
     Drop(i64),
     /// Remove the blobs of a deleted container.
     DropContainer(ContainerId),
-    /// Unlink these files when the readers of the epoch have ended.
-    Unlink(u64, Vec<ContentId>),
+    /// Unlink files that a checkpoint has released and no reader needs. `era` is
+    /// [`Shared::era`] before they were found.
+    Unlink { era: u64, files: Vec<ContentId> },
     /// Close the file of a blob's parts, cutting what was not used.
     Close(ForgottenParts),
     /// Ask for a checkpoint: content waits for one.
@@ -53,8 +51,6 @@ pub(super) struct Chores {
 #[derive(Default)]
 struct State {
     queue: VecDeque<Chore>,
-    /// Unlinks whose readers have not ended.
-    waiting: Vec<(u64, Vec<ContentId>)>,
     busy: bool,
     closing: bool,
 }
@@ -73,7 +69,12 @@ impl Chores {
         self.changed.notify_all();
     }
 
-    /// Waits until there is nothing to do, but for unlinks that wait for readers.
+    #[cfg(test)]
+    pub(super) fn contains(&self, chore: &Chore) -> bool {
+        self.lock().queue.contains(chore)
+    }
+
+    /// Waits until there is nothing to do.
     pub(super) fn wait_until_idle(&self) {
         let mut state = self.lock();
         while !state.closing && (state.busy || !state.queue.is_empty()) {
@@ -81,7 +82,7 @@ impl Chores {
         }
     }
 
-    fn next(&self, is_over: impl Fn(u64) -> bool) -> Option<Chore> {
+    fn next(&self) -> Option<Chore> {
         let mut state = self.lock();
         state.busy = false;
         self.changed.notify_all();
@@ -89,28 +90,11 @@ impl Chores {
             if state.closing {
                 return None;
             }
-            let ready = state.waiting.iter().position(|(epoch, _)| is_over(*epoch));
-            let ready = ready.map(|index| state.waiting.swap_remove(index));
-            let ready = ready.map(|(epoch, files)| Chore::Unlink(epoch, files));
-            if let Some(chore) = ready.or_else(|| state.queue.pop_front()) {
-                match chore {
-                    Chore::Unlink(epoch, files) if !is_over(epoch) => {
-                        state.waiting.push((epoch, files));
-                        self.changed.notify_all();
-                        continue;
-                    }
-                    chore => {
-                        state.busy = true;
-                        return Some(chore);
-                    }
-                }
+            if let Some(chore) = state.queue.pop_front() {
+                state.busy = true;
+                return Some(chore);
             }
-            state = if state.waiting.is_empty() {
-                self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
-            } else {
-                let waited = self.changed.wait_timeout(state, LOOK_AGAIN);
-                waited.unwrap_or_else(PoisonError::into_inner).0
-            };
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
@@ -127,8 +111,7 @@ pub(super) struct Janitor {
 
 impl Janitor {
     pub(super) fn run(&self) {
-        let epochs = &self.shared.epochs;
-        while let Some(chore) = self.shared.chores.next(|epoch| epochs.is_over(epoch)) {
+        while let Some(chore) = self.shared.chores.next() {
             let Some(database) = self.database.upgrade() else { return };
             let what = format!("{chore:?}");
             // What failed is found again at the next start.
@@ -146,7 +129,7 @@ impl Janitor {
             Chore::DropContainer(container) => self.in_slices(database, move |conn, effects| {
                 drop_container_slice(conn, effects, container)
             }),
-            Chore::Unlink(_, files) => self.unlink(database, files),
+            Chore::Unlink { era, files } => self.unlink(database, era, &files),
             Chore::Close(parts) => {
                 drop(parts);
                 Ok(())
@@ -188,21 +171,33 @@ impl Janitor {
         Ok(())
     }
 
-    fn unlink(&self, database: &Database, files: Vec<ContentId>) -> Result<(), DbError> {
-        let released = files.clone();
-        let unlinked = self.unlink_unused(database, files);
-        self.shared.unlinking.done(&released);
-        unlinked
+    fn unlink(&self, database: &Database, era: u64, files: &[ContentId]) -> Result<(), DbError> {
+        let unlinked = self.unlink_unused(database, era, files);
+        self.shared.unlinking.done(files);
+        if let Ok(false) = unlinked {
+            database.request_checkpoint();
+        }
+        unlinked.map(drop)
     }
 
-    fn unlink_unused(&self, database: &Database, files: Vec<ContentId>) -> Result<(), DbError> {
+    /// False if the files have to be released by another checkpoint.
+    fn unlink_unused(
+        &self,
+        database: &Database,
+        era: u64,
+        files: &[ContentId],
+    ) -> Result<bool, DbError> {
         let _replacing = self.shared.replacing.lock();
-        // A state that was restored since the files were released may refer to them again.
+        // A state that was restored since may have referred to the files and be gone again: then
+        // other readers may need them, and no checkpoint has covered the end of the references.
+        if self.shared.era.load(Ordering::Acquire) != era {
+            return Ok(false);
+        }
         let unused = database.read(|conn| {
             let mut unused = Vec::new();
             for file in files {
-                if references::count(conn, file)? == Some(0) {
-                    unused.push(file);
+                if references::count(conn, *file)? == Some(0) {
+                    unused.push(*file);
                 }
             }
             Ok::<_, DbError>(unused)
@@ -211,7 +206,8 @@ impl Janitor {
             self.shared.files.unlink(*file)?;
             self.shared.counters.reclaimed.fetch_add(1, Ordering::Relaxed);
         }
-        database.write_for(Purpose::Delete, move |conn| references::forget(conn, &unused))
+        database.write_for(Purpose::Delete, move |conn| references::forget(conn, &unused))?;
+        Ok(true)
     }
 
     fn sweep(&self, database: &Database) -> Result<(), DbError> {

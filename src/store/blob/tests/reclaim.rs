@@ -109,6 +109,51 @@ fn what_was_referred_to_and_dropped_again_between_checkpoints_waits_for_the_next
 }
 
 #[test]
+fn settling_removes_what_a_reader_kept_that_has_ended() {
+    let home = Home::new();
+    let (store, c) = home.with_container();
+    for _ in 0..10 {
+        let id = put(&store, c, "blob", &bytes(1, LARGE));
+        let reader = store.shared.epochs.enter();
+        store.write(move |tx| tx.remove(id)).unwrap();
+        store.settle().unwrap();
+        assert_eq!(home.files().len(), 1, "the reader may need it");
+        drop(reader);
+        store.settle().unwrap();
+        assert_eq!(home.files().len(), 0);
+    }
+}
+
+#[test]
+fn a_file_that_a_restored_state_had_and_dropped_is_released_anew() {
+    let home = Home::new();
+    let (store, c) = home.with_container();
+    let id = put(&store, c, "blob", &bytes(1, LARGE));
+    let folder = tempfile::tempdir_in(home.dir.path()).unwrap();
+    let mut saved = store.save(folder.path()).unwrap();
+    saved.begin().unwrap();
+    saved.finish().unwrap();
+    let early = store.shared.epochs.enter();
+    store.write(move |tx| tx.remove(id)).unwrap();
+    store.settle().unwrap();
+    let held = store.hold();
+    held.restore(folder.path()).unwrap();
+    held.commit().unwrap();
+    drop(held);
+    let late = store.shared.epochs.enter();
+    let held = store.hold();
+    held.empty().unwrap();
+    held.commit().unwrap();
+    drop(held);
+    drop(early);
+    store.settle().unwrap();
+    assert_eq!(home.files().len(), 1, "a reader of the restored state may need it");
+    drop(late);
+    store.settle().unwrap();
+    assert_eq!(home.files().len(), 0);
+}
+
+#[test]
 fn files_of_an_earlier_process_without_a_reference_are_swept_and_others_stay() {
     let home = Home::new();
     let (store, c) = home.with_container();
