@@ -248,6 +248,35 @@ fn a_commit_that_fails_in_an_unclear_way_keeps_the_file_until_the_next_start() {
 }
 
 #[test]
+fn a_removal_that_failed_is_tried_again() {
+    let home = Home::new();
+    let (store, c) = home.with_container();
+    // A body that is given up and content that is dropped; directories have taken their places.
+    let given_up = whole(&store, &bytes(1, LARGE));
+    let given_up_file = home.files().pop_first().unwrap();
+    let dropped = put(&store, c, "dropped", &bytes(2, LARGE));
+    let blobs = home.dir.path().join("blobs");
+    let files = home.files();
+    for name in &files {
+        std::fs::remove_file(blobs.join(name)).unwrap();
+        std::fs::create_dir(blobs.join(name)).unwrap();
+    }
+    drop(given_up);
+    store.write(move |tx| tx.remove(dropped)).unwrap();
+    store.settle().unwrap();
+    assert_eq!(home.files(), files);
+    for name in &files {
+        std::fs::remove_dir(blobs.join(name)).unwrap();
+        std::fs::write(blobs.join(name), b"removable").unwrap();
+    }
+    super::wait_until("the removal of the body that was given up", || {
+        !home.files().contains(&given_up_file)
+    });
+    check_settled(&store, &home);
+    assert_eq!(home.files().len(), 0);
+}
+
+#[test]
 fn parts_of_a_replaced_blob_do_not_share_a_file_with_later_ones() {
     let home = Home::new();
     let (store, c) = home.with_container();
