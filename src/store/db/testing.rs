@@ -41,17 +41,7 @@ impl Tmpfs {
 
     /// Takes all the space that is left.
     pub(crate) fn fill(&self) {
-        let mut ballast = std::fs::File::create(self.ballast()).unwrap();
-        // A checkpoint under way may give space back in between.
-        for _ in 0..100 {
-            for piece in [1 << 20, 4096, 1] {
-                while ballast.write(&vec![1; piece]).is_ok_and(|written| written == piece) {}
-            }
-            if self.free() == 0 {
-                return;
-            }
-        }
-        panic!("the file system does not get full: {} bytes are free", self.free());
+        fill(&self.ballast());
     }
 
     /// Takes all the space that is left but for so many bytes.
@@ -64,8 +54,7 @@ impl Tmpfs {
 
     /// Bytes that are free.
     pub(crate) fn free(&self) -> u64 {
-        let seen = rustix::fs::statvfs(self.path()).unwrap();
-        seen.f_bavail * seen.f_frsize
+        free(self.path())
     }
 
     /// Gives back the space that [`Tmpfs::fill`] took.
@@ -80,9 +69,75 @@ impl Tmpfs {
 
 impl Drop for Tmpfs {
     fn drop(&mut self) {
-        let status = Command::new("umount").arg("-l").arg(self.path()).status();
-        if !status.is_ok_and(|status| status.success()) {
-            println!("cannot unmount {}", self.path().display());
+        unmount(self.path());
+    }
+}
+
+/// A mounted ext4 of 24 MB with blocks of 1 KiB, unmounted when dropped.
+pub(in crate::store) struct SmallBlocks(TempDir);
+
+impl SmallBlocks {
+    /// `None`, and a line on the output, where this process cannot make one.
+    pub(in crate::store) fn mount() -> Option<Self> {
+        let dir = tempfile::tempdir().unwrap();
+        let image = tempfile::NamedTempFile::new().unwrap();
+        image.as_file().set_len(24 << 20).unwrap();
+        let mut make = Command::new("mkfs.ext4");
+        make.args(["-q", "-b", "1024", "-m", "0"]).arg(image.path());
+        let mut mount = Command::new("mount");
+        // The loop device keeps the image, whose name goes here.
+        mount.args(["-o", "loop", "-t", "ext4"]).arg(image.path()).arg(dir.path());
+        for command in [&mut make, &mut mount] {
+            match command.output() {
+                Ok(output) if output.status.success() => {}
+                Ok(output) => {
+                    println!("SKIPPED: no ext4: {}", String::from_utf8_lossy(&output.stderr));
+                    return None;
+                }
+                Err(error) => {
+                    println!("SKIPPED: no ext4: {command:?}: {error}");
+                    return None;
+                }
+            }
         }
+        Some(Self(dir))
+    }
+
+    pub(in crate::store) fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+impl Drop for SmallBlocks {
+    fn drop(&mut self) {
+        unmount(self.path());
+    }
+}
+
+/// Takes all the space that is left on the file system of `ballast`, for this file.
+pub(in crate::store) fn fill(ballast: &Path) {
+    let folder = ballast.parent().unwrap();
+    let mut ballast = std::fs::File::create(ballast).unwrap();
+    // A checkpoint under way may give space back in between.
+    for _ in 0..100 {
+        for piece in [1 << 20, 4096, 1] {
+            while ballast.write(&vec![1; piece]).is_ok_and(|written| written == piece) {}
+        }
+        if free(folder) == 0 {
+            return;
+        }
+    }
+    panic!("the file system does not get full: {} bytes are free", free(folder));
+}
+
+fn free(folder: &Path) -> u64 {
+    let seen = rustix::fs::statvfs(folder).unwrap();
+    seen.f_bavail * seen.f_frsize
+}
+
+fn unmount(folder: &Path) {
+    let status = Command::new("umount").arg("-l").arg(folder).status();
+    if !status.is_ok_and(|status| status.success()) {
+        println!("cannot unmount {}", folder.display());
     }
 }
