@@ -131,7 +131,7 @@ impl BlobService {
     ) -> BlobResult<()> {
         let at = at.clone();
         let operation = Operation::BlobAbortCopyFromURL;
-        self.change(cx, Size::Small, move |change| {
+        self.delete(cx, Size::Small, move |change| {
             let place = change.admitted(operation, &at, &asked)?;
             let container = place.container;
             let mut state = place.admitted()?.record;

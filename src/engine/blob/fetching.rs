@@ -14,7 +14,7 @@ use crate::core::blob::copy::{CopyRecord, CopyStatus, HeldCopy, check_abort};
 use crate::core::blob::{BlobDenial, BlobState, BlobType, Operation};
 use crate::engine::Context;
 use crate::store::blob::{BlobStore, StateKey, Tx, WriteTx};
-use crate::store::db::DbError;
+use crate::store::db::{DbError, Purpose};
 
 /// The name that the copies under way are stored under.
 const SETTING: &str = "copies under way";
@@ -172,7 +172,8 @@ pub(super) fn fail_cut_off(store: &BlobStore, now: Timestamp) -> BlobResult<()> 
     if store.read::<_, BlobError>(|tx| Ok(fetches(tx)?.is_empty()))? {
         return Ok(());
     }
-    store.write(move |tx: &WriteTx<'_>| {
+    // On a full disk too: else the service does not open, and nothing can be deleted.
+    store.write_for(Purpose::Delete, move |tx: &WriteTx<'_>| {
         for fetch in fetches(tx)? {
             let container = tx.container::<crate::core::blob::ContainerState>(&fetch.container)?;
             let Some(container) = container else { continue };

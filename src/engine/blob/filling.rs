@@ -9,6 +9,7 @@ use super::{BlobError, BlobResult, BlobService, Size};
 use crate::core::blob::{BlobState, ContainerState, Operation};
 use crate::engine::Context;
 use crate::store::blob::{BlobStore, ContainerId, ListBlobs, Tx, WriteTx};
+use crate::store::db::Purpose;
 
 /// The container that is being filled. No request can name it.
 const FILLING: &str = "$filling";
@@ -59,7 +60,7 @@ impl BlobService {
 
     /// Gives a filling up.
     pub async fn cancel_filling(&self, cx: &Context) -> BlobResult<()> {
-        self.change(cx, Size::Small, |change| remove_filling(change.tx)).await
+        self.delete(cx, Size::Small, |change| remove_filling(change.tx)).await
     }
 }
 
@@ -87,5 +88,6 @@ pub(super) fn remove_cut_off(store: &BlobStore) -> BlobResult<()> {
     if store.read::<_, BlobError>(has_filling)?.is_none() {
         return Ok(());
     }
-    store.write(remove_filling)
+    // On a full disk too: else the service does not open, and nothing can be deleted.
+    store.write_for(Purpose::Delete, remove_filling)
 }

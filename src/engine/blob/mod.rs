@@ -133,8 +133,16 @@ impl BlobService {
         clock: Arc<dyn Clock>,
     ) -> BlobResult<Self> {
         let store = BlobStore::open(folder, sync)?;
-        fetching::fail_cut_off(&store, clock.now())?;
-        filling::remove_cut_off(&store)?;
+        for ended in [fetching::fail_cut_off(&store, clock.now()), filling::remove_cut_off(&store)]
+        {
+            match ended {
+                // The next start tries again. Without the service nothing could be deleted.
+                Err(BlobError::Store(error @ DbError::Full { .. })) => {
+                    log::warn!("work that an earlier server left stays undone: {error}");
+                }
+                ended => ended?,
+            }
+        }
         let settings = Settings::new(options.retention);
         let (history, present) = (Recent::default(), Present::default());
         let memory = Memory { options, settings, history, present };

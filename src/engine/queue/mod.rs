@@ -136,20 +136,26 @@ impl QueueService {
         checked.unwrap_or_else(|error| Err(DbError::Panicked(error.to_string()).into()))
     }
 
-    /// Looks at one committed state.
+    /// Looks at one committed state: at once if a connection is free, else on a thread that may
+    /// block. Never on the writer's thread: a look must not wait for writes, nor be refused with
+    /// them on a full disk.
     async fn look<T: Send + 'static>(
         &self,
         now: Timestamp,
         look: impl FnOnce(&Look<'_>) -> QueueResult<T> + Send + 'static,
     ) -> QueueResult<T> {
         let memory = Arc::clone(&self.memory);
-        let (send, answer) = oneshot::channel();
         let read = move |rows: &QueueRows<'_>| {
             let now = memory.moment_of_look(now);
             look(&Look { rows, memory: &memory, now })
         };
-        self.store.read(read, |done| drop(send.send(done)));
-        answer.await.unwrap_or(Err(DbError::Closed.into()))
+        let read = match self.store.try_read(read) {
+            Ok(answer) => return answer,
+            Err(read) => read,
+        };
+        let store = Arc::clone(&self.store);
+        let answer = tokio::task::spawn_blocking(move || store.read_waiting(read)).await;
+        answer.unwrap_or_else(|error| Err(DbError::Panicked(error.to_string()).into()))
     }
 }
 

@@ -246,17 +246,12 @@ impl WriteTx<'_> {
             if kept {
                 self.conn
                     .prepare_cached(
-                        "UPDATE blob SET deleted = NULL, until = NULL, generation = ?2, tagged = 0,
-                                         length = ?3, record = ?4, data = ?5
+                        "UPDATE blob SET deleted = NULL, until = NULL, tagged = 0,
+                                         generation = generation + 1,
+                                         length = ?2, record = ?3, data = ?4
                          WHERE id = ?1",
                     )?
-                    .execute(params![
-                        standing.id.0,
-                        self.shared.new_id(),
-                        signed(length),
-                        record,
-                        inline
-                    ])?;
+                    .execute(params![standing.id.0, signed(length), record, inline])?;
                 self.effects().replaced.push((container, name.to_owned()));
                 return Ok(standing.id);
             }

@@ -1,13 +1,16 @@
 //! Tells when no reader can need an unlinked file any more: readers enter an epoch before they
-//! look into the database, and leave it when they have opened what they found.
+//! look into the database, and leave it when they have opened what they found. Chores wait here
+//! for the end of an epoch.
 //! Which files are unlinked is decided in [`super::reclaim`].
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-#[derive(Default)]
+use super::janitor::{Chore, Chores};
+
 pub(super) struct Epochs {
     state: Mutex<State>,
+    chores: Arc<Chores>,
 }
 
 #[derive(Default)]
@@ -15,6 +18,15 @@ struct State {
     now: u64,
     /// Epochs with readers, oldest first, and how many each has.
     active: VecDeque<(u64, usize)>,
+    /// Chores that wait until an epoch is over.
+    waiting: Vec<(u64, Chore)>,
+}
+
+impl State {
+    /// The oldest epoch with readers; without readers, later than any.
+    fn oldest(&self) -> u64 {
+        self.active.front().map_or(u64::MAX, |(epoch, _)| *epoch)
+    }
 }
 
 /// A reader's stay in its epoch.
@@ -24,6 +36,11 @@ pub(super) struct Stay {
 }
 
 impl Epochs {
+    /// `chores` gets the chores whose epoch is over.
+    pub(super) fn new(chores: Arc<Chores>) -> Self {
+        Self { state: Mutex::default(), chores }
+    }
+
     pub(super) fn enter(self: &Arc<Self>) -> Stay {
         let mut state = self.lock();
         let now = state.now;
@@ -43,9 +60,16 @@ impl Epochs {
         state.now - 1
     }
 
-    /// True if no reader is left in `epoch` or an older one.
-    pub(super) fn is_over(&self, epoch: u64) -> bool {
-        self.lock().active.front().is_none_or(|(oldest, _)| *oldest > epoch)
+    /// Adds the chore when no reader is left in `epoch` or an older one: now, or when the last of
+    /// them leaves.
+    pub(super) fn when_over(&self, epoch: u64, chore: Chore) {
+        let mut state = self.lock();
+        if epoch < state.oldest() {
+            drop(state);
+            self.chores.add(chore);
+        } else {
+            state.waiting.push((epoch, chore));
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -72,6 +96,12 @@ impl Drop for Stay {
         while state.active.front().is_some_and(|(_, readers)| *readers == 0) {
             state.active.pop_front();
         }
+        let oldest = state.oldest();
+        let over: Vec<_> = state.waiting.extract_if(.., |(epoch, _)| *epoch < oldest).collect();
+        drop(state);
+        for (_, chore) in over {
+            self.epochs.chores.add(chore);
+        }
     }
 }
 
@@ -79,28 +109,42 @@ impl Drop for Stay {
 mod tests {
     use super::*;
 
+    fn epochs() -> Arc<Epochs> {
+        Arc::new(Epochs::new(Arc::default()))
+    }
+
+    /// A chore that waits for the epoch, and whether it was added.
+    fn wait_for(epochs: &Epochs, epoch: u64) -> impl Fn() -> bool {
+        let chore = move || Chore::Drop(epoch.cast_signed());
+        epochs.when_over(epoch, chore());
+        move || epochs.chores.contains(&chore())
+    }
+
     #[test]
     fn an_epoch_is_over_when_its_readers_and_older_ones_have_left() {
-        let epochs = Arc::new(Epochs::default());
-        assert!(epochs.is_over(epochs.advance()));
+        let epochs = epochs();
+        assert!(wait_for(&epochs, epochs.advance())());
         let old = epochs.enter();
-        let first = epochs.advance();
+        let first = wait_for(&epochs, epochs.advance());
         let young = epochs.enter();
-        let second = epochs.advance();
-        assert!(!epochs.is_over(first) && !epochs.is_over(second));
+        let second = wait_for(&epochs, epochs.advance());
+        assert!(!first() && !second());
         let again = old.again();
         drop(old);
         drop(young);
-        assert!(!epochs.is_over(first) && !epochs.is_over(second));
+        assert!(!first() && !second());
         drop(again);
-        assert!(epochs.is_over(first) && epochs.is_over(second));
+        assert!(first() && second());
     }
 
     #[test]
     fn readers_of_a_later_epoch_do_not_count() {
-        let epochs = Arc::new(Epochs::default());
-        let first = epochs.advance();
+        let epochs = epochs();
+        let old = epochs.enter();
+        let first = wait_for(&epochs, epochs.advance());
         let _late = epochs.enter();
-        assert!(epochs.is_over(first));
+        let second = wait_for(&epochs, epochs.advance());
+        drop(old);
+        assert!(first() && !second());
     }
 }

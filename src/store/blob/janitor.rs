@@ -1,11 +1,11 @@
 //! Background removal on a thread of its own: removes rows in slices, unlinks files, and sweeps
-//! content that an earlier process left without a reference. The code that adds a chore decides
-//! what may be removed.
+//! content that an earlier process left without a reference. Removals that fail are tried again
+//! later. The code that adds a chore decides what may be removed.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
@@ -22,8 +22,8 @@ const BLOCK_ROWS: u32 = 1000;
 const STATES: u32 = 100;
 /// Leftovers that are looked up in one read transaction.
 const SWEEP_BATCH: usize = 256;
-/// Unlinking waits for readers; this often it looks whether they have ended.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
+/// First and longest pause before a chore that failed is tried again.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_mins(1));
 
 /// A thing to do.
 #[derive(Debug, PartialEq, Eq)]
@@ -34,8 +34,9 @@ pub(super) enum Chore {
     Drop(i64),
     /// Remove the blobs of a deleted container.
     DropContainer(ContainerId),
-    /// Unlink these files when the readers of the epoch have ended.
-    Unlink(u64, Vec<ContentId>),
+    /// Unlink files that a checkpoint has released and no reader needs. `era` is
+    /// [`Shared::era`] before they were found.
+    Unlink { era: u64, files: Vec<ContentId> },
     /// Close the file of a blob's parts, cutting what was not used.
     Close(ForgottenParts),
     /// Ask for a checkpoint: content waits for one.
@@ -53,10 +54,17 @@ pub(super) struct Chores {
 #[derive(Default)]
 struct State {
     queue: VecDeque<Chore>,
-    /// Unlinks whose readers have not ended.
-    waiting: Vec<(u64, Vec<ContentId>)>,
+    /// Chores that failed, and when each is tried again.
+    failed: Vec<(Instant, Attempt)>,
     busy: bool,
     closing: bool,
+}
+
+/// A chore that is being done.
+struct Attempt {
+    chore: Chore,
+    /// The pause after the last failure; zero at first.
+    pause: Duration,
 }
 
 impl Chores {
@@ -73,7 +81,17 @@ impl Chores {
         self.changed.notify_all();
     }
 
-    /// Waits until there is nothing to do, but for unlinks that wait for readers.
+    #[cfg(test)]
+    pub(super) fn contains(&self, chore: &Chore) -> bool {
+        self.lock().queue.contains(chore)
+    }
+
+    /// Adds a chore that failed, for later.
+    fn add_failed(&self, attempt: Attempt) {
+        self.lock().failed.push((Instant::now() + attempt.pause, attempt));
+    }
+
+    /// Waits until there is nothing to do, but for chores that failed.
     pub(super) fn wait_until_idle(&self) {
         let mut state = self.lock();
         while !state.closing && (state.busy || !state.queue.is_empty()) {
@@ -81,41 +99,40 @@ impl Chores {
         }
     }
 
-    fn next(&self, is_over: impl Fn(u64) -> bool) -> Option<Chore> {
+    fn next(&self) -> Option<Attempt> {
         let mut state = self.lock();
         state.busy = false;
         self.changed.notify_all();
-        loop {
-            if state.closing {
-                return None;
+        while !state.closing {
+            if let Some(attempt) = state.next(Instant::now()) {
+                state.busy = true;
+                return Some(attempt);
             }
-            let ready = state.waiting.iter().position(|(epoch, _)| is_over(*epoch));
-            let ready = ready.map(|index| state.waiting.swap_remove(index));
-            let ready = ready.map(|(epoch, files)| Chore::Unlink(epoch, files));
-            if let Some(chore) = ready.or_else(|| state.queue.pop_front()) {
-                match chore {
-                    Chore::Unlink(epoch, files) if !is_over(epoch) => {
-                        state.waiting.push((epoch, files));
-                        self.changed.notify_all();
-                        continue;
-                    }
-                    chore => {
-                        state.busy = true;
-                        return Some(chore);
-                    }
+            let due = state.failed.iter().map(|(due, _)| *due).min();
+            state = match due {
+                None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+                Some(due) => {
+                    let left = due.saturating_duration_since(Instant::now());
+                    let waited = self.changed.wait_timeout(state, left);
+                    waited.unwrap_or_else(PoisonError::into_inner).0
                 }
-            }
-            state = if state.waiting.is_empty() {
-                self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
-            } else {
-                let waited = self.changed.wait_timeout(state, LOOK_AGAIN);
-                waited.unwrap_or_else(PoisonError::into_inner).0
             };
         }
+        None
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn next(&mut self, now: Instant) -> Option<Attempt> {
+        if let Some(index) = self.failed.iter().position(|(due, _)| *due <= now) {
+            return Some(self.failed.swap_remove(index).1);
+        }
+        let chore = self.queue.pop_front()?;
+        Some(Attempt { chore, pause: Duration::ZERO })
     }
 }
 
@@ -127,30 +144,48 @@ pub(super) struct Janitor {
 
 impl Janitor {
     pub(super) fn run(&self) {
-        let epochs = &self.shared.epochs;
-        while let Some(chore) = self.shared.chores.next(|epoch| epochs.is_over(epoch)) {
+        while let Some(attempt) = self.shared.chores.next() {
             let Some(database) = self.database.upgrade() else { return };
-            let what = format!("{chore:?}");
-            // What failed is found again at the next start.
-            match self.carry_out(&database, chore) {
+            match self.carry_out(&database, &attempt.chore) {
                 Ok(()) | Err(DbError::Closed) => {}
-                Err(error) => log::warn!("cleaning up ({what}): {error}"),
+                Err(error) => self.failed(&database, attempt, &error),
             }
         }
     }
 
-    fn carry_out(&self, database: &Database, chore: Chore) -> Result<(), DbError> {
-        match chore {
+    /// Lets a chore be tried again, unless trying again cannot help. What is not done when the
+    /// store is closed is found again at the next start.
+    fn failed(&self, database: &Database, mut attempt: Attempt, error: &DbError) {
+        let first = attempt.pause.is_zero();
+        let level = if first { log::Level::Warn } else { log::Level::Debug };
+        log::log!(level, "cleaning up ({:?}): {error}", attempt.chore);
+        match error {
+            // A checkpoint lets the log begin again, in the space that it has.
+            DbError::Full { .. } => database.request_checkpoint(),
+            DbError::Busy(_)
+            | DbError::TooManyFiles { .. }
+            | DbError::ReadOnly { .. }
+            | DbError::Io(_) => {}
+            _ => return,
+        }
+        attempt.pause = (attempt.pause * 2).clamp(PAUSES.0, PAUSES.1);
+        if let Chore::Unlink { .. } = attempt.chore {
+            // The next checkpoint releases the files again. One comes with the next commit.
+            attempt = Attempt { chore: Chore::Checkpoint, pause: PAUSES.1 };
+        }
+        self.shared.chores.add_failed(attempt);
+    }
+
+    fn carry_out(&self, database: &Database, chore: &Chore) -> Result<(), DbError> {
+        match *chore {
             Chore::Check(file) => self.check(database, file),
             Chore::Drop(owner) => self.in_slices(database, move |conn, _| drop_slice(conn, owner)),
             Chore::DropContainer(container) => self.in_slices(database, move |conn, effects| {
                 drop_container_slice(conn, effects, container)
             }),
-            Chore::Unlink(_, files) => self.unlink(database, files),
-            Chore::Close(parts) => {
-                drop(parts);
-                Ok(())
-            }
+            Chore::Unlink { era, ref files } => self.unlink(database, era, files),
+            // The file is closed when the chore is dropped.
+            Chore::Close(_) => Ok(()),
             Chore::Checkpoint => {
                 database.request_checkpoint();
                 Ok(())
@@ -174,35 +209,59 @@ impl Janitor {
         database: &Database,
         slice: impl Fn(&Connection, &mut Effects) -> Result<bool, DbError> + Copy + Send + 'static,
     ) -> Result<(), DbError> {
+        let mut removed = false;
         while !self.shared.chores.lock().closing {
             let write = move |conn: &Connection| {
                 let mut effects = Effects::default();
                 slice(conn, &mut effects).map(|done| (done, effects))
             };
-            let (done, effects) = database.write_for(Purpose::Delete, write)?;
-            effects.committed(&self.shared);
-            if done {
-                break;
+            match database.write_for(Purpose::Delete, write) {
+                Ok((done, effects)) => {
+                    effects.committed(&self.shared);
+                    if done {
+                        break;
+                    }
+                    removed = true;
+                }
+                // The slices before have used up the space for deletions: a checkpoint lets the
+                // log begin again.
+                Err(DbError::Full { .. }) if removed => {
+                    database.checkpoint()?;
+                    removed = false;
+                }
+                Err(error) => return Err(error),
             }
         }
         Ok(())
     }
 
-    fn unlink(&self, database: &Database, files: Vec<ContentId>) -> Result<(), DbError> {
-        let released = files.clone();
-        let unlinked = self.unlink_unused(database, files);
-        self.shared.unlinking.done(&released);
-        unlinked
+    fn unlink(&self, database: &Database, era: u64, files: &[ContentId]) -> Result<(), DbError> {
+        let unlinked = self.unlink_unused(database, era, files);
+        self.shared.unlinking.done(files);
+        if let Ok(false) = unlinked {
+            database.request_checkpoint();
+        }
+        unlinked.map(drop)
     }
 
-    fn unlink_unused(&self, database: &Database, files: Vec<ContentId>) -> Result<(), DbError> {
+    /// False if the files have to be released by another checkpoint.
+    fn unlink_unused(
+        &self,
+        database: &Database,
+        era: u64,
+        files: &[ContentId],
+    ) -> Result<bool, DbError> {
         let _replacing = self.shared.replacing.lock();
-        // A state that was restored since the files were released may refer to them again.
+        // A state that was restored since may have referred to the files and be gone again: then
+        // other readers may need them, and no checkpoint has covered the end of the references.
+        if self.shared.era.load(Ordering::Acquire) != era {
+            return Ok(false);
+        }
         let unused = database.read(|conn| {
             let mut unused = Vec::new();
             for file in files {
-                if references::count(conn, file)? == Some(0) {
-                    unused.push(file);
+                if references::count(conn, *file)? == Some(0) {
+                    unused.push(*file);
                 }
             }
             Ok::<_, DbError>(unused)
@@ -211,7 +270,8 @@ impl Janitor {
             self.shared.files.unlink(*file)?;
             self.shared.counters.reclaimed.fetch_add(1, Ordering::Relaxed);
         }
-        database.write_for(Purpose::Delete, move |conn| references::forget(conn, &unused))
+        database.write_for(Purpose::Delete, move |conn| references::forget(conn, &unused))?;
+        Ok(true)
     }
 
     fn sweep(&self, database: &Database) -> Result<(), DbError> {

@@ -73,6 +73,7 @@ use std::thread::JoinHandle;
 use rusqlite::Connection;
 
 use self::effects::Effects;
+use self::epochs::Epochs;
 use self::files::Files;
 use self::janitor::{Chore, Chores, Janitor};
 use self::places::Places;
@@ -129,7 +130,7 @@ impl BlobStore {
         let shared = Arc::new(Shared {
             places: Places::new(Arc::clone(&files)),
             files,
-            epochs: Arc::default(),
+            epochs: Arc::new(Epochs::new(Arc::clone(&chores))),
             chores,
             unlinking: Unlinking::default(),
             counters: Counters::default(),

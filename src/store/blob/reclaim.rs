@@ -2,6 +2,7 @@
 //! the rows that are committed while it runs; files without a reference are unlinked after a
 //! checkpoint has made that durable.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::Connection;
@@ -17,9 +18,16 @@ const FILES_MAX: usize = 4096;
 
 pub(super) struct Reclaim {
     pub(super) shared: Arc<Shared>,
-    /// Files that the checkpoint under way releases, and the last epoch of readers that can have
-    /// seen a reference to them.
-    released: Mutex<Option<(u64, Vec<ContentId>)>>,
+    released: Mutex<Option<Released>>,
+}
+
+/// Files that the checkpoint under way releases.
+struct Released {
+    /// The last epoch of readers that can have seen a reference to the files.
+    epoch: u64,
+    /// [`Shared::era`] before the files were found.
+    era: u64,
+    files: Vec<ContentId>,
 }
 
 impl Reclaim {
@@ -50,20 +58,22 @@ impl Reclaim {
 
 impl CheckpointHooks for Reclaim {
     fn before_checkpoint(&self, conn: &Connection) -> Result<(), DbError> {
-        let unused = self.unused(conn)?;
+        let era = self.shared.era.load(Ordering::Acquire);
+        let files = self.unused(conn)?;
         // Readers from now on see the database without references to these files.
         let epoch = self.shared.epochs.advance();
-        let synced = self.shared.files.sync_all(&unused);
-        *self.released.lock().unwrap_or_else(PoisonError::into_inner) = Some((epoch, unused));
+        let synced = self.shared.files.sync_all(&files);
+        let released = Released { epoch, era, files };
+        *self.released.lock().unwrap_or_else(PoisonError::into_inner) = Some(released);
         synced
     }
 
     fn log_synced(&self) {
         let released = self.released.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some((epoch, mut files)) = released {
+        if let Some(Released { epoch, era, mut files }) = released {
             files.retain(|file| self.shared.unlinking.add(*file));
             if !files.is_empty() {
-                self.shared.chores.add(Chore::Unlink(epoch, files));
+                self.shared.epochs.when_over(epoch, Chore::Unlink { era, files });
             }
         }
     }

@@ -22,9 +22,9 @@ CREATE TABLE container (
 CREATE UNIQUE INDEX container_name ON container (name, version);
 CREATE INDEX container_until ON container (until) WHERE until IS NOT NULL;
 
--- One row for each state of a blob. rank and time: which state. generation changes when the
--- content is replaced. tagged: the row has entries in tag. data: the first bytes, up to 16 KiB;
--- the last column, so that it costs nothing where it is not asked for.
+-- One row for each state of a blob. rank and time: which state. generation rises when the content
+-- is replaced, so a row never has the same one twice. tagged: the row has entries in tag. data: the
+-- first bytes, up to 16 KiB; the last column, so that it costs nothing where it is not asked for.
 CREATE TABLE blob (
     id INTEGER PRIMARY KEY,
     container INTEGER NOT NULL,

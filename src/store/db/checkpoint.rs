@@ -13,7 +13,7 @@ use rusqlite::{Connection, MAIN_DB};
 use super::error::Naming;
 use super::job::run_caught;
 use super::log_state::{LogState, Order};
-use super::reserve::log_of;
+use super::reserve::{LockedFiles, log_of};
 use super::stats::Counters;
 use super::writer::Writer;
 use super::{DbError, Tuning};
@@ -42,8 +42,8 @@ pub(super) struct Checkpointer {
     pub(super) log: Arc<LogState>,
     pub(super) counters: Arc<Counters>,
     pub(super) hooks: Arc<OnceLock<Box<dyn CheckpointHooks>>>,
-    /// The database file, only to sync it. See [`super::Database`] for when it may be closed.
-    pub(super) main_file: Arc<File>,
+    /// Only to sync the database file.
+    pub(super) files: Arc<LockedFiles>,
 }
 
 /// Attempts to bring the log's rest down before the writer is held for it.
@@ -101,7 +101,7 @@ impl Checkpointer {
             let before = self.log.pages();
             // SQLite syncs the database file only with the last page of the log. What can be
             // synced now does not delay the writer later.
-            let synced = synced::data(&self.main_file, &self.file);
+            let synced = synced::data(&self.files.main, &self.file);
             synced.map_err(|error| DbError::from_io("sync", &self.file, &error))?;
             let (_, moved) = self.checkpoint(CheckpointMode::PASSIVE)?;
             let rest = self.rest(moved);

@@ -25,13 +25,12 @@ mod readers;
 mod reserve;
 mod stats;
 #[cfg(test)]
-pub(super) mod testing;
+pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 mod transaction;
 mod writer;
 
-use std::fs::{File, OpenOptions};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
@@ -46,7 +45,7 @@ use self::error::Naming;
 use self::job::Task;
 use self::log_state::LogState;
 use self::readers::{Lent, Readers};
-use self::reserve::Reserve;
+use self::reserve::{LockedFiles, Reserve};
 use self::stats::Counters;
 use self::writer::Writer;
 
@@ -126,9 +125,8 @@ pub struct Database {
     counters: Arc<Counters>,
     hooks: Arc<OnceLock<Box<dyn CheckpointHooks>>>,
     threads: Vec<JoinHandle<()>>,
-    /// Last, so that it is closed after all connections: closing any descriptor of the file ends
-    /// the locks that SQLite holds on it in this process.
-    main_file: Arc<File>,
+    /// Last, so that they are closed after all connections.
+    locked_files: Arc<LockedFiles>,
 }
 
 impl Database {
@@ -149,10 +147,9 @@ impl Database {
         let _naming = Naming::file(&file);
         let log = Arc::new(LogState::new(tuning.checkpoint_pages));
         let counters = Arc::new(Counters::default());
+        reserve::check_index_room(path)?;
         let mut connection = connection::open_writer(path, schema, sync)?;
-        let main_file = OpenOptions::new().read(true).write(true).open(path);
-        let main_file =
-            Arc::new(main_file.map_err(|error| DbError::from_io("open", path, &error))?);
+        let locked_files = Arc::new(LockedFiles::open(path)?);
         let grown = Arc::clone(&log);
         connection.wal_hook(Some(move |_: &mut rusqlite::hooks::Wal, pages: i32| {
             grown.grew(u32::try_from(pages).unwrap_or(0));
@@ -163,7 +160,7 @@ impl Database {
             sync,
             tuning,
             connection,
-            Reserve::new(path, Arc::clone(&main_file)),
+            Reserve::new(path, Arc::clone(&locked_files))?,
             Arc::clone(&log),
             Arc::clone(&counters),
         ));
@@ -176,7 +173,7 @@ impl Database {
             log: Arc::clone(&log),
             counters: Arc::clone(&counters),
             hooks: Arc::clone(&hooks),
-            main_file: Arc::clone(&main_file),
+            files: Arc::clone(&locked_files),
         };
         let mut database = Self {
             readers: Readers::new(Arc::clone(&file), tuning.readers),
@@ -188,7 +185,7 @@ impl Database {
             counters,
             hooks,
             threads: Vec::new(),
-            main_file,
+            locked_files,
         };
         let writer = Arc::clone(&database.writer);
         database.start("db writer", move || writer.run())?;
@@ -375,7 +372,7 @@ impl Drop for Database {
             // itself. SQLite then empties the log when the last connection is closed.
             if thread.thread().id() == std::thread::current().id() {
                 all_ended = false;
-                std::mem::forget(Arc::clone(&self.main_file));
+                std::mem::forget(Arc::clone(&self.locked_files));
             } else if thread.join().is_err() {
                 log::error!("a thread of {} panicked", self.file.display());
             }

@@ -1,16 +1,19 @@
 //! Space for deletions on a full disk. The log's file has blocks allocated past its end, and only
 //! a request that deletes may use the last of them; the database file has blocks allocated for all
-//! that the log holds, so that a checkpoint can always move it. The caller says which request
-//! deletes.
+//! that the log holds, so that a checkpoint can always move it, and so has the index of the log.
+//! The caller says which request deletes.
 
 use std::fs::{File, OpenOptions};
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::{FallocateFlags, fallocate};
+use rustix::fs::{FallocateFlags, StatVfs, fallocate, fstatvfs};
 use rustix::io::{Errno, retry_on_intr};
 
+use super::DbError;
 use crate::sync::front_end::assert_may_block;
 
 /// What a write is for.
@@ -31,31 +34,107 @@ const PIECES: (u64, u64) = (1 << 20, 16 << 20);
 const FRAME: u64 = 4096 + 24;
 /// The header of the log.
 const HEADER: u64 = 32;
+/// The index of the log grows by this much for this many pages of the log; some fewer at first.
+const INDEX_STEP: u64 = 32 << 10;
+const INDEX_STEP_PAGES: u64 = 4096;
+const INDEX_HEADER_PAGES: u64 = 34;
 /// More than any log takes: the file system cannot give space in advance.
 const UNKNOWN: u64 = u64::MAX;
 
 /// The space that the files of a database have.
 pub(super) struct Reserve {
     log: PathBuf,
-    /// The database file. See [`super::Database`] for when it may be closed.
-    main: Arc<File>,
+    files: Arc<LockedFiles>,
     /// What the log's file has.
     owned: AtomicU64,
 }
 
+/// The files that `SQLite` locks. To be closed after all connections: closing any descriptor of
+/// such a file ends the locks that `SQLite` holds on it in this process.
+pub(super) struct LockedFiles {
+    /// The database file.
+    pub(super) main: File,
+    /// The index of the log, which all connections map into memory. `None` on a file system where
+    /// `SQLite` cannot have one.
+    index: Option<File>,
+}
+
+impl LockedFiles {
+    /// Those of a database that is open.
+    pub(super) fn open(file: &Path) -> Result<Self, DbError> {
+        let open = |path: &Path| match OpenOptions::new().read(true).write(true).open(path) {
+            Ok(opened) => Ok(Some(opened)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(DbError::from_io("open", path, &error)),
+        };
+        let missing = || DbError::Io(format!("{} is gone", file.display()));
+        Ok(Self { main: open(file)?.ok_or_else(missing)?, index: open(&index_of(file))? })
+    }
+}
+
 /// The log's file of a database.
 pub(super) fn log_of(file: &Path) -> PathBuf {
+    with_suffix(file, "-wal")
+}
+
+fn index_of(file: &Path) -> PathBuf {
+    with_suffix(file, "-shm")
+}
+
+fn with_suffix(file: &Path, suffix: &str) -> PathBuf {
     let mut path = file.as_os_str().to_owned();
-    path.push("-wal");
+    path.push(suffix);
     PathBuf::from(path)
+}
+
+/// Refuses to open a database if the disk has too little for the index of its log. `SQLite` makes
+/// the index when the database is opened. Where blocks are smaller than a page it leaves holes,
+/// and a write to a hole on a full disk ends the process with SIGBUS.
+pub(super) fn check_index_room(file: &Path) -> Result<(), DbError> {
+    let log = std::fs::metadata(log_of(file)).map_or(0, |log| log.len());
+    // What an earlier process left of the index is given back before.
+    let left = std::fs::metadata(index_of(file)).map_or(0, |index| allocated(&index));
+    let needed = index_length(log).saturating_sub(left);
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+    // What is wrong with the folder, SQLite says when it opens the file.
+    match rustix::fs::statvfs(folder.unwrap_or(Path::new("."))) {
+        Ok(seen) if !has_room(&seen, needed) => Err(DbError::Full { file: file.to_path_buf() }),
+        _ => Ok(()),
+    }
+}
+
+/// The index of a log of that length.
+fn index_length(log: u64) -> u64 {
+    (log / FRAME + INDEX_HEADER_PAGES).div_ceil(INDEX_STEP_PAGES) * INDEX_STEP
+}
+
+fn allocated(file: &std::fs::Metadata) -> u64 {
+    file.blocks() * 512
+}
+
+/// Some file systems do not tell how much they have.
+fn has_room(seen: &StatVfs, bytes: u64) -> bool {
+    seen.f_blocks == 0 || seen.f_bavail.saturating_mul(seen.f_frsize) >= bytes
 }
 
 impl Reserve {
     /// Of a database that is open. On a full disk there may be nothing ahead yet.
-    pub(super) fn new(file: &Path, main: Arc<File>) -> Self {
-        let reserve = Self { log: log_of(file), main, owned: AtomicU64::new(0) };
+    pub(super) fn new(file: &Path, files: Arc<LockedFiles>) -> Result<Self, DbError> {
+        let reserve = Self { log: log_of(file), files, owned: AtomicU64::new(0) };
+        reserve.fill_index().map_err(|errno| DbError::from_errno("allocate", file, errno))?;
         reserve.extend(0);
-        reserve
+        Ok(reserve)
+    }
+
+    /// Gives the index blocks for all of its length. An error if the disk is full.
+    fn fill_index(&self) -> Result<(), Errno> {
+        let Some(index) = &self.files.index else { return Ok(()) };
+        let length = rustix::fs::fstat(index)?.st_size.cast_unsigned();
+        match allocate(index, 0, length) {
+            Err(errno) if is_full(errno) => Err(errno),
+            // Else the file system cannot give space in advance.
+            _ => Ok(()),
+        }
     }
 
     /// True if a log of so many pages has space ahead for a request that stores something.
@@ -72,9 +151,7 @@ impl Reserve {
         assert_may_block("space for the log");
         let need = end_of(pages) + AHEAD;
         let wish = need + need.clamp(PIECES.0, PIECES.1);
-        // What is taken for one file is not given back if there is too little for the other.
-        let free = rustix::fs::fstatvfs(&self.main).map(|seen| seen.f_bavail * seen.f_frsize);
-        let fits = free.is_ok_and(|free| free >= 2 * wish);
+        let fits = self.has_room(2 * wish);
         (fits && self.take(wish)) || self.take(need)
     }
 
@@ -87,21 +164,33 @@ impl Reserve {
         }
     }
 
-    /// Has the file system give the log's file blocks up to `length`, and the database file as many
-    /// ahead. The lengths stay, since `SQLite` goes by them.
+    /// Has the file system give the log's file blocks up to `length`, the database file as many
+    /// ahead, and the index enough for a log that is longer by a step. The lengths stay, since
+    /// `SQLite` goes by them.
     fn take(&self, length: u64) -> bool {
-        let blocks = |file: &File, from, length| {
-            retry_on_intr(|| fallocate(file, FallocateFlags::KEEP_SIZE, from, length))
-        };
-        let taken = || -> std::io::Result<()> {
+        let taken = || -> std::io::Result<bool> {
+            let LockedFiles { main, index } = &*self.files;
             let log = OpenOptions::new().write(true).open(&self.log)?;
-            blocks(&log, 0, length)?;
-            blocks(&self.main, self.main.metadata()?.len(), length)?;
-            Ok(())
+            let mut parts = vec![(&log, 0, length), (main, main.metadata()?.len(), length)];
+            parts.extend(index.as_ref().map(|index| (index, 0, index_length(length) + INDEX_STEP)));
+            // A file keeps what it was given before the disk was full, and cannot give it back
+            // while others write to it: so nothing is taken unless all of it is there.
+            let mut missing = 0;
+            for (file, from, length) in &parts {
+                missing += (from + length).saturating_sub(allocated(&file.metadata()?));
+            }
+            if !self.has_room(missing) {
+                return Ok(false);
+            }
+            for (file, from, length) in parts {
+                allocate(file, from, length)?;
+            }
+            Ok(true)
         };
         match taken().map_err(|error| Errno::from_io_error(&error)) {
-            Ok(()) => self.owned.store(length, Ordering::Relaxed),
-            Err(Some(Errno::NOSPC | Errno::DQUOT)) => return false,
+            Ok(true) => self.owned.store(length, Ordering::Relaxed),
+            Ok(false) => return false,
+            Err(Some(errno)) if is_full(errno) => return false,
             // A full disk is then met while the log is written, by deletions too.
             Err(errno) => {
                 log::debug!("no space in advance for {}: {errno:?}", self.log.display());
@@ -110,6 +199,19 @@ impl Reserve {
         }
         true
     }
+
+    fn has_room(&self, bytes: u64) -> bool {
+        fstatvfs(&self.files.main).map_or(true, |seen| has_room(&seen, bytes))
+    }
+}
+
+/// Gives a file blocks for this range. Its length stays.
+fn allocate(file: &File, from: u64, length: u64) -> Result<(), Errno> {
+    retry_on_intr(|| fallocate(file, FallocateFlags::KEEP_SIZE, from, length))
+}
+
+fn is_full(errno: Errno) -> bool {
+    matches!(errno, Errno::NOSPC | Errno::DQUOT)
 }
 
 fn end_of(pages: u32) -> u64 {

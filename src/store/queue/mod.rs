@@ -44,18 +44,20 @@ impl QueueStore {
         Database::open(path, &schema::SCHEMA, sync).map(Self)
     }
 
-    /// Reads in one transaction: here, or if all readers are busy on the writer's thread. `done`
-    /// is called once, there or here, and must not block.
-    pub fn read<T, E, F, D>(&self, read: F, done: D)
+    /// Reads in one transaction, for event loops: gives `read` back instead of waiting.
+    pub fn try_read<T, E, F>(&self, read: F) -> Result<Result<T, E>, F>
     where
-        T: Send + 'static,
-        E: From<DbError> + Send + 'static,
-        F: FnOnce(&QueueRows<'_>) -> Result<T, E> + Send + 'static,
-        D: FnOnce(Result<T, E>) + Send + 'static,
+        E: From<DbError>,
+        F: FnOnce(&QueueRows<'_>) -> Result<T, E>,
     {
-        match self.0.try_read(move |connection: &Connection| read(&QueueRows(connection))) {
-            Ok(answer) => done(answer),
-            Err(read) => self.0.submit(read, done),
+        let mut read = Some(read);
+        let ran = self.0.try_read(|connection| {
+            let read = read.take().expect("a closure runs once");
+            read(&QueueRows(connection))
+        });
+        match ran {
+            Ok(outcome) => Ok(outcome),
+            Err(_) => Err(read.expect("the database did not run the closure")),
         }
     }
 
@@ -75,7 +77,7 @@ impl QueueStore {
         }
     }
 
-    /// Reads in one transaction. May wait.
+    /// Reads in one transaction. Waits for a connection; not for event loops.
     pub fn read_waiting<T, E: From<DbError>>(
         &self,
         read: impl FnOnce(&QueueRows<'_>) -> Result<T, E>,

@@ -12,6 +12,7 @@ use crate::engine::{Caller, ManualClock};
 
 mod blocks;
 mod copies;
+mod full_disk;
 mod leases;
 mod model;
 mod parts;

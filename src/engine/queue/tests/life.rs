@@ -289,3 +289,29 @@ fn changes_of_messages_and_queues_are_remembered() {
     assert!(world.wait(world.service().delete_message(&context, "queue", "x", "y")).is_err());
     assert_eq!(world.service().changes(|_| true).len(), 4);
 }
+
+#[test]
+fn a_look_does_not_wait_for_the_writer_when_all_open_connections_are_in_use() {
+    let world = World::new();
+    world.create("queue");
+    world.put("queue", "text");
+    let service = world.service();
+    let context = world.context();
+    let (send, answer) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        let held = service.store.database().hold();
+        // One is open because of the sweeper; with two lent none is idle.
+        let looked = service.store.read_waiting(|_| {
+            service.store.read_waiting(|_| {
+                scope.spawn(|| {
+                    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+                    let peek = service.peek_messages(&context, "queue", 1);
+                    send.send(runtime.block_on(peek)).unwrap();
+                });
+                Ok::<_, DbError>(answer.recv_timeout(Duration::from_mins(1)))
+            })
+        });
+        drop(held);
+        assert_eq!(texts(&looked.unwrap().expect("an answer in time").unwrap()), ["text"]);
+    });
+}

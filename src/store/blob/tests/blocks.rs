@@ -200,6 +200,24 @@ fn a_list_is_stale_when_blocks_or_the_blob_changed_since() {
     check_settled(&store, &home);
 }
 
+#[test]
+fn a_list_of_a_blob_that_was_replaced_is_stale_after_a_restart_too() {
+    let home = Home::new();
+    let (store, c) = home.with_container();
+    for _ in 0..10 {
+        put_block(&store, c, "blob", b"a", b"one");
+        put_list(&store, c, "blob", &[(b"a", Latest)]).unwrap();
+    }
+    drop(store);
+    let store = home.open();
+    let lists: Vec<_> =
+        (0..40).map(|_| resolve(&store, c, "blob", &[(b"a", Committed)]).unwrap()).collect();
+    for (round, list) in lists.into_iter().enumerate() {
+        put(&store, c, "blob", b"other");
+        assert_eq!(commit(&store, c, "blob", list), None, "replaced {} times", round + 1);
+    }
+}
+
 fn many(store: &BlobStore, container: ContainerId, count: usize) -> (Vec<Vec<u8>>, Vec<u8>) {
     let ids: Vec<_> = (0..count).map(|block| format!("{block:06}").into_bytes()).collect();
     let mut all = Vec::new();

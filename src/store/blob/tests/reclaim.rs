@@ -109,6 +109,51 @@ fn what_was_referred_to_and_dropped_again_between_checkpoints_waits_for_the_next
 }
 
 #[test]
+fn settling_removes_what_a_reader_kept_that_has_ended() {
+    let home = Home::new();
+    let (store, c) = home.with_container();
+    for _ in 0..10 {
+        let id = put(&store, c, "blob", &bytes(1, LARGE));
+        let reader = store.shared.epochs.enter();
+        store.write(move |tx| tx.remove(id)).unwrap();
+        store.settle().unwrap();
+        assert_eq!(home.files().len(), 1, "the reader may need it");
+        drop(reader);
+        store.settle().unwrap();
+        assert_eq!(home.files().len(), 0);
+    }
+}
+
+#[test]
+fn a_file_that_a_restored_state_had_and_dropped_is_released_anew() {
+    let home = Home::new();
+    let (store, c) = home.with_container();
+    let id = put(&store, c, "blob", &bytes(1, LARGE));
+    let folder = tempfile::tempdir_in(home.dir.path()).unwrap();
+    let mut saved = store.save(folder.path()).unwrap();
+    saved.begin().unwrap();
+    saved.finish().unwrap();
+    let early = store.shared.epochs.enter();
+    store.write(move |tx| tx.remove(id)).unwrap();
+    store.settle().unwrap();
+    let held = store.hold();
+    held.restore(folder.path()).unwrap();
+    held.commit().unwrap();
+    drop(held);
+    let late = store.shared.epochs.enter();
+    let held = store.hold();
+    held.empty().unwrap();
+    held.commit().unwrap();
+    drop(held);
+    drop(early);
+    store.settle().unwrap();
+    assert_eq!(home.files().len(), 1, "a reader of the restored state may need it");
+    drop(late);
+    store.settle().unwrap();
+    assert_eq!(home.files().len(), 0);
+}
+
+#[test]
 fn files_of_an_earlier_process_without_a_reference_are_swept_and_others_stay() {
     let home = Home::new();
     let (store, c) = home.with_container();
@@ -199,6 +244,35 @@ fn a_commit_that_fails_in_an_unclear_way_keeps_the_file_until_the_next_start() {
     drop(store);
     let store = home.open();
     store.settle().unwrap();
+    assert_eq!(home.files().len(), 0);
+}
+
+#[test]
+fn a_removal_that_failed_is_tried_again() {
+    let home = Home::new();
+    let (store, c) = home.with_container();
+    // A body that is given up and content that is dropped; directories have taken their places.
+    let given_up = whole(&store, &bytes(1, LARGE));
+    let given_up_file = home.files().pop_first().unwrap();
+    let dropped = put(&store, c, "dropped", &bytes(2, LARGE));
+    let blobs = home.dir.path().join("blobs");
+    let files = home.files();
+    for name in &files {
+        std::fs::remove_file(blobs.join(name)).unwrap();
+        std::fs::create_dir(blobs.join(name)).unwrap();
+    }
+    drop(given_up);
+    store.write(move |tx| tx.remove(dropped)).unwrap();
+    store.settle().unwrap();
+    assert_eq!(home.files(), files);
+    for name in &files {
+        std::fs::remove_dir(blobs.join(name)).unwrap();
+        std::fs::write(blobs.join(name), b"removable").unwrap();
+    }
+    super::wait_until("the removal of the body that was given up", || {
+        !home.files().contains(&given_up_file)
+    });
+    check_settled(&store, &home);
     assert_eq!(home.files().len(), 0);
 }
 

@@ -1,16 +1,30 @@
 //! A full disk: the request fails by that name, nothing half is left, and space heals it.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 
 use super::{Blocked, SCHEMA, keys, put, quiet, receive, wait_until};
-use crate::store::db::testing::Tmpfs;
+use crate::store::db::testing::{SmallBlocks, Tmpfs, child, fill};
 use crate::store::db::{Database, DbError, Purpose, Sync};
 
+const FOLDER: &str = "LATCHFS_TEST_FOLDER";
+
 fn open(tmpfs: &Tmpfs, sync: Sync) -> Arc<Database> {
-    let file = tmpfs.path().join("test.db");
-    Arc::new(Database::open_with(&file, &SCHEMA, sync, quiet()).unwrap())
+    open_in(tmpfs.path(), sync).unwrap()
+}
+
+fn open_in(folder: &Path, sync: Sync) -> Result<Arc<Database>, DbError> {
+    Database::open_with(&folder.join("test.db"), &SCHEMA, sync, quiet()).map(Arc::new)
+}
+
+fn delete(db: &Database, key: i64) -> Result<(), DbError> {
+    db.write_for(Purpose::Delete, move |conn| {
+        conn.prepare_cached("DELETE FROM item WHERE key = ?1")?.execute([key])?;
+        Ok(())
+    })
 }
 
 #[test]
@@ -56,15 +70,9 @@ fn rows_can_be_deleted_when_not_one_byte_is_free() {
             stored.err().map(|error| (key, error))
         });
         let Some((end, DbError::Full { .. })) = full else { panic!("{full:?}") };
-        let delete = |key: i64| {
-            db.write_for(Purpose::Delete, move |conn| {
-                conn.prepare_cached("DELETE FROM item WHERE key = ?1")?.execute([key])?;
-                Ok::<_, DbError>(())
-            })
-        };
         // Deletions go on while checkpoints let the log begin again.
         for key in 0..100 {
-            wait_until("a deletion", || match delete(key) {
+            wait_until("a deletion", || match delete(&db, key) {
                 Ok(()) => true,
                 Err(DbError::Full { .. }) if key > 20 => false,
                 Err(error) => panic!("{sync:?}, key {key}: {error}"),
@@ -110,4 +118,65 @@ fn each_request_of_a_group_is_either_answered_ok_and_there_or_failed_and_not() {
     assert_eq!(keys(&db), there);
     assert!(!there.contains(&10));
     db.write(|conn| put(conn, 99, b"x")).unwrap();
+}
+
+#[test]
+fn space_that_is_too_little_for_both_files_is_left_to_deletions() {
+    let Some(tmpfs) = Tmpfs::mount("8m") else { return };
+    let db = open(&tmpfs, Sync::Normal);
+    db.write(|conn| put(conn, 1, b"x")).unwrap();
+    drop(db);
+    // Enough for what is ahead of the log, and not for what is ahead of the database file too.
+    tmpfs.fill_but(1_500 << 10);
+    let db = open(&tmpfs, Sync::Normal);
+    assert!(matches!(db.write(|conn| put(conn, 2, b"x")), Err(DbError::Full { .. })));
+    assert!(tmpfs.free() > 1_300 << 10, "{} bytes are free", tmpfs.free());
+    delete(&db, 1).unwrap();
+    assert!(keys(&db).is_empty());
+    tmpfs.empty();
+    db.write(|conn| put(conn, 3, b"x")).unwrap();
+}
+
+#[test]
+fn the_index_of_the_log_has_blocks_for_a_longer_log() {
+    let Some(tmpfs) = Tmpfs::mount("8m") else { return };
+    let _db = open(&tmpfs, Sync::Normal);
+    let index = fs::metadata(tmpfs.path().join("test.db-shm")).unwrap();
+    assert_eq!(index.len(), 32 << 10);
+    assert!(index.blocks() * 512 >= 64 << 10, "{} blocks", index.blocks());
+}
+
+/// Where blocks are smaller than a page, `SQLite` leaves holes in the index of the log, and a
+/// write to a hole on a full disk is SIGBUS.
+#[test]
+fn a_full_disk_of_small_blocks_does_not_end_the_process() {
+    let Some(disk) = SmallBlocks::mount() else { return };
+    let db = open_in(disk.path(), Sync::Normal).unwrap();
+    for key in 0..100 {
+        db.write(move |conn| put(conn, key, b"x")).unwrap();
+    }
+    drop(db);
+    let mut child = child("store::db::tests::full_disk::child_that_deletes_on_a_full_disk");
+    let output = child.env(FOLDER, disk.path()).output().unwrap();
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{}\n{told}", output.status);
+}
+
+#[test]
+#[ignore = "a child process of another test"]
+fn child_that_deletes_on_a_full_disk() {
+    let folder = std::env::var(FOLDER).expect("set by the parent");
+    let folder = Path::new(&folder);
+    let ballast = folder.join("ballast");
+    fill(&ballast);
+    let ballast = fs::OpenOptions::new().write(true).open(&ballast).unwrap();
+    // From nothing at all to more than a deletion needs.
+    for key in 0..100 {
+        match open_in(folder, Sync::Normal).and_then(|db| delete(&db, key)) {
+            Ok(()) => {}
+            Err(DbError::Full { .. }) => assert!(key < 90, "{} KiB are free", 2 * key),
+            Err(error) => panic!("{} KiB are free: {error:?}", 2 * key),
+        }
+        ballast.set_len(ballast.metadata().unwrap().len() - (2 << 10)).unwrap();
+    }
 }

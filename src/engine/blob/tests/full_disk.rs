@@ -1,0 +1,31 @@
+//! A disk without room: the service opens and deletes, whatever an earlier server left undone.
+
+use super::*;
+use crate::core::blob::copy::CopyStatus;
+use crate::store::db::testing::Tmpfs;
+
+#[test]
+fn the_service_opens_on_a_nearly_full_disk_after_a_copy_and_a_filling_were_cut_off() {
+    let Some(tmpfs) = Tmpfs::mount("40m") else { return };
+    let (cx, to) = (bench_cx(START), at("to"));
+    {
+        let service = open(tmpfs.path(), BlobOptions::default(), START);
+        within(service.create_container(&cx, "c", NewContainer::default())).unwrap();
+        let request = CopyRequest { id: "id1".into(), source: "s".into(), ..Default::default() };
+        let kind = BlobType::Block;
+        let begun = service.begin_copy(&cx, &to, Asked::default(), kind, 5, request);
+        within(begun).unwrap();
+        assert!(within(service.begin_filling(&cx, "new")).unwrap().is_some());
+    }
+    // Too little for any commit; then too little to store anything.
+    for (free, status) in [(36 << 10, CopyStatus::Pending), (600 << 10, CopyStatus::Failed)] {
+        tmpfs.fill_but(free);
+        let service = open(tmpfs.path(), BlobOptions::default(), START);
+        let operation = Operation::BlobGetProperties;
+        let read = service.properties(&cx, operation, &to, Asked::default());
+        assert_eq!(within(read).unwrap().state.copy.unwrap().status, status, "{free} bytes free");
+    }
+    let service = open(tmpfs.path(), BlobOptions::default(), START);
+    let delete = DeleteBlob::default();
+    within(service.delete_blob(&cx, &to, Asked::default(), delete)).unwrap();
+}
