@@ -391,6 +391,11 @@ async fn stopped(
 /// The operation of a request, if its version and location allow it.
 fn admit(site: &Site, request: &Request) -> Result<&'static Operation, Refusal> {
     version::check(site.service, request, site.options.any_version)?;
+    route(site, request)
+}
+
+/// The operation of a request, if its location allows it.
+pub(super) fn route(site: &Site, request: &Request) -> Result<&'static Operation, Refusal> {
     let operation = (site.service.route)(request)?;
     if operation.changes && request.address.secondary {
         let message = "Write operations are not allowed. [latchfs: this is the address of the \

@@ -4,6 +4,7 @@
 //! operation needs is the table's; how signatures are made and checked is [`super`]'s.
 
 use hyper::StatusCode;
+use hyper::header::AUTHORIZATION;
 
 use super::{
     AuthError, Authorizer, Credential, Grant, GrantedBy, Overrides, RequestView, SasScope, Target,
@@ -48,6 +49,12 @@ impl Admission {
         let (Self::Signed(authorizer), Some(needs)) = (self, &operation.needs) else {
             return Ok(nothing());
         };
+        // Headers that are not text are not seen by authorisation: without this check a request
+        // with a broken header would count as one without any.
+        let sent = request.headers.get_all(AUTHORIZATION).iter();
+        if sent.into_iter().any(|value| std::str::from_utf8(value.as_bytes()).is_err()) {
+            return Err(AuthError::HeaderMalformed.into());
+        }
         let headers = request.header_pairs();
         let view = request.view(&headers);
         let (container, path) = (service.target)(&request.address, needs.level);

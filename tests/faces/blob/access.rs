@@ -315,7 +315,7 @@ fn a_write_that_sets_tags_takes_the_letter_of_tags() {
 }
 
 /// A service SAS of the container `con`.
-fn container_sas(letters: &str) -> String {
+pub fn container_sas(letters: &str) -> String {
     let (expiry, version) = ("2099-01-01T00:00:00Z", "2024-11-04");
     let resource = format!("/blob/{ACCOUNT}/con");
     let fields =

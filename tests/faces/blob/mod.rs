@@ -3,6 +3,7 @@
 
 mod access;
 mod bad_input;
+mod batches;
 mod blocks;
 mod conditions;
 mod container_leases;
