@@ -51,6 +51,19 @@ pub enum SasScope {
     Container,
     /// A service SAS of one object: the addressed one.
     Object,
+    /// A table SAS.
+    Table(TableScope),
+}
+
+/// What a table SAS reaches, as it was signed.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct TableScope {
+    /// `tn`: the table.
+    pub table: String,
+    /// `spk` and `srk`: the first keys. Without a row key, all of the partition.
+    pub first: [Option<String>; 2],
+    /// `epk` and `erk`: the last keys, as above.
+    pub last: [Option<String>; 2],
 }
 
 /// What a SAS must permit for an operation.
@@ -92,7 +105,7 @@ impl Grant {
                 (reached(needs.level) || needs.or_level.is_some_and(reached))
                     .then_some(needs.permissions)
             }
-            SasScope::Container | SasScope::Object => needs.service_sas,
+            SasScope::Container | SasScope::Object | SasScope::Table(_) => needs.service_sas,
         };
         let Some(needed) = needed else {
             return Err(AuthError::ResourceTypeMismatch { level: needs.level });

@@ -36,7 +36,7 @@ pub use credential::{
     NAME_MAX, NAME_MIN,
 };
 pub use error::{AuthError, CHALLENGE, TokenFault};
-pub use grant::{Grant, GrantedBy, Needs, Overrides, SasScope};
+pub use grant::{Grant, GrantedBy, Needs, Overrides, SasScope, TableScope};
 pub use permission::{Level, Permission, Permissions};
 pub use request::{Query, RequestView, Target, signing_account};
 pub use sas::{

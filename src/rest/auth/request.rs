@@ -95,7 +95,9 @@ impl Query {
         let pieces = raw.split('&').filter(|piece| !piece.is_empty() && keep(piece));
         let pairs = pieces.map(|piece| {
             let (name, value) = piece.split_once('=').unwrap_or((piece, ""));
-            (decoded(name).to_lowercase(), decoded(value))
+            // ASCII alone, as operations read names: another letter that folds to one of ASCII
+            // would be signed under a name that no operation knows.
+            (decoded(name).to_ascii_lowercase(), decoded(value))
         });
         Self { pairs: pairs.collect() }
     }

@@ -61,7 +61,7 @@ pub(in super::super) fn verify(
     }
     let overrides = match scope {
         SasScope::Account { .. } => Overrides::default(),
-        SasScope::Container | SasScope::Object => overrides(query),
+        SasScope::Container | SasScope::Object | SasScope::Table(_) => overrides(query),
     };
     let permissions = Permissions::of_letters(&terms.permission);
     let by = GrantedBy::Sas { scope, permissions };

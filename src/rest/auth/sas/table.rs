@@ -1,12 +1,12 @@
 //! What requests to the Table service sign: Shared Key, Shared Key Lite and the table SAS.
 //!
-//! Decides the three texts, which differ from those of the other services. Which keys a SAS
-//! reaches is decided by the service.
+//! Decides the three texts, which differ from those of the other services, and reads the keys that
+//! a SAS reaches from the same query as its text. How keys compare is decided by the service.
 
 use super::push_line;
 use crate::core::service::ServiceKind;
 use crate::rest::auth::error::AuthError;
-use crate::rest::auth::grant::SasScope;
+use crate::rest::auth::grant::{SasScope, TableScope};
 use crate::rest::auth::request::{Query, RequestView, Target};
 use crate::rest::auth::shared_key::{IsSigned, Scheme};
 use crate::rest::auth::signatures::{SasText, Signatures};
@@ -43,7 +43,9 @@ fn table_sas(target: &Target<'_>, query: &Query) -> SasText {
         push_line(&mut text, query.get(name));
     }
     text.pop();
-    Ok((SasScope::Container, text))
+    let keys = |names: [&str; 2]| names.map(|name| query.get(name).map(str::to_owned));
+    let (first, last) = (keys(["spk", "srk"]), keys(["epk", "erk"]));
+    Ok((SasScope::Table(TableScope { table: named.to_owned(), first, last }), text))
 }
 
 /// The texts that clients sign. The path is signed as it is sent; a request to the secondary
