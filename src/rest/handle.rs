@@ -2,9 +2,9 @@
 //! carried out, and the answer finished.
 //!
 //! Decides that order. A request is authorised by its head, before its body is taken: strangers
-//! cannot make the server hold their bytes. The body of a refused request is read and thrown away
-//! up to a bound, so that the connection stays usable. What is quickly done is done on the
-//! connection's own event loop, the rest on a thread that may block.
+//! cannot make the server hold their bytes. The body of a request that is refused, or that anybody
+//! may send, is read and thrown away up to a bound, so that the connection stays usable. What is
+//! quickly done is done on the connection's own event loop, the rest on a thread that may block.
 
 use std::cell::RefCell;
 use std::net::SocketAddr;
@@ -273,12 +273,21 @@ async fn serve(
         context.now = request.now;
         context.stop = fate.stop(site, operation, &request, &context.caller);
     }
-    if let Err(refusal) = opening::open(site.service, &account, limits).await {
-        return Err(body.refuse(refusal).await);
-    }
-    let body = body.admit();
     let visit = fate.leaves_later(site, &request, &context.caller);
-    let answer = carry_out(site, account, operation, context, grant, request, body).await;
+    let answer = match (&operation.needs, &operation.run) {
+        // The sender is unknown: the body is not received and the connection proves nothing.
+        (None, Run::Whole(run)) => {
+            let (account, context, grant) = (&account, &context, &grant);
+            body.answer(run(&Call { site, account, request: &request, context, grant })).await
+        }
+        _ => {
+            if let Err(refusal) = opening::open(site.service, &account, limits).await {
+                return Err(body.refuse(refusal).await);
+            }
+            let body = body.admit();
+            carry_out(site, account, operation, context, grant, request, body).await
+        }
+    };
     if let (Some(visit), Ok(_)) = (visit, &answer) {
         fate.leave(site, operation, &visit).await;
     }
