@@ -1,12 +1,14 @@
 //! The refusals of authorisation: one variant per rule, with its documented code.
 //!
 //! Decides code, status and message of each refusal. The body is written in
-//! [`crate::rest::refusal`]. No message contains a key or a signature that the server computed.
+//! [`crate::rest::refusal`]. No message contains a key or a signature that the server computed, nor
+//! a secret of the request.
 
 use crate::core::service::ServiceKind;
 use crate::core::{Timestamp, time};
 
 use super::permission::{Level, Permission, letters};
+use super::secrets::masked;
 
 /// The header `WWW-Authenticate` of a 401. The Python SDK wants both fields, the JS SDK a GUID as
 /// the tenant.
@@ -14,6 +16,8 @@ pub const CHALLENGE: &str = "Bearer \
     authorization_uri=https://login.microsoftonline.com/00000000-0000-0000-0000-000000000000/\
     oauth2/authorize \
     resource_id=https://storage.azure.com";
+
+const MISMATCH: &str = "the signature is not that of the text which the server signed";
 
 /// Why a request was not authorised.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -39,7 +43,7 @@ pub enum AuthError {
         addressed: String,
     },
     /// `AuthenticationFailed`: signed with another key, or another text.
-    #[error("the signature is not that of the text which the server signed: '{string_to_sign}'")]
+    #[error("{MISMATCH}: '{}'", masked(.string_to_sign))]
     SignatureMismatch {
         /// What the server signed.
         string_to_sign: String,
@@ -202,6 +206,12 @@ impl AuthError {
             Self::NoCredentials | Self::TokenRefused(_) => 401,
             _ => 403,
         }
+    }
+
+    /// What others than the sender are told in place of the message, if it holds what the request
+    /// consists of.
+    pub const fn brief(&self) -> Option<&'static str> {
+        if let Self::SignatureMismatch { .. } = self { Some(MISMATCH) } else { None }
     }
 
     /// The text of `<AuthenticationErrorDetail>`, for the codes that have one: those that say

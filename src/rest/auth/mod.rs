@@ -9,7 +9,7 @@
 //!   shared_key    Shared Key and Lite              order       how header names sort
 //!   sas           account SAS, service SAS         bearer      tokens, with --oauth basic
 //!   grant         what was granted                 permission  letters, levels
-//!   error         why not, with code and status
+//!   error         why not, with code and status    secrets     what is not kept or shown
 //! ```
 //!
 //! What differs between services is in their [`Signatures`].
@@ -24,6 +24,7 @@ mod order;
 mod permission;
 mod request;
 mod sas;
+mod secrets;
 mod shared_key;
 mod signatures;
 #[cfg(test)]
@@ -43,6 +44,7 @@ pub use sas::{
     AccountSas, Policies, QUEUE as QUEUE_SIGNATURES, SAS_VERSION, ServiceSas,
     TABLE as TABLE_SIGNATURES, service_token,
 };
+pub use secrets::without_signature;
 pub use shared_key::{CLOCK_SKEW_MAX, IsSigned, Scheme, sign, string_to_sign, texts};
 pub use signatures::{BLOB as BLOB_SIGNATURES, FILE as FILE_SIGNATURES, SasText, Signatures};
 

@@ -119,7 +119,7 @@ impl Query {
 }
 
 /// Percent-decoded once; a plus stays one.
-fn decoded(raw: &str) -> String {
+pub(super) fn decoded(raw: &str) -> String {
     let mut bytes = Vec::with_capacity(raw.len());
     let mut rest = raw.as_bytes();
     while let Some((&first, tail)) = rest.split_first() {

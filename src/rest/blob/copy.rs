@@ -30,7 +30,9 @@ use crate::engine::blob::{
     Copied, CopyFrom, CopyRequest, DbError, Opened, PageChange, PutPages, SourceAsked,
 };
 use crate::engine::{new_guid, without_waiting};
-use crate::rest::auth::{AuthError, GrantedBy, Level, Permission, RequestView, Target};
+use crate::rest::auth::{
+    AuthError, GrantedBy, Level, Permission, RequestView, Target, without_signature,
+};
 use crate::rest::http::checksum::{crc64_header, crc64_text};
 use crate::rest::http::reply::Reply;
 use crate::rest::http::request::{Query, byte_range};
@@ -38,7 +40,7 @@ use crate::rest::opening::{self, not_open};
 use crate::rest::refusal::Refusal;
 use crate::rest::service::Answer;
 use crate::rest::site::Site;
-use crate::rest::source::{COPY_SOURCE, SOURCE_AUTHORIZATION, Source, without_signature};
+use crate::rest::source::{COPY_SOURCE, SOURCE_AUTHORIZATION, Source};
 
 /// Bytes copied in one step.
 pub(super) const PIECE_BYTES: usize = 1 << 20;
