@@ -23,6 +23,7 @@ use hyper::{Method, Response, StatusCode, Uri};
 use super::address::Address;
 use super::auth::{Grant, Overrides, signing_account};
 use super::call::Call;
+use super::cross_site;
 use super::fate::{Dropped, Fate, HttpAnswer};
 use super::http::blocking::{Undone, on_a_thread};
 use super::http::connections::Place;
@@ -243,7 +244,10 @@ async fn serve(
     fate: &mut Fate,
 ) -> Answer {
     let limits = &site.options.limits;
-    let operation = match admit(site, &request) {
+    let admitted = admit(site, &request).and_then(|operation| {
+        cross_site::check(site, &account, &request, operation).map(|()| operation)
+    });
+    let operation = match admitted {
         Ok(operation) => operation,
         Err(refusal) => return Err(body.refuse(refusal).await),
     };

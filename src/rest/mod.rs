@@ -3,7 +3,8 @@
 //!
 //! ```text
 //!   http         listening, limits, TLS, requests, answers: the same for every service
-//!   auth         which requests are accepted: Shared Key, SAS, bearer
+//!   auth         which requests are accepted: Shared Key, SAS, bearer; cross_site: those of foreign
+//!                web pages
 //!   handle       one request from its first header to its answer; receive: its body; call: what an
 //!                operation gets
 //!   service      a service as a table of operations; routing: the shapes of requests
@@ -32,6 +33,7 @@ mod common_errors;
 mod conflicts;
 #[cfg(test)]
 mod coverage;
+mod cross_site;
 mod documented;
 mod fate;
 mod file;

@@ -33,6 +33,17 @@ impl Admission {
         }
     }
 
+    /// Whether anybody can make a request to the account that is accepted: no credentials are asked
+    /// for, or one of its keys is the published one.
+    pub fn is_open_to_all(&self, account: &str) -> bool {
+        match self {
+            Self::Everyone => true,
+            Self::Signed(authorizer) => {
+                authorizer.accounts.get(account).is_some_and(Credential::has_development_key)
+            }
+        }
+    }
+
     /// What the request is granted, if it may ask for `operation`.
     pub fn grant(
         &self,

@@ -60,6 +60,11 @@ impl Cors {
         })
     }
 
+    /// Whether a page of `origin` may send `method`.
+    pub fn allows(&self, origin: &str, method: &str) -> bool {
+        self.0.iter().any(|rule| rule.allows(origin, method))
+    }
+
     /// What an ordinary answer says to pages of other origins.
     pub fn tell(&self, mut reply: Reply, method: &Method, origin: Option<&str>) -> Reply {
         if self.0.is_empty() {
