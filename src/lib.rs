@@ -22,7 +22,7 @@
 //!
 //! Rules are pure, I/O is at the edge, every front end goes through the engine. A service has a
 //! folder of its own in each layer, and services never see each other. [`admin`] counts and
-//! reports; [`server`] puts the parts together; [`testing`] is a server for tests of other
+//! reports; `connections` are those of all listeners; [`server`] puts the parts together; [`testing`] is a server for tests of other
 //! programs.
 //!
 //! Start reading at [`core`].
@@ -31,6 +31,7 @@ pub mod admin;
 #[cfg(feature = "cli")]
 pub mod cli;
 pub mod client;
+mod connections;
 pub mod control;
 pub mod core;
 pub mod engine;

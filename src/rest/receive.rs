@@ -8,10 +8,10 @@ use hyper::StatusCode;
 use hyper::body::{Body, Bytes, Incoming};
 use tokio::time::timeout;
 
-use super::http::connections::Place;
 use super::http::limits::Limits;
 use super::refusal::Refusal;
 use super::service::Answer;
+use crate::connections::Place;
 
 /// A body that was not read yet, on its connection.
 pub struct Unread<'a> {

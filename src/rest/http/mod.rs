@@ -2,8 +2,7 @@
 //!
 //! ```text
 //!   server       accepting, serving and ending connections; workers: the threads for them
-//!   connections  places for connections, and which one makes room; descriptors: how many there are
-//!   limits       the bounds of the listener; timeouts: clients that are too slow
+//!   limits       the bounds of the listener
 //!   tls          handshakes; generated certificates
 //!   request      reading headers and query; reply: writing the answer; sending: long ones
 //!   policies     stored access policies as XML
@@ -18,9 +17,7 @@
 pub mod blocking;
 pub mod checksum;
 pub mod client;
-pub mod connections;
 pub mod cors;
-pub mod descriptors;
 pub mod fetch;
 pub mod header_case;
 pub mod limits;
@@ -32,7 +29,6 @@ pub mod request;
 pub mod sending;
 pub mod server;
 pub mod structured;
-pub mod timeouts;
 pub mod tls;
 pub mod unframed;
 pub mod workers;
