@@ -28,11 +28,10 @@ use percent_encoding::percent_decode_str;
 use super::call::Call;
 use super::opening::not_open;
 use super::refusal::Refusal;
-use crate::core::Timestamp;
 use crate::core::table::json::{Level, Scope};
 use crate::core::table::locator::Locator;
 use crate::core::table::range::Edge;
-use crate::core::table::{Denial, Key, Position, Range, TableName, Ticks};
+use crate::core::table::{Denial, Key, Position, Range, TableName};
 use crate::engine::table::{TableError, TableService};
 use crate::rest::auth::{GrantedBy, Permission, SasScope, TableScope};
 use crate::rest::http::request::Request;
@@ -204,9 +203,4 @@ fn reach(scope: &TableScope) -> Range {
         [None, _] => Position::End,
     };
     Range { start, end }
-}
-
-/// A date of a stored access policy: as a SAS may write it.
-fn parse_date(text: &str) -> Option<Timestamp> {
-    Some(Ticks::parse(text)?.timestamp())
 }

@@ -262,6 +262,11 @@ fn t80_a_table_has_five_policies() {
                 </SignedIdentifier>";
     set(full).is(204);
     assert!(get().contains(full), "as it was sent: {}", get());
+    for (field, other) in [("2020-01-01T00:00:00Z", "tomorrow"), ("2099-01-01", "yesterday")] {
+        let got = set(&full.replace(field, other)).is(400);
+        assert_eq!(got.code(), "InvalidXmlDocument", "{other}");
+    }
+    assert!(get().contains(full), "a refusal changes nothing: {}", get());
     tables.ask("PUT", "/tab?comp=acl", &[], b"").is(204);
     assert!(!get().contains("<Id>"));
     assert_eq!(set("<Other />").is(400).code(), "InvalidXmlDocument");
