@@ -6,9 +6,7 @@
 use hyper::StatusCode;
 use hyper::header::AUTHORIZATION;
 
-use super::{
-    AuthError, Authorizer, Credential, Grant, GrantedBy, Overrides, RequestView, SasScope, Target,
-};
+use super::{AuthError, Authorizer, Credential, Grant, GrantedBy, RequestView, SasScope, Target};
 use crate::core::service::ServiceKind;
 use crate::engine::Account;
 use crate::rest::http::request::Request;
@@ -52,13 +50,8 @@ impl Admission {
         request: &Request,
         operation: &Operation,
     ) -> Result<Grant, Refusal> {
-        let nothing = || Grant {
-            account: account.name().to_string(),
-            by: GrantedBy::Nothing,
-            overrides: Overrides::default(),
-        };
         let (Self::Signed(authorizer), Some(needs)) = (self, &operation.needs) else {
-            return Ok(nothing());
+            return Ok(Grant::new(account.name(), GrantedBy::Nothing));
         };
         // Headers that are not text are not seen by authorisation: without this check a request
         // with a broken header would count as one without any.
@@ -81,7 +74,7 @@ impl Admission {
         let granted = match authorizer.authorize(&view, &target, &policies) {
             // Without any credentials a public container can be read; with bad ones nothing can.
             Err(AuthError::NoCredentials) if (service.anonymous)(account, request, operation) => {
-                return Ok(nothing());
+                return Ok(Grant::new(account.name(), GrantedBy::Anonymous));
             }
             granted => granted.and_then(|grant| {
                 let checked = grant.check(needs);
@@ -100,9 +93,7 @@ impl Admission {
         target: &Target<'_>,
     ) -> Result<Grant, AuthError> {
         let Self::Signed(authorizer) = self else {
-            let by = GrantedBy::Nothing;
-            let overrides = Overrides::default();
-            return Ok(Grant { account: account.name().to_string(), by, overrides });
+            return Ok(Grant::new(account.name(), GrantedBy::Nothing));
         };
         let policies =
             |_: &str, container: &str, id: &str| (service.policy)(account, container, id);

@@ -14,6 +14,8 @@ pub struct Grant {
     pub by: GrantedBy,
     /// Headers that the answer to Get File has in place of the file's own.
     pub overrides: Overrides,
+    /// `ses` of a SAS: the only encryption scope that blobs may be written with.
+    pub encryption_scope: Option<String>,
 }
 
 /// How a request proved itself.
@@ -35,8 +37,10 @@ pub enum GrantedBy {
         /// The user's directory.
         tenant: String,
     },
-    /// Not at all: the container is public, or the server asks for no credentials.
+    /// Not at all, since the server asks for no credentials: everything is permitted.
     Nothing,
+    /// Not at all, since the container is public: reading and listing are permitted.
+    Anonymous,
 }
 
 /// What a SAS reaches.
@@ -96,6 +100,12 @@ pub struct Overrides {
 }
 
 impl Grant {
+    /// A grant without the terms that only a SAS has.
+    pub fn new(account: &str, by: GrantedBy) -> Self {
+        let overrides = Overrides::default();
+        Self { account: account.to_owned(), by, overrides, encryption_scope: None }
+    }
+
     /// Whether an operation that needs `needs` is permitted.
     pub fn check(&self, needs: &Needs<'_>) -> Result<(), AuthError> {
         let GrantedBy::Sas { scope, permissions } = &self.by else { return Ok(()) };
@@ -122,6 +132,7 @@ impl Grant {
         match &self.by {
             GrantedBy::Sas { permissions, .. } => permissions.contains(needed),
             GrantedBy::SharedKey | GrantedBy::Bearer { .. } | GrantedBy::Nothing => true,
+            GrantedBy::Anonymous => matches!(needed, Permission::Read | Permission::List),
         }
     }
 

@@ -95,7 +95,7 @@ impl Authorizer {
             self.by_shared_key(request, target, scheme, signed)?;
             GrantedBy::SharedKey
         };
-        Ok(Grant { account: target.account.to_owned(), by, overrides: Overrides::default() })
+        Ok(Grant::new(target.account, by))
     }
 
     fn by_shared_key(

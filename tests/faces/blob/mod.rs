@@ -22,6 +22,7 @@ mod page;
 mod pages;
 mod races;
 mod reads;
+mod restricted;
 mod states;
 mod wire;
 mod writes;

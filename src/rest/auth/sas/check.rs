@@ -16,7 +16,7 @@ use super::super::error::AuthError;
 use super::super::grant::{Grant, GrantedBy, Overrides, SasScope};
 use super::super::permission::Permissions;
 use super::super::request::{Query, RequestView, Target};
-use super::account_text;
+use super::{SCOPE_SINCE, account_text};
 
 /// Where stored access policies are found.
 pub trait Policies {
@@ -65,7 +65,10 @@ pub(in super::super) fn verify(
     };
     let permissions = Permissions::of_letters(&terms.permission);
     let by = GrantedBy::Sas { scope, permissions };
-    Ok(Grant { account: account.name().to_owned(), by, overrides })
+    // Older versions do not sign it.
+    let signed = query.get("sv").is_some_and(|version| version >= SCOPE_SINCE);
+    let encryption_scope = query.get("ses").filter(|_| signed).map(str::to_owned);
+    Ok(Grant { overrides, encryption_scope, ..Grant::new(account.name(), by) })
 }
 
 /// An account SAS has `ss` and `srt`; a user delegation SAS names its key.
