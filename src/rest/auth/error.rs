@@ -97,6 +97,12 @@ pub enum AuthError {
     /// `AuthenticationFailed`: said by the SAS and by the policy it names.
     #[error("'{0}' is given by the SAS and by its stored policy; only one of them may")]
     PolicyDoubled(&'static str),
+    /// `AuthenticationFailed`: a SAS for one user, and no token of that user.
+    #[error("the SAS is for the user '{0}': send a token of that user with it")]
+    OtherUser(String),
+    /// `AuthenticationFailed`: a SAS for requests with a header or parameter that is not there.
+    #[error("the SAS is for requests with the header or parameter '{0}'")]
+    SasRequestDiffers(String),
     /// `AuthorizationSourceIPMismatch`: `sip` does not hold the caller's address.
     #[error("the SAS is for callers from {allowed}")]
     SourceIpMismatch {
@@ -187,6 +193,8 @@ impl AuthError {
             | Self::SasExpired { .. }
             | Self::PolicyMissing(_)
             | Self::PolicyDoubled(_)
+            | Self::OtherUser(_)
+            | Self::SasRequestDiffers(_)
             | Self::BearerOff => "AuthenticationFailed",
             Self::SourceIpMismatch { .. } => "AuthorizationSourceIPMismatch",
             Self::ProtocolMismatch => "AuthorizationProtocolMismatch",

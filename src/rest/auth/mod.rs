@@ -59,21 +59,27 @@ pub struct Authorizer {
 
 impl Authorizer {
     /// What the request is granted on `target`. A header `Authorization` goes before a signature
-    /// in the query.
+    /// in the query, but for a token: beside a SAS it names the user of the SAS, and permits no
+    /// more than that.
     pub fn authorize(
         &self,
         request: &RequestView<'_>,
         target: &Target<'_>,
         policies: &dyn Policies,
     ) -> Result<Grant, AuthError> {
-        if let Some(header) = request.header("authorization") {
-            return self.by_header(request, target, header);
+        let header = request.header("authorization");
+        let shown = header.map(|header| self.by_header(request, target, header)).transpose()?;
+        match &shown {
+            None | Some(Grant { by: GrantedBy::Bearer { .. }, .. }) => {}
+            Some(_) => return shown.ok_or(AuthError::NoCredentials),
         }
         let query = Query::of(request.raw_query);
         if query.get("sig").is_none() {
-            return Err(AuthError::NoCredentials);
+            return shown.ok_or(AuthError::NoCredentials);
         }
-        sas::verify(request, target, self.account(target.account)?, &query, policies)
+        let grant = sas::verify(request, target, self.account(target.account)?, &query, policies)?;
+        delegation::check_user(&query, shown.as_ref().map(|shown| &shown.by))?;
+        Ok(grant)
     }
 
     fn by_header(

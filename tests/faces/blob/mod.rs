@@ -9,6 +9,7 @@ mod conditions;
 mod container_leases;
 mod container_rules;
 mod counted;
+mod delegated;
 mod elsewhere;
 pub mod fixture;
 mod full_disk;

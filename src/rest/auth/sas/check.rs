@@ -90,8 +90,8 @@ fn verify_signature(
         (Some(_), None) => return Err(AuthError::SasIncomplete("srt")),
         (None, Some(_)) => return Err(AuthError::SasIncomplete("ss")),
         (None, None) if query.get("skoid").is_some() => {
-            let (scope, text) = (signatures.delegation_sas)(target, query)?;
-            let keys = keys_of(account, query, request.now)?;
+            let (scope, text) = (signatures.delegation_sas)(request, target, query)?;
+            let keys = keys_of(account, signatures.kind, query, request.now)?;
             (keys.iter().any(|key| key.verifies(&text, signature)), (scope, text))
         }
         (None, None) => {

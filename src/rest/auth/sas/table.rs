@@ -16,7 +16,9 @@ pub static TABLE: Signatures = Signatures {
     kind: ServiceKind::Table,
     service_sas: table_sas,
     // The service has no user delegation SAS.
-    delegation_sas: |_, _| Err(AuthError::SasUnreadable { field: "skoid", value: String::new() }),
+    delegation_sas: |_, _, _| {
+        Err(AuthError::SasUnreadable { field: "skoid", value: String::new() })
+    },
     shared_key: texts,
     needs_intent: |_| false,
 };
