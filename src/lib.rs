@@ -25,19 +25,20 @@
 //! folder of its own in each layer, and services never see each other.
 //!
 //! ```text
-//!   core      the rules: what is granted, and what refuses it
-//!   store     bytes and records on disk
-//!   engine    the services of an account: one method per operation
-//!   fuse      the mount: requests of the kernel
-//!   rest      the services over HTTP
-//!   play      scripts of opens, locks and deletes
-//!   control   what is asked of a running server, and the socket that commands ask it on
-//!   admin     the page, the HTTP API, metrics and health
-//!   server    a server as a whole: starts the parts and stops them
-//!   cli       the command line
-//!   testing   a server for tests of other programs, in their process
-//!   client    share modes for programs that know latchfs
-//!   sync      locks and threads: the standard ones, or those that tests schedule
+//!   core         the rules: what is granted, and what refuses it
+//!   store        bytes and records on disk
+//!   engine       the services of an account: one method per operation
+//!   fuse         the mount: requests of the kernel
+//!   rest         the services over HTTP
+//!   play         scripts of opens, locks and deletes
+//!   control      what is asked of a running server, and the socket that commands ask it on
+//!   admin        the page, the HTTP API, metrics and health
+//!   connections  bounds that all listeners share: connections, descriptors, slow clients
+//!   server       a server as a whole: starts the parts and stops them
+//!   cli          the command line
+//!   testing      a server for tests of other programs, in their process
+//!   client       share modes for programs that know latchfs
+//!   sync         locks and threads: the standard ones, or those that tests schedule
 //! ```
 //!
 //! To write a test, start at [`testing`]; to read the source, at [`core`].
@@ -46,6 +47,7 @@ pub mod admin;
 #[cfg(feature = "cli")]
 pub mod cli;
 pub mod client;
+mod connections;
 pub mod control;
 pub mod core;
 pub mod engine;

@@ -1,7 +1,8 @@
 //! The listener: connections, their bounds, and an end to all of them.
 //!
-//! Decides the most connections, and the time limit for the head of a request. Answers are decided
-//! in [`super::site`].
+//! Decides the most connections, and the time limits for the head of a request and for a client
+//! that does not read. Which connection makes room for the next is decided in
+//! [`crate::connections`], answers in [`super::site`].
 
 use std::convert::Infallible;
 use std::io;
@@ -15,19 +16,24 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::oneshot;
 use tokio::time::sleep;
 
 use super::api::WAITS_MAX;
 use super::guard::Token;
 use super::metrics::Metrics;
 use super::site::Site;
+use crate::connections::timeouts::Watched;
+use crate::connections::{Connections, Place, Sending};
 use crate::control::Serving;
 
-/// The most connections at a time; further ones wait to be accepted.
+/// The most connections at a time. For a further one the connection ends that has been idle longest;
+/// where none is idle, the further one waits.
 pub const CONNECTIONS_MAX: usize = 256;
 /// How long the head of a request may take, and how long a connection may be idle before it.
 const HEADER_WAIT: Duration = Duration::from_secs(30);
+/// How long a client may leave an answer unread. Then the connection ends.
+const WRITE_WAIT: Duration = Duration::from_secs(10);
 /// How long a stop waits for requests under way.
 const STOP_WAIT: Duration = Duration::from_secs(1);
 /// How long to wait before the next connection where the last one could not be had.
@@ -114,38 +120,51 @@ fn run(runtime: Runtime, listener: TcpListener, site: &Arc<Site>, stopped: onesh
 }
 
 async fn accept(listener: TcpListener, site: &Arc<Site>) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let connections = Connections::all();
+    let own = connections.listener();
     loop {
-        let place = Arc::clone(&places).acquire_owned().await;
         match listener.accept().await {
             Ok((stream, _)) => {
+                let entry = connections.enter(own, CONNECTIONS_MAX).await;
                 let site = Arc::clone(site);
                 tokio::spawn(async move {
-                    serve(stream, site).await;
-                    drop(place);
+                    tokio::select! {
+                        () = serve(stream, site, Arc::clone(&entry)) => {}
+                        () = entry.asked_to_leave() => {
+                            log::debug!("an admin connection ended to make room");
+                        }
+                    }
                 });
             }
             Err(error) => {
+                // Out of descriptors, most likely: an idle connection gives one back.
                 log::warn!("the admin listener: {error}");
+                connections.shed(None);
                 sleep(ACCEPT_PAUSE).await;
             }
         }
     }
 }
 
-async fn serve(stream: TcpStream, site: Arc<Site>) {
+async fn serve(stream: TcpStream, site: Arc<Site>, place: Arc<Place>) {
     // An event that waits for the next one in the kernel comes late.
     if let Err(error) = stream.set_nodelay(true) {
         log::debug!("an admin connection: {error}");
     }
+    let turn = Arc::clone(&place.turn);
+    let watched = Watched::new(stream, turn, HEADER_WAIT, WRITE_WAIT);
     let service = service_fn(move |request| {
-        let site = Arc::clone(&site);
-        async move { Ok::<_, Infallible>(site.answer(request).await) }
+        let (site, place) = (Arc::clone(&site), Arc::clone(&place));
+        place.begin();
+        async move {
+            let answer = site.answer(request).await;
+            Ok::<_, Infallible>(answer.map(|body| Sending::new(body, place)))
+        }
     });
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_WAIT)
-        .serve_connection(TokioIo::new(stream), service)
+        .serve_connection(TokioIo::new(watched), service)
         .await;
     if let Err(error) = served {
         log::debug!("an admin connection ended: {error}");

@@ -1,10 +1,10 @@
 //! The stream of events: what happens in a server, all accounts and services in one order.
 //!
 //! Each request with its answer, each entry of the logs of events, each gate and fault that a
-//! request meets, and what tests change. Bounded: the newest entries are kept, a follower that is
-//! too slow is told how many it missed, and adding an entry never waits for a follower. A server
-//! without an admin address has no followers and keeps nothing: an addition costs one load of a
-//! flag.
+//! request meets, and what tests change. Bounded: the newest entries are kept, long texts of
+//! requests are cut, a follower that is too slow is told how many it missed, and adding an entry
+//! never waits for a follower. A server without an admin address has no followers and keeps
+//! nothing: an addition costs one load of a flag.
 //!
 //! Decides the order and how much is kept. How an entry is shown is decided in `control/`.
 
@@ -25,6 +25,10 @@ use crate::core::smb::Denial;
 
 /// The most entries kept; older ones are dropped and counted.
 pub const STREAM_MAX: usize = 16_384;
+
+/// The longest path and message that an entry keeps, in bytes. A request chooses both, and needs no
+/// credentials for it.
+pub const TEXT_MAX: usize = 1_024;
 
 /// The most entries that a follower is given at a time.
 pub const PAGE_MAX: usize = 1_024;
@@ -64,6 +68,32 @@ pub enum What {
     },
     /// The clock, a gate, a fault or the state of the server was changed.
     Changed(Change),
+}
+
+impl What {
+    /// The same with texts of at most [`TEXT_MAX`] bytes. Names in the log of events are those of
+    /// objects that are there, which have bounds of their own.
+    fn cut(mut self) -> Self {
+        match &mut self {
+            Self::Request(answered) => {
+                cut(&mut answered.path);
+                if let Some(refusal) = &mut answered.refusal {
+                    cut(&mut refusal.message);
+                }
+            }
+            Self::Gated(at) | Self::Released(at) => cut(&mut at.visitor.path),
+            Self::Fault { visitor, .. } => cut(&mut visitor.path),
+            Self::Logged(_) | Self::Changed(_) => {}
+        }
+        self
+    }
+}
+
+/// Cuts a text off. The memory of the rest is given back.
+fn cut(text: &mut String) {
+    if text.len() > TEXT_MAX {
+        *text = text[..text.floor_char_boundary(TEXT_MAX - '…'.len_utf8())].to_owned() + "…";
+    }
 }
 
 /// A request that was answered.
@@ -191,7 +221,8 @@ impl EventStream {
             Some(clock) => (clock.now(), clock.outside()),
             None => (Timestamp(0), Timestamp(0)),
         };
-        let mut entry = Entry { seq: 0, time, system, account, what: Arc::new(what()) };
+        let what = Arc::new(what().cut());
+        let mut entry = Entry { seq: 0, time, system, account, what };
         let mut kept = self.kept();
         kept.last += 1;
         entry.seq = kept.last;
@@ -271,6 +302,20 @@ mod tests {
         assert_eq!(numbers(&stream.after(5)), [0; 0]);
         let other_run = stream.after(900);
         assert_eq!((other_run.lost, numbers(&other_run)), (2, vec![3, 4, 5]));
+    }
+
+    #[test]
+    fn texts_that_a_request_chooses_are_cut_at_their_bound() {
+        for (length, kept) in [(TEXT_MAX, TEXT_MAX), (TEXT_MAX + 1, TEXT_MAX), (60_000, TEXT_MAX)] {
+            let mut text = "x".repeat(length);
+            cut(&mut text);
+            assert_eq!((text.len(), text.capacity() <= 2 * kept), (kept, true), "{length}");
+            assert_eq!(text.ends_with('…'), length > TEXT_MAX);
+        }
+        // Between characters.
+        let mut text = "ä".repeat(TEXT_MAX);
+        cut(&mut text);
+        assert!(text.len() <= TEXT_MAX && text.starts_with("ää") && text.ends_with("ä…"));
     }
 
     #[test]

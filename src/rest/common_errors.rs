@@ -12,7 +12,7 @@ use crate::engine::DbError;
 impl From<&DbError> for Refusal {
     fn from(error: &DbError) -> Self {
         match error {
-            DbError::Busy(_) | DbError::Closed => Self::busy(error),
+            DbError::Busy(_) | DbError::Closed | DbError::TooManyFiles { .. } => Self::busy(error),
             DbError::Full { .. } => {
                 Self::explained(StatusCode::INSUFFICIENT_STORAGE, "InsufficientStorage", error)
             }
@@ -45,6 +45,8 @@ mod tests {
         let status = |error: &DbError| Refusal::from(error).status;
         assert_eq!(status(&DbError::Busy("waiting".into())), StatusCode::SERVICE_UNAVAILABLE);
         assert_eq!(status(&DbError::Closed), StatusCode::SERVICE_UNAVAILABLE);
+        let no_descriptor = DbError::TooManyFiles { file: "db".into() };
+        assert_eq!(status(&no_descriptor), StatusCode::SERVICE_UNAVAILABLE);
         let full = DbError::Full { file: "db".into() };
         assert_eq!(status(&full), StatusCode::INSUFFICIENT_STORAGE);
         assert_eq!(status(&DbError::Io("no".into())), StatusCode::INTERNAL_SERVER_ERROR);

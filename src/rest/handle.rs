@@ -2,9 +2,9 @@
 //! carried out, and the answer finished.
 //!
 //! Decides that order. A request is authorised by its head, before its body is taken: strangers
-//! cannot make the server hold their bytes. The body of a refused request is read and thrown away
-//! up to a bound, so that the connection stays usable. What is quickly done is done on the
-//! connection's own event loop, the rest on a thread that may block.
+//! cannot make the server hold their bytes. The body of a request that is refused, or that anybody
+//! may send, is read and thrown away up to a bound, so that the connection stays usable. What is
+//! quickly done is done on the connection's own event loop, the rest on a thread that may block.
 
 use std::cell::RefCell;
 use std::net::SocketAddr;
@@ -23,9 +23,9 @@ use hyper::{Method, Response, StatusCode, Uri};
 use super::address::Address;
 use super::auth::{Grant, Overrides, signing_account};
 use super::call::Call;
+use super::cross_site;
 use super::fate::{Dropped, Fate, HttpAnswer};
 use super::http::blocking::{Undone, on_a_thread};
-use super::http::connections::Place;
 use super::http::cors::Cors;
 use super::http::header_case;
 use super::http::limits::Limits;
@@ -40,6 +40,7 @@ use super::site::Site;
 use super::source::RENAME_SOURCE;
 use super::told::Told;
 use super::version::{self, VERSION};
+use crate::connections::Place;
 use crate::core::time::rfc1123;
 use crate::core::{Client, Owner, Timestamp};
 use crate::engine::{Account, Caller, Context, new_guid, rehearse, without_waiting};
@@ -243,7 +244,10 @@ async fn serve(
     fate: &mut Fate,
 ) -> Answer {
     let limits = &site.options.limits;
-    let operation = match admit(site, &request) {
+    let admitted = admit(site, &request).and_then(|operation| {
+        cross_site::check(site, &account, &request, operation).map(|()| operation)
+    });
+    let operation = match admitted {
         Ok(operation) => operation,
         Err(refusal) => return Err(body.refuse(refusal).await),
     };
@@ -273,12 +277,21 @@ async fn serve(
         context.now = request.now;
         context.stop = fate.stop(site, operation, &request, &context.caller);
     }
-    if let Err(refusal) = opening::open(site.service, &account, limits).await {
-        return Err(body.refuse(refusal).await);
-    }
-    let body = body.admit();
     let visit = fate.leaves_later(site, &request, &context.caller);
-    let answer = carry_out(site, account, operation, context, grant, request, body).await;
+    let answer = match (&operation.needs, &operation.run) {
+        // The sender is unknown: the body is not received and the connection proves nothing.
+        (None, Run::Whole(run)) => {
+            let (account, context, grant) = (&account, &context, &grant);
+            body.answer(run(&Call { site, account, request: &request, context, grant })).await
+        }
+        _ => {
+            if let Err(refusal) = opening::open(site.service, &account, limits).await {
+                return Err(body.refuse(refusal).await);
+            }
+            let body = body.admit();
+            carry_out(site, account, operation, context, grant, request, body).await
+        }
+    };
     if let (Some(visit), Ok(_)) = (visit, &answer) {
         fate.leave(site, operation, &visit).await;
     }
@@ -391,6 +404,11 @@ async fn stopped(
 /// The operation of a request, if its version and location allow it.
 fn admit(site: &Site, request: &Request) -> Result<&'static Operation, Refusal> {
     version::check(site.service, request, site.options.any_version)?;
+    route(site, request)
+}
+
+/// The operation of a request, if its location allows it.
+pub(super) fn route(site: &Site, request: &Request) -> Result<&'static Operation, Refusal> {
     let operation = (site.service.route)(request)?;
     if operation.changes && request.address.secondary {
         let message = "Write operations are not allowed. [latchfs: this is the address of the \

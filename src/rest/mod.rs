@@ -4,6 +4,7 @@
 //! ```text
 //!   http                listening, limits, TLS, requests, answers: the same for every service
 //!   auth                which requests are accepted: Shared Key, SAS, bearer
+//!   cross_site          requests of foreign web pages
 //!   handle              one request from its first header to its answer
 //!   receive             the body of a request
 //!   call                an authorised request, as an operation gets it
@@ -40,6 +41,7 @@ mod common_errors;
 mod conflicts;
 #[cfg(test)]
 mod coverage;
+mod cross_site;
 mod documented;
 mod fate;
 mod file;

@@ -8,9 +8,10 @@ use hyper::StatusCode;
 use hyper::body::{Body, Bytes, Incoming};
 use tokio::time::timeout;
 
-use super::http::connections::Place;
 use super::http::limits::Limits;
 use super::refusal::Refusal;
+use super::service::Answer;
+use crate::connections::Place;
 
 /// A body that was not read yet, on its connection.
 pub struct Unread<'a> {
@@ -34,11 +35,27 @@ impl Unread<'_> {
     /// Throws the body of a refused request away, up to a bound. Past it, or where the client does
     /// not send for a while, the connection ends with the answer.
     pub async fn refuse(self, refusal: Refusal) -> Refusal {
-        if refusal.close || self.body.is_end_stream() {
-            return refusal;
+        if refusal.close || self.discard().await { refusal } else { refusal.closing() }
+    }
+
+    /// The answer to a request that anybody may send, which is decided by its head: the body goes
+    /// the way of a refused one.
+    pub async fn answer(self, answer: Answer) -> Answer {
+        match answer {
+            Err(refusal) => Err(self.refuse(refusal).await),
+            Ok(reply) if self.discard().await => Ok(reply),
+            Ok(reply) => Ok(reply.header("connection", "close")),
+        }
+    }
+
+    /// Reads the body without keeping it. True if all of it came, so that the connection can take
+    /// the next request.
+    async fn discard(self) -> bool {
+        if self.body.is_end_stream() {
+            return true;
         }
         if self.expects {
-            return refusal.closing();
+            return false;
         }
         self.place.refuse();
         let mut body = Limited::new(self.body, self.limits.body_bytes);
@@ -51,10 +68,7 @@ impl Unread<'_> {
                 }
             }
         };
-        match timeout(self.limits.body_wait, drain).await {
-            Ok(true) => refusal,
-            Ok(false) | Err(_) => refusal.closing(),
-        }
+        timeout(self.limits.body_wait, drain).await.unwrap_or(false)
     }
 }
 

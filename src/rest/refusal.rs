@@ -67,6 +67,8 @@ pub struct Refusal {
     pub code: Code,
     /// The service's sentence, then in brackets the cause: who holds it, what to do.
     pub message: Cow<'static, str>,
+    /// What the stream of events is told in place of the message, if that is for the sender alone.
+    pub brief: Option<Cow<'static, str>>,
     /// Further elements of the body.
     pub details: Vec<(&'static str, String)>,
     /// For `WWW-Authenticate`: how to come back with a token.
@@ -91,9 +93,9 @@ impl Refusal {
     ) -> Self {
         let code = Code::Is(code);
         let (message, details) = (message.into(), Vec::new());
-        let (challenge, size, conflict, denial) = (None, None, None, None);
+        let (brief, challenge, size, conflict, denial) = (None, None, None, None, None);
         let close = false;
-        Self { status, code, message, details, challenge, size, close, denial, conflict }
+        Self { status, code, message, brief, details, challenge, size, close, denial, conflict }
     }
 
     /// This refusal, noted as a conflict with another client.

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use hyper::StatusCode;
 
-use super::auth::GrantedBy;
 use super::auth::delegation::key_value;
+use super::auth::{CLOCK_SKEW_MAX, GrantedBy};
 use super::call::Call;
 use super::http::cors::Cors;
 use super::http::reply::Reply;
@@ -177,9 +177,11 @@ pub fn user_delegation_key(call: &Call<'_>) -> Answer {
     let expiry = moment(&given, "Expiry")?;
     let expiry = expiry.ok_or_else(|| invalid("the element Expiry is missing"))?;
     let start = moment(&given, "Start")?.unwrap_or(call.context.now);
-    let longest = start.after(KEY_LIFE_MAX);
-    if expiry <= start || expiry > longest {
-        return Err(invalid("the key must end after it starts, and within seven days"));
+    // Seven days from now, not from the start: a key made today must not sign next year. The
+    // client counts them by its own clock.
+    let longest = call.context.now.after(KEY_LIFE_MAX).after(CLOCK_SKEW_MAX);
+    if expiry <= start || expiry > start.after(KEY_LIFE_MAX) || expiry > longest {
+        return Err(invalid("the key must end after it starts, and within seven days from now"));
     }
     let (start, expiry) = (iso_seconds(start), iso_seconds(expiry));
     let service = call.site.service.kind.letter().to_string();

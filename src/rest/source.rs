@@ -24,17 +24,6 @@ pub const SOURCE_AUTHORIZATION: &str = "x-ms-copy-source-authorization";
 /// The longest source.
 const SOURCE_BYTES_MAX: usize = 2_048;
 
-/// A source as it is kept and shown, without its signature: a client that may read the copy must
-/// not get the right to read the source.
-pub fn without_signature(url: &str) -> String {
-    let Some((place, query)) = url.split_once('?') else { return url.to_owned() };
-    let is_signature = |pair: &&str| {
-        pair.split_once('=').is_some_and(|(name, _)| name.eq_ignore_ascii_case("sig"))
-    };
-    let kept: Vec<_> = query.split('&').filter(|pair| !is_signature(pair)).collect();
-    if kept.is_empty() { place.to_owned() } else { format!("{place}?{}", kept.join("&")) }
-}
-
 /// The source that a URL names.
 pub enum Source {
     /// A resource of this listener.
@@ -92,23 +81,5 @@ impl Call<'_> {
         };
         let port = self.site.addr.port().to_string();
         this_machine && authority.rsplit_once(':').is_some_and(|(_, given)| given == port)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_source_is_kept_without_its_signature_and_otherwise_as_it_was_named() {
-        let kept = [
-            ("http://h/a/s/f", "http://h/a/s/f"),
-            ("http://h/a/s/f?sig=x%3D", "http://h/a/s/f"),
-            ("http://h/a/s/f?sv=1&SIG=x&sr=f", "http://h/a/s/f?sv=1&sr=f"),
-            ("http://h/a/s/f?sharesnapshot=t&sigma=1", "http://h/a/s/f?sharesnapshot=t&sigma=1"),
-        ];
-        for (url, expected) in kept {
-            assert_eq!(without_signature(url), expected);
-        }
     }
 }

@@ -56,7 +56,7 @@ impl Told {
         let Some(told) = &mut self.0 else { return };
         refusal.code.spelled(told.names).clone_into(&mut told.answered.code);
         told.answered.refusal = Some(Refused {
-            message: refusal.message.clone().into_owned(),
+            message: refusal.brief.as_ref().unwrap_or(&refusal.message).clone().into_owned(),
             denial: refusal.denial.as_deref().cloned(),
             conflict: refusal.conflict,
         });

@@ -13,7 +13,7 @@ pub fn of(code: &str) -> Option<&'static str> {
 const SEE_CHALLENGE: &str = "Server failed to authenticate the request. Please refer to the \
                              information in the www-authenticate header.";
 
-const TABLE: [(&str, &str); 57] = [
+const TABLE: [(&str, &str); 58] = [
     // Who asks.
     (
         "AuthenticationFailed",
@@ -46,6 +46,7 @@ const TABLE: [(&str, &str); 57] = [
         "AuthorizationPermissionMismatch",
         "This request is not authorized to perform this operation using this permission.",
     ),
+    ("AuthorizationFailure", "This request is not authorized to perform this operation."),
     (
         "InsufficientAccountPermissions",
         "The account being accessed does not have sufficient permissions to execute this \

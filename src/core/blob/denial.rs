@@ -125,6 +125,8 @@ pub enum BlobDenial {
     /// Sent as a bad document.
     #[error("A container has at most five access policies, with IDs of at most 64 characters.")]
     InvalidAccessPolicies,
+    #[error("The request is forbidden by the container encryption policy.")]
+    RequestForbiddenByContainerEncryptionPolicy,
 }
 
 impl BlobDenial {

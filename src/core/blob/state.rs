@@ -76,6 +76,9 @@ impl ContentProperties {
     }
 }
 
+/// The scope of a container that was given none.
+pub const ACCOUNT_SCOPE: &str = "$account-encryption-key";
+
 /// How a blob was said to be encrypted. Nothing is encrypted here: the record is kept so that a
 /// request without the right key is refused as by the service.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -89,6 +92,19 @@ pub struct Encryption {
 }
 
 impl Encryption {
+    /// The encryption of a new blob where `default` is the scope of its container, and `only`
+    /// denies every other. A customer's key takes the place of a scope.
+    pub fn within(mut self, default: Option<&str>, only: bool) -> Result<Self, BlobDenial> {
+        let usual = default.unwrap_or(ACCOUNT_SCOPE);
+        if only && self.scope.as_deref().is_some_and(|scope| scope != usual) {
+            return Err(BlobDenial::RequestForbiddenByContainerEncryptionPolicy);
+        }
+        if self.scope.is_none() && self.key_sha256.is_none() {
+            self.scope = default.map(str::to_owned);
+        }
+        Ok(self)
+    }
+
     /// Compares the key of a request (its SHA-256) with that of the blob.
     pub fn check_key(&self, presented: Option<&str>) -> Result<(), BlobDenial> {
         match (self.key_sha256.as_deref(), presented) {
@@ -263,6 +279,31 @@ mod tests {
         ] {
             assert_eq!(encryption.check_key(key), Err(denial));
         }
+    }
+
+    #[test]
+    fn a_new_blob_has_the_scope_of_its_request_or_of_its_container() {
+        let sent = |scope: Option<&str>| Encryption {
+            scope: scope.map(str::to_owned),
+            ..Encryption::default()
+        };
+        for (scope, default, only, expected) in [
+            (None, None, false, Some(None)),
+            (None, Some("a"), false, Some(Some("a"))),
+            (None, Some("a"), true, Some(Some("a"))),
+            (Some("b"), Some("a"), false, Some(Some("b"))),
+            (Some("a"), Some("a"), true, Some(Some("a"))),
+            (Some("b"), Some("a"), true, None),
+            (Some(ACCOUNT_SCOPE), None, true, Some(Some(ACCOUNT_SCOPE))),
+            (Some("b"), None, true, None),
+        ] {
+            let found = sent(scope).within(default, only);
+            let denial = BlobDenial::RequestForbiddenByContainerEncryptionPolicy;
+            let expected = expected.map(sent).ok_or(denial);
+            assert_eq!(found, expected, "{scope:?} {default:?} {only}");
+        }
+        let keyed = Encryption { key_sha256: Some("k".into()), scope: None };
+        assert_eq!(keyed.clone().within(Some("a"), false), Ok(keyed));
     }
 
     #[test]

@@ -1,8 +1,11 @@
 //! Stored access policies of a table: what they hold, and how many there may be.
 //!
-//! Decides the limits. How a shared access signature uses a policy is decided by REST.
+//! Decides the limits, and which dates are times. How a shared access signature uses a policy is
+//! decided by REST.
 
+use super::Ticks;
 use super::denial::Denial;
+use crate::core::policy::StoredPolicy;
 
 /// Policies of a table.
 pub const POLICIES_MAX: usize = 5;
@@ -22,6 +25,19 @@ pub struct Policy {
     pub permission: Option<String>,
 }
 
+impl Policy {
+    /// The policy as a signature is held to it. `None` if a date is no time: such a policy permits
+    /// nothing, since without that date it would permit more than was meant.
+    pub fn in_force(self) -> Option<StoredPolicy> {
+        let time = |text: Option<String>| match text.filter(|text| !text.is_empty()) {
+            None => Some(None),
+            Some(text) => Some(Some(Ticks::parse(&text)?.timestamp())),
+        };
+        let (start, expiry) = (time(self.start)?, time(self.expiry)?);
+        Some(StoredPolicy { id: self.id, start, expiry, permission: self.permission })
+    }
+}
+
 /// Checks the policies of a table.
 pub fn check(policies: &[Policy]) -> Result<(), Denial> {
     if policies.len() > POLICIES_MAX {
@@ -37,6 +53,9 @@ pub fn check(policies: &[Policy]) -> Result<(), Denial> {
         let letters = policy.permission.as_deref().unwrap_or_default();
         if !letters.chars().all(|letter| "raud".contains(letter)) {
             return Err(Denial::InvalidXmlDocument("a permission is made of the letters raud"));
+        }
+        if policy.clone().in_force().is_none() {
+            return Err(Denial::InvalidXmlDocument("Start and Expiry are ISO 8601 times"));
         }
     }
     Ok(())
@@ -63,5 +82,22 @@ mod tests {
             check(&[Policy { permission: Some(letters.into()), ..named("a") }]).is_ok()
         };
         assert!(lettered("raud") && lettered("dr") && lettered("") && !lettered("rw"));
+    }
+
+    #[test]
+    fn a_date_that_is_no_time_is_refused_and_permits_nothing() {
+        for good in ["2026-01-05", "2026-01-05T10:00:00Z", "2026-01-05T10:00Z", ""] {
+            let policy = Policy { expiry: Some(good.into()), ..named("a") };
+            assert_eq!(check(std::slice::from_ref(&policy)), Ok(()), "{good}");
+            let expiry = policy.in_force().unwrap().expiry;
+            assert_eq!(expiry.is_some(), !good.is_empty(), "{good}");
+        }
+        for bad in ["tomorrow", "2026-13-05", "0", " "] {
+            let (start, expiry) = (Some(bad.to_owned()), Some(bad.to_owned()));
+            for policy in [Policy { start, ..named("a") }, Policy { expiry, ..named("a") }] {
+                assert!(check(std::slice::from_ref(&policy)).is_err(), "{bad}");
+                assert_eq!(policy.in_force(), None, "{bad}");
+            }
+        }
     }
 }

@@ -166,7 +166,7 @@ impl Commit {
     /// Makes the blob of the blocks that were found.
     fn publish(&self, change: &Change<'_>, place: &Place, list: BlockList) -> BlobResult<Written> {
         let mut state = change.new_state(BlobType::Block, place)?;
-        self.new.clone().apply(&mut state, place, change.now);
+        self.new.clone().apply(&mut state, place, change.now)?;
         state.blocks = u32::try_from(list.blocks()).unwrap_or(u32::MAX);
         state.length = list.length();
         // The blob stays in place until its blocks are part of the new one.

@@ -42,6 +42,8 @@ pub(super) struct Change<'a> {
 #[derive(Debug)]
 pub(super) struct Place {
     pub container: ContainerId,
+    /// The encryption scope of the container, and whether it denies every other.
+    pub scope: (Option<String>, bool),
     /// The state that the request names; of the current one, also an uncommitted blob.
     pub row: Option<Row>,
 }
@@ -93,7 +95,8 @@ impl Look<'_> {
 
     /// The container and state that the address names.
     pub fn place(&self, at: &BlobAt) -> BlobResult<Place> {
-        let container = self.container(&at.container)?.id;
+        let ContainerRow { id: container, record, .. } = self.container(&at.container)?;
+        let scope = (record.encryption_scope, record.deny_scope_override);
         let state = |key| {
             let found = self.tx.state::<BlobState>(container, &at.name, key)?;
             Ok::<_, BlobError>(found.map(|row| self.at_now(row)))
@@ -111,7 +114,7 @@ impl Look<'_> {
                 None => state(StateKey::Current)?.filter(|row| row.record.version == Some(moment)),
             },
         };
-        Ok(Place { container, row })
+        Ok(Place { container, scope, row })
     }
 
     /// A row as it is at this moment.

@@ -217,7 +217,7 @@ fn copy(
     }
     let mut state = change.new_state(from.kind, place)?;
     let tags = if request.copy_tags { from.tags } else { request.new.tags.clone() };
-    request.new.apply(&mut state, place, change.now);
+    request.new.apply(&mut state, place, change.now)?;
     state.tags = tags;
     state.length = from.length;
     state.blocks = from.blocks;

@@ -48,7 +48,7 @@ impl BlobService {
                 return Err(BlobDenial::InvalidBlobType.into());
             }
             let mut state = change.new_state(kind, &place)?;
-            request.new.apply(&mut state, &place, change.now);
+            request.new.apply(&mut state, &place, change.now)?;
             state.metadata = request.metadata.unwrap_or_default();
             state.content = request.properties.unwrap_or_default();
             if kind == BlobType::Page {

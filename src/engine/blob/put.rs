@@ -59,12 +59,18 @@ impl From<BlobState> for Written {
 
 impl NewBlob {
     /// Fills in a new state.
-    pub(super) fn apply(self, state: &mut BlobState, place: &Place, now: Timestamp) {
+    pub(super) fn apply(
+        self,
+        state: &mut BlobState,
+        place: &Place,
+        now: Timestamp,
+    ) -> Result<(), BlobDenial> {
+        let (scope, only) = &place.scope;
         let inherited = place.blob().map(|before| before.record.tier);
         state.content = self.content;
         state.metadata = self.metadata;
         state.tags = self.tags;
-        state.encryption = self.encryption;
+        state.encryption = self.encryption.within(scope.as_deref(), *only)?;
         state.immutability = self.immutability;
         if state.kind == BlobType::Block {
             match self.tier {
@@ -79,6 +85,7 @@ impl NewBlob {
             state.length = self.page_length;
             state.sequence_number = self.sequence_number;
         }
+        Ok(())
     }
 }
 
@@ -178,7 +185,7 @@ fn put(
     let place = change.admitted(operation, at, asked)?;
     let mut state = change.new_state(kind, &place)?;
     state.length = content.length();
-    new.apply(&mut state, &place, change.now);
+    new.apply(&mut state, &place, change.now)?;
     let state = change.publish(operation, at, &place, state, Aside::Moved, |state| {
         let container = place.container;
         change.tx.drop_blocks(container, &at.name)?;

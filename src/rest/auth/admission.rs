@@ -5,10 +5,9 @@
 //! [`super`].
 
 use hyper::StatusCode;
+use hyper::header::AUTHORIZATION;
 
-use super::{
-    AuthError, Authorizer, Credential, Grant, GrantedBy, Overrides, RequestView, SasScope, Target,
-};
+use super::{AuthError, Authorizer, Credential, Grant, GrantedBy, RequestView, SasScope, Target};
 use crate::core::service::ServiceKind;
 use crate::engine::Account;
 use crate::rest::http::request::Request;
@@ -33,6 +32,17 @@ impl Admission {
         }
     }
 
+    /// Whether anybody can make a request to the account that is accepted: no credentials are asked
+    /// for, or one of its keys is the published one.
+    pub fn is_open_to_all(&self, account: &str) -> bool {
+        match self {
+            Self::Everyone => true,
+            Self::Signed(authorizer) => {
+                authorizer.accounts.get(account).is_some_and(Credential::has_development_key)
+            }
+        }
+    }
+
     /// Grants the request what its signature permits, or refuses `operation`.
     pub fn grant(
         &self,
@@ -41,14 +51,15 @@ impl Admission {
         request: &Request,
         operation: &Operation,
     ) -> Result<Grant, Refusal> {
-        let nothing = || Grant {
-            account: account.name().to_string(),
-            by: GrantedBy::Nothing,
-            overrides: Overrides::default(),
-        };
         let (Self::Signed(authorizer), Some(needs)) = (self, &operation.needs) else {
-            return Ok(nothing());
+            return Ok(Grant::new(account.name(), GrantedBy::Nothing));
         };
+        // Headers that are not text are not seen by authorisation: without this check a request
+        // with a broken header would count as one without any.
+        let sent = request.headers.get_all(AUTHORIZATION).iter();
+        if sent.into_iter().any(|value| std::str::from_utf8(value.as_bytes()).is_err()) {
+            return Err(AuthError::HeaderMalformed.into());
+        }
         let headers = request.header_pairs();
         let view = request.view(&headers);
         let (container, path) = (service.target)(&request.address, needs.level);
@@ -64,7 +75,7 @@ impl Admission {
         let granted = match authorizer.authorize(&view, &target, &policies) {
             // Without any credentials a public container can be read; with bad ones nothing can.
             Err(AuthError::NoCredentials) if (service.anonymous)(account, request, operation) => {
-                return Ok(nothing());
+                return Ok(Grant::new(account.name(), GrantedBy::Anonymous));
             }
             granted => granted.and_then(|grant| {
                 let checked = grant.check(needs);
@@ -83,9 +94,7 @@ impl Admission {
         target: &Target<'_>,
     ) -> Result<Grant, AuthError> {
         let Self::Signed(authorizer) = self else {
-            let by = GrantedBy::Nothing;
-            let overrides = Overrides::default();
-            return Ok(Grant { account: account.name().to_string(), by, overrides });
+            return Ok(Grant::new(account.name(), GrantedBy::Nothing));
         };
         let policies =
             |_: &str, container: &str, id: &str| (service.policy)(account, container, id);
@@ -115,6 +124,7 @@ impl From<AuthError> for Refusal {
             refusal = refusal.with("AuthenticationErrorDetail", detail);
         }
         refusal.challenge = error.challenge();
+        refusal.brief = error.brief().map(|why| Self::explained(status, error.code(), why).message);
         refusal
     }
 }

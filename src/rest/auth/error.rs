@@ -1,12 +1,14 @@
 //! The refusals of authorisation: one variant per rule, with its documented code.
 //!
 //! Decides code, status and message of each refusal. The body is written in
-//! [`crate::rest::refusal`]. No message contains a key or a signature that the server computed.
+//! [`crate::rest::refusal`]. No message contains a key or a signature that the server computed, nor
+//! a secret of the request.
 
 use crate::core::service::ServiceKind;
 use crate::core::{Timestamp, time};
 
 use super::permission::{Level, Permission, letters};
+use super::secrets::masked;
 
 /// The header `WWW-Authenticate` of a 401. The Python SDK wants both fields, the JS SDK a GUID as
 /// the tenant.
@@ -14,6 +16,8 @@ pub const CHALLENGE: &str = "Bearer \
     authorization_uri=https://login.microsoftonline.com/00000000-0000-0000-0000-000000000000/\
     oauth2/authorize \
     resource_id=https://storage.azure.com";
+
+const MISMATCH: &str = "the signature does not match";
 
 /// Why a request was not authorised.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -39,7 +43,7 @@ pub enum AuthError {
         addressed: String,
     },
     /// `AuthenticationFailed`: signed with another key, or another text.
-    #[error("the signature does not match; the server's string to sign is '{string_to_sign}'")]
+    #[error("{MISMATCH}; the server's string to sign is '{}'", masked(.string_to_sign))]
     SignatureMismatch {
         /// The string to sign, as the server builds it.
         string_to_sign: String,
@@ -93,6 +97,12 @@ pub enum AuthError {
     /// `AuthenticationFailed`: said by the SAS and by the policy it names.
     #[error("'{0}' is given by the SAS and by its stored policy; only one of them may")]
     PolicyDoubled(&'static str),
+    /// `AuthenticationFailed`: a SAS for one user, and no token of that user.
+    #[error("the SAS is for the user '{0}': send a token of that user with it")]
+    OtherUser(String),
+    /// `AuthenticationFailed`: a SAS for requests with a header or parameter that is not there.
+    #[error("the SAS is for requests with the header or parameter '{0}'")]
+    SasRequestDiffers(String),
     /// `AuthorizationSourceIPMismatch`: `sip` does not hold the caller's address.
     #[error("the SAS is for callers from {allowed}")]
     SourceIpMismatch {
@@ -183,6 +193,8 @@ impl AuthError {
             | Self::SasExpired { .. }
             | Self::PolicyMissing(_)
             | Self::PolicyDoubled(_)
+            | Self::OtherUser(_)
+            | Self::SasRequestDiffers(_)
             | Self::BearerOff => "AuthenticationFailed",
             Self::SourceIpMismatch { .. } => "AuthorizationSourceIPMismatch",
             Self::ProtocolMismatch => "AuthorizationProtocolMismatch",
@@ -202,6 +214,12 @@ impl AuthError {
             Self::NoCredentials | Self::TokenRefused(_) => 401,
             _ => 403,
         }
+    }
+
+    /// What others than the sender are told in place of the message, if it holds what the request
+    /// consists of.
+    pub const fn brief(&self) -> Option<&'static str> {
+        if let Self::SignatureMismatch { .. } = self { Some(MISMATCH) } else { None }
     }
 
     /// The text of `<AuthenticationErrorDetail>`, for the codes that have one: those that say

@@ -14,6 +14,8 @@ pub struct Grant {
     pub by: GrantedBy,
     /// Headers that the answer to Get File has in place of the file's own.
     pub overrides: Overrides,
+    /// `ses` of a SAS: the only encryption scope that blobs may be written with.
+    pub encryption_scope: Option<String>,
 }
 
 /// How a request proved itself.
@@ -35,8 +37,10 @@ pub enum GrantedBy {
         /// The user's directory.
         tenant: String,
     },
-    /// Not at all: the container is public, or the server asks for no credentials.
+    /// Not at all, since the server asks for no credentials: everything is permitted.
     Nothing,
+    /// Not at all, since the container is public: reading and listing are permitted.
+    Anonymous,
 }
 
 /// The resources that a SAS covers.
@@ -51,6 +55,19 @@ pub enum SasScope {
     Container,
     /// A service SAS of one object: the addressed one.
     Object,
+    /// A table SAS.
+    Table(TableScope),
+}
+
+/// What a table SAS reaches, as it was signed.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct TableScope {
+    /// `tn`: the table.
+    pub table: String,
+    /// `spk` and `srk`: the first keys. Without a row key, all of the partition.
+    pub first: [Option<String>; 2],
+    /// `epk` and `erk`: the last keys, as above.
+    pub last: [Option<String>; 2],
 }
 
 /// The requirements of an operation on a SAS.
@@ -83,6 +100,12 @@ pub struct Overrides {
 }
 
 impl Grant {
+    /// A grant without the terms that only a SAS has.
+    pub fn new(account: &str, by: GrantedBy) -> Self {
+        let overrides = Overrides::default();
+        Self { account: account.to_owned(), by, overrides, encryption_scope: None }
+    }
+
     /// Whether an operation that needs `needs` is permitted.
     pub fn check(&self, needs: &Needs<'_>) -> Result<(), AuthError> {
         let GrantedBy::Sas { scope, permissions } = &self.by else { return Ok(()) };
@@ -92,7 +115,7 @@ impl Grant {
                 (reached(needs.level) || needs.or_level.is_some_and(reached))
                     .then_some(needs.permissions)
             }
-            SasScope::Container | SasScope::Object => needs.service_sas,
+            SasScope::Container | SasScope::Object | SasScope::Table(_) => needs.service_sas,
         };
         let Some(needed) = needed else {
             return Err(AuthError::ResourceTypeMismatch { level: needs.level });
@@ -109,6 +132,7 @@ impl Grant {
         match &self.by {
             GrantedBy::Sas { permissions, .. } => permissions.contains(needed),
             GrantedBy::SharedKey | GrantedBy::Bearer { .. } | GrantedBy::Nothing => true,
+            GrantedBy::Anonymous => matches!(needed, Permission::Read | Permission::List),
         }
     }
 

@@ -17,6 +17,7 @@
 //!   permission  the letters of a SAS, and its levels
 //!   grant       the kind and permissions of an authorised request
 //!   error       refusals, with code and status
+//!   secrets     the parts of a request that are neither kept nor shown
 //! ```
 //!
 //! What differs between services is in their [`Signatures`].
@@ -31,6 +32,7 @@ mod order;
 mod permission;
 mod request;
 mod sas;
+mod secrets;
 mod shared_key;
 mod signatures;
 #[cfg(test)]
@@ -43,13 +45,14 @@ pub use credential::{
     NAME_MAX, NAME_MIN,
 };
 pub use error::{AuthError, CHALLENGE, TokenFault};
-pub use grant::{Grant, GrantedBy, Needs, Overrides, SasScope};
+pub use grant::{Grant, GrantedBy, Needs, Overrides, SasScope, TableScope};
 pub use permission::{Level, Permission, Permissions};
 pub use request::{Query, RequestView, Target, signing_account};
 pub use sas::{
     AccountSas, Policies, QUEUE as QUEUE_SIGNATURES, SAS_VERSION, ServiceSas,
     TABLE as TABLE_SIGNATURES, service_token,
 };
+pub use secrets::without_signature;
 pub use shared_key::{CLOCK_SKEW_MAX, IsSigned, Scheme, sign, string_to_sign, texts};
 pub use signatures::{BLOB as BLOB_SIGNATURES, FILE as FILE_SIGNATURES, SasText, Signatures};
 
@@ -64,21 +67,27 @@ pub struct Authorizer {
 
 impl Authorizer {
     /// The grant of the request on `target`. A header `Authorization` takes precedence over a
-    /// signature in the query.
+    /// signature in the query, except for a token: beside a SAS a token names the user of the SAS
+    /// and permits no more than the SAS does.
     pub fn authorize(
         &self,
         request: &RequestView<'_>,
         target: &Target<'_>,
         policies: &dyn Policies,
     ) -> Result<Grant, AuthError> {
-        if let Some(header) = request.header("authorization") {
-            return self.by_header(request, target, header);
+        let header = request.header("authorization");
+        let shown = header.map(|header| self.by_header(request, target, header)).transpose()?;
+        match &shown {
+            None | Some(Grant { by: GrantedBy::Bearer { .. }, .. }) => {}
+            Some(_) => return shown.ok_or(AuthError::NoCredentials),
         }
         let query = Query::of(request.raw_query);
         if query.get("sig").is_none() {
-            return Err(AuthError::NoCredentials);
+            return shown.ok_or(AuthError::NoCredentials);
         }
-        sas::verify(request, target, self.account(target.account)?, &query, policies)
+        let grant = sas::verify(request, target, self.account(target.account)?, &query, policies)?;
+        delegation::check_user(&query, shown.as_ref().map(|shown| &shown.by))?;
+        Ok(grant)
     }
 
     fn by_header(
@@ -100,7 +109,7 @@ impl Authorizer {
             self.by_shared_key(request, target, scheme, signed)?;
             GrantedBy::SharedKey
         };
-        Ok(Grant { account: target.account.to_owned(), by, overrides: Overrides::default() })
+        Ok(Grant::new(target.account, by))
     }
 
     fn by_shared_key(

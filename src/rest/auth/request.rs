@@ -95,7 +95,9 @@ impl Query {
         let pieces = raw.split('&').filter(|piece| !piece.is_empty() && keep(piece));
         let pairs = pieces.map(|piece| {
             let (name, value) = piece.split_once('=').unwrap_or((piece, ""));
-            (decoded(name).to_lowercase(), decoded(value))
+            // ASCII alone, as operations read names: another letter that folds to one of ASCII
+            // would be signed under a name that no operation knows.
+            (decoded(name).to_ascii_lowercase(), decoded(value))
         });
         Self { pairs: pairs.collect() }
     }
@@ -117,7 +119,7 @@ impl Query {
 }
 
 /// Percent-decoded once; a plus stays one.
-fn decoded(raw: &str) -> String {
+pub(super) fn decoded(raw: &str) -> String {
     let mut bytes = Vec::with_capacity(raw.len());
     let mut rest = raw.as_bytes();
     while let Some((&first, tail)) = rest.split_first() {

@@ -21,7 +21,7 @@ pub struct Signatures {
     /// The text that a service SAS signs, and the resources that the SAS covers.
     pub service_sas: fn(&Target<'_>, &Query) -> SasText,
     /// The text that a service SAS signs if it is made with a user delegation key.
-    pub delegation_sas: fn(&Target<'_>, &Query) -> SasText,
+    pub delegation_sas: fn(&RequestView<'_>, &Target<'_>, &Query) -> SasText,
     /// Tries the texts of Shared Key and Shared Key Lite that known clients sign, the likeliest
     /// first; the first one is the one by the book.
     pub shared_key: fn(&RequestView<'_>, account: &str, Scheme, IsSigned<'_>) -> bool,

@@ -1,7 +1,8 @@
 //! Blob Batch: many deletions or tier changes in one request.
 //!
-//! Decides how a batch is taken apart and put together. Each part is authorised by itself and
-//! carried out by itself; one that fails does not touch the others.
+//! Decides how a batch is taken apart and put together, and that a batch of a container stays in
+//! it. Each part is admitted, authorised and carried out as a request of its own; one that fails
+//! does not touch the others.
 
 use std::sync::Arc;
 
@@ -14,15 +15,15 @@ use super::operations::{BLOB_DELETE, BLOB_SET_TIER, SERVICE_TABLE};
 use crate::core::time::{iso, rfc1123};
 use crate::engine::new_guid;
 use crate::rest::address::Address;
-use crate::rest::auth::signing_account;
+use crate::rest::auth::{GrantedBy, Level, signing_account};
 use crate::rest::call::Call;
-use crate::rest::handle::on_some_thread;
+use crate::rest::handle::{on_some_thread, route};
 use crate::rest::http::multipart::{self, Malformed, Writer, inner_answer};
 use crate::rest::http::reply::{Content, Reply};
 use crate::rest::http::request::{Query, Request};
 use crate::rest::refusal::Refusal;
-use crate::rest::service::{Answer, Operation, Run};
-use crate::rest::version::VERSION;
+use crate::rest::service::{Answer, Run};
+use crate::rest::version::{self, VERSION};
 
 /// Longest batch.
 const BATCH_MAX: usize = 4 << 20;
@@ -92,7 +93,11 @@ impl BlobCall<'_> {
 
     async fn carry_out(&self, part: &Part) -> Answer {
         let request = self.request_of(part)?;
-        let operation: &'static Operation = (SERVICE_TABLE.route)(&request)?;
+        // A part without a version has that of the batch.
+        if request.headers.contains_key(VERSION) {
+            version::check(&SERVICE_TABLE, &request, self.site.options.any_version)?;
+        }
+        let operation = route(self.site, &request)?;
         if !std::ptr::eq(operation, &raw const BLOB_DELETE)
             && !std::ptr::eq(operation, &raw const BLOB_SET_TIER)
         {
@@ -101,9 +106,13 @@ impl BlobCall<'_> {
         if request.address.account != self.address.account {
             return Err(bad("a part addresses another account"));
         }
+        let (container, _) = (SERVICE_TABLE.target)(&request.address, Level::Object);
+        if self.address.container.is_some() && container != self.address.container.as_deref() {
+            return Err(bad("a part addresses another container than the batch"));
+        }
         // The key and a token are good for the whole account; a SAS is asked for each part.
-        let signed = is_signed(&request.headers, &request.query);
-        let (request, grant) = if !signed && self.headers.contains_key("authorization") {
+        let covers = matches!(self.grant.by, GrantedBy::SharedKey | GrantedBy::Bearer { .. });
+        let (request, grant) = if covers && !is_signed(&request.headers, &request.query) {
             (request, self.grant.clone())
         } else {
             let (site, account) = (Arc::clone(self.0.site), Arc::clone(self.0.account));
@@ -169,9 +178,10 @@ impl BlobCall<'_> {
     }
 }
 
-/// Whether a request brings credentials.
+/// Whether a request brings credentials. An empty signature is one too: it is refused, and never
+/// replaced by that of the batch.
 fn is_signed(headers: &HeaderMap, query: &Query) -> bool {
-    headers.contains_key("authorization") || query.get("sig").is_some()
+    headers.contains_key("authorization") || query.names("sig")
 }
 
 /// The SAS of a batch, which its parts without credentials have too. Empty if it has none.

@@ -103,6 +103,9 @@ impl BlobCall<'_> {
                 return Err(Refusal::query("blocklisttype", other, why));
             }
         };
+        if uncommitted {
+            self.check_not_anonymous()?;
+        }
         let lists = self.told(self.engine()?.block_lists(self.cx(), &at, asked).await)?;
         let mut xml = Xml::new();
         xml.open("BlockList");

@@ -18,7 +18,7 @@ use super::append::appended_reply;
 use super::body::{not_empty, too_large};
 use super::operations::{BLOB_DOWNLOAD, SERVICE_TABLE};
 use super::put::PUT_MAX;
-use super::request::selector;
+use super::request::{SOURCE_IF_TAGS, selector};
 use crate::core::Timestamp;
 use crate::core::blob::name::ROOT;
 use crate::core::blob::{BlobDenial, BlobState, BlobType, Operation};
@@ -30,7 +30,9 @@ use crate::engine::blob::{
     Copied, CopyFrom, CopyRequest, DbError, Opened, PageChange, PutPages, SourceAsked,
 };
 use crate::engine::{new_guid, without_waiting};
-use crate::rest::auth::{AuthError, GrantedBy, Level, Permission, RequestView, Target};
+use crate::rest::auth::{
+    AuthError, GrantedBy, Level, Permission, RequestView, Target, without_signature,
+};
 use crate::rest::http::checksum::{crc64_header, crc64_text};
 use crate::rest::http::reply::Reply;
 use crate::rest::http::request::{Query, byte_range};
@@ -38,7 +40,7 @@ use crate::rest::opening::{self, not_open};
 use crate::rest::refusal::Refusal;
 use crate::rest::service::Answer;
 use crate::rest::site::Site;
-use crate::rest::source::{COPY_SOURCE, SOURCE_AUTHORIZATION, Source, without_signature};
+use crate::rest::source::{COPY_SOURCE, SOURCE_AUTHORIZATION, Source};
 
 /// Bytes copied in one step.
 pub(super) const PIECE_BYTES: usize = 1 << 20;
@@ -147,7 +149,10 @@ impl BlobCall<'_> {
             None if put && !keeps => Some(crate::core::blob::ContentProperties::default()),
             _ => None,
         };
-        let option = self.header("x-ms-copy-source-tag-option")?.unwrap_or("REPLACE");
+        let copy_tags = self.copies_tags()?;
+        if copy_tags {
+            self.check_letter(Permission::Tags)?;
+        }
         let seal = match self.header("x-ms-seal-blob")? {
             Some(_) => Some(self.flag("x-ms-seal-blob")?),
             None => None,
@@ -157,10 +162,16 @@ impl BlobCall<'_> {
             source: without_signature(self.required(COPY_SOURCE)?),
             metadata,
             properties,
-            copy_tags: option.eq_ignore_ascii_case("COPY"),
+            copy_tags,
             seal,
             new,
         })
+    }
+
+    /// Whether the tags of the source are copied.
+    fn copies_tags(&self) -> Result<bool, Refusal> {
+        let option = self.header("x-ms-copy-source-tag-option")?;
+        Ok(option.is_some_and(|option| option.eq_ignore_ascii_case("COPY")))
     }
 
     pub(super) async fn abort_copy(self, _: Incoming) -> Answer {
@@ -361,13 +372,14 @@ impl BlobCall<'_> {
         let (container, name) =
             if name.is_empty() { (ROOT.to_owned(), first) } else { (first, name.into_owned()) };
         let selector = selector(&Query::read(own.uri.query().unwrap_or_default()))?;
+        let tags = self.copies_tags()? || self.headers.contains_key(SOURCE_IF_TAGS);
         let at = BlobAt { container, name, selector };
         let same = account.name() == self.0.account.name();
         let covered = match self.grant.by {
             GrantedBy::Nothing => true,
             GrantedBy::SharedKey => same && operation == Operation::BlobStartCopyFromURL,
             GrantedBy::Bearer { .. } => same,
-            GrantedBy::Sas { .. } => false,
+            GrantedBy::Sas { .. } | GrantedBy::Anonymous => false,
         };
         if !covered {
             let right = SourceRight {
@@ -378,7 +390,9 @@ impl BlobCall<'_> {
                 at: at.clone(),
                 now: self.now,
                 outside: self.outside,
+                https: self.https,
                 client_ip: self.peer.ip(),
+                tags,
             };
             right.check().await?;
         }
@@ -386,7 +400,7 @@ impl BlobCall<'_> {
     }
 }
 
-/// The question whether a request may read its source.
+/// The question whether a request may read its source, and its tags if it uses them.
 struct SourceRight {
     site: Arc<Site>,
     account: Arc<Account>,
@@ -396,7 +410,10 @@ struct SourceRight {
     now: Timestamp,
     /// The time of the system, where the clock is a test's.
     outside: Timestamp,
+    https: bool,
     client_ip: IpAddr,
+    /// The request also uses the tags of the source.
+    tags: bool,
 }
 
 impl SourceRight {
@@ -420,7 +437,8 @@ impl SourceRight {
             headers: &headers,
             now: self.now,
             outside: self.outside,
-            https: uri.scheme_str() == Some("https"),
+            // The source is read here, over the connection of this request.
+            https: self.https,
             client_ip: self.client_ip,
         };
         let target = Target {
@@ -432,14 +450,20 @@ impl SourceRight {
         };
         let admission = &self.site.options.admission;
         match admission.source_grant(&SERVICE_TABLE, account, &view, &target) {
-            Ok(grant) if grant.allows(Level::Object, Permission::Read) => Ok(()),
-            Ok(_) => Err(unverified(
+            Ok(grant) if !grant.allows(Level::Object, Permission::Read) => Err(unverified(
                 StatusCode::FORBIDDEN,
                 "AuthorizationPermissionMismatch",
                 "the SAS of the source does not permit to read it",
             )),
+            Ok(grant) if self.tags && !grant.permits(Permission::Tags) => Err(unverified(
+                StatusCode::FORBIDDEN,
+                "AuthorizationPermissionMismatch",
+                "the SAS of the source does not permit to read its tags",
+            )),
+            Ok(_) => Ok(()),
             Err(AuthError::NoCredentials)
-                if super::operations::is_public(account, &at.container, &BLOB_DOWNLOAD) =>
+                if !self.tags
+                    && super::operations::is_public(account, &at.container, &BLOB_DOWNLOAD) =>
             {
                 Ok(())
             }

@@ -107,6 +107,9 @@ fn code(denial: &BlobDenial) -> (StatusCode, &'static str) {
             (CONFLICT, "BlobDoesNotUseCustomerSpecifiedEncryption")
         }
         D::InvalidAccessPolicies => (BAD, "InvalidXmlDocument"),
+        D::RequestForbiddenByContainerEncryptionPolicy => {
+            (FORBIDDEN, "RequestForbiddenByContainerEncryptionPolicy")
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use hyper::StatusCode;
 use percent_encoding::percent_decode_str;
 
 use super::BlobCall;
@@ -126,8 +127,21 @@ impl BlobCall<'_> {
 
     /// The customer's key and the scope of a request.
     pub(super) fn encryption_sent(&self) -> Result<Encryption, Refusal> {
-        let scope = self.header("x-ms-encryption-scope")?.map(str::to_owned);
-        Ok(Encryption { key_sha256: self.customer_key()?, scope })
+        Ok(Encryption { key_sha256: self.customer_key()?, scope: self.scope_sent()? })
+    }
+
+    /// The encryption scope of a request: that of its header, or that of its SAS, which permits no
+    /// other.
+    pub(super) fn scope_sent(&self) -> Result<Option<String>, Refusal> {
+        let sent = self.header("x-ms-encryption-scope")?.map(str::to_owned);
+        let Some(signed) = &self.grant.encryption_scope else { return Ok(sent) };
+        match sent {
+            Some(sent) if sent != *signed => {
+                let why = format_args!("the SAS is for the encryption scope '{signed}'");
+                Err(Refusal::explained(StatusCode::FORBIDDEN, "AuthorizationFailure", why))
+            }
+            _ => Ok(Some(signed.clone())),
+        }
     }
 
     fn immutability_sent(&self) -> Result<Immutability, Refusal> {
@@ -135,7 +149,11 @@ impl BlobCall<'_> {
             None => None,
             Some(_) => Some(self.flag("x-ms-legal-hold")?),
         };
-        Ok(Immutability { policy: self.policy_sent()?, legal_hold })
+        let policy = self.policy_sent()?;
+        if policy.is_some() || legal_hold.is_some() {
+            self.check_letter(Permission::Immutability)?;
+        }
+        Ok(Immutability { policy, legal_hold })
     }
 
     /// The immutability policy of a request.

@@ -14,6 +14,7 @@ use crate::core::Timestamp;
 use crate::core::blob::BlobType;
 use crate::core::time::{iso, rfc1123};
 use crate::engine::blob::{Item, ListPosition, ListQuery, Listed, StateKey};
+use crate::rest::auth::Permission;
 use crate::rest::http::reply::Reply;
 use crate::rest::http::xml::Xml;
 use crate::rest::refusal::Refusal;
@@ -57,6 +58,12 @@ impl BlobCall<'_> {
         if delimiter.is_some() && has("snapshots") {
             let why = "snapshots are not listed with a delimiter";
             return Err(Refusal::query("include", "snapshots", why));
+        }
+        if has("tags") {
+            self.check_letter(Permission::Tags)?;
+        }
+        if ["deleted", "deletedwithversions", "uncommittedblobs"].into_iter().any(has) {
+            self.check_not_anonymous()?;
         }
         let max = self.page_size(LIST_MAX)?;
         let from = match (self.query.get("marker"), self.query.get("startfrom")) {

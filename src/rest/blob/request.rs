@@ -17,11 +17,13 @@ use crate::core::conditions::{Conditions, EtagList, Failure};
 use crate::core::lease::LeaseClass;
 use crate::core::time::{parse_iso, parse_rfc1123};
 use crate::engine::blob::{Asked, BlobAt, Selector, SourceAsked};
-use crate::rest::auth::Permission;
+use crate::rest::auth::{AuthError, GrantedBy, Permission};
 use crate::rest::http::request::{Query, Request};
 use crate::rest::refusal::Refusal;
 
 const LEASE_ID: &str = "x-ms-lease-id";
+/// A condition on the tags of a copy's source.
+pub(super) const SOURCE_IF_TAGS: &str = "x-ms-source-if-tags";
 
 impl BlobCall<'_> {
     /// The container that the path names.
@@ -75,6 +77,9 @@ impl BlobCall<'_> {
         if tags.is_some() {
             self.check_letter(Permission::Tags)?;
         }
+        if self.grant.encryption_scope.is_some() {
+            self.scope_sent()?;
+        }
         // A SAS that permits to create and not to write never overwrites.
         let only_new = !self.grant.permits(Permission::Write);
         Ok(Asked { conditions, tags, lease, key, only_new })
@@ -90,12 +95,21 @@ impl BlobCall<'_> {
         if self.grant.permits(needed) {
             return Ok(());
         }
+        self.check_not_anonymous()?;
         let message = format!(
             "This request is not authorized to perform this operation using this permission. \
              [latchfs: this operation needs '{}']",
             needed.letter()
         );
         Err(Refusal::new(StatusCode::FORBIDDEN, "AuthorizationPermissionMismatch", message))
+    }
+
+    /// Refuses what a public container does not show to everybody.
+    pub(super) fn check_not_anonymous(&self) -> Result<(), Refusal> {
+        match self.grant.by {
+            GrantedBy::Anonymous => Err(AuthError::NoCredentials.into()),
+            _ => Ok(()),
+        }
     }
 
     /// Containers document dates alone. The other conditions are evaluated too, because to ignore
@@ -121,7 +135,7 @@ impl BlobCall<'_> {
     pub(super) fn source_asked(&self, operation: Operation) -> Result<SourceAsked, Refusal> {
         let accepts = operation.rules().source;
         let conditions = conditions(self, "x-ms-source-", accepts)?;
-        let tags = if accepts.has('T') { tag_query(self, "x-ms-source-if-tags")? } else { None };
+        let tags = if accepts.has('T') { tag_query(self, SOURCE_IF_TAGS)? } else { None };
         Ok(SourceAsked { conditions, tags, key: self.source_key(operation)? })
     }
 }

@@ -15,10 +15,11 @@ use super::source::{FileSource, OwnFile, Use};
 use crate::core::smb::{Attributes, SharePath};
 use crate::engine::file::{Control, Copied, CopyOptions, Copying, Share, Taken};
 use crate::engine::new_guid;
+use crate::rest::auth::without_signature;
 use crate::rest::http::reply::Reply;
 use crate::rest::refusal::Refusal;
 use crate::rest::service::Answer;
-use crate::rest::source::{COPY_SOURCE, without_signature};
+use crate::rest::source::COPY_SOURCE;
 
 impl FileCall<'_> {
     pub(super) fn start_copy(&self) -> Answer {

@@ -74,7 +74,7 @@ impl FileCall<'_> {
         let covered = match self.grant.by {
             GrantedBy::Nothing => true,
             GrantedBy::SharedKey | GrantedBy::Bearer { .. } => same_account,
-            GrantedBy::Sas { .. } => false,
+            GrantedBy::Sas { .. } | GrantedBy::Anonymous => false,
         };
         if covered {
             return Ok(());
@@ -89,7 +89,8 @@ impl FileCall<'_> {
             headers: &headers,
             now: self.now,
             outside: self.outside,
-            https: own.uri.scheme_str() == Some("https"),
+            // The source is read here, over the connection of this request.
+            https: self.https,
             client_ip: self.peer.ip(),
         };
         let service = &operations::SERVICE_TABLE;

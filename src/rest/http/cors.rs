@@ -60,6 +60,11 @@ impl Cors {
         })
     }
 
+    /// Whether a page of `origin` may send `method`.
+    pub fn allows(&self, origin: &str, method: &str) -> bool {
+        self.0.iter().any(|rule| rule.allows(origin, method))
+    }
+
     /// Adds the headers for pages of other origins to an ordinary answer.
     pub fn tell(&self, mut reply: Reply, method: &Method, origin: Option<&str>) -> Reply {
         if self.0.is_empty() {

@@ -2,7 +2,7 @@
 //! come at once.
 //!
 //! Decides only the numbers. What happens to a client beyond a bound is documented with the bound
-//! and done in [`super::server`], [`super::timeouts`] and [`crate::rest::handle`].
+//! and done in [`super::server`], [`crate::connections`] and [`crate::rest::handle`].
 
 use std::time::Duration;
 

@@ -3,10 +3,7 @@
 //! ```text
 //!   server       accepting, serving and ending connections
 //!   workers      the threads that serve connections
-//!   connections  how many connections there may be, and which one makes room
-//!   descriptors  the limit of open descriptors, and its division
 //!   limits       the bounds of the listener
-//!   timeouts     the end of connections whose clients are too slow
 //!   tls          handshakes; generated certificates
 //!   blocking     work on a thread that may block
 //!   request      a request: address, query, headers, body
@@ -28,9 +25,7 @@
 pub mod blocking;
 pub mod checksum;
 pub mod client;
-pub mod connections;
 pub mod cors;
-pub mod descriptors;
 pub mod fetch;
 pub mod header_case;
 pub mod limits;
@@ -42,7 +37,6 @@ pub mod request;
 pub mod sending;
 pub mod server;
 pub mod structured;
-pub mod timeouts;
 pub mod tls;
 pub mod unframed;
 pub mod workers;

@@ -68,6 +68,11 @@ impl Query {
         let (_, value) = self.0.iter().find(|(known, _)| known == name)?;
         Some(value.as_str()).filter(|value| !value.is_empty())
     }
+
+    /// Whether a parameter is there, with a value or without.
+    pub fn names(&self, name: &str) -> bool {
+        self.0.iter().any(|(known, _)| known == name)
+    }
 }
 
 /// The lines that a message ends with: the ID of the request and the time.

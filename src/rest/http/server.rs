@@ -1,6 +1,6 @@
 //! Listening: accepting connections, serving each with its limits, and ending all of them.
 //!
-//! The bounds are in [`super::limits`], the places for connections in [`super::connections`], the
+//! The bounds are in [`super::limits`], the places for connections in [`crate::connections`], the
 //! threads that serve them in [`super::workers`].
 
 use std::io;
@@ -19,14 +19,13 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{oneshot, watch};
 use tokio::time::{sleep, timeout};
 
-use super::connections::{Connections, Place, Sending};
-use super::descriptors;
 use super::fetch::{CopySources, SOURCE_WAIT};
 use super::limits::Limits;
 use super::observer::Observer;
-use super::timeouts::Watched;
 use super::tls::Tls;
 use super::workers::Workers;
+use crate::connections::timeouts::Watched;
+use crate::connections::{Connections, Place, Sending, descriptors};
 use crate::engine::Accounts;
 use crate::rest::auth::Admission;
 use crate::rest::fate::Dropped;
@@ -236,7 +235,8 @@ async fn serve(
 ) {
     let limits = site.options.limits;
     let who = Arc::new(site.client(peer));
-    let watched = Watched::new(stream, Arc::clone(&place.turn), &limits);
+    let turn = Arc::clone(&place.turn);
+    let watched = Watched::new(stream, turn, limits.header_wait, limits.write_wait);
     let service = service_fn(move |request| {
         let (site, who, place) = (Arc::clone(&site), Arc::clone(&who), Arc::clone(&place));
         place.begin();

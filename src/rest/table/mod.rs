@@ -28,14 +28,13 @@ use percent_encoding::percent_decode_str;
 use super::call::Call;
 use super::opening::not_open;
 use super::refusal::Refusal;
-use crate::core::Timestamp;
 use crate::core::table::json::{Level, Scope};
 use crate::core::table::locator::Locator;
 use crate::core::table::range::Edge;
-use crate::core::table::{Denial, Key, Position, Range, TableName, Ticks};
+use crate::core::table::{Denial, Key, Position, Range, TableName};
 use crate::engine::table::{TableError, TableService};
-use crate::rest::auth::{GrantedBy, Permission, SasScope};
-use crate::rest::http::request::{Query, Request};
+use crate::rest::auth::{GrantedBy, Permission, SasScope, TableScope};
+use crate::rest::http::request::Request;
 
 /// Bytes of a request body.
 const BODY_BYTES_MAX: usize = 4 << 20;
@@ -108,14 +107,17 @@ impl<'a> TableCall<'a> {
         Ok((table, key))
     }
 
+    /// The table and the keys of the request's SAS, if it has one.
+    fn table_sas(self) -> Option<&'a TableScope> {
+        match &self.0.grant.by {
+            GrantedBy::Sas { scope: SasScope::Table(scope), .. } => Some(scope),
+            _ => None,
+        }
+    }
+
     /// The keys that the request may touch.
     fn reach(self) -> Range {
-        match &self.0.grant.by {
-            GrantedBy::Sas { scope: SasScope::Container | SasScope::Object, .. } => {
-                reach(&self.0.request.query)
-            }
-            _ => Range::ALL,
-        }
+        self.table_sas().map_or(Range::ALL, reach)
     }
 
     /// Refuses an entity that the request's SAS does not reach.
@@ -130,12 +132,8 @@ impl<'a> TableCall<'a> {
 
     /// Refuses a table that the request's SAS is not for.
     fn check_table(self, table: &TableName) -> Result<(), Refusal> {
-        let by_table_sas = matches!(
-            self.0.grant.by,
-            GrantedBy::Sas { scope: SasScope::Container | SasScope::Object, .. }
-        );
-        let named = self.0.request.query.get("tn").unwrap_or_default();
-        if !by_table_sas || named.eq_ignore_ascii_case(table.as_str()) {
+        let named = self.table_sas().map(|scope| scope.table.as_str());
+        if named.is_none_or(|named| named.eq_ignore_ascii_case(table.as_str())) {
             return Ok(());
         }
         let message = "This request is not authorized to perform this operation. [latchfs: the \
@@ -191,24 +189,18 @@ fn option(request: &Request, name: &str) -> Option<String> {
     })
 }
 
-/// The keys that a table SAS reaches: from (spk, srk) to (epk, erk), both included. Without a row
+/// The keys that a table SAS reaches: from the first to the last, both included. Without a row
 /// key an end is the end of its partition.
-fn reach(query: &Query) -> Range {
-    let get = |name| query.get(name).map(str::to_owned);
-    let start = match (get("spk"), get("srk")) {
-        (Some(partition), Some(row)) => Position::before(Key { partition, row }),
-        (Some(partition), None) => Position::of_partition(Edge::before(partition)),
-        (None, _) => Position::START,
+fn reach(scope: &TableScope) -> Range {
+    let start = match scope.first.clone() {
+        [Some(partition), Some(row)] => Position::before(Key { partition, row }),
+        [Some(partition), None] => Position::of_partition(Edge::before(partition)),
+        [None, _] => Position::START,
     };
-    let end = match (get("epk"), get("erk")) {
-        (Some(partition), Some(row)) => Position::after(Key { partition, row }),
-        (Some(partition), None) => Position::of_partition(Edge::after(partition)),
-        (None, _) => Position::End,
+    let end = match scope.last.clone() {
+        [Some(partition), Some(row)] => Position::after(Key { partition, row }),
+        [Some(partition), None] => Position::of_partition(Edge::after(partition)),
+        [None, _] => Position::End,
     };
     Range { start, end }
-}
-
-/// A date of a stored access policy: as a SAS may write it.
-fn parse_date(text: &str) -> Option<Timestamp> {
-    Some(Ticks::parse(text)?.timestamp())
 }

@@ -7,7 +7,7 @@
 use hyper::{Method, StatusCode};
 
 use super::error::refusal;
-use super::{TableCall, headers, locator, parse_date};
+use super::{TableCall, headers, locator};
 use crate::core::Timestamp;
 use crate::core::policy::StoredPolicy;
 use crate::core::service::ServiceKind;
@@ -212,11 +212,5 @@ fn object(request: &Request) -> String {
 /// The stored access policy `id` of a table.
 fn policy(account: &Account, table: &str, id: &str) -> Option<StoredPolicy> {
     let table = TableName::parse(table).ok()?;
-    let policy = account.table().ok()?.policy(&table, id)?;
-    Some(StoredPolicy {
-        id: policy.id,
-        start: policy.start.as_deref().and_then(parse_date),
-        expiry: policy.expiry.as_deref().and_then(parse_date),
-        permission: policy.permission,
-    })
+    account.table().ok()?.policy(&table, id)?.in_force()
 }

@@ -17,8 +17,9 @@ use super::files::Files;
 use super::types::ContentId;
 use crate::store::db::DbError;
 
-/// Files that a reader keeps open.
-const FILES_MAX: usize = 64;
+/// Files that a reader keeps open: the share of descriptors that connections get counts one file for
+/// each request. Parts of a blob mostly share a file, so that few readers open a second one.
+const FILES_MAX: usize = 1;
 
 /// The bytes of a state. Needs no transaction and holds no lock.
 pub struct ContentReader {
@@ -64,8 +65,8 @@ impl ContentReader {
         }
     }
 
-    /// A state whose bytes are in files. Opens them; if they are too many, it opens them when they
-    /// are needed, and `stay` keeps them from being unlinked.
+    /// A state whose bytes are in files. Opens the first; the others are opened when they are
+    /// reached, and `stay` keeps them from being unlinked.
     pub(super) fn open(
         length: u64,
         loaded: Range<u64>,
@@ -207,6 +208,11 @@ impl ContentReader {
             self.open.insert(id, file);
         }
         Ok(&self.open[&id])
+    }
+
+    #[cfg(test)]
+    pub(super) fn open_files(&self) -> usize {
+        self.open.len()
     }
 
     fn failed(&self, id: ContentId, error: &std::io::Error) -> DbError {

@@ -88,7 +88,7 @@ fn by_policy() -> String {
 }
 
 /// Base64 in a query.
-fn encoded(text: &str) -> String {
+pub fn encoded(text: &str) -> String {
     text.replace('+', "%2B").replace('/', "%2F").replace('=', "%3D")
 }
 
@@ -315,13 +315,22 @@ fn a_write_that_sets_tags_takes_the_letter_of_tags() {
 }
 
 /// A service SAS of the container `con`.
-fn container_sas(letters: &str) -> String {
+pub fn container_sas(letters: &str) -> String {
+    scoped_sas(letters, "", "")
+}
+
+/// The same for some protocols, and for an encryption scope.
+pub fn scoped_sas(letters: &str, protocols: &str, scope: &str) -> String {
     let (expiry, version) = ("2099-01-01T00:00:00Z", "2024-11-04");
     let resource = format!("/blob/{ACCOUNT}/con");
-    let fields =
-        [letters, "", expiry, &resource, "", "", "", version, "c", "", "", "", "", "", "", ""];
+    let fields = [
+        letters, "", expiry, &resource, "", "", protocols, version, "c", "", scope, "", "", "", "",
+        "",
+    ];
     let signature = encoded(&Credential::development().key().sign(&fields.join("\n")));
-    format!("sp={letters}&se={expiry}&sv={version}&sr=c&sig={signature}")
+    format!(
+        "sp={letters}&se={expiry}&sv={version}&sr=c&spr={protocols}&ses={scope}&sig={signature}"
+    )
 }
 
 #[test]

@@ -150,15 +150,26 @@ fn batch(blobs: &Blobs, parts: &[(&str, &str)]) -> Got {
 }
 
 fn batch_to(blobs: &Blobs, to: &str, parts: &[(&str, &str)]) -> Got {
+    let parts: Vec<_> = parts
+        .iter()
+        .map(|(method, target)| format!("{method} /{ACCOUNT}{target}? HTTP/1.1\r\n"))
+        .collect();
+    blobs.ask("POST", to, &[BATCH], &batch_of(&parts))
+}
+
+/// The type of [`batch_of`].
+pub const BATCH: (&str, &str) = ("content-type", "multipart/mixed; boundary=batch_x");
+
+/// The body of a batch of these parts, each the first lines of a request.
+pub fn batch_of(parts: &[String]) -> Vec<u8> {
     let mut body = String::new();
-    for (id, (method, target)) in parts.iter().enumerate() {
+    for (id, part) in parts.iter().enumerate() {
         body += "--batch_x\r\nContent-Type: application/http\r\n";
         write!(body, "Content-Transfer-Encoding: binary\r\nContent-ID: {id}\r\n\r\n").unwrap();
-        write!(body, "{method} /{ACCOUNT}{target}? HTTP/1.1\r\nContent-Length: 0\r\n\r\n").unwrap();
+        write!(body, "{part}Content-Length: 0\r\n\r\n").unwrap();
     }
     body += "--batch_x--\r\n";
-    let kind = [("content-type", "multipart/mixed; boundary=batch_x")];
-    blobs.ask("POST", to, &kind, body.as_bytes())
+    body.into_bytes()
 }
 
 #[test]

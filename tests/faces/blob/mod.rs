@@ -3,11 +3,13 @@
 
 mod access;
 mod bad_input;
+mod batches;
 mod blocks;
 mod conditions;
 mod container_leases;
 mod container_rules;
 mod counted;
+mod delegated;
 mod elsewhere;
 pub mod fixture;
 mod full_disk;
@@ -21,6 +23,7 @@ mod page;
 mod pages;
 mod races;
 mod reads;
+mod restricted;
 mod states;
 mod wire;
 mod writes;

@@ -151,3 +151,17 @@ fn a_request_without_credentials_or_with_a_bad_signature_is_refused() {
     let late = queue_sas("r", "2025-01-01T00:00:00Z", "");
     ask(&queue, "GET", "/queue/messages?peekonly=true", &late).refused(403, "AuthenticationFailed");
 }
+
+/// To get messages is a change: it hides them.
+#[test]
+fn an_image_of_another_site_takes_no_message() {
+    let queue = Fixture::signed();
+    let image = [("sec-fetch-site", "cross-site"), ("sec-fetch-dest", "image")];
+    let get = |query: &str, headers: &[(&str, &str)]| {
+        let sas = token(&account_sas("sco", "rp"));
+        queue.ask("GET", &format!("/queue/messages?{query}{sas}"), headers, b"")
+    };
+    get("", &image).refused(403, "AuthorizationFailure");
+    get("peekonly=true&", &image).is(200);
+    get("", &[("sec-fetch-site", "none")]).is(200);
+}

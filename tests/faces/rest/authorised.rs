@@ -97,6 +97,19 @@ fn a_range_from_a_url_needs_a_signed_source_and_tells_what_the_source_said() {
 }
 
 #[test]
+fn a_source_for_https_alone_is_not_read_over_http_whatever_its_url_says() {
+    let fixture = with_file();
+    for scheme in ["http", "https"] {
+        let url = format!("{}?{}", fixture.url("a"), sas("r", true)).replacen("http", scheme, 1);
+        let target = format!("/docs/b?{}", sas("cw", false));
+        let got = fixture.put(&target, &[("x-ms-copy-source", &url)]);
+        let got = got.refused(403, "CannotVerifyCopySource");
+        let code = got.header("x-ms-copy-source-error-code");
+        assert_eq!(code, "AuthorizationProtocolMismatch", "{scheme}");
+    }
+}
+
+#[test]
 fn a_rename_by_sas_needs_delete_or_write_on_its_source() {
     let fixture = with_file();
     let rename = |from: &str, to: &str, letters: &str| {

@@ -214,6 +214,75 @@ fn a_thousand_idle_strangers_keep_nobody_out() {
     drop(strangers);
 }
 
+/// The head of a preflight with a body of that length.
+fn preflight(length: &str) -> String {
+    format!(
+        "OPTIONS /{ACCOUNT}/docs HTTP/1.1\r\nHost: localhost\r\nOrigin: http://app.example\r\n\
+         Access-Control-Request-Method: GET\r\nContent-Length: {length}\r\n\r\n"
+    )
+}
+
+#[test]
+fn a_preflight_is_answered_by_its_head_and_its_body_is_not_waited_for() {
+    let limits = Limits { refused_wait: SHORT, body_wait: 10 * PATIENCE, ..Limits::default() };
+    let fixture = Fixture::signed(|options| options.limits = limits);
+    let ask = || {
+        let mut wire = Wire::open(&fixture);
+        wire.send(&preflight("4194304"));
+        wire.rest()
+    };
+    let refused = ask();
+    assert!(refused.starts_with("HTTP/1.1 403"), "{refused}");
+    assert!(refused.contains("CorsPreflightFailure"), "{refused}");
+    assert!(refused.contains("connection: close"), "{refused}");
+    let rule = b"<StorageServiceProperties><Cors><CorsRule><AllowedOrigins>*</AllowedOrigins>\
+        <AllowedMethods>GET</AllowedMethods></CorsRule></Cors></StorageServiceProperties>";
+    let target = format!("/?restype=service&comp=properties&{}", sas("w", false));
+    fixture.ask("PUT", &target, &[], rule).is(202);
+    let allowed = ask();
+    assert!(allowed.starts_with("HTTP/1.1 200"), "{allowed}");
+    assert!(allowed.contains("connection: close"), "{allowed}");
+    // One whose body comes leaves the connection usable.
+    let mut wire = Wire::open(&fixture);
+    for _ in 0..2 {
+        wire.send(&preflight("5"));
+        wire.send("bytes");
+        assert!(wire.answer().starts_with("HTTP/1.1 200"));
+    }
+}
+
+#[test]
+fn a_stranger_in_the_middle_of_a_preflight_makes_room() {
+    let (refused_wait, body_wait) = (10 * PATIENCE, 10 * PATIENCE);
+    let limits = Limits { connections: 1, refused_wait, body_wait, ..Limits::default() };
+    let fixture = Fixture::signed(|options| options.limits = limits);
+    for _ in 0..4 {
+        let mut stranger = Wire::open(&fixture);
+        stranger.send(&preflight("4194304"));
+        stranger.send("b");
+        fixture.get(&format!("/docs?restype=share&{}", sas("r", false))).is(200);
+        assert_eq!(stranger.rest(), "", "made room");
+    }
+}
+
+#[test]
+fn a_preflight_does_not_prove_who_sent_it() {
+    let fixture = Fixture::signed(|options| options.limits.connections = 2);
+    let target = format!("/docs?restype=share&{}", sas("r", false));
+    let mut known = Wire::open(&fixture);
+    let request = format!("GET /{ACCOUNT}{target} HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    known.send(&request);
+    assert!(known.answer().starts_with("HTTP/1.1 200"));
+    let mut stranger = Wire::open(&fixture);
+    stranger.send(&preflight("0"));
+    assert!(stranger.answer().starts_with("HTTP/1.1 403"));
+    // The known one is idle longer, and stays.
+    fixture.get(&target).is(200);
+    assert!(stranger.rest().contains("CorsPreflightFailure"), "the answer, then the end");
+    known.send(&request);
+    assert!(known.answer().starts_with("HTTP/1.1 200"));
+}
+
 /// The connection whose request begins with `first`. The port may have been another test's before,
 /// and that test's client may still ask it.
 fn asked_for(source: &TcpListener, first: &str) -> TcpStream {

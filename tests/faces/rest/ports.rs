@@ -278,6 +278,88 @@ fn a_cors_rule_lets_a_page_in_and_outlasts_nothing_else() {
     });
 }
 
+/// Headers of a request that a web page of another site has a browser send.
+const FOREIGN: [&[(&str, &str)]; 4] = [
+    &[("origin", "https://evil.example"), ("sec-fetch-site", "cross-site")],
+    &[("origin", "https://evil.example")],
+    &[("origin", "null")],
+    // An image or a link, which has no Origin.
+    &[("sec-fetch-site", "cross-site")],
+];
+
+/// Sends the write of the service, signed, with further headers.
+fn write_from(at: &Listening, from: &[(&str, &str)]) -> Got {
+    let (method, target, body) = at.port.write;
+    let target = at.with_sas(target, "racwdlup");
+    let headers = [&[("content-type", "application/json")], from].concat();
+    at.ask(method, &target, &headers, body)
+}
+
+#[test]
+fn a_web_page_of_another_site_changes_nothing_where_anybody_can_sign() {
+    for port in PORTS {
+        for at in [Listening::signed(port), Listening::start(port, |_| {})] {
+            for from in FOREIGN {
+                let got = write_from(&at, from);
+                let expected = (403, "AuthorizationFailure");
+                assert_eq!((got.status, got.code()), expected, "{} {from:?}", port.label);
+                // A page does not see the answer to a read: nothing is gained by a refusal.
+                at.ask("GET", &at.with_sas(port.read, "rl"), from, b"").is(200);
+            }
+            let own = format!("http://{}", at.server.addr());
+            let longer = format!("{own}0");
+            assert_eq!(write_from(&at, &[("origin", &longer)]).status, 403, "{}", port.label);
+            let got = write_from(&at, &[("origin", &own), ("sec-fetch-site", "same-origin")]);
+            assert!(got.status < 300, "{}: {}", port.label, got.text());
+        }
+    }
+}
+
+#[test]
+fn a_web_page_that_a_cors_rule_allows_may_change_something() {
+    for port in PORTS {
+        let at = Listening::signed(port);
+        let rule = |origin: &str, method: &str| {
+            let body = format!(
+                "<StorageServiceProperties><Cors><CorsRule><AllowedOrigins>{origin}\
+                 </AllowedOrigins><AllowedMethods>{method}</AllowedMethods></CorsRule></Cors>\
+                 </StorageServiceProperties>"
+            );
+            at.ask("PUT", &at.with_sas(PROPERTIES, "w"), &[], body.as_bytes()).is(202);
+        };
+        rule("https://evil.example", "GET");
+        assert_eq!(write_from(&at, FOREIGN[0]).status, 403, "{}: for GET alone", port.label);
+        rule("https://good.example", port.write.0);
+        assert_eq!(write_from(&at, FOREIGN[0]).status, 403, "{}: for another", port.label);
+        let good = [("origin", "https://good.example"), ("sec-fetch-site", "cross-site")];
+        let got = write_from(&at, &good);
+        assert!(got.status < 300, "{}: {}", port.label, got.text());
+    }
+}
+
+#[test]
+fn a_web_page_is_no_danger_to_an_account_with_a_private_key() {
+    for port in PORTS {
+        let key: Credential = format!("{ACCOUNT}:cHJpdmF0ZSBrZXk=").parse().unwrap();
+        let at = Listening::start(port, |options| {
+            let accounts = Credentials::new([key.clone()]).unwrap();
+            options.admission = Admission::Signed(Authorizer { accounts, ..Authorizer::default() });
+        });
+        let sas = AccountSas {
+            permissions: "racwdlup".to_owned(),
+            services: port.letter.to_owned(),
+            levels: "sco".to_owned(),
+            expiry: Timestamp(i64::MAX),
+            ..AccountSas::default()
+        };
+        let (method, target, body) = port.write;
+        let and = if target.contains('?') { '&' } else { '?' };
+        let target = format!("{target}{and}{}", sas.token(&key));
+        let got = at.ask(method, &target, FOREIGN[0], body);
+        assert_ne!(got.code(), "AuthorizationFailure", "{}: {}", port.label, got.text());
+    }
+}
+
 #[cfg(feature = "tls")]
 #[test]
 fn every_service_is_served_over_tls_and_tells_plain_http_so() {

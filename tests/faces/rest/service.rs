@@ -80,7 +80,7 @@ fn an_answer_tells_a_page_of_another_origin_what_it_may_see() {
     assert_eq!(seen(&get(&[]).is(200)), ["", "", "Origin"], "a cache must not mix them up");
     let missing = fixture.ask("GET", "/docs/b", &origin, b"").refused(404, "ResourceNotFound");
     assert_eq!(seen(&missing)[0], "http://app.example", "a page may see why");
-    let deleted = fixture.ask("DELETE", "/docs/a", &origin, b"").is(202);
+    let deleted = fixture.ask("DELETE", "/docs/a", &origin, b"").is(403);
     assert_eq!(seen(&deleted), ["", "", ""], "the rule is for other methods");
 
     set_rule(&fixture, "*");

@@ -101,6 +101,43 @@ fn t75_a_table_sas_reaches_its_key_range() {
     assert_eq!(answer.fault().1, "AuthorizationFailure");
 }
 
+/// The keys of a SAS count as they were signed, however the request spells them.
+#[test]
+fn a_key_range_cannot_be_spelled_away() {
+    let tables = Tables::signed_with_table("tab");
+    for partition in ["a", "m m", "m+m", "z"] {
+        let url = entity("tab", partition, "r");
+        tables.signed_ask("SharedKey", "PUT", &url, "", b"{}").is(204);
+    }
+    let sas = Sas { keys: ["m+m", "", "m+m", ""], ..Sas::of("tab", "raud") }.token();
+    let found = |sas: &str| {
+        let found = tables.plain("GET", &format!("/tab()?{sas}"), &[], b"").is(200).json();
+        let partition = |one: &serde_json::Value| one["PartitionKey"].as_str().unwrap().to_owned();
+        found["value"].as_array().unwrap().iter().map(partition).collect::<Vec<_>>()
+    };
+    assert_eq!(found(&sas), ["m+m"]);
+    // A plus that is not escaped is signed as one.
+    assert_eq!(found(&sas.replace("m%2Bm", "m+m")), ["m+m"]);
+    assert_eq!(found(&sas.replace("spk", "S%50k").replace("epk", "EPK")), ["m+m"]);
+    // The Kelvin sign is no letter K of ASCII, though its lower case is.
+    let kelvin = sas.replace("spk=", "sp%E2%84%AA=").replace("epk=", "ep%E2%84%AA=");
+    let all = tables.plain("GET", &format!("/tab()?{kelvin}"), &[], b"");
+    is_refused(&all, "AuthenticationFailed");
+    let target = format!("{}?{kelvin}", entity("tab", "z", "r"));
+    let deleted = tables.plain("DELETE", &target, &[("if-match", "*")], b"");
+    is_refused(&deleted, "AuthenticationFailed");
+    // The first value of a name counts, for the signature and for the range alike.
+    let twice = format!("spk=a&epk=z&{sas}");
+    is_refused(&tables.plain("GET", &format!("/tab()?{twice}"), &[], b""), "AuthenticationFailed");
+    assert_eq!(found(&format!("{sas}&spk=a&epk=z")), ["m+m"]);
+    // So does the table of a transaction.
+    tables.signed_ask("SharedKey", "POST", "/Tables", "", br#"{"TableName":"other"}"#).is(201);
+    let other = r#"{"PartitionKey":"m+m","RowKey":"new"}"#;
+    let part = change("POST", "/other", &[], other);
+    let answer = tables.plain_batch(&format!("/$batch?{sas}&tn=other"), &[part]);
+    assert_eq!(answer.fault().0, 403);
+}
+
 #[test]
 fn t76_a_table_sas_reaches_nothing_else() {
     let tables = Tables::signed_with_table("tab");
@@ -225,6 +262,11 @@ fn t80_a_table_has_five_policies() {
                 </SignedIdentifier>";
     set(full).is(204);
     assert!(get().contains(full), "as it was sent: {}", get());
+    for (field, other) in [("2020-01-01T00:00:00Z", "tomorrow"), ("2099-01-01", "yesterday")] {
+        let got = set(&full.replace(field, other)).is(400);
+        assert_eq!(got.code(), "InvalidXmlDocument", "{other}");
+    }
+    assert!(get().contains(full), "a refusal changes nothing: {}", get());
     tables.ask("PUT", "/tab?comp=acl", &[], b"").is(204);
     assert!(!get().contains("<Id>"));
     assert_eq!(set("<Other />").is(400).code(), "InvalidXmlDocument");

@@ -13,19 +13,21 @@ enum May {
     UseAll,
 }
 
-const ARROWS: [(&str, May); 14] = [
+const ARROWS: [(&str, May); 15] = [
     // The swap point for locks and threads: everyone's, but for the rules, which have none.
     ("sync", May::Use(&[])),
     ("core", May::Use(&[])),
     ("store", May::Use(&["core", "sync"])),
     ("engine", May::Use(&["core", "store", "sync"])),
+    // Bounds that all listeners of the process share.
+    ("connections", May::Use(&["sync"])),
     // `client` is the ioctl numbers that the two sides share.
     ("fuse", May::Use(&["engine", "core", "sync", "client"])),
-    ("rest", May::Use(&["engine", "core", "sync"])),
+    ("rest", May::Use(&["engine", "core", "connections", "sync"])),
     ("control", May::Use(&["engine", "core", "sync"])),
     ("play", May::Use(&["engine", "core", "sync"])),
     // The HTTP API is a second way to send the requests of `control`.
-    ("admin", May::Use(&["control", "engine", "core", "sync"])),
+    ("admin", May::Use(&["control", "engine", "core", "connections", "sync"])),
     // What embedders and the command line start: it puts the rest together, without clap.
     (
         "server",

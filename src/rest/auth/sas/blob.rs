@@ -1,13 +1,13 @@
 //! The texts that shared access signatures of the Blob service sign.
 //!
 //! Decides which fields are signed in which version, and what a SAS reaches: a container, a blob, a
-//! snapshot or a version.
+//! snapshot or a version; of a delegated one also which headers and parameters a request must have.
 
 use super::super::delegation::KEY_FIELDS;
 use super::super::error::AuthError;
 use super::super::grant::SasScope;
 use super::super::permission::Level;
-use super::super::request::{Query, Target};
+use super::super::request::{Query, RequestView, Target};
 use super::super::signatures::SasText;
 use super::{OVERRIDES, SCOPE_SINCE, push_line};
 
@@ -39,7 +39,11 @@ pub(in super::super) fn blob_sas(target: &Target<'_>, query: &Query) -> SasText 
 }
 
 /// As [`blob_sas`], for a SAS that is made with a user delegation key.
-pub(in super::super) fn blob_delegation_sas(target: &Target<'_>, query: &Query) -> SasText {
+pub(in super::super) fn blob_delegation_sas(
+    request: &RequestView<'_>,
+    target: &Target<'_>,
+    query: &Query,
+) -> SasText {
     let (scope, resource) = blob_scope(target, query)?;
     let version = query.get("sv").unwrap_or_default();
     let mut text = String::new();
@@ -65,9 +69,7 @@ pub(in super::super) fn blob_delegation_sas(target: &Target<'_>, query: &Query) 
     }
     push_resource(&mut text, query, version);
     if version >= REQUEST_SINCE {
-        for name in ["srh", "srq"] {
-            push_line(&mut text, query.get(name));
-        }
+        push_request(&mut text, request, query)?;
     }
     for name in OVERRIDES {
         push_line(&mut text, query.get(name));
@@ -92,6 +94,32 @@ fn push_resource(text: &mut String, query: &Query, version: &str) {
     if version >= SCOPE_SINCE {
         push_line(text, query.get("ses"));
     }
+}
+
+/// The headers (`srh`) and parameters (`srq`) that the request must have, with the values that it
+/// has: a line `NAME:VALUE` for each. A header is followed by a line feed, a parameter preceded by
+/// one, as clients do.
+fn push_request(
+    text: &mut String,
+    request: &RequestView<'_>,
+    query: &Query,
+) -> Result<(), AuthError> {
+    let differs = |name: &str| AuthError::SasRequestDiffers(name.to_owned());
+    let names = |list| query.get(list).unwrap_or_default().split(',').filter(|it| !it.is_empty());
+    for name in names("srh") {
+        let value = request.header(name).ok_or_else(|| differs(name))?;
+        text.extend([name, ":", value, "\n"]);
+    }
+    text.push('\n');
+    for name in names("srq") {
+        let lower = name.to_ascii_lowercase();
+        let sent = query.pairs().iter().find(|(sent, _)| *sent == lower);
+        // With a line feed one value could pass for two parameters.
+        let value = sent.map(|(_, value)| value).filter(|value| !value.contains(char::is_control));
+        text.extend(["\n", name, ":", value.ok_or_else(|| differs(name))?]);
+    }
+    text.push('\n');
+    Ok(())
 }
 
 fn blob_scope(target: &Target<'_>, query: &Query) -> Result<(SasScope, String), AuthError> {

@@ -16,7 +16,7 @@ use super::super::error::AuthError;
 use super::super::grant::{Grant, GrantedBy, Overrides, SasScope};
 use super::super::permission::Permissions;
 use super::super::request::{Query, RequestView, Target};
-use super::account_text;
+use super::{SCOPE_SINCE, account_text};
 
 /// Where stored access policies are found.
 pub trait Policies {
@@ -61,11 +61,14 @@ pub(in super::super) fn verify(
     }
     let overrides = match scope {
         SasScope::Account { .. } => Overrides::default(),
-        SasScope::Container | SasScope::Object => overrides(query),
+        SasScope::Container | SasScope::Object | SasScope::Table(_) => overrides(query),
     };
     let permissions = Permissions::of_letters(&terms.permission);
     let by = GrantedBy::Sas { scope, permissions };
-    Ok(Grant { account: account.name().to_owned(), by, overrides })
+    // Older versions do not sign it.
+    let signed = query.get("sv").is_some_and(|version| version >= SCOPE_SINCE);
+    let encryption_scope = query.get("ses").filter(|_| signed).map(str::to_owned);
+    Ok(Grant { overrides, encryption_scope, ..Grant::new(account.name(), by) })
 }
 
 /// An account SAS has `ss` and `srt`; a user delegation SAS names its key.
@@ -87,8 +90,8 @@ fn verify_signature(
         (Some(_), None) => return Err(AuthError::SasIncomplete("srt")),
         (None, Some(_)) => return Err(AuthError::SasIncomplete("ss")),
         (None, None) if query.get("skoid").is_some() => {
-            let (scope, text) = (signatures.delegation_sas)(target, query)?;
-            let keys = keys_of(account, query, request.now)?;
+            let (scope, text) = (signatures.delegation_sas)(request, target, query)?;
+            let keys = keys_of(account, signatures.kind, query, request.now)?;
             (keys.iter().any(|key| key.verifies(&text, signature)), (scope, text))
         }
         (None, None) => {

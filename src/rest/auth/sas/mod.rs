@@ -20,7 +20,7 @@ use super::delegation::KEY_FIELDS;
 use super::error::AuthError;
 use super::grant::SasScope;
 use super::permission::Level;
-use super::request::{Query, Target};
+use super::request::{Query, RequestView, Target};
 use super::signatures::SasText;
 
 /// From this `sv` on an account SAS signs its encryption scope.
@@ -65,7 +65,11 @@ pub(super) fn file_sas(target: &Target<'_>, query: &Query) -> SasText {
 }
 
 /// As [`file_sas`], for a SAS that is made with a user delegation key.
-pub(super) fn file_delegation_sas(target: &Target<'_>, query: &Query) -> SasText {
+pub(super) fn file_delegation_sas(
+    _: &RequestView<'_>,
+    target: &Target<'_>,
+    query: &Query,
+) -> SasText {
     let (scope, resource) = file_scope(target, query)?;
     let mut text = String::new();
     for name in ["sp", "st", "se"] {

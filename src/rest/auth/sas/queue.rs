@@ -27,7 +27,7 @@ fn service_sas(target: &Target<'_>, query: &Query) -> SasText {
     text(target, query, &["si", "sip", "spr", "sv"])
 }
 
-fn delegation_sas(target: &Target<'_>, query: &Query) -> SasText {
+fn delegation_sas(_: &RequestView<'_>, target: &Target<'_>, query: &Query) -> SasText {
     let users = ["skdutid", "sduoid", "sip", "spr", "sv"];
     let fields: Vec<_> = KEY_FIELDS.into_iter().chain(users).collect();
     text(target, query, &fields)

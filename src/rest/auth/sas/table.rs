@@ -1,13 +1,13 @@
 //! The texts that requests to the Table service sign: Shared Key, Shared Key Lite and the table
 //! SAS.
 //!
-//! Decides the three texts, which differ from those of the other services. Which keys a SAS
-//! reaches is decided by the service.
+//! Decides the three texts, which differ from those of the other services, and reads the keys that
+//! a SAS reaches from the same query as its text. How keys compare is decided by the service.
 
 use super::push_line;
 use crate::core::service::ServiceKind;
 use crate::rest::auth::error::AuthError;
-use crate::rest::auth::grant::SasScope;
+use crate::rest::auth::grant::{SasScope, TableScope};
 use crate::rest::auth::request::{Query, RequestView, Target};
 use crate::rest::auth::shared_key::{IsSigned, Scheme};
 use crate::rest::auth::signatures::{SasText, Signatures};
@@ -17,7 +17,9 @@ pub static TABLE: Signatures = Signatures {
     kind: ServiceKind::Table,
     service_sas: table_sas,
     // The service has no user delegation SAS.
-    delegation_sas: |_, _| Err(AuthError::SasUnreadable { field: "skoid", value: String::new() }),
+    delegation_sas: |_, _, _| {
+        Err(AuthError::SasUnreadable { field: "skoid", value: String::new() })
+    },
     shared_key: texts,
     needs_intent: |_| false,
 };
@@ -44,7 +46,9 @@ fn table_sas(target: &Target<'_>, query: &Query) -> SasText {
         push_line(&mut text, query.get(name));
     }
     text.pop();
-    Ok((SasScope::Container, text))
+    let keys = |names: [&str; 2]| names.map(|name| query.get(name).map(str::to_owned));
+    let (first, last) = (keys(["spk", "srk"]), keys(["epk", "erk"]));
+    Ok((SasScope::Table(TableScope { table: named.to_owned(), first, last }), text))
 }
 
 /// The texts that clients sign. The path is signed as it is sent; a request to the secondary

@@ -5,6 +5,9 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use latchfs::admin::FOLLOWERS_MAX;
+use latchfs::core::time::rfc1123;
+use latchfs::engine::stream::TEXT_MAX;
+use latchfs::engine::{Clock as _, SystemClock};
 use serde_json::{Value, json};
 
 use super::fixture::{Api, NAME, body, get_file, put_blob, refused, serve};
@@ -103,6 +106,51 @@ fn a_refusal_names_the_one_in_the_way() {
     assert_eq!(refusal["rule"], "condition");
     let logged = last(&api, "kind=refused");
     assert_eq!((&logged["object"], &logged["service"]), (&json!("blob:box/b"), &json!("blob")));
+}
+
+#[test]
+fn no_secret_of_a_refused_request_is_in_the_stream() {
+    let folder = Folder::new();
+    let server = folder.start(&["serve", "--no-mount", "--share", "docs"]);
+    let api = Api::of(&folder);
+    let date = rfc1123(SystemClock.now());
+    let headers = [
+        ("x-ms-date", &*date),
+        ("authorization", "SharedKey devstoreaccount1:AAAA"),
+        ("x-ms-copy-source", "https://real.example/box/b?sv=1&s%69g=SECRET1"),
+        ("x-ms-copy-source-authorization", "Bearer SECRET2"),
+        ("x-ms-encryption-key", "SECRET3"),
+        ("x-ms-source-encryption-key", "SECRET4"),
+    ];
+    let target = "/box/b?sig=SECRET5";
+    let got = ask(folder.service("blob"), "PUT", target, &headers, b"");
+    let got = got.refused(403, "AuthenticationFailed");
+    // The client is told the text that the server signed.
+    assert!(got.text().contains("x-ms-copy-source:https://real.example/box/b?sv=1"), "{got:?}");
+    assert!(!got.text().contains("SECRET"), "{}", got.text());
+    let told = last(&api, "kind=request");
+    assert_eq!((&told["status"], &told["code"]), (&json!(403), &json!("AuthenticationFailed")));
+    let message = told["refusal"]["message"].as_str().unwrap();
+    assert!(message.contains("the signature is not that"), "{message}");
+    assert!(!message.contains("real.example") && !told.to_string().contains("SECRET"), "{told}");
+    assert!(!server.log().contains("SECRET"));
+}
+
+#[test]
+fn what_an_unsigned_request_adds_to_the_stream_is_bounded() {
+    let folder = Folder::new();
+    let _server = folder.start(&["serve", "--no-mount", "--share", "docs"]);
+    let api = Api::of(&folder);
+    let long = "a".repeat(50_000);
+    let headers = [("x-ms-date", &*long), ("authorization", "SharedKey devstoreaccount1:AAAA")];
+    for service in ["file", "blob", "queue"] {
+        for (path, headers) in [(&*long, &[][..]), ("b", &headers)] {
+            ask(folder.service(service), "GET", &format!("/box/{path}"), headers, b"");
+            let told = last(&api, "kind=request").to_string();
+            assert!(told.contains("box"), "{told}");
+            assert!(told.len() < 4 * TEXT_MAX, "{service}: {}", told.len());
+        }
+    }
 }
 
 #[test]

@@ -1,13 +1,20 @@
 //! How much of it there is: at each bound, and past it.
 
+use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::thread;
+use std::time::Duration;
 
 use latchfs::admin::{BODY_MAX, CONNECTIONS_MAX, HOLDS_MAX, WAITS_MAX};
 use serde_json::json;
 
-use super::fixture::{NAME, body, refused, serve};
+use super::fixture::{Api, NAME, body, refused, serve};
 use crate::common::http::Kept;
+
+/// How long anything may take that is to happen.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+const CLOCK: &[u8] = br#"{"advance_ms":1}"#;
 
 #[test]
 fn a_body_has_so_many_bytes_and_no_more() {
@@ -70,23 +77,77 @@ fn so_many_calls_wait_and_no_more() {
     refused(api.get(&format!("gates/{id}/wait?timeout_ms=600001")), 400, "bad_request");
 }
 
+/// A call that is being carried out: its body is awaited.
+fn begun(api: &Api) -> TcpStream {
+    let mut stream = TcpStream::connect(api.addr).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let head = format!(
+        "POST /api/v1/clock HTTP/1.1\r\nhost: {}\r\nx-latchfs-client: {NAME}\r\n\
+         content-length: {}\r\nexpect: 100-continue\r\n\r\n",
+        api.addr,
+        CLOCK.len()
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut told = [0; 12];
+    stream.read_exact(&mut told).unwrap();
+    assert_eq!(&told, b"HTTP/1.1 100");
+    stream
+}
+
 #[test]
 fn so_many_connections_are_served_and_the_next_one_waits() {
     let (_folder, _server, api) = serve(&[]);
-    let connect = || TcpStream::connect(api.addr).unwrap();
-    let mut idle: Vec<_> = (1..CONNECTIONS_MAX).map(|_| connect()).collect();
-    let mut last = Kept::connect(api.addr).unwrap();
-    let mut answered = || last.ask_at("GET", "/api/v1/clock", &[], b"").unwrap().is(200);
-    answered();
-    let next = thread::scope(|scope| {
-        let next = scope.spawn(|| api.get("clock").status);
-        // While all are there, those are answered and the next one is not.
-        for _ in 0..100 {
-            answered();
-        }
-        assert!(!next.is_finished());
-        idle.clear();
-        next.join().unwrap()
-    });
-    assert_eq!(next, 200);
+    let mut calls: Vec<_> = (0..CONNECTIONS_MAX).map(|_| begun(&api)).collect();
+    let mut next = TcpStream::connect(api.addr).unwrap();
+    next.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+    let head = format!("GET /api/v1/clock HTTP/1.1\r\nhost: {}\r\n\r\n", api.addr);
+    next.write_all(head.as_bytes()).unwrap();
+    assert!(next.read(&mut [0]).is_err(), "all of the others are at work");
+    // One that has its answer is idle, and makes room.
+    calls[0].write_all(CLOCK).unwrap();
+    next.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut answer = [0; 12];
+    next.read_exact(&mut answer).unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 200");
+    let mut told = String::new();
+    calls[0].read_to_string(&mut told).unwrap();
+    assert!(told.contains("HTTP/1.1 200"), "{told}");
+}
+
+#[test]
+fn idle_connections_keep_nobody_out() {
+    let (_folder, _server, api) = serve(&[]);
+    let idle: Vec<_> =
+        (0..CONNECTIONS_MAX + 50).map(|_| TcpStream::connect(api.addr).unwrap()).collect();
+    for _ in 0..20 {
+        api.get("clock").is(200);
+    }
+    drop(idle);
+}
+
+#[test]
+fn clients_that_do_not_read_keep_nobody_out() {
+    let (_folder, _server, api) = serve(&[]);
+    let one = format!("GET /page/page.css HTTP/1.1\r\nhost: {}\r\n\r\n", api.addr);
+    // More answers than the buffers of a connection take.
+    let many = one.repeat(2_000);
+    let silent: Vec<_> = (0..CONNECTIONS_MAX)
+        .map(|_| {
+            let mut stream = TcpStream::connect(api.addr).unwrap();
+            stream.set_nonblocking(true).unwrap();
+            // As much as the server takes.
+            let _ = stream.write(many.as_bytes());
+            stream
+        })
+        .collect();
+    let answered = || {
+        let mut stream = TcpStream::connect(api.addr).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        let head = format!("GET /healthz HTTP/1.1\r\nhost: {}\r\n\r\n", api.addr);
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut answer = [0; 12];
+        stream.read_exact(&mut answer).map(|()| answer)
+    };
+    assert_eq!(&answered().unwrap(), b"HTTP/1.1 200");
+    drop(silent);
 }

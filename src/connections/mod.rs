@@ -1,10 +1,13 @@
 //! The connections of all listeners of the process: how many there may be, and which one makes
-//! room for the next.
+//! room for the next. Time limits of one connection are in [`timeouts`].
 //!
 //! Decides that strangers who connect and stay idle never keep others out: where there is no
 //! place, the connection that has been idle longest ends, those that never proved who they are
 //! before all others. The number of places follows from the limit of open descriptors, of which
-//! the mount and the control socket keep a share ([`super::descriptors`]).
+//! the mount and the control socket keep a share ([`descriptors`]).
+
+pub mod descriptors;
+pub mod timeouts;
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -17,8 +20,7 @@ use std::time::Instant;
 use hyper::body::{Body, Frame, SizeHint};
 use tokio::sync::Notify;
 
-use super::descriptors;
-use super::timeouts::Turn;
+use timeouts::Turn;
 
 /// The connections of the process.
 static ALL: LazyLock<Connections> = LazyLock::new(Connections::new);

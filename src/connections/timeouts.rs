@@ -13,8 +13,6 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-use super::limits::Limits;
-
 /// Whose turn it is: odd while a request is being carried out, even while one is awaited.
 #[derive(Debug, Default)]
 pub struct Turn(AtomicU64);
@@ -52,9 +50,9 @@ pub struct Watched<S> {
 }
 
 impl<S> Watched<S> {
-    /// Watches `turn`, which the code that serves requests advances.
-    pub fn new(stream: S, turn: Arc<Turn>, limits: &Limits) -> Self {
-        let Limits { header_wait, write_wait, .. } = *limits;
+    /// A stream whose headers may take `header_wait`, and whose writes may stand still for
+    /// `write_wait`. The task that takes requests passes `turn` on.
+    pub fn new(stream: S, turn: Arc<Turn>, header_wait: Duration, write_wait: Duration) -> Self {
         let (seen, begun, late, stalled) = (0, false, None, None);
         Self { stream, turn, seen, begun, header_wait, late, write_wait, stalled }
     }
