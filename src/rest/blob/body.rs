@@ -79,13 +79,14 @@ impl BlobCall<'_> {
         md5: bool,
         max: u64,
     ) -> Result<Received, Refusal> {
-        let sent_md5 = self.md5_header("content-md5")?;
-        let sent_crc = crc64_header(self, "x-ms-content-crc64")?;
+        // Until all of the body is read, a refusal ends the connection.
+        let sent_md5 = self.md5_header("content-md5").map_err(Refusal::closing)?;
+        let sent_crc = crc64_header(self, "x-ms-content-crc64").map_err(Refusal::closing)?;
         let engine = self.engine()?;
         let length = self.announced()?;
         let shape = BodyShape { length, part, md5: md5 || sent_md5.is_some() };
-        let writer = self.begin(&engine, admitted, at, shape).await?;
-        let writer = self.copy_in(body, writer, max).await?;
+        let writer = self.begin(&engine, admitted, at, shape).await.map_err(Refusal::closing)?;
+        let writer = self.copy_in(body, writer, max).await.map_err(Refusal::closing)?;
         let content = finish(writer).await.map_err(|error| self.content_refusal(error))?;
         if let (Some(sent), Some(found)) = (sent_md5, content.md5())
             && sent != found
@@ -138,7 +139,7 @@ impl BlobCall<'_> {
             loop {
                 let part = match &mut frames {
                     None => Some(std::mem::take(&mut bytes)).filter(|bytes| !bytes.is_empty()),
-                    Some(frames) => frames.next(&mut bytes).map_err(Refusal::closing)?,
+                    Some(frames) => frames.next(&mut bytes)?,
                 };
                 let Some(part) = part else { break };
                 if writer.received() + part.len() as u64 > max {

@@ -4,6 +4,7 @@
 //!   server       accepting, serving and ending connections; workers: the threads for them
 //!   connections  places for connections, and which one makes room; descriptors: how many there are
 //!   limits       the bounds of the listener; timeouts: clients that are too slow
+//!   lingering    clients that are still sending when they are answered
 //!   tls          handshakes; generated certificates
 //!   request      reading headers and query; reply: writing the answer; sending: long ones
 //!   policies     stored access policies as XML
@@ -24,6 +25,7 @@ pub mod descriptors;
 pub mod fetch;
 pub mod header_case;
 pub mod limits;
+pub mod lingering;
 pub mod multipart;
 pub mod observer;
 pub mod policies;
