@@ -198,6 +198,8 @@ fn client() -> reqwest::Result<Client> {
     build(|| {
         Client::builder()
             .redirect(Policy::limited(REDIRECTS_MAX))
+            // A connection that the source has ended meanwhile would fail the next copy.
+            .pool_max_idle_per_host(0)
             .referer(false)
             .no_proxy()
             .user_agent(agent)
