@@ -16,7 +16,7 @@ use super::refusal::Refusal;
 use crate::core::service::ServiceKind;
 
 /// What the name of an account ends with in addresses of its secondary location.
-const SECONDARY: &str = "-secondary";
+pub(super) const SECONDARY: &str = "-secondary";
 
 /// What a request names.
 #[derive(Clone, PartialEq, Eq, Debug)]

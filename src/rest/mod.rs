@@ -13,7 +13,7 @@
 //!   address      account, container and path of a URL; which Host is served
 //!   version      versions of the service
 //!   told         what the stream of events is told of a request
-//!   source       URLs that requests name as sources of copies
+//!   source       URLs that requests name as sources of copies; siblings: the server's listeners
 //!   refusal      how an error is sent; wording: the service's sentence for each code
 //!   common_errors  causes that every service has
 //!   file         the operations of the File service
@@ -44,6 +44,7 @@ mod refusal;
 mod routing;
 mod service;
 mod service_operations;
+mod siblings;
 mod site;
 mod source;
 mod table;
@@ -67,4 +68,5 @@ pub use http::xml::Element;
 pub use queue::operations::SERVICE_TABLE as QUEUE;
 pub use refusal::{Code, ErrorNames, Refusal};
 pub use service::{Operation, Service};
+pub use siblings::Siblings;
 pub use table::operations::SERVICE_TABLE as TABLE;

@@ -33,6 +33,7 @@ use crate::rest::fate::Dropped;
 use crate::rest::handle::handle;
 use crate::rest::refusal::ErrorNames;
 use crate::rest::service::Service;
+use crate::rest::siblings::Siblings;
 use crate::rest::site::Site;
 
 /// How long to wait before the next connection where the last one could not be had.
@@ -65,6 +66,8 @@ pub struct RestOptions {
     pub copy_delay: Duration,
     /// The observer of every answer.
     pub observer: Option<Arc<dyn Observer>>,
+    /// The listeners that are started with these options or a clone of them: one server.
+    pub siblings: Siblings,
 }
 
 impl RestOptions {
@@ -84,6 +87,7 @@ impl RestOptions {
             source_wait: SOURCE_WAIT,
             copy_delay: Duration::ZERO,
             observer: None,
+            siblings: Siblings::default(),
         }
     }
 }
@@ -112,6 +116,7 @@ impl Server {
             let _inside = runtime.enter();
             TcpListener::from_std(listener)?
         };
+        options.siblings.add(service.kind, addr);
         let site = Arc::new(Site::new(accounts, service, options, addr));
         let (stop, stopped) = oneshot::channel();
         let serving = Arc::clone(&site);
@@ -129,6 +134,7 @@ impl Server {
     /// Ends it: no new connections, requests under way are finished, within limits.
     pub fn stop(&mut self) {
         let Some((stop, thread)) = self.running.take() else { return };
+        self.site.options.siblings.remove(self.addr);
         self.site.stopping.store(true, Ordering::Release);
         let _ = stop.send(());
         if thread.join().is_err() {
