@@ -140,7 +140,11 @@ impl Look<'_> {
         admit(&ask, &at.container, place.found()).map_err(|denial| {
             let writer = place.blob().and_then(|row| row.record.writer.as_ref());
             let leaser = place.row.as_ref().and_then(|row| row.record.leaser.as_ref());
-            BlobError::by(denial, writer, leaser)
+            let error = BlobError::by(denial, writer, leaser);
+            match place.blob() {
+                Some(row) => error.of_state(&row.record),
+                None => error,
+            }
         })
     }
 
