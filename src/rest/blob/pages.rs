@@ -141,7 +141,7 @@ impl BlobCall<'_> {
             xml.text("End", &(one.range.end - 1).to_string());
             xml.close(name);
         }
-        xml.maybe("NextMarker", paged.next.map(|next| next.to_string()).as_deref());
+        xml.text("NextMarker", &paged.next.map(|next| next.to_string()).unwrap_or_default());
         xml.close("PageList");
         let state = &paged.state;
         Ok(Reply::ok()
