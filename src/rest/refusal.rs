@@ -154,6 +154,7 @@ impl Refusal {
         Self::bad_because("InvalidQueryParameterValue", format_args!("{name}: {why}"))
             .with("QueryParameterName", name.to_owned())
             .with("QueryParameterValue", value.to_owned())
+            .with("Reason", why.to_owned())
     }
 
     /// A known operation that this server does not have: 501, which clients do not try again.

@@ -337,6 +337,18 @@ fn what_is_not_there_yet_says_so() {
 }
 
 #[test]
+fn include_may_be_given_several_times() {
+    let blobs = Blobs::new();
+    blobs.upload("b", "x", &[("x-ms-meta-k", "v"), ("x-ms-tags", "t=1")]).is(201);
+    let list = "/con?restype=container&comp=list&include=metadata&include=tags";
+    let text = blobs.get(list, &[]).is(200).text();
+    assert!(text.contains("<k>v</k>") && text.contains("<Key>t</Key>"), "{text}");
+    let refused = blobs.get(&format!("{list}&include=none"), &[]);
+    let text = refused.refused(400, "InvalidQueryParameterValue").text();
+    assert!(text.contains("<Reason>it is not known</Reason>"), "{text}");
+}
+
+#[test]
 fn the_header_of_tags_has_2_kib() {
     let blobs = Blobs::new();
     // Ten tags, of which the last is as long as the header may still be.
