@@ -23,7 +23,7 @@ use super::api::WAITS_MAX;
 use super::guard::Token;
 use super::metrics::Metrics;
 use super::site::Site;
-use crate::connections::timeouts::Watched;
+use crate::connections::timeouts::{StreamLimits, Watched};
 use crate::connections::{Connections, Place, Sending};
 use crate::control::Serving;
 
@@ -34,6 +34,14 @@ pub const CONNECTIONS_MAX: usize = 256;
 const HEADER_WAIT: Duration = Duration::from_secs(30);
 /// How long a client may leave an answer unread. Then the connection ends.
 const WRITE_WAIT: Duration = Duration::from_secs(10);
+const LIMITS: StreamLimits = StreamLimits {
+    header_wait: HEADER_WAIT,
+    write_wait: WRITE_WAIT,
+    // Bodies are short: no answer comes before the end of its request.
+    refused_bytes: 0,
+    refused_wait: WRITE_WAIT,
+    body_wait: WRITE_WAIT,
+};
 /// How long a stop waits for requests under way.
 const STOP_WAIT: Duration = Duration::from_secs(1);
 /// How long to wait before the next connection where the last one could not be had.
@@ -152,7 +160,7 @@ async fn serve(stream: TcpStream, site: Arc<Site>, place: Arc<Place>) {
         log::debug!("an admin connection: {error}");
     }
     let turn = Arc::clone(&place.turn);
-    let watched = Watched::new(stream, turn, HEADER_WAIT, WRITE_WAIT);
+    let watched = Watched::new(stream, turn, LIMITS);
     let service = service_fn(move |request| {
         let (site, place) = (Arc::clone(&site), Arc::clone(&place));
         place.begin();

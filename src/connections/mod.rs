@@ -7,6 +7,7 @@
 //! the mount and the control socket keep a share ([`descriptors`]).
 
 pub mod descriptors;
+mod lingering;
 pub mod timeouts;
 
 use std::collections::BTreeMap;

@@ -1,26 +1,54 @@
 //! Time limits of a connection: the connection ends if the headers of a request do not arrive in
 //! time or a write makes no progress for too long.
 //!
-//! Idle connections are timed out by the HTTP layer, slow bodies where they are read.
+//! Idle connections are timed out by the HTTP layer, slow bodies where they are read, and clients
+//! that send on after the answer in [`super::lingering`].
 
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::{Context, Poll};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-/// Whose turn it is: odd while a request is being carried out, even while one is awaited.
+use super::lingering::Lingering;
+
+/// The bounds of one connection.
+#[derive(Clone, Copy, Debug)]
+pub struct StreamLimits {
+    /// How long the headers of a request may take.
+    pub header_wait: Duration,
+    /// How long a write may make no progress.
+    pub write_wait: Duration,
+    /// After an answer that ends the connection: how many bytes of its request are thrown away,
+    pub refused_bytes: usize,
+    /// the longest pause between them,
+    pub refused_wait: Duration,
+    /// and how long that takes in all.
+    pub body_wait: Duration,
+}
+
+/// Whose turn it is: the client's, or that of the request it sent.
 #[derive(Debug, Default)]
-pub struct Turn(AtomicU64);
+pub struct Turn {
+    /// Odd while a request is being carried out, even while one is awaited.
+    count: AtomicU64,
+    /// The last answer was given before its request was read, and the connection ends with it.
+    unread: AtomicBool,
+}
 
 impl Turn {
     /// A request was taken, or answered.
     pub fn pass(&self) {
-        self.0.fetch_add(1, Ordering::Relaxed);
+        self.count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The connection ends with an answer to a request of which bytes may still come.
+    pub fn end_unread(&self) {
+        self.unread.store(true, Ordering::Relaxed);
     }
 
     /// True while a request is awaited.
@@ -29,7 +57,7 @@ impl Turn {
     }
 
     fn count(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
+        self.count.load(Ordering::Relaxed)
     }
 }
 
@@ -41,20 +69,20 @@ pub struct Watched<S> {
     seen: u64,
     /// Bytes of a request have come that is not taken yet.
     begun: bool,
-    header_wait: Duration,
     /// Runs while the rest of them is awaited.
     late: Option<Pin<Box<Sleep>>>,
-    write_wait: Duration,
     /// Runs while a write waits.
     stalled: Option<Pin<Box<Sleep>>>,
+    limits: StreamLimits,
+    /// Runs after the end of what is written, where bytes may still come.
+    lingering: Option<Lingering>,
 }
 
 impl<S> Watched<S> {
-    /// A stream whose headers may take `header_wait`, and whose writes may stand still for
-    /// `write_wait`. The task that takes requests passes `turn` on.
-    pub fn new(stream: S, turn: Arc<Turn>, header_wait: Duration, write_wait: Duration) -> Self {
-        let (seen, begun, late, stalled) = (0, false, None, None);
-        Self { stream, turn, seen, begun, header_wait, late, write_wait, stalled }
+    /// Watches `turn`, which the code that serves requests advances.
+    pub fn new(stream: S, turn: Arc<Turn>, limits: StreamLimits) -> Self {
+        let (seen, begun, late, stalled, lingering) = (0, false, None, None, None);
+        Self { stream, turn, seen, begun, late, stalled, limits, lingering }
     }
 
     /// Notes what was read of a request that is not taken yet, and how long that takes.
@@ -70,7 +98,7 @@ impl<S> Watched<S> {
         if came.is_some() || !self.begun {
             return Poll::Pending;
         }
-        waited(&mut self.late, self.header_wait, context)
+        waited(&mut self.late, self.limits.header_wait, context)
     }
 
     /// Starts the watch over a write that waits, ends it with one that does not.
@@ -83,7 +111,7 @@ impl<S> Watched<S> {
             self.stalled = None;
             return written;
         }
-        waited(&mut self.stalled, self.write_wait, context)
+        waited(&mut self.stalled, self.limits.write_wait, context)
             .map(|()| Err(io::ErrorKind::TimedOut.into()))
     }
 }
@@ -113,7 +141,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Watched<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -141,9 +169,17 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
         self.watch(context, flushed)
     }
 
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // Over TLS this writes too.
-        let ended = Pin::new(&mut self.stream).poll_shutdown(context);
-        self.watch(context, ended)
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        if this.lingering.is_none() {
+            // Over TLS this writes too.
+            let ended = Pin::new(&mut this.stream).poll_shutdown(context);
+            ready!(this.watch(context, ended))?;
+            if !this.turn.unread.load(Ordering::Relaxed) {
+                return Poll::Ready(Ok(()));
+            }
+        }
+        let lingering = this.lingering.get_or_insert_with(|| Lingering::new(&this.limits));
+        lingering.poll(context, &mut this.stream).map(Ok)
     }
 }

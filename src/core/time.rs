@@ -73,6 +73,14 @@ pub fn parse_iso(text: &str) -> Option<Timestamp> {
     Some(at.timestamp(fraction))
 }
 
+/// Reads a date of a signature or an access policy: as [`parse_iso`], without seconds, or the day
+/// alone, which begins at midnight.
+pub fn parse_short_iso(text: &str) -> Option<Timestamp> {
+    let without_seconds = || parse_iso(&format!("{}:00Z", text.strip_suffix('Z')?));
+    let day_alone = || parse_iso(&format!("{text}T00:00:00Z"));
+    parse_iso(text).or_else(without_seconds).or_else(day_alone)
+}
+
 /// Seconds since 1970 of a date (year, month, day) and a time of day (hour, minute, second) in
 /// UTC; none if there is no such day or time.
 pub fn seconds_of(date: [i64; 3], time: [i64; 3]) -> Option<i64> {

@@ -16,7 +16,7 @@ use super::refusal::Refusal;
 use crate::core::service::ServiceKind;
 
 /// The end of an account's name in addresses of its secondary location.
-const SECONDARY: &str = "-secondary";
+pub(super) const SECONDARY: &str = "-secondary";
 
 /// The resource that a request names.
 #[derive(Clone, PartialEq, Eq, Debug)]

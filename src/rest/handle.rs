@@ -3,8 +3,10 @@
 //!
 //! Decides that order. A request is authorised by its head, before its body is taken: strangers
 //! cannot make the server hold their bytes. The body of a request that is refused, or that anybody
-//! may send, is read and thrown away up to a bound, so that the connection stays usable. What is
-//! quickly done is done on the connection's own event loop, the rest on a thread that may block.
+//! may send, is read and thrown away up to a bound, so that the connection stays usable; past it
+//! the connection ends with the answer, after more of the body has come ([`crate::connections`]).
+//! What is quickly done is done on the connection's own event loop, the rest on a thread that may
+//! block.
 
 use std::cell::RefCell;
 use std::net::SocketAddr;
@@ -109,6 +111,9 @@ pub async fn handle(
     let head = echo.method == Method::HEAD;
     let mut reply = reply.unwrap_or_else(|refusal| {
         told.refused(&refusal);
+        if refusal.close {
+            place.turn.end_unread();
+        }
         let stamp = stamp(&echo.request_id, now);
         refusal.reply(format, site.options.error_names, head, &stamp)
     });

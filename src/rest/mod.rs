@@ -17,6 +17,7 @@
 //!   address             account, container and path of a URL; which Host is served
 //!   version             versions of the service
 //!   source              URLs that requests name as sources of copies
+//!   siblings            the other listeners of the server
 //!   fate                gates and faults, applied to a request
 //!   told                the entry of a request in the stream of events
 //!   conflicts           refusals of the Blob, Queue and Table services in the log of events
@@ -54,6 +55,7 @@ mod refusal;
 mod routing;
 mod service;
 mod service_operations;
+mod siblings;
 mod site;
 mod source;
 mod table;
@@ -77,4 +79,5 @@ pub use http::xml::Element;
 pub use queue::operations::SERVICE_TABLE as QUEUE;
 pub use refusal::{Code, ErrorNames, Refusal};
 pub use service::{Operation, Service};
+pub use siblings::Siblings;
 pub use table::operations::SERVICE_TABLE as TABLE;

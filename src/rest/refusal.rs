@@ -17,8 +17,11 @@ use super::wording;
 use crate::core::conflict::Conflict;
 use crate::core::smb::Denial;
 
-/// Elements of a body that are headers too: clients look there for what a source said of itself.
-const IN_HEADERS: [(&str, &str); 2] = [
+/// Elements of a body that are headers too: clients look there for what a source said of itself,
+/// and a 304 has no body.
+const IN_HEADERS: [(&str, &str); 4] = [
+    ("ETag", "etag"),
+    ("LastModified", "last-modified"),
     ("CopySourceStatusCode", "x-ms-copy-source-status-code"),
     ("CopySourceErrorCode", "x-ms-copy-source-error-code"),
 ];
@@ -154,6 +157,7 @@ impl Refusal {
         Self::bad_because("InvalidQueryParameterValue", format_args!("{name}: {why}"))
             .with("QueryParameterName", name.to_owned())
             .with("QueryParameterValue", value.to_owned())
+            .with("Reason", why.to_owned())
     }
 
     /// A known operation that this server does not have: 501, which clients do not try again.

@@ -29,12 +29,21 @@ const ROOT: &str = "StorageServiceProperties";
 
 /// The question of a browser before it sends a request from another origin.
 pub fn preflight(call: &Call<'_>) -> Answer {
-    let origin = call.required("origin")?;
-    let method = call.required("access-control-request-method")?;
+    let origin = cors_header(call, "origin")?;
+    let method = cors_header(call, "access-control-request-method")?;
     let headers = call.header("access-control-request-headers")?.unwrap_or_default();
     call.site.cors(call.account).preflight(origin, method, headers).ok_or_else(|| {
         let message = "CORS not enabled or no matching rule found for this request.";
         Refusal::new(StatusCode::FORBIDDEN, "CorsPreflightFailure", message)
+    })
+}
+
+/// A header without which a request is no preflight.
+fn cors_header<'a>(call: &'a Call<'_>, name: &str) -> Result<&'a str, Refusal> {
+    call.header(name)?.ok_or_else(|| {
+        let message =
+            format!("A required CORS header is not present. [latchfs: {name} is required]");
+        Refusal::bad("InvalidHeaderValue", message).with("HeaderName", name.to_owned())
     })
 }
 

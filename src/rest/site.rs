@@ -53,7 +53,11 @@ impl Site {
             account_names: accounts.names(),
             clock: Arc::clone(&accounts.first().file().options().clock),
             accounts,
-            fetcher: Fetcher::new(options.copy_sources, options.source_wait),
+            fetcher: Fetcher::new(
+                options.copy_sources,
+                options.siblings.clone(),
+                options.source_wait,
+            ),
             addr,
             stopping: AtomicBool::new(false),
             copies: Arc::new(Semaphore::new(options.limits.copies)),

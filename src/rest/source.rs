@@ -1,17 +1,18 @@
 //! Reads the source that a request names: a URL, percent-encoded, whose query may carry a
 //! signature.
 //!
-//! Decides which URLs are this listener's, whatever host they are spelled with. The check of
-//! signatures and the operations ask the same question here: what the one takes for foreign must
-//! not be read by the other.
+//! Decides which URLs are this listener's, whatever host they are spelled with, and which are those
+//! of another listener of this server. The check of signatures and the operations ask the same
+//! question here: what the one takes for foreign must not be read by the other.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use hyper::Uri;
 
-use super::address::{Address, Names, host_name, is_this_machine};
+use super::address::{Address, Names, SECONDARY, host_name, is_this_machine};
 use super::call::Call;
 use super::refusal::Refusal;
+use super::siblings::asked_at;
 
 /// The header of Copy File and Put Range From URL.
 pub const COPY_SOURCE: &str = "x-ms-copy-source";
@@ -28,7 +29,7 @@ const SOURCE_BYTES_MAX: usize = 2_048;
 pub enum Source {
     /// A resource of this listener.
     Own(Box<OwnSource>),
-    /// Something else.
+    /// Something else; what another listener of this server has, by the address it is asked at.
     Elsewhere(Uri),
 }
 
@@ -55,7 +56,8 @@ impl Call<'_> {
         }
         let authority = uri.authority().ok_or_else(invalid)?.as_str();
         if !self.is_own(authority) {
-            return Ok(Source::Elsewhere(uri));
+            let beside = self.beside(&uri, authority);
+            return Ok(Source::Elsewhere(beside.unwrap_or(uri)));
         }
         let names = Names { any_suffix: true, ..self.site.names() };
         let address = Address::read(names, (scheme, authority), uri.path(), None);
@@ -68,18 +70,44 @@ impl Call<'_> {
         let host = self.headers.get("host").and_then(|host| host.to_str().ok());
         host == Some(authority)
             || Names { any_suffix: true, ..self.site.names() }.host_account(authority).is_some()
-            || self.is_here(authority)
+            || is_at(authority, self.site.addr)
     }
 
-    /// True for a name or address of the listener. Another machine may have our port too.
-    fn is_here(&self, authority: &str) -> bool {
-        let name = host_name(authority);
-        let literal = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
-        let this_machine = match literal {
-            Ok(ip) => ip.is_loopback() || ip == self.site.addr.ip(),
-            Err(_) => is_this_machine(name),
-        };
-        let port = self.site.addr.port().to_string();
-        this_machine && authority.rsplit_once(':').is_some_and(|(_, given)| given == port)
+    /// The URL at which another listener of this server is asked for what `uri` names. The host
+    /// that this request was sent to is that of the other listeners too.
+    fn beside(&self, uri: &Uri, authority: &str) -> Option<Uri> {
+        let sent_to = self.headers.get("host").and_then(|host| host.to_str().ok()).map(host_name);
+        let scheme = if self.site.options.tls.is_some() { "https" } else { "http" };
+        let siblings = self.site.options.siblings.sources();
+        siblings.into_iter().find_map(|(service, addr)| {
+            let names = Names { service, any_suffix: true, ..self.site.names() };
+            let account = match names.host_account(authority) {
+                Some((account, secondary)) => {
+                    format!("/{account}{}", if secondary { SECONDARY } else { "" })
+                }
+                None if is_at(authority, addr) => String::new(),
+                None if sent_to == Some(host_name(authority)) && has_port(authority, addr) => {
+                    String::new()
+                }
+                None => return None,
+            };
+            let path = uri.path_and_query().map_or("/", |path| path.as_str());
+            format!("{scheme}://{}{account}{path}", asked_at(addr)).parse().ok()
+        })
     }
+}
+
+/// True for a name or address of the listener on `addr`. Another machine may have its port too.
+fn is_at(authority: &str, addr: SocketAddr) -> bool {
+    let name = host_name(authority);
+    let literal = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    let this_machine = match literal {
+        Ok(ip) => ip.is_loopback() || ip == addr.ip(),
+        Err(_) => is_this_machine(name),
+    };
+    this_machine && has_port(authority, addr)
+}
+
+fn has_port(authority: &str, addr: SocketAddr) -> bool {
+    authority.rsplit_once(':').is_some_and(|(_, given)| given == addr.port().to_string())
 }

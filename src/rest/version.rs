@@ -16,7 +16,7 @@ use crate::core::time::date_and_time;
 pub const VERSION: &str = "x-ms-version";
 
 /// The version of an answer to a request without one: a preflight, or an unsigned request.
-const DEFAULT: &str = "2026-10-06";
+pub const DEFAULT: &str = "2026-10-06";
 
 /// How many years ahead a version may lie.
 const YEARS_AHEAD_MAX: i64 = 5;

@@ -84,8 +84,8 @@ pub fn ask_as_it_is(
     let mut stream = TcpStream::connect(addr).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream.write_all(text.as_bytes()).unwrap();
-    // A refusal may come before all of it is read.
-    let _ = stream.write_all(body);
+    // The server reads on after a refusal, so that this client gets to read it.
+    stream.write_all(body).unwrap();
     read_answer(stream, method == "HEAD")
 }
 

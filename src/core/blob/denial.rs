@@ -35,9 +35,9 @@ pub enum BlobDenial {
     /// A condition on the source or destination of a copy.
     #[error("{}", copy_text(*.0))]
     CopyCondition(CopyRefusal),
-    /// The source of an operation that reads a URL is missing.
+    /// The source of an operation that reads a URL is missing: its blob, or its container.
     #[error("The specified resource does not exist.")]
-    SourceNotFound,
+    SourceNotFound(Box<Self>),
     #[error("The append position condition specified was not met.")]
     AppendPositionConditionNotMet,
     #[error("The max blob size condition specified was not met.")]

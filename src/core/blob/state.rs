@@ -105,6 +105,11 @@ impl Encryption {
         Ok(self)
     }
 
+    /// True without a key and a scope.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+
     /// Compares the key of a request (its SHA-256) with that of the blob.
     pub fn check_key(&self, presented: Option<&str>) -> Result<(), BlobDenial> {
         match (self.key_sha256.as_deref(), presented) {
@@ -163,6 +168,9 @@ pub struct BlobState {
     /// Customer's key and scope.
     #[serde(default)]
     pub encryption: Encryption,
+    /// The customer's key of its uncommitted blocks, while it has any.
+    #[serde(default, skip_serializing_if = "Encryption::is_none")]
+    pub staged: Encryption,
     /// `x-ms-version-id`, where the account keeps versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<Timestamp>,
@@ -198,6 +206,7 @@ impl BlobState {
             lease: BlobLease::default(),
             immutability: Immutability::default(),
             encryption: Encryption::default(),
+            staged: Encryption::default(),
             version: None,
             creation: etag.number(),
             writer: None,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::denial::{PolicyFault, QueueDenial};
 use crate::core::Timestamp;
-use crate::core::time::parse_iso;
+use crate::core::time::parse_short_iso;
 
 /// Stored access policies that a queue may have.
 pub const POLICIES_MAX: usize = 5;
@@ -33,12 +33,12 @@ pub struct QueuePolicy {
 impl QueuePolicy {
     /// From when it holds; none if that is open, as an empty text says.
     pub fn starts(&self) -> Option<Timestamp> {
-        self.start.as_deref().and_then(moment)
+        self.start.as_deref().and_then(parse_short_iso)
     }
 
     /// Until when it holds; none if that is open, as an empty text says.
     pub fn expires(&self) -> Option<Timestamp> {
-        self.expiry.as_deref().and_then(moment)
+        self.expiry.as_deref().and_then(parse_short_iso)
     }
 }
 
@@ -49,7 +49,7 @@ pub fn check_policies(policies: &[QueuePolicy]) -> Result<(), QueueDenial> {
     }
     for (at, policy) in policies.iter().enumerate() {
         let bad = |text: &Option<String>| {
-            text.as_deref().is_some_and(|text| !text.is_empty() && moment(text).is_none())
+            text.as_deref().is_some_and(|text| !text.is_empty() && parse_short_iso(text).is_none())
         };
         let fault = if policy.id.is_empty() {
             PolicyFault::EmptyId
@@ -67,15 +67,6 @@ pub fn check_policies(policies: &[QueuePolicy]) -> Result<(), QueueDenial> {
         return Err(QueueDenial::InvalidPolicy(fault));
     }
     Ok(())
-}
-
-/// A time of ISO 8601 in UTC; the time of day, its seconds and their fraction may be left out.
-fn moment(text: &str) -> Option<Timestamp> {
-    parse_iso(text).or_else(|| match text.len() {
-        10 => parse_iso(&format!("{text}T00:00:00Z")),
-        17 => parse_iso(&format!("{}:00Z", text.strip_suffix('Z')?)),
-        _ => None,
-    })
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! Put Block, Put Block List, Get Block List.
 //!
 //! Decides that a first block makes an uncommitted blob, which has a lease but no content and no
-//! `ETag`, and that a long list is prepared before the transaction that commits it.
+//! `ETag`, that the blocks of a list are committed with the key they were put with, and that a long
+//! list is prepared before the transaction that commits it.
 
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use crate::core::Etag;
 use crate::core::blob::blocks::{
     BlockId, BlockSearch, COMMITTED_MAX, ListedBlock, check_new_block,
 };
-use crate::core::blob::{BlobDenial, BlobState, BlobType, Operation};
+use crate::core::blob::{BlobDenial, BlobState, BlobType, Encryption, Operation};
 use crate::engine::Context;
 use crate::store::blob::{self, BlockChoice, BlockList, ContainerId, STAGE_ABOVE, StateKey, Tx};
 use crate::store::db::{DbError, Purpose};
@@ -57,10 +58,15 @@ impl BlobService {
         let at = at.clone();
         self.change(cx, Size::Small, move |change| {
             let place = change.admitted(operation, &at, &asked)?;
-            check_block(change, place.container, &at.name, &id)?;
+            let first = check_block(change, place.container, &at.name, &id)?;
+            let staged = match &place.row {
+                Some(row) if !first => row.record.staged.clone(),
+                _ => Encryption { key_sha256: asked.key.clone(), scope: None },
+            };
+            staged.check_key(asked.key.as_deref())?;
             let bytes = id.as_bytes();
             change.tx.put_block(place.container, &at.name, bytes, content, change.now)?;
-            keep_uncommitted(change, &at.name, place)
+            keep_uncommitted(change, &at.name, place, staged)
         })
         .await
     }
@@ -163,8 +169,22 @@ impl Commit {
         Ok(found.ok_or(BlobDenial::InvalidBlockList)?)
     }
 
+    /// Refuses a list without the customer's key of its blocks.
+    fn check_key(&self, place: &Place, list: &BlockList) -> BlobResult<()> {
+        let Some(row) = &place.row else { return Ok(()) };
+        let key = self.asked.key.as_deref();
+        if list.has_uncommitted() {
+            row.record.staged.check_key(key)?;
+        }
+        if list.has_committed() {
+            row.record.encryption.check_key(key)?;
+        }
+        Ok(())
+    }
+
     /// Makes the blob of the blocks that were found.
     fn publish(&self, change: &Change<'_>, place: &Place, list: BlockList) -> BlobResult<Written> {
+        self.check_key(place, &list)?;
         let mut state = change.new_state(BlobType::Block, place)?;
         self.new.clone().apply(&mut state, place, change.now)?;
         state.blocks = u32::try_from(list.blocks()).unwrap_or(u32::MAX);
@@ -178,33 +198,42 @@ impl Commit {
     }
 }
 
-/// Refuses an ID of another length than the others, and one block too many.
+/// Refuses an ID of another length than the others, and one block too many. True if there is no
+/// other block.
 fn check_block(
     change: &Change<'_>,
     container: ContainerId,
     name: &str,
     id: &BlockId,
-) -> BlobResult<()> {
+) -> BlobResult<bool> {
     let (count, length) = change.tx.block_summary(container, name)?;
     let replaces = count > 0 && change.tx.has_block(container, name, id.as_bytes())?;
     // A block that replaces the only one leaves none of another length.
     let others = length.filter(|_| count > usize::from(replaces));
-    Ok(check_new_block(id, others, count, replaces)?)
+    check_new_block(id, others, count, replaces)?;
+    Ok(others.is_none())
 }
 
 /// After a block was put: a lease that is over is forgotten, and a name without a blob becomes an
 /// uncommitted blob.
-fn keep_uncommitted(change: &Change<'_>, name: &str, place: Place) -> BlobResult<()> {
+fn keep_uncommitted(
+    change: &Change<'_>,
+    name: &str,
+    place: Place,
+    staged: Encryption,
+) -> BlobResult<()> {
     let Some(mut row) = place.row else {
-        change.bury(place.container, name)?;
+        // A deleted blob of that name stays as it is: it can come back until a list is committed.
         let none = BlobState::new(BlobType::Block, Etag::default(), change.now);
+        let none = BlobState { staged, ..none };
         let key = StateKey::Uncommitted;
         change.tx.put(place.container, name, key, &none, Content::default())?;
         return Ok(());
     };
     let before = row.record.lease;
     row.record.lease.after_write(change.now);
-    if row.record.lease != before {
+    if row.record.lease != before || row.record.staged != staged {
+        row.record.staged = staged;
         change.tx.update(row.id, &row.record)?;
     }
     Ok(())

@@ -11,7 +11,8 @@ use super::access::{Asked, BlobAt, Selector};
 use super::error::{BlobError, BlobResult};
 use super::history::Changed;
 use crate::core::blob::{
-    Ask, BlobDenial, BlobState, BlobType, ContainerState, Found, Operation, admit, admit_container,
+    Ask, BlobDenial, BlobState, BlobType, ContainerState, Encryption, Found, Operation, admit,
+    admit_container,
 };
 use crate::core::lease::{BlobLease, LeaseClass};
 use crate::core::{Etag, Timestamp, Writer};
@@ -143,7 +144,11 @@ impl Look<'_> {
         admit(&ask, &at.container, place.found()).map_err(|denial| {
             let writer = place.blob().and_then(|row| row.record.writer.as_ref());
             let leaser = place.row.as_ref().and_then(|row| row.record.leaser.as_ref());
-            BlobError::by(denial, writer, leaser)
+            let error = BlobError::by(denial, writer, leaser);
+            match place.blob() {
+                Some(row) => error.of_state(&row.record),
+                None => error,
+            }
         })
     }
 
@@ -340,9 +345,10 @@ impl<'a> Change<'a> {
     }
 }
 
-/// The record of a state that is no longer current: it has no lease.
+/// The record of a state that is no longer current: it has no lease and no uncommitted blocks.
 pub(super) fn old_state(current: &BlobState) -> BlobState {
-    BlobState { lease: BlobLease::default(), leaser: None, ..current.clone() }
+    let (lease, staged) = (BlobLease::default(), Encryption::default());
+    BlobState { lease, leaser: None, staged, ..current.clone() }
 }
 
 /// The version ID of a state. One from before versions were kept is named by its `ETag`.

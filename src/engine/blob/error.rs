@@ -2,10 +2,11 @@
 //!
 //! A refusal may name the last writer. REST decides statuses and codes.
 
-use crate::core::Writer;
-use crate::core::blob::{BlobDenial, Operation};
+use crate::core::blob::{BlobDenial, BlobState, Operation};
+use crate::core::conditions::Failure;
 use crate::core::conflict::Conflict;
 use crate::core::lease::LeaseDenial;
+use crate::core::{Etag, Timestamp, Writer};
 use crate::store::db::DbError;
 
 /// Why an operation was not done.
@@ -19,6 +20,8 @@ pub enum BlobError {
         /// The request that explains the refusal: the last that changed the object, or for a lease
         /// the last that had to do with the lease.
         writer: Option<Box<Writer>>,
+        /// The version that the client has already, where that is why it gets nothing.
+        unchanged: Option<(Etag, Timestamp)>,
     },
     /// Blocks of a long list changed while it was prepared; it is prepared again.
     #[error("the blocks changed while their list was prepared")]
@@ -45,10 +48,10 @@ impl BlobError {
     #[must_use]
     pub fn of_source(self, operation: Operation) -> Self {
         match self.denial() {
-            Some(BlobDenial::BlobNotFound | BlobDenial::ContainerNotFound)
+            Some(missing @ (BlobDenial::BlobNotFound | BlobDenial::ContainerNotFound))
                 if operation != Operation::BlobStartCopyFromURL =>
             {
-                BlobDenial::SourceNotFound.into()
+                BlobDenial::SourceNotFound(Box::new(missing.clone())).into()
             }
             _ => self,
         }
@@ -63,13 +66,24 @@ impl BlobError {
             Some(Conflict::CopyPending | Conflict::Receipt) | None => None,
         };
         let writer = writer.cloned().map(Box::new);
-        Self::Denied { denial, writer }
+        Self::Denied { denial, writer, unchanged: None }
+    }
+
+    /// The same for a request about `state`, whose version an answer without content names.
+    #[must_use]
+    pub(super) fn of_state(mut self, state: &BlobState) -> Self {
+        if let Self::Denied { denial, unchanged, .. } = &mut self
+            && matches!(denial, BlobDenial::Condition(Failure::NotModified(_)))
+        {
+            *unchanged = Some((state.etag, state.modified));
+        }
+        self
     }
 }
 
 impl From<BlobDenial> for BlobError {
     fn from(denial: BlobDenial) -> Self {
-        Self::Denied { denial, writer: None }
+        Self::Denied { denial, writer: None, unchanged: None }
     }
 }
 

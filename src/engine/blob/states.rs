@@ -107,15 +107,27 @@ impl BlobService {
             // The latest of several deleted blobs comes back as the blob; a name that was used
             // again has none (see `Change::bury`).
             let last = states.iter().rev().filter(kept).find(is_base).map(|row| row.id);
+            // Blocks that were put since are then blocks of the blob that comes back.
+            let uncommitted = states.iter().find(|row| row.key == StateKey::Uncommitted);
+            let uncommitted = uncommitted.filter(|_| last.is_some());
+            if let Some(row) = uncommitted {
+                change.tx.remove(row.id)?;
+            }
             for row in states.iter().filter(kept) {
                 let key = match row.key {
                     StateKey::Deleted(_) if last == Some(row.id) => StateKey::Current,
                     StateKey::Deleted(moment) => StateKey::Snapshot(moment),
                     key => key,
                 };
-                change.tx.rekey(row.id, key, &row.record, None)?;
+                let mut record = row.record.clone();
+                if let (StateKey::Current, Some(blocks)) = (key, uncommitted) {
+                    record.lease = blocks.record.lease;
+                    record.leaser.clone_from(&blocks.record.leaser);
+                    record.staged.clone_from(&blocks.record.staged);
+                }
+                change.tx.rekey(row.id, key, &record, None)?;
                 if key == StateKey::Current {
-                    change.tx.set_tags(row.id, row.record.tags.iter())?;
+                    change.tx.set_tags(row.id, record.tags.iter())?;
                 }
             }
             change.writer(Operation::BlobUndelete, &at.container, Some(&at.name), None);

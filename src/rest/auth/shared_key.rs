@@ -18,6 +18,9 @@ use super::request::{Query, RequestView};
 /// How far a client's clock may be off.
 pub const CLOCK_SKEW_MAX: Duration = Duration::from_mins(15);
 
+const ENCODING: &str = "content-encoding";
+const LANGUAGE: &str = "content-language";
+
 /// Which of the two texts is signed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scheme {
@@ -48,8 +51,8 @@ impl Scheme {
     const fn headers(self) -> &'static [&'static str] {
         match self {
             Self::SharedKey => &[
-                "content-encoding",
-                "content-language",
+                ENCODING,
+                LANGUAGE,
                 "content-length",
                 "content-md5",
                 "content-type",
@@ -73,14 +76,16 @@ pub fn sign(request: &RequestView<'_>, account: &Credential, scheme: Scheme) -> 
 
 /// The text that a client by the book signs.
 pub fn string_to_sign(request: &RequestView<'_>, account: &str, scheme: Scheme) -> String {
-    Text { request, account, scheme, order: HeaderOrder::Bytes }.with(&Query::of(request.raw_query))
+    let (order, swapped) = (HeaderOrder::Bytes, false);
+    Text { request, account, scheme, order, swapped }.with(&Query::of(request.raw_query))
 }
 
 /// Takes a text that may have been signed; true if it was, and no other is needed.
 pub type IsSigned<'a> = &'a mut dyn FnMut(String) -> bool;
 
 /// Gives the texts that known clients sign to `is_signed` until it takes one, the likeliest first:
-/// the whole query, then without what the JS SDK leaves out; each in both orders of headers.
+/// the whole query, then without what the JS SDK leaves out; each in both orders of headers. The JS
+/// SDK also signs the language before the encoding, which matters where either is sent.
 pub fn texts(
     request: &RequestView<'_>,
     account: &str,
@@ -89,7 +94,11 @@ pub fn texts(
 ) -> bool {
     let mut with = |query: &Query| {
         let mut orders = [HeaderOrder::Bytes, HeaderOrder::HyphenLight].into_iter();
-        orders.any(|order| is_signed(Text { request, account, scheme, order }.with(query)))
+        orders.any(|order| {
+            let text = Text { request, account, scheme, order, swapped: false };
+            is_signed(text.with(query))
+                || (text.can_be_swapped() && is_signed(Text { swapped: true, ..text }.with(query)))
+        })
     };
     with(&Query::of(request.raw_query)) || with(&Query::as_js_signs(request.raw_query))
 }
@@ -132,13 +141,26 @@ struct Text<'a> {
     account: &'a str,
     scheme: Scheme,
     order: HeaderOrder,
+    /// The language comes before the encoding.
+    swapped: bool,
 }
 
 impl Text<'_> {
+    /// True if the order of encoding and language makes a difference.
+    fn can_be_swapped(&self) -> bool {
+        self.scheme == Scheme::SharedKey
+            && self.request.header(ENCODING) != self.request.header(LANGUAGE)
+    }
+
     fn with(&self, query: &Query) -> String {
         let mut text = self.request.method.to_ascii_uppercase();
         text.push('\n');
         for name in self.scheme.headers() {
+            let name = match *name {
+                ENCODING if self.swapped => LANGUAGE,
+                LANGUAGE if self.swapped => ENCODING,
+                name => name,
+            };
             text.push_str(self.standard_header(name));
             text.push('\n');
         }

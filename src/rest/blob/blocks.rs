@@ -5,11 +5,10 @@ use quick_xml::Reader;
 use quick_xml::events::Event;
 
 use super::BlobCall;
-use super::body::{DOCUMENT_MAX, not_empty};
-use super::headers::md5_text;
+use super::body::{DOCUMENT_MAX, SentSums, not_empty};
 use crate::core::blob::Operation;
 use crate::core::blob::blocks::{BlockId, BlockIdError, BlockSearch, COMMITTED_MAX, ListedBlock};
-use crate::rest::http::checksum::{self, crc64, crc64_text};
+use crate::rest::http::checksum::{crc64, crc64_text};
 use crate::rest::http::reply::Reply;
 use crate::rest::http::xml::{Xml, invalid};
 use crate::rest::refusal::Refusal;
@@ -18,7 +17,7 @@ use crate::rest::service::Answer;
 /// Longest document of a block list that is read on the event loop.
 const AT_ONCE_MAX: usize = 64 << 10;
 /// Longest block.
-const BLOCK_MAX: u64 = 4_000 << 20;
+pub(super) const BLOCK_MAX: u64 = 4_000 << 20;
 
 impl BlobCall<'_> {
     pub(super) async fn put_block(self, body: Incoming) -> Answer {
@@ -42,7 +41,7 @@ impl BlobCall<'_> {
         .await;
         let (engine, at, asked, id, admitted) = self.drained(&mut body, prepared).await?;
         let body = body.take().ok_or_else(|| Refusal::bad("InvalidInput", "There is no body."))?;
-        let received = self.receive(body, admitted, &at, true, false, BLOCK_MAX).await?;
+        let received = self.receive(body, admitted, &at, false, BLOCK_MAX).await?;
         let reply = received.checksum(Reply::created());
         let content = not_empty(received.content)?;
         let put = engine.put_block(&self.cx_now(), operation, &at, asked, id, content).await;
@@ -75,9 +74,9 @@ impl BlobCall<'_> {
         let at_once = document.len() <= AT_ONCE_MAX;
         let operation = Operation::BlockBlobCommitBlockList;
         let (at, asked) = (self.blob_to_change()?, self.asked(operation)?);
-        let sent = self.md5_header("content-md5")?.map(md5_text);
+        let sent = self.sums_sent()?;
         let new = self.new_blob(false)?;
-        let read = move || read_document(&document, sent.as_deref());
+        let read = move || read_document(&document, &sent);
         let (list, crc) = if at_once {
             read()?
         } else {
@@ -137,12 +136,8 @@ impl BlobCall<'_> {
 }
 
 /// Reads the document of a block list, and computes its CRC64.
-fn read_document(document: &[u8], md5: Option<&str>) -> Result<(Vec<ListedBlock>, u64), Refusal> {
-    if md5.is_some_and(|sent| sent != checksum::md5(document)) {
-        let message = "The MD5 value specified in the request did not match with the MD5 value \
-                       calculated by the server.";
-        return Err(Refusal::bad("Md5Mismatch", message));
-    }
+fn read_document(document: &[u8], sent: &SentSums) -> Result<(Vec<ListedBlock>, u64), Refusal> {
+    sent.check(document)?;
     Ok((read_list(document)?, crc64(document)))
 }
 

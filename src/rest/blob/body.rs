@@ -17,7 +17,8 @@ use crate::engine::blob::{
     Admitted, BlobAt, BlobService, BodyShape, Content, ContentError, ContentWriter, DbError,
 };
 use crate::rest::http::checksum::{
-    STRUCTURED, STRUCTURED_CRC64, STRUCTURED_LENGTH, crc64_header, crc64_text, is_structured,
+    self, STRUCTURED, STRUCTURED_CRC64, STRUCTURED_LENGTH, crc64, crc64_header, crc64_text,
+    is_structured,
 };
 use crate::rest::http::reply::Reply;
 use crate::rest::http::unframed::Unframer;
@@ -53,7 +54,35 @@ impl Received {
     }
 }
 
+/// The checksums that a request gives for its document.
+pub(super) struct SentSums {
+    md5: Option<[u8; 16]>,
+    crc64: Option<u64>,
+}
+
+impl SentSums {
+    /// Refuses a document that is not the one that was sent.
+    pub(super) fn check(&self, document: &[u8]) -> Result<(), Refusal> {
+        if let Some(sent) = self.md5.map(md5_text) {
+            let found = checksum::md5(document);
+            if found != sent {
+                return Err(md5_mismatch(sent, found));
+            }
+        }
+        match self.crc64 {
+            Some(sent) if sent != crc64(document) => Err(crc64_mismatch()),
+            _ => Ok(()),
+        }
+    }
+}
+
 impl BlobCall<'_> {
+    /// The checksums that the headers give for the document of the request.
+    pub(super) fn sums_sent(&self) -> Result<SentSums, Refusal> {
+        let md5 = self.md5_header("content-md5")?;
+        Ok(SentSums { md5, crc64: crc64_header(self, "x-ms-content-crc64")? })
+    }
+
     /// The length of the content that the headers announce, without frames; `None` if they announce
     /// none.
     pub(super) fn announced(&self) -> Result<Option<u64>, Refusal> {
@@ -69,41 +98,36 @@ impl BlobCall<'_> {
         }
     }
 
-    /// Receives a body into the store. `md5` says whether its MD5 is needed in any case.
+    /// Receives a body into the store. `whole` is true for all of a blob: its MD5 is needed in any
+    /// case, and the one that the blob is to keep (`x-ms-blob-content-md5`) must be that of the
+    /// body. It goes before `Content-MD5`.
     pub(super) async fn receive(
         &self,
         body: Incoming,
         admitted: Admitted,
         at: &BlobAt,
-        part: bool,
-        md5: bool,
+        whole: bool,
         max: u64,
     ) -> Result<Received, Refusal> {
-        let sent_md5 = self.md5_header("content-md5")?;
-        let sent_crc = crc64_header(self, "x-ms-content-crc64")?;
+        // Until all of the body is read, a refusal ends the connection.
+        let kept = if whole { self.md5_header("x-ms-blob-content-md5") } else { Ok(None) };
+        let kept = kept.map_err(Refusal::closing)?;
+        let sent_md5 = self.md5_header("content-md5").map_err(Refusal::closing)?;
+        let sent_md5 = kept.or(sent_md5);
+        let sent_crc = crc64_header(self, "x-ms-content-crc64").map_err(Refusal::closing)?;
         let engine = self.engine()?;
         let length = self.announced()?;
-        let shape = BodyShape { length, part, md5: md5 || sent_md5.is_some() };
-        let writer = self.begin(&engine, admitted, at, shape).await?;
-        let writer = self.copy_in(body, writer, max).await?;
+        let shape = BodyShape { length, part: !whole, md5: whole || sent_md5.is_some() };
+        let writer = self.begin(&engine, admitted, at, shape).await.map_err(Refusal::closing)?;
+        let writer = self.copy_in(body, writer, max).await.map_err(Refusal::closing)?;
         let content = finish(writer).await.map_err(|error| self.content_refusal(error))?;
         if let (Some(sent), Some(found)) = (sent_md5, content.md5())
             && sent != found
         {
-            return Err(Refusal::bad(
-                "Md5Mismatch",
-                "The MD5 value specified in the request did not match with the MD5 value \
-                 calculated by the server.",
-            )
-            .with("UserSpecifiedMd5", md5_text(sent))
-            .with("ServerCalculatedMd5", md5_text(found)));
+            return Err(md5_mismatch(md5_text(sent), md5_text(found)));
         }
         if sent_crc.is_some_and(|sent| sent != content.crc64()) {
-            return Err(Refusal::bad(
-                "Crc64Mismatch",
-                "The CRC64 value specified in the request did not match with the CRC64 value \
-                 calculated by the server.",
-            ));
+            return Err(crc64_mismatch());
         }
         Ok(Received { content, by_md5: sent_md5.is_some(), structured: is_structured(self)? })
     }
@@ -138,7 +162,7 @@ impl BlobCall<'_> {
             loop {
                 let part = match &mut frames {
                     None => Some(std::mem::take(&mut bytes)).filter(|bytes| !bytes.is_empty()),
-                    Some(frames) => frames.next(&mut bytes).map_err(Refusal::closing)?,
+                    Some(frames) => frames.next(&mut bytes)?,
                 };
                 let Some(part) = part else { break };
                 if writer.received() + part.len() as u64 > max {
@@ -284,6 +308,20 @@ async fn on_a_thread<T: Send + 'static>(
 fn broken() -> Refusal {
     let message = "The server encountered an internal error. Please retry the request.";
     Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", message)
+}
+
+/// The refusal of bytes whose MD5 is not the one that the request gives.
+fn md5_mismatch(sent: String, found: String) -> Refusal {
+    Refusal::bad_because("Md5Mismatch", "")
+        .with("UserSpecifiedMd5", sent)
+        .with("ServerCalculatedMd5", found)
+}
+
+/// The refusal of bytes whose CRC64 is not the one that the request gives.
+fn crc64_mismatch() -> Refusal {
+    let message = "The CRC64 value specified in the request did not match with the CRC64 value \
+                   calculated by the server.";
+    Refusal::bad("Crc64Mismatch", message)
 }
 
 /// The refusal of a body that is too long.

@@ -15,13 +15,15 @@ use percent_encoding::percent_decode_str;
 
 use super::BlobCall;
 use super::append::appended_reply;
+use super::blocks::BLOCK_MAX;
 use super::body::{not_empty, too_large};
 use super::operations::{BLOB_DOWNLOAD, SERVICE_TABLE};
 use super::put::PUT_MAX;
 use super::request::{SOURCE_IF_TAGS, selector};
 use crate::core::Timestamp;
+use crate::core::blob::append::APPEND_MAX;
 use crate::core::blob::name::ROOT;
-use crate::core::blob::{BlobDenial, BlobState, BlobType, Operation};
+use crate::core::blob::{BlobDenial, BlobState, BlobType, Operation, pages};
 use crate::core::conditions::Subject;
 use crate::core::conditions::copy::source_failure;
 use crate::engine::Account;
@@ -295,8 +297,14 @@ impl BlobCall<'_> {
         length: u64,
         part: bool,
     ) -> Result<ContentWriter, Refusal> {
-        if length > PUT_MAX {
-            return Err(too_large(PUT_MAX));
+        let max = match operation {
+            Operation::PageBlobUploadPagesFromURL => pages::PUT_MAX,
+            Operation::AppendBlobAppendBlockFromUrl => APPEND_MAX,
+            Operation::BlockBlobStageBlockFromURL => BLOCK_MAX,
+            _ => PUT_MAX,
+        };
+        if length > max {
+            return Err(too_large(max));
         }
         let engine = self.engine()?;
         let admitted = self.told(engine.check(self.cx(), operation, to, asked).await)?;

@@ -35,8 +35,8 @@ pub(super) fn refusal_of_opening(error: BlobError) -> Refusal {
 }
 
 fn refusal(error: BlobError, now: Timestamp) -> Refusal {
-    let (denial, writer) = match error {
-        BlobError::Denied { denial, writer } => (denial, writer),
+    let (denial, writer, unchanged) = match error {
+        BlobError::Denied { denial, writer, unchanged } => (denial, writer, unchanged),
         BlobError::Stale => return Refusal::busy("the blocks changed"),
         BlobError::Store(error) => return Refusal::from(&error),
     };
@@ -54,6 +54,17 @@ fn refusal(error: BlobError, now: Timestamp) -> Refusal {
         message = format!("{message} [latchfs: until {}]", time::rfc1123(until));
     }
     let mut refusal = Refusal::new(status, code, message).by_conflict(denial.conflict());
+    if let Some((etag, modified)) = unchanged {
+        refusal = refusal
+            .with("ETag", format!("\"{etag}\""))
+            .with("LastModified", time::rfc1123(modified));
+    }
+    if let BlobDenial::SourceNotFound(missing) = &denial {
+        let (status, code) = self::code(missing);
+        refusal = refusal
+            .with("CopySourceStatusCode", status.as_u16().to_string())
+            .with("CopySourceErrorCode", code.to_owned());
+    }
     if let BlobDenial::InvalidRange(length) = denial {
         refusal.size = Some(length);
     }
@@ -72,7 +83,7 @@ fn code(denial: &BlobDenial) -> (StatusCode, &'static str) {
         D::Lease(denial) => lease_code(*denial),
         D::Condition(failure) => condition_code(*failure),
         D::CopyCondition(refusal) => copy_code(*refusal),
-        D::SourceNotFound => (NOT_FOUND, "CannotVerifyCopySource"),
+        D::SourceNotFound(_) => (NOT_FOUND, "CannotVerifyCopySource"),
         D::AppendPositionConditionNotMet => (FAILED, "AppendPositionConditionNotMet"),
         D::MaxBlobSizeConditionNotMet => (FAILED, "MaxBlobSizeConditionNotMet"),
         D::SequenceNumberConditionNotMet => (FAILED, "SequenceNumberConditionNotMet"),

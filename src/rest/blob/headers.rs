@@ -24,7 +24,7 @@ use crate::rest::http::reply::Reply;
 use crate::rest::refusal::Refusal;
 
 /// Longest value of `x-ms-tags`.
-const TAGS_BYTES_MAX: usize = 8 * 1024;
+const TAGS_BYTES_MAX: usize = 2 << 10;
 
 impl BlobCall<'_> {
     /// `x-ms-meta-*`.

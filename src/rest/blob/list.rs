@@ -41,9 +41,7 @@ const INCLUDE: [&str; 11] = [
 impl BlobCall<'_> {
     /// The words of `include`, each of which must be known.
     pub(super) fn include(&self, known: &[&str]) -> Result<Vec<String>, Refusal> {
-        let text = self.query.get("include").unwrap_or_default();
-        let words = text.split(',').map(|word| word.trim().to_ascii_lowercase());
-        let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
+        let words = self.query.words("include");
         match words.iter().find(|word| !known.contains(&word.as_str())) {
             None => Ok(words),
             Some(word) => Err(Refusal::query("include", word, "it is not known")),

@@ -82,7 +82,7 @@ impl BlobCall<'_> {
         let (engine, at, asked, range, conditions, admitted) =
             self.drained(&mut body, prepared).await?;
         let body = body.take().ok_or_else(|| Refusal::bad("InvalidInput", "There is no body."))?;
-        let received = self.receive(body, admitted, &at, true, false, PUT_MAX).await?;
+        let received = self.receive(body, admitted, &at, false, PUT_MAX).await?;
         let reply = received.checksum(Reply::created());
         let change = PageChange::Update(received.content);
         let put = PutPages { first: range.start, last: range.end - 1, change, conditions };
@@ -143,7 +143,7 @@ impl BlobCall<'_> {
             xml.text("End", &(one.range.end - 1).to_string());
             xml.close(name);
         }
-        xml.maybe("NextMarker", paged.next.map(|next| next.to_string()).as_deref());
+        xml.text("NextMarker", &paged.next.map(|next| next.to_string()).unwrap_or_default());
         xml.close("PageList");
         let state = &paged.state;
         Ok(Reply::ok()

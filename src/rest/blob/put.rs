@@ -53,7 +53,7 @@ impl BlobCall<'_> {
         .await;
         let (engine, at, asked, mut new, admitted) = self.drained(&mut body, prepared).await?;
         let body = body.take().ok_or_else(|| Refusal::bad("InvalidInput", "There is no body."))?;
-        let received = self.receive(body, admitted, &at, false, true, PUT_MAX).await?;
+        let received = self.receive(body, admitted, &at, true, PUT_MAX).await?;
         let (md5, crc) = (received.content.md5(), received.content.crc64());
         let reply = received.form(Reply::created());
         new.content.md5 = new.content.md5.or(md5);

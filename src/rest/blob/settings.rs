@@ -49,6 +49,7 @@ impl BlobCall<'_> {
     pub(super) async fn set_tags(self, body: Incoming) -> Answer {
         let document = self.collect(body, DOCUMENT_MAX).await?;
         let (at, asked) = (self.blob_at()?, self.asked(Operation::BlobSetTags)?);
+        self.sums_sent()?.check(&document)?;
         let tags = read_tags(&document)?;
         self.told(self.engine()?.set_tags(self.cx(), &at, asked, tags).await)?;
         Ok(Reply::new(StatusCode::NO_CONTENT))

@@ -22,11 +22,6 @@ use crate::rest::service::Answer;
 struct Include(Vec<String>);
 
 impl Include {
-    fn read(text: &str) -> Self {
-        let words = text.split(',').map(|word| word.trim().to_ascii_lowercase());
-        Self(words.filter(|word| !word.is_empty()).collect())
-    }
-
     fn has(&self, what: &str) -> bool {
         self.0.iter().any(|word| word == what || word == "all")
     }
@@ -35,7 +30,7 @@ impl Include {
 impl FileCall<'_> {
     pub(super) fn list_directory(&self) -> Answer {
         let query = &self.request.query;
-        let include = Include::read(query.get("include").unwrap_or_default());
+        let include = Include(query.words("include"));
         let limit = self.request.page_size(PAGE_MAX)?;
         let after = query.get("marker").map(name_of).transpose()?;
         let options = PageOptions {

@@ -12,8 +12,8 @@ use crate::rest::service::Answer;
 impl FileCall<'_> {
     pub(super) fn list_shares(&self) -> Answer {
         let query = &self.request.query;
-        let include = query.get("include").unwrap_or_default().to_ascii_lowercase();
-        let has = |what| include.split(',').any(|word| word.trim() == what);
+        let include = query.words("include");
+        let has = |what| include.iter().any(|word| word == what);
         let limit = self.request.page_size(LIST_MAX)?;
         let options = ListOptions {
             prefix: query.get("prefix").unwrap_or_default(),

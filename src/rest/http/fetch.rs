@@ -1,9 +1,10 @@
-//! Sources of copies on other servers: the one place where latchfs dials out.
+//! Sources of copies on other servers and on other listeners of this one: the one place where
+//! latchfs dials out.
 //!
-//! Decides whether that is allowed at all, and the limits: http and https only, a bounded number of
-//! redirects, a time limit for the first header and for each stretch of bytes, and a length that is
-//! announced. The error for a source that fails is decided here too. Requests go to the URL that
-//! the caller gave, by no proxy.
+//! Decides whether that is allowed at all, which it always is for this server, and the limits: http
+//! and https only, a bounded number of redirects, a time limit for the first header and for each
+//! stretch of bytes, and a length that is announced. The error for a source that fails is decided
+//! here too. Requests go to the URL that the caller gave, by no proxy.
 
 use std::error::Error;
 use std::fmt::Display;
@@ -22,6 +23,8 @@ use crate::core::check_metadata;
 use crate::core::smb::Denial;
 use crate::engine::file::{HttpHeaders, Metadata, RemoteSource};
 use crate::rest::refusal::Refusal;
+use crate::rest::siblings::Siblings;
+use crate::rest::version::{DEFAULT, VERSION};
 
 /// How long a source may take to answer, and for each stretch of its bytes. Two of these are less
 /// than the minute after which SDKs give a request up.
@@ -32,7 +35,7 @@ const REDIRECTS_MAX: usize = 3;
 /// Which sources a copy may have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum CopySources {
-    /// Files of this server.
+    /// Files and blobs of this server.
     #[default]
     Local,
     /// Any URL.
@@ -42,9 +45,13 @@ pub enum CopySources {
 /// Asks other servers.
 pub struct Fetcher {
     sources: CopySources,
+    /// The listeners of this server, which are asked in any case.
+    siblings: Siblings,
     wait: Duration,
     /// Made when the first source is asked: it reads the certificates of the system.
     client: OnceLock<Result<Client, String>>,
+    /// Asks listeners of this server. Their certificate is ours, whatever name it has.
+    own_client: OnceLock<Result<Client, String>>,
 }
 
 /// A source that has answered; its bytes come one after another.
@@ -57,8 +64,9 @@ pub struct Fetched {
 }
 
 impl Fetcher {
-    pub fn new(sources: CopySources, wait: Duration) -> Self {
-        Self { sources, wait, client: OnceLock::new() }
+    pub fn new(sources: CopySources, siblings: Siblings, wait: Duration) -> Self {
+        let (client, own_client) = (OnceLock::new(), OnceLock::new());
+        Self { sources, siblings, wait, client, own_client }
     }
 
     /// Asks for all of a source, or for a range of it. `authorization` is sent along.
@@ -68,7 +76,8 @@ impl Fetcher {
         range: Option<&Range<u64>>,
         authorization: Option<&str>,
     ) -> Result<Fetched, Refusal> {
-        if self.sources == CopySources::Local {
+        let own = url.authority().is_some_and(|place| self.siblings.has(place.as_str()));
+        if self.sources == CopySources::Local && !own {
             let message = "The source of the copy is not on this server, and no other is asked \
                            unless latchfs runs with --copy-sources any.";
             return Err(Refusal::new(StatusCode::FORBIDDEN, "CannotVerifyCopySource", message));
@@ -76,13 +85,18 @@ impl Fetcher {
         if !cfg!(feature = "tls") && url.scheme_str() == Some("https") {
             return Err(unverified("this latchfs was built without TLS and cannot ask it"));
         }
-        let client = self.client.get_or_init(|| client().map_err(|error| cause(&error)));
+        let client = if own {
+            self.own_client.get_or_init(|| own_client().map_err(|error| cause(&error)))
+        } else {
+            self.client.get_or_init(|| client().map_err(|error| cause(&error)))
+        };
         let mut request = client.as_ref().map_err(unverified)?.get(url.to_string());
         if let Some(range) = range {
             request = request.header("range", format!("bytes={}-{}", range.start, range.end - 1));
         }
         if let Some(authorization) = authorization {
-            request = request.header("authorization", authorization);
+            // Without a version a token is not accepted.
+            request = request.header("authorization", authorization).header(VERSION, DEFAULT);
         }
         let answer = timeout(self.wait, request.send()).await.map_err(|_| too_late())?;
         let answer = answer.map_err(|error| unverified(cause(&error)))?;
@@ -194,14 +208,24 @@ pub(super) fn choose_crypto() {
 
 fn client() -> reqwest::Result<Client> {
     choose_crypto();
-    let agent = concat!("latchfs/", env!("CARGO_PKG_VERSION"));
-    build(|| {
-        Client::builder()
-            .redirect(Policy::limited(REDIRECTS_MAX))
-            .referer(false)
-            .no_proxy()
-            .user_agent(agent)
-    })
+    build(|| builder().redirect(Policy::limited(REDIRECTS_MAX)))
+}
+
+fn own_client() -> reqwest::Result<Client> {
+    choose_crypto();
+    let client = builder().redirect(Policy::none());
+    #[cfg(feature = "tls")]
+    let client = client.tls_danger_accept_invalid_certs(true);
+    client.build()
+}
+
+fn builder() -> ClientBuilder {
+    Client::builder()
+        // A connection that the source has ended meanwhile would fail the next copy.
+        .pool_max_idle_per_host(0)
+        .referer(false)
+        .no_proxy()
+        .user_agent(concat!("latchfs/", env!("CARGO_PKG_VERSION")))
 }
 
 /// Builds a client that trusts what the system trusts. Where the system has no certificates, as in

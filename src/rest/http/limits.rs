@@ -6,6 +6,8 @@
 
 use std::time::Duration;
 
+use crate::connections::timeouts::StreamLimits;
+
 /// The longest body: 4 MiB of bytes, and room for the frame of a structured one.
 pub const BODY_MAX: usize = (4 << 20) + (64 << 10);
 /// The most connections at a time.
@@ -25,7 +27,7 @@ pub struct Limits {
     /// 8 KiB and metadata of 8 KiB must fit. Less than 8 KiB is 8 KiB.
     pub header_bytes: usize,
     /// Bytes of a body; a longer one is answered 413 `RequestBodyTooLarge`, and the connection
-    /// ends.
+    /// ends as [`crate::connections`] says.
     pub body_bytes: usize,
     /// How long a connection may wait for its next request. Then it ends.
     pub idle_wait: Duration,
@@ -36,8 +38,12 @@ pub struct Limits {
     /// ends.
     pub body_wait: Duration,
     /// How long a client whose request was refused may pause before it goes on with the body. Then
-    /// it is answered, and the connection ends.
+    /// it is answered, and the connection ends; where it was answered already, the connection ends.
     pub refused_wait: Duration,
+    /// Bytes of a refused request that are read and thrown away after its answer, which a client
+    /// that is still sending would not get otherwise. Then the connection ends. A longer body than
+    /// an append block may have comes to its end.
+    pub refused_bytes: usize,
     /// How long a client may leave an answer unread. Then the connection ends.
     pub write_wait: Duration,
     /// How long a stop waits for requests under way. Then they are left to the end of the process.
@@ -58,6 +64,12 @@ impl Limits {
     pub(in crate::rest) fn header_room(&self) -> usize {
         self.header_bytes.max(HEADER_BYTES_MIN)
     }
+
+    /// The bounds that the stream of a connection has by itself.
+    pub(in crate::rest) fn stream(&self) -> StreamLimits {
+        let Self { header_wait, write_wait, refused_bytes, refused_wait, body_wait, .. } = *self;
+        StreamLimits { header_wait, write_wait, refused_bytes, refused_wait, body_wait }
+    }
 }
 
 impl Default for Limits {
@@ -71,6 +83,7 @@ impl Default for Limits {
             header_wait: Duration::from_secs(30),
             body_wait: Duration::from_mins(1),
             refused_wait: Duration::from_secs(1),
+            refused_bytes: 256 << 20,
             write_wait: Duration::from_secs(30),
             stop_wait: Duration::from_secs(5),
             workers: 2,

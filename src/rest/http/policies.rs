@@ -6,7 +6,7 @@
 use super::xml::{Element, Xml, invalid};
 use crate::core::Timestamp;
 use crate::core::policy::StoredPolicy;
-use crate::core::time::{iso, parse_iso};
+use crate::core::time::{iso, parse_short_iso};
 use crate::rest::refusal::Refusal;
 
 /// A policy as it is written.
@@ -53,7 +53,7 @@ impl TryFrom<PolicyText> for StoredPolicy {
 
 fn time(name: &str, text: Option<String>) -> Result<Option<Timestamp>, Refusal> {
     let Some(text) = text else { return Ok(None) };
-    let parsed = parse_iso(&text);
+    let parsed = parse_short_iso(&text);
     parsed.map(Some).ok_or_else(|| invalid(&format!("{name} is not an ISO 8601 time")))
 }
 

@@ -73,6 +73,15 @@ impl Query {
     pub fn names(&self, name: &str) -> bool {
         self.0.iter().any(|(known, _)| known == name)
     }
+
+    /// The words of a parameter that is a list, in lower case. One that is given several times is
+    /// one list.
+    pub fn words(&self, name: &str) -> Vec<String> {
+        let values = self.0.iter().filter(|(known, _)| known == name).map(|(_, value)| value);
+        let words = values.flat_map(|value| value.split(','));
+        let words = words.map(|word| word.trim().to_ascii_lowercase());
+        words.filter(|word| !word.is_empty()).collect()
+    }
 }
 
 /// The lines that a message ends with: the ID of the request and the time.

@@ -32,6 +32,7 @@ use crate::rest::fate::Dropped;
 use crate::rest::handle::handle;
 use crate::rest::refusal::ErrorNames;
 use crate::rest::service::Service;
+use crate::rest::siblings::Siblings;
 use crate::rest::site::Site;
 
 /// How long to wait before the next connection where the last one could not be had.
@@ -64,6 +65,8 @@ pub struct RestOptions {
     pub copy_delay: Duration,
     /// The observer of every answer.
     pub observer: Option<Arc<dyn Observer>>,
+    /// The listeners that are started with these options or a clone of them: one server.
+    pub siblings: Siblings,
 }
 
 impl RestOptions {
@@ -83,6 +86,7 @@ impl RestOptions {
             source_wait: SOURCE_WAIT,
             copy_delay: Duration::ZERO,
             observer: None,
+            siblings: Siblings::default(),
         }
     }
 }
@@ -111,6 +115,7 @@ impl Server {
             let _inside = runtime.enter();
             TcpListener::from_std(listener)?
         };
+        options.siblings.add(service.kind, addr);
         let site = Arc::new(Site::new(accounts, service, options, addr));
         let (stop, stopped) = oneshot::channel();
         let serving = Arc::clone(&site);
@@ -128,6 +133,7 @@ impl Server {
     /// Ends it: no new connections, requests under way are finished, within limits.
     pub fn stop(&mut self) {
         let Some((stop, thread)) = self.running.take() else { return };
+        self.site.options.siblings.remove(self.addr);
         self.site.stopping.store(true, Ordering::Release);
         let _ = stop.send(());
         if thread.join().is_err() {
@@ -236,7 +242,7 @@ async fn serve(
     let limits = site.options.limits;
     let who = Arc::new(site.client(peer));
     let turn = Arc::clone(&place.turn);
-    let watched = Watched::new(stream, turn, limits.header_wait, limits.write_wait);
+    let watched = Watched::new(stream, turn, limits.stream());
     let service = service_fn(move |request| {
         let (site, who, place) = (Arc::clone(&site), Arc::clone(&who), Arc::clone(&place));
         place.begin();

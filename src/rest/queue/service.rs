@@ -15,10 +15,9 @@ use crate::rest::service::Answer;
 /// List Queues.
 pub(super) async fn list(call: &Call<'_>) -> Answer {
     let query = &call.query;
-    let include = query.get("include").unwrap_or_default().to_ascii_lowercase();
-    let mut words = include.split(',').map(str::trim).filter(|word| !word.is_empty());
-    let with_metadata = words.clone().any(|word| word == "metadata");
-    if let Some(word) = words.find(|word| *word != "metadata") {
+    let include = query.words("include");
+    let with_metadata = include.iter().any(|word| word == "metadata");
+    if let Some(word) = include.iter().find(|word| *word != "metadata") {
         return Err(Refusal::query("include", word, "it is not known"));
     }
     let most = call.page_size(LIST_MAX)?;

@@ -9,7 +9,7 @@ use hyper::{Method, StatusCode};
 use super::entities::{insertion, letters_of_update, update};
 use super::error::{refusal_of_form, within};
 use super::headers::{Prefer, condition, json_type, level, verb};
-use super::{TableCall, table_name};
+use super::{TableCall, option_in, table_name};
 use crate::core::table::json::{Level, Scope};
 use crate::core::table::locator::{Locator, write_entity};
 use crate::core::table::transaction::OPERATIONS_MAX;
@@ -150,11 +150,13 @@ impl<'a> TableCall<'a> {
         };
         let table = table_name(&table)?;
         write.key.check().map_err(refusal_of_form)?;
-        let level = level(get("accept"), None).unwrap_or_default();
+        let query = request.target.split_once('?').map_or("", |(_, query)| query);
+        let format = option_in(query, "$format");
+        let level = level(get("accept"), format.as_deref()).unwrap_or_default();
         Ok(Operation { table, write, level, prefer: Prefer::read(get("prefer")) })
     }
 
-    /// The resource that the target of an operation names. Host and query are ignored.
+    /// The resource that the target of an operation names. The host is ignored.
     fn inner_locator(self, target: &str) -> Result<Locator, Refusal> {
         let path = match target.split_once("://") {
             Some((_, rest)) => rest.split_once('/').map_or("", |(_, path)| path),

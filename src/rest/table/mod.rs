@@ -177,7 +177,11 @@ fn table_name(text: &str) -> Result<TableName, Refusal> {
 /// A query option, decoded. Names of options are compared without case, an empty value counts as
 /// none. A plus is a blank unless the value has escaped blanks: then it stands for itself.
 fn option(request: &Request, name: &str) -> Option<String> {
-    let query = request.uri.query()?;
+    option_in(request.uri.query()?, name)
+}
+
+/// The same in a query.
+fn option_in(query: &str, name: &str) -> Option<String> {
     query.split('&').find_map(|pair| {
         let (given, value) = pair.split_once('=')?;
         let given = percent_decode_str(given).decode_utf8_lossy();

@@ -48,6 +48,8 @@ pub struct BlockChoice<'a> {
 pub struct BlockList {
     length: u64,
     blocks: usize,
+    /// An entry was found among the uncommitted blocks.
+    uncommitted: bool,
     form: Form,
     files: HashSet<ContentId>,
     /// What was found is right while these are the same.
@@ -89,6 +91,16 @@ impl BlockList {
     /// How many blocks the list has.
     pub fn blocks(&self) -> usize {
         self.blocks
+    }
+
+    /// True if a block of the list was not committed before.
+    pub fn has_uncommitted(&self) -> bool {
+        self.uncommitted
+    }
+
+    /// True if a block of the list is one of the blob as it is.
+    pub fn has_committed(&self) -> bool {
+        self.basis.committed.is_some()
     }
 }
 
@@ -195,7 +207,8 @@ impl Tx<'_> {
         };
         let basis = Basis { era: self.era, upload, committed };
         let form = Form::Loose(found, ids);
-        Ok(Some(BlockList { length, blocks: list.len(), form, files, basis }))
+        let uncommitted = search.took_uncommitted;
+        Ok(Some(BlockList { length, blocks: list.len(), uncommitted, form, files, basis }))
     }
 
     /// The upload of a name: its number, and how often it changed.
@@ -247,6 +260,8 @@ struct Search<'a, 'b> {
     uncommitted: Option<HashMap<Vec<u8>, Found>>,
     /// The committed blocks, once one was asked for.
     committed: Option<HashMap<Vec<u8>, Found>>,
+    /// One of the uncommitted blocks was found.
+    took_uncommitted: bool,
 }
 
 impl<'a, 'b> Search<'a, 'b> {
@@ -261,7 +276,7 @@ impl<'a, 'b> Search<'a, 'b> {
             Some(upload) if entries > LOOK_UP_EACH => Some(tx.all_uncommitted(upload)?),
             _ => None,
         };
-        Ok(Self { tx, upload, current, uncommitted, committed: None })
+        Ok(Self { tx, upload, current, uncommitted, committed: None, took_uncommitted: false })
     }
 
     fn find(&mut self, choice: &BlockChoice<'_>) -> Result<Option<Found>, DbError> {
@@ -275,12 +290,14 @@ impl<'a, 'b> Search<'a, 'b> {
         }
     }
 
-    fn find_uncommitted(&self, id: &[u8]) -> Result<Option<Found>, DbError> {
-        match (&self.uncommitted, self.upload) {
-            (Some(blocks), _) => Ok(blocks.get(id).copied()),
-            (None, Some(upload)) => self.tx.uncommitted(upload, id),
-            (None, None) => Ok(None),
-        }
+    fn find_uncommitted(&mut self, id: &[u8]) -> Result<Option<Found>, DbError> {
+        let found = match (&self.uncommitted, self.upload) {
+            (Some(blocks), _) => blocks.get(id).copied(),
+            (None, Some(upload)) => self.tx.uncommitted(upload, id)?,
+            (None, None) => None,
+        };
+        self.took_uncommitted |= found.is_some();
+        Ok(found)
     }
 
     fn find_committed(&mut self, id: &[u8]) -> Result<Option<Found>, DbError> {
@@ -409,7 +426,7 @@ impl BlobStore {
     /// Writes a list of more than [`STAGE_ABOVE`] blocks in slices, so that its commit is short
     /// and other writes get their turn. Waits for commits: not for event loops.
     pub fn stage(&self, list: BlockList) -> Result<BlockList, DbError> {
-        let BlockList { length, blocks, form, files, basis } = list;
+        let BlockList { length, blocks, uncommitted, form, files, basis } = list;
         let form = match form {
             Form::Loose(found, ids) if blocks > STAGE_ABOVE => {
                 let shared: Arc<Shared> = Arc::clone(&self.shared);
@@ -417,6 +434,6 @@ impl BlobStore {
             }
             form => form,
         };
-        Ok(BlockList { length, blocks, form, files, basis })
+        Ok(BlockList { length, blocks, uncommitted, form, files, basis })
     }
 }

@@ -136,7 +136,12 @@ fn b150_put_blob_from_url_has_conditions_on_its_source_and_needs_a_right_to_it()
     let refused = put(&blobs.url("b"), &[]).refused(401, VERIFY);
     assert_eq!(refused.header("x-ms-copy-source-status-code"), "401");
     put(&format!("{}?{}", blobs.url("b"), sas("w")), &[]).refused(403, VERIFY);
-    put(&format!("{}?{all}", blobs.url("none")), &[]).refused(404, VERIFY);
+    let refused = put(&format!("{}?{all}", blobs.url("none")), &[]).refused(404, VERIFY);
+    assert_eq!(refused.header("x-ms-copy-source-status-code"), "404");
+    assert_eq!(refused.header("x-ms-copy-source-error-code"), "BlobNotFound");
+    let missing = blobs.url("none").replace("/con/", "/none/");
+    let refused = put(&format!("{missing}?{all}"), &[]).refused(404, VERIFY);
+    assert_eq!(refused.header("x-ms-copy-source-error-code"), "ContainerNotFound");
     put(&source, &[("x-ms-source-if-match", &etag)]).is(201);
     assert_eq!(blobs.get(&format!("/con/to?{all}"), &[]).is(200).text(), "public");
 }

@@ -131,3 +131,17 @@ fn b058_without_conditions_the_last_write_to_a_container_stands() {
     let got = blobs.get(META, &[]).is(200);
     assert_eq!((got.header("x-ms-meta-a"), got.header("x-ms-meta-b")), ("", "2"));
 }
+
+#[test]
+fn times_of_a_policy_may_lack_seconds_or_the_time_of_day() {
+    let blobs = Blobs::new();
+    for time in ["2099-01-01", "2099-01-01T00:00Z", "2099-01-01T00:00:00Z"] {
+        let body = format!(
+            "<SignedIdentifiers><SignedIdentifier><Id>p</Id><AccessPolicy><Expiry>{time}</Expiry>\
+             <Permission>r</Permission></AccessPolicy></SignedIdentifier></SignedIdentifiers>"
+        );
+        blobs.ask("PUT", ACL, &[], body.as_bytes()).is(200);
+        let text = blobs.get(ACL, &[]).is(200).text();
+        assert!(text.contains("<Expiry>2099-01-01T00:00:00.0000000Z</Expiry>"), "{text}");
+    }
+}

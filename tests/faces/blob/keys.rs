@@ -73,3 +73,40 @@ fn the_forms_from_a_url_take_the_key_of_their_source() {
     assert_eq!(blobs.text("log"), bytes);
     assert_eq!(blobs.text("page"), bytes);
 }
+
+#[test]
+fn blocks_are_committed_with_the_key_they_were_put_with() {
+    let blobs = Blobs::new();
+    let [key, other] = KEYS;
+    let block = |id: &str, headers: &[(&str, &str)]| {
+        blobs.ask("PUT", &format!("/con/k?comp=block&blockid={id}"), headers, b"x")
+    };
+    let commit = |headers: &[(&str, &str)], ids: &[&str]| {
+        let ids: Vec<_> = ids.iter().map(|id| format!("<Latest>{id}</Latest>")).collect();
+        let list = format!("<BlockList>{}</BlockList>", ids.concat());
+        blobs.ask("PUT", "/con/k?comp=blocklist", headers, list.as_bytes())
+    };
+    let (uses, mismatch) =
+        ("BlobUsesCustomerSpecifiedEncryption", "BlobCustomerSpecifiedEncryptionMismatch");
+    // Of a blob that is not there yet, and of one that is.
+    for _ in 0..2 {
+        block("AAAA", &key).is(201);
+        block("BBBB", &[]).refused(409, uses);
+        block("BBBB", &other).refused(409, mismatch);
+        block("BBBB", &key).is(201);
+        commit(&[], &["AAAA"]).refused(409, uses);
+        commit(&other, &["AAAA"]).refused(409, mismatch);
+        commit(&key, &["AAAA"]).is(201);
+    }
+    // Committed blocks have the key of the blob.
+    commit(&other, &["AAAA"]).refused(409, mismatch);
+    // New content may have another key, or none.
+    block("CCCC", &[]).is(201);
+    commit(&key, &["CCCC"]).refused(409, "BlobDoesNotUseCustomerSpecifiedEncryption");
+    commit(&[], &["CCCC"]).is(201);
+    assert_eq!(blobs.text("k"), "x");
+    // The only block may be put again with another key.
+    block("DDDD", &key).is(201);
+    block("DDDD", &[]).is(201);
+    commit(&[], &["DDDD"]).is(201);
+}

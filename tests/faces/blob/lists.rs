@@ -346,3 +346,30 @@ fn what_is_not_there_yet_says_so() {
     blobs.put("/con/b?comp=nonsense", &[]).refused(400, "InvalidQueryParameterValue");
     blobs.ask("POST", "/con/b?comp=tags", &[], b"").refused(405, "UnsupportedHttpVerb");
 }
+
+#[test]
+fn include_may_be_given_several_times() {
+    let blobs = Blobs::new();
+    blobs.upload("b", "x", &[("x-ms-meta-k", "v"), ("x-ms-tags", "t=1")]).is(201);
+    let list = "/con?restype=container&comp=list&include=metadata&include=tags";
+    let text = blobs.get(list, &[]).is(200).text();
+    assert!(text.contains("<k>v</k>") && text.contains("<Key>t</Key>"), "{text}");
+    let refused = blobs.get(&format!("{list}&include=none"), &[]);
+    let text = refused.refused(400, "InvalidQueryParameterValue").text();
+    assert!(text.contains("<Reason>it is not known</Reason>"), "{text}");
+}
+
+#[test]
+fn the_header_of_tags_has_2_kib() {
+    let blobs = Blobs::new();
+    // Ten tags, of which the last is as long as the header may still be.
+    let tags = |length: usize| {
+        let tags: Vec<_> = (0..9).map(|n| format!("{n}={}", "v".repeat(200))).collect();
+        let tags = tags.join("&");
+        let rest = length - tags.len() - "&last=".len();
+        format!("{tags}&last={}", "v".repeat(rest))
+    };
+    let put = |length| blobs.upload("b", "x", &[("x-ms-tags", &tags(length))]);
+    put(2048).is(201);
+    put(2049).refused(400, "TagsTooLarge");
+}

@@ -192,3 +192,34 @@ fn b140_page_lists_and_their_differences_from_a_snapshot() {
     assert_eq!(ranges(&blobs, "").trim(), "P1024-1535");
     assert_eq!(ranges(&blobs, &since).trim(), "C0-511 P1024-1535 C2048-2559");
 }
+
+#[test]
+fn pages_from_a_url_are_at_most_4_mib() {
+    let blobs = Blobs::new();
+    let length = (5 << 20).to_string();
+    let page = [("x-ms-blob-type", "PageBlob"), ("x-ms-blob-content-length", &*length)];
+    for name in ["/con/from", "/con/to"] {
+        blobs.put(name, &page).is(201);
+    }
+    let url = blobs.url("from");
+    let put = |length: u64| {
+        let range = format!("bytes=0-{}", length - 1);
+        let headers = [
+            ("x-ms-copy-source", &*url),
+            ("x-ms-page-write", "update"),
+            ("x-ms-range", &range),
+            ("x-ms-source-range", &range),
+        ];
+        blobs.put("/con/to?comp=page", &headers)
+    };
+    put(4 << 20).is(201);
+    put((4 << 20) + 512).refused(413, "RequestBodyTooLarge");
+}
+
+#[test]
+fn the_last_page_of_ranges_has_an_empty_marker() {
+    let blobs = Blobs::new();
+    blobs.put("/con/p", &[("x-ms-blob-type", "PageBlob"), ("x-ms-blob-content-length", "512")]);
+    let list = blobs.get("/con/p?comp=pagelist", &[]).is(200).text();
+    assert!(list.ends_with("<NextMarker></NextMarker></PageList>"), "{list}");
+}

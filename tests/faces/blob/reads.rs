@@ -14,6 +14,9 @@ fn by_get(check: impl Fn(&Blobs, &str, &dyn Fn(Headers<'_>) -> Got)) {
 fn unchanged(got: Got) {
     let got = got.is(304);
     assert_eq!((got.code(), got.body.len()), (NOT_MET, 0));
+    // What the client has is named, so that a cache can note it (RFC 9110, 15.4.5).
+    assert!(got.header("etag").starts_with("\"0x"), "{got:?}");
+    assert!(got.header("last-modified").ends_with(" GMT"), "{got:?}");
 }
 
 #[test]

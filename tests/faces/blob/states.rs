@@ -379,3 +379,31 @@ fn what_is_kept_after_a_deletion_goes_for_good_only_where_that_is_allowed() {
     blobs.delete(&gone, &[]).is(404);
     assert_eq!(blobs.text("b"), "x");
 }
+
+#[test]
+fn a_deleted_blob_comes_back_although_a_block_was_put_since() {
+    let blobs = Blobs::new();
+    let retain = b"<StorageServiceProperties><DeleteRetentionPolicy><Enabled>true</Enabled>\
+                   <Days>7</Days></DeleteRetentionPolicy></StorageServiceProperties>";
+    blobs.ask("PUT", "/?restype=service&comp=properties", &[], retain).is(202);
+    blobs.blob("first");
+    blobs.delete("/con/b", &[]).is(202);
+    blobs.ask("PUT", "/con/b?comp=block&blockid=AAAA", &[], b"second").is(201);
+    blobs.get("/con/b", &[]).refused(404, "BlobNotFound");
+    blobs.put("/con/b?comp=undelete", &[]).is(200);
+    assert_eq!(blobs.text("b"), "first");
+    // The block is one of the blob now, and the name is not uncommitted any more.
+    let listed = "/con?restype=container&comp=list&include=uncommittedblobs";
+    assert_eq!(blobs.get(listed, &[]).is(200).text().matches("<Blob>").count(), 1);
+    let list = b"<BlockList><Uncommitted>AAAA</Uncommitted></BlockList>";
+    blobs.ask("PUT", "/con/b?comp=blocklist", &[], list).is(201);
+    assert_eq!(blobs.text("b"), "second");
+    // A list that is committed takes the place of the deleted blob for good.
+    blobs.delete("/con/b?deletetype=permanent", &[]).is(202);
+    blobs.blob("third");
+    blobs.delete("/con/b", &[("x-ms-delete-snapshots", "include")]).is(202);
+    blobs.ask("PUT", "/con/b?comp=block&blockid=AAAA", &[], b"fourth").is(201);
+    blobs.ask("PUT", "/con/b?comp=blocklist", &[], list).is(201);
+    blobs.put("/con/b?comp=undelete", &[]).is(200);
+    assert_eq!(blobs.text("b"), "fourth");
+}

@@ -11,6 +11,7 @@ use latchfs::engine::blob::BlobOptions;
 use super::access::{sas, signed};
 use super::elsewhere::breaking_off;
 use super::fixture::{ACCOUNT, Blobs, Got};
+use crate::common::http::Kept;
 use crate::common::served::wait_for;
 
 /// Less than a body may take, more than any other wait.
@@ -59,6 +60,28 @@ fn a_refused_request_is_answered_although_its_body_never_comes() {
         let answer = raw(&blobs, &head(&blobs, target, &headers));
         assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{answer}");
     }
+}
+
+/// A client that fails where its connection ends before all is sent.
+#[test]
+fn a_client_that_sends_all_of_a_refused_body_gets_the_answer() {
+    let blobs = Blobs::new();
+    let page = [("x-ms-blob-type", "PageBlob"), ("x-ms-blob-content-length", "67108864")];
+    blobs.put("/con/page", &page).is(201);
+    blobs.put("/con/log", &[("x-ms-blob-type", "AppendBlob")]).is(201);
+    let body = vec![7; (100 << 20) + 512];
+    let ask = |target: &str, headers: &[(&str, &str)], length: usize| {
+        let mut client = Kept::connect(blobs.addr()).unwrap();
+        client.ask("PUT", target, headers, &body[..length]).unwrap()
+    };
+    let headers = [("x-ms-page-write", "update"), ("x-ms-range", "bytes=0-33554431")];
+    ask("/con/page?comp=page", &headers, 32 << 20).refused(413, "RequestBodyTooLarge");
+    ask("/con/log?comp=appendblock", &[], body.len()).refused(413, "RequestBodyTooLarge");
+    let acl = "/con?restype=container&comp=acl";
+    ask(acl, &[], 32 << 20).refused(413, "RequestBodyTooLarge");
+    // The same with a body that is refused for something else.
+    let headers = [("x-ms-blob-type", "BlockBlob"), ("content-md5", "no")];
+    ask("/con/b", &headers, 32 << 20).refused(400, "InvalidMd5");
 }
 
 #[test]

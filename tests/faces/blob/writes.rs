@@ -1,5 +1,8 @@
 //! Conditions of Put Blob, and what an `ETag` promises: B1 to B15, B40, B41, B46.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
 use super::fixture::{Blobs, NOT_MET};
 
 const MANY: &str = "MultipleConditionHeadersNotSupported";
@@ -175,5 +178,45 @@ fn b046_what_is_acknowledged_is_read() {
     for n in 0..20 {
         blobs.blob(&n.to_string());
         assert_eq!(blobs.text("b"), n.to_string());
+    }
+}
+
+#[test]
+fn put_blob_checks_the_md5_that_the_blob_is_to_keep() {
+    const OF_X: &str = "ndTkYSaMgDT1yFZOFVxnpg==";
+    const OF_Y: &str = "QVKQdpWURg4uSFkikE80XQ==";
+    let blobs = Blobs::new();
+    let kept = |md5| ("x-ms-blob-content-md5", md5);
+    let refused = blobs.upload("b", "x", &[kept(OF_Y)]).refused(400, "Md5Mismatch");
+    assert!(refused.text().contains(OF_X), "{}", refused.text());
+    blobs.upload("b", "x", &[kept("no")]).refused(400, "InvalidMd5");
+    blobs.head("/con/b", &[]).is(404);
+    // It goes before that of the request.
+    blobs.upload("b", "x", &[kept(OF_Y), ("content-md5", OF_X)]).refused(400, "Md5Mismatch");
+    blobs.upload("b", "x", &[kept(OF_X), ("content-md5", OF_Y)]).is(201);
+    assert_eq!(blobs.head("/con/b", &[]).is(200).header("content-md5"), OF_X);
+    // The MD5 of a list of blocks is that of the document; the blob keeps what it is given.
+    let list = b"<BlockList></BlockList>";
+    blobs.ask("PUT", "/con/b?comp=blocklist", &[kept(OF_Y)], list).is(201);
+    assert_eq!(blobs.head("/con/b", &[]).is(200).header("content-md5"), OF_Y);
+}
+
+#[test]
+fn documents_are_compared_with_their_checksums() {
+    const OTHER_MD5: &str = "ndTkYSaMgDT1yFZOFVxnpg==";
+    const OTHER_CRC: &str = "AAAAAAAAAAE=";
+    let blobs = Blobs::new();
+    blobs.blob("x");
+    let tags = "<Tags><TagSet><Tag><Key>k</Key><Value>v</Value></Tag></TagSet></Tags>";
+    for (target, document) in
+        [("/con/b?comp=tags", tags), ("/con/b?comp=blocklist", "<BlockList></BlockList>")]
+    {
+        let ask = |headers: &[(&str, &str)]| blobs.ask("PUT", target, headers, document.as_bytes());
+        ask(&[("content-md5", OTHER_MD5)]).refused(400, "Md5Mismatch");
+        ask(&[("x-ms-content-crc64", OTHER_CRC)]).refused(400, "Crc64Mismatch");
+        let mut digest = crc64fast_nvme::Digest::new();
+        digest.write(document.as_bytes());
+        let crc = STANDARD.encode(digest.sum64().to_le_bytes());
+        assert!(blobs.text("b") == "x" && ask(&[("x-ms-content-crc64", &crc)]).status < 300);
     }
 }

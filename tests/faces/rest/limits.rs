@@ -125,6 +125,40 @@ fn a_body_is_held_at_its_bound_and_past_it() {
     assert_eq!(&fixture.get("/docs/a").body[..10], b"0123456789");
 }
 
+/// Sends a body of that length after the head of a write that is refused for its length. An error
+/// says that the connection ended before all of it was sent.
+fn send_refused(fixture: &Fixture, length: usize) -> (std::io::Result<()>, Wire) {
+    let mut wire = Wire::open(fixture);
+    wire.begin_put(&format!("Content-Length: {length}"));
+    let piece = vec![7; 1 << 20];
+    let sent = (0..length >> 20).try_for_each(|_| wire.0.write_all(&piece));
+    (sent, wire)
+}
+
+/// More than sockets hold between two programs.
+const MUCH: usize = 64 << 20;
+
+#[test]
+fn a_client_that_sends_on_after_a_refusal_gets_the_answer_up_to_a_bound() {
+    let fixture = with(Limits { refused_bytes: MUCH, ..Limits::default() });
+    let (sent, mut wire) = send_refused(&fixture, MUCH);
+    sent.unwrap();
+    let answer = wire.rest();
+    assert!(answer.starts_with("HTTP/1.1 413"), "{answer}");
+    assert!(answer.contains("connection: close") && answer.contains("RequestBodyTooLarge"));
+    let (sent, _) = send_refused(&fixture, 2 * MUCH);
+    sent.unwrap_err();
+}
+
+#[test]
+fn a_stranger_that_sends_much_is_told_so() {
+    let fixture = Fixture::signed(|_| {});
+    let (sent, mut wire) = send_refused(&fixture, MUCH);
+    sent.unwrap();
+    let answer = wire.rest();
+    assert!(answer.starts_with("HTTP/1.1 401"), "{answer}");
+}
+
 #[test]
 fn a_range_of_4_mib_is_written_and_a_longer_one_is_not() {
     let fixture = Fixture::new();

@@ -1,6 +1,7 @@
 //! The REST face from outside: real HTTP against a server in this process.
 
 mod authorised;
+mod beside;
 mod conflicts;
 mod copies;
 mod directories;

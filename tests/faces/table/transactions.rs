@@ -255,3 +255,18 @@ fn t72_readers_see_all_of_a_transaction_or_nothing() {
         }
     });
 }
+
+#[test]
+fn the_format_of_a_part_goes_before_its_accept() {
+    let tables = Tables::with("tab");
+    let accept = [("content-type", "application/json"), ("accept", "application/json")];
+    let insert = |row: &str, query: &str| {
+        let body = format!("{{\"PartitionKey\":\"p\",\"RowKey\":\"{row}\"}}");
+        let path = format!("/tab{query}");
+        tables.batch(&[change("POST", &path, &accept, &body)]).is(202).text()
+    };
+    assert!(insert("a", "").contains("odata=minimalmetadata"));
+    let full = insert("b", "?$format=application/json;odata=fullmetadata");
+    assert!(full.contains("odata=fullmetadata") && full.contains("odata.editLink"), "{full}");
+    assert!(insert("c", "?%24format=json%3Bodata%3Dnometadata").contains("odata=nometadata"));
+}

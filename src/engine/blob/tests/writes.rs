@@ -41,7 +41,7 @@ fn a_condition_that_fails_changes_nothing_and_names_the_last_writer() {
     ));
     put.unwrap();
     match bench.put_asked("b", b"late", if_match(first.etag)) {
-        Err(BlobError::Denied { denial, writer }) => {
+        Err(BlobError::Denied { denial, writer, .. }) => {
             assert_eq!(denial, NOT_MET);
             let writer = writer.unwrap();
             assert_eq!(writer.operation, "Put Blob");

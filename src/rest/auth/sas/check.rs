@@ -105,7 +105,7 @@ fn verify_signature(
 /// `sv` is a date; any, as for `x-ms-version`.
 fn check_version(query: &Query) -> Result<(), AuthError> {
     let version = query.get("sv").ok_or(AuthError::SasIncomplete("sv"))?;
-    let dated = version.len() == 10 && parse_date(version).is_some();
+    let dated = version.len() == 10 && time::parse_short_iso(version).is_some();
     if dated { Ok(()) } else { Err(unreadable("sv", version)) }
 }
 
@@ -168,14 +168,7 @@ fn one_of<T>(
 
 fn date(query: &Query, field: &'static str) -> Result<Option<Timestamp>, AuthError> {
     let Some(text) = query.get(field) else { return Ok(None) };
-    parse_date(text).map(Some).ok_or_else(|| unreadable(field, text))
-}
-
-/// With seconds, without them as `az` writes it, or the day alone, which begins at midnight.
-fn parse_date(text: &str) -> Option<Timestamp> {
-    let without_seconds = || time::parse_iso(&format!("{}:00Z", text.strip_suffix('Z')?));
-    let day_alone = || time::parse_iso(&format!("{text}T00:00:00Z"));
-    time::parse_iso(text).or_else(without_seconds).or_else(day_alone)
+    time::parse_short_iso(text).map(Some).ok_or_else(|| unreadable(field, text))
 }
 
 /// `sip` is an address, or a first and a last one.

@@ -204,3 +204,25 @@ fn hyphens_count_last_in_the_order_of_the_service() {
     }
     assert!(HeaderOrder::Bytes.compare("x-ms-meta-a-b", "x-ms-meta-ab").is_lt());
 }
+
+#[test]
+fn the_language_may_be_signed_before_the_encoding() {
+    let sent = plain().with("Content-Encoding", "gzip").with("Content-Language", "en");
+    let text = sent.view(|view| string_to_sign(view, DEVELOPMENT_NAME, Scheme::SharedKey));
+    let swapped = text.replacen("\ngzip\nen\n", "\nen\ngzip\n", 1);
+    assert_ne!(text, swapped);
+    let tried_of = |sent: &Sent| {
+        let mut all = Vec::new();
+        sent.view(|view| {
+            texts(view, DEVELOPMENT_NAME, Scheme::SharedKey, &mut |text| {
+                all.push(text);
+                false
+            })
+        });
+        all
+    };
+    let tried = tried_of(&sent);
+    assert!(tried.contains(&text) && tried.contains(&swapped), "{tried:?}");
+    // Without either header no other text is tried.
+    assert_eq!(tried_of(&plain()).len() * 2, tried.len());
+}

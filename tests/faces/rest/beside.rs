@@ -1,0 +1,129 @@
+//! Copies between the File and the Blob service of one server, which asks no other server.
+
+use std::sync::Arc;
+
+use latchfs::core::Timestamp;
+use latchfs::engine::file::shares::NewShare;
+use latchfs::engine::{AccountOptions, Accounts};
+use latchfs::rest::auth::{AccountSas, Authorizer, Credential, Credentials};
+use latchfs::rest::{self, Admission, RestOptions, Server, Service};
+use latchfs::store::DataRoot;
+
+use crate::common::http::{self, ACCOUNT, Got};
+
+/// The two services of one server, with the share `docs` and the container `con`.
+struct Both {
+    file: Server,
+    blob: Server,
+    _folder: tempfile::TempDir,
+}
+
+fn sas(letters: &str) -> String {
+    AccountSas {
+        permissions: letters.to_owned(),
+        services: "bf".to_owned(),
+        levels: "sco".to_owned(),
+        expiry: Timestamp(i64::MAX),
+        ..AccountSas::default()
+    }
+    .token(&Credential::development())
+}
+
+impl Both {
+    fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let root = DataRoot::open(folder.path()).unwrap();
+        let accounts =
+            Accounts::open(&root, ACCOUNT, ["second"], &AccountOptions::default()).unwrap();
+        accounts.first().file().create_share("docs", NewShare::default()).unwrap();
+        let accounts = Arc::new(accounts);
+        let keys = Credentials::new([Credential::development()]).unwrap();
+        let authorizer = Authorizer { accounts: keys, ..Authorizer::default() };
+        let options = RestOptions::new(Admission::Signed(authorizer));
+        let start = |service: &'static Service| {
+            Server::start(Arc::clone(&accounts), service, options.clone()).unwrap()
+        };
+        let both = Self { file: start(&rest::FILE), blob: start(&rest::BLOB), _folder: folder };
+        both.ask(&both.blob, "PUT", "/con?restype=container&", &[], b"").is(201);
+        let create = [("x-ms-type", "file"), ("x-ms-content-length", "9")];
+        let create = [&create[..], &[("x-ms-meta-who", "me")]].concat();
+        both.ask(&both.file, "PUT", "/docs/f.txt?", &create, b"").is(201);
+        let range = [("x-ms-range", "bytes=0-8"), ("x-ms-write", "update")];
+        both.ask(&both.file, "PUT", "/docs/f.txt?comp=range&", &range, b"from file").is(201);
+        let put = [("x-ms-blob-type", "BlockBlob")];
+        both.ask(&both.blob, "PUT", "/con/b?", &put, b"from blob").is(201);
+        both
+    }
+
+    /// Asks with a SAS that permits everything; `target` ends where the SAS goes.
+    fn ask(
+        &self,
+        server: &Server,
+        method: &str,
+        target: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Got {
+        let target = format!("{target}{}", sas("rwdlac"));
+        http::ask(server.addr(), method, &target, headers, body)
+    }
+}
+
+#[test]
+fn a_blob_is_copied_from_a_file_of_the_same_server() {
+    let both = Both::start();
+    let (port, read) = (both.file.addr().port(), sas("r"));
+    let sources = [
+        format!("http://127.0.0.1:{port}/{ACCOUNT}/docs/f.txt?{read}"),
+        format!("http://localhost:{port}/{ACCOUNT}/docs/f.txt?{read}"),
+        format!("https://{ACCOUNT}.file.core.windows.net/docs/f.txt?{read}"),
+    ];
+    for source in &sources {
+        let from = ("x-ms-copy-source", source.as_str());
+        let kind = ("x-ms-blob-type", "BlockBlob");
+        for (headers, status) in [
+            (vec![from], 202),
+            (vec![from, ("x-ms-requires-sync", "true")], 202),
+            (vec![from, kind], 201),
+        ] {
+            both.ask(&both.blob, "PUT", "/con/to?", &headers, b"").is(status);
+            let got = both.ask(&both.blob, "GET", "/con/to?", &[], b"").is(200);
+            assert_eq!((&*got.text(), got.header("x-ms-meta-who")), ("from file", "me"));
+            both.ask(&both.blob, "DELETE", "/con/to?", &[], b"").is(202);
+        }
+        let block = [from, ("x-ms-source-range", "bytes=5-8")];
+        let target = "/con/parts?comp=block&blockid=AAAA&";
+        both.ask(&both.blob, "PUT", target, &block, b"").is(201);
+    }
+}
+
+#[test]
+fn a_file_is_copied_from_a_blob_of_the_same_server() {
+    let both = Both::start();
+    let source = format!("http://{}/{ACCOUNT}/con/b?{}", both.blob.addr(), sas("r"));
+    let from = ("x-ms-copy-source", source.as_str());
+    both.ask(&both.file, "PUT", "/docs/to?", &[from], b"").is(202);
+    assert_eq!(both.ask(&both.file, "GET", "/docs/to?", &[], b"").is(200).text(), "from blob");
+    let range = [from, ("x-ms-range", "bytes=0-3"), ("x-ms-source-range", "bytes=5-8")];
+    let range = [&range[..], &[("x-ms-write", "update")]].concat();
+    both.ask(&both.file, "PUT", "/docs/to?comp=range&", &range, b"").is(201);
+    assert_eq!(both.ask(&both.file, "GET", "/docs/to?", &[], b"").is(200).text(), "blob blob");
+}
+
+#[test]
+fn a_source_beside_needs_a_right_of_its_own_and_other_servers_are_not_asked() {
+    let (both, other) = (Both::start(), Both::start());
+    let copy = |server: &Server, query: &str| {
+        let source = format!("http://{}/{ACCOUNT}/docs/{query}", server.addr());
+        both.ask(&both.blob, "PUT", "/con/to?", &[("x-ms-copy-source", &source)], b"")
+    };
+    let code = "CannotVerifyCopySource";
+    let got = copy(&both.file, "f.txt").refused(401, code);
+    assert_eq!(got.header("x-ms-copy-source-status-code"), "401");
+    let got = copy(&both.file, &format!("none?{}", sas("r"))).refused(404, code);
+    assert_eq!(got.header("x-ms-copy-source-error-code"), "ResourceNotFound");
+    let read = format!("f.txt?{}", sas("r"));
+    copy(&other.file, &read).refused(403, code);
+    both.ask(&both.blob, "HEAD", "/con/to?", &[], b"").is(404);
+    copy(&both.file, &read).is(202);
+}
