@@ -74,6 +74,7 @@ impl Follower for Watch {
     }
 }
 
+/// Listens to the changes and the forced closes of `share`.
 fn listen(state: &Arc<State>, share: &Arc<Share>, mounted_on: PathBuf) -> Result<()> {
     let mount = Arc::downgrade(state);
     share.on_change(move |change| {
@@ -88,7 +89,8 @@ fn listen(state: &Arc<State>, share: &Arc<Share>, mounted_on: PathBuf) -> Result
         }
     });
     let mount = Arc::downgrade(state);
-    state.share().on_force_close(move |closed| {
+    // Not on `state.share()`: that is still the one before while its successor is announced.
+    share.on_force_close(move |closed| {
         mount.upgrade().map_or_else(Vec::new, |state| {
             state.count_cut();
             cut_off(&state, closed, &mounted_on)
