@@ -16,7 +16,7 @@ use super::{nameless, privileges, unchecked};
 use crate::core::FileId;
 use crate::core::smb::create::{Action, Disposition, OpenRequest};
 use crate::core::smb::{Access, Denial, ShareMode, SharePath};
-use crate::engine::file::{Error, Handle, Kind, OpenFor, Opened, PosixOpen, Stat};
+use crate::engine::file::{Error, Handle, Kind, OpenFor, Opened, PosixOpen, Stat, StoreError};
 use crate::sync::front_end;
 
 /// The kernel opens a program to run it (`__FMODE_EXEC`). No descriptor is ever closed, so no
@@ -279,7 +279,13 @@ pub fn make_file(
 
 /// Keeps an open file. `cuts` is what [`State::cuts`] was before the open was granted.
 pub fn keep(state: &State, file: OpenFile, cuts: u64) -> Result<Arc<OpenFile>, Error> {
-    let file = state.files.keep(file);
+    let file = Arc::new(file);
+    if !state.files.keep(&file) {
+        // The mount is gone, and no release will come.
+        end(state, &file.handle);
+        let source = std::io::Error::from_raw_os_error(libc::ENOTCONN);
+        return Err(Error::Store(StoreError::Io { what: "opening", source }));
+    }
     // Closed by force before it was kept, it was not there to be cut off: the kernel must not get
     // it. From here on it is. A close that finds the file not kept has been counted.
     if state.cuts() != cuts
@@ -461,7 +467,7 @@ pub fn end_released<T: Open + Send + Sync + 'static>(
 /// The mount is gone: releases that were still on their way in the kernel never arrive, and what
 /// is open ends here.
 pub fn end_all(state: &State) {
-    let (files, dirs) = (state.files.take_all(), state.dirs.take_all());
+    let (files, dirs) = (state.files.close(), state.dirs.close());
     let files = files.iter().map(|file| &file.handle);
     for handle in files.chain(dirs.iter().map(|dir| &dir.handle)) {
         end(state, handle);

@@ -221,3 +221,19 @@ fn a_mount_that_ends_lets_its_opens_go() {
     drop(at);
     until("the wait is over", || waits.is_finished());
 }
+
+#[test]
+fn an_open_that_waits_when_its_mount_ends_leaves_no_handle() {
+    for point in [Point::Received, Point::Committed] {
+        let Some((mut at, controls)) = start(|_| {}) else { return };
+        let path = at.make("a", "");
+        let gate = gate(&controls, "a", point);
+        let waits = thread::spawn(move || open(&path, Access::R).is_ok());
+        gate.wait(1);
+        at.unmount_lazily();
+        until("the wait is over", || waits.is_finished());
+        // The fixture alone has the share: no thread of the mount is left to grant anything.
+        until("the mount is gone", || Arc::strong_count(&at.share) == 1);
+        assert_eq!(at.share.files_in_use(), 0, "{point:?}");
+    }
+}

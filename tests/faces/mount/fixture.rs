@@ -113,6 +113,13 @@ impl Fixture {
         Self::with(|options| options.default_share = share)
     }
 
+    /// Takes the mount away from the programs that use it. The share stays.
+    pub fn unmount_lazily(&mut self) {
+        if let Some(mut mount) = self.mount.take() {
+            mount.unmount_lazily();
+        }
+    }
+
     /// A path on the mount.
     pub fn path(&self, name: &str) -> PathBuf {
         self.mnt.join(name)
