@@ -1,6 +1,6 @@
 //! Opening, creating, flushing and releasing files.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -164,7 +164,7 @@ fn answer_open(state: &State, node: u64, ask: &Ask, opened: Opened, reply: Reply
         return nameless::answer_other(state, node, ask, opened, reply);
     }
     strip_privileges(state, ask, &opened.path);
-    let register = |fd: OwnedFd| reply.open_backing(fd);
+    let register = |fd: BorrowedFd<'_>| reply.open_backing(fd);
     match make_file(state, (node, Bytes::Pass), ask, opened, register) {
         Ok((file, flags)) => answer_file(&file, flags, reply),
         Err(error) => reply.error(open_errno(&error)),
@@ -228,7 +228,7 @@ fn answer_create(
     let stat = opened.stat;
     let (node, generation) = state.enter(parent, name, &stat);
     let ttl = ttl(state, node, &stat);
-    let register = |fd: OwnedFd| reply.open_backing(fd);
+    let register = |fd: BorrowedFd<'_>| reply.open_backing(fd);
     match make_file(state, (node, Bytes::Pass), ask, opened, register) {
         Ok((file, flags)) => {
             let fh = file.number();
@@ -262,9 +262,13 @@ pub fn make_file(
     (node, bytes): (u64, Bytes),
     ask: &Ask,
     mut opened: Opened,
-    register: impl FnOnce(OwnedFd) -> std::io::Result<fuser::BackingId>,
+    register: impl FnOnce(BorrowedFd<'_>) -> std::io::Result<fuser::BackingId>,
 ) -> Result<(Arc<OpenFile>, FopenFlags), Error> {
     let access = access(ask.flags);
+    // The kernel takes one way at a time for a node.
+    let comes_to_us = |open: &OpenFile| open.node == node && open.backing.is_none();
+    let is_taken = state.files.find(opened.stat.id, comes_to_us).is_some();
+    let bytes = if is_taken { Bytes::ComeToUs } else { bytes };
     let (fd, backing, flags) = match data_path(state, (access, bytes), &mut opened, register) {
         Ok(way) => way,
         Err(error) => {
@@ -303,34 +307,36 @@ fn data_path(
     state: &State,
     (access, bytes): (Access, Bytes),
     opened: &mut Opened,
-    register: impl FnOnce(OwnedFd) -> std::io::Result<fuser::BackingId>,
+    register: impl FnOnce(BorrowedFd<'_>) -> std::io::Result<fuser::BackingId>,
 ) -> Result<Way, Error> {
     let mut flags = FopenFlags::empty();
     let mut backing = None;
-    let mut made = opened.made.take();
-    if state.data_path() == DataPath::Passthrough && bytes == Bytes::Pass {
+    let made = opened.made.take();
+    if bytes == Bytes::Pass {
         // While a descriptor for writing is registered, the file cannot be executed.
         let keep = made.is_none();
         let mut not_there = None;
         let registered = state.backing(opened.stat.id, keep, || {
-            if let Some(fd) = made.take() {
-                return register(fd);
+            // A file that is registered goes on, since the kernel takes no other way while it is
+            // open so. No other file is registered any more.
+            if state.data_path() == DataPath::Direct {
+                return Err(std::io::ErrorKind::Unsupported.into());
+            }
+            if let Some(fd) = &made {
+                return register(fd.as_fd());
             }
             let fd = backing_of(state, opened, OpenFor::Path).map_err(|error| {
                 let said = std::io::Error::other(error.to_string());
                 not_there = Some(error);
                 said
             })?;
-            register(fd)
+            register(fd.as_fd())
         });
         match registered {
             Ok(id) => backing = Some(id),
             // That is about this file, and nothing about the kernel.
             Err(_) if let Some(error) = not_there => return Err(error),
-            Err(error) => {
-                log::warn!("no kernel passthrough ({error}): reads and writes go through latchfs");
-                state.set_data_path(DataPath::Direct);
-            }
+            Err(error) => note_not_passed(state, &opened.path, &error),
         }
     }
     // Writes are sent to latchfs where they must be checked or counted.
@@ -351,6 +357,21 @@ fn data_path(
         None => backing_of(state, opened, open_for(access))?,
     };
     Ok((Some(fd), backing, flags))
+}
+
+/// Notes that the kernel does not register a file. Where it would register none, it is not asked
+/// again. All else is about this file, or this moment: other files go on as they are.
+fn note_not_passed(state: &State, path: &SharePath, error: &std::io::Error) {
+    if state.data_path() == DataPath::Direct {
+        return;
+    }
+    match error.raw_os_error() {
+        Some(libc::EPERM | libc::ENOSYS | libc::ENOTTY | libc::EOPNOTSUPP) => {
+            log::warn!("no kernel passthrough ({error}): reads and writes go through latchfs");
+            state.set_data_path(DataPath::Direct);
+        }
+        _ => log::info!("no kernel passthrough of {path} ({error})"),
+    }
 }
 
 /// The file that was opened just now: by the name it was found by, which takes no lock, or by the
