@@ -15,6 +15,7 @@
 //!   pool              threads on which a request may wait for the disk
 //!   backings          the files the kernel reads and writes itself
 //!   watch             forced closes and changes made by other front ends
+//!   cut               has the kernel drop what is open through a node
 //!   aside             a thread that may wait on the mount itself
 //!   session           the life of a mount; attach: mounting and unmounting
 //!   mounts            what is mounted where, and who uses it
@@ -26,6 +27,7 @@ mod attr;
 mod attrs;
 mod backings;
 mod controlled;
+mod cut;
 mod data;
 mod dirs;
 mod driver;

@@ -25,6 +25,8 @@ pub struct OpenFile {
     pub fd: Option<OwnedFd>,
     /// Kept while the file is open: the kernel reads and writes through it.
     pub backing: Option<Arc<BackingId>>,
+    /// The kernel was answered with the name and the open file at once.
+    pub by_create: bool,
     /// The share mode it had before `flock` changed it.
     pub before_flock: Mutex<Option<ShareMode>>,
 }

@@ -277,7 +277,8 @@ pub fn make_file(
         }
     };
     let (handle, before_flock) = (opened.handle, Mutex::default());
-    let file = OpenFile { handle, node, access, fd, backing, before_flock };
+    let by_create = ask.posix.creation.is_some();
+    let file = OpenFile { handle, node, access, fd, backing, by_create, before_flock };
     Ok((keep(state, file, ask.cuts.load(Ordering::Relaxed))?, flags))
 }
 

@@ -8,6 +8,7 @@ use fuser::{BackingId, FileAttr};
 use super::aside::Aside;
 use super::attr::attr;
 use super::backings::Backings;
+use super::cut::Cuts;
 use super::driver::Requester;
 use super::nodes::{Nodes, Stale};
 use super::notify::Notices;
@@ -50,6 +51,7 @@ pub struct State {
     pub files: Opens<OpenFile>,
     pub dirs: Opens<OpenDir>,
     pub backings: Arc<Backings>,
+    pub to_cut: Cuts,
     data_path: AtomicU8,
     cuts: AtomicU64,
     adopts: AtomicBool,
@@ -80,6 +82,7 @@ impl State {
             files: Opens::default(),
             dirs: Opens::default(),
             backings: Arc::default(),
+            to_cut: Cuts::default(),
             data_path: AtomicU8::new(1),
             cuts: AtomicU64::new(0),
             adopts: AtomicBool::new(false),
