@@ -31,6 +31,13 @@ pub struct OpenFile {
     pub before_flock: Mutex<Option<ShareMode>>,
 }
 
+impl OpenFile {
+    /// True if the kernel writes for it without asking latchfs.
+    pub fn can_write_unseen(&self) -> bool {
+        self.backing.is_some() && self.access.contains(Access::W)
+    }
+}
+
 /// An open directory of the mount.
 #[derive(Debug)]
 pub struct OpenDir {

@@ -285,8 +285,10 @@ pub fn make_file(
 /// Keeps an open file. `cuts` is what [`State::cuts`] was before the open was granted.
 pub fn keep(state: &State, file: OpenFile, cuts: u64) -> Result<Arc<OpenFile>, Error> {
     let file = Arc::new(file);
-    if !state.files.keep(&file) {
-        // The mount is gone, and no release will come.
+    // The mount is gone, and no release will come; or it is about to go, and the descriptor would
+    // not be among those that are cut off.
+    if !state.files.keep(&file) || state.is_ending() && file.can_write_unseen() {
+        state.files.take(file.number().0);
         end(state, &file.handle);
         let source = std::io::Error::from_raw_os_error(libc::ENOTCONN);
         return Err(Error::Store(StoreError::Io { what: "opening", source }));

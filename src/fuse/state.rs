@@ -54,6 +54,7 @@ pub struct State {
     pub to_cut: Cuts,
     data_path: AtomicU8,
     cuts: AtomicU64,
+    ending: AtomicBool,
     adopts: AtomicBool,
     ended: AtomicBool,
 }
@@ -85,6 +86,7 @@ impl State {
             to_cut: Cuts::default(),
             data_path: AtomicU8::new(1),
             cuts: AtomicU64::new(0),
+            ending: AtomicBool::new(false),
             adopts: AtomicBool::new(false),
             ended: AtomicBool::new(false),
         }
@@ -111,6 +113,17 @@ impl State {
     /// True once it has.
     pub fn has_ended(&self) -> bool {
         self.ended.load(Ordering::Acquire)
+    }
+
+    /// The mount is about to be taken from the programs that use it. To be set before the open
+    /// files are looked at: an open that is not among them sees it.
+    pub fn set_ending(&self) {
+        self.ending.store(true, Ordering::SeqCst);
+    }
+
+    /// True once it is.
+    pub fn is_ending(&self) -> bool {
+        self.ending.load(Ordering::SeqCst)
     }
 
     /// Which way bytes go.

@@ -119,8 +119,9 @@ fn cut_off(state: &State, closed: &ClosedHandle, mounted_on: &Path) -> Result<Ve
 /// Before the mount goes away under programs that use it: none of their descriptors can write to
 /// a backing file afterwards, as the kernel would let it.
 pub fn cut_off_all(state: &State, mounted_on: &Path) {
+    state.set_ending();
     let mut writers = state.files.all();
-    writers.retain(|open| open.backing.is_some() && open.access.contains(Access::W));
+    writers.retain(|open| open.can_write_unseen());
     let left = cut_off_opens(state, &writers, mounted_on, CUT_ALL_MAX);
     if left > 0 {
         log::error!("{left} files can still be written by those who have them open");

@@ -4,13 +4,15 @@
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use latchfs::engine::file::{ForceClosed, WhichHandles};
 use latchfs::fuse::UnlinkMode;
 use rustix::mount::{MountFlags, UnmountFlags};
 
 use crate::common::need;
-use crate::mount::fixture::{Fixture, errno, share_path, somebody};
+use crate::mount::fixture::{Fixture, errno, share_path, somebody, soon};
 
 fn writer(path: &Path) -> File {
     let file = File::options().write(true).open(path).unwrap();
@@ -94,4 +96,30 @@ fn a_file_of_a_mount_that_no_path_leads_to_is_counted_as_not_closed() {
     rustix::mount::unmount(&at.mnt, UnmountFlags::DETACH).unwrap();
     assert_eq!(close(&at, "f"), ForceClosed { closed: 0, failed: 1 });
     drop(held);
+}
+
+#[test]
+fn a_program_that_goes_on_opening_files_while_the_mount_ends_writes_nothing_afterwards() {
+    const FILES: usize = 16;
+    const OPENS_MAX: usize = 2_000;
+    let Some(mut at) = Fixture::start() else { return };
+    let names: Vec<_> = (0..FILES).map(|n| at.make(&format!("f{n}"), "before")).collect();
+    let opened = AtomicUsize::new(0);
+    let held = thread::scope(|scope| {
+        let opener = scope.spawn(|| {
+            let open = |name| File::options().write(true).open(name).ok();
+            let count = |_: &File| {
+                opened.fetch_add(1, Ordering::Relaxed);
+            };
+            names.iter().cycle().map_while(open).inspect(count).take(OPENS_MAX).collect::<Vec<_>>()
+        });
+        soon("some are open", || opened.load(Ordering::Relaxed) >= 2 * FILES);
+        at.unmount_lazily();
+        opener.join().unwrap()
+    });
+    let written = held.iter().filter(|file| file.write_at(b"after!", 0).is_ok()).count();
+    assert_eq!(written, 0, "of {}", held.len());
+    for n in 0..FILES {
+        assert_eq!(fs::read(at.root.join(format!("f{n}"))).unwrap(), b"before");
+    }
 }
