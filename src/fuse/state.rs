@@ -53,6 +53,7 @@ pub struct State {
     pub backings: Arc<Backings>,
     pub to_cut: Cuts,
     data_path: AtomicU8,
+    waits_to_write: AtomicBool,
     cuts: AtomicU64,
     ending: AtomicBool,
     adopts: AtomicBool,
@@ -85,6 +86,7 @@ impl State {
             backings: Arc::default(),
             to_cut: Cuts::default(),
             data_path: AtomicU8::new(1),
+            waits_to_write: AtomicBool::new(false),
             cuts: AtomicU64::new(0),
             ending: AtomicBool::new(false),
             adopts: AtomicBool::new(false),
@@ -137,6 +139,16 @@ impl State {
     /// Decides it.
     pub fn set_data_path(&self, path: DataPath) {
         self.data_path.store(u8::from(path == DataPath::Direct), Ordering::Relaxed);
+    }
+
+    /// The file system cannot write without waiting for the disk if need be (`RWF_NOWAIT`).
+    pub fn set_waits_to_write(&self) {
+        self.waits_to_write.store(true, Ordering::Relaxed);
+    }
+
+    /// True if it is known that it cannot.
+    pub fn waits_to_write(&self) -> bool {
+        self.waits_to_write.load(Ordering::Relaxed)
     }
 
     /// How many handles were closed by force so far.
