@@ -380,15 +380,16 @@ impl Connection {
             }
             _ => {}
         }
-        let mut closed = 0;
+        let (mut closed, mut failed) = (0, None);
         for (share, id) in found {
             match share.force_close(&self.context("force close"), id) {
                 // None, if its holder closed it meanwhile, or it ended with another.
                 Ok(ended) => closed += ended,
-                Err(error) => return Err(Not::system(format!("handle {id}: {error}"))),
+                // The others are closed all the same.
+                Err(error) => failed = failed.or(Some(format!("handle {id}: {error}"))),
             }
         }
-        Ok(Answer::Closed { closed })
+        failed.map_or(Ok(Answer::Closed { closed }), |failed| Err(Not::system(failed)))
     }
 
     fn start_run(&mut self, share: &str, mount: Option<&Path>) -> Result<Answer, Not> {

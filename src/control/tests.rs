@@ -192,7 +192,7 @@ fn handles_that_end_with_one_that_is_closed_by_force_are_counted() {
     };
     let one = handle(holder.ask(&hold("r", "rwd")).unwrap());
     let other = handle(holder.ask(&hold("r", "rwd")).unwrap());
-    setup.fake.share.on_force_close(move |_| vec![HandleId(other)]).unwrap();
+    setup.fake.share.on_force_close(move |_| Ok(vec![HandleId(other)])).unwrap();
     let close = |handle, all| Request::CloseHandle { share_name: None, handle, all };
     let mut client = setup.client();
     assert_eq!(client.ask(&close(Some(one), false)).unwrap(), Answer::Closed { closed: 2 });

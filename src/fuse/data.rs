@@ -18,7 +18,7 @@ use super::state::State;
 use crate::core::smb::SharePath;
 use crate::core::smb::file_ranges::RangeUse;
 use crate::core::smb::ranges::{ByteRange, LockOwner};
-use crate::engine::file::{Error, Stat, StoreError, read_at, write_at};
+use crate::engine::file::{Error, Stat, StoreError, read_at, read_bytes_now, write_at};
 use crate::sync::front_end;
 
 pub type Done<T> = Result<T, Errno>;
@@ -104,15 +104,29 @@ pub fn read(
         let file = file(&asked, fh)?;
         check_range(&asked, &file, (offset, size as usize), lock_owner, RangeUse::Read)?;
         let descriptor = Descriptor::of(&asked, file)?;
-        let mut bytes = vec![0; size as usize];
-        let got = read_at(descriptor.fd(), &mut bytes, offset).map_err(store_errno)?;
-        bytes.truncate(got);
-        Ok(bytes)
+        read_bytes(descriptor.fd(), offset, size as usize)
     };
     state.park.answer(read, move |done: Done<Vec<u8>>| match done {
         Ok(bytes) => reply.data(&bytes),
         Err(errno) => reply.error(errno),
     });
+}
+
+/// Reads up to `length` bytes: in non-blocking mode those that are in memory, or none.
+fn read_bytes(fd: &OwnedFd, offset: u64, length: usize) -> Done<Vec<u8>> {
+    if front_end::is_non_blocking()
+        && let Some(bytes) = read_bytes_now(fd, offset, length).map_err(store_errno)?
+    {
+        return Ok(bytes);
+    }
+    if front_end::gives_up() {
+        return Err(Errno::EAGAIN); // It is done again where it may wait.
+    }
+    front_end::assert_may_block("a read");
+    let mut bytes = vec![0; length];
+    let got = read_at(fd, &mut bytes, offset).map_err(store_errno)?;
+    bytes.truncate(got);
+    Ok(bytes)
 }
 
 /// `write(2)`: at an offset, or at the current end of the file. The end that the kernel knows may
@@ -133,15 +147,46 @@ pub fn write(
     if controlled::are_set(state) {
         return write_controlled(state, caller, fh, (offset, bytes), lock_owner, answer);
     }
+    let mut done = 0;
     // The count of writes may be kept in a file that is flushed.
-    if !state.share().has_coarse_times() {
-        let write = || write_now(state, fh, (offset, bytes), lock_owner);
-        if let Some(done) = front_end::without_waiting(write) {
-            return answer(done);
+    let waits = state.waits_to_write() || state.share().has_coarse_times();
+    if let Some(offset) = offset.filter(|_| !waits) {
+        let write = || write_at_once(state, fh, (offset, bytes), lock_owner);
+        match front_end::without_waiting(write) {
+            Some(Ok(written)) if written == bytes.len() => return answer(Ok(())),
+            Some(Ok(written)) => done = written,
+            Some(Err(errno)) => return answer(Err(errno)),
+            None => {}
         }
     }
-    let bytes = bytes.to_vec();
+    let (offset, bytes) = (offset.map(|offset| offset + done as u64), bytes[done..].to_vec());
     on_pool(state, move |state| write_now(state, fh, (offset, &bytes), lock_owner), answer);
+}
+
+/// Writes as many of the bytes as can be written without waiting for the disk. Not for appending,
+/// which is done in one call, so that no other's bytes come between.
+fn write_at_once(
+    state: &State,
+    fh: u64,
+    (offset, bytes): (u64, &[u8]),
+    lock_owner: Option<u64>,
+) -> Done<usize> {
+    let file = file(state, fh)?;
+    let descriptor = Descriptor::of(state, Arc::clone(&file))?;
+    check_range(state, &file, (offset, bytes.len()), lock_owner, RangeUse::Write)?;
+    if !front_end::begin_change() {
+        return Err(Errno::EAGAIN); // It is done again where it may wait.
+    }
+    let slices = [std::io::IoSlice::new(bytes)];
+    match rustix::io::pwritev2(descriptor.fd(), &slices, offset, ReadWriteFlags::NOWAIT) {
+        Ok(written) => Ok(written),
+        Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => {
+            state.set_waits_to_write();
+            Ok(0)
+        }
+        // Whatever it is: the call that may wait meets it again.
+        Err(_) => Ok(0),
+    }
 }
 
 /// A write that may meet a fault, and wait for it.
@@ -185,9 +230,7 @@ fn write_now(
         let counted = state.share().count_write(&file.handle, descriptor.fd());
         counted.map_err(|error| errno(&error))?;
     }
-    if !front_end::begin_change() {
-        return Err(Errno::EAGAIN); // It is done again where it may wait.
-    }
+    front_end::assert_may_block("a write");
     match offset {
         Some(offset) => write_at(descriptor.fd(), bytes, offset).map_err(store_errno),
         None => append(descriptor.fd(), bytes).map_err(Errno::from),

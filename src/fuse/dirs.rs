@@ -50,8 +50,13 @@ pub fn open(state: &Arc<State>, caller: Requester, node: u64, reply: ReplyOpen) 
             }
         }
     };
-    state.park.answer(open, move |opened: Result<OpenDir, Error>| match opened {
-        Ok(dir) => reply.opened(again.dirs.keep(dir).number(), FopenFlags::empty()),
+    state.park.answer(open, move |opened: Result<OpenDir, Error>| match opened.map(Arc::new) {
+        Ok(dir) if again.dirs.keep(&dir) => reply.opened(dir.number(), FopenFlags::empty()),
+        // The mount is gone: no release will come for it.
+        Ok(dir) => {
+            end(&again, &dir.handle);
+            reply.error(Errno::ENOTCONN);
+        }
         Err(error) => reply.error(errno(&error)),
     });
 }

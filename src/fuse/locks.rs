@@ -220,9 +220,8 @@ fn wait(
         answer_once(&later, got.map_err(Error::from));
     });
     let (waiting, again) = (Arc::clone(file), Arc::clone(state));
-    let cancel = Box::new(move || {
-        again.share().cancel_lock(&waiting.handle, number);
-    });
+    // False before the request waits: a signal that has come by then is seen again.
+    let cancel = Arc::new(move || again.share().cancel_lock(&waiting.handle, number));
     // Watched before it waits, so that an answer that comes at once finds it.
     state.park.watch(number.0, caller.pid, cancel);
     match state.share().lock_later_as(&file.handle, lock, number, completion) {

@@ -28,6 +28,7 @@
 //!   aside       a thread that may wait on the mount itself
 //!   notify      notices to the kernel's caches
 //!   watch       forced closes and changes made by other front ends
+//!   cut         has the kernel drop what is open through a node
 //!   session     the life of a mount
 //!   attach      mounting and unmounting a FUSE device
 //!   mounts      the table of mounts, and the processes that use one
@@ -40,6 +41,7 @@ mod attr;
 mod attrs;
 mod backings;
 mod controlled;
+mod cut;
 mod data;
 mod dirs;
 mod driver;

@@ -4,7 +4,7 @@
 //! once more through `/proc/self/fd`; else the file that has the name now, as if the kernel had
 //! looked the name up a moment later. Whether the open is granted is decided by the engine.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex};
 
 use fuser::{Errno, FopenFlags, ReplyOpen};
@@ -59,8 +59,9 @@ pub fn answer_other(state: &State, node: u64, ask: &Ask, opened: Opened, reply: 
     state.set_adopts();
     let lost = state.nodes.adopt(node, opened.stat.id);
     state.notices.attributes(node);
-    // Without passthrough: a forced close has no name by which to cut the descriptor off.
-    let register = |_| Err(std::io::Error::other("no passthrough by a name that is another's"));
+    // Without passthrough: a descriptor that is just being released may still have the former
+    // file registered for the node.
+    let register = |_: BorrowedFd<'_>| Err(std::io::ErrorKind::Unsupported.into());
     match make_file(state, (node, Bytes::ComeToUs), ask, opened, register) {
         Ok((file, flags)) => answer_file(&file, flags, reply),
         Err(error) => reply.error(open_errno(&error)),
@@ -135,7 +136,8 @@ fn grant_again(
     let (node, backing, before_flock) = (other.node, other.backing.clone(), Mutex::default());
     let fd = fd.filter(|_| !passes);
     let way = if passes { FopenFlags::empty() } else { FopenFlags::FOPEN_DIRECT_IO };
-    Ok((OpenFile { handle: opened.handle, node, access, fd, backing, before_flock }, way, cuts))
+    let (handle, by_create) = (opened.handle, false);
+    Ok((OpenFile { handle, node, access, fd, backing, by_create, before_flock }, way, cuts))
 }
 
 /// Another descriptor of the same file.

@@ -7,6 +7,7 @@ use rustix::fs::FileType;
 
 use super::UnlinkMode;
 use super::controlled::{self, Call};
+use super::cut;
 use super::driver::Requester;
 use super::errno::errno;
 use super::opens::{tell_siblings, ttl};
@@ -18,6 +19,9 @@ use crate::engine::file::{Error, Found, PosixOpen, Stat, Unlinked};
 /// `lookup`. If the name is pending and all its opens are being released, waits for the releases:
 /// the name is gone right after the last `close(2)`.
 pub fn lookup(state: &Arc<State>, parent: u64, name: &str, reply: ReplyEntry) {
+    if state.to_cut.is_ours(parent, name) {
+        return cut::lookup(state, parent, name, reply);
+    }
     let Some(path) = state.nodes.child(parent, name) else { return reply.error(Errno::ESTALE) };
     let (asked, again, name) = (Arc::clone(state), Arc::clone(state), name.to_owned());
     state.park.until(

@@ -169,11 +169,7 @@ impl Nodes {
 
     /// The name that a dead node had last, as a path.
     pub fn last_path(&self, node: u64) -> Option<SharePath> {
-        let (parent, name) = {
-            let inner = self.inner.read().expect(POISON);
-            let node = inner.nodes.get(&node)?;
-            (node.parent, node.name.clone())
-        };
+        let Stale { parent, name, .. } = self.last_name(node)?;
         self.child(parent, &name)
     }
 
@@ -320,16 +316,22 @@ impl Nodes {
         stale
     }
 
-    /// Raises the generation of a file's nodes: the next lookup makes the kernel drop every
-    /// descriptor of them. Says which names must be looked up again.
-    pub fn cut_off(&self, file: FileId) -> Vec<Stale> {
+    /// Raises the generation of a node, dead or not, and counts a lookup: answered with this
+    /// generation, the kernel drops every descriptor of the node. None if it does not know the
+    /// node any more.
+    pub fn cut_off(&self, node: u64) -> Option<u64> {
         let mut inner = self.inner.write().expect(POISON);
-        let live = inner.nodes.iter_mut().filter(|(_, node)| node.file == file && !node.dead);
-        live.map(|(id, node)| {
-            node.generation += 1;
-            Stale { parent: node.parent, name: node.name.to_string(), node: *id }
-        })
-        .collect()
+        let node = inner.nodes.get_mut(&node)?;
+        node.generation += 1;
+        node.lookups += 1;
+        Some(node.generation)
+    }
+
+    /// The name that a node has, or had last if it is dead.
+    pub fn last_name(&self, node: u64) -> Option<Stale> {
+        let inner = self.inner.read().expect(POISON);
+        let entry = inner.nodes.get(&node)?;
+        Some(Stale { parent: entry.parent, name: entry.name.to_string(), node })
     }
 
     fn key(&self, parent: u64, name: &str) -> (u64, Box<str>) {

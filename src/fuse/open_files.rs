@@ -25,8 +25,17 @@ pub struct OpenFile {
     pub fd: Option<OwnedFd>,
     /// Kept while the file is open: the kernel reads and writes through it.
     pub backing: Option<Arc<BackingId>>,
+    /// The kernel was answered with the name and the open file at once.
+    pub by_create: bool,
     /// The share mode it had before `flock` changed it.
     pub before_flock: Mutex<Option<ShareMode>>,
+}
+
+impl OpenFile {
+    /// True if the kernel writes for it without asking latchfs.
+    pub fn can_write_unseen(&self) -> bool {
+        self.backing.is_some() && self.access.contains(Access::W)
+    }
 }
 
 /// An open directory of the mount.
@@ -71,11 +80,12 @@ pub struct Opens<T>(RwLock<Inside<T>>);
 struct Inside<T> {
     by_number: HashMap<u64, Arc<T>>,
     by_file: BTreeMap<(FileId, u64), Arc<T>>,
+    closed: bool,
 }
 
 impl<T> Default for Inside<T> {
     fn default() -> Self {
-        Self { by_number: HashMap::new(), by_file: BTreeMap::new() }
+        Self { by_number: HashMap::new(), by_file: BTreeMap::new(), closed: false }
     }
 }
 
@@ -88,14 +98,17 @@ impl<T> Default for Opens<T> {
 const POISON: &str = "tables of open files are only looked up and changed";
 
 impl<T: Open> Opens<T> {
-    /// Keeps an open.
-    pub fn keep(&self, open: T) -> Arc<T> {
-        let open = Arc::new(open);
+    /// Keeps an open. False once the table is closed: the caller must end the open.
+    #[must_use = "an open that is not kept must be ended"]
+    pub fn keep(&self, open: &Arc<T>) -> bool {
         let number = open.number().0;
         let mut inside = self.0.write().expect(POISON);
-        inside.by_file.insert((open.handle().file(), number), Arc::clone(&open));
-        inside.by_number.insert(number, Arc::clone(&open));
-        open
+        if inside.closed {
+            return false;
+        }
+        inside.by_file.insert((open.handle().file(), number), Arc::clone(open));
+        inside.by_number.insert(number, Arc::clone(open));
+        true
     }
 
     /// The open of a number.
@@ -111,9 +124,10 @@ impl<T: Open> Opens<T> {
         Some(open)
     }
 
-    /// Removes all opens.
-    pub fn take_all(&self) -> Vec<Arc<T>> {
-        let inside = std::mem::take(&mut *self.0.write().expect(POISON));
+    /// Removes all opens and closes the table, which keeps none from then on.
+    pub fn close(&self) -> Vec<Arc<T>> {
+        let closed = Inside { closed: true, ..Inside::default() };
+        let inside = std::mem::replace(&mut *self.0.write().expect(POISON), closed);
         inside.by_number.into_values().collect()
     }
 

@@ -1,6 +1,6 @@
 //! Opening, creating, flushing and releasing files.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -16,7 +16,7 @@ use super::{nameless, privileges, unchecked};
 use crate::core::FileId;
 use crate::core::smb::create::{Action, Disposition, OpenRequest};
 use crate::core::smb::{Access, Denial, ShareMode, SharePath};
-use crate::engine::file::{Error, Handle, Kind, OpenFor, Opened, PosixOpen, Stat};
+use crate::engine::file::{Error, Handle, Kind, OpenFor, Opened, PosixOpen, Stat, StoreError};
 use crate::sync::front_end;
 
 /// The kernel opens a program to run it (`__FMODE_EXEC`). No descriptor is ever closed, so no
@@ -164,7 +164,7 @@ fn answer_open(state: &State, node: u64, ask: &Ask, opened: Opened, reply: Reply
         return nameless::answer_other(state, node, ask, opened, reply);
     }
     strip_privileges(state, ask, &opened.path);
-    let register = |fd: OwnedFd| reply.open_backing(fd);
+    let register = |fd: BorrowedFd<'_>| reply.open_backing(fd);
     match make_file(state, (node, Bytes::Pass), ask, opened, register) {
         Ok((file, flags)) => answer_file(&file, flags, reply),
         Err(error) => reply.error(open_errno(&error)),
@@ -228,7 +228,7 @@ fn answer_create(
     let stat = opened.stat;
     let (node, generation) = state.enter(parent, name, &stat);
     let ttl = ttl(state, node, &stat);
-    let register = |fd: OwnedFd| reply.open_backing(fd);
+    let register = |fd: BorrowedFd<'_>| reply.open_backing(fd);
     match make_file(state, (node, Bytes::Pass), ask, opened, register) {
         Ok((file, flags)) => {
             let fh = file.number();
@@ -262,9 +262,13 @@ pub fn make_file(
     (node, bytes): (u64, Bytes),
     ask: &Ask,
     mut opened: Opened,
-    register: impl FnOnce(OwnedFd) -> std::io::Result<fuser::BackingId>,
+    register: impl FnOnce(BorrowedFd<'_>) -> std::io::Result<fuser::BackingId>,
 ) -> Result<(Arc<OpenFile>, FopenFlags), Error> {
     let access = access(ask.flags);
+    // The kernel takes one way at a time for a node.
+    let comes_to_us = |open: &OpenFile| open.node == node && open.backing.is_none();
+    let is_taken = state.files.find(opened.stat.id, comes_to_us).is_some();
+    let bytes = if is_taken { Bytes::ComeToUs } else { bytes };
     let (fd, backing, flags) = match data_path(state, (access, bytes), &mut opened, register) {
         Ok(way) => way,
         Err(error) => {
@@ -273,13 +277,22 @@ pub fn make_file(
         }
     };
     let (handle, before_flock) = (opened.handle, Mutex::default());
-    let file = OpenFile { handle, node, access, fd, backing, before_flock };
+    let by_create = ask.posix.creation.is_some();
+    let file = OpenFile { handle, node, access, fd, backing, by_create, before_flock };
     Ok((keep(state, file, ask.cuts.load(Ordering::Relaxed))?, flags))
 }
 
 /// Keeps an open file. `cuts` is what [`State::cuts`] was before the open was granted.
 pub fn keep(state: &State, file: OpenFile, cuts: u64) -> Result<Arc<OpenFile>, Error> {
-    let file = state.files.keep(file);
+    let file = Arc::new(file);
+    // The mount is gone, and no release will come; or it is about to go, and the descriptor would
+    // not be among those that are cut off.
+    if !state.files.keep(&file) || state.is_ending() && file.can_write_unseen() {
+        state.files.take(file.number().0);
+        end(state, &file.handle);
+        let source = std::io::Error::from_raw_os_error(libc::ENOTCONN);
+        return Err(Error::Store(StoreError::Io { what: "opening", source }));
+    }
     // Closed by force before it was kept, it was not there to be cut off: the kernel must not get
     // it. From here on it is. A close that finds the file not kept has been counted.
     if state.cuts() != cuts
@@ -297,34 +310,36 @@ fn data_path(
     state: &State,
     (access, bytes): (Access, Bytes),
     opened: &mut Opened,
-    register: impl FnOnce(OwnedFd) -> std::io::Result<fuser::BackingId>,
+    register: impl FnOnce(BorrowedFd<'_>) -> std::io::Result<fuser::BackingId>,
 ) -> Result<Way, Error> {
     let mut flags = FopenFlags::empty();
     let mut backing = None;
-    let mut made = opened.made.take();
-    if state.data_path() == DataPath::Passthrough && bytes == Bytes::Pass {
+    let made = opened.made.take();
+    if bytes == Bytes::Pass {
         // While a descriptor for writing is registered, the file cannot be executed.
         let keep = made.is_none();
         let mut not_there = None;
         let registered = state.backing(opened.stat.id, keep, || {
-            if let Some(fd) = made.take() {
-                return register(fd);
+            // A file that is registered goes on, since the kernel takes no other way while it is
+            // open so. No other file is registered any more.
+            if state.data_path() == DataPath::Direct {
+                return Err(std::io::ErrorKind::Unsupported.into());
+            }
+            if let Some(fd) = &made {
+                return register(fd.as_fd());
             }
             let fd = backing_of(state, opened, OpenFor::Path).map_err(|error| {
                 let said = std::io::Error::other(error.to_string());
                 not_there = Some(error);
                 said
             })?;
-            register(fd)
+            register(fd.as_fd())
         });
         match registered {
             Ok(id) => backing = Some(id),
             // That is about this file, and nothing about the kernel.
             Err(_) if let Some(error) = not_there => return Err(error),
-            Err(error) => {
-                log::warn!("no kernel passthrough ({error}): reads and writes go through latchfs");
-                state.set_data_path(DataPath::Direct);
-            }
+            Err(error) => note_not_passed(state, &opened.path, &error),
         }
     }
     // Writes are sent to latchfs where they must be checked or counted.
@@ -345,6 +360,21 @@ fn data_path(
         None => backing_of(state, opened, open_for(access))?,
     };
     Ok((Some(fd), backing, flags))
+}
+
+/// Notes that the kernel does not register a file. Where it would register none, it is not asked
+/// again. All else is about this file, or this moment: other files go on as they are.
+fn note_not_passed(state: &State, path: &SharePath, error: &std::io::Error) {
+    if state.data_path() == DataPath::Direct {
+        return;
+    }
+    match error.raw_os_error() {
+        Some(libc::EPERM | libc::ENOSYS | libc::ENOTTY | libc::EOPNOTSUPP) => {
+            log::warn!("no kernel passthrough ({error}): reads and writes go through latchfs");
+            state.set_data_path(DataPath::Direct);
+        }
+        _ => log::info!("no kernel passthrough of {path} ({error})"),
+    }
 }
 
 /// The file that was opened just now: by the name it was found by, which takes no lock, or by the
@@ -461,7 +491,7 @@ pub fn end_released<T: Open + Send + Sync + 'static>(
 /// The mount is gone: releases that were still on their way in the kernel never arrive, and what
 /// is open ends here.
 pub fn end_all(state: &State) {
-    let (files, dirs) = (state.files.take_all(), state.dirs.take_all());
+    let (files, dirs) = (state.files.close(), state.dirs.close());
     let files = files.iter().map(|file| &file.handle);
     for handle in files.chain(dirs.iter().map(|dir| &dir.handle)) {
         end(state, handle);

@@ -84,8 +84,8 @@ impl<T> Interruptible for Result<T, Errno> {
     }
 }
 
-/// Ends a wait for a lock from outside.
-type Cancel = Box<dyn FnOnce() + Send>;
+/// Ends a wait from outside; false if there is nothing to end, or not yet.
+type Cancel = Arc<dyn Fn() -> bool + Send + Sync>;
 
 struct Parked {
     until: Instant,
@@ -107,12 +107,20 @@ struct Inside {
 }
 
 /// The parked requests of one mount.
-#[derive(Default)]
 pub struct Park {
     /// For requests that would wait for the disk.
     pub pool: Arc<Pool>,
     inside: Mutex<Inside>,
     change: Condvar,
+    /// [`is_signalled`], except in tests.
+    is_signalled: fn(u32) -> bool,
+}
+
+impl Default for Park {
+    fn default() -> Self {
+        let (pool, inside, change) = (Arc::default(), Mutex::default(), Condvar::new());
+        Self { pool, inside, change, is_signalled }
+    }
 }
 
 const POISON: &str = "parked requests do not panic";
@@ -189,7 +197,11 @@ impl Park {
         let park = Arc::clone(self);
         let signalled = Arc::new(AtomicBool::new(false));
         let signal = Arc::clone(&signalled);
-        self.watch(number, tid, Box::new(move || signal.store(true, Ordering::Release)));
+        let cancel = move || {
+            signal.store(true, Ordering::Release);
+            true
+        };
+        self.watch(number, tid, Arc::new(cancel));
         let mut ends = Some((is_over, then));
         let attempt: Attempt = Box::new(move |last, _| {
             let Some((is_over, _)) = &mut ends else { return Outcome::Answered };
@@ -240,7 +252,9 @@ impl Park {
     }
 
     /// Looks after the waiter `number`, a request of thread `tid`: `cancel` is called when that
-    /// thread is signalled or gone. Tickets of locks are numbers below 2^63.
+    /// thread is signalled or gone, and again and again until it returns true or the waiter is
+    /// not watched any more: the signal may come before there is a wait to end. Tickets of locks
+    /// are numbers below 2^63.
     pub fn watch(&self, number: u64, tid: u32, cancel: Cancel) {
         self.inside.lock().expect(POISON).waiters.push(Waiter { number, tid, cancel });
         self.change.notify_all();
@@ -303,13 +317,24 @@ impl Park {
         (std::mem::take(&mut inside.parked), inside.stop)
     }
 
+    /// Ends the waits of threads that are signalled or gone. `/proc` is read without the lock,
+    /// which the FUSE workers take for each close.
     fn cancel_signalled(&self) {
-        let gone: Vec<Waiter> = {
-            let mut inside = self.inside.lock().expect(POISON);
-            inside.waiters.extract_if(.., |waiter| is_signalled(waiter.tid)).collect()
+        let waiters: Vec<(u64, u32)> = {
+            let inside = self.inside.lock().expect(POISON);
+            inside.waiters.iter().map(|waiter| (waiter.number, waiter.tid)).collect()
         };
-        for waiter in gone {
-            outlived(waiter.cancel);
+        for (number, _) in waiters.into_iter().filter(|(_, tid)| (self.is_signalled)(*tid)) {
+            let cancel = {
+                let inside = self.inside.lock().expect(POISON);
+                let waiter = inside.waiters.iter().find(|waiter| waiter.number == number);
+                // It may have its answer by now.
+                waiter.map(|waiter| Arc::clone(&waiter.cancel))
+            };
+            // One that panics is not called again.
+            if cancel.is_some_and(|cancel| outlived(|| cancel()).unwrap_or(true)) {
+                self.unwatch(number);
+            }
         }
     }
 }
@@ -324,8 +349,13 @@ fn outlived<T>(call: impl FnOnce() -> T) -> Option<T> {
     done.ok()
 }
 
-/// True if the thread has a signal pending that it neither blocks nor ignores, or is gone.
+/// True if the thread has a signal pending that it neither blocks nor ignores, or is gone. A thread
+/// outside the mount's pid namespace has the number 0: nothing can be learnt of it, and its waits
+/// go on.
 fn is_signalled(tid: u32) -> bool {
+    if tid == 0 {
+        return false;
+    }
     let Ok(status) = std::fs::read_to_string(format!("/proc/{tid}/status")) else { return true };
     let mask = |name: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix(name))?;
@@ -355,14 +385,59 @@ mod tests {
         park.until(panics, move |_: Result<(), Errno>| dropped.send(()).unwrap());
         assert!(reply.recv().is_err(), "the reply is dropped without an answer");
         // A waiter whose thread is gone, and whose end panics.
-        park.watch(1, u32::MAX, Box::new(|| panic!("of a test")));
+        park.watch(1, u32::MAX, Arc::new(|| panic!("of a test")));
         let (answer, answered) = mpsc::channel();
         let last = |last: bool| last.then_some(Ok::<_, Errno>(7));
         park.until(last, move |come_to| answer.send(come_to).unwrap());
         assert_eq!(answered.recv_timeout(Duration::from_secs(20)).unwrap().unwrap(), 7);
         let (cancelled, told) = mpsc::channel();
-        park.watch(2, u32::MAX, Box::new(move || cancelled.send(()).unwrap()));
+        park.watch(2, u32::MAX, Arc::new(move || cancelled.send(()).is_ok()));
         told.recv_timeout(Duration::from_secs(20)).unwrap();
+        park.stop();
+    }
+
+    #[test]
+    fn a_signal_that_comes_before_the_wait_ends_it_all_the_same() {
+        let park = Arc::new(Park::default());
+        park.start().unwrap();
+        let (cancelled, told) = mpsc::channel();
+        let early = AtomicBool::new(true);
+        let cancel = move || {
+            let is_there = !early.swap(false, Ordering::SeqCst);
+            cancelled.send(is_there).unwrap();
+            is_there
+        };
+        park.watch(1, u32::MAX, Arc::new(cancel));
+        let next = || told.recv_timeout(Duration::from_secs(20));
+        assert_eq!([next(), next()], [Ok(false), Ok(true)]);
+        assert!(next().is_err(), "a wait is ended once, and its end is dropped");
+        park.stop();
+    }
+
+    #[test]
+    fn a_thread_of_another_pid_namespace_counts_as_not_signalled() {
+        assert!(!is_signalled(0));
+        assert!(is_signalled(u32::MAX), "such a thread is gone");
+    }
+
+    #[test]
+    fn nobody_waits_while_threads_are_looked_at_for_signals() {
+        static LOOKS: Mutex<Option<(mpsc::Sender<()>, mpsc::Receiver<()>)>> = Mutex::new(None);
+        let ((begun, looks), (end, ended)) = (mpsc::channel(), mpsc::channel());
+        *LOOKS.lock().unwrap() = Some((begun, ended));
+        let look = |_| {
+            let (begun, ended) = LOOKS.lock().unwrap().take().expect("one waiter is looked at");
+            begun.send(()).unwrap();
+            ended.recv_timeout(Duration::from_secs(20)).is_ok()
+        };
+        let park = Arc::new(Park { is_signalled: look, ..Park::default() });
+        park.start().unwrap();
+        park.watch(1, 7, Arc::new(|| panic!("it has its answer")));
+        looks.recv_timeout(Duration::from_secs(20)).unwrap();
+        // Each takes the lock, as FUSE workers do.
+        park.nudge();
+        park.unwatch(1);
+        end.send(()).expect("the look had to end for the lock to be free");
         park.stop();
     }
 }

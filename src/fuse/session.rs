@@ -308,6 +308,7 @@ fn serve(
     // Set once: a state has one mount.
     drop(state.aside.set(Aside::start().map_err(fail)?));
     drop(state.watch.set(super::watch::watch(state, path.to_owned())?));
+    super::watch::prepare(state, path);
     Ok(session)
 }
 

@@ -8,6 +8,7 @@ use fuser::{BackingId, FileAttr};
 use super::aside::Aside;
 use super::attr::attr;
 use super::backings::Backings;
+use super::cut::Cuts;
 use super::driver::Requester;
 use super::nodes::{Nodes, Stale};
 use super::notify::Notices;
@@ -50,8 +51,11 @@ pub struct State {
     pub files: Opens<OpenFile>,
     pub dirs: Opens<OpenDir>,
     pub backings: Arc<Backings>,
+    pub to_cut: Cuts,
     data_path: AtomicU8,
+    waits_to_write: AtomicBool,
     cuts: AtomicU64,
+    ending: AtomicBool,
     adopts: AtomicBool,
     ended: AtomicBool,
 }
@@ -80,8 +84,11 @@ impl State {
             files: Opens::default(),
             dirs: Opens::default(),
             backings: Arc::default(),
+            to_cut: Cuts::default(),
             data_path: AtomicU8::new(1),
+            waits_to_write: AtomicBool::new(false),
             cuts: AtomicU64::new(0),
+            ending: AtomicBool::new(false),
             adopts: AtomicBool::new(false),
             ended: AtomicBool::new(false),
         }
@@ -110,6 +117,17 @@ impl State {
         self.ended.load(Ordering::Acquire)
     }
 
+    /// The mount is about to be taken from the programs that use it. To be set before the open
+    /// files are looked at: an open that is not among them sees it.
+    pub fn set_ending(&self) {
+        self.ending.store(true, Ordering::SeqCst);
+    }
+
+    /// True once it is.
+    pub fn is_ending(&self) -> bool {
+        self.ending.load(Ordering::SeqCst)
+    }
+
     /// Which way bytes go.
     pub fn data_path(&self) -> DataPath {
         match self.data_path.load(Ordering::Relaxed) {
@@ -121,6 +139,16 @@ impl State {
     /// Decides it.
     pub fn set_data_path(&self, path: DataPath) {
         self.data_path.store(u8::from(path == DataPath::Direct), Ordering::Relaxed);
+    }
+
+    /// The file system cannot write without waiting for the disk if need be (`RWF_NOWAIT`).
+    pub fn set_waits_to_write(&self) {
+        self.waits_to_write.store(true, Ordering::Relaxed);
+    }
+
+    /// True if it is known that it cannot.
+    pub fn waits_to_write(&self) -> bool {
+        self.waits_to_write.load(Ordering::Relaxed)
     }
 
     /// How many handles were closed by force so far.

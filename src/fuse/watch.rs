@@ -1,29 +1,30 @@
 //! Carries forced closes and changes made through REST over to the mount.
 //!
 //! With passthrough the kernel reads and writes without asking latchfs, so removing a handle from
-//! the table does not stop its descriptor. The descriptor is cut off through its inode: the name is
-//! looked up again and answered with the same node and a higher generation, at which the kernel
-//! drops every descriptor of the old inode; each of them fails with `EIO` from then on. A single
-//! descriptor cannot be selected: all of the file end together, and the engine is told which. A
-//! mapping that was made before can still store. The same is done to all files before a mount is
-//! detached from programs that use it.
+//! the table does not stop its descriptor. The descriptor is cut off through its inode, which the
+//! kernel drops ([`super::cut`]); every descriptor of it fails with `EIO` from then on. A single
+//! descriptor cannot be selected: all of the file end together, and the engine is told which, or
+//! that the kernel could not be reached. A mapping that was made before can still store. The same
+//! is done to all files before a mount is detached from programs that use it.
 
-use std::collections::BTreeSet;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use super::cut;
 use super::nodes::{ROOT, Stale};
 use super::open_files::OpenFile;
 use super::opens::forget_name;
 use super::state::State;
+use crate::core::HandleId;
 use crate::core::smb::{Access, SharePath};
-use crate::core::{FileId, HandleId};
 use crate::engine::file::shares::Follower;
-use crate::engine::file::{Change, ClosedHandle, Handle, Result, Share};
+use crate::engine::file::{Change, ClosedHandle, Error, Handle, Result, Share, StoreError};
 
-/// How long a forced close waits for the kernel to drop the descriptors.
-const CUT_MAX: Duration = Duration::from_secs(1);
+/// How long a forced close waits for the kernel to drop the descriptors, after it has waited for a
+/// creation under way.
+const CUT_MAX: Duration = Duration::from_secs(3);
 
 /// How long cutting off everything may take before the mount goes.
 const CUT_ALL_MAX: Duration = Duration::from_secs(5);
@@ -74,6 +75,7 @@ impl Follower for Watch {
     }
 }
 
+/// Listens to the changes and the forced closes of `share`.
 fn listen(state: &Arc<State>, share: &Arc<Share>, mounted_on: PathBuf) -> Result<()> {
     let mount = Arc::downgrade(state);
     share.on_change(move |change| {
@@ -88,74 +90,68 @@ fn listen(state: &Arc<State>, share: &Arc<Share>, mounted_on: PathBuf) -> Result
         }
     });
     let mount = Arc::downgrade(state);
-    state.share().on_force_close(move |closed| {
-        mount.upgrade().map_or_else(Vec::new, |state| {
-            state.count_cut();
-            cut_off(&state, closed, &mounted_on)
-        })
+    // Not on `state.share()`: that is still the one before while its successor is announced.
+    share.on_force_close(move |closed| {
+        let Some(state) = mount.upgrade() else { return Ok(Vec::new()) };
+        state.count_cut();
+        cut_off(&state, closed, &mounted_on)
     })
 }
 
 /// Ends the descriptor of a handle of this mount, and returns the handles that end with it.
-fn cut_off(state: &State, closed: &ClosedHandle, mounted_on: &Path) -> Vec<HandleId> {
+fn cut_off(state: &State, closed: &ClosedHandle, mounted_on: &Path) -> Result<Vec<HandleId>> {
     // A handle that cannot write changes nothing; without passthrough its next use fails here.
     // That is a matter of this open: later ones may go another way.
     let passes_through = |file: Arc<OpenFile>| file.backing.is_some();
     let cuts = state.files.get(closed.id.0).is_some_and(passes_through);
     // While the share ends, reads must end too: the file is not the share's any more.
     if !cuts || !(closed.with_share || closed.access.contains(Access::W)) {
-        return Vec::new();
+        return Ok(Vec::new());
     }
     let opens = state.files.of_file(closed.file);
-    let others = opens.iter().map(|open| open.handle.id()).filter(|id| *id != closed.id).collect();
-    cut_off_file(state, closed.file, mounted_on);
-    others
+    if cut_off_opens(state, &opens, mounted_on, CUT_MAX) > 0 {
+        let source = io::Error::other("the kernel was not seen to drop them, and they still write");
+        return Err(Error::Store(StoreError::Io { what: "cutting its descriptors off", source }));
+    }
+    Ok(opens.iter().map(|open| open.handle.id()).filter(|id| *id != closed.id).collect())
 }
 
 /// Before the mount goes away under programs that use it: none of their descriptors can write to
-/// a backing file afterwards, as the kernel would let it. Says how many files were cut off.
-pub fn cut_off_all(state: &State, mounted_on: &Path) -> usize {
-    let writes = |open: &OpenFile| open.backing.is_some() && open.access.contains(Access::W);
-    let files: BTreeSet<FileId> = state
-        .files
-        .all()
-        .iter()
-        .filter(|open| writes(open))
-        .map(|open| open.handle.file())
-        .collect();
-    let end = Instant::now() + CUT_ALL_MAX;
-    for (done, file) in files.iter().enumerate() {
-        if Instant::now() >= end {
-            log::error!(
-                "{} files can still be written by those who have them open",
-                files.len() - done
-            );
-            return done;
-        }
-        cut_off_file(state, *file, mounted_on);
-    }
-    files.len()
-}
-
-fn cut_off_file(state: &State, file: FileId, mounted_on: &Path) {
-    for name in &state.nodes.cut_off(file) {
-        state.notices.name_now(name);
-        look_up(state, name, mounted_on);
+/// a backing file afterwards, as the kernel would let it.
+pub fn cut_off_all(state: &State, mounted_on: &Path) {
+    state.set_ending();
+    let mut writers = state.files.all();
+    writers.retain(|open| open.can_write_unseen());
+    let left = cut_off_opens(state, &writers, mounted_on, CUT_ALL_MAX);
+    if left > 0 {
+        log::error!("{left} files can still be written by those who have them open");
     }
 }
 
-/// Makes the kernel look a name up, on a thread that may wait for the answer of this mount.
-fn look_up(state: &State, name: &Stale, mounted_on: &Path) {
-    let (Some(path), Some(aside)) = (state.nodes.path(name.node), state.aside.get()) else {
-        return;
-    };
-    let path = mounted_on.join(path.as_str());
-    let asked = path.clone();
-    let seen = aside.ask(CUT_MAX, move || {
-        // The answer itself does not matter: an old inode is dropped when it is looked up.
-        let _ = rustix::fs::lstat(&asked);
-    });
-    if seen.is_none() {
-        log::error!("{}: the kernel did not let go of its descriptors", path.display());
+/// Cuts the descriptors of these opens off, and all others of the same nodes. Returns how many
+/// nodes were not seen to be.
+fn cut_off_opens(
+    state: &State,
+    opens: &[Arc<OpenFile>],
+    mounted_on: &Path,
+    patience: Duration,
+) -> usize {
+    if opens.is_empty() {
+        return 0;
     }
+    // The answer to a creation may not have reached the kernel's tables: it would bring back the
+    // generation that it was given. The program holds the lock of the directory until it has, and
+    // to forget a name takes that lock.
+    let created = opens.iter().filter(|open| open.by_create);
+    let names: Vec<Stale> = created.filter_map(|open| state.nodes.last_name(open.node)).collect();
+    if !names.is_empty() {
+        state.notices.names(names);
+        state.notices.wait_for_names();
+    }
+    cut::cut_off(state, opens.iter().map(|open| open.node).collect(), mounted_on, patience)
+}
+
+/// Has the kernel learn how descriptors are cut off.
+pub fn prepare(state: &State, mounted_on: &Path) {
+    cut::prepare(state, mounted_on, CUT_MAX);
 }

@@ -40,7 +40,7 @@ pub use tally::Tally;
 
 // Types of the store that arguments and answers are made of.
 pub use crate::store::StoreError;
-pub use crate::store::share::data::{read_at, set_len, write_at};
+pub use crate::store::share::data::{read_at, read_bytes_now, set_len, write_at};
 pub use crate::store::share::difference::Changed;
 pub use crate::store::share::{
     Case, Control, CopyProgress, CopyState, CopyStatus, ETag, Found, HttpHeaders, Kind, Listed,

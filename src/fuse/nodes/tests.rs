@@ -172,11 +172,18 @@ fn all_nodes_but_the_root_are_dead_when_another_share_has_the_place() {
 }
 
 #[test]
-fn cutting_a_file_off_raises_the_generation_of_every_spelling() {
+fn cutting_a_node_off_raises_its_generation_and_counts_a_lookup() {
     let nodes = nodes();
-    nodes.enter(ROOT, "f", file(7));
-    nodes.enter(ROOT, "F", file(7));
-    assert_eq!(nodes.cut_off(file(7)).len(), 2);
-    assert_eq!(nodes.enter(ROOT, "f", file(7)).1, 1);
-    assert_eq!(nodes.spellings(&SharePath::new("f").unwrap()).len(), 2);
+    let node = nodes.enter(ROOT, "f", file(7)).0;
+    let other = nodes.enter(ROOT, "F", file(7)).0;
+    assert_eq!(nodes.cut_off(node), Some(1));
+    assert_eq!(nodes.enter(ROOT, "f", file(7)), (node, 1));
+    assert_eq!(nodes.enter(ROOT, "F", file(7)), (other, 0));
+    nodes.forget(node, 2);
+    assert!(nodes.is_alive(node), "the kernel still knows it by one of three lookups");
+    // By a name that is gone as well.
+    nodes.removed(ROOT, "f");
+    assert_eq!(nodes.cut_off(node), Some(2));
+    nodes.forget(node, 2);
+    assert_eq!(nodes.cut_off(node), None);
 }

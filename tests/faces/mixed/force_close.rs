@@ -133,3 +133,15 @@ fn the_file_of_a_closed_writer_is_whole_and_can_be_deleted() {
     assert_eq!(file.bytes(), BYTES);
     file.answers("ok", &[Call::Delete]);
 }
+
+#[test]
+fn a_writer_whose_file_was_renamed_by_rest_is_cut_off() {
+    let Some(at) = Meeting::start() else { return };
+    let file = at.file("force-renamed");
+    let writer = file.open("rw", "rwd");
+    file.call(Call::RenameFrom).is(200);
+    let renamed = file.beside(".target");
+    assert_eq!(close(&renamed, "*", false), 1);
+    assert_eq!(errno(writer.file().write_at(b"x", 0)), libc::EIO);
+    assert_eq!(renamed.bytes(), BYTES);
+}

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use latchfs::engine::file::{Asking, ShareOptions, TimeChange};
 use latchfs::engine::without_waiting;
+use latchfs::fuse::MountOptions;
 
 use crate::common::ground::Ground;
 use crate::common::need;
@@ -21,17 +22,24 @@ const CALLERS: usize = 4;
 /// Starts a call that waits in each of several programs, and opens and reads another file
 /// meanwhile.
 fn others_are_served_during(call: &str) {
+    others_are_served(call, |_| {});
+}
+
+/// The same on a mount with the options that `change` leaves.
+fn others_are_served(call: &str, change: impl FnOnce(&mut MountOptions)) {
     if !need::fuse() || !need::client("fsfreeze") {
         return;
     }
     let Some(ground) = Ground::image("ext4") else { return };
-    let Some(at) = Fixture::in_dir(ground.path(), ShareOptions::default(), |_| {}) else { return };
+    let share = ShareOptions::default();
+    let Some(at) = Fixture::in_dir(ground.path(), share, change) else { return };
     let path = at.make("other", "text");
     at.make("source", &"x".repeat(100_000));
     let mut programs: Vec<Program> = Vec::new();
     for n in 0..CALLERS {
         let Some(mut program) = Program::start(&at.mnt) else { return };
         program.ok(&format!("fd = os.open('f{n}', os.O_CREAT | os.O_RDWR)"));
+        program.ok(&format!("log = os.open('f{n}', os.O_WRONLY | os.O_APPEND)"));
         program.ok("origin = os.open('source', os.O_RDONLY)");
         programs.push(program);
     }
@@ -71,7 +79,7 @@ fn others_are_served_while_a_request_has_the_file(passthrough: bool, call: &str)
     }
     let Some(ground) = Ground::image("ext4") else { return };
     let share = ShareOptions::default();
-    let change = |options: &mut latchfs::fuse::MountOptions| options.passthrough = passthrough;
+    let change = |options: &mut MountOptions| options.passthrough = passthrough;
     let Some(at) = Fixture::in_dir(ground.path(), share, change) else { return };
     let path = at.make("other", "text");
     at.make("f", "0123456789");
@@ -139,6 +147,14 @@ fn files_are_opened_while_others_wait_for_room_to_be_reserved() {
 #[test]
 fn files_are_opened_while_others_wait_for_a_copy() {
     others_are_served_during("os.copy_file_range(origin, fd, 100_000)");
+}
+
+#[test]
+fn files_are_opened_while_writes_without_passthrough_wait_for_the_disk() {
+    for call in ["os.pwrite(fd, b'text', 0)", "os.write(log, b'text')"] {
+        others_are_served(call, |options| options.passthrough = false);
+        others_are_served(call, |options| options.mandatory_locks = true);
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! wait, and a call that a fault answers has done nothing.
 
 use std::fs;
+use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -9,7 +10,7 @@ use std::time::{Duration, Instant};
 use latchfs::core::smb::{Access, ShareMode};
 use latchfs::engine::Controls;
 use latchfs::engine::controls::{FaultAction, Frequency, NewFault, NewGate, Point};
-use latchfs::engine::file::Asking;
+use latchfs::engine::file::{Asking, ForceClosed, WhichHandles};
 use latchfs::fuse::{MountControls, MountOptions};
 
 use crate::common::bench::{Gate, LIMIT, pattern, until};
@@ -220,4 +221,35 @@ fn a_mount_that_ends_lets_its_opens_go() {
     gate.wait(1);
     drop(at);
     until("the wait is over", || waits.is_finished());
+}
+
+#[test]
+fn an_open_that_waits_when_its_mount_ends_leaves_no_handle() {
+    for point in [Point::Received, Point::Committed] {
+        let Some((mut at, controls)) = start(|_| {}) else { return };
+        let path = at.make("a", "");
+        let gate = gate(&controls, "a", point);
+        let waits = thread::spawn(move || open(&path, Access::R).is_ok());
+        gate.wait(1);
+        at.unmount_lazily();
+        until("the wait is over", || waits.is_finished());
+        // The fixture alone has the share: no thread of the mount is left to grant anything.
+        until("the mount is gone", || Arc::strong_count(&at.share) == 1);
+        assert_eq!(at.share.files_in_use(), 0, "{point:?}");
+    }
+}
+
+#[test]
+fn a_creation_that_waits_holds_up_no_forced_close_in_its_directory() {
+    let Some((at, controls)) = start(|_| {}) else { return };
+    let Some(mut program) = Program::start(&at.mnt) else { return };
+    let held = open(&at.make("a", "hello"), Access::W).unwrap();
+    fault(&controls, "Mount Create", "new", FaultAction::Delay(Duration::from_hours(1)));
+    program.begin("os.open('new', os.O_CREAT | os.O_WRONLY)");
+    until("it is met", || controls.faults.list()[0].met == 1);
+    let (who, path, all) = (somebody(), share_path("a"), WhichHandles::All);
+    let closed = at.share.force_close_handles(&who, &path, all, false).unwrap();
+    assert_eq!(closed, ForceClosed { closed: 1, failed: 0 });
+    assert_eq!(errno(held.write_at(b"after", 0)), libc::EIO);
+    program.kill();
 }

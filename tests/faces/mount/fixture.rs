@@ -45,7 +45,7 @@ pub struct Fixture {
     /// The directory behind it.
     pub root: PathBuf,
     _watchdog: Sender<()>,
-    _tmp: tempfile::TempDir,
+    tmp: tempfile::TempDir,
     _turn: MutexGuard<'static, ()>,
 }
 
@@ -96,7 +96,7 @@ impl Fixture {
             mnt,
             root,
             _watchdog: watchdog,
-            _tmp: tmp,
+            tmp,
             _turn: turn,
         })
     }
@@ -111,6 +111,25 @@ impl Fixture {
     #[track_caller]
     pub fn sharing(share: ShareMode) -> Option<Self> {
         Self::with(|options| options.default_share = share)
+    }
+
+    /// Mounts another share on a new directory of this one.
+    pub fn below(&self, name: &str) -> Mount {
+        let place = self.root.join(name);
+        let [root, state] = ["below", "below-state"].map(|name| self.tmp.path().join(name));
+        fs::create_dir(&place).unwrap();
+        fs::create_dir(&root).unwrap();
+        let (clock, events) = (Arc::new(SystemClock), Arc::new(EventLog::default()));
+        let options = ShareOptions::default();
+        let share = Share::open_directory("below", &root, &state, options, clock, events).unwrap();
+        Mount::start(Arc::new(share), &place, MountOptions::default()).unwrap()
+    }
+
+    /// Takes the mount away from the programs that use it. The share stays.
+    pub fn unmount_lazily(&mut self) {
+        if let Some(mut mount) = self.mount.take() {
+            mount.unmount_lazily();
+        }
     }
 
     /// A path on the mount.

@@ -12,6 +12,7 @@ mod beside;
 mod blocking;
 mod case;
 mod controlled;
+mod cut_off;
 mod data;
 mod directories;
 mod flock;

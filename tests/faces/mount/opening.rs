@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 
 use latchfs::core::smb::ShareMode;
 
@@ -162,4 +162,27 @@ fn a_program_on_the_mount_runs() {
     fs::set_permissions(at.path("script"), fs::Permissions::from_mode(0o755)).unwrap();
     at.idle();
     assert_eq!(sh(&at.mnt, "./script"), Ok("script\n".into()));
+}
+
+#[test]
+fn a_file_that_the_kernel_cannot_pass_through_changes_no_other() {
+    let Some(at) = Fixture::start() else { return };
+    let name = at.make("f", "text");
+    let first = File::open(&name).unwrap();
+    // A mount with passthrough below the share: the kernel does not stack a second one on it.
+    let inner = at.below("inner");
+    fs::write(at.root.join("inner/g"), "below").unwrap();
+    assert_eq!(fs::read(at.path("inner/g")).unwrap(), b"below");
+    let again = OpenOptions::new().read(true).write(true).open(&name).unwrap();
+    again.write_all_at(b"T", 0).unwrap();
+    let mut bytes = [0; 4];
+    first.read_exact_at(&mut bytes, 0).unwrap();
+    assert_eq!(&bytes, b"Text");
+    // Where nothing else has it open either, and beside a file that is written as it is read.
+    let deep = OpenOptions::new().read(true).write(true).open(at.path("inner/g")).unwrap();
+    deep.write_all_at(b"B", 0).unwrap();
+    assert_eq!(fs::read(at.path("inner/g")).unwrap(), b"Below");
+    drop((first, again, deep));
+    at.idle();
+    drop(inner);
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
@@ -163,6 +164,50 @@ fn mount_is_reset(passthrough: bool) {
     let mut file = std::fs::File::options().append(true).open(mount.join("b.txt")).unwrap();
     file.write_all(b"!").unwrap();
     assert_eq!(client.file("GET", "/docs/b.txt", &[], b"").is(200).text(), "again!");
+}
+
+/// A descriptor that a forced close must cut off: it is open for writing, and has written.
+fn writer(mount: &Path, name: &str) -> std::fs::File {
+    let mut options = std::fs::File::options();
+    let file = options.write(true).create_new(true).open(mount.join(name)).unwrap();
+    file.write_all_at(b"before", 0).unwrap();
+    file
+}
+
+#[test]
+fn after_a_reset_and_a_restore_every_forced_close_still_cuts_descriptors_off() {
+    if !need::fuse() {
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let server = builder().mount("docs", place.path()).start().unwrap();
+    let mount = place.path().canonicalize().unwrap();
+    let [client, _] = clients(&server);
+    let mut control = Control::connect(&server.control()).unwrap();
+    let is_cut_off = |file: &std::fs::File, by: &str| {
+        let refused = file.write_at(b"after!", 0).map_err(|error| error.raw_os_error());
+        assert_eq!(refused, Err(Some(libc::EIO)), "{by}");
+    };
+    server.save_state("empty").unwrap();
+    let reset = || server.reset().unwrap();
+    let restore = || server.restore_state("empty").unwrap();
+    let delete = || drop(client.file("DELETE", "/docs?restype=share", &[], b"").is(202));
+    let ends: [(&str, &dyn Fn()); 4] =
+        [("reset", &reset), ("restore", &restore), ("reset", &reset), ("deletion", &delete)];
+    for (round, (name, end_all)) in ends.into_iter().enumerate() {
+        let one = writer(&mount, "one");
+        let close = Request::CloseHandle { share_name: None, handle: None, all: true };
+        assert_eq!(control.ask(&close).unwrap(), Answer::Closed { closed: 1 });
+        is_cut_off(&one, &format!("close-handle in round {round}"));
+        let two = writer(&mount, "two");
+        let all = [("x-ms-handle-id", "*")];
+        let closed = client.file("PUT", "/docs/two?comp=forceclosehandles", &all, b"").is(200);
+        assert_eq!(closed.header("x-ms-number-of-handles-closed"), "1");
+        is_cut_off(&two, &format!("Force Close Handles in round {round}"));
+        let three = writer(&mount, "three");
+        end_all();
+        is_cut_off(&three, &format!("{name} in round {round}"));
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use latchfs::core::smb::create::Options;
 use latchfs::core::smb::ranges::{ByteRange, LockKind};
 use latchfs::core::smb::{Access, Denial};
 use latchfs::engine::file::{
-    ForceClosed, HandlePage, LISTENERS_MAX, Obstacle, RestRename, WhichHandles,
+    ClosedHandle, ForceClosed, HandlePage, LISTENERS_MAX, Obstacle, RestRename, WhichHandles,
 };
 
 use crate::dirs::fixture::{Fixture, caller, denial, lease_id, path};
@@ -185,14 +185,14 @@ fn listeners_hear_of_each_forced_close_and_of_no_other() {
     let ears = Arc::clone(&heard);
     let listen = move |closed: &_| {
         ears.lock().unwrap().push(Clone::clone(closed));
-        Vec::new()
+        Ok(Vec::new())
     };
     it.share().on_force_close(listen).unwrap();
     it.share().close(&it.open("file", "r", "rwd")).unwrap();
     let handles = [it.open("file", "rw", "rwd"), it.pending("file")];
     it.share().force_close(&caller("cli"), handles[0].id()).unwrap();
     force_close(&it, "file", WhichHandles::All);
-    let heard: Vec<latchfs::engine::file::ClosedHandle> = heard.lock().unwrap().clone();
+    let heard: Vec<ClosedHandle> = heard.lock().unwrap().clone();
     let told: Vec<_> = heard.iter().map(|closed| (closed.id, closed.removed)).collect();
     assert_eq!(told, [(handles[0].id(), false), (handles[1].id(), true)]);
     assert_eq!(heard[0].access, Access::RW);
@@ -200,12 +200,28 @@ fn listeners_hear_of_each_forced_close_and_of_no_other() {
 }
 
 #[test]
+fn a_forced_close_whose_descriptor_still_works_counts_as_failed() {
+    let it = Fixture::new();
+    it.file("file", b"");
+    let handles = [it.open("file", "rw", "rwd"), it.open("file", "rw", "rwd")];
+    let still_works = handles[0].id();
+    let listen = move |closed: &ClosedHandle| {
+        if closed.id == still_works { Err(Denial::CannotDelete.into()) } else { Ok(Vec::new()) }
+    };
+    it.share().on_force_close(listen).unwrap();
+    let (who, all) = (caller("rest"), WhichHandles::All);
+    let count = it.share().force_close_handles(&who, &path("file"), all, false).unwrap();
+    assert_eq!(count, ForceClosed { closed: 1, failed: 1 });
+    assert!(list(&it, "file", false).handles.is_empty(), "both are gone from the table");
+}
+
+#[test]
 fn a_share_takes_a_bounded_number_of_listeners() {
     let it = Fixture::new();
     for _ in 0..LISTENERS_MAX {
-        it.share().on_force_close(|_| Vec::new()).unwrap();
+        it.share().on_force_close(|_| Ok(Vec::new())).unwrap();
     }
-    let one_more = it.share().on_force_close(|_| Vec::new());
+    let one_more = it.share().on_force_close(|_| Ok(Vec::new()));
     assert!(matches!(denial(one_more), Denial::InvalidParameter(_)));
 }
 

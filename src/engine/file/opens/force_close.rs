@@ -50,7 +50,7 @@ pub enum WhichHandles {
 pub struct ForceClosed {
     /// Closed now.
     pub closed: u64,
-    /// Still open, or ended with its name still there.
+    /// Still open, or ended with its name still there, or with a descriptor that still works.
     pub failed: u64,
 }
 
@@ -143,7 +143,7 @@ impl Share {
         let access = open.access();
         let (file, owner) = (cell.id, open.owner);
         let told = ClosedHandle { id, file, path, owner, access, removed, with_share };
-        for other in self.tell_force_closed(&told) {
+        for other in self.tell_force_closed(&told)? {
             let slot = cell.latch_waiting().state.find(other);
             if let Some(slot) = slot
                 && self.end_forced(who, cell, slot, other)?.is_some()

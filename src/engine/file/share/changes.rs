@@ -43,7 +43,7 @@ pub(super) struct Observers {
 /// The most listeners to forced closes of a share: more than there are front ends.
 pub const LISTENERS_MAX: usize = 16;
 
-type Listener = Arc<dyn Fn(&ClosedHandle) -> Vec<HandleId> + Send + Sync>;
+type Listener = Arc<dyn Fn(&ClosedHandle) -> Result<Vec<HandleId>> + Send + Sync>;
 
 /// The listeners to forced closes. The list is copied before they are called: a listener may wait
 /// for a thread that itself calls or adds listeners.
@@ -73,10 +73,11 @@ impl Share {
 
     /// Has `listener` called after each forced close, from the thread that closed, with no lock
     /// held. It says which other handles of the file end with that one, because it cannot tell
-    /// them apart; they are closed too, and counted. Refused past [`LISTENERS_MAX`].
+    /// them apart; they are closed too, and counted. An error says that the handle's descriptor
+    /// still works: the close then counts as failed. Refused past [`LISTENERS_MAX`].
     pub fn on_force_close(
         &self,
-        listener: impl Fn(&ClosedHandle) -> Vec<HandleId> + Send + Sync + 'static,
+        listener: impl Fn(&ClosedHandle) -> Result<Vec<HandleId>> + Send + Sync + 'static,
     ) -> Result<()> {
         let mut listeners = self.listeners.0.write().expect(POISON);
         if listeners.len() == LISTENERS_MAX {
@@ -86,13 +87,15 @@ impl Share {
         Ok(())
     }
 
-    /// Notifies the listeners of a forced close; returns the handles that end with it.
+    /// Notifies all listeners of a forced close; returns the handles that end with it.
     pub(in crate::engine::file) fn tell_force_closed(
         &self,
         closed: &ClosedHandle,
-    ) -> Vec<HandleId> {
+    ) -> Result<Vec<HandleId>> {
         let listeners = self.listeners.0.read().expect(POISON).clone();
-        listeners.iter().flat_map(|listener| listener(closed)).collect()
+        let told: Vec<_> = listeners.iter().map(|listener| listener(closed)).collect();
+        let ended: Result<Vec<_>> = told.into_iter().collect();
+        Ok(ended?.concat())
     }
 
     /// An operation of REST was carried out on `path`.

@@ -1,0 +1,150 @@
+//! Cuts descriptors off: has the kernel drop an inode, with everything that is open through it.
+//!
+//! The kernel drops an inode when a lookup, of any name, is answered with the inode's node and
+//! another generation. The names that are looked up here say the node by its number and are in a
+//! directory of their own, which no listing shows: what has become of the file's own name does not
+//! matter, nor does a request that holds the directory of that name. Which files are cut off is
+//! decided in [`super::watch`].
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant, SystemTime};
+
+use fuser::{Errno, FileAttr, FileType, Generation, INodeNo, ReplyEntry};
+use rustix::fs::{Mode, OFlags};
+
+use super::attr::NO_TTL;
+use super::nodes::{ROOT, Stale};
+use super::state::State;
+use crate::engine::new_guid;
+
+/// The node of the directory. No file has such a number, and no count of ours gets there.
+const DIR: u64 = 1 << 63;
+
+/// How long the kernel may remember the directory: while the mount lives, so that it is found
+/// without a request, and without the lock of the root directory that a request may hold.
+const DIR_TTL: Duration = Duration::from_hours(24 * 365);
+
+/// The nodes that are to be cut off, by the names that lead to them.
+#[derive(Debug)]
+pub struct Cuts {
+    /// The name of the directory, which programs cannot guess.
+    dir: String,
+    wanted: Mutex<HashMap<String, u64>>,
+    last: AtomicUsize,
+}
+
+const POISON: &str = "names are only added and removed";
+
+impl Default for Cuts {
+    fn default() -> Self {
+        let dir = format!(".latchfs-{}", new_guid());
+        Self { dir, wanted: Mutex::default(), last: AtomicUsize::new(0) }
+    }
+}
+
+impl Cuts {
+    /// True if the entry `name` of a directory is one of ours.
+    pub fn is_ours(&self, parent: u64, name: &str) -> bool {
+        parent == DIR || parent == ROOT && name == self.dir
+    }
+
+    /// A name for each node, never used before: what the kernel remembers of an earlier one would
+    /// be looked up twice.
+    fn name(&self, nodes: BTreeSet<u64>) -> Vec<Stale> {
+        let name = |node| {
+            let number = self.last.fetch_add(1, Ordering::Relaxed);
+            Stale { parent: DIR, name: format!("{node}-{number}"), node }
+        };
+        let names: Vec<Stale> = nodes.into_iter().map(name).collect();
+        let mut wanted = self.wanted.lock().expect(POISON);
+        wanted.extend(names.iter().map(|name| (name.name.clone(), name.node)));
+        names
+    }
+
+    fn forget(&self, names: &[Stale]) {
+        let mut wanted = self.wanted.lock().expect(POISON);
+        for name in names {
+            wanted.remove(&name.name);
+        }
+    }
+}
+
+/// Answers the lookup of a name that is ours: raises the generation of the node that it says.
+pub fn lookup(state: &State, parent: u64, name: &str, reply: ReplyEntry) {
+    if parent == ROOT {
+        return reply.entry(&DIR_TTL, &attr(DIR, FileType::Directory), Generation(0));
+    }
+    let wanted = state.to_cut.wanted.lock().expect(POISON).remove(name);
+    match wanted.and_then(|node| Some((node, state.nodes.cut_off(node)?))) {
+        // Whoever looks the file up by its name next gets its attributes.
+        Some((node, generation)) => {
+            reply.entry(&NO_TTL, &attr(node, FileType::RegularFile), Generation(generation));
+        }
+        None => reply.error(Errno::ENOENT),
+    }
+}
+
+/// Has the kernel learn of the directory, while no request holds the root directory.
+pub fn prepare(state: &State, mounted_on: &Path, patience: Duration) {
+    let dir = mounted_on.join(&state.to_cut.dir);
+    // If it is not learnt now, it is when it is needed.
+    state.aside.get().and_then(|aside| aside.ask(patience, move || is_found(&dir)));
+}
+
+/// Has the kernel drop every descriptor of these nodes. Returns how many nodes it was not seen to
+/// drop in time, for instance because no path leads to the mount any more.
+pub fn cut_off(
+    state: &State,
+    nodes: BTreeSet<u64>,
+    mounted_on: &Path,
+    patience: Duration,
+) -> usize {
+    let names = state.to_cut.name(nodes);
+    let dir = mounted_on.join(&state.to_cut.dir);
+    let paths: Vec<_> = names.iter().map(|name| dir.join(&name.name)).collect();
+    let (end, done) = (Instant::now() + patience, Arc::new(AtomicUsize::new(0)));
+    let count = Arc::clone(&done);
+    let look_up = move || {
+        let in_time = paths.iter().take_while(|_| Instant::now() < end);
+        // A name that nobody else knows is found only if it was answered here.
+        in_time.filter(|path| is_found(path)).for_each(|_| {
+            count.fetch_add(1, Ordering::AcqRel);
+        });
+    };
+    state.aside.get().and_then(|aside| aside.ask(patience, look_up));
+    state.to_cut.forget(&names);
+    let left = names.len() - done.load(Ordering::Acquire);
+    // The kernel keeps the new inode for the sake of this name.
+    state.notices.names(names);
+    left
+}
+
+/// Has the kernel look a path up, and ask for nothing else.
+fn is_found(path: &Path) -> bool {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::open(path, flags, Mode::empty()).is_ok()
+}
+
+fn attr(node: u64, kind: FileType) -> FileAttr {
+    let time = SystemTime::UNIX_EPOCH;
+    FileAttr {
+        ino: INodeNo(node),
+        size: 0,
+        blocks: 0,
+        atime: time,
+        mtime: time,
+        ctime: time,
+        crtime: time,
+        kind,
+        perm: if kind == FileType::Directory { 0o700 } else { 0 },
+        nlink: 1,
+        uid: rustix::process::geteuid().as_raw(),
+        gid: rustix::process::getegid().as_raw(),
+        rdev: 0,
+        blksize: 4096,
+        flags: 0,
+    }
+}
