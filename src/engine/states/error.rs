@@ -41,6 +41,16 @@ pub enum StateError {
         /// The account.
         account: String,
     },
+    /// An earlier process was ended while it replaced the data of an account that is not served
+    /// now.
+    #[error(
+        "a reset or a restore of account '{account}' was cut off and has to be completed first: \
+         start the server with that account too, or with --reset, which removes all data"
+    )]
+    CutOff {
+        /// The account.
+        account: String,
+    },
     /// The state does not fit.
     #[error(
         "the state needs {needed} bytes for databases twice, and the disk has {free} bytes free"

@@ -27,7 +27,7 @@ pub use error::StateError;
 
 use super::Accounts;
 use crate::core::{Client, Owner, Timestamp};
-use crate::store::saved::{Replacement, SavedStates, Trash, is_state_name};
+use crate::store::saved::{Note, Replacement, SavedStates, Trash, is_state_name};
 use save::Manifest;
 
 /// The session number of the one who replaces the state, in the log of events.
@@ -78,15 +78,18 @@ impl States {
     /// Completes the replacement that the end of an earlier process cut off. To be called before
     /// anybody is served.
     pub fn complete(&self) -> Result<(), StateError> {
-        let Some(replacement) = self.saved.begun()? else { return Ok(()) };
-        log::info!("completing an interrupted replacement of all data: {replacement:?}");
-        self.replace(&replacement)
+        let Some(note) = self.saved.begun()? else { return Ok(()) };
+        log::info!("completing an interrupted replacement of all data: {note:?}");
+        if let Some(account) = note.accounts.iter().find(|name| self.accounts.get(name).is_none()) {
+            return Err(StateError::CutOff { account: account.clone() });
+        }
+        self.replace(&note)
     }
 
     /// Removes everything: the server is as after a start with no data. Gates and faults are
     /// removed, and the clock shows the system's time. May wait.
     pub fn reset(&self) -> Result<(), StateError> {
-        self.replace(&Replacement::Reset)?;
+        self.replace(&self.note(Replacement::Reset))?;
         let controls = self.accounts.controls();
         controls.faults.remove(None);
         controls.gates.remove(None);
@@ -105,7 +108,7 @@ impl States {
     /// wait at gates go on against the new data; gates and faults stay. May wait.
     pub fn restore(&self, name: &str) -> Result<(), StateError> {
         check_name(name)?;
-        self.replace(&Replacement::Restore(name.to_owned()))?;
+        self.replace(&self.note(Replacement::Restore(name.to_owned())))?;
         self.accounts.controls().gates.release(None, None, None);
         Ok(())
     }
@@ -133,9 +136,14 @@ impl States {
         }
     }
 
-    fn replace(&self, by: &Replacement) -> Result<(), StateError> {
+    /// A replacement of the data of all accounts.
+    fn note(&self, by: Replacement) -> Note {
+        Note { by, accounts: self.accounts.names() }
+    }
+
+    fn replace(&self, note: &Note) -> Result<(), StateError> {
         let _replacing = self.replacing.lock().unwrap_or_else(PoisonError::into_inner);
-        let untold = self.replace_all(by)?;
+        let untold = self.replace_all(note)?;
         // With no lock held: a mount has the kernel look names up.
         for untold in untold {
             untold.tell();

@@ -20,7 +20,7 @@ use crate::engine::service_properties::HeldProperties;
 use crate::store::Durability;
 use crate::store::root::Layout;
 use crate::store::saved::steps::step;
-use crate::store::saved::{Replacement, copy_shares};
+use crate::store::saved::{Note, Replacement, copy_shares};
 
 /// The data that takes the place of all data.
 struct Next {
@@ -37,10 +37,12 @@ impl Next {
 }
 
 impl States {
-    /// Replaces everything. Returns the followers of shares, who are to be told with no lock held.
-    pub(super) fn replace_all(&self, by: &Replacement) -> Result<Vec<Untold>, StateError> {
-        let next = self.next(by)?;
-        let accounts: Vec<&Account> = self.accounts.iter().map(|account| &**account).collect();
+    /// Replaces everything in the accounts of the note. Returns the followers of shares, who are to
+    /// be told with no lock held.
+    pub(super) fn replace_all(&self, note: &Note) -> Result<Vec<Untold>, StateError> {
+        let next = self.next(&note.by)?;
+        let accounts = note.accounts.iter().filter_map(|name| self.accounts.get(name));
+        let accounts: Vec<&Account> = accounts.map(|account| &**account).collect();
         let mut databases = Vec::new();
         for account in &accounts {
             databases.push(Databases::open(account, next.of(account).as_deref())?);
@@ -72,8 +74,9 @@ impl States {
         }
         step();
         let durability = self.durability();
-        self.saved.begin(by, durability)?;
+        self.saved.begin(note)?;
         let mut replaced = || -> Result<Vec<Untold>, StateError> {
+            self.saved.settle(durability)?;
             for held in &held {
                 held.commit()?;
             }

@@ -10,21 +10,23 @@
 //! ```
 //!
 //! Decides names and forms, and that a state is there as a whole or not at all: it is built under a
-//! hidden name. What a state holds, and the steps of a replacement, are decided in `engine/states`.
+//! hidden name. What a state holds, and the steps of a replacement, are decided in `engine/states`;
+//! the form of the note of a replacement in [`note`].
 
+mod note;
 mod shares;
 pub(crate) mod steps;
 mod trash;
 
 use std::fs::{self, File};
-use std::io::ErrorKind;
-use std::os::unix::fs::{DirBuilderExt, symlink};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use note::{Note, Replacement};
 pub use shares::copy_shares;
 pub use trash::{Scrap, Trash};
 
@@ -32,8 +34,6 @@ use super::error::{StoreError, doing, failing};
 use super::folder::Durability;
 use super::share::tree;
 use crate::sync::front_end::assert_may_block;
-
-const REPLACING: &str = "replacing";
 
 const STATES: &str = "states";
 /// The file with the properties of a state as a whole.
@@ -60,34 +60,6 @@ struct Versioned<T> {
     v: u32,
     #[serde(flatten)]
     value: T,
-}
-
-/// The data that takes the place of all data of a server.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Replacement {
-    /// Nothing: the server is reset.
-    Reset,
-    /// The saved state of that name.
-    Restore(String),
-}
-
-const RESET: &str = "reset";
-const RESTORE: &str = "restore ";
-
-impl Replacement {
-    fn text(&self) -> String {
-        match self {
-            Self::Reset => RESET.to_owned(),
-            Self::Restore(name) => format!("{RESTORE}{name}"),
-        }
-    }
-
-    fn read(text: &str) -> Option<Self> {
-        match text {
-            RESET => Some(Self::Reset),
-            text => text.strip_prefix(RESTORE).map(|name| Self::Restore(name.to_owned())),
-        }
-    }
 }
 
 /// The folder of a data directory that holds all this.
@@ -214,49 +186,6 @@ impl SavedStates {
         self.folder.join("trash")
     }
 
-    /// From now on a start completes this replacement. With [`Durability::Synced`], after a power
-    /// cut too.
-    pub fn begin(&self, by: &Replacement, durability: Durability) -> Result<(), StoreError> {
-        let what = "noting a replacement of all data";
-        let note = self.folder.join(REPLACING);
-        match fs::remove_file(&note) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(failing(what)(error)),
-            _ => {}
-        }
-        steps::step();
-        symlink(by.text(), note).map_err(failing(what))?;
-        steps::step();
-        self.settle(durability)
-    }
-
-    /// The replacement that was begun and not ended.
-    pub fn begun(&self) -> Result<Option<Replacement>, StoreError> {
-        let note = self.folder.join(REPLACING);
-        let text = match fs::read_link(&note) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            text => text.map_err(failing("looking for a replacement of all data"))?,
-        };
-        let found = text.to_str().and_then(Replacement::read);
-        found.map(Some).ok_or_else(|| StoreError::Damaged {
-            what: note.display().to_string(),
-            why: format!("'{}' is no replacement", text.display()),
-        })
-    }
-
-    /// The replacement is complete. With [`Durability::Synced`] all data is on the disk before.
-    pub fn end(&self, durability: Durability) -> Result<(), StoreError> {
-        let what = "ending a replacement of all data";
-        if durability == Durability::Synced {
-            self.sync()?;
-        }
-        match fs::remove_file(self.folder.join(REPLACING)) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(failing(what)(error)),
-            _ => {}
-        }
-        steps::step();
-        self.settle(durability)
-    }
-
     /// Puts all data on the disk.
     pub fn sync(&self) -> Result<(), StoreError> {
         assert_may_block("a flush of all data");
@@ -264,7 +193,8 @@ impl SavedStates {
         rustix::fs::syncfs(folder).map_err(doing("flushing all data"))
     }
 
-    fn settle(&self, durability: Durability) -> Result<(), StoreError> {
+    /// Makes the note last, or its end.
+    pub fn settle(&self, durability: Durability) -> Result<(), StoreError> {
         match durability {
             Durability::Cached => Ok(()),
             Durability::Synced => {
@@ -317,22 +247,6 @@ mod tests {
         }
         for name in ["", ".a", "..", "a/b", "a b", "\u{e4}", &"a".repeat(65)] {
             assert!(!is_state_name(name), "{name}");
-        }
-    }
-
-    #[test]
-    fn a_replacement_is_under_way_from_its_beginning_to_its_end() {
-        let folder = tempfile::tempdir().unwrap();
-        let states = SavedStates::at(folder.path());
-        assert_eq!(states.begun().unwrap(), None);
-        for replacement in [Replacement::Reset, Replacement::Restore("a.b".to_owned())] {
-            states.begin(&replacement, Durability::Cached).unwrap();
-            let begun = SavedStates::at(folder.path()).begun().unwrap();
-            assert_eq!(begun.as_ref(), Some(&replacement));
-            states.begin(&replacement, Durability::Synced).unwrap();
-            states.end(Durability::Synced).unwrap();
-            assert_eq!(states.begun().unwrap(), None);
-            states.end(Durability::Cached).unwrap();
         }
     }
 }
