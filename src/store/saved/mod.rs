@@ -77,20 +77,25 @@ impl SavedStates {
     /// Removes what a crash has left half saved, into `trash`. A state that another was about to
     /// replace is there again.
     pub fn sweep(&self, trash: &Trash) -> Result<(), StoreError> {
-        let what = "tidying saved states";
-        let states = self.folder.join(STATES);
-        for name in tree::names(&states)? {
-            let path = states.join(&name);
-            if let Some(replaced) = name.strip_prefix(OLD)
-                && !states.join(replaced).exists()
-            {
-                fs::rename(&path, states.join(replaced)).map_err(failing(what))?;
-            } else if name.starts_with(OLD) || name.starts_with(NEW) {
-                let scrap = trash.scrap()?;
-                fs::rename(&path, scrap.path().join("state")).map_err(failing(what))?;
-            }
+        for name in tree::names(&self.folder.join(STATES))? {
+            self.tidy(&name, trash)?;
         }
         Ok(())
+    }
+
+    /// As [`SavedStates::sweep`], for one entry of the folder of states.
+    fn tidy(&self, entry: &str, trash: &Trash) -> Result<(), StoreError> {
+        let states = self.folder.join(STATES);
+        let path = states.join(entry);
+        let to = match entry.strip_prefix(OLD).map(|replaced| states.join(replaced)) {
+            Some(place) if !place.exists() => fs::rename(path, place),
+            None if !entry.starts_with(NEW) => return Ok(()),
+            _ => {
+                let scrap = trash.scrap()?;
+                fs::rename(path, scrap.path().join("state"))
+            }
+        };
+        to.map_err(failing("tidying saved states"))
     }
 
     /// The names of all states, in order.
@@ -121,9 +126,16 @@ impl SavedStates {
         serde_json::from_value(read.value).map_err(|error| damaged(error.to_string()))
     }
 
-    /// A folder to save a state in, which is none until [`SavedStates::publish`].
-    pub fn prepare(&self, name: &str) -> Result<PathBuf, StoreError> {
-        let path = self.folder.join(STATES).join(format!("{NEW}{name}"));
+    /// A folder to save a state in, which is none until [`SavedStates::publish`]. What an earlier
+    /// save of that name has left goes to `trash`.
+    pub fn prepare(&self, name: &str, trash: &Trash) -> Result<PathBuf, StoreError> {
+        let states = self.folder.join(STATES);
+        for entry in [format!("{OLD}{name}"), format!("{NEW}{name}")] {
+            if states.join(&entry).exists() {
+                self.tidy(&entry, trash)?;
+            }
+        }
+        let path = states.join(format!("{NEW}{name}"));
         let mut builder = fs::DirBuilder::new();
         builder.recursive(true).mode(0o700);
         builder.create(&path).map_err(failing("making a folder for a state"))?;
@@ -152,15 +164,23 @@ impl SavedStates {
         self.sync()?;
         steps::step();
         let old = states.join(format!("{OLD}{name}"));
-        if place.exists() {
+        // Before the first rename: on a full disk the state before stays.
+        let scrap = place.exists().then(|| trash.scrap()).transpose()?;
+        if scrap.is_some() {
             fs::rename(&place, &old).map_err(failing(what))?;
             steps::step();
         }
-        fs::rename(&new, &place).map_err(failing(what))?;
+        if let Err(error) = fs::rename(&new, &place) {
+            // If this fails too, the next save of that name or the next start puts it back.
+            let _ = fs::rename(&old, &place);
+            return Err(failing(what)(error));
+        }
         steps::step();
-        if old.exists() {
-            let scrap = trash.scrap()?;
-            fs::rename(&old, scrap.path().join("state")).map_err(failing(what))?;
+        // The state is saved: the one before goes at the latest with the next save or start.
+        if let Some(scrap) = scrap
+            && let Err(error) = fs::rename(&old, scrap.path().join("state"))
+        {
+            log::warn!("{}: a state that was replaced stays: {error}", old.display());
         }
         let folder = File::open(&states).and_then(|folder| folder.sync_all());
         folder.map_err(failing(what))
@@ -218,7 +238,7 @@ mod tests {
         let states = SavedStates::at(folder.path());
         let trash = Trash::open(&states.trash()).unwrap();
         for text in ["first", "second"] {
-            let prepared = states.prepare("a").unwrap();
+            let prepared = states.prepare("a", &trash).unwrap();
             fs::write(prepared.join("file"), text).unwrap();
             assert!(!states.names().unwrap().contains(&".new-a".to_owned()));
             states.publish("a", &BTreeMap::from([("x", text)]), &trash).unwrap();
@@ -226,9 +246,9 @@ mod tests {
             assert_eq!(fs::read_to_string(path.join("file")).unwrap(), text);
             assert_eq!(states.manifest::<Value>(&path).unwrap()["x"], text);
         }
-        states.prepare("b").unwrap();
+        states.prepare("b", &trash).unwrap();
         states.give_up("b").unwrap();
-        states.prepare("c").unwrap();
+        states.prepare("c", &trash).unwrap();
         let at = folder.path().join("states");
         fs::rename(at.join("a"), at.join(".old-a")).unwrap();
         assert!(states.names().unwrap().is_empty());
@@ -237,6 +257,55 @@ mod tests {
         assert_eq!(tree::names(&at).unwrap(), ["a"]);
         assert!(states.remove("a", &trash).unwrap() && !states.remove("a", &trash).unwrap());
         assert!(!states.remove("../x", &trash).unwrap());
+    }
+
+    /// Saves a state that holds one file.
+    fn save(states: &SavedStates, text: &str, trash: &Trash) -> Result<(), StoreError> {
+        let prepared = states.prepare("a", trash)?;
+        fs::create_dir(prepared.join("folder")).unwrap();
+        fs::write(prepared.join("folder/file"), text).unwrap();
+        states.publish("a", &BTreeMap::from([("x", text)]), trash)
+    }
+
+    fn saved(states: &SavedStates) -> String {
+        fs::read_to_string(states.path("a").unwrap().join("folder/file")).unwrap()
+    }
+
+    #[test]
+    fn what_a_save_that_failed_has_left_does_not_stop_the_next_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let states = SavedStates::at(folder.path());
+        let trash = Trash::open(&states.trash()).unwrap();
+        save(&states, "first", &trash).unwrap();
+        let at = folder.path().join("states");
+        for left in [".new-a", ".old-a"] {
+            fs::create_dir_all(at.join(left).join("folder")).unwrap();
+            fs::write(at.join(left).join("folder/file"), "left").unwrap();
+        }
+        save(&states, "second", &trash).unwrap();
+        assert_eq!(
+            (saved(&states).as_str(), tree::names(&at).unwrap()),
+            ("second", vec!["a".into()])
+        );
+        // The state was moved away, and the new one did not get its place.
+        fs::rename(at.join("a"), at.join(".old-a")).unwrap();
+        states.prepare("a", &trash).unwrap();
+        assert_eq!(saved(&states), "second");
+    }
+
+    #[test]
+    fn a_save_that_fails_leaves_the_state_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let states = SavedStates::at(folder.path());
+        let trash = Trash::open(&states.trash()).unwrap();
+        save(&states, "first", &trash).unwrap();
+        // There is no folder for what is replaced.
+        fs::create_dir_all(states.trash()).unwrap();
+        fs::write(states.trash().join("1"), "").unwrap();
+        save(&states, "second", &trash).unwrap_err();
+        assert_eq!(saved(&states), "first");
+        save(&states, "third", &trash).unwrap();
+        assert_eq!(saved(&states), "third");
     }
 
     #[test]
