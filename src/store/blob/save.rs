@@ -6,7 +6,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::ErrorKind;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::epochs::Stay;
@@ -63,20 +63,21 @@ impl SavedBlobs<'_> {
     }
 }
 
-/// Gives a content file a second name, or copies it where that cannot be. A file that has the
-/// second name already is no error.
+/// Gives a content file a second name, or copies it where that cannot be. A file that is there
+/// already has the same bytes: numbers are given once, and content is never changed where a row
+/// points. It is another file where links became copies, as `cp -r` makes them. Only one that is
+/// shorter, a copy that was cut off, is replaced.
 pub(super) fn link_or_copy(from: &Path, to: &Path) -> Result<(), DbError> {
     let failed = |error: std::io::Error| DbError::from_io("link", to, &error);
+    let length = |path: &Path| fs::metadata(path).map(|found| found.len()).map_err(failed);
     match fs::hard_link(from, to) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            let (one, other) = (fs::metadata(from), fs::metadata(to));
-            let (one, other) = (one.map_err(failed)?, other.map_err(failed)?);
-            if (one.dev(), one.ino()) == (other.dev(), other.ino()) || one.dev() != other.dev() {
+            if length(to)? >= length(from)? {
                 return Ok(());
             }
-            let why = format!("{} has the same number and is another file", from.display());
-            Err(DbError::Damaged { file: to.to_owned(), why })
+            fs::remove_file(to).map_err(failed)?;
+            link_or_copy(from, to)
         }
         Err(error) if error.kind() == ErrorKind::CrossesDevices => {
             let mut source = File::open(from).map_err(failed)?;

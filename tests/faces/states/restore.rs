@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::Read;
 use std::os::unix::fs::FileExt;
+use std::process::Command;
 use std::time::Instant;
 
 use latchfs::control::controls::{ClockRequest, GateRequest, Requests};
@@ -88,6 +89,27 @@ fn nothing_that_was_issued_after_a_save_comes_again_after_the_restore() {
         }
         server.restore_state("start").unwrap();
     }
+}
+
+#[test]
+fn a_data_directory_that_was_copied_without_its_links_is_restored() {
+    let folder = tempfile::tempdir().unwrap();
+    let [data, copy] = ["data", "copy"].map(|name| folder.path().join(name));
+    let server = builder().data(&data).start().unwrap();
+    let [client, _] = clients(&server);
+    client.furnish();
+    server.save_state("start").unwrap();
+    drop(server);
+    // As `cp -r`, which makes two files of one with two names.
+    let copied = Command::new("cp").arg("-r").args([&data, &copy]).status().unwrap();
+    assert!(copied.success());
+    let server = builder().data(&copy).start().unwrap();
+    let [client, _] = clients(&server);
+    server.restore_state("start").unwrap();
+    assert_eq!(client.blob("GET", "/box/long", &[], b"").is(200).body, vec![7; LONG]);
+    client.blob("DELETE", "/box/long", &[("x-ms-lease-id", LEASE)], b"").is(202);
+    server.restore_state("start").unwrap();
+    assert_eq!(client.blob("GET", "/box/long", &[], b"").is(200).body, vec![7; LONG]);
 }
 
 #[test]
