@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::StateError;
+use crate::core::Timestamp;
 use crate::engine::blob::BlobService;
 use crate::engine::queue::QueueService;
 use crate::engine::table::TableService;
@@ -75,25 +76,19 @@ impl<'a> Databases<'a> {
             table: self.table.map(|service| service.save(folder)).transpose()?,
         })
     }
-
-    /// Ends what a restored state began and nobody works on, as a start does. The writers are not
-    /// held any more.
-    pub(super) fn end_cut_off(&self) -> Result<(), StateError> {
-        if let Some(service) = &self.blob {
-            service.end_cut_off(self.account.file().options().clock.now())?;
-        }
-        Ok(())
-    }
 }
 
 impl HeldDatabases<'_> {
     /// Replaces all rows by those saved in `folder`, or by none, in transactions that wait for
-    /// [`HeldDatabases::commit`].
-    pub(super) fn replace(&self, folder: Option<&Path>) -> Result<(), DbError> {
+    /// [`HeldDatabases::commit`]. The clock will show `now`.
+    pub(super) fn replace(&self, folder: Option<&Path>, now: Timestamp) -> Result<(), StateError> {
         let [blob, queue, table] =
             FILES.map(|file| folder.filter(|folder| folder.join(file).exists()));
         if let Some(held) = &self.blob {
-            blob.map_or_else(|| held.empty(), |folder| held.restore(folder))?;
+            match blob {
+                Some(folder) => BlobService::restore(held, folder, now)?,
+                None => held.empty()?,
+            }
         }
         if let Some(held) = &self.queue {
             queue.map_or_else(|| held.empty(), |folder| held.restore(folder))?;

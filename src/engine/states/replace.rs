@@ -70,7 +70,7 @@ impl States {
             accounts.iter().flat_map(|account| hold_properties(account)).collect();
         let held: Vec<_> = databases.iter().map(Databases::hold).collect();
         for (account, held) in accounts.iter().zip(&held) {
-            held.replace(next.of(account).as_deref())?;
+            held.replace(next.of(account).as_deref(), next.clock.now())?;
         }
         step();
         let durability = self.durability();
@@ -100,9 +100,6 @@ impl States {
         };
         let untold = replaced().map_err(|error| StateError::HalfDone(Box::new(error)))?;
         drop((held, properties, shares));
-        for databases in &databases {
-            databases.end_cut_off()?;
-        }
         Ok(untold)
     }
 
