@@ -39,6 +39,7 @@ pub(super) struct HeldDatabases<'a> {
 
 /// The same, being saved.
 pub(super) struct SavedDatabases<'a> {
+    databases: &'a Databases<'a>,
     blob: Option<SavedBlobs<'a>>,
     queue: Option<SavedQueues>,
     table: Option<SavedTables>,
@@ -71,6 +72,7 @@ impl<'a> Databases<'a> {
     /// Prepares to save them in `folder`.
     pub(super) fn save(&'a self, folder: &Path) -> Result<SavedDatabases<'a>, DbError> {
         Ok(SavedDatabases {
+            databases: self,
             blob: self.blob.as_ref().map(|service| service.save(folder)).transpose()?,
             queue: self.queue.map(|service| service.save(folder)).transpose()?,
             table: self.table.map(|service| service.save(folder)).transpose()?,
@@ -118,19 +120,18 @@ impl HeldDatabases<'_> {
 
     /// Has the services forget what they know of the rows before. The properties of services and
     /// the clock are those of the new data by now.
-    pub(super) fn replaced(&self) -> Result<(), DbError> {
+    pub(super) fn replaced(&self) {
         let Databases { account, blob, queue, table } = self.databases;
         let clock: &Arc<dyn Clock> = &account.file().options().clock;
         if let Some(service) = blob {
             service.replaced(clock, account.retention());
         }
         if let (Some(service), Some(held)) = (queue, &self.queue) {
-            service.replaced(clock, held.last_change()?);
+            service.replaced(clock, held.saved_change());
         }
         if let (Some(service), Some(held)) = (table, &self.table) {
-            service.replaced(clock, held.tick_ceiling()?);
+            service.replaced(clock, held.saved_ticks());
         }
-        Ok(())
     }
 }
 
@@ -140,11 +141,12 @@ impl SavedDatabases<'_> {
         if let Some(saved) = &mut self.blob {
             saved.begin()?;
         }
-        if let Some(saved) = &self.queue {
-            saved.begin()?;
+        let Databases { queue, table, .. } = self.databases;
+        if let (Some(saved), Some(service)) = (&mut self.queue, queue) {
+            saved.begin(service.last_change())?;
         }
-        if let Some(saved) = &self.table {
-            saved.begin()?;
+        if let (Some(saved), Some(service)) = (&mut self.table, table) {
+            saved.begin(service.last_ticks())?;
         }
         Ok(())
     }

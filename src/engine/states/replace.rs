@@ -90,7 +90,7 @@ impl States {
                 properties.reload()?;
             }
             for held in &held {
-                held.replaced()?;
+                held.replaced();
             }
             let untold = shares.iter().map(|(account, shares)| self.serve(&next, account, shares));
             let untold = untold.collect::<Result<_, _>>()?;

@@ -67,7 +67,10 @@ impl HeldBlobs<'_> {
             )?;
             let saved = "SELECT coalesce(max(value), 0) FROM saved.meta WHERE name = 'counter'";
             let saved: i64 = conn.query_row(saved, [], |row| row.get(0))?;
-            settings::set_ceiling(conn, settings::ceiling(conn)?.max(saved))
+            settings::set_ceiling(conn, settings::ceiling(conn)?.max(saved))?;
+            // Of a store whose counters were lost since, by `--reset`. Of this one it is not ahead.
+            self.shared.last_counter.fetch_max(unsigned(saved)?, Ordering::AcqRel);
+            Ok(())
         })
     }
 
@@ -109,7 +112,6 @@ impl HeldBlobs<'_> {
         self.shared.era.fetch_add(1, Ordering::AcqRel);
         let known = self.held.run(Known::read)?;
         self.shared.next_id.fetch_max(known.id + 1, Ordering::AcqRel);
-        self.shared.last_counter.fetch_max(known.counter, Ordering::AcqRel);
         for parts in self.shared.places.forget_all_parts() {
             self.shared.chores.add(Chore::Close(parts));
         }

@@ -1,15 +1,25 @@
-//! What a restore must not do: end what it did not restore.
+//! What a restore must not do: have a receipt come a second time, or end what it did not restore.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
 use crate::core::blob::copy::CopyStatus;
 use crate::core::blob::{BlobType, Operation};
+use crate::core::queue::PutTimes;
 use crate::engine::blob::{Asked, BlobAt, CopyRequest};
+use crate::engine::clock::Turn;
+use crate::engine::queue::NewMessage;
 
 const NAME: &str = "saved";
 
 impl Bench {
+    /// Gets the one message of the queue. Returns its receipt.
+    fn get_message(&self) -> String {
+        let queue = self.accounts.first().queue().unwrap();
+        let got = within(queue.get_messages(&self.cx(), NAME, 1, 60)).unwrap();
+        got[0].message.receipt().to_string()
+    }
+
     /// Begins to fetch a blob.
     fn begin_copy(&self, name: &str) {
         let blob = self.accounts.first().blob().unwrap();
@@ -24,6 +34,27 @@ impl Bench {
         let head = blob.properties(&cx, Operation::BlobGetProperties, &at, Asked::default());
         let copy = within(head).ok()?.state.copy.unwrap();
         Some((copy.status, copy.description))
+    }
+}
+
+#[test]
+fn no_receipt_comes_again_after_a_restart_and_a_restore() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let bench = Bench::open(&data);
+    // The clock stands: only the counter makes a difference.
+    bench.accounts.controls().clock.turn(Turn::Freeze).unwrap();
+    bench.furnish(NAME);
+    let new = NewMessage { text: "text".to_owned(), times: PutTimes::default() };
+    within(bench.accounts.first().queue().unwrap().put_message(&bench.cx(), NAME, new)).unwrap();
+    bench.states.save(NAME).unwrap();
+    let first = bench.get_message();
+    let after_a_kill = copy(&data);
+    drop(bench);
+    for data in [data, after_a_kill.path().join("data")] {
+        let bench = Bench::open(&data);
+        bench.states.restore(NAME).unwrap();
+        assert_ne!(bench.get_message(), first);
     }
 }
 
