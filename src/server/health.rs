@@ -1,4 +1,5 @@
-//! The health of a server: every service takes connections, and every mount answers.
+//! The health of a server: its data is whole, every service takes connections, and every mount
+//! answers.
 //!
 //! The listener that shows it is `admin/`'s.
 
@@ -14,7 +15,7 @@ const ANSWER_MAX: Duration = Duration::from_secs(2);
 
 /// What is wrong with a server, a line each.
 pub fn ailments(serving: &dyn Serving, services: &[(ServiceKind, SocketAddr)]) -> Vec<String> {
-    let mut found = Vec::new();
+    let mut found: Vec<_> = serving.accounts().halted().map(str::to_owned).into_iter().collect();
     for (kind, address) in services {
         if let Err(error) = takes_connections(*address) {
             found.push(format!("{kind} service on {address}: {error}"));

@@ -101,6 +101,13 @@ impl HeldDatabases<'_> {
         Ok(())
     }
 
+    /// Writes the rows, so that the commits need little more of the disk.
+    pub(super) fn flush(&self) -> Result<(), DbError> {
+        self.blob.as_ref().map_or(Ok(()), HeldBlobs::flush)?;
+        self.queue.as_ref().map_or(Ok(()), HeldQueues::flush)?;
+        self.table.as_ref().map_or(Ok(()), HeldTables::flush)
+    }
+
     /// Commits.
     pub(super) fn commit(&self) -> Result<(), DbError> {
         if let Some(held) = &self.blob {

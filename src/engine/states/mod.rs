@@ -10,7 +10,8 @@
 //! Requests that are under way take effect before the replacement, or are carried out after it, on
 //! the new data; those of the File service are then refused with "try again". Handles are closed by
 //! force and holds end. A request that waits at a gate goes on against the new data. The counters
-//! behind `ETag`s, receipts, snapshots and handles go on: no value comes a second time.
+//! behind `ETag`s, receipts, snapshots and handles go on: no value comes a second time. If a
+//! replacement fails half way, no request is acknowledged until a start has completed it.
 
 mod databases;
 mod error;
@@ -21,7 +22,7 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use error::StateError;
 
@@ -52,7 +53,7 @@ pub struct States {
     shares: BTreeMap<String, BTreeSet<String>>,
     saved: SavedStates,
     trash: Trash,
-    /// Held while the state is replaced.
+    /// Held while the state is saved or replaced.
     replacing: Mutex<()>,
 }
 
@@ -100,7 +101,7 @@ impl States {
     /// meanwhile.
     pub fn save(&self, name: &str) -> Result<SavedState, StateError> {
         check_name(name)?;
-        let _replacing = self.replacing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _replacing = self.alone()?;
         self.save_all(name)
     }
 
@@ -128,11 +129,21 @@ impl States {
     /// Deletes the state of that name.
     pub fn delete(&self, name: &str) -> Result<(), StateError> {
         check_name(name)?;
-        let _replacing = self.replacing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _replacing = self.alone()?;
         if self.saved.remove(name, &self.trash)? {
             Ok(())
         } else {
             Err(StateError::NotFound(name.to_owned()))
+        }
+    }
+
+    /// Waits until no other state is saved, deleted or put in place. After a replacement that failed
+    /// half way all that is refused: the next start needs the states as they are.
+    fn alone(&self) -> Result<MutexGuard<'_, ()>, StateError> {
+        let alone = self.replacing.lock().unwrap_or_else(PoisonError::into_inner);
+        match self.accounts.halted() {
+            Some(why) => Err(StateError::HalfDone(why.to_owned())),
+            None => Ok(alone),
         }
     }
 
@@ -142,7 +153,7 @@ impl States {
     }
 
     fn replace(&self, note: &Note) -> Result<(), StateError> {
-        let _replacing = self.replacing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _replacing = self.alone()?;
         let untold = self.replace_all(note)?;
         // With no lock held: a mount has the kernel look names up.
         for untold in untold {

@@ -1,6 +1,7 @@
 //! A process that is killed at any step of a save, a restore or a reset, or of the start that
 //! completes one: the next start has the old state or the new one.
 
+mod failed;
 mod restored;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -103,6 +103,11 @@ impl HeldBlobs<'_> {
         Ok(())
     }
 
+    /// Has the commit need little more of the disk.
+    pub fn flush(&self) -> Result<(), DbError> {
+        self.held.flush()
+    }
+
     /// Commits. Blocks that were found before do not become a blob any more.
     pub fn commit(&self) -> Result<(), DbError> {
         self.held.commit()?;

@@ -72,6 +72,11 @@ impl HeldTables<'_> {
         self.saved.get()
     }
 
+    /// Has the commit need little more of the disk.
+    pub fn flush(&self) -> Result<(), DbError> {
+        self.held.flush()
+    }
+
     /// Commits.
     pub fn commit(&self) -> Result<(), DbError> {
         self.held.commit()
