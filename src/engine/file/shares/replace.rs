@@ -13,7 +13,7 @@ use super::error::{FileServiceError, FileServiceResult};
 use super::followed::Untold;
 use super::properties::NewShare;
 use super::served::Served;
-use super::{FileService, POISON, Slot};
+use super::{FileService, POISON, Slot, ticks_of};
 use crate::core::Owner;
 use crate::engine::non_blocking::check_may_wait;
 use crate::store::saved::copy_shares;
@@ -91,12 +91,29 @@ impl ReplacingShares<'_> {
 
     /// Moves the shares into the folder `aside`.
     pub(in crate::engine) fn set_aside(&self, aside: &Path) -> FileServiceResult<()> {
-        self.service.tags.clock_is_set();
-        self.service.snapshot_stamps.clock_is_set();
+        self.keep_stamps();
         self.root.set_aside(aside)?;
         let floor = self.root.epoch_floor()?;
         self.service.epoch_floor.store(floor.into(), Ordering::Relaxed);
         Ok(())
+    }
+
+    /// The stamps of these shares, which an earlier process may have given out, do not come again
+    /// when the clock is set back with all data.
+    fn keep_stamps(&self) {
+        let FileService { tags, snapshot_stamps, deleted, .. } = self.service;
+        for served in &self.old {
+            let kept = served.lock();
+            kept.own.properties.tag.note_in(tags);
+            for snapshot in kept.snapshots.keys() {
+                snapshot_stamps.given(ticks_of(snapshot.taken()));
+            }
+        }
+        for gone in deleted.lock().expect(POISON).values() {
+            gone.properties.tag.note_in(tags);
+        }
+        tags.clock_is_set();
+        snapshot_stamps.clock_is_set();
     }
 
     /// Puts the shares in the folder `from` in their places.
