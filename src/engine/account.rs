@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::Controls;
 use super::blob::{BlobOptions, BlobResult, BlobService, Retention};
@@ -209,6 +209,7 @@ pub struct Accounts {
     by_name: BTreeMap<Arc<str>, Arc<Account>>,
     first: Arc<Account>,
     controls: Arc<Controls>,
+    halted: OnceLock<String>,
 }
 
 impl Accounts {
@@ -217,7 +218,7 @@ impl Accounts {
         let first = Arc::new(first);
         let all = others.into_iter().map(Arc::new).chain([Arc::clone(&first)]);
         let by_name = all.map(|one| (Arc::clone(one.name()), one)).collect();
-        Self { by_name, first, controls: Arc::default() }
+        Self { by_name, first, controls: Arc::default(), halted: OnceLock::new() }
     }
 
     /// These accounts with the given controls, whose clock they were opened with.
@@ -229,6 +230,18 @@ impl Accounts {
     /// The clock, gates and faults of the server.
     pub fn controls(&self) -> &Arc<Controls> {
         &self.controls
+    }
+
+    /// From now on no request is acknowledged: the data is not whole. Only a start makes it so.
+    pub(super) fn halt(&self, why: String) {
+        // The first reason stays.
+        let _ = self.halted.set(why);
+    }
+
+    /// Why no request may be acknowledged any more. Front ends ask before they carry a request out,
+    /// and again before they answer it.
+    pub fn halted(&self) -> Option<&str> {
+        self.halted.get().map(String::as_str)
     }
 
     /// Opens the accounts `names` of a data directory; the first is the one that is meant where

@@ -102,6 +102,16 @@ pub enum Setting {
     Stands(Timestamp),
 }
 
+impl Setting {
+    /// The time that a clock of this setting shows now.
+    pub fn now(self) -> Timestamp {
+        match self {
+            Self::Goes { ahead } => Timestamp(SystemClock.now().0.saturating_add(ahead)),
+            Self::Stands(at) => at,
+        }
+    }
+}
+
 impl Default for Setting {
     /// The system's clock.
     fn default() -> Self {
@@ -239,7 +249,7 @@ mod tests {
         clock.set(Setting::default());
         assert!(!clock.stands() && clock.now() < before);
         clock.set(frozen);
-        assert_eq!((clock.stands(), clock.now()), (true, stood));
+        assert_eq!((clock.stands(), clock.now(), frozen.now()), (true, stood, stood));
         clock.set(Setting::default());
         present.set_back(&(Arc::clone(&clock) as Arc<dyn Clock>));
         assert!(present.of(before) <= clock.now());

@@ -275,6 +275,9 @@ async fn serve(
         }
         Ok((_, Err(refusal))) | Err(refusal) => return Err(body.refuse(refusal).await),
     };
+    if let Some(why) = site.accounts.halted() {
+        return Err(body.refuse(Refusal::busy(why)).await);
+    }
     if site.accounts.controls().are_set() {
         if let Err(refusal) = fate.arrive(site, operation, &mut request, &context.caller).await {
             return Err(body.refuse(refusal).await);
@@ -300,7 +303,12 @@ async fn serve(
     if let (Some(visit), Ok(_)) = (visit, &answer) {
         fate.leave(site, operation, &visit).await;
     }
-    answer
+    // A request that waited for a replacement of all data which then failed: the next start undoes
+    // what it did.
+    match site.accounts.halted() {
+        Some(why) => Err(Refusal::busy(why)),
+        None => answer,
+    }
 }
 
 /// Carries out a request that was let in.

@@ -91,17 +91,17 @@ impl DataRoot {
             return Err(RootError::NotOurs(path.to_owned()));
         }
         let root = Self::open(path)?;
-        SavedStates::at(&root.folder).end(Durability::Cached).map_err(about(&root.folder))?;
         let accounts = root.folder.join(ACCOUNTS);
-        if !accounts.exists() {
-            return Ok(());
+        if accounts.exists() {
+            let data = tree::open_root(&root.path).map_err(about(path))?;
+            for account in tree::names(&accounts).map_err(about(&accounts))? {
+                tree::remove(&data, &account).map_err(about(&root.path.join(&account)))?;
+            }
+            let folder = tree::open_root(&root.folder).map_err(about(path))?;
+            tree::remove(&folder, ACCOUNTS).map_err(about(&accounts))?;
         }
-        let data = tree::open_root(&root.path).map_err(about(path))?;
-        for account in tree::names(&accounts).map_err(about(&accounts))? {
-            tree::remove(&data, &account).map_err(about(&root.path.join(&account)))?;
-        }
-        let folder = tree::open_root(&root.folder).map_err(about(path))?;
-        tree::remove(&folder, ACCOUNTS).map_err(about(&accounts))
+        // At last: data that is replaced in part must not be served without its note.
+        SavedStates::at(&root.folder).end(Durability::Cached).map_err(about(&root.folder))
     }
 }
 
@@ -161,6 +161,7 @@ impl OldLayout {
 mod tests {
     use super::*;
     use crate::store::ShareRoot;
+    use crate::store::saved::{Note, Replacement};
 
     fn shares(root: &DataRoot, account: &str) -> ShareRoot {
         ShareRoot::open_at(&root.files_path(account), &root.state_path(account)).unwrap()
@@ -176,9 +177,13 @@ mod tests {
         }
         fs::write(path.join("one/files/docs/a.txt"), "hello").unwrap();
         fs::write(path.join("notes"), "not ours").unwrap();
+        let states = SavedStates::at(root.folder());
+        let accounts = vec!["one".to_owned()];
+        states.begin(&Note { by: Replacement::Reset, accounts }).unwrap();
         assert!(matches!(DataRoot::reset(&path), Err(RootError::Served(_))));
         drop(root);
         DataRoot::reset(&path).unwrap();
+        assert_eq!(states.begun().unwrap(), None);
         assert!(!path.join("one").exists() && !path.join("two").exists());
         assert!(path.join("notes").exists());
         let root = DataRoot::open(&path).unwrap();

@@ -1,7 +1,8 @@
 //! Copies whose bytes are fetched from another server after the answer.
 //!
-//! Decides that such a copy is pending until its last byte has arrived, and that the next start
-//! fails a copy which the end of the server cut off. REST fetches the bytes.
+//! Decides that such a copy is pending until its last byte has arrived, and that a copy whose bytes
+//! nobody fetches any more has failed: after the end of the server, and in a restored state. REST
+//! fetches the bytes.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,13 +14,15 @@ use crate::core::Timestamp;
 use crate::core::blob::copy::{CopyRecord, CopyStatus, HeldCopy, check_abort};
 use crate::core::blob::{BlobDenial, BlobState, BlobType, Operation};
 use crate::engine::Context;
-use crate::store::blob::{BlobStore, StateKey, Tx, WriteTx};
+use crate::store::blob::{BlobStore, HeldBlobs, StateKey, Tx, WriteTx};
 use crate::store::db::{DbError, Purpose};
 
 /// The name that the copies under way are stored under.
 const SETTING: &str = "copies under way";
 /// Why a copy has failed that the end of the server cut off.
-const CUT_OFF: &str = "the server was stopped before the copy had ended";
+const STOPPED: &str = "the server was stopped before the copy had ended";
+/// Why a copy has failed that was pending in a saved state.
+const RESTORED: &str = "the copy had not ended when the state that is restored was saved";
 
 /// A copy under way.
 #[derive(Serialize, Deserialize)]
@@ -173,21 +176,28 @@ pub(super) fn fail_cut_off(store: &BlobStore, now: Timestamp) -> BlobResult<()> 
         return Ok(());
     }
     // On a full disk too: else the service does not open, and nothing can be deleted.
-    store.write_for(Purpose::Delete, move |tx: &WriteTx<'_>| {
-        for fetch in fetches(tx)? {
-            let container = tx.container::<crate::core::blob::ContainerState>(&fetch.container)?;
-            let Some(container) = container else { continue };
-            let found = tx.state::<BlobState>(container.id, &fetch.name, StateKey::Current)?;
-            let Some(mut row) = found else { continue };
-            let pending = |copy: &&mut CopyRecord| {
-                copy.id == fetch.id && copy.status == CopyStatus::Pending && copy.held.is_none()
-            };
-            if let Some(copy) = row.record.copy.as_mut().filter(pending) {
-                copy.fail(CUT_OFF.to_owned(), now);
-                row.record.length = 0;
-                tx.update(row.id, &row.record)?;
-            }
+    store.write_for(Purpose::Delete, move |tx: &WriteTx<'_>| fail_all(tx, STOPPED, now))
+}
+
+/// Fails the copies of blobs that are being restored.
+pub(super) fn fail_restored(held: &HeldBlobs<'_>, now: Timestamp) -> BlobResult<()> {
+    held.write(|tx| fail_all(tx, RESTORED, now))
+}
+
+fn fail_all(tx: &WriteTx<'_>, why: &str, now: Timestamp) -> BlobResult<()> {
+    for fetch in fetches(tx)? {
+        let container = tx.container::<crate::core::blob::ContainerState>(&fetch.container)?;
+        let Some(container) = container else { continue };
+        let found = tx.state::<BlobState>(container.id, &fetch.name, StateKey::Current)?;
+        let Some(mut row) = found else { continue };
+        let pending = |copy: &&mut CopyRecord| {
+            copy.id == fetch.id && copy.status == CopyStatus::Pending && copy.held.is_none()
+        };
+        if let Some(copy) = row.record.copy.as_mut().filter(pending) {
+            copy.fail(why.to_owned(), now);
+            row.record.length = 0;
+            tx.update(row.id, &row.record)?;
         }
-        keep_fetches(tx, &[])
-    })
+    }
+    keep_fetches(tx, &[])
 }

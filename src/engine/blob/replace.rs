@@ -22,9 +22,16 @@ impl BlobService {
         self.store.save(folder)
     }
 
-    /// Fails the copies of restored blobs whose bytes nobody fetches any more.
-    pub(in crate::engine) fn end_cut_off(&self, now: Timestamp) -> BlobResult<()> {
-        fetching::fail_cut_off(&self.store, now)
+    /// Replaces all blobs by those saved in `folder`, in a transaction that waits for
+    /// [`HeldBlobs::commit`]. Copies among them whose bytes nobody fetches any more fail there, so
+    /// that those of requests that wait for the writer do not.
+    pub(in crate::engine) fn restore(
+        held: &HeldBlobs<'_>,
+        folder: &Path,
+        now: Timestamp,
+    ) -> BlobResult<()> {
+        held.restore(folder)?;
+        fetching::fail_restored(held, now)
     }
 
     /// The rows were replaced, and the clock may have been set back. To be called while the writer

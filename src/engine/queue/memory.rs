@@ -2,11 +2,13 @@
 //! requests that lately deleted messages and queues.
 //!
 //! Decides that time never runs back, that no two changes share a moment, and that the number of
-//! remembered deletions is bounded. A restart loses this state; only the text of a 404 depends on
-//! it.
+//! remembered deletions is bounded. A restart loses what was remembered, on which only the text of
+//! a 404 depends. It does not lose the last change, which is a receipt: a ceiling in the database
+//! lies at or above every change that was committed.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use super::why::Changed;
 use crate::core::Timestamp;
@@ -15,6 +17,8 @@ use crate::engine::Clock;
 use crate::engine::bell::Bell;
 use crate::engine::clock::Present;
 use crate::engine::recent::Recent;
+use crate::store::db::DbError;
+use crate::store::queue::QueueRows;
 use crate::sync::Mutex;
 
 /// Ends that are remembered.
@@ -22,10 +26,16 @@ const ENDS_MAX: usize = 1_024;
 
 const POISON: &str = "nothing panics while the memory of queues is held";
 
+/// How far the ceiling of changes is raised at once, one second: it is written once in that time,
+/// and after a crash changes run ahead of the clock by at most that.
+const STEP: i64 = 10_000_000;
+
 /// What is remembered.
 #[derive(Default)]
 pub(super) struct Memory {
     last: Mutex<Moments>,
+    /// The ceiling of changes that is committed.
+    ceiling: AtomicI64,
     ends: Mutex<VecDeque<(Ended, Holder)>>,
     present: Present,
     /// Committed changes.
@@ -55,6 +65,40 @@ pub(super) enum Ended {
 }
 
 impl Memory {
+    /// Changes begin above `ceiling`.
+    pub fn above(ceiling: Tick) -> Self {
+        let last = Mutex::new(Moments { now: Tick::default(), change: ceiling });
+        Self { last, ceiling: AtomicI64::new(ceiling.0), ..Self::default() }
+    }
+
+    /// The last change, or the ceiling of the start if there was none since.
+    pub fn last_change(&self) -> Tick {
+        self.last.lock().expect(POISON).change
+    }
+
+    /// Raises the ceiling in the transaction of the change `at` if it lies below. The caller tells
+    /// by [`Memory::ceiling_is_saved`] that it is committed.
+    pub fn save_ceiling(&self, rows: &QueueRows<'_>, at: Tick) -> Result<Option<Tick>, DbError> {
+        if at.0 <= self.ceiling.load(Ordering::SeqCst) {
+            return Ok(None);
+        }
+        let ceiling = Tick(at.0.saturating_add(STEP));
+        rows.set_change_ceiling(ceiling)?;
+        Ok(Some(ceiling))
+    }
+
+    /// The ceiling is committed.
+    pub fn ceiling_is_saved(&self, ceiling: Tick) {
+        self.ceiling.fetch_max(ceiling.0, Ordering::SeqCst);
+    }
+
+    /// The ceiling with which the next start goes on right after the last change; none if that is
+    /// the one that is committed.
+    pub fn ceiling_at_the_end(&self) -> Option<Tick> {
+        let last = self.last_change();
+        (last.0 != self.ceiling.load(Ordering::SeqCst)).then_some(last)
+    }
+
     /// The moments of a change when the clock says `now`. Called by the writer, which makes one
     /// change after the other.
     pub fn moments_of_change(&self, now: Timestamp) -> Moments {
@@ -70,15 +114,16 @@ impl Memory {
         self.last.lock().expect(POISON).now.max(Tick::of(self.present.of(now)))
     }
 
-    /// All rows were replaced, the latest of which changed at `changed`, and the clock may have
-    /// been set back: time starts again where the clock is. Changes, which make receipts, go on
-    /// after the latest one.
-    pub fn replaced(&self, clock: &Arc<dyn Clock>, changed: Tick) {
+    /// All rows were replaced by those of changes up to `saved`, and the clock may have been set
+    /// back: time starts again where the clock is. Changes, which make receipts, go on after the
+    /// last one. The ceiling that is committed is not below `saved`.
+    pub fn replaced(&self, clock: &Arc<dyn Clock>, saved: Tick) {
         self.present.set_back(clock);
         {
             let mut last = self.last.lock().expect(POISON);
-            *last = Moments { now: Tick::default(), change: last.change.max(changed) };
+            *last = Moments { now: Tick::default(), change: last.change.max(saved) };
         }
+        self.ceiling_is_saved(saved);
         self.ends.lock().expect(POISON).clear();
         self.changes.clear();
         self.bell.ring();

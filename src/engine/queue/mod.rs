@@ -75,7 +75,8 @@ impl QueueService {
     /// Opens the database at `path`, made if missing, and starts the sweeper.
     pub fn open(path: &Path, sync: Sync, clock: Arc<dyn Clock>) -> QueueResult<Self> {
         let store = Arc::new(QueueStore::open(path, sync)?);
-        let memory = Arc::new(Memory::default());
+        let ceiling = store.read_waiting::<_, DbError>(|rows| rows.change_ceiling())?;
+        let memory = Arc::new(Memory::above(ceiling));
         let sweeper = Sweeper::start(Arc::clone(&store), Arc::clone(&memory), clock)?;
         Ok(Self { _sweeper: sweeper, store, memory })
     }
@@ -101,10 +102,14 @@ impl QueueService {
             let Moments { now, change: at } = memory.moments_of_change(now);
             let under_way = Change::new(rows, &memory, now, Holder { by, at });
             let answer = change(&under_way)?;
-            Ok((answer, under_way.changes.into_inner(), under_way.dropped.get()))
+            let ceiling = memory.save_ceiling(rows, at)?;
+            Ok((answer, under_way.changes.into_inner(), under_way.dropped.get(), ceiling))
         };
         let memory = Arc::clone(&self.memory);
-        let committed = move |(answer, changes, dropped): (T, Vec<Changed>, bool)| {
+        let committed = move |(answer, changes, dropped, ceiling)| {
+            if let Some(ceiling) = ceiling {
+                memory.ceiling_is_saved(ceiling);
+            }
             memory.changes.add(changes);
             if dropped {
                 memory.bell.ring();
@@ -201,6 +206,21 @@ impl Look<'_> {
     fn queue(&self, name: &str) -> QueueResult<QueueId> {
         let found = self.rows.queue_id(name)?;
         found.ok_or_else(|| self.memory.no_queue(name, self.now).into())
+    }
+}
+
+impl Drop for QueueService {
+    /// The next start goes on right after the last change. The writer reads which one that is:
+    /// requests whose clients went away may still wait for it.
+    fn drop(&mut self) {
+        let memory = Arc::clone(&self.memory);
+        let lowered = self.store.write_waiting(move |rows| {
+            memory.ceiling_at_the_end().map_or(Ok(()), |last| rows.set_change_ceiling(last))
+        });
+        if let Err(error) = lowered {
+            let error: DbError = error;
+            log::warn!("the last change of the queues was not saved: {error}");
+        }
     }
 }
 

@@ -22,8 +22,13 @@ impl QueueService {
         self.store.save(folder)
     }
 
-    /// The rows were replaced, the latest of which changed at `last`, and the clock may have been
-    /// set back. To be called while the writer is held.
+    /// The last change. To be called while the writer is held.
+    pub(in crate::engine) fn last_change(&self) -> Tick {
+        self.memory.last_change()
+    }
+
+    /// The rows were replaced by those of changes up to `last`, and the clock may have been set
+    /// back. To be called while the writer is held.
     pub(in crate::engine) fn replaced(&self, clock: &Arc<dyn Clock>, last: Tick) {
         self.memory.replaced(clock, last);
     }

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::StateError;
+use crate::core::Timestamp;
 use crate::engine::blob::BlobService;
 use crate::engine::queue::QueueService;
 use crate::engine::table::TableService;
@@ -38,6 +39,7 @@ pub(super) struct HeldDatabases<'a> {
 
 /// The same, being saved.
 pub(super) struct SavedDatabases<'a> {
+    databases: &'a Databases<'a>,
     blob: Option<SavedBlobs<'a>>,
     queue: Option<SavedQueues>,
     table: Option<SavedTables>,
@@ -70,30 +72,25 @@ impl<'a> Databases<'a> {
     /// Prepares to save them in `folder`.
     pub(super) fn save(&'a self, folder: &Path) -> Result<SavedDatabases<'a>, DbError> {
         Ok(SavedDatabases {
+            databases: self,
             blob: self.blob.as_ref().map(|service| service.save(folder)).transpose()?,
             queue: self.queue.map(|service| service.save(folder)).transpose()?,
             table: self.table.map(|service| service.save(folder)).transpose()?,
         })
     }
-
-    /// Ends what a restored state began and nobody works on, as a start does. The writers are not
-    /// held any more.
-    pub(super) fn end_cut_off(&self) -> Result<(), StateError> {
-        if let Some(service) = &self.blob {
-            service.end_cut_off(self.account.file().options().clock.now())?;
-        }
-        Ok(())
-    }
 }
 
 impl HeldDatabases<'_> {
     /// Replaces all rows by those saved in `folder`, or by none, in transactions that wait for
-    /// [`HeldDatabases::commit`].
-    pub(super) fn replace(&self, folder: Option<&Path>) -> Result<(), DbError> {
+    /// [`HeldDatabases::commit`]. The clock will show `now`.
+    pub(super) fn replace(&self, folder: Option<&Path>, now: Timestamp) -> Result<(), StateError> {
         let [blob, queue, table] =
             FILES.map(|file| folder.filter(|folder| folder.join(file).exists()));
         if let Some(held) = &self.blob {
-            blob.map_or_else(|| held.empty(), |folder| held.restore(folder))?;
+            match blob {
+                Some(folder) => BlobService::restore(held, folder, now)?,
+                None => held.empty()?,
+            }
         }
         if let Some(held) = &self.queue {
             queue.map_or_else(|| held.empty(), |folder| held.restore(folder))?;
@@ -102,6 +99,13 @@ impl HeldDatabases<'_> {
             table.map_or_else(|| held.empty(), |folder| held.restore(folder))?;
         }
         Ok(())
+    }
+
+    /// Writes the rows, so that the commits need little more of the disk.
+    pub(super) fn flush(&self) -> Result<(), DbError> {
+        self.blob.as_ref().map_or(Ok(()), HeldBlobs::flush)?;
+        self.queue.as_ref().map_or(Ok(()), HeldQueues::flush)?;
+        self.table.as_ref().map_or(Ok(()), HeldTables::flush)
     }
 
     /// Commits.
@@ -123,19 +127,18 @@ impl HeldDatabases<'_> {
 
     /// Has the services forget what they know of the rows before. The properties of services and
     /// the clock are those of the new data by now.
-    pub(super) fn replaced(&self) -> Result<(), DbError> {
+    pub(super) fn replaced(&self) {
         let Databases { account, blob, queue, table } = self.databases;
         let clock: &Arc<dyn Clock> = &account.file().options().clock;
         if let Some(service) = blob {
             service.replaced(clock, account.retention());
         }
         if let (Some(service), Some(held)) = (queue, &self.queue) {
-            service.replaced(clock, held.last_change()?);
+            service.replaced(clock, held.saved_change());
         }
         if let (Some(service), Some(held)) = (table, &self.table) {
-            service.replaced(clock, held.tick_ceiling()?);
+            service.replaced(clock, held.saved_ticks());
         }
-        Ok(())
     }
 }
 
@@ -145,11 +148,12 @@ impl SavedDatabases<'_> {
         if let Some(saved) = &mut self.blob {
             saved.begin()?;
         }
-        if let Some(saved) = &self.queue {
-            saved.begin()?;
+        let Databases { queue, table, .. } = self.databases;
+        if let (Some(saved), Some(service)) = (&mut self.queue, queue) {
+            saved.begin(service.last_change())?;
         }
-        if let Some(saved) = &self.table {
-            saved.begin()?;
+        if let (Some(saved), Some(service)) = (&mut self.table, table) {
+            saved.begin(service.last_ticks())?;
         }
         Ok(())
     }

@@ -41,9 +41,20 @@ pub enum StateError {
         /// The account.
         account: String,
     },
+    /// An earlier process was ended while it replaced the data of an account that is not served
+    /// now.
+    #[error(
+        "a reset or a restore of account '{account}' was cut off and has to be completed first: \
+         start the server with that account too, or with --reset, which removes all data"
+    )]
+    CutOff {
+        /// The account.
+        account: String,
+    },
     /// The state does not fit.
     #[error(
-        "the state needs {needed} bytes for databases twice, and the disk has {free} bytes free"
+        "this needs {needed} bytes on the disk for a while, and {free} bytes are free: delete \
+         something first"
     )]
     Full {
         /// So many bytes.
@@ -60,12 +71,20 @@ pub enum StateError {
     /// The folder of the server.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The replacement failed half way.
-    #[error(
-        "the state was replaced in part: {0}. Restart the server, which completes it before it \
-         serves anybody"
-    )]
-    HalfDone(Box<StateError>),
+    /// The replacement failed half way. No request is acknowledged until a start has completed it.
+    #[error("{0}")]
+    HalfDone(String),
+}
+
+impl StateError {
+    /// The replacement failed half way, because of this.
+    pub(super) fn half_done(cause: &str) -> Self {
+        Self::HalfDone(format!(
+            "all data was to be replaced, and was in part: {cause}. Nothing is served. Remove the \
+             cause and start the server again, which completes it; or start it with --reset, which \
+             removes all data"
+        ))
+    }
 }
 
 impl From<BlobError> for StateError {

@@ -10,7 +10,8 @@
 //! Requests that are under way take effect before the replacement, or are carried out after it, on
 //! the new data; those of the File service are then refused with "try again". Handles are closed by
 //! force and holds end. A request that waits at a gate goes on against the new data. The counters
-//! behind `ETag`s, receipts, snapshots and handles go on: no value comes a second time.
+//! behind `ETag`s, receipts, snapshots and handles go on: no value comes a second time. If a
+//! replacement fails half way, no request is acknowledged until a start has completed it.
 
 mod databases;
 mod error;
@@ -21,13 +22,13 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use error::StateError;
 
 use super::Accounts;
 use crate::core::{Client, Owner, Timestamp};
-use crate::store::saved::{Replacement, SavedStates, Trash, is_state_name};
+use crate::store::saved::{Note, Replacement, SavedStates, Trash, is_state_name};
 use save::Manifest;
 
 /// The session number of the one who replaces the state, in the log of events.
@@ -52,7 +53,7 @@ pub struct States {
     shares: BTreeMap<String, BTreeSet<String>>,
     saved: SavedStates,
     trash: Trash,
-    /// Held while the state is replaced.
+    /// Held while the state is saved or replaced.
     replacing: Mutex<()>,
 }
 
@@ -78,15 +79,18 @@ impl States {
     /// Completes the replacement that the end of an earlier process cut off. To be called before
     /// anybody is served.
     pub fn complete(&self) -> Result<(), StateError> {
-        let Some(replacement) = self.saved.begun()? else { return Ok(()) };
-        log::info!("completing an interrupted replacement of all data: {replacement:?}");
-        self.replace(&replacement)
+        let Some(note) = self.saved.begun()? else { return Ok(()) };
+        log::info!("completing an interrupted replacement of all data: {note:?}");
+        if let Some(account) = note.accounts.iter().find(|name| self.accounts.get(name).is_none()) {
+            return Err(StateError::CutOff { account: account.clone() });
+        }
+        self.replace(&note)
     }
 
     /// Removes everything: the server is as after a start with no data. Gates and faults are
     /// removed, and the clock shows the system's time. May wait.
     pub fn reset(&self) -> Result<(), StateError> {
-        self.replace(&Replacement::Reset)?;
+        self.replace(&self.note(Replacement::Reset))?;
         let controls = self.accounts.controls();
         controls.faults.remove(None);
         controls.gates.remove(None);
@@ -97,7 +101,7 @@ impl States {
     /// meanwhile.
     pub fn save(&self, name: &str) -> Result<SavedState, StateError> {
         check_name(name)?;
-        let _replacing = self.replacing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _replacing = self.alone()?;
         self.save_all(name)
     }
 
@@ -105,7 +109,7 @@ impl States {
     /// wait at gates go on against the new data; gates and faults stay. May wait.
     pub fn restore(&self, name: &str) -> Result<(), StateError> {
         check_name(name)?;
-        self.replace(&Replacement::Restore(name.to_owned()))?;
+        self.replace(&self.note(Replacement::Restore(name.to_owned())))?;
         self.accounts.controls().gates.release(None, None, None);
         Ok(())
     }
@@ -125,7 +129,7 @@ impl States {
     /// Deletes the state of that name.
     pub fn delete(&self, name: &str) -> Result<(), StateError> {
         check_name(name)?;
-        let _replacing = self.replacing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _replacing = self.alone()?;
         if self.saved.remove(name, &self.trash)? {
             Ok(())
         } else {
@@ -133,9 +137,24 @@ impl States {
         }
     }
 
-    fn replace(&self, by: &Replacement) -> Result<(), StateError> {
-        let _replacing = self.replacing.lock().unwrap_or_else(PoisonError::into_inner);
-        let untold = self.replace_all(by)?;
+    /// Waits until no other state is saved, deleted or put in place. After a replacement that failed
+    /// half way all that is refused: the next start needs the states as they are.
+    fn alone(&self) -> Result<MutexGuard<'_, ()>, StateError> {
+        let alone = self.replacing.lock().unwrap_or_else(PoisonError::into_inner);
+        match self.accounts.halted() {
+            Some(why) => Err(StateError::HalfDone(why.to_owned())),
+            None => Ok(alone),
+        }
+    }
+
+    /// A replacement of the data of all accounts.
+    fn note(&self, by: Replacement) -> Note {
+        Note { by, accounts: self.accounts.names() }
+    }
+
+    fn replace(&self, note: &Note) -> Result<(), StateError> {
+        let _replacing = self.alone()?;
+        let untold = self.replace_all(note)?;
         // With no lock held: a mount has the kernel look names up.
         for untold in untold {
             untold.tell();

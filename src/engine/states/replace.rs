@@ -1,26 +1,30 @@
 //! All data of all accounts replaced at once, while clients are connected and mounts are in use.
 //!
-//! Decides the order of steps. All that can fail comes first, while the old data is untouched:
-//! saved shares are copied, shares are closed, writers are held, and each database has a
-//! transaction that only waits for its commit. Then the replacement is written down, so that a
+//! Decides the order of steps. What can fail comes first where that is possible, while the old data
+//! is untouched: saved shares are copied, shares are closed, writers are held, and each database has
+//! a transaction that only waits for its commit. Then the replacement is written down, so that a
 //! start after a kill completes it; and only when all parts are replaced is that note removed, and
-//! anybody served again. So no request is acknowledged that a start would undo.
+//! anybody served again. If a part cannot be replaced after that note, nobody is served until a
+//! start has completed it. So no request is acknowledged that a start would undo.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use super::databases::{Databases, saved_bytes};
+use super::databases::{Databases, HeldDatabases, saved_bytes};
 use super::save::{Manifest, account_folder};
 use super::{StateError, States};
 use crate::core::service::ServiceKind;
-use crate::engine::Account;
 use crate::engine::clock::Setting;
 use crate::engine::file::FileServiceError;
 use crate::engine::file::shares::{ReplacingShares, Untold};
 use crate::engine::service_properties::HeldProperties;
+use crate::engine::{Account, Accounts};
 use crate::store::Durability;
 use crate::store::root::Layout;
 use crate::store::saved::steps::step;
-use crate::store::saved::{Replacement, copy_shares};
+use crate::store::saved::{Note, Replacement, copy_shares};
+
+/// Bytes that must be free on the disk: for folders, new shares, and the last pages of databases.
+const ROOM: u64 = 1 << 20;
 
 /// The data that takes the place of all data.
 struct Next {
@@ -36,70 +40,149 @@ impl Next {
     }
 }
 
+/// The folders of a replacement, in the trash: what is not used goes there.
+struct Folders<'a>(&'a Path);
+
+impl Folders<'_> {
+    /// Where the shares of an account go.
+    fn aside(&self, account: &Account) -> PathBuf {
+        self.0.join(&**account.name())
+    }
+
+    /// Where the shares are that take their places. No account has a dot in its name.
+    fn next(&self, account: &Account) -> PathBuf {
+        self.0.join(".next").join(&**account.name())
+    }
+}
+
+/// All services of some accounts. Requests wait, or are refused, until the value is dropped.
+struct Closed<'a> {
+    held: Vec<HeldDatabases<'a>>,
+    properties: Vec<HeldProperties<'a>>,
+    shares: Vec<(&'a Account, ReplacingShares<'a>)>,
+}
+
+impl<'a> Closed<'a> {
+    fn close(accounts: &[&'a Account], databases: &'a [Databases<'a>]) -> Result<Self, StateError> {
+        let owner = States::owner();
+        let mut shares = Vec::new();
+        for account in accounts {
+            shares.push((*account, account.file().begin_replacing(&owner)?));
+        }
+        step();
+        let properties = accounts.iter().flat_map(|account| hold_properties(account)).collect();
+        let held = databases.iter().map(Databases::hold).collect();
+        Ok(Self { held, properties, shares })
+    }
+
+    /// Does all that can fail and leaves the old data untouched.
+    fn prepare(&self, next: &Next, folders: &Folders<'_>) -> Result<(), StateError> {
+        for ((account, shares), held) in self.shares.iter().zip(&self.held) {
+            shares.prepare(&folders.aside(account), &folders.next(account))?;
+            held.replace(next.of(account).as_deref(), next.clock.now())?;
+            held.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Replaces the databases, and the directories of shares.
+    fn replace(&self, folders: &Folders<'_>) -> Result<(), StateError> {
+        for held in &self.held {
+            held.commit()?;
+        }
+        for (account, shares) in &self.shares {
+            shares.set_aside(&folders.aside(account))?;
+            shares.put_in_place(&folders.next(account))?;
+        }
+        step();
+        Ok(())
+    }
+}
+
+/// Has no request acknowledged any more when it is dropped before the replacement is complete, by a
+/// panic too. To be dropped before what is closed: requests that waited find out.
+pub(super) struct Halt<'a> {
+    pub(super) accounts: &'a Accounts,
+    pub(super) complete: bool,
+}
+
+impl Halt<'_> {
+    fn because(self, cause: &StateError) -> StateError {
+        let error = StateError::half_done(cause.to_string().trim_end_matches('.'));
+        log::error!("{error}");
+        self.accounts.halt(error.to_string());
+        error
+    }
+}
+
+impl Drop for Halt<'_> {
+    fn drop(&mut self) {
+        if !self.complete {
+            self.accounts.halt(StateError::half_done("it panicked").to_string());
+        }
+    }
+}
+
 impl States {
-    /// Replaces everything. Returns the followers of shares, who are to be told with no lock held.
-    pub(super) fn replace_all(&self, by: &Replacement) -> Result<Vec<Untold>, StateError> {
-        let next = self.next(by)?;
-        let accounts: Vec<&Account> = self.accounts.iter().map(|account| &**account).collect();
+    /// Replaces everything in the accounts of the note. Returns the followers of shares, who are to
+    /// be told with no lock held.
+    pub(super) fn replace_all(&self, note: &Note) -> Result<Vec<Untold>, StateError> {
+        let next = self.next(&note.by)?;
+        let accounts = note.accounts.iter().filter_map(|name| self.accounts.get(name));
+        let accounts: Vec<&Account> = accounts.map(|account| &**account).collect();
         let mut databases = Vec::new();
         for account in &accounts {
             databases.push(Databases::open(account, next.of(account).as_deref())?);
         }
         let scrap = self.trash.scrap()?;
-        let aside = scrap.path();
-        // In the trash: what is not used goes there.
-        let copies = aside.join("copies");
+        let folders = Folders(scrap.path());
         for account in &accounts {
             if let Some(saved) = next.of(account) {
                 let layout = Layout { files: &saved.join("files"), state: &saved };
-                copy_shares(layout, &copies.join(&**account.name()))
-                    .map_err(FileServiceError::Snapshot)?;
+                copy_shares(layout, &folders.next(account)).map_err(FileServiceError::Snapshot)?;
                 step();
             }
         }
         self.check_room(&next, &accounts)?;
-        let owner = Self::owner();
-        let mut shares = Vec::new();
-        for account in &accounts {
-            shares.push((*account, account.file().begin_replacing(&owner)?));
-        }
+        let mut closed = Closed::close(&accounts, &databases)?;
+        closed.prepare(&next, &folders)?;
         step();
-        let properties: Vec<_> =
-            accounts.iter().flat_map(|account| hold_properties(account)).collect();
-        let held: Vec<_> = databases.iter().map(Databases::hold).collect();
-        for (account, held) in accounts.iter().zip(&held) {
-            held.replace(next.of(account).as_deref())?;
+        self.saved.begin(note)?;
+        let mut halt = Halt { accounts: &self.accounts, complete: false };
+        for (_, shares) in &mut closed.shares {
+            shares.end();
         }
-        step();
+        match self.put_in_force(&next, &closed, &folders) {
+            Ok(untold) => {
+                halt.complete = true;
+                Ok(untold)
+            }
+            Err(cause) => Err(halt.because(&cause)),
+        }
+    }
+
+    /// Replaces the data, and removes the note when that is done.
+    fn put_in_force(
+        &self,
+        next: &Next,
+        closed: &Closed<'_>,
+        folders: &Folders<'_>,
+    ) -> Result<Vec<Untold>, StateError> {
         let durability = self.durability();
-        self.saved.begin(by, durability)?;
-        let mut replaced = || -> Result<Vec<Untold>, StateError> {
-            for held in &held {
-                held.commit()?;
-            }
-            for (account, shares) in &mut shares {
-                shares.set_aside(&aside.join(&**account.name()))?;
-                shares.put_in_place(&copies.join(&**account.name()))?;
-            }
-            step();
-            self.accounts.controls().clock.set(next.clock);
-            for properties in &properties {
-                properties.reload()?;
-            }
-            for held in &held {
-                held.replaced()?;
-            }
-            let untold = shares.iter().map(|(account, shares)| self.serve(&next, account, shares));
-            let untold = untold.collect::<Result<_, _>>()?;
-            step();
-            self.saved.end(durability)?;
-            Ok(untold)
-        };
-        let untold = replaced().map_err(|error| StateError::HalfDone(Box::new(error)))?;
-        drop((held, properties, shares));
-        for databases in &databases {
-            databases.end_cut_off()?;
+        self.saved.settle(durability)?;
+        closed.replace(folders)?;
+        self.accounts.controls().clock.set(next.clock);
+        for properties in &closed.properties {
+            properties.reload()?;
         }
+        for held in &closed.held {
+            held.replaced();
+        }
+        let shares = closed.shares.iter();
+        let untold = shares.map(|(account, shares)| self.serve(next, account, shares));
+        let untold = untold.collect::<Result<_, _>>()?;
+        step();
+        self.saved.end(durability)?;
         Ok(untold)
     }
 
@@ -118,13 +201,14 @@ impl States {
         Ok(Next { state: Some(state), clock: manifest.clock })
     }
 
-    /// Refuses a restore whose databases do not fit on the disk: their commits must not fail. The
-    /// rows are written to the log, and then to the database.
+    /// Refuses what does not fit on the disk. The rows of a restored state are written to the log,
+    /// and then to the database; its shares are copied already.
     fn check_room(&self, next: &Next, accounts: &[&Account]) -> Result<(), StateError> {
         let folders = accounts.iter().filter_map(|account| next.of(account));
-        let needed: u64 = folders.map(|folder| saved_bytes(&folder)).sum();
+        let databases: u64 = folders.map(|folder| saved_bytes(&folder)).sum();
+        let needed = databases.saturating_mul(2).saturating_add(ROOM);
         match self.saved.free() {
-            Some(free) if free < needed.saturating_mul(2) => Err(StateError::Full { needed, free }),
+            Some(free) if free < needed => Err(StateError::Full { needed, free }),
             _ => Ok(()),
         }
     }

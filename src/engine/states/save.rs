@@ -40,7 +40,7 @@ impl States {
         if names.len() >= STATES_MAX && !names.iter().any(|known| known == name) {
             return Err(StateError::TooMany);
         }
-        let folder = self.saved.prepare(name)?;
+        let folder = self.saved.prepare(name, &self.trash)?;
         let saved = self.save_in(&folder).and_then(|manifest| {
             self.saved.publish(name, &manifest, &self.trash)?;
             Ok(SavedState { name: name.to_owned(), saved: manifest.saved })

@@ -1,5 +1,8 @@
-//! A process that is killed at any step of a save, a restore or a reset: the next start has the old
-//! state or the new one. And a disk that is too small for a save.
+//! A process that is killed at any step of a save, a restore or a reset, or of the start that
+//! completes one: the next start has the old state or the new one.
+
+mod failed;
+mod restored;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -39,15 +42,22 @@ fn within<T>(work: impl Future<Output = T>) -> T {
 impl Bench {
     /// As a start does it.
     fn open(folder: &Path) -> Self {
+        Self::open_with(folder, &ACCOUNTS).unwrap()
+    }
+
+    /// As a start with these accounts does it.
+    fn open_with(folder: &Path, accounts: &[&str]) -> Result<Self, StateError> {
         let root = DataRoot::open(folder).unwrap();
         let controls = Arc::new(Controls::default());
         let mut options = AccountOptions::default();
         options.file.clock = Arc::clone(&controls.clock) as Arc<dyn crate::engine::Clock>;
-        let [one, two] = ACCOUNTS.map(|name| Account::open(&root, name, &options).unwrap());
-        let accounts = Arc::new(Accounts::new(one, [two]).with_controls(controls));
+        let opened = accounts.iter().map(|name| Account::open(&root, name, &options).unwrap());
+        let mut opened: Vec<_> = opened.collect();
+        let accounts = Accounts::new(opened.remove(0), opened).with_controls(controls);
+        let accounts = Arc::new(accounts);
         let states = States::open(root.folder(), Arc::clone(&accounts), BTreeMap::new()).unwrap();
-        states.complete().unwrap();
-        Self { states, accounts, root }
+        states.complete()?;
+        Ok(Self { states, accounts, root })
     }
 
     fn cx(&self) -> Context {
@@ -125,9 +135,16 @@ fn prepare(folder: &Path) {
 #[test]
 #[ignore = "a child of the tests here"]
 fn child() {
-    let bench = Bench::open(Path::new(&std::env::var(FOLDER).unwrap()));
-    arm(std::env::var(STEP).unwrap().parse().unwrap());
-    match std::env::var(OPERATION).unwrap().as_str() {
+    let folder = std::env::var(FOLDER).unwrap();
+    let step = std::env::var(STEP).unwrap().parse().unwrap();
+    let operation = std::env::var(OPERATION).unwrap();
+    if operation == "start" {
+        arm(step);
+    }
+    let bench = Bench::open(Path::new(&folder));
+    arm(if operation == "start" { 0 } else { step });
+    match operation.as_str() {
+        "start" => {}
         "reset" => bench.states.reset().unwrap(),
         "restore" => bench.states.restore("saved").unwrap(),
         "save" => drop(bench.states.save("new").unwrap()),
@@ -137,24 +154,40 @@ fn child() {
     arm(0);
 }
 
+/// A copy of a data directory. Links stay links: content files of saved states have two names.
+fn copy(data: &Path) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let mut copy = Command::new("cp");
+    copy.arg("-a").arg(data).arg(folder.path().join("data"));
+    assert!(copy.status().unwrap().success());
+    folder
+}
+
+/// Has another process carry out an operation. True if it was killed at that step of it.
+fn kill(operation: &str, data: &Path, step: u64) -> bool {
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    child.args(["engine::states::tests::child", "--exact", "--ignored", "--test-threads=1"]);
+    child.env(FOLDER, data).env(OPERATION, operation).env(STEP, step.to_string());
+    let ended = child.output().unwrap();
+    let was_killed = ended.status.signal() == Some(9);
+    let said = String::from_utf8_lossy(&ended.stdout);
+    assert!(was_killed || ended.status.success(), "{operation}, step {step}: {said}");
+    was_killed
+}
+
 /// Kills a process at each step of an operation, and shows what the next start has.
-fn killed(operation: &str, mut see: impl FnMut(&Bench)) {
+fn killed(operation: &str, see: impl FnMut(&Bench)) {
     let prepared = tempfile::tempdir().unwrap();
     prepare(&prepared.path().join("data"));
+    killed_in(&prepared.path().join("data"), operation, see);
+}
+
+/// As [`killed`], in copies of a data directory.
+fn killed_in(prepared: &Path, operation: &str, mut see: impl FnMut(&Bench)) {
     for step in 1.. {
-        let folder = tempfile::tempdir().unwrap();
-        // Links stay links: content files of saved states have two names.
-        let mut copy = Command::new("cp");
-        copy.arg("-a").arg(prepared.path().join("data")).arg(folder.path());
-        assert!(copy.status().unwrap().success());
+        let folder = copy(prepared);
         let data = folder.path().join("data");
-        let mut child = Command::new(std::env::current_exe().unwrap());
-        child.args(["engine::states::tests::child", "--exact", "--ignored", "--test-threads=1"]);
-        child.env(FOLDER, &data).env(OPERATION, operation).env(STEP, step.to_string());
-        let ended = child.output().unwrap();
-        let was_killed = ended.status.signal() == Some(9);
-        let said = String::from_utf8_lossy(&ended.stdout);
-        assert!(was_killed || ended.status.success(), "{operation}, step {step}: {said}");
+        let was_killed = kill(operation, &data, step);
         let bench = Bench::open(&data);
         see(&bench);
         drop(bench);
@@ -166,6 +199,41 @@ fn killed(operation: &str, mut see: impl FnMut(&Bench)) {
             return;
         }
     }
+}
+
+/// Notes a replacement, as if the process was killed right after.
+fn cut_off(data: &Path, by: Replacement, accounts: &[&str]) {
+    let accounts = accounts.iter().map(|name| (*name).to_owned()).collect();
+    SavedStates::at(&data.join(".latchfs")).begin(&Note { by, accounts }).unwrap();
+}
+
+#[test]
+fn a_kill_at_any_step_of_a_start_that_completes_leaves_no_mixture() {
+    let restore = Replacement::Restore("saved".to_owned());
+    for (by, whole) in [(Replacement::Reset, "none"), (restore, "saved")] {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path().join("data");
+        prepare(&data);
+        cut_off(&data, by, &ACCOUNTS);
+        killed_in(&data, "start", |bench| assert_eq!(bench.whole(), whole));
+    }
+}
+
+#[test]
+fn a_replacement_that_was_cut_off_is_completed_for_its_own_accounts() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    prepare(&data);
+    cut_off(&data, Replacement::Reset, &ACCOUNTS);
+    let refused = Bench::open_with(&data, &ACCOUNTS[..1]).err().unwrap();
+    assert!(matches!(&refused, StateError::CutOff { account } if account == "two"), "{refused}");
+    assert!(States::is_interrupted(&data.join(".latchfs")).unwrap());
+    // An account that was not served then is left alone.
+    cut_off(&data, Replacement::Reset, &ACCOUNTS[1..]);
+    let names = Bench::open(&data).names();
+    let (one, two) = names.split_at(names.len() / 2);
+    assert!(one.iter().all(|set| set.contains("old")), "{one:?}");
+    assert!(two.iter().all(BTreeSet::is_empty), "{two:?}");
 }
 
 #[test]

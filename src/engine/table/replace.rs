@@ -23,10 +23,15 @@ impl TableService {
         self.store.save(folder)
     }
 
-    /// The rows were replaced by those of timestamps up to `ceiling`, and the clock may have been
-    /// set back. To be called while the writer is held.
-    pub(in crate::engine) fn replaced(&self, clock: &Arc<dyn Clock>, ceiling: Ticks) {
-        self.memory.ticker.raise(ceiling);
+    /// The last timestamp that was given out. To be called while the writer is held.
+    pub(in crate::engine) fn last_ticks(&self) -> Ticks {
+        self.memory.ticker.latest()
+    }
+
+    /// The rows were replaced by those of timestamps up to `last`, and the clock may have been set
+    /// back. To be called while the writer is held.
+    pub(in crate::engine) fn replaced(&self, clock: &Arc<dyn Clock>, last: Ticks) {
+        self.memory.ticker.raise(last);
         self.memory.present.set_back(clock);
         self.memory.history.clear();
         self.memory.bell.ring();

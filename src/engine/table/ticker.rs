@@ -53,15 +53,20 @@ impl Ticker {
         self.ceiling.fetch_max(ceiling.0, Ordering::SeqCst);
     }
 
-    /// Goes on above `ceiling`, which is committed.
-    pub(super) fn raise(&self, ceiling: Ticks) {
-        self.last.fetch_max(ceiling.0, Ordering::SeqCst);
-        self.saved(ceiling);
+    /// Goes on above `last`. The ceiling that is committed is not below it.
+    pub(super) fn raise(&self, last: Ticks) {
+        self.last.fetch_max(last.0, Ordering::SeqCst);
+        self.saved(last);
+    }
+
+    /// The last timestamp, or the ceiling of the start if none was given since.
+    pub(super) fn latest(&self) -> Ticks {
+        Ticks(self.last.load(Ordering::SeqCst))
     }
 
     /// The last timestamp, if one was given since the start.
     pub(super) fn last(&self) -> Option<Ticks> {
-        let last = Ticks(self.last.load(Ordering::SeqCst));
+        let last = self.latest();
         (last > self.first).then_some(last)
     }
 }

@@ -5,17 +5,19 @@
 //! without a reference goes the ordinary way, after a checkpoint. When all databases of a server
 //! are replaced is decided in `engine/states`, how a state is saved in [`super::save`].
 
+use std::cell::RefCell;
 use std::path::Path;
 use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 
 use rusqlite::Connection;
 
+use super::effects::Effects;
 use super::janitor::Chore;
 use super::save::{content_folder, link_or_copy};
 use super::shared::Shared;
 use super::types::{ContentId, unsigned};
-use super::{BlobStore, DbError, Known, settings};
+use super::{BlobStore, DbError, Known, WriteTx, run_write, settings};
 use crate::store::db::Held;
 
 /// Tables whose rows stay: the counter behind `ETag`s, and which content files there are.
@@ -25,6 +27,8 @@ const KEPT: [&str; 2] = ["meta", "file"];
 pub struct HeldBlobs<'a> {
     held: Held<'a>,
     shared: &'a Shared,
+    /// What follows from the commit of [`HeldBlobs::write`].
+    effects: RefCell<Vec<Effects>>,
     /// After the writer, which the janitor may wait for with this lock.
     _replacing: MutexGuard<'a, ()>,
 }
@@ -34,7 +38,8 @@ impl BlobStore {
     pub fn hold(&self) -> HeldBlobs<'_> {
         // In this order: the janitor waits for the writer with this lock.
         let replacing = self.shared.replacing.lock();
-        HeldBlobs { held: self.database.hold(), shared: &self.shared, _replacing: replacing }
+        let (held, shared) = (self.database.hold(), &self.shared);
+        HeldBlobs { held, shared, effects: RefCell::default(), _replacing: replacing }
     }
 }
 
@@ -62,7 +67,22 @@ impl HeldBlobs<'_> {
             )?;
             let saved = "SELECT coalesce(max(value), 0) FROM saved.meta WHERE name = 'counter'";
             let saved: i64 = conn.query_row(saved, [], |row| row.get(0))?;
-            settings::set_ceiling(conn, settings::ceiling(conn)?.max(saved))
+            settings::set_ceiling(conn, settings::ceiling(conn)?.max(saved))?;
+            // Of a store whose counters were lost since, by `--reset`. Of this one it is not ahead.
+            self.shared.last_counter.fetch_max(unsigned(saved)?, Ordering::AcqRel);
+            Ok(())
+        })
+    }
+
+    /// Changes rows in the transaction that waits for [`HeldBlobs::commit`].
+    pub fn write<T, E: From<DbError>>(
+        &self,
+        f: impl FnOnce(&WriteTx<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let written = self.held.run(|conn| Ok(run_write(conn, self.shared, f)))?;
+        written.map(|(value, effects)| {
+            self.effects.borrow_mut().push(effects);
+            value
         })
     }
 
@@ -83,13 +103,20 @@ impl HeldBlobs<'_> {
         Ok(())
     }
 
+    /// Has the commit need little more of the disk.
+    pub fn flush(&self) -> Result<(), DbError> {
+        self.held.flush()
+    }
+
     /// Commits. Blocks that were found before do not become a blob any more.
     pub fn commit(&self) -> Result<(), DbError> {
         self.held.commit()?;
+        for effects in self.effects.take() {
+            effects.committed(self.shared);
+        }
         self.shared.era.fetch_add(1, Ordering::AcqRel);
         let known = self.held.run(Known::read)?;
         self.shared.next_id.fetch_max(known.id + 1, Ordering::AcqRel);
-        self.shared.last_counter.fetch_max(known.counter, Ordering::AcqRel);
         for parts in self.shared.places.forget_all_parts() {
             self.shared.chores.add(Chore::Close(parts));
         }

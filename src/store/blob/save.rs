@@ -6,11 +6,12 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::ErrorKind;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 
 use super::epochs::Stay;
-use super::types::{ContentId, unsigned};
+use super::types::{ContentId, signed, unsigned};
 use super::{BlobStore, DbError};
 use crate::store::db::Copy;
 
@@ -21,6 +22,8 @@ pub struct SavedBlobs<'a> {
     folder: PathBuf,
     /// Content that the rows refer to is not removed before it has its second name.
     stay: Option<Stay>,
+    /// The last counter that was given out.
+    counter: u64,
 }
 
 /// Where the content files of a saved state are.
@@ -32,7 +35,7 @@ impl BlobStore {
     /// Prepares to save all blobs in `folder`.
     pub fn save(&self, folder: &Path) -> Result<SavedBlobs<'_>, DbError> {
         let copy = self.database.copy(&folder.join("blob.db"))?;
-        Ok(SavedBlobs { store: self, copy, folder: folder.to_owned(), stay: None })
+        Ok(SavedBlobs { store: self, copy, folder: folder.to_owned(), stay: None, counter: 0 })
     }
 }
 
@@ -40,14 +43,18 @@ impl SavedBlobs<'_> {
     /// The blobs of this moment are saved.
     pub fn begin(&mut self) -> Result<(), DbError> {
         self.stay = Some(self.store.shared.epochs.enter());
+        self.counter = self.store.shared.last_counter.load(Ordering::Acquire);
         self.copy.begin()
     }
 
     /// Saves them. Takes as long as there are rows.
     pub fn finish(self) -> Result<(), DbError> {
-        let Self { store, copy, folder, stay } = self;
+        let Self { store, copy, folder, stay, counter } = self;
         let used = copy.finish(|conn| {
             conn.execute("DELETE FROM copy.file WHERE refs = 0", [])?;
+            // Not the ceiling, which lies ahead: else each save and restore would add to it.
+            let exact = "UPDATE copy.meta SET value = ?1 WHERE name = 'counter'";
+            conn.execute(exact, [signed(counter)])?;
             let mut select = conn.prepare("SELECT id FROM copy.file")?;
             let ids = select.query_map([], |row| row.get::<_, i64>(0))?;
             ids.map(|id| Ok(ContentId(unsigned(id?)?))).collect::<Result<Vec<_>, DbError>>()
@@ -63,20 +70,21 @@ impl SavedBlobs<'_> {
     }
 }
 
-/// Gives a content file a second name, or copies it where that cannot be. A file that has the
-/// second name already is no error.
+/// Gives a content file a second name, or copies it where that cannot be. A file that is there
+/// already has the same bytes: numbers are given once, and content is never changed where a row
+/// points. It is another file where links became copies, as `cp -r` makes them. Only one that is
+/// shorter, a copy that was cut off, is replaced.
 pub(super) fn link_or_copy(from: &Path, to: &Path) -> Result<(), DbError> {
     let failed = |error: std::io::Error| DbError::from_io("link", to, &error);
+    let length = |path: &Path| fs::metadata(path).map(|found| found.len()).map_err(failed);
     match fs::hard_link(from, to) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            let (one, other) = (fs::metadata(from), fs::metadata(to));
-            let (one, other) = (one.map_err(failed)?, other.map_err(failed)?);
-            if (one.dev(), one.ino()) == (other.dev(), other.ino()) || one.dev() != other.dev() {
+            if length(to)? >= length(from)? {
                 return Ok(());
             }
-            let why = format!("{} has the same number and is another file", from.display());
-            Err(DbError::Damaged { file: to.to_owned(), why })
+            fs::remove_file(to).map_err(failed)?;
+            link_or_copy(from, to)
         }
         Err(error) if error.kind() == ErrorKind::CrossesDevices => {
             let mut source = File::open(from).map_err(failed)?;

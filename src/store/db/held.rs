@@ -88,6 +88,12 @@ impl<'a> Held<'a> {
         })
     }
 
+    /// Writes the rows of the transaction to the log, so that there is little left that its commit
+    /// could fail at: a full disk is met here.
+    pub fn flush(&self) -> Result<(), DbError> {
+        self.run(|conn| Ok(conn.cache_flush()?))
+    }
+
     /// Commits the transaction.
     pub fn commit(&self) -> Result<(), DbError> {
         let _naming = Naming::file(&self.file);

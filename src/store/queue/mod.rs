@@ -8,9 +8,11 @@
 //!   schema       the tables, and why they are cut so
 //!   queues       queues, metadata, stored access policies
 //!   messages     the head of a queue, one message, counts, sweeping
+//!   counters     the latest change
 //!   replace      all rows at once: by none, or by those of a saved state
 //! ```
 
+mod counters;
 mod messages;
 mod queues;
 mod replace;

@@ -15,6 +15,7 @@ use crate::store::db::Schema;
 ///   moment and are never touched. An index ends with the row's `seq`, which breaks ties.
 /// - `expiry`: what the sweeper removes next. Messages that never expire are not in it.
 /// - `text`: apart from `message`, so that Get rewrites no text.
+/// - `counters`: the latest change, also of messages that are gone. It outlives all other rows.
 pub(super) const SCHEMA: Schema = Schema {
     version: 1,
     statements: "
@@ -52,5 +53,9 @@ pub(super) const SCHEMA: Schema = Schema {
         CREATE TABLE gone (
             qid INTEGER NOT NULL PRIMARY KEY
         );
+        CREATE TABLE counters (
+            name TEXT NOT NULL PRIMARY KEY,
+            value INTEGER NOT NULL
+        ) WITHOUT ROWID;
     ",
 };

@@ -8,8 +8,11 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
+use rustix::fs::{Access, AtFlags, CWD, StatxAttributes, StatxFlags, access, statx};
+
 use super::{DELETED, RootError, SERVICES, SHARES, SNAPSHOTS, ShareRoot};
 use super::{about, about_io, lock, make_private, names};
+use crate::store::error::StoreError;
 use crate::store::folder::Durability;
 use crate::store::saved::steps::step;
 use crate::store::state::{keep_epoch_in, last_epoch_in};
@@ -30,15 +33,33 @@ pub(in crate::store) const STATE_PARTS: [&str; 4] = [SHARES, SNAPSHOTS, DELETED,
 pub(in crate::store) const FILES: &str = "files";
 
 impl ShareRoot {
-    /// Moves all shares with their state, snapshots, deleted shares and the properties of services
-    /// into the folder `aside`, made if missing, which must be on the same file system. Epochs of
-    /// handles go on above those of all these shares. Nothing is synced.
-    pub fn set_aside(&self, aside: &Path) -> Result<(), RootError> {
+    /// Does all of [`ShareRoot::set_aside`] and [`ShareRoot::put_in_place`] that can be done while
+    /// the shares, which are closed, stay where they are: makes folders, and refuses what cannot be
+    /// moved. Epochs of handles go on above those of all these shares.
+    pub fn prepare_replacing(&self, aside: &Path, next: &Path) -> Result<(), RootError> {
         let _changing = lock(&self.changing);
         keep_epoch_in(&self.state, self.last_epoch()?, Durability::Cached)
             .map_err(about(&self.state))?;
+        make_private(&aside.join(FILES))?;
+        for part in [SHARES, SNAPSHOTS, DELETED] {
+            make_private(&next.join(part))?;
+        }
+        let shares = self.shares()?.into_iter().map(|share| self.root.join(share));
+        let parts = STATE_PARTS.into_iter().map(|part| self.hidden(part));
+        let mount = Place::at(aside)?.mount;
+        for path in [self.root.clone(), self.state.clone()].into_iter().chain(shares).chain(parts) {
+            if path.exists() {
+                Place::at(&path)?.check_movable(&path, mount)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves all shares with their state, snapshots, deleted shares and the properties of services
+    /// into the folder `aside`. Nothing is synced.
+    pub fn set_aside(&self, aside: &Path) -> Result<(), RootError> {
+        let _changing = lock(&self.changing);
         let files = aside.join(FILES);
-        make_private(&files)?;
         for share in self.shares()? {
             move_into(&self.root.join(&share), &files.join(&share))?;
             step();
@@ -46,9 +67,6 @@ impl ShareRoot {
         for part in STATE_PARTS {
             move_into(&self.hidden(part), &aside.join(part))?;
             step();
-        }
-        for part in [SHARES, SNAPSHOTS, DELETED] {
-            make_private(&self.hidden(part))?;
         }
         Ok(())
     }
@@ -68,16 +86,8 @@ impl ShareRoot {
             step();
         }
         for part in STATE_PARTS {
-            let (new, place) = (from.join(part), self.hidden(part));
-            if new.is_dir() {
-                match fs::remove_dir(&place) {
-                    Err(error) if error.kind() != ErrorKind::NotFound => {
-                        return Err(about_io("replacing a folder", &place)(error));
-                    }
-                    _ => move_into(&new, &place)?,
-                }
-                step();
-            }
+            move_into(&from.join(part), &self.hidden(part))?;
+            step();
         }
         Ok(())
     }
@@ -99,6 +109,39 @@ impl ShareRoot {
     /// The highest epoch of handles of the shares that were moved aside.
     pub fn epoch_floor(&self) -> Result<u32, RootError> {
         last_epoch_in(&self.state).map_err(about(&self.state))
+    }
+}
+
+/// What decides whether a directory can be moved.
+struct Place {
+    mount: u64,
+    attributes: StatxAttributes,
+}
+
+impl Place {
+    fn at(path: &Path) -> Result<Self, RootError> {
+        let seen = statx(CWD, path, AtFlags::empty(), StatxFlags::BASIC_STATS | StatxFlags::MNT_ID);
+        let seen =
+            seen.map_err(|errno| about(path)(StoreError::from_errno("looking at", errno)))?;
+        let device = u64::from(seen.stx_dev_major) << 32 | u64::from(seen.stx_dev_minor);
+        let known = StatxFlags::from_bits_retain(seen.stx_mask).contains(StatxFlags::MNT_ID);
+        let mount = if known { seen.stx_mnt_id } else { device };
+        Ok(Self { mount, attributes: seen.stx_attributes })
+    }
+
+    /// Refuses a directory that `rename(2)` would not move within `mount`.
+    fn check_movable(&self, path: &Path, mount: u64) -> Result<(), RootError> {
+        let fixed = StatxAttributes::IMMUTABLE | StatxAttributes::APPEND;
+        let why = if self.mount != mount {
+            "it is a mount point, or on another file system than the server's own folder: unmount it"
+        } else if self.attributes.intersects(fixed) {
+            "it is immutable or append-only: see chattr(1)"
+        } else if access(path, Access::WRITE_OK).is_err() {
+            "the server may not write to it: see chmod(1)"
+        } else {
+            return Ok(());
+        };
+        Err(RootError::Immovable { path: path.to_owned(), why })
     }
 }
 

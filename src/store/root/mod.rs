@@ -91,6 +91,14 @@ pub enum RootError {
          empty it yourself", .0.display()
     )]
     NotOurs(PathBuf),
+    /// A share, or what belongs to it, cannot be moved aside.
+    #[error("{} cannot be moved: {why}", path.display())]
+    Immovable {
+        /// The directory.
+        path: PathBuf,
+        /// Why, and what to do.
+        why: &'static str,
+    },
     /// The data root would be copied into itself.
     #[error("the data directory lies within {}: choose another one", .0.display())]
     SourceHoldsRoot(PathBuf),

@@ -10,21 +10,23 @@
 //! ```
 //!
 //! Decides names and forms, and that a state is there as a whole or not at all: it is built under a
-//! hidden name. What a state holds, and the steps of a replacement, are decided in `engine/states`.
+//! hidden name. What a state holds, and the steps of a replacement, are decided in `engine/states`;
+//! the form of the note of a replacement in [`note`].
 
+mod note;
 mod shares;
 pub(crate) mod steps;
 mod trash;
 
 use std::fs::{self, File};
-use std::io::ErrorKind;
-use std::os::unix::fs::{DirBuilderExt, symlink};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use note::{Note, Replacement};
 pub use shares::copy_shares;
 pub use trash::{Scrap, Trash};
 
@@ -32,8 +34,6 @@ use super::error::{StoreError, doing, failing};
 use super::folder::Durability;
 use super::share::tree;
 use crate::sync::front_end::assert_may_block;
-
-const REPLACING: &str = "replacing";
 
 const STATES: &str = "states";
 /// The file with the properties of a state as a whole.
@@ -62,34 +62,6 @@ struct Versioned<T> {
     value: T,
 }
 
-/// The data that takes the place of all data of a server.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Replacement {
-    /// Nothing: the server is reset.
-    Reset,
-    /// The saved state of that name.
-    Restore(String),
-}
-
-const RESET: &str = "reset";
-const RESTORE: &str = "restore ";
-
-impl Replacement {
-    fn text(&self) -> String {
-        match self {
-            Self::Reset => RESET.to_owned(),
-            Self::Restore(name) => format!("{RESTORE}{name}"),
-        }
-    }
-
-    fn read(text: &str) -> Option<Self> {
-        match text {
-            RESET => Some(Self::Reset),
-            text => text.strip_prefix(RESTORE).map(|name| Self::Restore(name.to_owned())),
-        }
-    }
-}
-
 /// The folder of a data directory that holds all this.
 #[derive(Debug)]
 pub struct SavedStates {
@@ -105,20 +77,25 @@ impl SavedStates {
     /// Removes what a crash has left half saved, into `trash`. A state that another was about to
     /// replace is there again.
     pub fn sweep(&self, trash: &Trash) -> Result<(), StoreError> {
-        let what = "tidying saved states";
-        let states = self.folder.join(STATES);
-        for name in tree::names(&states)? {
-            let path = states.join(&name);
-            if let Some(replaced) = name.strip_prefix(OLD)
-                && !states.join(replaced).exists()
-            {
-                fs::rename(&path, states.join(replaced)).map_err(failing(what))?;
-            } else if name.starts_with(OLD) || name.starts_with(NEW) {
-                let scrap = trash.scrap()?;
-                fs::rename(&path, scrap.path().join("state")).map_err(failing(what))?;
-            }
+        for name in tree::names(&self.folder.join(STATES))? {
+            self.tidy(&name, trash)?;
         }
         Ok(())
+    }
+
+    /// As [`SavedStates::sweep`], for one entry of the folder of states.
+    fn tidy(&self, entry: &str, trash: &Trash) -> Result<(), StoreError> {
+        let states = self.folder.join(STATES);
+        let path = states.join(entry);
+        let to = match entry.strip_prefix(OLD).map(|replaced| states.join(replaced)) {
+            Some(place) if !place.exists() => fs::rename(path, place),
+            None if !entry.starts_with(NEW) => return Ok(()),
+            _ => {
+                let scrap = trash.scrap()?;
+                fs::rename(path, scrap.path().join("state"))
+            }
+        };
+        to.map_err(failing("tidying saved states"))
     }
 
     /// The names of all states, in order.
@@ -149,9 +126,16 @@ impl SavedStates {
         serde_json::from_value(read.value).map_err(|error| damaged(error.to_string()))
     }
 
-    /// A folder to save a state in, which is none until [`SavedStates::publish`].
-    pub fn prepare(&self, name: &str) -> Result<PathBuf, StoreError> {
-        let path = self.folder.join(STATES).join(format!("{NEW}{name}"));
+    /// A folder to save a state in, which is none until [`SavedStates::publish`]. What an earlier
+    /// save of that name has left goes to `trash`.
+    pub fn prepare(&self, name: &str, trash: &Trash) -> Result<PathBuf, StoreError> {
+        let states = self.folder.join(STATES);
+        for entry in [format!("{OLD}{name}"), format!("{NEW}{name}")] {
+            if states.join(&entry).exists() {
+                self.tidy(&entry, trash)?;
+            }
+        }
+        let path = states.join(format!("{NEW}{name}"));
         let mut builder = fs::DirBuilder::new();
         builder.recursive(true).mode(0o700);
         builder.create(&path).map_err(failing("making a folder for a state"))?;
@@ -180,15 +164,23 @@ impl SavedStates {
         self.sync()?;
         steps::step();
         let old = states.join(format!("{OLD}{name}"));
-        if place.exists() {
+        // Before the first rename: on a full disk the state before stays.
+        let scrap = place.exists().then(|| trash.scrap()).transpose()?;
+        if scrap.is_some() {
             fs::rename(&place, &old).map_err(failing(what))?;
             steps::step();
         }
-        fs::rename(&new, &place).map_err(failing(what))?;
+        if let Err(error) = fs::rename(&new, &place) {
+            // If this fails too, the next save of that name or the next start puts it back.
+            let _ = fs::rename(&old, &place);
+            return Err(failing(what)(error));
+        }
         steps::step();
-        if old.exists() {
-            let scrap = trash.scrap()?;
-            fs::rename(&old, scrap.path().join("state")).map_err(failing(what))?;
+        // The state is saved: the one before goes at the latest with the next save or start.
+        if let Some(scrap) = scrap
+            && let Err(error) = fs::rename(&old, scrap.path().join("state"))
+        {
+            log::warn!("{}: a state that was replaced stays: {error}", old.display());
         }
         let folder = File::open(&states).and_then(|folder| folder.sync_all());
         folder.map_err(failing(what))
@@ -214,49 +206,6 @@ impl SavedStates {
         self.folder.join("trash")
     }
 
-    /// From now on a start completes this replacement. With [`Durability::Synced`], after a power
-    /// cut too.
-    pub fn begin(&self, by: &Replacement, durability: Durability) -> Result<(), StoreError> {
-        let what = "noting a replacement of all data";
-        let note = self.folder.join(REPLACING);
-        match fs::remove_file(&note) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(failing(what)(error)),
-            _ => {}
-        }
-        steps::step();
-        symlink(by.text(), note).map_err(failing(what))?;
-        steps::step();
-        self.settle(durability)
-    }
-
-    /// The replacement that was begun and not ended.
-    pub fn begun(&self) -> Result<Option<Replacement>, StoreError> {
-        let note = self.folder.join(REPLACING);
-        let text = match fs::read_link(&note) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            text => text.map_err(failing("looking for a replacement of all data"))?,
-        };
-        let found = text.to_str().and_then(Replacement::read);
-        found.map(Some).ok_or_else(|| StoreError::Damaged {
-            what: note.display().to_string(),
-            why: format!("'{}' is no replacement", text.display()),
-        })
-    }
-
-    /// The replacement is complete. With [`Durability::Synced`] all data is on the disk before.
-    pub fn end(&self, durability: Durability) -> Result<(), StoreError> {
-        let what = "ending a replacement of all data";
-        if durability == Durability::Synced {
-            self.sync()?;
-        }
-        match fs::remove_file(self.folder.join(REPLACING)) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(failing(what)(error)),
-            _ => {}
-        }
-        steps::step();
-        self.settle(durability)
-    }
-
     /// Puts all data on the disk.
     pub fn sync(&self) -> Result<(), StoreError> {
         assert_may_block("a flush of all data");
@@ -264,7 +213,8 @@ impl SavedStates {
         rustix::fs::syncfs(folder).map_err(doing("flushing all data"))
     }
 
-    fn settle(&self, durability: Durability) -> Result<(), StoreError> {
+    /// Makes the note last, or its end.
+    pub fn settle(&self, durability: Durability) -> Result<(), StoreError> {
         match durability {
             Durability::Cached => Ok(()),
             Durability::Synced => {
@@ -288,7 +238,7 @@ mod tests {
         let states = SavedStates::at(folder.path());
         let trash = Trash::open(&states.trash()).unwrap();
         for text in ["first", "second"] {
-            let prepared = states.prepare("a").unwrap();
+            let prepared = states.prepare("a", &trash).unwrap();
             fs::write(prepared.join("file"), text).unwrap();
             assert!(!states.names().unwrap().contains(&".new-a".to_owned()));
             states.publish("a", &BTreeMap::from([("x", text)]), &trash).unwrap();
@@ -296,9 +246,9 @@ mod tests {
             assert_eq!(fs::read_to_string(path.join("file")).unwrap(), text);
             assert_eq!(states.manifest::<Value>(&path).unwrap()["x"], text);
         }
-        states.prepare("b").unwrap();
+        states.prepare("b", &trash).unwrap();
         states.give_up("b").unwrap();
-        states.prepare("c").unwrap();
+        states.prepare("c", &trash).unwrap();
         let at = folder.path().join("states");
         fs::rename(at.join("a"), at.join(".old-a")).unwrap();
         assert!(states.names().unwrap().is_empty());
@@ -309,6 +259,55 @@ mod tests {
         assert!(!states.remove("../x", &trash).unwrap());
     }
 
+    /// Saves a state that holds one file.
+    fn save(states: &SavedStates, text: &str, trash: &Trash) -> Result<(), StoreError> {
+        let prepared = states.prepare("a", trash)?;
+        fs::create_dir(prepared.join("folder")).unwrap();
+        fs::write(prepared.join("folder/file"), text).unwrap();
+        states.publish("a", &BTreeMap::from([("x", text)]), trash)
+    }
+
+    fn saved(states: &SavedStates) -> String {
+        fs::read_to_string(states.path("a").unwrap().join("folder/file")).unwrap()
+    }
+
+    #[test]
+    fn what_a_save_that_failed_has_left_does_not_stop_the_next_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let states = SavedStates::at(folder.path());
+        let trash = Trash::open(&states.trash()).unwrap();
+        save(&states, "first", &trash).unwrap();
+        let at = folder.path().join("states");
+        for left in [".new-a", ".old-a"] {
+            fs::create_dir_all(at.join(left).join("folder")).unwrap();
+            fs::write(at.join(left).join("folder/file"), "left").unwrap();
+        }
+        save(&states, "second", &trash).unwrap();
+        assert_eq!(
+            (saved(&states).as_str(), tree::names(&at).unwrap()),
+            ("second", vec!["a".into()])
+        );
+        // The state was moved away, and the new one did not get its place.
+        fs::rename(at.join("a"), at.join(".old-a")).unwrap();
+        states.prepare("a", &trash).unwrap();
+        assert_eq!(saved(&states), "second");
+    }
+
+    #[test]
+    fn a_save_that_fails_leaves_the_state_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let states = SavedStates::at(folder.path());
+        let trash = Trash::open(&states.trash()).unwrap();
+        save(&states, "first", &trash).unwrap();
+        // There is no folder for what is replaced.
+        fs::create_dir_all(states.trash()).unwrap();
+        fs::write(states.trash().join("1"), "").unwrap();
+        save(&states, "second", &trash).unwrap_err();
+        assert_eq!(saved(&states), "first");
+        save(&states, "third", &trash).unwrap();
+        assert_eq!(saved(&states), "third");
+    }
+
     #[test]
     fn names_of_states_are_letters_digits_dots_hyphens_and_underscores() {
         let longest = "a".repeat(64);
@@ -317,22 +316,6 @@ mod tests {
         }
         for name in ["", ".a", "..", "a/b", "a b", "\u{e4}", &"a".repeat(65)] {
             assert!(!is_state_name(name), "{name}");
-        }
-    }
-
-    #[test]
-    fn a_replacement_is_under_way_from_its_beginning_to_its_end() {
-        let folder = tempfile::tempdir().unwrap();
-        let states = SavedStates::at(folder.path());
-        assert_eq!(states.begun().unwrap(), None);
-        for replacement in [Replacement::Reset, Replacement::Restore("a.b".to_owned())] {
-            states.begin(&replacement, Durability::Cached).unwrap();
-            let begun = SavedStates::at(folder.path()).begun().unwrap();
-            assert_eq!(begun.as_ref(), Some(&replacement));
-            states.begin(&replacement, Durability::Synced).unwrap();
-            states.end(Durability::Synced).unwrap();
-            assert_eq!(states.begun().unwrap(), None);
-            states.end(Durability::Cached).unwrap();
         }
     }
 }

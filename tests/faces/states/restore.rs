@@ -3,14 +3,16 @@
 use std::collections::BTreeSet;
 use std::io::Read;
 use std::os::unix::fs::FileExt;
-use std::time::Instant;
+use std::process::Command;
+use std::time::{Duration, Instant};
 
 use latchfs::control::controls::{ClockRequest, GateRequest, Requests};
 use latchfs::control::states::{StateEntry, StateRequest};
 use latchfs::control::{Answer, Client as Control, RefusalKind, Request};
 use latchfs::core::service::ServiceKind;
 use latchfs::core::smb::ShareMode;
-use latchfs::engine::StateError;
+use latchfs::core::time::parse_iso;
+use latchfs::engine::{Clock, StateError, SystemClock};
 use latchfs::server::HoldOptions;
 
 use super::fixture::{ACCOUNTS, LEASE, LONG, address, builder, clients, element, keep, listed};
@@ -88,6 +90,77 @@ fn nothing_that_was_issued_after_a_save_comes_again_after_the_restore() {
         }
         server.restore_state("start").unwrap();
     }
+}
+
+#[test]
+fn nothing_that_was_issued_comes_again_after_a_restart_and_a_restore() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut seen = BTreeSet::new();
+    for round in 0..2 {
+        let server = builder().data(folder.path().join("data")).start().unwrap();
+        let [client, _] = clients(&server);
+        if round == 0 {
+            let mut control = Control::connect(&server.control()).unwrap();
+            control.ask(&Request::Clock(ClockRequest::Freeze {})).unwrap();
+            client.furnish();
+            server.save_state("start").unwrap();
+        } else {
+            server.restore_state("start").unwrap();
+        }
+        for issued in client.issue() {
+            assert!(seen.insert(issued.clone()), "round {round}: {issued} came before");
+        }
+    }
+}
+
+#[test]
+fn resets_and_restores_do_not_push_stamps_ahead_of_the_clock() {
+    let server = builder().start().unwrap();
+    let [client, _] = clients(&server);
+    // More seconds than a server may be ahead, by far.
+    for round in 0..30 {
+        if round % 2 == 0 {
+            server.reset().unwrap();
+        } else {
+            server.save_state("cycle").unwrap();
+            server.restore_state("cycle").unwrap();
+        }
+        client.blob("PUT", &format!("/box{round}?restype=container"), &[], b"").is(201);
+        let table = format!(r#"{{"TableName":"rows{round}"}}"#);
+        client.table("POST", "/Tables", &[], table.as_bytes()).is(201);
+    }
+    let block = [("x-ms-blob-type", "BlockBlob")];
+    client.blob("PUT", "/box29/blob", &block, b"").is(201);
+    let taken = client.blob("PUT", "/box29/blob?comp=snapshot", &[], b"").is(201);
+    let entity = br#"{"PartitionKey":"p","RowKey":"r"}"#;
+    let entity = client.table("POST", "/rows29", &[], entity).is(201).text();
+    let entity: serde_json::Value = serde_json::from_str(&entity).unwrap();
+    let now = SystemClock.now();
+    for stamp in [taken.header("x-ms-snapshot"), entity["Timestamp"].as_str().unwrap()] {
+        let ahead = parse_iso(stamp).unwrap().since(now);
+        assert!(ahead < Duration::from_secs(5), "{stamp} is {ahead:?} ahead");
+    }
+}
+
+#[test]
+fn a_data_directory_that_was_copied_without_its_links_is_restored() {
+    let folder = tempfile::tempdir().unwrap();
+    let [data, copy] = ["data", "copy"].map(|name| folder.path().join(name));
+    let server = builder().data(&data).start().unwrap();
+    let [client, _] = clients(&server);
+    client.furnish();
+    server.save_state("start").unwrap();
+    drop(server);
+    // As `cp -r`, which makes two files of one with two names.
+    let copied = Command::new("cp").arg("-r").args([&data, &copy]).status().unwrap();
+    assert!(copied.success());
+    let server = builder().data(&copy).start().unwrap();
+    let [client, _] = clients(&server);
+    server.restore_state("start").unwrap();
+    assert_eq!(client.blob("GET", "/box/long", &[], b"").is(200).body, vec![7; LONG]);
+    client.blob("DELETE", "/box/long", &[("x-ms-lease-id", LEASE)], b"").is(202);
+    server.restore_state("start").unwrap();
+    assert_eq!(client.blob("GET", "/box/long", &[], b"").is(200).body, vec![7; LONG]);
 }
 
 #[test]

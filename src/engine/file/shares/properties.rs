@@ -46,6 +46,11 @@ impl ShareTag {
     pub(super) fn stamped(self, stamps: &Stamps) -> Self {
         Self(stamps.next(self.0))
     }
+
+    /// This tag was given out, by an earlier process maybe.
+    pub(super) fn note_in(self, stamps: &Stamps) {
+        stamps.given(self.0);
+    }
 }
 
 impl fmt::Display for ShareTag {

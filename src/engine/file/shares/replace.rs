@@ -13,19 +13,19 @@ use super::error::{FileServiceError, FileServiceResult};
 use super::followed::Untold;
 use super::properties::NewShare;
 use super::served::Served;
-use super::{FileService, POISON, Slot};
+use super::{FileService, POISON, Slot, ticks_of};
 use crate::core::Owner;
 use crate::engine::non_blocking::check_may_wait;
 use crate::store::saved::copy_shares;
 use crate::store::{Durability, ShareRoot};
 use crate::sync::{Ordering, RwLockReadGuard, RwLockWriteGuard};
 
-/// All shares of an account, closed. Dropped before they are moved aside, they are served again.
+/// All shares of an account, closed. Dropped before [`ReplacingShares::end`], they are served again.
 pub(in crate::engine) struct ReplacingShares<'a> {
     service: &'a FileService,
     root: &'a ShareRoot,
     old: Vec<Arc<Served>>,
-    aside: bool,
+    ended: bool,
     _alone: RwLockWriteGuard<'a, ()>,
 }
 
@@ -60,7 +60,7 @@ impl FileService {
         let alone = self.replacing.write().expect(POISON);
         let served = self.slots().values().filter_map(Slot::served).collect();
         let mut replacing =
-            ReplacingShares { service: self, root, old: Vec::new(), aside: false, _alone: alone };
+            ReplacingShares { service: self, root, old: Vec::new(), ended: false, _alone: alone };
         let served: Vec<Arc<Served>> = served;
         for served in served {
             let begun = served.share.begin_replacing(who);
@@ -75,18 +75,45 @@ impl FileService {
 }
 
 impl ReplacingShares<'_> {
-    /// Moves the shares into the folder `aside`, for good.
-    pub(in crate::engine) fn set_aside(&mut self, aside: &Path) -> FileServiceResult<()> {
-        self.aside = true;
-        self.service.tags.clock_is_set();
-        self.service.snapshot_stamps.clock_is_set();
+    /// Does all that can fail and changes nothing: the shares will be moved into the folder `aside`,
+    /// and those of the folder `next` will take their places.
+    pub(in crate::engine) fn prepare(&self, aside: &Path, next: &Path) -> FileServiceResult<()> {
+        Ok(self.root.prepare_replacing(aside, next)?)
+    }
+
+    /// The shares are not served again, whatever happens.
+    pub(in crate::engine) fn end(&mut self) {
+        self.ended = true;
         for served in &self.old {
             served.share.end_replaced();
         }
+    }
+
+    /// Moves the shares into the folder `aside`.
+    pub(in crate::engine) fn set_aside(&self, aside: &Path) -> FileServiceResult<()> {
+        self.keep_stamps();
         self.root.set_aside(aside)?;
         let floor = self.root.epoch_floor()?;
         self.service.epoch_floor.store(floor.into(), Ordering::Relaxed);
         Ok(())
+    }
+
+    /// The stamps of these shares, which an earlier process may have given out, do not come again
+    /// when the clock is set back with all data.
+    fn keep_stamps(&self) {
+        let FileService { tags, snapshot_stamps, deleted, .. } = self.service;
+        for served in &self.old {
+            let kept = served.lock();
+            kept.own.properties.tag.note_in(tags);
+            for snapshot in kept.snapshots.keys() {
+                snapshot_stamps.given(ticks_of(snapshot.taken()));
+            }
+        }
+        for gone in deleted.lock().expect(POISON).values() {
+            gone.properties.tag.note_in(tags);
+        }
+        tags.clock_is_set();
+        snapshot_stamps.clock_is_set();
     }
 
     /// Puts the shares in the folder `from` in their places.
@@ -102,7 +129,9 @@ impl ReplacingShares<'_> {
         let mut next = Vec::new();
         for name in wanted.union(&there.clone()) {
             let fresh = if there.insert(name.clone()) {
-                self.root.create_share_for(name, Durability::Cached)?;
+                // Not a refusal to a client that asked for it: the error names the path.
+                let made = self.root.create_share_for(name, Durability::Cached);
+                made.map_err(FileServiceError::Root)?;
                 Some(service.new_properties(NewShare::default())?)
             } else {
                 None
@@ -125,7 +154,7 @@ impl ReplacingShares<'_> {
 
 impl Drop for ReplacingShares<'_> {
     fn drop(&mut self) {
-        if !self.aside {
+        if !self.ended {
             for served in &self.old {
                 served.share.serve_again();
             }
