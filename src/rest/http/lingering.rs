@@ -101,7 +101,7 @@ mod tests {
         for (refused_wait, refused_bytes, body_wait) in bounds {
             block_on(async {
                 let (mut client, mut server) = duplex(64);
-                let limits = Limits { refused_wait, refused_bytes, body_wait, ..Limits::default() };
+                let limits = Limits { body_wait, refused_wait, refused_bytes, ..Limits::default() };
                 let sending = async { while client.write_all(&[7; 64]).await.is_ok() {} };
                 tokio::select! {
                     () = sending => unreachable!("the server's end is open"),
