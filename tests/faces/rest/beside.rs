@@ -44,29 +44,22 @@ impl Both {
             Server::start(Arc::clone(&accounts), service, options.clone()).unwrap()
         };
         let both = Self { file: start(&rest::FILE), blob: start(&rest::BLOB), _folder: folder };
-        both.ask(&both.blob, "PUT", "/con?restype=container&", &[], b"").is(201);
+        ask(&both.blob, "PUT", "/con?restype=container&", &[], b"").is(201);
         let create = [("x-ms-type", "file"), ("x-ms-content-length", "9")];
         let create = [&create[..], &[("x-ms-meta-who", "me")]].concat();
-        both.ask(&both.file, "PUT", "/docs/f.txt?", &create, b"").is(201);
+        ask(&both.file, "PUT", "/docs/f.txt?", &create, b"").is(201);
         let range = [("x-ms-range", "bytes=0-8"), ("x-ms-write", "update")];
-        both.ask(&both.file, "PUT", "/docs/f.txt?comp=range&", &range, b"from file").is(201);
+        ask(&both.file, "PUT", "/docs/f.txt?comp=range&", &range, b"from file").is(201);
         let put = [("x-ms-blob-type", "BlockBlob")];
-        both.ask(&both.blob, "PUT", "/con/b?", &put, b"from blob").is(201);
+        ask(&both.blob, "PUT", "/con/b?", &put, b"from blob").is(201);
         both
     }
+}
 
-    /// Asks with a SAS that permits everything; `target` ends where the SAS goes.
-    fn ask(
-        &self,
-        server: &Server,
-        method: &str,
-        target: &str,
-        headers: &[(&str, &str)],
-        body: &[u8],
-    ) -> Got {
-        let target = format!("{target}{}", sas("rwdlac"));
-        http::ask(server.addr(), method, &target, headers, body)
-    }
+/// Asks with a SAS that permits everything; `target` ends where the SAS goes.
+fn ask(server: &Server, method: &str, target: &str, headers: &[(&str, &str)], body: &[u8]) -> Got {
+    let target = format!("{target}{}", sas("rwdlac"));
+    http::ask(server.addr(), method, &target, headers, body)
 }
 
 #[test]
@@ -86,14 +79,14 @@ fn a_blob_is_copied_from_a_file_of_the_same_server() {
             (vec![from, ("x-ms-requires-sync", "true")], 202),
             (vec![from, kind], 201),
         ] {
-            both.ask(&both.blob, "PUT", "/con/to?", &headers, b"").is(status);
-            let got = both.ask(&both.blob, "GET", "/con/to?", &[], b"").is(200);
+            ask(&both.blob, "PUT", "/con/to?", &headers, b"").is(status);
+            let got = ask(&both.blob, "GET", "/con/to?", &[], b"").is(200);
             assert_eq!((&*got.text(), got.header("x-ms-meta-who")), ("from file", "me"));
-            both.ask(&both.blob, "DELETE", "/con/to?", &[], b"").is(202);
+            ask(&both.blob, "DELETE", "/con/to?", &[], b"").is(202);
         }
         let block = [from, ("x-ms-source-range", "bytes=5-8")];
         let target = "/con/parts?comp=block&blockid=AAAA&";
-        both.ask(&both.blob, "PUT", target, &block, b"").is(201);
+        ask(&both.blob, "PUT", target, &block, b"").is(201);
     }
 }
 
@@ -102,12 +95,12 @@ fn a_file_is_copied_from_a_blob_of_the_same_server() {
     let both = Both::start();
     let source = format!("http://{}/{ACCOUNT}/con/b?{}", both.blob.addr(), sas("r"));
     let from = ("x-ms-copy-source", source.as_str());
-    both.ask(&both.file, "PUT", "/docs/to?", &[from], b"").is(202);
-    assert_eq!(both.ask(&both.file, "GET", "/docs/to?", &[], b"").is(200).text(), "from blob");
+    ask(&both.file, "PUT", "/docs/to?", &[from], b"").is(202);
+    assert_eq!(ask(&both.file, "GET", "/docs/to?", &[], b"").is(200).text(), "from blob");
     let range = [from, ("x-ms-range", "bytes=0-3"), ("x-ms-source-range", "bytes=5-8")];
     let range = [&range[..], &[("x-ms-write", "update")]].concat();
-    both.ask(&both.file, "PUT", "/docs/to?comp=range&", &range, b"").is(201);
-    assert_eq!(both.ask(&both.file, "GET", "/docs/to?", &[], b"").is(200).text(), "blob blob");
+    ask(&both.file, "PUT", "/docs/to?comp=range&", &range, b"").is(201);
+    assert_eq!(ask(&both.file, "GET", "/docs/to?", &[], b"").is(200).text(), "blob blob");
 }
 
 #[test]
@@ -115,7 +108,7 @@ fn a_source_beside_needs_a_right_of_its_own_and_other_servers_are_not_asked() {
     let (both, other) = (Both::start(), Both::start());
     let copy = |server: &Server, query: &str| {
         let source = format!("http://{}/{ACCOUNT}/docs/{query}", server.addr());
-        both.ask(&both.blob, "PUT", "/con/to?", &[("x-ms-copy-source", &source)], b"")
+        ask(&both.blob, "PUT", "/con/to?", &[("x-ms-copy-source", &source)], b"")
     };
     let code = "CannotVerifyCopySource";
     let got = copy(&both.file, "f.txt").refused(401, code);
@@ -124,6 +117,6 @@ fn a_source_beside_needs_a_right_of_its_own_and_other_servers_are_not_asked() {
     assert_eq!(got.header("x-ms-copy-source-error-code"), "ResourceNotFound");
     let read = format!("f.txt?{}", sas("r"));
     copy(&other.file, &read).refused(403, code);
-    both.ask(&both.blob, "HEAD", "/con/to?", &[], b"").is(404);
+    ask(&both.blob, "HEAD", "/con/to?", &[], b"").is(404);
     copy(&both.file, &read).is(202);
 }
