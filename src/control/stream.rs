@@ -144,6 +144,7 @@ fn row(serving: &dyn Serving, programs: &mut Programs, entry: &Entry) -> StreamR
         }
         What::Gated(at) => at_gate(&mut row, "gated", at),
         What::Released(at) => at_gate(&mut row, "released", at),
+        What::Abandoned(at) => at_gate(&mut row, "abandoned", at),
         What::Fault { fault, visitor } => {
             visit(&mut row, "fault", visitor);
             row.more.insert("fault".into(), json!(fault));

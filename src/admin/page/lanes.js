@@ -109,11 +109,11 @@ function addBar(log, bars, columns, one) {
 
 function bar(entry, source, x, width) {
   const x0 = x(entry.start);
-  const x1 = entry.end === Infinity ? width : Math.max(x(entry.end), x0 + (entry.kind === 'request' ? 3 : 0));
+  const x1 = entry.end === Infinity ? width : Math.max(x(entry.end), x0 + (entry.isEnd ? 3 : 0));
   const gates = entry.gates.map(({ from, to }) => [x(from), to === null ? width : x(to)]);
   // A bar of three pixels may touch the next one; only requests that overlap in time are stacked.
   const ends = entry.end === Infinity ? width : x(entry.end);
-  return { entry, source, x0, x1, ends, gates, more: 0, mixed: false, point: entry.kind !== 'request' && entry.end !== Infinity };
+  return { entry, source, x0, x1, ends, gates, more: 0, mixed: false, point: !entry.isEnd && entry.end !== Infinity };
 }
 
 function timeTicks(from, end, width) {
@@ -163,7 +163,7 @@ export function orderView(log, { width, column, back }) {
 function moments(entry) {
   const { seq } = entry;
   const found = [{ entry, what: 'start', at: entry.start, rank: 1, seq }];
-  if (entry.kind !== 'request' && entry.end !== Infinity) return found;
+  if (!entry.isEnd && entry.end !== Infinity) return found;
   entry.gates.forEach(({ from, to }, i) => {
     // An unanswered request is known from its gate on.
     if (from > entry.start) found.push({ entry, what: `gated${i}`, at: from, rank: 2, seq });

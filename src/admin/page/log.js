@@ -62,7 +62,7 @@ export function shortAgent(agent) {
 const WORDS = {
   granted: 'opened', closed: 'closed', 'force-closed': 'force-closed', 'delete-pending': 'delete pending',
   undeleted: 'undeleted', removed: 'removed', 'share-changed': 'share mode changed', gated: 'stopped at gate',
-  released: 'went on', fault: 'met a fault',
+  released: 'went on', abandoned: 'client went away', fault: 'met a fault',
 };
 
 /** What stands before a user agent where a client is named. */
@@ -104,6 +104,8 @@ export function entryOf(row) {
   const start = kind === 'request' ? moment(row.started) : NaN;
   const entry = {
     row, kind, at, isGlobal, refused, status, dropped,
+    /** True if the entry is the end of a request, and so a bar. */
+    isEnd: kind === 'request' || kind === 'abandoned',
     failed: refused || dropped || status >= 400,
     seq: row.seq ?? 0,
     service: row.service ?? (row.share ? 'file' : ''),
@@ -287,7 +289,9 @@ export class Log {
     } else if (entry.kind === 'released') {
       const gate = open?.gates.find((one) => one.request === entry.row.request);
       if (gate) gate.to = entry.at;
-    } else if (entry.kind === 'request' && open) {
+    } else if (entry.isEnd && open) {
+      // The start of a request that gets no answer is not told.
+      if (entry.kind === 'abandoned') entry.start = open.gates[0].from;
       for (const gate of open.gates) gate.to ??= entry.end;
       entry.gates = open.gates;
       this.gated.delete(key);
@@ -298,7 +302,7 @@ export class Log {
   waiting() {
     for (const [key, { gates }] of this.gated) {
       const last = gates[gates.length - 1].to;
-      // A client that went away while it waited gets no answer.
+      // A client that went away after its release gets no answer.
       if (last !== null && this.#now() - last > UNANSWERED_MS) this.gated.delete(key);
     }
     return [...this.gated.values()].filter(({ entry }) => this.matches(entry));

@@ -38,7 +38,7 @@ function fillRow(row, line, selected) {
   }
   const entry = line;
   const [at, service, who, what, out, took] = row.children;
-  const tone = entry.isGlobal ? ' across' : entry.refused ? ' refused' : entry.failed ? ' failed' : ['gated', 'released', 'fault'].includes(entry.kind) ? ' held' : '';
+  const tone = entry.isGlobal ? ' across' : entry.refused ? ' refused' : entry.failed ? ' failed' : ['gated', 'released', 'abandoned', 'fault'].includes(entry.kind) ? ' held' : '';
   const name = `event row${tone}${entry === selected ? ' selected' : ''}`;
   if (row.className !== name) row.className = name;
   row.setAttribute('aria-selected', String(entry === selected));
@@ -53,7 +53,7 @@ function fillRow(row, line, selected) {
     what.replaceChildren(el('b', {}, entry.operation), el('span', { class: 'mono target' }, where));
   }
   say(out, entry.isGlobal ? '' : outcome(entry));
-  say(took, entry.kind === 'request' ? span(entry.end - entry.start) : '');
+  say(took, entry.isEnd ? span(entry.end - entry.start) : '');
 }
 
 export class Stream {

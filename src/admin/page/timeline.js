@@ -229,7 +229,7 @@ export class Timeline {
     const { text, 'ok-text': okText, surface } = this.#colours;
     const wide = bar.x1 - bar.x0;
     const waits = entry.end === Infinity && entry.gates.at(-1).to === null;
-    const label = waits ? `${entry.operation} waits` : entry.operation + (entry.failed ? ` ${outcome(entry)}` : '');
+    const label = waits ? `${entry.operation} waits` : entry.operation + (entry.failed || entry.kind === 'abandoned' ? ` ${outcome(entry)}` : '');
     pen.font = '11px system-ui, sans-serif';
     const middle = y + tall / 2 + 0.5;
     const long = pen.measureText(label).width;
@@ -428,8 +428,8 @@ function words(entry, more = 0) {
   const lines = [['tip-title', `${entry.operation} ${entry.target}`.trim()]];
   if (entry.who) lines.push(['muted', entry.who]);
   if (entry.end === Infinity) lines.push(['held', `waits at a gate since ${clockTime(entry.start)}`]);
-  else if (entry.kind === 'request') {
-    lines.push([entry.failed ? 'bad' : 'good', outcome(entry)]);
+  else if (entry.isEnd) {
+    lines.push([entry.failed ? 'bad' : entry.kind === 'abandoned' ? 'held' : 'good', outcome(entry)]);
     lines.push(['muted', `${clockTime(entry.start)} for ${span(entry.end - entry.start)}`]);
     if (entry.gates.length > 0) lines.push(['held', `at gates for ${span(gatedTime(entry))}`]);
   } else {

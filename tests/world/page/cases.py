@@ -190,6 +190,12 @@ def gates(page, server):
     for put in puts:
         put.join(PATIENCE)
     assert answers == [201] * 3
+    # A client that goes away while its request waits.
+    client = server.start_put("docs", "gone.txt")
+    expect(page.locator("#gated h2")).to_have_text("1 request waits at gate 1")
+    client.close()
+    expect(page.locator("#gated")).to_be_hidden()
+    expect(page.locator(".event.held", has_text="gone.txt").last).to_contain_text("client went away")
     page.get_by_role("button", name="Remove gate 1").click()
     until("the gate to be gone", lambda: not server.ask("gates")["gates"])
     expect(page.locator("#panel-gates")).to_contain_text("No gates.")

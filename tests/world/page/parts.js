@@ -80,7 +80,14 @@ async function order() {
   log.add([answered('REST 127.0.0.1:1', 95999, 96001, { status: 400, code: 'PopReceiptMismatch', refusal: { message: 'says the service' } })]);
   const { refused, rule, message } = log.entries.at(-1);
   eq('with its rule', [refused, rule, message], [true, 'sharing_violation', 'says the service']);
-  // A client that went away while it waited gets no answer.
+  // A client that went away while it waited: the bar ends there.
+  log.add([
+    { event: 'gated', request: 11, time: at(96100), client: 'C', operation: 'Put Blob' },
+    { event: 'abandoned', request: 11, time: at(96200), client: 'C', operation: 'Put Blob' },
+  ]);
+  const gone = orderView(log, { width: 1000, column: 10, back: 0 }).lanes.find((lane) => lane.name === 'C').bars;
+  eq('abandoned', gone.map(({ entry, point, gates }) => [entry.kind, entry.end - entry.start, point, gates.length]), [['abandoned', 100, false, 1]]);
+  // A client that went away after its release gets no answer.
   log.add([{ event: 'released', request: 10, time: at(97000), client: 'A', operation: 'Put Blob' }]);
   eq('not yet', log.waiting().length, 1);
   now = Date.UTC(2026, 0, 1) + 110000;

@@ -105,6 +105,35 @@ fn a_refusal_names_the_one_in_the_way() {
     assert_eq!((&logged["object"], &logged["service"]), (&json!("blob:box/b"), &json!("blob")));
 }
 
+/// Sends a Put Blob of an empty blob; its answer is not read.
+fn start_put(folder: &Folder, name: &str) -> TcpStream {
+    let blob = folder.service("blob");
+    let mut stream = TcpStream::connect(blob).unwrap();
+    write!(
+        stream,
+        "PUT /devstoreaccount1/box/{name} HTTP/1.1\r\nhost: {blob}\r\nx-ms-version: 2026-10-06\r\n\
+         x-ms-blob-type: BlockBlob\r\ncontent-length: 0\r\nuser-agent: tester/1\r\n\r\n"
+    )
+    .unwrap();
+    stream
+}
+
+#[test]
+fn a_request_whose_client_goes_away_at_a_gate_is_abandoned() {
+    let (folder, _server, api) = serve(&[]);
+    let gate = json!({ "operation": "Put Blob" });
+    let id = body(&api.post("gates", &gate).is(201))["gate"].clone();
+    let client = start_put(&folder, "a");
+    api.get(&format!("gates/{id}/wait")).is(200);
+    drop(client);
+    let gone = last(&api, "kind=abandoned&wait_ms=20000");
+    let gated = last(&api, "kind=gated");
+    assert_eq!((&gone["gate"], &gone["request"]), (&id, &gated["request"]));
+    assert_eq!(gone["object"], "blob:box/a");
+    assert!(events(&api, "kind=released").is_empty());
+    ask(folder.service("blob"), "GET", "/box/a", &[], b"").is(404);
+}
+
 #[test]
 fn gates_faults_and_the_clock_are_in_the_stream_with_those_who_changed_them() {
     let (folder, _server, api) = serve(&[]);
@@ -120,14 +149,7 @@ fn gates_faults_and_the_clock_are_in_the_stream_with_those_who_changed_them() {
     api.delete(&format!("gates/{id}")).is(200);
     let fault = json!({ "operation": "Put Blob", "action": "drop_after", "times": 1 });
     let fault = body(&api.post("faults", &fault).is(201))["fault"].clone();
-    let blob = folder.service("blob");
-    let mut lost = TcpStream::connect(blob).unwrap();
-    write!(
-        lost,
-        "PUT /devstoreaccount1/box/lost HTTP/1.1\r\nhost: {blob}\r\nx-ms-version: 2026-10-06\r\n\
-         x-ms-blob-type: BlockBlob\r\ncontent-length: 0\r\n\r\n"
-    )
-    .unwrap();
+    let lost = start_put(&folder, "lost");
     assert_eq!(BufReader::new(lost).lines().count(), 0, "the acknowledgement is lost");
     api.delete("faults").is(200);
     api.post("clock", &json!({ "freeze": true })).is(200);
