@@ -22,6 +22,29 @@ use crate::engine::events::Happening;
 use crate::engine::programs::Programs;
 use crate::engine::stream::{Answered, AtGate, Change, Entry, Page, What};
 
+/// The kinds of events.
+pub const KINDS: [&str; 19] = [
+    "request",
+    "gated",
+    "released",
+    "abandoned",
+    "fault",
+    "clock",
+    "state",
+    "gate-added",
+    "gate-removed",
+    "fault-added",
+    "fault-removed",
+    "refused",
+    "granted",
+    "closed",
+    "force-closed",
+    "share-changed",
+    "delete-pending",
+    "undeleted",
+    "removed",
+];
+
 /// One event of the stream.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StreamRow {
@@ -158,6 +181,7 @@ fn row(serving: &dyn Serving, programs: &mut Programs, entry: &Entry) -> StreamR
             row.more.insert("detail".into(), json!(detail));
         }
     }
+    debug_assert!(KINDS.contains(&&*row.event), "{}", row.event);
     row
 }
 

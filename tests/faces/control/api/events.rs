@@ -267,10 +267,14 @@ fn a_page_of_events_waits_for_the_first_that_fits() {
         wait.join().unwrap()
     });
     assert_eq!(waited[0]["operation"], "Create Queue");
-    let page = body(&api.get("events?after=1&wait_ms=1&kind=nothing").is(200));
+    let page = body(&api.get("events?after=1&wait_ms=1&kind=undeleted,removed").is(200));
     assert_eq!((&page["events"], &page["lost"]), (&json!([]), &json!(0)));
     assert_eq!(page["last"], page["newest"]);
     refused(api.get("events?after=x"), 400, "bad_request");
+    let misspelt = refused(api.get("events?kind=request,nonsense"), 400, "bad_request");
+    let message = misspelt["message"].as_str().unwrap();
+    assert!(message.starts_with("there is no kind 'nonsense', only request, "), "{message}");
+    refused(api.get("events?service=blobs"), 400, "bad_request");
     refused(api.get("events?wait_ms=600001"), 400, "bad_request");
 }
 
