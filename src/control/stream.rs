@@ -19,7 +19,7 @@ use crate::core::smb::SharePath;
 use crate::core::time::iso;
 use crate::engine::controls::Visitor;
 use crate::engine::events::Happening;
-use crate::engine::programs::Programs;
+use crate::engine::programs::{Programs, resolved};
 use crate::engine::stream::{Answered, AtGate, Change, Entry, Page, What};
 
 /// The kinds of events.
@@ -123,7 +123,9 @@ impl Connection {
     /// Tells the stream what the client of this connection changed of what tests control.
     pub(super) fn tell(&self, kind: &'static str, id: Option<u64>, detail: impl Into<String>) {
         let stream = &self.serving.accounts().controls().stream;
-        let change = || Change { kind, by: self.owner.to_string(), id, detail: detail.into() };
+        // The process of a command waits for its answer, so its program is known now.
+        let by = || resolved(&self.owner).to_string();
+        let change = || Change { kind, by: by(), id, detail: detail.into() };
         stream.push(None, || What::Changed(change()));
     }
 }
@@ -240,6 +242,7 @@ fn visit(row: &mut StreamRow, event: &str, visitor: &Visitor) {
         "path": visitor.path,
         "client": visitor.client,
         "client_request": visitor.client_request,
+        "user_agent": visitor.user_agent.as_deref(),
     }));
 }
 

@@ -3,6 +3,7 @@
 
 import { call, change, note } from './api.js';
 import { $, button, busy, countdown, dateTime, el, emptyState, parseSpan, plural, refusedState, say, span } from './dom.js';
+import { clientName, shortAgent, withAgent } from './log.js';
 
 const OPERATIONS = ['Put Blob', 'Get Blob', 'Delete Blob', 'Put Block', 'Put Block List', 'Append Block', 'Put Page', 'Lease Blob', 'Set Blob Metadata', 'Copy Blob', 'Create Container', 'Lease Container', 'List Blobs',
   'Create File', 'Get File', 'Put Range', 'Delete File', 'Lease File', 'Put Message', 'Get Messages', 'Update Message', 'Delete Message', 'Peek Messages',
@@ -288,7 +289,7 @@ export class GatedStrip {
     let row = this.#rows.get(one.request);
     if (!row) {
       row = el('div', { class: 'gated-row' },
-        el('b', {}, one.operation), el('span', { class: 'mono path' }, one.path), el('span', { class: 'who' }, one.client.replace(/^REST /, '')),
+        el('b', {}, one.operation), el('span', { class: 'mono path' }, one.path), el('span', { class: 'who', title: one.client.replace(/^REST /, '') }, withAgent(clientName(one), shortAgent(one.user_agent))),
         el('span', { class: 'muted' }, `${one.point}, gate ${one.gate}`), el('span', { class: 'muted left' }),
         button('Let go', () => this.release(one.request), { class: 'go small', 'aria-label': `Let request ${one.request} go: ${one.operation} ${one.path} of ${one.client}` }));
       this.#rows.set(one.request, row);

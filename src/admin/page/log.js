@@ -38,9 +38,22 @@ export function holderWords(holder) {
   if (typeof holder === 'string') return holder.replace(/^REST /, '');
   const who = clientName(holder) || (holder.handle ? `handle ${holder.handle}` : '');
   // A request that leased an object or took a message.
-  if (holder.address && holder.user_agent) return `${who} (${shortAgent(holder.user_agent)})`;
+  if (holder.address && holder.user_agent) return withAgent(who, shortAgent(holder.user_agent));
   const modes = holder.access ? ` (${holder.access}, shares ${holder.share_mode})` : '';
   return who + modes;
+}
+
+/** A client's address and user agent in brackets, as far as known. */
+export const withAgent = (who, agent) => (agent && agent !== who ? `${who} (${agent})` : who);
+
+/** The cause of a refusal as `docs/blob.md` shows it: what was done, the request's ID, who did it. */
+const CAUSE = /^(.+? by [^,]+)(, client request [^,]+)?(?:, (.+?))??(?:, (?:from )?(\S+:\d+))?(;.*)?$/;
+
+/** A cause with the client first: a line has little room, and the ID of a request takes most of it. */
+function clientFirst(cause) {
+  const [, done, request = '', agent, address, rest = ''] = CAUSE.exec(cause) ?? [];
+  if (!address) return cause;
+  return `${withAgent(address, shortAgent(agent))}: ${done}${rest}${request}`;
 }
 
 /** What was in the way of a refused entry, in a line. */
@@ -48,7 +61,7 @@ export function blameWords(entry) {
   const { holder } = entry;
   // A service's message is its own sentence, and the cause in brackets.
   const cause = /\[latchfs: (.*)\]/.exec(entry.message)?.[1];
-  if (!holder || typeof holder === 'string' || !holder.access) return cause || entry.message || (holder ? `held by ${holderWords(holder)}` : '');
+  if (!holder || typeof holder === 'string' || !holder.access) return (cause ? clientFirst(cause) : entry.message) || (holder ? `held by ${holderWords(holder)}` : '');
   const who = clientName(holder) || `handle ${holder.handle}`;
   const since = holder.since ? `, since ${holder.since.slice(11, 19)}` : '';
   return `${who} has it open: access ${holder.access}, shares ${holder.share_mode}${since}`;
@@ -109,7 +122,7 @@ export function entryOf(row) {
     failed: refused || dropped || status >= 400,
     seq: row.seq ?? 0,
     service: row.service ?? (row.share ? 'file' : ''),
-    who: isGlobal ? (row.client ?? '').replace(/ of the HTTP API$/, '') : clientName(row),
+    who: isGlobal ? (row.client ?? '').replace(/ of the (HTTP API|control socket)$/, '') : clientName(row),
     operation: isGlobal ? globalWords(row) : row.operation ?? WORDS[kind] ?? kind,
     target: isGlobal ? '' : target(row),
     code: row.code ?? null,
@@ -317,6 +330,7 @@ export class Log {
       known = { requests: 0, order: this.#order += 1, agent: entry.agent || (row.pid > 0 ? (row.client ?? '').replace(/^mount .*\//, 'mount ') : '') };
       this.clients.set(entry.who, known);
     }
+    known.agent ||= entry.agent;
     if (entry.kind !== 'request') return;
     known.requests += 1;
     if (known.requests > 2 || !entry.agent) return;

@@ -4,7 +4,7 @@
 import { change } from './api.js';
 import { $, button, clockTime, count, el, emptyState, plural, say, span } from './dom.js';
 import { VirtualList } from './list.js';
-import { blameWords, gatedTime, outcome } from './log.js';
+import { blameWords, gatedTime, outcome, withAgent } from './log.js';
 
 /** The rate is the mean of this many milliseconds. */
 const RATE_MS = 2000;
@@ -24,6 +24,7 @@ function fillBelow(row, entry, selected) {
   row.entry = entry;
   const [at, service, who, what, out, took] = row.children;
   for (const cell of [at, service, who, out, took]) say(cell, '');
+  who.title = '';
   const text = blameWords(entry);
   if (what.dataset.text !== text) {
     what.dataset.text = text;
@@ -46,7 +47,11 @@ function fillRow(row, line, selected) {
   say(at, clockTime(entry.at));
   say(service, entry.service);
   service.dataset.service = entry.service;
-  say(who, entry.who);
+  const named = withAgent(entry.who, entry.agent);
+  if (who.title !== named) {
+    who.title = named;
+    who.replaceChildren(entry.who, el('small', {}, entry.agent && entry.agent !== entry.who ? ` ${entry.agent}` : ''));
+  }
   const where = entry.target ? ` ${entry.target}` : '';
   if (what.dataset.text !== entry.operation + where) {
     what.dataset.text = entry.operation + where;

@@ -2,7 +2,7 @@
 // and input; the geometry is in lanes.js.
 
 import { $, clockTime, el, emptyState, plural, remember, remembered, say, span } from './dom.js';
-import { gatedTime, holderWords, outcome } from './log.js';
+import { gatedTime, holderWords, outcome, withAgent } from './log.js';
 import { orderView, timeView } from './lanes.js';
 
 /** The height of a lane by its rows. */
@@ -426,7 +426,7 @@ export class Timeline {
 /** The lines of a tooltip: a class and a text each. */
 function words(entry, more = 0) {
   const lines = [['tip-title', `${entry.operation} ${entry.target}`.trim()]];
-  if (entry.who) lines.push(['muted', entry.who]);
+  if (entry.who) lines.push(['muted', withAgent(entry.who, entry.agent)]);
   if (entry.end === Infinity) lines.push(['held', `waits at a gate since ${clockTime(entry.start)}`]);
   else if (entry.isEnd) {
     lines.push([entry.failed ? 'bad' : entry.kind === 'abandoned' ? 'held' : 'good', outcome(entry)]);

@@ -71,6 +71,8 @@ pub struct Visitor {
     pub client: String,
     /// The ID that its client gave it.
     pub client_request: Option<String>,
+    /// The program that the client says it is.
+    pub user_agent: Option<Arc<str>>,
 }
 
 /// A request that waits.
@@ -409,6 +411,7 @@ mod tests {
             path: seen.path.into(),
             client: "a test".into(),
             client_request: None,
+            user_agent: None,
         };
         gates.pass(point, &seen, visitor).await
     }

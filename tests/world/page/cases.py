@@ -1,6 +1,7 @@
 """The cases: each is given the page, opened and live, and the server."""
 
 import pathlib
+import re
 import sys
 import threading
 import time
@@ -193,10 +194,18 @@ def gates(page, server):
     # A client that goes away while its request waits.
     client = server.start_put("docs", "gone.txt")
     expect(page.locator("#gated h2")).to_have_text("1 request waits at gate 1")
+    port = client.sock.getsockname()[1]
+    expect(page.locator("#gated .who")).to_have_text(f"127.0.0.1:{port} (tester)")
+    waits = page.locator(".event.held", has_text="gone.txt").last
+    expect(waits.locator(".who")).to_have_text(f"127.0.0.1:{port} tester")
     client.close()
     expect(page.locator("#gated")).to_be_hidden()
     expect(page.locator(".event.held", has_text="gone.txt").last).to_contain_text("client went away")
-    page.get_by_role("button", name="Remove gate 1").click()
+    # A command is named by its program.
+    server.run("gate", "remove", "1")
+    expect(page.locator(".event.across .who").last).to_have_text(re.compile(r"^latchfs \(pid \d+\)$"))
+    server.do("POST", "gates", {"operation": "Put Blob"})
+    page.get_by_role("button", name="Remove gate 2").click()
     until("the gate to be gone", lambda: not server.ask("gates")["gates"])
     expect(page.locator("#panel-gates")).to_contain_text("No gates.")
 
@@ -384,4 +393,4 @@ def keyboard(page, server):
 def parts(page, _server):
     """The modules of the page, each by itself."""
     text = pathlib.Path(__file__).with_name("parts.js").read_text()
-    assert page.evaluate(f"async () => {{ {text} }}") == 6
+    assert page.evaluate(f"async () => {{ {text} }}") == 7

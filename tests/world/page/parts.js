@@ -94,6 +94,16 @@ async function order() {
   eq('gone', log.waiting().length, 0);
 }
 
+async function blame() {
+  const { blameWords, entryOf } = await from('log');
+  const line = (cause) => blameWords(entryOf(answered('REST 127.0.0.1:9', 0, 1, { status: 412, refusal: { rule: 'condition', message: `It is not met. [latchfs: ${cause}]` } })));
+  eq('the client first', line('changed 0.8 s ago by Put Blob, client request 5f-1, azsdk-python-storage-blob/12.31 Python/3.13 (Linux, x86), from 127.0.0.1:5'),
+    '127.0.0.1:5 (python-storage-blob): changed 0.8 s ago by Put Blob, client request 5f-1');
+  eq('without an ID', line('leased 3.0 s ago by Lease Blob (acquire), curl/8, from [::1]:5'), '[::1]:5 (curl): leased 3.0 s ago by Lease Blob (acquire)');
+  eq('of a queue', line('the message was last changed 3.0 s ago by Get Messages, 127.0.0.1:5; it is hidden until Mon, 05 Jan'), '127.0.0.1:5: the message was last changed 3.0 s ago by Get Messages; it is hidden until Mon, 05 Jan');
+  eq('another cause', line('"excel" (pid 9) has it open'), '"excel" (pid 9) has it open');
+}
+
 async function lanes() {
   const { Log } = await from('log');
   const { timeView } = await from('lanes');
@@ -119,6 +129,6 @@ async function scale() {
   if (place(1073741825) - place(1073741824) < 15) throw new Error('one byte cannot be seen');
 }
 
-const all = [sse, spans, bounds, order, lanes, scale];
+const all = [sse, spans, bounds, order, blame, lanes, scale];
 for (const test of all) await test();
 return all.length;

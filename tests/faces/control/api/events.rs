@@ -125,11 +125,13 @@ fn a_request_whose_client_goes_away_at_a_gate_is_abandoned() {
     let id = body(&api.post("gates", &gate).is(201))["gate"].clone();
     let client = start_put(&folder, "a");
     api.get(&format!("gates/{id}/wait")).is(200);
+    let row = body(&api.get(&format!("gates/{id}")).is(200));
+    assert_eq!(row["waiting"][0]["user_agent"], "tester/1");
     drop(client);
     let gone = last(&api, "kind=abandoned&wait_ms=20000");
     let gated = last(&api, "kind=gated");
     assert_eq!((&gone["gate"], &gone["request"]), (&id, &gated["request"]));
-    assert_eq!(gone["object"], "blob:box/a");
+    assert_eq!((&gone["object"], &gone["user_agent"]), (&json!("blob:box/a"), &json!("tester/1")));
     assert!(events(&api, "kind=released").is_empty());
     ask(folder.service("blob"), "GET", "/box/a", &[], b"").is(404);
 }
@@ -183,6 +185,10 @@ fn gates_faults_and_the_clock_are_in_the_stream_with_those_who_changed_them() {
     // A clock that stands stops neither the numbers nor the system's time.
     put_blob(&folder, "b", &[], b"1").is(201);
     put_blob(&folder, "c", &[], b"1").is(201);
+    // A command is named by its program.
+    folder.ask(&["clock", "run"]);
+    let by = last(&api, "kind=clock")["client"].clone();
+    assert!(by.as_str().unwrap().starts_with("latchfs (pid "), "{by}");
     let [.., one, other] = &events(&api, "kind=request")[..] else { panic!() };
     assert_eq!(one["time"], other["time"]);
     assert!(one["system"].as_str() < other["system"].as_str());
