@@ -93,9 +93,13 @@ function target(row) {
 
 function globalWords(row) {
   if (row.text) return row.text;
+  const [noun, done] = row.event.split('-');
   // The date is in the details; a line of the timeline has little room.
   const detail = (row.detail ?? '').replace(/\d{4}-\d\d-\d\dT(\d\d:\d\d:\d\d)[.\d]*Z/, '$1');
-  return [row.event.replace('-', ' '), row.id, detail].filter((word) => word !== undefined && word !== '').join(' ');
+  // The page shows the system's time: a turn of the server's clock must not pass for it.
+  if (noun === 'clock') return `server clock ${detail}`;
+  if (!done) return `${noun} ${detail}`.trim();
+  return detail === 'all' ? `all ${noun}s ${done}` : `${noun} ${row.id} ${done} ${detail}`.trim();
 }
 
 /**

@@ -4,7 +4,7 @@
 import { change } from './api.js';
 import { $, button, clockTime, count, el, emptyState, plural, say, span } from './dom.js';
 import { VirtualList } from './list.js';
-import { blameWords, gatedTime, outcome, withAgent } from './log.js';
+import { blameWords, gatedTime, moment, outcome, withAgent } from './log.js';
 
 /** The rate is the mean of this many milliseconds. */
 const RATE_MS = 2000;
@@ -24,12 +24,19 @@ function fillBelow(row, entry, selected) {
   row.entry = entry;
   const [at, service, who, what, out, took] = row.children;
   for (const cell of [at, service, who, out, took]) say(cell, '');
+  at.title = '';
   who.title = '';
   const text = blameWords(entry);
   if (what.dataset.text !== text) {
     what.dataset.text = text;
     what.textContent = text;
   }
+}
+
+/** What the server's clock showed at an event, where that was another time than the system's. */
+function serverTime({ at, row }) {
+  const server = moment(row.time);
+  return Math.abs(server - at) >= 500 ? `Server clock: ${clockTime(server)}` : '';
 }
 
 function fillRow(row, line, selected) {
@@ -45,6 +52,7 @@ function fillRow(row, line, selected) {
   row.setAttribute('aria-selected', String(entry === selected));
   row.entry = entry;
   say(at, clockTime(entry.at));
+  at.title = serverTime(entry);
   say(service, entry.service);
   service.dataset.service = entry.service;
   const named = withAgent(entry.who, entry.agent);

@@ -92,6 +92,11 @@ def clock(page, server):
     page.get_by_role("button", name="Advance", exact=True).click()
     until("2m", lambda: abs(ahead(server) - total - 120) < 0.5)
     expect(page.locator("#clock-state")).to_have_text("+3 min 17 s")
+    # The page says which clock it shows where.
+    expect(page.get_by_label("The server's clock")).to_contain_text("Server clock (UTC)")
+    expect(page.locator("#events")).to_contain_text("System time (UTC)")
+    turned = page.locator(".event.across", has_text="server clock shows").last
+    expect(turned.locator(".at")).to_have_attribute("title", re.compile(r"^Server clock: \d\d:\d\d:\d\d"))
     page.get_by_role("button", name="Freeze").click()
     until("frozen", lambda: server.ask("clock")["frozen"])
     expect(page.locator("#clock-state")).to_have_text("Frozen")
