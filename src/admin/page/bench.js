@@ -12,7 +12,7 @@ const OPERATIONS = ['Put Blob', 'Get Blob', 'Delete Blob', 'Put Block', 'Put Blo
 /** The most waiting requests in the strip. */
 const WAITING_MAX = 8;
 
-const field = (label, control) => el('label', { class: 'field' }, el('span', { class: 'label' }, label), control);
+const field = (label, control, kind = '') => el('label', { class: `field ${kind}` }, el('span', { class: 'label' }, label), control);
 const input = (name, props = {}) => el('input', { name, autocomplete: 'off', spellcheck: 'false', ...props });
 const select = (name, options) => el('select', { name }, ...options.map(([value, text]) => el('option', { value }, text)));
 
@@ -124,7 +124,7 @@ function item(title, lines, actions) {
 function gatesPanel(host, context) {
   const form = formOf('Add a gate', [
     ...matching(),
-    field('Stops', select('at', [['received', 'received: before its checks'], ['checked', 'checked: not yet committed'], ['committed', 'committed: not yet answered']])),
+    field('Stops', select('at', [['received', 'received: before its checks'], ['checked', 'checked: not yet committed'], ['committed', 'committed: not yet answered']]), 'wide'),
     field('Times', input('times', { inputmode: 'numeric', placeholder: 'all', size: '5' })),
     field('Limit', input('limit', { placeholder: '60s', size: '6' })),
   ], async (node) => {
@@ -186,7 +186,7 @@ function faultsPanel(host, context) {
   action.addEventListener('change', explain);
   explain();
   const form = formOf('Add a fault', [
-    ...matching(), field('What happens', action), valueField,
+    ...matching(), field('What happens', action, 'wide'), valueField,
     field('Times', input('times', { inputmode: 'numeric', placeholder: 'all', size: '5' })),
     field('Probability', input('probability', { inputmode: 'decimal', placeholder: '1', size: '5' })),
     field('Seed', input('seed', { inputmode: 'numeric', placeholder: 'any', size: '5' })),

@@ -159,6 +159,21 @@ export function orderView(log, { width, column, back }) {
   return { ...toLanes(bars, log), lines, ticks: orderTicks(steps.slice(first), column), from: steps[first]?.at };
 }
 
+/**
+ * The lines in view from left to right, each with the `row` above the lanes and the `left` of its
+ * name, which is `wide` pixels: beside its line, and beside no other name.
+ */
+export function placeNames(lines, width) {
+  const ends = [];
+  return lines.filter(({ x }) => x >= 0 && x <= width).sort((a, b) => a.x - b.x).map((line) => {
+    const left = line.x + line.wide + 6 > width ? line.x - line.wide - 6 : line.x + 4;
+    const free = ends.findIndex((end) => end < left);
+    const row = free < 0 ? ends.length : free;
+    ends[row] = left + line.wide + 4;
+    return { ...line, left, row };
+  });
+}
+
 /** The moments of an entry that are steps of the axis of order. */
 function moments(entry) {
   const { seq } = entry;

@@ -37,6 +37,13 @@ def note(page, text):
     expect(page.locator(".note", has_text=text).last).to_be_visible()
 
 
+def cut_off(select):
+    """The options of a select that are wider than the select, without its arrow."""
+    return select.evaluate("""(node) => { const pen = document.createElement('canvas').getContext('2d');
+        pen.font = getComputedStyle(node).font;
+        return [...node.options].map((one) => one.text).filter((text) => pen.measureText(text).width > node.clientWidth - 36); }""")
+
+
 # --- Live ---------------------------------------------------------------------------------------
 
 # Notes when a refusal of a path is drawn: an observer sees the change before the next frame.
@@ -177,6 +184,8 @@ def gates(page, server):
     form.locator("[name=path]").fill("docs/*")
     form.get_by_role("button", name="Add gate").click()
     expect(page.locator("#panel-gates .item")).to_contain_text("Put Blob  docs/*")
+    expect(page.locator(".event.across").last).to_contain_text("gate 1 added Put Blob docs/*")
+    assert not cut_off(form.locator("[name=at]"))
     answers = []
     puts = [threading.Thread(target=lambda n=n: answers.append(server.blob("PUT", "docs", f"{n}.txt", b"x")[0])) for n in range(3)]
     for put in puts:
@@ -220,6 +229,7 @@ def faults(page, server):
     tab(page, "Faults")
     form = page.get_by_role("form", name="Add a fault")
     form.locator("[name=operation]").fill("Put Blob")
+    assert not cut_off(form.locator("[name=action]"))
     form.locator("[name=action]").select_option("answer")
     form.locator("[name=value]").fill("503:ServerBusy")
     form.locator("[name=times]").fill("1")
@@ -291,6 +301,7 @@ def storm(page, server):
     page.wait_for_function("() => Number(document.getElementById('events-count').textContent.replace(',', '')) >= 600")
     assert page.locator("#events-list .event").count() < 120, "only the rows in view are drawn"
     expect(page.locator("#events-latest")).to_be_hidden()
+    expect(page.locator("#timeline-scale")).to_have_text("drag to see earlier")
     page.get_by_role("button", name="Pause").click()
     expect(page.locator("#link")).to_have_text("Paused")
     count = page.locator("#events-count").inner_text()
@@ -398,4 +409,4 @@ def keyboard(page, server):
 def parts(page, _server):
     """The modules of the page, each by itself."""
     text = pathlib.Path(__file__).with_name("parts.js").read_text()
-    assert page.evaluate(f"async () => {{ {text} }}") == 7
+    assert page.evaluate(f"async () => {{ {text} }}") == 8

@@ -119,6 +119,12 @@ async function lanes() {
   eq('choices', log.choices().map(([value]) => value), ['127.0.0.1:1', 'agent sdk', 'agent curl']);
 }
 
+async function names() {
+  const { placeNames } = await from('lanes');
+  const placed = placeNames([{ x: 90, wide: 40 }, { x: 30, wide: 40 }, { x: 10, wide: 40 }, { x: 500, wide: 40 }, { x: -1, wide: 40 }, { x: 290, wide: 40 }], 300);
+  eq('in view, a row each where they would overlap', placed.map(({ x, left, row }) => [x, left, row]), [[10, 14, 0], [30, 34, 1], [90, 94, 0], [290, 244, 0]]);
+}
+
 async function scale() {
   const { scaleOf } = await from('locks');
   const locks = [{ start: 1073741824, length: 1 }, { start: 0, length: 100 }, { start: 2147483648, length: null }];
@@ -129,6 +135,6 @@ async function scale() {
   if (place(1073741825) - place(1073741824) < 15) throw new Error('one byte cannot be seen');
 }
 
-const all = [sse, spans, bounds, order, blame, lanes, scale];
+const all = [sse, spans, bounds, order, blame, lanes, names, scale];
 for (const test of all) await test();
 return all.length;
