@@ -233,6 +233,9 @@ pub struct WaitingEntry {
     pub client: String,
     /// The ID that its client gave it.
     pub client_request: Option<String>,
+    /// The program that the client says it is.
+    #[serde(default)]
+    pub user_agent: Option<String>,
     /// For how long it has waited.
     pub waits_ms: u64,
 }
@@ -512,6 +515,7 @@ fn gate_entry(row: GateRow, waiting: &[WaitingRow]) -> GateEntry {
         path: one.visitor.path.clone(),
         client: one.visitor.client.clone(),
         client_request: one.visitor.client_request.clone(),
+        user_agent: one.visitor.user_agent.as_deref().map(str::to_owned),
         waits_ms: millis(one.since),
     };
     GateEntry {

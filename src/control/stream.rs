@@ -19,8 +19,31 @@ use crate::core::smb::SharePath;
 use crate::core::time::iso;
 use crate::engine::controls::Visitor;
 use crate::engine::events::Happening;
-use crate::engine::programs::Programs;
+use crate::engine::programs::{Programs, resolved};
 use crate::engine::stream::{Answered, AtGate, Change, Entry, Page, What};
+
+/// The kinds of events.
+pub const KINDS: [&str; 19] = [
+    "request",
+    "gated",
+    "released",
+    "abandoned",
+    "fault",
+    "clock",
+    "state",
+    "gate-added",
+    "gate-removed",
+    "fault-added",
+    "fault-removed",
+    "refused",
+    "granted",
+    "closed",
+    "force-closed",
+    "share-changed",
+    "delete-pending",
+    "undeleted",
+    "removed",
+];
 
 /// One event of the stream.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -100,7 +123,9 @@ impl Connection {
     /// Tells the stream what the client of this connection changed of what tests control.
     pub(super) fn tell(&self, kind: &'static str, id: Option<u64>, detail: impl Into<String>) {
         let stream = &self.serving.accounts().controls().stream;
-        let change = || Change { kind, by: self.owner.to_string(), id, detail: detail.into() };
+        // The process of a command waits for its answer, so its program is known now.
+        let by = || resolved(&self.owner).to_string();
+        let change = || Change { kind, by: by(), id, detail: detail.into() };
         stream.push(None, || What::Changed(change()));
     }
 }
@@ -144,6 +169,7 @@ fn row(serving: &dyn Serving, programs: &mut Programs, entry: &Entry) -> StreamR
         }
         What::Gated(at) => at_gate(&mut row, "gated", at),
         What::Released(at) => at_gate(&mut row, "released", at),
+        What::Abandoned(at) => at_gate(&mut row, "abandoned", at),
         What::Fault { fault, visitor } => {
             visit(&mut row, "fault", visitor);
             row.more.insert("fault".into(), json!(fault));
@@ -157,6 +183,7 @@ fn row(serving: &dyn Serving, programs: &mut Programs, entry: &Entry) -> StreamR
             row.more.insert("detail".into(), json!(detail));
         }
     }
+    debug_assert!(KINDS.contains(&&*row.event), "{}", row.event);
     row
 }
 
@@ -215,6 +242,7 @@ fn visit(row: &mut StreamRow, event: &str, visitor: &Visitor) {
         "path": visitor.path,
         "client": visitor.client,
         "client_request": visitor.client_request,
+        "user_agent": visitor.user_agent.as_deref(),
     }));
 }
 

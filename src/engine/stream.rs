@@ -57,8 +57,10 @@ pub enum What {
     Request(Answered),
     /// A request stopped at a gate.
     Gated(AtGate),
-    /// A request that had stopped at a gate went on, or its client went away.
+    /// A request that had stopped at a gate went on.
     Released(AtGate),
+    /// The client of a request that had stopped at a gate went away, and the request ended there.
+    Abandoned(AtGate),
     /// A request met a fault.
     Fault {
         /// The fault.

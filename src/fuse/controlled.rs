@@ -171,7 +171,8 @@ fn stop(
         };
         let (operation, path) = (call.name().to_owned(), place.to_owned());
         let (service, account) = (ServiceKind::File, Arc::clone(&of.account));
-        Visitor { service, account, operation, path, client, client_request: None }
+        let (client_request, user_agent) = (None, None);
+        Visitor { service, account, operation, path, client, client_request, user_agent }
     })
 }
 

@@ -65,6 +65,7 @@ impl Visit {
             path: address.named_path(),
             client: caller.owner.client.name.clone(),
             client_request: caller.request_id.as_deref().map(str::to_owned),
+            user_agent: caller.user_agent.clone(),
         };
         Self { headers: request.headers.clone(), account: address.account.clone(), visitor }
     }

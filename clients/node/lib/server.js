@@ -12,6 +12,13 @@ import { Process } from "./process.js";
 const SHARE = "share";
 const SERVICES = ["file", "blob", "queue", "table"];
 
+/** Refuses options that a call does not have: a misspelt one would be ignored. */
+function refuseOthers(call, others, known) {
+  const [unknown] = Object.keys(others);
+  if (unknown === undefined) return;
+  throw new LatchfsError(`${call}: there is no option '${unknown}', only ${known}`);
+}
+
 /** A latchfs server for tests. The declarations in index.d.ts say what each member does. */
 export class Server {
   #process;
@@ -28,7 +35,9 @@ export class Server {
     this.#process = process;
   }
 
-  static async start({ shares = [SHARE], mount = false, args = [], env = {}, timeout = 60_000 } = {}) {
+  static async start(options = {}) {
+    const { shares = [SHARE], mount = false, args = [], env = {}, timeout = 60_000, ...others } = options;
+    refuseOthers("start", others, "shares, mount, args, env, timeout");
     if (!Array.isArray(shares) || shares.length === 0) {
       throw new LatchfsError("shares: expected a list of names, at least one");
     }
@@ -125,9 +134,10 @@ export class Server {
     return { share: service.getShareClient(shareName), names };
   }
 
-  hold(path, options = {}) {
-    const { access = "r", share = "none", shareName = this.share, disposition = "open" } = options;
-    const { deleteOnClose, locks, limit = 600_000 } = options;
+  async hold(path, options = {}) {
+    const { access = "r", share = "none", shareName = this.share, ...more } = options;
+    const { disposition = "open", deleteOnClose, locks, limit = 600_000, ...others } = more;
+    refuseOthers("hold", others, "access, share, shareName, disposition, deleteOnClose, locks, limit");
     const body = {
       path,
       share: shareName,
@@ -150,15 +160,25 @@ export class Server {
     }
   }
 
-  gate(operation, path, { service, headers, at = "received", times, limit = 60_000 } = {}) {
+  async gate(operation, path, options = {}) {
+    const { service, headers, at = "received", times, limit = 60_000, ...others } = options;
+    refuseOthers("gate", others, "service, headers, at, times, limit");
     const body = { operation, path, service, headers, at, times, limit_ms: limit };
     return Gate.add(this.api, given(body));
   }
 
   async fault(operation, path, options = {}) {
-    const { answer, delay, drop, cut, slow, service, headers, times, probability, seed } = options;
+    const { answer, delay, drop, cut, slow, service, headers, ...more } = options;
+    const { times, probability, seed, ...others } = more;
+    const known = "answer, delay, drop, cut, slow, service, headers, times, probability, seed";
+    refuseOthers("fault", others, known);
     const actions = [];
-    if (answer !== undefined) actions.push({ answer });
+    if (answer !== undefined) {
+      if (answer?.status === undefined || answer.code === undefined) {
+        throw new LatchfsError("answer: expected a status and a code, as in { status: 503, code: 'ServerBusy' }");
+      }
+      actions.push({ answer });
+    }
     if (delay !== undefined) actions.push({ delay_ms: delay });
     if (drop !== undefined) {
       if (!["before", "after"].includes(drop)) {
@@ -191,7 +211,8 @@ export class Server {
     return this.api.get("/why", { object });
   }
 
-  async events({ after, wait, kind, service } = {}) {
+  async events({ after, wait, kind, service, ...others } = {}) {
+    refuseOthers("events", others, "after, wait, kind, service");
     const found = [];
     for (;;) {
       const query = { after, wait_ms: wait, kind, service };

@@ -81,6 +81,21 @@ test("a fault befalls requests, so many times", async () => {
     await fault.remove();
     assert.equal(await fault.met(), 0);
     await assert.rejects(server.fault("Get File", "**", {}), LatchfsError);
+    await assert.rejects(server.fault("Get File", "**", { answer: 503 }), /expected a status and a code/);
+  });
+});
+
+test("an option that is misspelt is refused", async () => {
+  await assert.rejects(Server.start({ share: ["docs"] }), /start: there is no option 'share', only shares,/);
+  await withServer(async (server) => {
+    await assert.rejects(server.hold("a.txt", { acess: "rw" }), /hold: there is no option 'acess', only access,/);
+    await assert.rejects(server.holding("a.txt", { acess: "rw" }, () => {}), /'acess'/);
+    await assert.rejects(server.gate("Get File", "**", { time: 1 }), /gate: there is no option 'time'/);
+    await assert.rejects(server.fault("Get File", "**", { drop: "after", time: 1 }), /'time'/);
+    await assert.rejects(server.events({ kinds: "refused" }), /events: there is no option 'kinds'/);
+    await assert.rejects(server.events({ kind: "nonsense" }), /there is no kind 'nonsense'/);
+    await assert.rejects(server.hold("none.txt"), /file:share\/none.txt: no such file or directory/);
+    await assert.rejects(server.clock.advance(-5000), /'advance_ms' is -5000: expected 0 or more/);
   });
 });
 

@@ -75,6 +75,7 @@ def test_a_hold_may_make_a_file_and_lock_ranges(server: Server) -> None:
     with pytest.raises(ApiError) as missing:
         server.hold("missing.txt")
     assert (missing.value.status, missing.value.kind) == (404, "not_found")
+    assert "file:share/missing.txt" in str(missing.value)
 
 
 def test_requests_stop_at_a_gate_and_go_on_when_it_lets_them(server: Server) -> None:
@@ -107,6 +108,9 @@ def test_a_fault_befalls_requests_so_many_times(server: Server) -> None:
         server.fault("Get File")
     with pytest.raises(LatchfsError):
         server.fault("Get File", drop="sometimes")
+    for wrong in (503, (503,)):
+        with pytest.raises(LatchfsError, match="as in .503, 'ServerBusy'"):
+            server.fault("Get File", answer=wrong)  # type: ignore[arg-type]
 
 
 def test_the_clock_goes_as_the_test_says(server: Server) -> None:
@@ -118,6 +122,8 @@ def test_the_clock_goes_as_the_test_says(server: Server) -> None:
     moment = datetime(stood.year + 1, 1, 2, 3, 4, 5, tzinfo=timezone.utc)
     assert server.clock.set(moment) == moment
     assert server.clock.run() >= moment and not server.clock.frozen
+    with pytest.raises(ApiError, match="'advance_ms' is -5000: expected 0 or more"):
+        server.clock.advance(-5)
 
 
 def test_a_state_is_saved_and_restored(server: Server) -> None:
@@ -153,6 +159,8 @@ def test_what_happened_can_be_read_and_waited_for(server: Server) -> None:
         file.download_file()
     refused = server.events(after=last, kind="refused", wait=20)
     assert refused[-1]["rule"] == "sharing_violation"
+    with pytest.raises(ApiError, match="there is no kind 'nonsense'"):
+        server.events(kind="nonsense")
 
 
 def test_a_server_with_a_private_key_asks_for_its_token(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ use hyper::body::Bytes;
 use hyper::header::{ACCEPT, HeaderMap, HeaderValue};
 use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 use super::failure::Failure;
 use super::routes::{ACCOUNT, Kind, Param, Route};
@@ -108,7 +108,24 @@ impl Call {
         let wrong = |error| Failure::bad(format!("the body: {error}"));
         let mut value: Value = serde_json::from_slice(body).map_err(wrong)?;
         make_whole(&mut value);
+        if let Some((name, number)) = negative(&value) {
+            return Err(Failure::bad(format!("'{name}' is {number}: expected 0 or more")));
+        }
         serde_json::from_value(value).map_err(wrong)
+    }
+}
+
+/// The first field that is a negative number: no call takes one, and serde does not name the field.
+fn negative(value: &Value) -> Option<(&str, &Number)> {
+    match value {
+        Value::Object(object) => object.iter().find_map(|(name, value)| match value {
+            Value::Number(number) if number.as_f64().is_some_and(|float| float < 0.0) => {
+                Some((name.as_str(), number))
+            }
+            value => negative(value),
+        }),
+        Value::Array(list) => list.iter().find_map(negative),
+        _ => None,
     }
 }
 
@@ -144,6 +161,11 @@ impl Kind {
     fn check(self, name: &str, value: &str) -> Result<(), Failure> {
         match self {
             Self::Text => Ok(()),
+            Self::Word(words) => one_of(words, name, value),
+            Self::Words(words) => {
+                let mut given = value.split(',').filter(|word| !word.is_empty());
+                given.try_for_each(|word| one_of(words, name, word))
+            }
             Self::Flag if matches!(value, "true" | "false") => Ok(()),
             Self::Flag => Err(Failure::bad(format!("'{name}' is true or false"))),
             Self::Number { most } => match value.parse::<u64>() {
@@ -154,10 +176,25 @@ impl Kind {
     }
 }
 
+fn one_of(words: &[&str], name: &str, word: &str) -> Result<(), Failure> {
+    if words.contains(&word) {
+        return Ok(());
+    }
+    Err(Failure::bad(format!("there is no {name} '{word}', only {}", words.join(", "))))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn a_negative_number_is_found_with_its_field() {
+        let found = |value: &Value| negative(value).map(|(name, number)| format!("{name} {number}"));
+        assert_eq!(found(&json!({ "a": 0, "b": [{ "c": "-1", "d": -2 }] })).unwrap(), "d -2");
+        assert_eq!(found(&json!({ "a": -0.5 })).unwrap(), "a -0.5");
+        assert_eq!(found(&json!({ "a": [1, { "b": 2.5 }] })), None);
+    }
 
     #[test]
     fn a_whole_number_is_an_integer_however_it_is_written() {

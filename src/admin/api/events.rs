@@ -18,7 +18,7 @@ use super::call::Call;
 use super::failure::Failure;
 use super::routes::{Kind, Param};
 use super::{Api, WAIT_MS_MAX, blocking, fields};
-use crate::control::stream::{StreamPage, StreamRequest};
+use crate::control::stream::{KINDS, StreamPage, StreamRequest};
 use crate::control::{Answer, Request};
 use crate::engine::stream::EventStream;
 
@@ -55,13 +55,13 @@ pub const PARAMS: [Param; 5] = [
     },
     Param {
         name: "service",
-        kind: Kind::Text,
+        kind: Kind::Word(&["file", "blob", "queue", "table"]),
         required: false,
         about: "Of this service alone: file, blob, queue or table",
     },
     Param {
         name: "kind",
-        kind: Kind::Text,
+        kind: Kind::Words(&KINDS),
         required: false,
         about: "Of these kinds alone, with commas between",
     },

@@ -96,6 +96,15 @@ impl Failure {
         Self { holder, ..Self::new(status, &name(kind), message) }
     }
 
+    /// Names what the call was about, unless a holder does.
+    #[must_use]
+    pub fn about(mut self, what: &str) -> Self {
+        if self.holder.is_none() {
+            self.message = format!("{what}: {}", self.message);
+        }
+        self
+    }
+
     /// As it goes out.
     pub fn answer(&self) -> HttpAnswer {
         let mut error = json!({ "kind": self.kind, "message": self.message });

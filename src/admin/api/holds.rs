@@ -151,6 +151,10 @@ impl Api {
         }
         let _place = self.holds.enter()?;
         let while_connected = wanted.while_connected;
+        let file = match &wanted.share {
+            Some(share) => format!("file:{share}/{}", wanted.path.trim_start_matches('/')),
+            None => wanted.path.clone(),
+        };
         let request = Request::Hold(Hold {
             share_name: wanted.share,
             path: wanted.path,
@@ -166,7 +170,7 @@ impl Api {
             (connection, answer)
         })
         .await?;
-        let Answer::Held(held) = Failure::of(answer)? else {
+        let Answer::Held(held) = Failure::of(answer).map_err(|why| why.about(&file))? else {
             return Err(Failure::failed("the server did not say which handle it gave"));
         };
         let value = fields(&held);

@@ -120,6 +120,11 @@ fn in_path(path: &'static str) -> impl Iterator<Item = Value> {
 fn in_query(param: &Param) -> Value {
     let schema = match param.kind {
         Kind::Text => json!({ "type": "string" }),
+        Kind::Word(words) => json!({ "type": "string", "enum": words }),
+        Kind::Words(words) => {
+            let word = words.join("|");
+            json!({ "type": "string", "pattern": format!("^({word})(,({word}))*$") })
+        }
         Kind::Flag => json!({ "type": "boolean" }),
         Kind::Number { most } => json!({ "type": "integer", "minimum": 0, "maximum": most }),
     };

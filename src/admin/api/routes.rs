@@ -29,6 +29,10 @@ pub struct Param {
 pub enum Kind {
     /// Any text.
     Text,
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// Some of these words, with commas between.
+    Words(&'static [&'static str]),
     /// true or false.
     Flag,
     /// A number from 0.

@@ -3,6 +3,7 @@
 
 import { call, change, note } from './api.js';
 import { $, button, busy, countdown, dateTime, el, emptyState, parseSpan, plural, refusedState, say, span } from './dom.js';
+import { clientName, shortAgent, withAgent } from './log.js';
 
 const OPERATIONS = ['Put Blob', 'Get Blob', 'Delete Blob', 'Put Block', 'Put Block List', 'Append Block', 'Put Page', 'Lease Blob', 'Set Blob Metadata', 'Copy Blob', 'Create Container', 'Lease Container', 'List Blobs',
   'Create File', 'Get File', 'Put Range', 'Delete File', 'Lease File', 'Put Message', 'Get Messages', 'Update Message', 'Delete Message', 'Peek Messages',
@@ -11,7 +12,7 @@ const OPERATIONS = ['Put Blob', 'Get Blob', 'Delete Blob', 'Put Block', 'Put Blo
 /** The most waiting requests in the strip. */
 const WAITING_MAX = 8;
 
-const field = (label, control) => el('label', { class: 'field' }, el('span', { class: 'label' }, label), control);
+const field = (label, control, kind = '') => el('label', { class: `field ${kind}` }, el('span', { class: 'label' }, label), control);
 const input = (name, props = {}) => el('input', { name, autocomplete: 'off', spellcheck: 'false', ...props });
 const select = (name, options) => el('select', { name }, ...options.map(([value, text]) => el('option', { value }, text)));
 
@@ -123,7 +124,7 @@ function item(title, lines, actions) {
 function gatesPanel(host, context) {
   const form = formOf('Add a gate', [
     ...matching(),
-    field('Stops', select('at', [['received', 'received: before its checks'], ['checked', 'checked: not yet committed'], ['committed', 'committed: not yet answered']])),
+    field('Stops', select('at', [['received', 'received: before its checks'], ['checked', 'checked: not yet committed'], ['committed', 'committed: not yet answered']]), 'wide'),
     field('Times', input('times', { inputmode: 'numeric', placeholder: 'all', size: '5' })),
     field('Limit', input('limit', { placeholder: '60s', size: '6' })),
   ], async (node) => {
@@ -185,7 +186,7 @@ function faultsPanel(host, context) {
   action.addEventListener('change', explain);
   explain();
   const form = formOf('Add a fault', [
-    ...matching(), field('What happens', action), valueField,
+    ...matching(), field('What happens', action, 'wide'), valueField,
     field('Times', input('times', { inputmode: 'numeric', placeholder: 'all', size: '5' })),
     field('Probability', input('probability', { inputmode: 'decimal', placeholder: '1', size: '5' })),
     field('Seed', input('seed', { inputmode: 'numeric', placeholder: 'any', size: '5' })),
@@ -288,7 +289,7 @@ export class GatedStrip {
     let row = this.#rows.get(one.request);
     if (!row) {
       row = el('div', { class: 'gated-row' },
-        el('b', {}, one.operation), el('span', { class: 'mono path' }, one.path), el('span', { class: 'who' }, one.client.replace(/^REST /, '')),
+        el('b', {}, one.operation), el('span', { class: 'mono path' }, one.path), el('span', { class: 'who', title: one.client.replace(/^REST /, '') }, withAgent(clientName(one), shortAgent(one.user_agent))),
         el('span', { class: 'muted' }, `${one.point}, gate ${one.gate}`), el('span', { class: 'muted left' }),
         button('Let go', () => this.release(one.request), { class: 'go small', 'aria-label': `Let request ${one.request} go: ${one.operation} ${one.path} of ${one.client}` }));
       this.#rows.set(one.request, row);

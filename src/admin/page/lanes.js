@@ -109,11 +109,11 @@ function addBar(log, bars, columns, one) {
 
 function bar(entry, source, x, width) {
   const x0 = x(entry.start);
-  const x1 = entry.end === Infinity ? width : Math.max(x(entry.end), x0 + (entry.kind === 'request' ? 3 : 0));
+  const x1 = entry.end === Infinity ? width : Math.max(x(entry.end), x0 + (entry.isEnd ? 3 : 0));
   const gates = entry.gates.map(({ from, to }) => [x(from), to === null ? width : x(to)]);
   // A bar of three pixels may touch the next one; only requests that overlap in time are stacked.
   const ends = entry.end === Infinity ? width : x(entry.end);
-  return { entry, source, x0, x1, ends, gates, more: 0, mixed: false, point: entry.kind !== 'request' && entry.end !== Infinity };
+  return { entry, source, x0, x1, ends, gates, more: 0, mixed: false, point: !entry.isEnd && entry.end !== Infinity };
 }
 
 function timeTicks(from, end, width) {
@@ -159,11 +159,26 @@ export function orderView(log, { width, column, back }) {
   return { ...toLanes(bars, log), lines, ticks: orderTicks(steps.slice(first), column), from: steps[first]?.at };
 }
 
+/**
+ * The lines in view from left to right, each with the `row` above the lanes and the `left` of its
+ * name, which is `wide` pixels: beside its line, and beside no other name.
+ */
+export function placeNames(lines, width) {
+  const ends = [];
+  return lines.filter(({ x }) => x >= 0 && x <= width).sort((a, b) => a.x - b.x).map((line) => {
+    const left = line.x + line.wide + 6 > width ? line.x - line.wide - 6 : line.x + 4;
+    const free = ends.findIndex((end) => end < left);
+    const row = free < 0 ? ends.length : free;
+    ends[row] = left + line.wide + 4;
+    return { ...line, left, row };
+  });
+}
+
 /** The moments of an entry that are steps of the axis of order. */
 function moments(entry) {
   const { seq } = entry;
   const found = [{ entry, what: 'start', at: entry.start, rank: 1, seq }];
-  if (entry.kind !== 'request' && entry.end !== Infinity) return found;
+  if (!entry.isEnd && entry.end !== Infinity) return found;
   entry.gates.forEach(({ from, to }, i) => {
     // An unanswered request is known from its gate on.
     if (from > entry.start) found.push({ entry, what: `gated${i}`, at: from, rank: 2, seq });

@@ -38,9 +38,22 @@ export function holderWords(holder) {
   if (typeof holder === 'string') return holder.replace(/^REST /, '');
   const who = clientName(holder) || (holder.handle ? `handle ${holder.handle}` : '');
   // A request that leased an object or took a message.
-  if (holder.address && holder.user_agent) return `${who} (${shortAgent(holder.user_agent)})`;
+  if (holder.address && holder.user_agent) return withAgent(who, shortAgent(holder.user_agent));
   const modes = holder.access ? ` (${holder.access}, shares ${holder.share_mode})` : '';
   return who + modes;
+}
+
+/** A client's address and user agent in brackets, as far as known. */
+export const withAgent = (who, agent) => (agent && agent !== who ? `${who} (${agent})` : who);
+
+/** The cause of a refusal as `docs/blob.md` shows it: what was done, the request's ID, who did it. */
+const CAUSE = /^(.+? by [^,]+)(, client request [^,]+)?(?:, (.+?))??(?:, (?:from )?(\S+:\d+))?(;.*)?$/;
+
+/** A cause with the client first: a line has little room, and the ID of a request takes most of it. */
+function clientFirst(cause) {
+  const [, done, request = '', agent, address, rest = ''] = CAUSE.exec(cause) ?? [];
+  if (!address) return cause;
+  return `${withAgent(address, shortAgent(agent))}: ${done}${rest}${request}`;
 }
 
 /** What was in the way of a refused entry, in a line. */
@@ -48,7 +61,7 @@ export function blameWords(entry) {
   const { holder } = entry;
   // A service's message is its own sentence, and the cause in brackets.
   const cause = /\[latchfs: (.*)\]/.exec(entry.message)?.[1];
-  if (!holder || typeof holder === 'string' || !holder.access) return cause || entry.message || (holder ? `held by ${holderWords(holder)}` : '');
+  if (!holder || typeof holder === 'string' || !holder.access) return (cause ? clientFirst(cause) : entry.message) || (holder ? `held by ${holderWords(holder)}` : '');
   const who = clientName(holder) || `handle ${holder.handle}`;
   const since = holder.since ? `, since ${holder.since.slice(11, 19)}` : '';
   return `${who} has it open: access ${holder.access}, shares ${holder.share_mode}${since}`;
@@ -62,7 +75,7 @@ export function shortAgent(agent) {
 const WORDS = {
   granted: 'opened', closed: 'closed', 'force-closed': 'force-closed', 'delete-pending': 'delete pending',
   undeleted: 'undeleted', removed: 'removed', 'share-changed': 'share mode changed', gated: 'stopped at gate',
-  released: 'went on', fault: 'met a fault',
+  released: 'went on', abandoned: 'client went away', fault: 'met a fault',
 };
 
 /** What stands before a user agent where a client is named. */
@@ -80,9 +93,13 @@ function target(row) {
 
 function globalWords(row) {
   if (row.text) return row.text;
+  const [noun, done] = row.event.split('-');
   // The date is in the details; a line of the timeline has little room.
   const detail = (row.detail ?? '').replace(/\d{4}-\d\d-\d\dT(\d\d:\d\d:\d\d)[.\d]*Z/, '$1');
-  return [row.event.replace('-', ' '), row.id, detail].filter((word) => word !== undefined && word !== '').join(' ');
+  // The page shows the system's time: a turn of the server's clock must not pass for it.
+  if (noun === 'clock') return `server clock ${detail}`;
+  if (!done) return `${noun} ${detail}`.trim();
+  return detail === 'all' ? `all ${noun}s ${done}` : `${noun} ${row.id} ${done} ${detail}`.trim();
 }
 
 /**
@@ -104,10 +121,12 @@ export function entryOf(row) {
   const start = kind === 'request' ? moment(row.started) : NaN;
   const entry = {
     row, kind, at, isGlobal, refused, status, dropped,
+    /** True if the entry is the end of a request, and so a bar. */
+    isEnd: kind === 'request' || kind === 'abandoned',
     failed: refused || dropped || status >= 400,
     seq: row.seq ?? 0,
     service: row.service ?? (row.share ? 'file' : ''),
-    who: isGlobal ? (row.client ?? '').replace(/ of the HTTP API$/, '') : clientName(row),
+    who: isGlobal ? (row.client ?? '').replace(/ of the (HTTP API|control socket)$/, '') : clientName(row),
     operation: isGlobal ? globalWords(row) : row.operation ?? WORDS[kind] ?? kind,
     target: isGlobal ? '' : target(row),
     code: row.code ?? null,
@@ -287,7 +306,9 @@ export class Log {
     } else if (entry.kind === 'released') {
       const gate = open?.gates.find((one) => one.request === entry.row.request);
       if (gate) gate.to = entry.at;
-    } else if (entry.kind === 'request' && open) {
+    } else if (entry.isEnd && open) {
+      // The start of a request that gets no answer is not told.
+      if (entry.kind === 'abandoned') entry.start = open.gates[0].from;
       for (const gate of open.gates) gate.to ??= entry.end;
       entry.gates = open.gates;
       this.gated.delete(key);
@@ -298,7 +319,7 @@ export class Log {
   waiting() {
     for (const [key, { gates }] of this.gated) {
       const last = gates[gates.length - 1].to;
-      // A client that went away while it waited gets no answer.
+      // A client that went away after its release gets no answer.
       if (last !== null && this.#now() - last > UNANSWERED_MS) this.gated.delete(key);
     }
     return [...this.gated.values()].filter(({ entry }) => this.matches(entry));
@@ -313,6 +334,7 @@ export class Log {
       known = { requests: 0, order: this.#order += 1, agent: entry.agent || (row.pid > 0 ? (row.client ?? '').replace(/^mount .*\//, 'mount ') : '') };
       this.clients.set(entry.who, known);
     }
+    known.agent ||= entry.agent;
     if (entry.kind !== 'request') return;
     known.requests += 1;
     if (known.requests > 2 || !entry.agent) return;

@@ -210,7 +210,7 @@ const follower = new Follower({
     if (rows.length === 0) return;
     log.add(rows);
     state.touch();
-    if (rows.some(({ event }) => /^(gated|released|gate|clock|state)/.test(event))) state.touch(['gates', 'clock', 'faults', 'states'], true);
+    if (rows.some(({ event }) => /^(gated|released|abandoned|gate|clock|state)/.test(event))) state.touch(['gates', 'clock', 'faults', 'states'], true);
   },
 });
 

@@ -4,7 +4,7 @@
 import { change } from './api.js';
 import { $, button, clockTime, count, el, emptyState, plural, say, span } from './dom.js';
 import { VirtualList } from './list.js';
-import { blameWords, gatedTime, outcome } from './log.js';
+import { blameWords, gatedTime, moment, outcome, withAgent } from './log.js';
 
 /** The rate is the mean of this many milliseconds. */
 const RATE_MS = 2000;
@@ -24,11 +24,19 @@ function fillBelow(row, entry, selected) {
   row.entry = entry;
   const [at, service, who, what, out, took] = row.children;
   for (const cell of [at, service, who, out, took]) say(cell, '');
+  at.title = '';
+  who.title = '';
   const text = blameWords(entry);
   if (what.dataset.text !== text) {
     what.dataset.text = text;
     what.textContent = text;
   }
+}
+
+/** What the server's clock showed at an event, where that was another time than the system's. */
+function serverTime({ at, row }) {
+  const server = moment(row.time);
+  return Math.abs(server - at) >= 500 ? `Server clock: ${clockTime(server)}` : '';
 }
 
 function fillRow(row, line, selected) {
@@ -38,22 +46,27 @@ function fillRow(row, line, selected) {
   }
   const entry = line;
   const [at, service, who, what, out, took] = row.children;
-  const tone = entry.isGlobal ? ' across' : entry.refused ? ' refused' : entry.failed ? ' failed' : ['gated', 'released', 'fault'].includes(entry.kind) ? ' held' : '';
+  const tone = entry.isGlobal ? ' across' : entry.refused ? ' refused' : entry.failed ? ' failed' : ['gated', 'released', 'abandoned', 'fault'].includes(entry.kind) ? ' held' : '';
   const name = `event row${tone}${entry === selected ? ' selected' : ''}`;
   if (row.className !== name) row.className = name;
   row.setAttribute('aria-selected', String(entry === selected));
   row.entry = entry;
   say(at, clockTime(entry.at));
+  at.title = serverTime(entry);
   say(service, entry.service);
   service.dataset.service = entry.service;
-  say(who, entry.who);
+  const named = withAgent(entry.who, entry.agent);
+  if (who.title !== named) {
+    who.title = named;
+    who.replaceChildren(entry.who, el('small', {}, entry.agent && entry.agent !== entry.who ? ` ${entry.agent}` : ''));
+  }
   const where = entry.target ? ` ${entry.target}` : '';
   if (what.dataset.text !== entry.operation + where) {
     what.dataset.text = entry.operation + where;
     what.replaceChildren(el('b', {}, entry.operation), el('span', { class: 'mono target' }, where));
   }
   say(out, entry.isGlobal ? '' : outcome(entry));
-  say(took, entry.kind === 'request' ? span(entry.end - entry.start) : '');
+  say(took, entry.isEnd ? span(entry.end - entry.start) : '');
 }
 
 export class Stream {

@@ -2,14 +2,17 @@
 // and input; the geometry is in lanes.js.
 
 import { $, clockTime, el, emptyState, plural, remember, remembered, say, span } from './dom.js';
-import { gatedTime, holderWords, outcome } from './log.js';
-import { orderView, timeView } from './lanes.js';
+import { gatedTime, holderWords, outcome, withAgent } from './log.js';
+import { orderView, placeNames, timeView } from './lanes.js';
 
 /** The height of a lane by its rows. */
 const LANES = [36, 36, 54, 70];
 const AXIS = 22;
-/** The height above the lanes for the names of lines, where there are lines. */
-const HEAD = 16;
+/** The height of a row of names of lines above the lanes, and the most rows. */
+const NAMES = 14;
+const NAMES_MAX = 4;
+/** The most pixels of a name. */
+const NAME_MAX = 170;
 const TIME_SPANS = [50, 100, 250, 500, 1000, 2500, 5000, 15000, 60000, 300000, 900000];
 const COLUMNS = [8, 12, 18, 26, 36, 48, 64];
 /** How often a running axis of time is drawn. */
@@ -107,13 +110,14 @@ export class Timeline {
     this.#view = this.#axis === 'time'
       ? timeView(this.#log, { width, span: this.#span, end: end - this.#back })
       : orderView(this.#log, { width, column: this.#column, back: this.#back });
-    this.#head = this.#view.lines.length > 0 ? HEAD : 0;
+    this.#head = this.#nameLines(width) * NAMES;
     const empty = this.#view.lanes.length === 0 && this.#view.lines.length === 0;
     $('timeline-empty').hidden = !empty || this.#log.entries.length > 0;
     this.#canvas.classList.toggle('is-empty', !$('timeline-empty').hidden);
     $('timeline-live').hidden = this.#back === 0;
-    const { hidden } = this.#view;
-    say($('timeline-scale'), [this.#axis === 'time' ? `last ${span(this.#span)}` : '', hidden > 0 ? `${plural(hidden, 'more client')}` : ''].filter(Boolean).join(', '));
+    const { hidden, from } = this.#view;
+    const isLonger = this.#log.visible[0]?.start < from;
+    say($('timeline-scale'), [this.#axis === 'time' ? `last ${span(this.#span)}` : '', hidden > 0 ? `${plural(hidden, 'more client')}` : '', isLonger && this.#back === 0 ? 'drag to see earlier' : ''].filter(Boolean).join(', '));
     this.#paint(clientWidth, this.#view.lanes.reduce((sum, lane) => sum + LANES[lane.levels], this.#head) + AXIS, width);
   }
 
@@ -132,12 +136,13 @@ export class Timeline {
     pen.clearRect(0, 0, fullWidth, height);
     this.#rects = [];
     this.#paintAxis(pen, width, height);
+    this.#paintLines(pen, height);
     let top = this.#head;
     for (const lane of this.#view.lanes) {
       this.#paintLane(pen, lane, top, width, fullWidth);
       top += LANES[lane.levels];
     }
-    this.#paintLines(pen, width, height);
+    this.#paintNames(pen);
   }
 
   #paintAxis(pen, width, height) {
@@ -229,14 +234,17 @@ export class Timeline {
     const { text, 'ok-text': okText, surface } = this.#colours;
     const wide = bar.x1 - bar.x0;
     const waits = entry.end === Infinity && entry.gates.at(-1).to === null;
-    const label = waits ? `${entry.operation} waits` : entry.operation + (entry.failed ? ` ${outcome(entry)}` : '');
+    const label = waits ? `${entry.operation} waits` : entry.operation + (entry.failed || entry.kind === 'abandoned' ? ` ${outcome(entry)}` : '');
     pen.font = '11px system-ui, sans-serif';
     const middle = y + tall / 2 + 0.5;
     const long = pen.measureText(label).width;
     const beside = Math.min((bar.free ?? Infinity) - bar.x1, 170);
     if (entry.end !== Infinity && long > wide - 10 && beside > Math.max(wide, 40)) {
+      const shown = fit(pen, label, beside - 8);
+      pen.fillStyle = surface;
+      pen.fillRect(x + wide + 2, middle - 7, pen.measureText(shown).width + 4, 14);
       pen.fillStyle = entry.refused ? this.#colours.red : text;
-      pen.fillText(fit(pen, label, beside - 8), x + wide + 4, middle);
+      pen.fillText(shown, x + wide + 4, middle);
       return;
     }
     // A bar that began before the view has its label at the edge.
@@ -244,8 +252,9 @@ export class Timeline {
     const shown = fit(pen, label, x + wide - left - 10);
     if (!shown) return;
     if (bar.gates.length > 0) {
+      // As low as the letters: the hatching above and below says that the request was gated.
       pen.fillStyle = surface;
-      pen.fillRect(left + 2, y + 2, pen.measureText(shown).width + 7, tall - 4);
+      pen.fillRect(left + 4, middle - 6, pen.measureText(shown).width + 2, 11);
     }
     pen.fillStyle = entry.refused || bar.gates.length > 0 ? text : okText;
     pen.fillText(shown, left + 5, middle);
@@ -286,30 +295,43 @@ export class Timeline {
     pen.stroke();
   }
 
-  #paintLines(pen, width, height) {
-    const { amber } = this.#colours;
+  /** Places the names of the lines in view; gives the number of their rows. */
+  #nameLines(width) {
+    const pen = this.#canvas.getContext('2d');
     pen.font = '10.5px system-ui, sans-serif';
-    let free = -Infinity;
-    for (const { entry, x } of this.#view.lines) {
-      if (x < 0 || x > width) continue;
+    const named = this.#view.lines.map((line) => {
+      const name = fit(pen, line.entry.operation, NAME_MAX);
+      return { ...line, name, wide: pen.measureText(name).width };
+    });
+    this.#view.lines = placeNames(named, width);
+    return Math.min(NAMES_MAX, Math.max(0, ...this.#view.lines.map(({ row }) => row + 1)));
+  }
+
+  /** Below the bars and what is written on them. A line begins at its name. */
+  #paintLines(pen, height) {
+    pen.strokeStyle = this.#colours.amber;
+    pen.setLineDash([3, 3]);
+    for (const { entry, x, row } of this.#view.lines) {
       const at = Math.round(this.#labels + x) + 0.5;
-      pen.strokeStyle = amber;
-      pen.setLineDash([3, 3]);
+      const top = row < NAMES_MAX ? row * NAMES : this.#head;
       pen.beginPath();
-      pen.moveTo(at, 0);
+      pen.moveTo(at, top);
       pen.lineTo(at, height - AXIS + 4);
       pen.stroke();
-      pen.setLineDash([]);
       this.#rects.push({ x: at, y: 0, wide: 6, tall: height - AXIS, bar: { entry, source: entry }, shift: -3, line: true });
-      const label = fit(pen, entry.operation, 170);
-      const wide = pen.measureText(label).width;
-      const left = at + wide + 6 > this.#labels + width ? at - wide - 6 : at + 4;
-      if (left < free) continue;
-      pen.fillStyle = this.#colours.surface;
-      pen.fillRect(left - 2, 2, wide + 4, 12);
+    }
+    pen.setLineDash([]);
+  }
+
+  #paintNames(pen) {
+    const { amber, surface } = this.#colours;
+    pen.font = '10.5px system-ui, sans-serif';
+    for (const { name, row, left, wide } of this.#view.lines) {
+      if (row >= NAMES_MAX) continue;
+      pen.fillStyle = surface;
+      pen.fillRect(this.#labels + left - 2, row * NAMES + 1, wide + 4, NAMES - 2);
       pen.fillStyle = amber;
-      pen.fillText(label, left, 8);
-      free = left + wide + 8;
+      pen.fillText(name, this.#labels + left, row * NAMES + NAMES / 2);
     }
   }
 
@@ -426,10 +448,10 @@ export class Timeline {
 /** The lines of a tooltip: a class and a text each. */
 function words(entry, more = 0) {
   const lines = [['tip-title', `${entry.operation} ${entry.target}`.trim()]];
-  if (entry.who) lines.push(['muted', entry.who]);
+  if (entry.who) lines.push(['muted', withAgent(entry.who, entry.agent)]);
   if (entry.end === Infinity) lines.push(['held', `waits at a gate since ${clockTime(entry.start)}`]);
-  else if (entry.kind === 'request') {
-    lines.push([entry.failed ? 'bad' : 'good', outcome(entry)]);
+  else if (entry.isEnd) {
+    lines.push([entry.failed ? 'bad' : entry.kind === 'abandoned' ? 'held' : 'good', outcome(entry)]);
     lines.push(['muted', `${clockTime(entry.start)} for ${span(entry.end - entry.start)}`]);
     if (entry.gates.length > 0) lines.push(['held', `at gates for ${span(gatedTime(entry))}`]);
   } else {

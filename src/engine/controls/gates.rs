@@ -71,6 +71,8 @@ pub struct Visitor {
     pub client: String,
     /// The ID that its client gave it.
     pub client_request: Option<String>,
+    /// The program that the client says it is.
+    pub user_agent: Option<Arc<str>>,
 }
 
 /// A request that waits.
@@ -112,6 +114,7 @@ struct Waiting {
     gate: u64,
     visitor: Visitor,
     since: Instant,
+    limit: Duration,
     /// Dropped to let the request go.
     _release: oneshot::Sender<()>,
 }
@@ -353,20 +356,25 @@ impl Gates {
             self.stream.push(Some(account), || What::Gated(told.clone()));
             state.told.insert(id, told);
         }
-        state.waiting.push(Waiting { id, gate, visitor, since, _release: release });
+        state.waiting.push(Waiting { id, gate, visitor, since, limit, _release: release });
         self.moved.notify_all();
         Some((id, released, limit))
     }
 
     fn leave(&self, id: u64) {
         let mut state = self.lock();
-        state.waiting.retain(|one| one.id != id);
+        // A release takes the request out of the list, and a request that nobody releases goes on
+        // after its limit: any other end of the wait is that of a client that went away.
+        let left = state.waiting.iter().position(|one| one.id == id);
+        let left = left.map(|index| state.waiting.remove(index));
+        let is_abandoned = left.is_some_and(|one| one.since.elapsed() < one.limit);
         let told = state.told.remove(&id);
         self.moved.notify_all();
         drop(state);
         if let Some(told) = told {
             let account = Arc::clone(&told.visitor.account);
-            self.stream.push(Some(account), || What::Released(told));
+            let what = if is_abandoned { What::Abandoned } else { What::Released };
+            self.stream.push(Some(account), || what(told));
         }
     }
 
@@ -403,6 +411,7 @@ mod tests {
             path: seen.path.into(),
             client: "a test".into(),
             client_request: None,
+            user_agent: None,
         };
         gates.pass(point, &seen, visitor).await
     }
@@ -446,6 +455,17 @@ mod tests {
         assert_eq!((at.gate, at.request, &*at.visitor.path), (id, 1, "Rows"));
         assert!(matches!(&*went.what, What::Released(at) if at.request == 1), "{went:?}");
         assert_eq!(went.account.as_deref(), Some("a"));
+        gates.remove(Some(id));
+        // A client that goes away does not go on.
+        let id = gates.add(gate(None, LONG)).unwrap();
+        let stopped = tokio::spawn(pass(Arc::clone(&gates), Point::Received));
+        while gates.wait_for(id, 1, Duration::ZERO) < 1 {
+            tokio::task::yield_now().await;
+        }
+        stopped.abort();
+        assert!(stopped.await.unwrap_err().is_cancelled());
+        let last = stream.after(0).entries.pop().unwrap();
+        assert!(matches!(&*last.what, What::Abandoned(at) if at.request == 2), "{last:?}");
     }
 
     #[tokio::test]

@@ -1,6 +1,7 @@
 """The cases: each is given the page, opened and live, and the server."""
 
 import pathlib
+import re
 import sys
 import threading
 import time
@@ -34,6 +35,13 @@ def hold(server, path, client="test", **more):
 
 def note(page, text):
     expect(page.locator(".note", has_text=text).last).to_be_visible()
+
+
+def cut_off(select):
+    """The options of a select that are wider than the select, without its arrow."""
+    return select.evaluate("""(node) => { const pen = document.createElement('canvas').getContext('2d');
+        pen.font = getComputedStyle(node).font;
+        return [...node.options].map((one) => one.text).filter((text) => pen.measureText(text).width > node.clientWidth - 36); }""")
 
 
 # --- Live ---------------------------------------------------------------------------------------
@@ -91,6 +99,11 @@ def clock(page, server):
     page.get_by_role("button", name="Advance", exact=True).click()
     until("2m", lambda: abs(ahead(server) - total - 120) < 0.5)
     expect(page.locator("#clock-state")).to_have_text("+3 min 17 s")
+    # The page says which clock it shows where.
+    expect(page.get_by_label("The server's clock")).to_contain_text("Server clock (UTC)")
+    expect(page.locator("#events")).to_contain_text("System time (UTC)")
+    turned = page.locator(".event.across", has_text="server clock shows").last
+    expect(turned.locator(".at")).to_have_attribute("title", re.compile(r"^Server clock: \d\d:\d\d:\d\d"))
     page.get_by_role("button", name="Freeze").click()
     until("frozen", lambda: server.ask("clock")["frozen"])
     expect(page.locator("#clock-state")).to_have_text("Frozen")
@@ -171,6 +184,8 @@ def gates(page, server):
     form.locator("[name=path]").fill("docs/*")
     form.get_by_role("button", name="Add gate").click()
     expect(page.locator("#panel-gates .item")).to_contain_text("Put Blob  docs/*")
+    expect(page.locator(".event.across").last).to_contain_text("gate 1 added Put Blob docs/*")
+    assert not cut_off(form.locator("[name=at]"))
     answers = []
     puts = [threading.Thread(target=lambda n=n: answers.append(server.blob("PUT", "docs", f"{n}.txt", b"x")[0])) for n in range(3)]
     for put in puts:
@@ -190,7 +205,21 @@ def gates(page, server):
     for put in puts:
         put.join(PATIENCE)
     assert answers == [201] * 3
-    page.get_by_role("button", name="Remove gate 1").click()
+    # A client that goes away while its request waits.
+    client = server.start_put("docs", "gone.txt")
+    expect(page.locator("#gated h2")).to_have_text("1 request waits at gate 1")
+    port = client.sock.getsockname()[1]
+    expect(page.locator("#gated .who")).to_have_text(f"127.0.0.1:{port} (tester)")
+    waits = page.locator(".event.held", has_text="gone.txt").last
+    expect(waits.locator(".who")).to_have_text(f"127.0.0.1:{port} tester")
+    client.close()
+    expect(page.locator("#gated")).to_be_hidden()
+    expect(page.locator(".event.held", has_text="gone.txt").last).to_contain_text("client went away")
+    # A command is named by its program.
+    server.run("gate", "remove", "1")
+    expect(page.locator(".event.across .who").last).to_have_text(re.compile(r"^latchfs \(pid \d+\)$"))
+    server.do("POST", "gates", {"operation": "Put Blob"})
+    page.get_by_role("button", name="Remove gate 2").click()
     until("the gate to be gone", lambda: not server.ask("gates")["gates"])
     expect(page.locator("#panel-gates")).to_contain_text("No gates.")
 
@@ -200,6 +229,7 @@ def faults(page, server):
     tab(page, "Faults")
     form = page.get_by_role("form", name="Add a fault")
     form.locator("[name=operation]").fill("Put Blob")
+    assert not cut_off(form.locator("[name=action]"))
     form.locator("[name=action]").select_option("answer")
     form.locator("[name=value]").fill("503:ServerBusy")
     form.locator("[name=times]").fill("1")
@@ -271,6 +301,7 @@ def storm(page, server):
     page.wait_for_function("() => Number(document.getElementById('events-count').textContent.replace(',', '')) >= 600")
     assert page.locator("#events-list .event").count() < 120, "only the rows in view are drawn"
     expect(page.locator("#events-latest")).to_be_hidden()
+    expect(page.locator("#timeline-scale")).to_have_text("drag to see earlier")
     page.get_by_role("button", name="Pause").click()
     expect(page.locator("#link")).to_have_text("Paused")
     count = page.locator("#events-count").inner_text()
@@ -378,4 +409,4 @@ def keyboard(page, server):
 def parts(page, _server):
     """The modules of the page, each by itself."""
     text = pathlib.Path(__file__).with_name("parts.js").read_text()
-    assert page.evaluate(f"async () => {{ {text} }}") == 6
+    assert page.evaluate(f"async () => {{ {text} }}") == 8

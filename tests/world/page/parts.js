@@ -80,11 +80,28 @@ async function order() {
   log.add([answered('REST 127.0.0.1:1', 95999, 96001, { status: 400, code: 'PopReceiptMismatch', refusal: { message: 'says the service' } })]);
   const { refused, rule, message } = log.entries.at(-1);
   eq('with its rule', [refused, rule, message], [true, 'sharing_violation', 'says the service']);
-  // A client that went away while it waited gets no answer.
+  // A client that went away while it waited: the bar ends there.
+  log.add([
+    { event: 'gated', request: 11, time: at(96100), client: 'C', operation: 'Put Blob' },
+    { event: 'abandoned', request: 11, time: at(96200), client: 'C', operation: 'Put Blob' },
+  ]);
+  const gone = orderView(log, { width: 1000, column: 10, back: 0 }).lanes.find((lane) => lane.name === 'C').bars;
+  eq('abandoned', gone.map(({ entry, point, gates }) => [entry.kind, entry.end - entry.start, point, gates.length]), [['abandoned', 100, false, 1]]);
+  // A client that went away after its release gets no answer.
   log.add([{ event: 'released', request: 10, time: at(97000), client: 'A', operation: 'Put Blob' }]);
   eq('not yet', log.waiting().length, 1);
   now = Date.UTC(2026, 0, 1) + 110000;
   eq('gone', log.waiting().length, 0);
+}
+
+async function blame() {
+  const { blameWords, entryOf } = await from('log');
+  const line = (cause) => blameWords(entryOf(answered('REST 127.0.0.1:9', 0, 1, { status: 412, refusal: { rule: 'condition', message: `It is not met. [latchfs: ${cause}]` } })));
+  eq('the client first', line('changed 0.8 s ago by Put Blob, client request 5f-1, azsdk-python-storage-blob/12.31 Python/3.13 (Linux, x86), from 127.0.0.1:5'),
+    '127.0.0.1:5 (python-storage-blob): changed 0.8 s ago by Put Blob, client request 5f-1');
+  eq('without an ID', line('leased 3.0 s ago by Lease Blob (acquire), curl/8, from [::1]:5'), '[::1]:5 (curl): leased 3.0 s ago by Lease Blob (acquire)');
+  eq('of a queue', line('the message was last changed 3.0 s ago by Get Messages, 127.0.0.1:5; it is hidden until Mon, 05 Jan'), '127.0.0.1:5: the message was last changed 3.0 s ago by Get Messages; it is hidden until Mon, 05 Jan');
+  eq('another cause', line('"excel" (pid 9) has it open'), '"excel" (pid 9) has it open');
 }
 
 async function lanes() {
@@ -102,6 +119,12 @@ async function lanes() {
   eq('choices', log.choices().map(([value]) => value), ['127.0.0.1:1', 'agent sdk', 'agent curl']);
 }
 
+async function names() {
+  const { placeNames } = await from('lanes');
+  const placed = placeNames([{ x: 90, wide: 40 }, { x: 30, wide: 40 }, { x: 10, wide: 40 }, { x: 500, wide: 40 }, { x: -1, wide: 40 }, { x: 290, wide: 40 }], 300);
+  eq('in view, a row each where they would overlap', placed.map(({ x, left, row }) => [x, left, row]), [[10, 14, 0], [30, 34, 1], [90, 94, 0], [290, 244, 0]]);
+}
+
 async function scale() {
   const { scaleOf } = await from('locks');
   const locks = [{ start: 1073741824, length: 1 }, { start: 0, length: 100 }, { start: 2147483648, length: null }];
@@ -112,6 +135,6 @@ async function scale() {
   if (place(1073741825) - place(1073741824) < 15) throw new Error('one byte cannot be seen');
 }
 
-const all = [sse, spans, bounds, order, lanes, scale];
+const all = [sse, spans, bounds, order, blame, lanes, names, scale];
 for (const test of all) await test();
 return all.length;

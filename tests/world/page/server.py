@@ -1,5 +1,6 @@
 """A running latchfs as the cases use it: its admin API, its command, and requests with a SAS."""
 
+import http.client
 import json
 import pathlib
 import subprocess
@@ -53,6 +54,15 @@ class Server:
         url = f"{base}/{urllib.parse.quote(name)}?{query}"
         more = {"x-ms-blob-type": "BlockBlob"} if method == "PUT" and "comp=" not in url else {}
         return request(method, url, data, {**more, **{k.replace("_", "-"): v for k, v in headers.items()}})
+
+    def start_put(self, container, name, user_agent="tester/1"):
+        """Sends a Put Blob and does not read its answer; gives the connection."""
+        base, query = self.sas(f"blob:{container}", "rcwdl").split("?", 1)
+        where = urllib.parse.urlsplit(base)
+        connection = http.client.HTTPConnection(where.netloc, timeout=PATIENCE)
+        headers = {"x-ms-blob-type": "BlockBlob", "user-agent": user_agent}
+        connection.request("PUT", f"{where.path}/{name}?{query}", b"x", headers)
+        return connection
 
 
 def request(method, url, data=None, headers=None):

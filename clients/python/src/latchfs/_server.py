@@ -271,6 +271,11 @@ class Server:
         """
         actions: list[Any] = []
         if answer is not None:
+            if not isinstance(answer, (tuple, list)) or len(answer) != 2:
+                raise LatchfsError(
+                    f"answer={answer!r}: expected a status and an error code, as in "
+                    "(503, 'ServerBusy')"
+                )
             actions.append({"answer": {"status": answer[0], "code": answer[1]}})
         if delay is not None:
             actions.append({"delay_ms": milliseconds(delay)})

@@ -20,6 +20,8 @@ fn the_clock_is_turned_stopped_and_run() {
     assert_eq!(set["now"], "2190-01-02T03:04:05.0000000Z");
     refused(api.post("clock", &json!({ "set": "2026-01-02T03:04:05Z" })), 400, "bad_request");
     refused(api.post("clock", &json!({ "set": "soon" })), 400, "bad_request");
+    let back = refused(api.post("clock", &json!({ "advance_ms": -5000 })), 400, "bad_request");
+    assert_eq!(back["message"], "'advance_ms' is -5000: expected 0 or more");
     for unclear in [json!({}), json!({ "freeze": false }), json!({ "run": true, "advance_ms": 1 })]
     {
         refused(api.post("clock", &unclear), 400, "bad_request");

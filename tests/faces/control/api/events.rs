@@ -108,6 +108,37 @@ fn a_refusal_names_the_one_in_the_way() {
     assert_eq!((&logged["object"], &logged["service"]), (&json!("blob:box/b"), &json!("blob")));
 }
 
+/// Sends a Put Blob of an empty blob; its answer is not read.
+fn start_put(folder: &Folder, name: &str) -> TcpStream {
+    let blob = folder.service("blob");
+    let mut stream = TcpStream::connect(blob).unwrap();
+    write!(
+        stream,
+        "PUT /devstoreaccount1/box/{name} HTTP/1.1\r\nhost: {blob}\r\nx-ms-version: 2026-10-06\r\n\
+         x-ms-blob-type: BlockBlob\r\ncontent-length: 0\r\nuser-agent: tester/1\r\n\r\n"
+    )
+    .unwrap();
+    stream
+}
+
+#[test]
+fn a_request_whose_client_goes_away_at_a_gate_is_abandoned() {
+    let (folder, _server, api) = serve(&[]);
+    let gate = json!({ "operation": "Put Blob" });
+    let id = body(&api.post("gates", &gate).is(201))["gate"].clone();
+    let client = start_put(&folder, "a");
+    api.get(&format!("gates/{id}/wait")).is(200);
+    let row = body(&api.get(&format!("gates/{id}")).is(200));
+    assert_eq!(row["waiting"][0]["user_agent"], "tester/1");
+    drop(client);
+    let gone = last(&api, "kind=abandoned&wait_ms=20000");
+    let gated = last(&api, "kind=gated");
+    assert_eq!((&gone["gate"], &gone["request"]), (&id, &gated["request"]));
+    assert_eq!((&gone["object"], &gone["user_agent"]), (&json!("blob:box/a"), &json!("tester/1")));
+    assert!(events(&api, "kind=released").is_empty());
+    ask(folder.service("blob"), "GET", "/box/a", &[], b"").is(404);
+}
+
 #[test]
 fn no_secret_of_a_refused_request_is_in_the_stream() {
     let folder = Folder::new();
@@ -168,14 +199,7 @@ fn gates_faults_and_the_clock_are_in_the_stream_with_those_who_changed_them() {
     api.delete(&format!("gates/{id}")).is(200);
     let fault = json!({ "operation": "Put Blob", "action": "drop_after", "times": 1 });
     let fault = body(&api.post("faults", &fault).is(201))["fault"].clone();
-    let blob = folder.service("blob");
-    let mut lost = TcpStream::connect(blob).unwrap();
-    write!(
-        lost,
-        "PUT /devstoreaccount1/box/lost HTTP/1.1\r\nhost: {blob}\r\nx-ms-version: 2026-10-06\r\n\
-         x-ms-blob-type: BlockBlob\r\ncontent-length: 0\r\n\r\n"
-    )
-    .unwrap();
+    let lost = start_put(&folder, "lost");
     assert_eq!(BufReader::new(lost).lines().count(), 0, "the acknowledgement is lost");
     api.delete("faults").is(200);
     api.post("clock", &json!({ "freeze": true })).is(200);
@@ -209,6 +233,10 @@ fn gates_faults_and_the_clock_are_in_the_stream_with_those_who_changed_them() {
     // A clock that stands stops neither the numbers nor the system's time.
     put_blob(&folder, "b", &[], b"1").is(201);
     put_blob(&folder, "c", &[], b"1").is(201);
+    // A command is named by its program.
+    folder.ask(&["clock", "run"]);
+    let by = last(&api, "kind=clock")["client"].clone();
+    assert!(by.as_str().unwrap().starts_with("latchfs (pid "), "{by}");
     let [.., one, other] = &events(&api, "kind=request")[..] else { panic!() };
     assert_eq!(one["time"], other["time"]);
     assert!(one["system"].as_str() < other["system"].as_str());
@@ -293,10 +321,14 @@ fn a_page_of_events_waits_for_the_first_that_fits() {
         wait.join().unwrap()
     });
     assert_eq!(waited[0]["operation"], "Create Queue");
-    let page = body(&api.get("events?after=1&wait_ms=1&kind=nothing").is(200));
+    let page = body(&api.get("events?after=1&wait_ms=1&kind=undeleted,removed").is(200));
     assert_eq!((&page["events"], &page["lost"]), (&json!([]), &json!(0)));
     assert_eq!(page["last"], page["newest"]);
     refused(api.get("events?after=x"), 400, "bad_request");
+    let misspelt = refused(api.get("events?kind=request,nonsense"), 400, "bad_request");
+    let message = misspelt["message"].as_str().unwrap();
+    assert!(message.starts_with("there is no kind 'nonsense', only request, "), "{message}");
+    refused(api.get("events?service=blobs"), 400, "bad_request");
     refused(api.get("events?wait_ms=600001"), 400, "bad_request");
 }
 

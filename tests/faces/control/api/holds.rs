@@ -24,6 +24,9 @@ fn a_hold_keeps_others_out_until_it_is_released() {
     let error = refused(api.post("holds", &json!({ "path": "a.txt" })), 409, "sharing_violation");
     assert_eq!(error["holder"]["handle"], held["handle"]);
     assert_eq!(error["holder"]["program"], NAME);
+    let none = json!({ "path": "/none.txt", "share": "docs" });
+    let missing = refused(api.post("holds", &none), 404, "not_found");
+    assert_eq!(missing["message"], "file:docs/none.txt: no such file or directory");
     let list = body(&api.get("holds").is(200));
     let row = &list["holds"][0];
     assert_eq!((&row["handle"], &row["open"]), (&held["handle"], &json!(true)));
