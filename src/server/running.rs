@@ -4,6 +4,7 @@
 //! the client that asked for the stop is told by the end of its connection when everything is
 //! unmounted.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, OnceLock};
@@ -159,6 +160,12 @@ impl Server {
 
     /// Whether any service listens.
     pub fn listens(&self) -> bool {
+    /// The address that each service listens on. Clients connect to [`Server::endpoints`]: a
+    /// service may listen on every address of the machine.
+    pub fn addresses(&self) -> Vec<(ServiceKind, SocketAddr)> {
+        self.listeners().addresses()
+    }
+
         !self.listeners().is_empty()
     }
 

@@ -248,13 +248,15 @@ impl Azurite {
     }
 
     /// The lines that Azurite prints once it is ready, for the services that listen: scripts and
-    /// container libraries wait for them. `None` unless the server was started as Azurite is.
+    /// container libraries wait for them. As Azurite does, they name the address that a service
+    /// listens on, 0.0.0.0 too. `None` unless the server was started as Azurite is.
     pub fn lines(&self, server: &Server) -> Option<String> {
         let command = self.azurite?;
-        let account = server.credentials().first().map_or("", Credential::name);
+        let secured = server.endpoints().iter().any(|(_, url)| url.starts_with("https:"));
+        let scheme = if secured { "https" } else { "http" };
         let mut lines = format!("latchfs {} as Azurite\n", env!("CARGO_PKG_VERSION"));
-        for (kind, endpoint) in server.endpoints() {
-            let origin = endpoint.strip_suffix(account).unwrap_or(&endpoint).trim_end_matches('/');
+        for (kind, address) in server.addresses() {
+            let origin = format!("{scheme}://{address}");
             let says = match (command, kind) {
                 (_, ServiceKind::File) => {
                     writeln!(lines, "latchfs File service is listening at {origin}").ok();
@@ -264,8 +266,7 @@ impl Azurite {
                 (Command::Table, _) => "successfully started on",
                 (Command::Blob | Command::Queue, _) => "successfully listens on",
             };
-            let bare = origin.split_once("://").map_or(origin, |(_, bare)| bare);
-            let place = if command == Command::Table { bare } else { origin };
+            let place = if command == Command::Table { address.to_string() } else { origin };
             writeln!(lines, "Azurite {} service {says} {place}", title(kind)).ok();
         }
         if let Some(page) = shown_page(server, io::stdout().is_terminal()) {

@@ -76,14 +76,17 @@ fn try_with(
 
 #[test]
 fn the_option_lines_of_public_projects_start_latchfs_in_the_place_of_azurite() {
-    let blob = "Azurite Blob service successfully listens on http://";
-    let table = "Azurite Table service is successfully listening at http://";
+    let blob = "Azurite Blob service successfully listens on http://127.0.0.1:10000";
+    let blob_everywhere = "Azurite Blob service successfully listens on http://0.0.0.0:10000";
+    let table = "Azurite Table service is successfully listening at http://127.0.0.1:10002";
+    // Libraries that start containers wait for this line as a whole.
+    let everywhere = "Azurite Table service is successfully listening at http://0.0.0.0:10002";
     let all = "blob queue table";
     for (line, wait, services) in [
         // A database's tests, in a container.
         (
             "azurite-blob --blobHost 0.0.0.0 --blobPort 10000 --silent --inMemoryPersistence",
-            blob,
+            blob_everywhere,
             "blob",
         ),
         // A machine learning library's tests, on the machine.
@@ -93,14 +96,14 @@ fn the_option_lines_of_public_projects_start_latchfs_in_the_place_of_azurite() {
             "azurite --blobPort 10000 --blobHost 0.0.0.0 --queuePort 10001 --queueHost 0.0.0.0 \
              --tablePort 10002 --tableHost 0.0.0.0 --loose --skipApiVersionCheck \
              --disableProductStyleUrl",
-            table,
+            everywhere,
             all,
         ),
         // A library that starts containers for tests.
         (
             "azurite --blobHost 0.0.0.0 --queueHost 0.0.0.0 --tableHost 0.0.0.0 \
              --inMemoryPersistence --extentMemoryLimit 64 --skipApiVersionCheck",
-            table,
+            everywhere,
             all,
         ),
         // A Procfile beside Azure Functions.

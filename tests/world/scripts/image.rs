@@ -174,10 +174,11 @@ fn the_image_stands_in_for_that_of_azurite() {
         container.wait();
     }
     for service in ["Blob", "Queue", "Table"] {
-        let line = format!("Azurite {service} service is successfully listening at http://");
+        let line =
+            format!("Azurite {service} service is successfully listening at http://0.0.0.0:");
         assert!(by_name.log().contains(&line), "{}", by_name.log());
     }
-    let line = "Azurite Blob service successfully listens on http://";
+    let line = "Azurite Blob service successfully listens on http://0.0.0.0:10000";
     assert!(by_argument.log().contains(line), "{}", by_argument.log());
 }
 
