@@ -1,4 +1,5 @@
-//! Refuses variables `LATCHFS_*` that no option reads: most likely they are misspelt.
+//! Refuses variables `LATCHFS_*` that no option reads: most likely they are misspelt. Decides which
+//! names are left alone: those of tests, of client packages and of Kubernetes.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -26,6 +27,13 @@ const OTHERS: [&str; 10] = [
 
 /// The prefixes of the variables of tests and benchmarks.
 const FOR_TESTS: [&str; 4] = ["LATCHFS_BENCH_", "LATCHFS_LOAD_", "LATCHFS_MODEL_", "LATCHFS_TEST_"];
+
+/// Whether Kubernetes sets the variable in every pod beside a Service named `latchfs`, in the form
+/// of Docker's links: <https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables>.
+fn is_kubernetes(name: &str) -> bool {
+    let of = |prefix: &str| name == prefix || name.starts_with(&format!("{prefix}_"));
+    name == "LATCHFS_SERVICE_HOST" || of("LATCHFS_SERVICE_PORT") || of("LATCHFS_PORT")
+}
 
 /// A variable of 0.1 whose option has another name now, while its own name means something else.
 const RENAMED: [&str; 2] = ["LATCHFS_LOOSE", "LATCHFS_NO_AUTH"];
@@ -60,9 +68,10 @@ fn unknown(
     known: &BTreeSet<String>,
 ) -> Option<(String, Option<String>)> {
     let for_tests = |name: &str| FOR_TESTS.iter().any(|prefix| name.starts_with(prefix));
-    let name = names
-        .into_iter()
-        .find(|name| name.starts_with(PREFIX) && !known.contains(name) && !for_tests(name))?;
+    let name = names.into_iter().find(|name| {
+        let ours = name.starts_with(PREFIX) && !is_kubernetes(name);
+        ours && !known.contains(name) && !for_tests(name)
+    })?;
     let near = known.iter().map(|other| (distance(&name, other), other)).min();
     let near = near.filter(|(distance, _)| *distance <= 3).map(|(_, other)| other.clone());
     Some((name, near))
@@ -97,5 +106,25 @@ mod tests {
         let (name, near) = find("LATCHFS_DTAA").unwrap();
         assert_eq!((&*name, near.as_deref()), ("LATCHFS_DTAA", Some("LATCHFS_DATA")));
         assert_eq!(find("LATCHFS_SOMETHING").unwrap().1, None);
+    }
+
+    #[test]
+    fn the_variables_of_a_kubernetes_service_named_latchfs_are_not_misspelt() {
+        let find = |name: &str| unknown(std::iter::once(name.to_owned()), &BTreeSet::new());
+        for name in [
+            "LATCHFS_PORT",
+            "LATCHFS_PORT_10000_TCP",
+            "LATCHFS_PORT_10000_TCP_ADDR",
+            "LATCHFS_PORT_10000_TCP_PORT",
+            "LATCHFS_PORT_10000_TCP_PROTO",
+            "LATCHFS_SERVICE_HOST",
+            "LATCHFS_SERVICE_PORT",
+            "LATCHFS_SERVICE_PORT_BLOB",
+        ] {
+            assert_eq!(find(name), None, "{name}");
+        }
+        for name in ["LATCHFS_PORTS", "LATCHFS_SERVICE", "LATCHFS_SERVICE_HOSTS"] {
+            assert!(find(name).is_some(), "{name}");
+        }
     }
 }
