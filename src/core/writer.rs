@@ -46,6 +46,19 @@ impl Writer {
         self.told_as("changed", now)
     }
 
+    /// As [`Writer::told_at`], of a request that acted on a lease. Only the request that acquired
+    /// the lease is named as the lessee.
+    pub fn told_of_lease(&self, now: Timestamp) -> String {
+        let verbs = [
+            ("(renew)", "lease renewed"),
+            ("(change)", "lease ID changed"),
+            ("(release)", "lease released"),
+            ("(break)", "lease broken"),
+        ];
+        let found = verbs.into_iter().find(|(action, _)| self.operation.ends_with(action));
+        self.told_as(found.map_or("leased", |(_, verb)| verb), now)
+    }
+
     /// As [`Writer::told_at`], with another verb than "changed": `leased 0.8 s ago by ..`.
     pub fn told_as(&self, done: &str, now: Timestamp) -> String {
         let mut text = format!("{done} {} ago by {}", Ago(now.since(self.when)), self.operation);
@@ -93,6 +106,18 @@ mod tests {
             writer.told_at(now.after(Duration::from_secs(200))),
             "changed 3 min ago by Merge Entity, client request 5f, azsdk, from 127.0.0.1:5"
         );
+    }
+
+    #[test]
+    fn who_broke_a_lease_is_not_told_as_the_lessee() {
+        let told = |operation: &str| {
+            let writer = Writer { operation: operation.into(), ..Writer::default() };
+            writer.told_of_lease(Timestamp(0))
+        };
+        let leased = "leased 0.0 s ago by Lease Blob (acquire)";
+        assert_eq!(told("Lease Blob (acquire)"), leased);
+        let broken = "lease broken 0.0 s ago by Lease Container (break)";
+        assert_eq!(told("Lease Container (break)"), broken);
     }
 
     #[test]

@@ -43,12 +43,14 @@ fn refusal(error: BlobError, now: Timestamp) -> Refusal {
     let (status, code) = code(&denial);
     let mut message = denial.to_string();
     if let Some(writer) = writer {
-        let done = match &denial {
-            BlobDenial::Lease(LeaseDenial::LeaseLost(_)) => "the lease was last touched",
-            BlobDenial::Lease(_) => "leased",
-            _ => "changed",
+        let told = match &denial {
+            BlobDenial::Lease(LeaseDenial::LeaseLost(_)) => {
+                writer.told_as("the lease was last touched", now)
+            }
+            BlobDenial::Lease(_) => writer.told_of_lease(now),
+            _ => writer.told_at(now),
         };
-        message = format!("{message} [latchfs: {}]", writer.told_as(done, now));
+        message = format!("{message} [latchfs: {told}]");
     }
     if let BlobDenial::BlobImmutableDueToPolicy(until) = denial {
         message = format!("{message} [latchfs: until {}]", time::rfc1123(until));
