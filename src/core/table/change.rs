@@ -65,7 +65,7 @@ impl Change {
         self.check_form()?;
         match (self, there) {
             (Self::Insert | Self::Write(_, IfMatch::Absent), None) => Ok(Effect::Create),
-            (Self::Insert, Some(_)) => Err(Denial::EntityAlreadyExists),
+            (Self::Insert, Some(_)) => Err(Denial::EntityAlreadyExists(None)),
             (_, None) => Err(Denial::ResourceNotFound),
             (Self::Write(_, condition) | Self::Delete(condition), Some(ticks))
                 if !condition.holds(ticks) =>
@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn an_insertion_takes_free_keys_only_t19() {
         assert_eq!(Change::Insert.decide(None), Ok(Effect::Create));
-        assert_eq!(Change::Insert.decide(Some(AT)), Err(Denial::EntityAlreadyExists));
+        assert_eq!(Change::Insert.decide(Some(AT)), Err(Denial::EntityAlreadyExists(None)));
     }
 
     #[test]

@@ -21,9 +21,9 @@ pub enum Denial {
     /// The entity is not there, or `Tables('name')` names no table.
     #[error("The specified resource does not exist.")]
     ResourceNotFound,
-    /// Insert Entity with keys that are taken.
+    /// Insert Entity with keys that are taken. Carries the request that changed the entity last.
     #[error("The specified entity already exists.")]
-    EntityAlreadyExists,
+    EntityAlreadyExists(Option<Box<Writer>>),
     /// `If-Match` names another state than the entity's (S81). Carries the request that changed
     /// the entity last.
     #[error("The update condition specified in the request was not satisfied.")]
@@ -113,7 +113,7 @@ impl Denial {
     /// The conflict with another client that the refusal is about, if any.
     pub const fn conflict(&self) -> Option<Conflict> {
         match self {
-            Self::UpdateConditionNotSatisfied(_) | Self::EntityAlreadyExists => {
+            Self::UpdateConditionNotSatisfied(_) | Self::EntityAlreadyExists(_) => {
                 Some(Conflict::Condition)
             }
             _ => None,

@@ -106,12 +106,11 @@ impl Change<'_> {
             Some(kept) => Some(kept.timestamp()),
             None => self.tx.written(table, &key)?,
         };
+        // A refusal without a name is better than none.
+        let by = || self.tx.last_writer(table, &key).ok().flatten().map(Box::new);
         let effect = change.decide(there).map_err(|denial| match denial {
-            Denial::UpdateConditionNotSatisfied(_) => {
-                // A refusal without a name is better than none.
-                let by = self.tx.last_writer(table, &key).ok().flatten();
-                Denial::UpdateConditionNotSatisfied(by.map(Box::new))
-            }
+            Denial::UpdateConditionNotSatisfied(_) => Denial::UpdateConditionNotSatisfied(by()),
+            Denial::EntityAlreadyExists(_) => Denial::EntityAlreadyExists(by()),
             other => other,
         })?;
         let operation = format!("{}{within}", change.operation());

@@ -34,7 +34,7 @@ fn denied(denial: &Denial, now: Timestamp) -> Refusal {
     let (status, code) = spelled(denial);
     let mut message = denial.to_string();
     match denial {
-        Denial::UpdateConditionNotSatisfied(Some(by)) => {
+        Denial::UpdateConditionNotSatisfied(Some(by)) | Denial::EntityAlreadyExists(Some(by)) => {
             message = format!("{message} [latchfs: {}]", by.told_at(now));
         }
         Denial::InvalidXmlDocument(why) => message = format!("{message} [latchfs: {why}]"),
@@ -49,7 +49,7 @@ fn spelled(denial: &Denial) -> (StatusCode, &'static str) {
         Denial::TableAlreadyExists => (StatusCode::CONFLICT, "TableAlreadyExists"),
         Denial::TableNotFound => (StatusCode::NOT_FOUND, "TableNotFound"),
         Denial::ResourceNotFound => (StatusCode::NOT_FOUND, "ResourceNotFound"),
-        Denial::EntityAlreadyExists => (StatusCode::CONFLICT, "EntityAlreadyExists"),
+        Denial::EntityAlreadyExists(_) => (StatusCode::CONFLICT, "EntityAlreadyExists"),
         Denial::UpdateConditionNotSatisfied(_) => {
             (StatusCode::PRECONDITION_FAILED, "UpdateConditionNotSatisfied")
         }

@@ -44,6 +44,10 @@ fn a_refused_condition_names_the_last_writer() {
         by.told_at(fixture.now),
         "changed 0.8 s ago by Merge Entity, client request 5f00, azsdk-python, from 127.0.0.1:9"
     );
+    let Denial::EntityAlreadyExists(by) = denied(fixture.insert("tab", ("p", "r"), 4)) else {
+        panic!()
+    };
+    assert_eq!(by.unwrap().operation, "Merge Entity");
 }
 
 #[test]

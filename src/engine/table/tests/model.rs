@@ -248,7 +248,7 @@ fn same(denial: &Denial, refused: Refused) -> bool {
     match refused {
         Refused::TableNotFound => *denial == Denial::TableNotFound,
         Refused::ResourceNotFound => *denial == Denial::ResourceNotFound,
-        Refused::EntityAlreadyExists => *denial == Denial::EntityAlreadyExists,
+        Refused::EntityAlreadyExists => matches!(denial, Denial::EntityAlreadyExists(Some(_))),
         Refused::ConditionNotMet => matches!(denial, Denial::UpdateConditionNotSatisfied(Some(_))),
         Refused::MissingHeader => *denial == Denial::MissingIfMatch,
         Refused::TableAlreadyExists => *denial == Denial::TableAlreadyExists,
