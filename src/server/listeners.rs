@@ -173,28 +173,49 @@ impl ListenOptions {
 
     /// Refuses addresses beyond this machine where anybody could get in, unless that is meant.
     fn check_exposure(&self, offered: &[(ServiceKind, SocketAddr)]) -> Result<(), StartError> {
-        let Some((_, address)) = offered.iter().find(|(_, address)| !address.ip().is_loopback())
-        else {
-            return Ok(());
-        };
-        let (why, cure) = if self.no_auth {
-            ("--no-auth lets everybody in", "leave it out")
-        } else if self.oauth == OauthMode::Basic {
-            ("--oauth basic accepts tokens that anybody can write", "leave it out")
-        } else if self.credentials.iter().any(Credential::has_development_key) {
-            ("everybody knows the key", "give --account NAME:KEY")
-        } else {
-            return Ok(());
-        };
-        if self.expose {
-            return Ok(());
+        let exposed = offered.iter().find(|(_, address)| !address.ip().is_loopback());
+        match (exposed, self.open_to_all()) {
+            (Some((_, address)), Some((why, cure))) if !self.expose => {
+                Err(StartError::Exposed { address: *address, why, cure })
+            }
+            _ => Ok(()),
         }
-        Err(StartError::Exposed { address: *address, why, cure })
+    }
+
+    /// Why everybody who reaches a service has access, and the advice to the user; `None` if a
+    /// secret is needed.
+    fn open_to_all(&self) -> Option<(&'static str, &'static str)> {
+        if self.no_auth {
+            Some(("--no-auth lets everybody in", "leave it out"))
+        } else if self.oauth == OauthMode::Basic {
+            Some(("--oauth basic accepts tokens that anybody can write", "leave it out"))
+        } else if self.credentials.iter().any(Credential::has_development_key) {
+            Some(("everybody knows the key", "give --account NAME:KEY"))
+        } else {
+            None
+        }
+    }
+
+    /// The note that other machines reach services, and which.
+    fn exposure_note(&self) -> Option<String> {
+        let offered = self.addresses().into_iter();
+        let exposed: Vec<_> = offered
+            .filter(|(_, address)| !address.ip().is_loopback())
+            .map(|(kind, _)| kind.to_string())
+            .collect();
+        if exposed.is_empty() {
+            return None;
+        }
+        let services = exposed.join(", ");
+        Some(match self.open_to_all() {
+            Some((why, _)) => format!("--expose: other machines can reach {services}, and {why}"),
+            None => format!("other machines can reach {services}"),
+        })
     }
 
     /// Notes for the user on these options.
     pub fn notes(&self) -> Vec<String> {
-        let mut notes = Vec::new();
+        let mut notes = Vec::from_iter(self.exposure_note());
         if self.no_auth {
             notes.push("--no-auth: requests need no signature".to_owned());
         }
@@ -270,5 +291,19 @@ mod tests {
         assert_eq!(of(&["nas", "other"], "0.0.0.0:1"), "nas:1");
         assert_eq!(of(&[], "0.0.0.0:1"), "127.0.0.1:1");
         assert_eq!(of(&[], "[::]:1"), "[::1]:1");
+    }
+
+    #[test]
+    fn a_note_names_the_services_that_other_machines_reach() {
+        let mut options = ListenOptions { expose: true, ..ListenOptions::default() };
+        assert_eq!(options.notes(), Vec::<String>::new());
+        let everywhere = ListenAddress::At("0.0.0.0:0".parse().unwrap());
+        let here = ListenAddress::At("127.0.0.1:0".parse().unwrap());
+        let at = |kind| if kind == ServiceKind::File { everywhere } else { here };
+        options.addresses = ServiceKind::ALL.map(|kind| (kind, at(kind))).into();
+        let note = "--expose: other machines can reach file, and everybody knows the key";
+        assert_eq!(options.notes(), [note]);
+        options.credentials = vec!["private:a2V5".parse().unwrap()];
+        assert_eq!(options.notes(), ["other machines can reach file"]);
     }
 }
