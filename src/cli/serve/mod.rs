@@ -253,8 +253,8 @@ impl Service {
         ended
     }
 
-    /// Tells everyone who waits that the server is ready. `lines` are printed instead of the start
-    /// screen; the notes go to standard error then.
+    /// Tells everyone who waits that the server is ready. `lines` or JSON are printed instead of the
+    /// start screen; the notes go to standard error then.
     fn announce(&self, server: &Server, more: Vec<String>, lines: Option<String>) -> Result<()> {
         let content = ready::content(server);
         let child = daemon::is_child();
@@ -280,7 +280,8 @@ impl Service {
             end: &end,
         };
         let paint = if child { daemon::paint() } else { Paint::of(&io::stdout()) };
-        if lines.is_some() {
+        // Neither Azurite's lines nor JSON have a place for them.
+        if lines.is_some() || self.process.json {
             for note in &notes {
                 eprintln!("latchfs: {note}");
             }

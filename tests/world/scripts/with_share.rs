@@ -89,6 +89,8 @@ fn where_no_mount_can_be_made_the_command_finds_rest_alone() {
     assert_eq!(output.status.code(), Some(7), "{}", err(&output));
     let text = out(&output);
     assert!(text.starts_with("unset\n") && text.contains("FileEndpoint="), "{text}");
+    let (why, line) = (err(&output), "with-share: no mount, LATCHFS_MOUNT is unset: /dev/fuse");
+    assert!(why.starts_with(line) && why.lines().count() == 1, "{why}");
 }
 
 #[test]
