@@ -172,11 +172,11 @@ pub fn run() -> ExitCode {
         unreachable!("the arguments name a command")
     };
     if let Err(error) = logs::start(command.log_format(), command.debug_file()) {
-        out::complain(&format!("{error:#}"), None);
+        out::complain(&out::chain(&error), None);
         return ExitCode::from(EXIT_FAILED);
     }
     if let Err(error) = variables::check(&Cli::command()) {
-        out::complain(&error.to_string(), None);
+        out::complain(&out::chain(&error), None);
         return ExitCode::from(EXIT_FAILED);
     }
     let done = match command {
@@ -215,7 +215,7 @@ pub fn run() -> ExitCode {
     match done {
         Ok(code) => code,
         Err(error) => {
-            out::complain(&format!("{error:#}"), None);
+            out::complain(&out::chain(&error), None);
             ExitCode::from(EXIT_FAILED)
         }
     }

@@ -55,6 +55,19 @@ pub fn errors_as_json(json: bool) {
     let _ = JSON.set(json);
 }
 
+/// The text of an error with its causes. A cause that the text names already is left out: errors of
+/// a server name their cause themselves, as their users see no chain.
+pub fn chain(error: &anyhow::Error) -> String {
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1) {
+        let cause = cause.to_string();
+        if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
+}
+
 /// Writes an error to standard error: a line of words, or of JSON where the user asked for JSON.
 pub fn complain(message: &str, refused: Option<&Refused>) {
     if JSON.get().is_some_and(|json| *json) {
@@ -169,6 +182,14 @@ mod tests {
     fn control_characters_of_others_do_not_reach_the_terminal() {
         assert_eq!(printable("a\x1b[2Jb\u{9b}c\r"), "a\\u{1b}[2Jb\\u{9b}c\\r");
         assert_eq!(printable("tab\tand\nline"), "tab\tand\nline");
+    }
+
+    #[test]
+    fn a_cause_is_told_once() {
+        let error = anyhow::anyhow!("the file is missing").context("reading a");
+        assert_eq!(chain(&error), "reading a: the file is missing");
+        let error = error.context("no start (the file is missing): create it");
+        assert_eq!(chain(&error), "no start (the file is missing): create it: reading a");
     }
 
     #[test]

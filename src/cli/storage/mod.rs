@@ -199,7 +199,7 @@ fn ended(what: impl Display, done: Result<ExitCode>) -> Result<ExitCode> {
     };
     let Some(refusal) = error.downcast_ref::<Refusal>() else { return Err(error) };
     // The refusal, behind the name of the one that it is about where that is another.
-    out::complain_of(&format!("{what}: {error:#}"), &refusal.code);
+    out::complain_of(&format!("{what}: {}", out::chain(&error)), &refusal.code);
     let held = ["Lease", "SharingViolation", "DeletePending", "FileLockConflict"];
     Ok(ExitCode::from(match refusal {
         Refusal { status: 409 | 412, code, .. } if held.iter().any(|one| code.contains(one)) => {
