@@ -1,5 +1,6 @@
 //! `latchfs snapshot`: read-only copies of a share, as REST shows them.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -11,9 +12,13 @@ use super::out::Output;
 use super::progress::Moving;
 use crate::control::{Answer, Request};
 
+/// The form of the argument that names a share.
+const SHARE: &str = "The share: NAME:/, or a path on its mount [default: that of the working \
+                     directory, or the only one]";
+
 /// Take, list or delete snapshots of a share
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  latchfs snapshot create --share-name docs")]
+#[command(after_help = "Example:\n  latchfs snapshot create docs:/")]
 pub struct Snapshot {
     #[command(subcommand)]
     command: Command,
@@ -31,8 +36,11 @@ enum Command {
 /// Prints its stamp, by which REST clients name it. Files share their space with the snapshot
 /// where the file system can (Btrfs, XFS) and are copied where it cannot.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  latchfs snapshot create --share-name docs")]
+#[command(after_help = "Example:\n  latchfs snapshot create docs:/")]
 struct Create {
+    #[arg(help = SHARE)]
+    path: Option<PathBuf>,
+
     #[command(flatten)]
     output: Output,
 
@@ -42,8 +50,11 @@ struct Create {
 
 /// List the snapshots of a share, oldest first
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  latchfs snapshot list --share-name docs --json")]
+#[command(after_help = "Example:\n  latchfs snapshot list docs:/ --json")]
 struct List {
+    #[arg(help = SHARE)]
+    path: Option<PathBuf>,
+
     #[command(flatten)]
     output: Output,
 
@@ -57,6 +68,9 @@ struct List {
 struct Delete {
     /// Its stamp, as `latchfs snapshot list` shows it
     stamp: String,
+
+    #[arg(help = SHARE)]
+    path: Option<PathBuf>,
 
     #[command(flatten)]
     output: Output,
@@ -78,7 +92,7 @@ impl Snapshot {
 
 impl Create {
     fn run(&self) -> Result<ExitCode> {
-        let target = self.server.target_or_share(None)?;
+        let target = self.server.target_or_share(self.path.as_deref())?;
         let (mut server, share_name) = (target.connect()?, target.share_name);
         let moving = Moving::new("Taking a snapshot");
         let request = Request::CreateSnapshot { share_name };
@@ -98,7 +112,7 @@ impl Create {
 
 impl List {
     fn run(&self) -> Result<ExitCode> {
-        let target = self.server.target_or_share(None)?;
+        let target = self.server.target_or_share(self.path.as_deref())?;
         let share_name = target.share_name.clone();
         match target.ask(&Request::ListSnapshots { share_name })? {
             Answer::Snapshots { snapshots, .. } => {
@@ -112,7 +126,7 @@ impl List {
 
 impl Delete {
     fn run(&self) -> Result<ExitCode> {
-        let target = self.server.target_or_share(None)?;
+        let target = self.server.target_or_share(self.path.as_deref())?;
         let share_name = target.share_name.clone();
         let request = Request::DeleteSnapshot { share_name, snapshot: self.stamp.clone() };
         match target.ask(&request)? {

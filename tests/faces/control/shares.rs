@@ -109,3 +109,19 @@ fn a_snapshot_is_taken_listed_read_through_rest_and_deleted() {
     let unknown = snapshot(&["list", "--share-name", "none"]);
     assert!(error_text(&unknown).contains("only docs"), "{}", error_text(&unknown));
 }
+
+#[test]
+fn the_share_of_a_snapshot_is_named_as_commands_print_it() {
+    let folder = Folder::new();
+    let _server =
+        folder.start(&["serve", "--no-mount", "--share", "docs", "--share", "more", "--no-auth"]);
+    let which = folder.ask(&["snapshot", "create"]);
+    assert!(error_text(&which).contains("name one, as in NAME:/PATH"), "{}", error_text(&which));
+    let taken = json(&folder.ask(&["snapshot", "create", "docs:/", "--json"]));
+    let stamp = taken["snapshot"].as_str().unwrap();
+    assert_eq!(taken["share"], "docs");
+    assert_eq!(text(&folder.ask(&["snapshot", "list", "docs:/"])).trim_end(), stamp);
+    assert_eq!(text(&folder.ask(&["snapshot", "list", "more:/"])), "");
+    assert_eq!(folder.ask(&["snapshot", "delete", stamp, "more:/"]).status.code(), Some(2));
+    assert!(folder.ask(&["snapshot", "delete", stamp, "file:docs"]).status.success());
+}
