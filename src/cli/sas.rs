@@ -16,6 +16,7 @@ use super::out::Output;
 use super::storage::UNRESERVED;
 use super::time::duration;
 use crate::control::address::Address;
+use crate::control::controls::ClockRequest;
 use crate::control::{Answer, Request};
 use crate::core::service::ServiceKind;
 use crate::core::{Timestamp, time};
@@ -29,8 +30,9 @@ fn default_origin(service: ServiceKind) -> String {
 
 /// Make a SAS URL for a file, share, blob, container, queue, table or entity
 ///
-/// A directory, or no PATH, gives a URL for all of the share. With --account NAME:KEY that key
-/// signs, and no server is asked.
+/// A directory, or no PATH, gives a URL for all of the share. The time of --expires starts now, by
+/// the clock of the server. With --account NAME:KEY that key signs, no server is asked, and the
+/// time is that of the system.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  curl \"$(latchfs sas latchfs-mnt/a.txt --expires 10m)\"")]
 pub struct Sas {
@@ -58,10 +60,17 @@ pub struct Sas {
     server: Where,
 }
 
-/// Whom it is signed by, and for what.
-struct Signing {
+/// The key that signs for a service.
+struct Signer {
     account: Credential,
     endpoint: String,
+    /// When the SAS ends.
+    expiry: Timestamp,
+}
+
+/// A SAS for a file or a share.
+struct Signing {
+    signer: Signer,
     share: String,
     /// Within the share, no slash before it.
     path: String,
@@ -70,11 +79,10 @@ struct Signing {
 impl Sas {
     /// Prints it.
     pub fn run(&self) -> Result<ExitCode> {
-        let expiry = SystemClock.now().after(self.expires);
         if let Some(object) = self.path.as_deref().and_then(object) {
-            return self.of_object(&object, expiry);
+            return self.of_object(&object);
         }
-        let Signing { account, endpoint, share, path } = self.signing()?;
+        let Signing { signer, share, path } = self.signing()?;
         let whole_share = path.is_empty() || self.is_directory();
         let default = if whole_share { "rl" } else { "r" };
         let permissions = self.permitted(default, "rcwdl")?;
@@ -82,11 +90,11 @@ impl Sas {
             share: share.clone(),
             file: (!whole_share).then(|| path.clone()),
             permissions: Some(permissions.letters()),
-            expiry: Some(expiry),
+            expiry: Some(signer.expiry),
             ..ServiceSas::default()
         };
         let resource = if path.is_empty() { share } else { format!("{share}/{path}") };
-        self.show(&endpoint, &resource, &sas.token(&account), permissions, expiry)
+        self.show(&signer, &resource, &sas.token(&signer.account), permissions)
     }
 
     /// The permissions, if the service has their letters.
@@ -98,9 +106,8 @@ impl Sas {
         }
     }
 
-    fn of_object(&self, object: &Address, expiry: Timestamp) -> Result<ExitCode> {
-        let service = object.service();
-        let (account, endpoint) = self.signer(service)?;
+    fn of_object(&self, object: &Address) -> Result<ExitCode> {
+        let signer = self.signer(object.service())?;
         let mut pairs = Vec::new();
         let (signatures, resource, path, letters) = match object {
             Address::Container(name) => {
@@ -128,78 +135,91 @@ impl Sas {
         }
         let permissions = self.permitted(letters.0, letters.1)?;
         pairs.push(("sp", permissions.letters()));
-        pairs.push(("se", time::iso_seconds(expiry)));
+        pairs.push(("se", time::iso_seconds(signer.expiry)));
         let level = if path.is_empty() { Level::Container } else { Level::Object };
         let container = Some(resource.as_str());
-        let target = auth::Target { signatures, account: account.name(), container, path, level };
-        let token = service_token(&account, &target, pairs)?;
+        let target =
+            auth::Target { signatures, account: signer.account.name(), container, path, level };
+        let token = service_token(&signer.account, &target, pairs)?;
         let place = match path {
             "" => resource.clone(),
             path => format!("{resource}/{path}"),
         };
-        self.show(&endpoint, &place, &token, permissions, expiry)
+        self.show(&signer, &place, &token, permissions)
     }
 
     /// Whose key signs for a service, and where the service is.
-    fn signer(&self, service: ServiceKind) -> Result<(Credential, String)> {
+    fn signer(&self, service: ServiceKind) -> Result<Signer> {
         let of = &self.server.of;
-        if let Some(account) = of.account.as_deref().filter(|name| name.contains(':')) {
-            let account: Credential = account.parse().context("--account")?;
-            let default = || account.endpoint(&default_origin(service));
-            let endpoint = self.endpoint.clone().unwrap_or_else(default);
-            return Ok((account, endpoint));
+        if let Some(account) = self.given_account()? {
+            return Ok(self.signer_without_server(account, service));
         }
-        let mut told = of_server(&of.server.find()?, of.account.as_deref())?;
+        self.signer_of(&of.server.find()?, of.account.as_deref(), service)
+    }
+
+    /// The account whose key is on the command line.
+    fn given_account(&self) -> Result<Option<Credential>> {
+        let given = self.server.of.account.as_deref().filter(|name| name.contains(':'));
+        given.map(|account| account.parse().context("--account")).transpose()
+    }
+
+    fn signer_without_server(&self, account: Credential, service: ServiceKind) -> Signer {
+        let default = || account.endpoint(&default_origin(service));
+        let endpoint = self.endpoint.clone().unwrap_or_else(default);
+        Signer { account, endpoint, expiry: SystemClock.now().after(self.expires) }
+    }
+
+    /// Asks a server for the key. The SAS ends by the server's clock, which may have been turned.
+    fn signer_of(
+        &self,
+        control: &Path,
+        account: Option<&str>,
+        service: ServiceKind,
+    ) -> Result<Signer> {
+        let mut told = of_server(control, account)?;
         let account = format!("{}:{}", told.account, told.key).parse();
         let endpoint = told.endpoints.remove(service.label());
         let endpoint =
             endpoint.with_context(|| format!("the server does not offer the {service} service"))?;
-        Ok((account.context("the server's account")?, endpoint))
+        let account = account.context("the server's account")?;
+        Ok(Signer { account, endpoint, expiry: now_of(control)?.after(self.expires) })
     }
 
     fn show(
         &self,
-        endpoint: &str,
+        signer: &Signer,
         resource: &str,
         token: &str,
         permissions: Permissions,
-        expiry: Timestamp,
     ) -> Result<ExitCode> {
         let place = utf8_percent_encode(resource, &UNRESERVED);
-        let url = format!("{}/{place}?{token}", endpoint.trim_end_matches('/'));
+        let url = format!("{}/{place}?{token}", signer.endpoint.trim_end_matches('/'));
         let answer = json!({
             "url": url,
             "token": token,
             "permissions": permissions.letters(),
-            "expires": time::iso(expiry),
+            "expires": time::iso(signer.expiry),
         });
         self.output.show(&answer, || url.clone() + "\n")?;
         Ok(ExitCode::SUCCESS)
     }
 
     fn signing(&self) -> Result<Signing> {
-        if let Some(account) = self.server.of.account.as_deref().filter(|name| name.contains(':')) {
-            let account: Credential = account.parse().context("--account")?;
-            return self.without_server(&account);
+        if let Some(account) = self.given_account()? {
+            return self.without_server(account);
         }
         let target = self.server.target_or_share(self.path.as_deref())?;
         let Target { control, account, share_name, path } = target;
-        let told = of_server(&control, account.as_deref())?;
-        let account = format!("{}:{}", told.account, told.key).parse();
+        let signer = self.signer_of(&control, account.as_deref(), ServiceKind::File)?;
         let share = match share_name {
             Some(share) => share,
-            None => only_share(&control, &told.account)?,
+            None => only_share(&control, signer.account.name())?,
         };
-        Ok(Signing {
-            account: account.context("the server's account")?,
-            endpoint: told.endpoint.context("the server offers no File service")?,
-            share,
-            path: trimmed(&path),
-        })
+        Ok(Signing { signer, share, path: trimmed(&path) })
     }
 
     /// All that is needed is on the command line, and in the table of mounts.
-    fn without_server(&self, account: &Credential) -> Result<Signing> {
+    fn without_server(&self, account: Credential) -> Result<Signing> {
         let (share, path) = match (&self.server.share_name, &self.path) {
             (Some(share), path) => {
                 let path = path.as_deref().unwrap_or(Path::new(""));
@@ -211,13 +231,8 @@ impl Sas {
             }
             (None, None) => bail!("name the share with --share-name"),
         };
-        let default = || account.endpoint(&default_origin(ServiceKind::File));
-        Ok(Signing {
-            account: account.clone(),
-            endpoint: self.endpoint.clone().unwrap_or_else(default),
-            share,
-            path: trimmed(&path),
-        })
+        let signer = self.signer_without_server(account, ServiceKind::File);
+        Ok(Signing { signer, share, path: trimmed(&path) })
     }
 
     /// True if the path is one of a mount and leads to a directory, or is spelled like one.
@@ -230,6 +245,14 @@ impl Sas {
 
 fn trimmed(path: &str) -> String {
     path.trim_matches('/').to_owned()
+}
+
+/// The time of a server's clock.
+fn now_of(control: &Path) -> Result<Timestamp> {
+    match ask(control, &Request::Clock(ClockRequest::Show {}))? {
+        Answer::Clock(state) => time::parse_iso(&state.now).context("the server's clock"),
+        other => Err(unexpected(&other)),
+    }
 }
 
 /// The share that is meant where only one can be.

@@ -48,22 +48,27 @@ fn a_lease_a_message_and_a_sas_run_out_when_the_clock_is_turned() {
     let frozen = json(&folder.ask(&["clock", "freeze", "--json"]));
     assert_eq!(frozen["frozen"], true);
     let url = does(&folder, &["sas", "blob:box/a", "--permissions", "r", "--expires", "1h"]);
-    let (host, target) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
-    let fetch = || {
-        let target = format!("/{target}");
-        let addr = host.parse().unwrap();
+    let fetch = |url: &str| {
+        let (host, target) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
+        let (addr, target) = (host.parse().unwrap(), format!("/{target}"));
         crate::common::http::ask_as_it_is(addr, host, "GET", &target, &[], b"").status
     };
-    assert_eq!(fetch(), 200);
+    assert_eq!(fetch(&url), 200);
     does(&folder, &["get", "queue:jobs", "--hide", "30"]);
     let hidden = folder.ask(&["get", "queue:jobs"]);
     assert_eq!(hidden.status.code(), Some(1));
     let before = json(&folder.ask(&["clock", "show", "--json"]));
     does(&folder, &["clock", "advance", "31s"]);
     assert_eq!(does(&folder, &["get", "queue:jobs"]), "hello");
-    assert_eq!(fetch(), 200);
+    assert_eq!(fetch(&url), 200);
     does(&folder, &["clock", "advance", "1h"]);
-    assert_eq!(fetch(), 403);
+    assert_eq!(fetch(&url), 403);
+    // A new one counts by the clock that it is compared with.
+    does(&folder, &["put", "file:docs/a", file]);
+    for object in ["blob:box/a", "docs:/a"] {
+        let url = does(&folder, &["sas", object, "--expires", "1h"]);
+        assert_eq!(fetch(&url), 200, "{url}");
+    }
     let back = folder.ask(&["clock", "set", before["now"].as_str().unwrap()]);
     assert_eq!(back.status.code(), Some(2));
     assert!(error_text(&back).contains("never set back"), "{}", error_text(&back));
