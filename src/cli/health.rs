@@ -4,7 +4,7 @@
 //! decided in `server/health`.
 
 use std::io::{Read, Write};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -13,7 +13,9 @@ use clap::Args;
 use serde_json::json;
 
 use super::EXIT_DIFFERENT;
+use super::locate::{self, Socket, unexpected};
 use super::out::Output;
+use crate::control::{Answer, Request};
 use crate::server::ListenAddress;
 
 /// How long the server may take to answer. Its own checks take a few seconds at most.
@@ -25,23 +27,26 @@ const ANSWER_BYTES_MAX: u64 = 64 << 10;
 /// Ask whether a server is usable
 ///
 /// Exit status 0: every service takes connections and every mount answers. 1: the answer names what
-/// does not. 2: nobody answers. Reads the same variable as the server, so that a check in a
-/// container needs no argument.
+/// does not. 2: nobody answers. Finds the server as other commands do. With --admin, or the variable
+/// that the server reads too, it asks that address, and needs no control socket.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  latchfs health --admin 10009")]
+#[command(after_help = "Example:\n  latchfs health\n  latchfs health --admin 10009")]
 pub struct Health {
-    /// Admin address of the server: PORT or IP:PORT
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:10009", env = "LATCHFS_ADMIN")]
-    admin: ListenAddress,
+    /// Admin address of the server: PORT or IP:PORT [default: the server's, asked by its socket]
+    #[arg(long, value_name = "ADDR", env = "LATCHFS_ADMIN")]
+    admin: Option<ListenAddress>,
 
     #[command(flatten)]
     output: Output,
+
+    #[command(flatten)]
+    server: Socket,
 }
 
 impl Health {
     /// Asks.
     pub fn run(&self) -> Result<ExitCode> {
-        let ListenAddress::At(address) = self.admin else {
+        let Some(address) = self.address()? else {
             bail!("the server has no admin address: start it with --admin ADDR");
         };
         let address = reachable(address);
@@ -50,6 +55,27 @@ impl Health {
         self.output.show(&json!({ "healthy": healthy, "says": says }), || format!("{says}\n"))?;
         Ok(if healthy { ExitCode::SUCCESS } else { ExitCode::from(EXIT_DIFFERENT) })
     }
+
+    /// The admin address that was named, or the one that the server tells; `None` if it has none.
+    fn address(&self) -> Result<Option<SocketAddr>> {
+        match self.admin {
+            Some(ListenAddress::At(address)) => return Ok(Some(address)),
+            Some(_) => return Ok(None),
+            None => {}
+        }
+        let status = match locate::ask(&self.server.find()?, &Request::Status {})? {
+            Answer::Status(status) => status,
+            other => return Err(unexpected(&other)),
+        };
+        status.admin.map(|url| address_of(&url)).transpose()
+    }
+}
+
+/// The address in the URL of the page. The host is an address of this machine, or a name of it.
+fn address_of(url: &str) -> Result<SocketAddr> {
+    let host = url.strip_prefix("http://").unwrap_or(url);
+    let mut found = host.to_socket_addrs().with_context(|| format!("the admin address {url}"))?;
+    found.next().with_context(|| format!("the admin address {url} has no address"))
 }
 
 /// The address to connect to: a server that listens on every address is on this machine too.

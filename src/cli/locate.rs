@@ -1,12 +1,14 @@
 //! Finds the server that a command asks, and the file, share and account that it names.
 //!
 //! The server, in this order: `--control`; the mount that the path lies on; the mount that the
-//! working directory lies on; `./latchfs-data`; what is mounted on `./latchfs-mnt`; the only server
-//! of this user that runs. A path is one on a mount, `file:SHARE/PATH`, or `[ACCOUNT/]NAME:/PATH`
-//! as commands print it; with `--share-name` a path from the root of that share.
+//! working directory lies on; the data directory, which is `LATCHFS_DATA` or `./latchfs-data`; what
+//! is mounted on `./latchfs-mnt`; the only server of this user that runs. Commands that delete data
+//! do not take the last. A path is one on a mount, `file:SHARE/PATH`, or `[ACCOUNT/]NAME:/PATH` as
+//! commands print it; with `--share-name` a path from the root of that share.
 
 use std::env;
 use std::fmt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -28,6 +30,10 @@ pub struct Socket {
     /// Control socket of the server [default: that of the mount, or of ./latchfs-data]
     #[arg(long, value_name = "SOCKET", env = "LATCHFS_CONTROL")]
     pub control: Option<PathBuf>,
+
+    /// Whether the command deletes data: the server must be near or named.
+    #[arg(skip)]
+    deletes: bool,
 }
 
 /// How to find a server by a path on one of its mounts.
@@ -90,42 +96,48 @@ impl Target {
 impl Where {
     /// The server, share and file that `path` names.
     pub fn target(&self, path: &Path) -> Result<Target> {
+        self.find(path)?.with_context(|| {
+            format!(
+                "{} is not on a latchfs mount: name a path on one, or a file of a share as \
+                 NAME:/PATH",
+                path.display()
+            )
+        })
+    }
+
+    /// The server, share and file that `path` names; `None` if the path is not on a mount.
+    pub fn find(&self, path: &Path) -> Result<Option<Target>> {
         let text = |path: &Path| {
             let text = path.to_str().map(str::to_owned);
             text.ok_or_else(|| anyhow!("{}: names on a share are UTF-8", path.display()))
         };
         if let Some(Address::File { share, path }) = path.to_str().and_then(Address::read) {
             let (control, account) = (self.socket()?, self.of.account.clone());
-            return Ok(Target { control, account, share_name: Some(share), path });
+            return Ok(Some(Target { control, account, share_name: Some(share), path }));
         }
         if let Some(printed) = path.to_str().and_then(Printed::read) {
-            return Ok(Target {
+            return Ok(Some(Target {
                 control: self.socket()?,
                 account: printed.account.or_else(|| self.of.account.clone()),
                 share_name: Some(printed.share),
                 path: printed.path,
-            });
+            }));
         }
         if self.share_name.is_some() {
             let (share_name, account) = (self.share_name.clone(), self.of.account.clone());
-            return Ok(Target { control: self.socket()?, account, share_name, path: text(path)? });
+            let (control, path) = (self.socket()?, text(path)?);
+            return Ok(Some(Target { control, account, share_name, path }));
         }
         let real = real_path(path)?;
         let found = mounts::of_path(&real).and_then(|mount| Some((mount.origin()?, mount.path)));
-        let Some((origin, root)) = found else {
-            bail!(
-                "{} is not on a latchfs mount: name a path on one, or a file of a share as \
-                 NAME:/PATH",
-                path.display()
-            );
-        };
+        let Some((origin, root)) = found else { return Ok(None) };
         let control = match self.of.server.control.clone().or(origin.control) {
             Some(control) => control,
             None => self.socket()?,
         };
         let inside = real.strip_prefix(&root).unwrap_or(&real);
         let (account, share_name) = (origin.account, Some(origin.share));
-        Ok(Target { control, account, share_name, path: text(inside)? })
+        Ok(Some(Target { control, account, share_name, path: text(inside)? }))
     }
 
     /// The server, share and file that `path` names. Without a path, a share as a whole: the one
@@ -189,6 +201,11 @@ impl Printed {
 }
 
 impl AccountOf {
+    /// For a command that deletes data: see [`Socket::for_deletion`].
+    pub fn for_deletion(&self) -> Self {
+        Self { server: self.server.for_deletion(), ..self.clone() }
+    }
+
     /// Asks the server once, about the account.
     pub fn ask(&self, request: &Request) -> Result<Answer> {
         let client = Client::connect(&self.server.find()?)?;
@@ -206,38 +223,74 @@ impl Found {
 }
 
 impl Socket {
+    /// The server of that control socket.
+    pub fn at(control: PathBuf) -> Self {
+        Self { control: Some(control), deletes: false }
+    }
+
+    /// For a command that deletes data: the only server of this user is not taken, since nothing
+    /// that the user typed leads to it.
+    pub fn for_deletion(&self) -> Self {
+        Self { deletes: true, ..self.clone() }
+    }
+
     /// The server that is meant where no path says so.
     pub fn find(&self) -> Result<PathBuf> {
         if let Some(control) = &self.control {
             return Ok(control.clone());
         }
         let here = env::current_dir().context("the working directory")?;
-        let on_mount = mounts::of_path(&here).and_then(|mount| mount.origin()?.control);
-        let control = on_mount.unwrap_or_else(|| control_of(&here.join(DATA_DIR)));
-        if control.exists() {
-            return Ok(control);
-        }
-        let below = here.join(MOUNT_DIR);
-        let mut near = mounts::all().into_iter().filter(|mount| mount.path.starts_with(&below));
-        if let Some(control) = near.find_map(|mount| mount.origin()?.control) {
+        if let Some(control) = near(&here) {
             return Ok(control);
         }
         let mut running = running();
-        if running.len() == 1 {
-            let control = running.remove(0);
+        if let [only] = running.as_slice() {
+            let data = data_of(only).display();
+            if self.deletes {
+                bail!(
+                    "this command deletes data, and nothing here leads to the server of {data}: \
+                     run it where the server was started, or with --control {}",
+                    only.display()
+                );
+            }
             // Found by no path of the user's: say whose it is, before anything is done to it.
-            eprintln!("latchfs: using the server of {}", data_of(&control).display());
-            return Ok(control);
+            eprintln!("latchfs: using the server of {data}");
+            return Ok(running.remove(0));
         }
-        let tried = control.display();
         if running.is_empty() {
             bail!(
-                "no running server found (tried {tried}). Run this where the server was started, \
-                 or use --control"
+                "no running server found (tried {}). Run this where the server was started, or \
+                 use --control",
+                control_of(&data_directory(&here)).display()
             );
         }
         let list: Vec<_> = running.iter().map(|path| path.display().to_string()).collect();
         bail!("several servers run: name one with --control: {}", list.join(", "))
+    }
+}
+
+/// The server that the working directory leads to.
+fn near(here: &Path) -> Option<PathBuf> {
+    let on_mount = mounts::of_path(here).and_then(|mount| mount.origin()?.control);
+    let control = on_mount.unwrap_or_else(|| control_of(&data_directory(here)));
+    if may_exist(&control) {
+        return Some(control);
+    }
+    let below = here.join(MOUNT_DIR);
+    let mut mounted = mounts::all().into_iter().filter(|mount| mount.path.starts_with(&below));
+    mounted.find_map(|mount| mount.origin()?.control)
+}
+
+/// The data directory that a server started here has.
+fn data_directory(here: &Path) -> PathBuf {
+    here.join(env::var_os("LATCHFS_DATA").unwrap_or_else(|| DATA_DIR.into()))
+}
+
+/// Whether the socket exists, or is hidden in a directory of another user: connecting tells which.
+fn may_exist(socket: &Path) -> bool {
+    match socket.try_exists() {
+        Ok(exists) => exists,
+        Err(error) => error.kind() == io::ErrorKind::PermissionDenied,
     }
 }
 

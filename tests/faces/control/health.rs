@@ -17,6 +17,28 @@ fn health_is_yes_for_a_usable_server_by_the_variable_that_the_server_reads() {
 }
 
 #[test]
+fn health_finds_the_server_as_other_commands_do() {
+    let folder = Folder::new();
+    let server = folder.start(&["serve", "--no-mount", "--admin", "127.0.0.1:0"]);
+    let output = folder.ask(&["health"]);
+    assert_eq!((output.status.code(), &*text(&output)), (Some(0), "ok\n"));
+    let near = latchfs(folder.path()).arg("health").env("LATCHFS_DATA", "data").output().unwrap();
+    assert_eq!(text(&near), "ok\n", "{}", error_text(&near));
+    drop(server);
+    let _server = folder.start(&["serve", "--no-mount", "--admin", "off"]);
+    let none = error_text(&folder.ask(&["health"]));
+    assert!(none.contains("start it with --admin"), "{none}");
+}
+
+#[test]
+fn health_without_a_server_says_where_it_looked() {
+    let folder = Folder::new();
+    let output = folder.run(&["health"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(error_text(&output).contains("no running server found"), "{}", error_text(&output));
+}
+
+#[test]
 fn health_fails_where_nobody_answers() {
     let folder = Folder::new();
     let address = free_address();
