@@ -17,7 +17,8 @@ use crate::core::service::ServiceKind;
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs mk blob:docs\n  latchfs mk queue:jobs")]
 pub struct Mk {
-    #[arg(help = "blob:CONTAINER, queue:NAME, table:TABLE, file:SHARE or file:SHARE/DIRECTORY")]
+    #[arg(help = "blob:CONTAINER, queue:NAME, table:TABLE, file:SHARE[/DIRECTORY], \
+                  SHARE:/DIRECTORY, or a path on a mount")]
     object: PathBuf,
 
     #[command(flatten)]
@@ -28,8 +29,8 @@ pub struct Mk {
 }
 
 /// The forms of an address that can be deleted.
-const DELETED_FORM: &str = "blob:CONTAINER[/NAME], queue:NAME[/ID], table:TABLE[/PARTITION/ROW] or \
-                            file:SHARE[/PATH]";
+const DELETED_FORM: &str = "blob:CONTAINER[/NAME], queue:NAME[/ID], table:TABLE[/PARTITION/ROW], \
+                            file:SHARE[/PATH], SHARE:/PATH, or a path on a mount";
 
 /// Delete a blob, message, entity or file, or what holds them
 ///

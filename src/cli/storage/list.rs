@@ -10,7 +10,7 @@ use clap::builder::BoolishValueParser;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{AccountOf, Ask, Session, address, ended, path_of};
+use super::{AccountOf, Ask, Session, ended, locate, path_of, quoted};
 use crate::cli::out::Output;
 use crate::control::address::Address;
 use crate::core::service::ServiceKind;
@@ -34,8 +34,9 @@ Example:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLE)]
 pub struct Ls {
-    #[arg(help = "blob:[CONTAINER[/PREFIX]], queue:[NAME], table:[TABLE[/PARTITION]] or \
-                  file:[SHARE[/PATH]]; without it, all that the account has")]
+    #[arg(help = "blob:[CONTAINER[/PREFIX]], queue:[NAME], table:[TABLE[/PARTITION]], \
+                  file:[SHARE[/PATH]], SHARE:/PATH, or a path on a mount; without it, all that \
+                  the account has")]
     object: Option<PathBuf>,
 
     /// All blobs below, not only those up to the next slash
@@ -85,15 +86,16 @@ impl Row {
 impl Ls {
     /// Lists.
     pub fn run(&self) -> Result<ExitCode> {
-        let session = Session::open(&self.server)?;
         let Some(object) = &self.object else {
             let mut rows = Vec::new();
+            let session = Session::open(&self.server)?;
             for service in session.services() {
                 rows.extend(self.rows(&session, &Address::Service(service))?);
             }
             return self.show(&rows);
         };
-        let object = address(object)?;
+        let (object, server) = locate(object, &self.server)?;
+        let session = Session::open(&server)?;
         let listed = self.rows(&session, &object).and_then(|rows| self.show(&rows));
         ended(object, listed)
     }

@@ -24,7 +24,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
 use super::connection::of_server;
-use super::locate::AccountOf;
+use super::locate::{AccountOf, Socket, Target, Where};
 use super::{EXIT_BUSY, EXIT_DIFFERENT, EXIT_FAILED, out};
 use crate::control::address::Address;
 use crate::control::protocol::Connection;
@@ -45,12 +45,12 @@ pub const UNRESERVED: AsciiSet =
 const SIGNED_FOR: Duration = Duration::from_hours(3_650 * 24);
 
 /// The forms of an address that can be read and written.
-const OBJECT_FORM: &str =
-    "blob:CONTAINER/NAME, queue:NAME, table:TABLE/PARTITION/ROW or file:SHARE/PATH";
+const OBJECT_FORM: &str = "blob:CONTAINER/NAME, queue:NAME, table:TABLE/PARTITION/ROW, \
+                           file:SHARE/PATH, SHARE:/PATH, or a path on a mount";
 
 /// The forms of an address.
-const ADDRESS_FORM: &str = "blob:CONTAINER[/NAME], queue:NAME[/ID], table:TABLE[/PARTITION[/ROW]] \
-                            or file:SHARE[/PATH]";
+const ADDRESS_FORM: &str = "blob:CONTAINER[/NAME], queue:NAME[/ID], table:TABLE[/PARTITION[/ROW]], \
+                            file:SHARE[/PATH], SHARE:/PATH, or a path on a mount";
 
 /// Conditions of a change.
 #[derive(Debug, Clone, Default, Args)]
@@ -73,7 +73,7 @@ impl Demands {
     }
 }
 
-/// An ETag as a header has it; listings show those of blobs without their quotes.
+/// An ETag as a header has it: listings of the services show those of blobs without their quotes.
 fn quoted(etag: &str) -> String {
     let bare = etag.bytes().all(|byte| byte.is_ascii_alphanumeric());
     if bare && !etag.is_empty() { format!("\"{etag}\"") } else { etag.to_owned() }
@@ -112,8 +112,8 @@ fn on_object(
     server: &AccountOf,
     work: impl FnOnce(&Session, &Address) -> Result<ExitCode>,
 ) -> Result<ExitCode> {
-    let object = address(text)?;
-    let session = Session::open(server)?;
+    let (object, server) = locate(text, server)?;
+    let session = Session::open(&server)?;
     let done = work(&session, &object);
     ended(object, done)
 }
@@ -185,10 +185,19 @@ fn message(body: &[u8]) -> Option<String> {
     Some(text.lines().next()?.to_owned())
 }
 
-/// The address that the text must be.
-fn address(text: &Path) -> Result<Address> {
-    let read = text.to_str().and_then(Address::read);
-    read.with_context(|| format!("{}: expected {ADDRESS_FORM}", text.display()))
+/// The object that the text names, and its server. A file may also be named as commands for files
+/// name it: `SHARE:/PATH`, or a path on a mount.
+fn locate(text: &Path, server: &AccountOf) -> Result<(Address, AccountOf)> {
+    if let Some(address) = text.to_str().and_then(Address::read) {
+        return Ok((address, server.clone()));
+    }
+    let files = Where { of: server.clone(), share_name: None };
+    let Some(Target { control, account, share_name, path }) = files.find(text)? else {
+        bail!("{}: expected {ADDRESS_FORM}", text.display());
+    };
+    let share = share_name.context("the share has no name")?;
+    let object = Address::File { share, path: path.trim_matches('/').to_owned() };
+    Ok((object, AccountOf { server: Socket::at(control), account }))
 }
 
 /// The end of a command: a refusal is told with the service's code.

@@ -8,6 +8,7 @@ use std::process::{Output, Stdio};
 
 use super::fixture::{Folder, Holding, Server, error_text, json, latchfs, text, wait_for};
 use crate::common::http::ask_as_it_is;
+use crate::common::need;
 
 const LEASE: &str = "11111111-2222-3333-4444-555555555555";
 
@@ -348,4 +349,40 @@ fn commands_reach_the_services_where_the_system_has_no_certificates() {
         .output()
         .unwrap();
     done(&output);
+}
+
+#[test]
+fn files_are_named_as_commands_for_files_print_them() {
+    let (folder, _server) = serve();
+    done(&put(&folder, "hello", &["docs:/a.txt"]));
+    assert_eq!(done(&folder.ask(&["get", "docs:/a.txt"])), "hello");
+    done(&folder.ask(&["mk", "docs:/dir"]));
+    done(&put(&folder, "below", &["docs:/dir/b.txt"]));
+    assert_eq!(listed(&folder, &["docs:/"]), ["file:docs/a.txt", "file:docs/dir"]);
+    assert_eq!(listed(&folder, &["docs:/dir/"]), ["file:docs/dir/b.txt"]);
+    done(&folder.ask(&["rm", "-r", "docs:/dir"]));
+    done(&folder.ask(&["rm", "docs:/a.txt"]));
+    assert_eq!(listed(&folder, &["file:docs"]), [""; 0]);
+    let neither = folder.ask(&["ls", "nothing"]);
+    assert!(error_text(&neither).contains("SHARE:/PATH"), "{}", error_text(&neither));
+}
+
+#[test]
+fn a_path_on_a_mount_names_its_file_and_its_server() {
+    if !need::fuse() {
+        return;
+    }
+    let folder = Folder::new();
+    let _server = folder.serve(&[]);
+    folder.file("a.txt", "hello");
+    fs::write(folder.join("local"), "new").unwrap();
+    assert_eq!(done(&folder.run(&["get", "mnt/a.txt"])), "hello");
+    done(&folder.run(&["mk", "mnt/dir"]));
+    done(&folder.run(&["put", "mnt/dir/b.txt", "local"]));
+    assert_eq!(fs::read_to_string(folder.join("mnt/dir/b.txt")).unwrap(), "new");
+    let all = done(&folder.run(&["ls", "mnt"]));
+    assert!(all.starts_with("file:docs/a.txt\t"), "{all}");
+    // The path leads to the server: nothing else must name it.
+    done(&folder.run(&["rm", "-r", "mnt/dir"]));
+    assert!(!folder.join("mnt/dir").exists());
 }
