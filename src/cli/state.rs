@@ -119,7 +119,11 @@ impl State {
             | Command::Delete(Delete { common, .. })
             | Command::Reset(Reset { common }) => common,
         };
-        let answer = ask(&common.server.find()?, &Request::State(self.request()))?;
+        let server = match self.command {
+            Command::Restore(_) | Command::Reset(_) => common.server.for_deletion(),
+            _ => common.server.clone(),
+        };
+        let answer = ask(&server.find()?, &Request::State(self.request()))?;
         let (value, words) = match (&self.command, answer) {
             (Command::Save(_), Answer::States { states }) => saved(&states),
             (Command::List(_), Answer::States { states }) => (json!(states), lines(&states)),

@@ -89,7 +89,8 @@ impl Mk {
 impl Rm {
     /// Deletes it.
     pub fn run(&self) -> Result<ExitCode> {
-        on_object(&self.object, &self.server, |session, object| self.remove(session, object))
+        let server = if self.recursive { self.server.for_deletion() } else { self.server.clone() };
+        on_object(&self.object, &server, |session, object| self.remove(session, object))
     }
 
     fn remove(&self, session: &Session, object: &Address) -> Result<ExitCode> {

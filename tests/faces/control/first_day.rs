@@ -246,3 +246,49 @@ fn a_reader_of_the_event_log_that_stalls_loses_events_and_stops_nobody() {
     std::io::Read::read_exact(&mut reader, &mut held).unwrap();
     assert!(String::from_utf8_lossy(&held).contains(r#""event":"refused""#));
 }
+
+#[test]
+fn an_error_names_its_cause_once() {
+    let folder = Folder::new();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    fs::create_dir(folder.join("others")).unwrap();
+    fs::write(folder.join("others/file"), "").unwrap();
+    for (arguments, cause) in [
+        (["--in-memory", "--file", &address], "Address already in use"),
+        (["--reset", "--data", "others"], "is not a latchfs data directory"),
+        (["--in-memory", "--event-log", "/nodir/x"], "No such file or directory"),
+        (["--in-memory", "--ready-file", "/nodir/x"], "No such file or directory"),
+    ] {
+        let output = folder.run(&[&["serve", "--no-mount"], &arguments[..]].concat());
+        let said = error_text(&output);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+        assert_eq!(said.matches(cause).count(), 1, "{said}");
+        assert!(!said.contains(".tmp") && said.lines().count() == 1, "{said}");
+    }
+}
+
+#[test]
+fn a_command_that_deletes_takes_no_server_that_nothing_leads_to() {
+    let folder = Folder::new();
+    let _server = rest_only(&folder, &[]);
+    let control = control(&folder);
+    // Other commands find the only server of the user.
+    assert!(folder.run(&["mk", "docs:/dir"]).status.success());
+    for command in [
+        &["state", "reset"][..],
+        &["state", "restore", "x"],
+        &["rm", "-r", "file:docs"],
+        &["rm", "--recursive", "docs:/dir"],
+        &["shares", "delete", "docs"],
+    ] {
+        let output = folder.run(command);
+        let said = error_text(&output);
+        assert_eq!(output.status.code(), Some(2), "{command:?}: {said}");
+        assert!(said.contains("deletes data") && said.contains(&control), "{said}");
+    }
+    let mut near = latchfs(folder.path());
+    let near = near.args(["rm", "-r", "docs:/dir"]).env("LATCHFS_DATA", "data").output().unwrap();
+    assert!(near.status.success(), "{}", error_text(&near));
+    assert!(folder.ask(&["state", "reset"]).status.success());
+}
