@@ -30,6 +30,16 @@ pub enum ClientError {
         /// The error of the system.
         source: io::Error,
     },
+    /// This user may not connect to the control socket.
+    #[error(
+        "the control socket {} is open to the user who runs the server, and to root: run the \
+         command as that user",
+        path.display()
+    )]
+    NotOwner {
+        /// The socket.
+        path: PathBuf,
+    },
     /// The server went away.
     #[error("the server closed the connection")]
     Gone,
@@ -54,8 +64,13 @@ pub struct Client {
 impl Client {
     /// Connects to the server of that socket.
     pub fn connect(path: &Path) -> Result<Self, ClientError> {
-        let stream = socket::connect(path)
-            .map_err(|source| ClientError::NoServer { path: path.to_owned(), source })?;
+        let stream = socket::connect(path).map_err(|source| {
+            let path = path.to_owned();
+            match source.kind() {
+                ErrorKind::PermissionDenied => ClientError::NotOwner { path },
+                _ => ClientError::NoServer { path, source },
+            }
+        })?;
         stream.set_read_timeout(Some(LOOK))?;
         Ok(Self { stream: BufReader::new(stream), account: None })
     }

@@ -23,6 +23,9 @@ const NO_RIGHT: &str = r#"
     exec setpriv --reuid=65534 --regid=65534 --clear-groups -- "$@"
 "#;
 
+/// Another user than the one who runs the server.
+const OTHER_USER: &str = "exec setpriv --reuid=65534 --regid=65534 --clear-groups -- \"$@\"";
+
 /// A command in a folder that everybody may enter, on a machine that lacks something.
 fn lacking(folder: &Folder, lack: &str, arguments: &[&str]) -> Command {
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
@@ -113,6 +116,22 @@ fn who_may_not_write_the_data_is_told_to_choose_another_place() {
     let arguments = ["serve", "--no-mount", "--data", "closed/data"];
     let output = lacking(&folder, NO_RIGHT, &arguments).output().unwrap();
     refused_in_a_line(&output, &["may not be written", "--data"]);
+}
+
+#[test]
+fn another_user_is_told_that_the_control_socket_is_its_owners() {
+    if !can_lack() {
+        return;
+    }
+    let folder = Folder::new();
+    let _server = folder.start(&["serve", "--no-mount"]);
+    let socket = folder.socket();
+    let named = ["status", "--control", socket.to_str().unwrap()];
+    let parts = [socket.to_str().unwrap(), "the user who runs the server", "as that user"];
+    refused_in_a_line(&lacking(&folder, OTHER_USER, &named).output().unwrap(), &parts);
+    // A data directory that cannot be looked into leads to its server all the same.
+    let mut near = lacking(&folder, OTHER_USER, &["status"]);
+    refused_in_a_line(&near.env("LATCHFS_DATA", "data").output().unwrap(), &parts);
 }
 
 #[test]
