@@ -92,7 +92,8 @@ impl Guard {
             return Ok(());
         }
         let message = "this server needs a token: send `Authorization: Bearer TOKEN`; the ready \
-                       file and `latchfs status --json` have it as admin_token";
+                       file and `latchfs status --json` have it as admin_token. A browser opens \
+                       the page with /?token=TOKEN";
         Err(Failure::new(StatusCode::UNAUTHORIZED, "unauthorized", message.to_owned()))
     }
 

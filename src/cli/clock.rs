@@ -14,6 +14,7 @@ use crate::control::{Answer, Request};
 
 const EXAMPLE: &str = "\
 Example:
+  latchfs clock                # shows it
   latchfs clock advance 61s    # leases of a minute are over
   latchfs clock freeze";
 
@@ -23,11 +24,16 @@ Example:
 /// and dates the changes of blobs, queues and entities. It only goes forward. The dates of signed
 /// requests and bearer tokens are compared with the system's clock; times of files are the file
 /// system's.
+///
+/// Without a command, shows it.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLE)]
+#[command(after_help = EXAMPLE, args_conflicts_with_subcommands = true)]
 pub struct Clock {
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
+
+    #[command(flatten)]
+    common: Common,
 }
 
 #[derive(Debug, Subcommand)]
@@ -100,18 +106,19 @@ impl Clock {
     /// Does it.
     pub fn run(&self) -> Result<ExitCode> {
         let (request, common) = match &self.command {
-            Command::Show(show) => (ClockRequest::Show {}, &show.common),
-            Command::Advance(advance) => {
+            None => (ClockRequest::Show {}, &self.common),
+            Some(Command::Show(show)) => (ClockRequest::Show {}, &show.common),
+            Some(Command::Advance(advance)) => {
                 let ms = u64::try_from(advance.by.as_millis()).unwrap_or(u64::MAX);
                 (ClockRequest::Advance { ms }, &advance.common)
             }
-            Command::Set(set) => (ClockRequest::Set { time: set.time.clone() }, &set.common),
-            Command::Freeze(freeze) => (ClockRequest::Freeze {}, &freeze.common),
-            Command::Run(run) => (ClockRequest::Run {}, &run.common),
+            Some(Command::Set(set)) => (ClockRequest::Set { time: set.time.clone() }, &set.common),
+            Some(Command::Freeze(freeze)) => (ClockRequest::Freeze {}, &freeze.common),
+            Some(Command::Run(run)) => (ClockRequest::Run {}, &run.common),
         };
         match ask(&common.server.find()?, &Request::Clock(request))? {
             Answer::Clock(state) => {
-                common.output.show(&state, || words(&state))?;
+                common.output.show(&state, || words(&state) + "\n")?;
                 Ok(ExitCode::SUCCESS)
             }
             other => Err(unexpected(&other)),
@@ -119,7 +126,8 @@ impl Clock {
     }
 }
 
-fn words(state: &ClockState) -> String {
+/// The time of a clock, and that of the system.
+pub fn words(state: &ClockState) -> String {
     let frozen = if state.frozen { ", frozen" } else { "" };
-    format!("{}{frozen} (the system's clock shows {})\n", state.now, state.system)
+    format!("{}{frozen} (the system's clock shows {})", state.now, state.system)
 }

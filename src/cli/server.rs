@@ -1,6 +1,6 @@
 //! `latchfs status`, `latchfs unmount` and `latchfs stop`: the server as a whole.
 
-use std::io;
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::thread;
@@ -11,10 +11,14 @@ use clap::Args;
 use clap::builder::BoolishValueParser;
 use serde_json::json;
 
+use super::clock;
 use super::locate::{Found, answered, ask, real_path, unexpected};
 use super::out::{Output, Paint};
+use super::serve::page_with_token;
+use crate::control::controls::ClockState;
 use crate::control::protocol::Status as Told;
 use crate::control::{Answer, Client, ClientError, Request};
+use crate::core::time::parse_iso;
 use crate::fuse::{clear_dead, mounts};
 
 /// How long `stop` waits for the server to end.
@@ -120,10 +124,22 @@ fn words(status: &Told, paint: Paint) -> String {
     for (service, endpoint) in &status.endpoints {
         lines.push(format!("{service} service on {}", paint.place(endpoint)));
     }
+    if is_turned(&status.clock) {
+        lines.push(format!("clock {}", clock::words(&status.clock)));
+    }
     if let Some(admin) = &status.admin {
-        lines.push(format!("page on {}", paint.place(&format!("{admin}/"))));
+        let terminal = io::stdout().is_terminal();
+        let page = page_with_token(admin, status.admin_token.as_deref(), terminal);
+        lines.push(format!("page on {}", paint.place(&page)));
     }
     lines.join("\n") + "\n"
+}
+
+/// Whether the clock stands, or is ahead of the system's. The two are read one after the other.
+fn is_turned(clock: &ClockState) -> bool {
+    let times = (parse_iso(&clock.now), parse_iso(&clock.system));
+    let (Some(now), Some(system)) = times else { return true };
+    clock.frozen || now.since(system) >= Duration::from_secs(1)
 }
 
 /// Stop a server and unmount its shares

@@ -57,6 +57,7 @@ use listen::Listen;
 use observe::{Admin, Events, Which};
 pub use registry::running;
 use screen::Screen;
+pub use screen::page_with_token;
 
 /// Where data is kept unless the user says.
 pub const DATA_DIR: &str = "latchfs-data";

@@ -129,14 +129,18 @@ pub fn shown_string(server: &Server, terminal: bool) -> String {
     "`latchfs connection-string` prints it; it holds a private key".to_owned()
 }
 
-/// The address of the page as the screen shows it: with the token only to a person at a terminal.
+/// The address of the page as the screen shows it.
 pub fn shown_page(server: &Server, terminal: bool) -> Option<String> {
-    let page = server.admin()?;
-    Some(match server.admin_token() {
+    Some(page_with_token(server.admin()?, server.admin_token(), terminal))
+}
+
+/// The address that a browser opens, with its token only for a person at a terminal.
+pub fn page_with_token(page: &str, token: Option<&str>, terminal: bool) -> String {
+    match token {
         None => format!("{page}/"),
         Some(token) if terminal => format!("{page}/?token={token}"),
-        Some(_) => format!("{page}/ (`latchfs status --json` prints its token)"),
-    })
+        Some(_) => format!("{page}/?token=TOKEN (`latchfs status --json` prints its token)"),
+    }
 }
 
 /// A service in the first column.
@@ -174,6 +178,15 @@ fn quoted(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_page_is_shown_as_a_browser_opens_it_and_its_token_to_a_person_alone() {
+        let page = "http://127.0.0.1:1";
+        assert_eq!(page_with_token(page, None, true), "http://127.0.0.1:1/");
+        assert_eq!(page_with_token(page, Some("t"), true), "http://127.0.0.1:1/?token=t");
+        let hidden = page_with_token(page, Some("secret"), false);
+        assert!(hidden.contains("/?token=TOKEN (") && !hidden.contains("secret"), "{hidden}");
+    }
 
     fn screen(paint: Paint, mounts: &[MountedAt]) -> String {
         let notes = ["one thing".to_owned()];

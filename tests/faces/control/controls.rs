@@ -76,6 +76,17 @@ fn a_lease_a_message_and_a_sas_run_out_when_the_clock_is_turned() {
 }
 
 #[test]
+fn a_turned_clock_is_shown_by_clock_and_by_status() {
+    let (folder, _server) = serve();
+    assert!(!does(&folder, &["status"]).contains("\nclock "));
+    assert_eq!(json(&folder.ask(&["clock", "--json"]))["frozen"], false);
+    does(&folder, &["clock", "advance", "2h"]);
+    assert!(does(&folder, &["clock"]).contains("(the system's clock shows "));
+    let status = does(&folder, &["status"]);
+    assert!(status.contains("\nclock "), "{status}");
+}
+
+#[test]
 fn a_lease_of_a_minute_takes_no_time() {
     let (folder, _server) = serve();
     let blob = folder.service("blob");
