@@ -11,6 +11,7 @@ use super::locate::{AccountOf, refused, unexpected};
 use super::out::Output;
 use crate::control::protocol::ShareEntry;
 use crate::control::{Answer, Request};
+use crate::engine::file::ShareDenial;
 
 /// List, make or delete shares
 #[derive(Debug, Args)]
@@ -30,7 +31,8 @@ enum Command {
 /// List the shares
 ///
 /// A table on a terminal, otherwise a line for each with tabs between: name, quota in GiB, how
-/// many snapshots, state of its lease, where it is mounted.
+/// many snapshots, state of its lease, where it is mounted; with --deleted also the version of a
+/// deleted one.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs shares list --deleted --json")]
 struct List {
@@ -94,12 +96,13 @@ impl Shares {
             Command::Create(create) => {
                 let (name, quota_gib) = (create.name.clone(), create.quota);
                 let request = Request::CreateShare { name, quota_gib };
-                change(&create.server, &request, &create.name, create.output, "created")
+                ended(&create.server.ask(&request)?, &create.name, create.output, "created")
             }
             Command::Delete(delete) => {
                 let (name, snapshots) = (delete.name.clone(), delete.snapshots);
                 let request = Request::DeleteShare { name, snapshots };
-                change(&delete.server, &request, &delete.name, delete.output, "deleted")
+                let answer = with_hint(delete.server.for_deletion().ask(&request)?);
+                ended(&answer, &delete.name, delete.output, "deleted")
             }
         }
     }
@@ -113,7 +116,13 @@ impl List {
             other => return Err(unexpected(&other)),
         };
         let headings = ["SHARE", "QUOTA", "SNAPSHOTS", "LEASE", "MOUNTED ON"];
-        self.output.show_rows(&shares, headings, row)?;
+        if self.deleted {
+            let [name, quota, snapshots, lease, mounts] = headings;
+            let headings = [name, quota, snapshots, lease, mounts, "DELETED"];
+            self.output.show_rows(&shares, headings, row_with_version)?;
+        } else {
+            self.output.show_rows(&shares, headings, row)?;
+        }
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -121,12 +130,8 @@ impl List {
 fn row(share: &ShareEntry) -> [String; 5] {
     let mounts: Vec<_> =
         share.mounts.iter().map(|mount| mount.path.display().to_string()).collect();
-    let name = match &share.deleted {
-        Some(version) => format!("{} (deleted, version {version})", share.name),
-        None => share.name.clone(),
-    };
     [
-        name,
+        share.name.clone(),
         share.quota_gib.to_string(),
         share.snapshots.to_string(),
         share.lease.clone(),
@@ -134,18 +139,28 @@ fn row(share: &ShareEntry) -> [String; 5] {
     ]
 }
 
-fn change(
-    server: &AccountOf,
-    request: &Request,
-    name: &str,
-    output: Output,
-    done: &str,
-) -> Result<ExitCode> {
-    match server.ask(request)? {
+/// The row, with the version of a share that was deleted, which restoring it needs.
+fn row_with_version(share: &ShareEntry) -> [String; 6] {
+    let [name, quota, snapshots, lease, mounts] = row(share);
+    [name, quota, snapshots, lease, mounts, share.deleted.clone().unwrap_or_default()]
+}
+
+/// The answer, with the option that removes what is in the way.
+fn with_hint(mut answer: Answer) -> Answer {
+    if let Answer::Refused(refused) = &mut answer
+        && refused.message == ShareDenial::ShareHasSnapshots.to_string()
+    {
+        refused.message.push_str(" --snapshots deletes them too.");
+    }
+    answer
+}
+
+fn ended(answer: &Answer, name: &str, output: Output, done: &str) -> Result<ExitCode> {
+    match answer {
         Answer::Done {} => {
             output.show(&json!({ done: name }), String::new)?;
             Ok(ExitCode::SUCCESS)
         }
-        other => refused(format!("share {name}"), &other),
+        other => refused(format!("share {name}"), other),
     }
 }

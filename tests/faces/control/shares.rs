@@ -46,7 +46,9 @@ fn shares_are_made_listed_and_deleted() {
     assert_eq!(text(&shares(&["list"])).lines().count(), 1);
     let all = json(&shares(&["list", "--deleted", "--json"]));
     assert_eq!(all[1]["name"], "more");
-    assert!(all[1]["deleted"].is_string(), "{all}");
+    let version = all[1]["deleted"].as_str().unwrap();
+    let row = format!("more\t7\t0\tavailable\t\t{version}");
+    assert_eq!(text(&shares(&["list", "--deleted"])).lines().nth(1), Some(&*row));
     assert_eq!(shares(&["delete", "more"]).status.code(), Some(2));
 }
 
@@ -70,6 +72,7 @@ fn a_lease_is_shown_with_its_id_and_broken_without_it() {
     let broken = json(&folder.run(&["lease", "break", "mnt/a.txt", "--json"]));
     assert_eq!(broken["was_leased"], true);
     assert_eq!(json(&folder.run(&["lease", "show", "mnt/a.txt", "--json"]))["state"], "broken");
+    assert_eq!(folder.run(&["lease", "break", "mnt/a.txt"]).status.code(), Some(1));
     // The root of the mount is the share.
     lease(&folder, "/docs?restype=share&comp=lease");
     assert_eq!(text(&folder.run(&["lease", "show", "mnt"])), "docs:/: leased, infinite\n");
@@ -102,6 +105,7 @@ fn a_snapshot_is_taken_listed_read_through_rest_and_deleted() {
     assert_eq!(json(&snapshot(&["list", "--share-name", "docs", "--json"]))[0], stamp);
     let refused = folder.run(&["shares", "delete", "docs", "--control", control.to_str().unwrap()]);
     assert_eq!(refused.status.code(), Some(2), "{}", error_text(&refused));
+    assert!(error_text(&refused).contains("--snapshots"), "{}", error_text(&refused));
     assert!(snapshot(&["delete", &stamp]).status.success());
     read().is(404);
     let gone = snapshot(&["delete", &stamp]);
