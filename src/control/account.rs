@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::connection::{Connection, Not};
 use super::protocol::{Answer, Lease, MountRow, ShareEntry};
 use super::server::Lines;
-use crate::core::lease::{FileLease, LeaseDenial};
+use crate::core::lease::{FileLease, LeaseDenial, LeaseStatus};
 use crate::core::smb::{Denial, SharePath};
 use crate::engine::file::shares::{
     Control, DeleteSnapshots, ListOptions, NewShare, ShareChanges, ShareRef, SnapshotName,
@@ -108,17 +108,22 @@ impl Connection {
         let none = Ok(Answer::LeaseBroken { was_leased: false, seconds: 0 });
         if path == SharePath::root() {
             let at = ShareRef::new(share.name());
+            // A lease that was broken before can be broken again; then there is none to end.
+            let before = self.account.file().properties(&at)?.lease.status;
+            let was_leased = before == LeaseStatus::Locked;
             return match self.account.file().break_lease(&at, period.map(Into::into)) {
-                Ok((seconds, _)) => Ok(Answer::LeaseBroken { was_leased: true, seconds }),
+                Ok((seconds, _)) => Ok(Answer::LeaseBroken { was_leased, seconds }),
                 Err(FileServiceError::Denied(ShareDenial::Lease(denial))) if is_none(denial) => {
                     none
                 }
                 Err(error) => Err(error.into()),
             };
         }
+        let before = file_lease(&share, &path);
+        let was_leased = before.is_ok_and(|(_, lease)| lease.status() == LeaseStatus::Locked);
         match share.lease_break(Asking { cx: &self.context("break lease"), lease_id: None }, &path)
         {
-            Ok(_) => Ok(Answer::LeaseBroken { was_leased: true, seconds: 0 }),
+            Ok(_) => Ok(Answer::LeaseBroken { was_leased, seconds: 0 }),
             Err(Error::Denied(Denial::Lease(denial))) if is_none(denial) => none,
             Err(error) => Err(Not::Refused(share, path, error)),
         }

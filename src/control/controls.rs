@@ -289,6 +289,7 @@ impl Connection {
     /// Looks at gates, or changes them.
     pub(super) fn gate(&self, request: GateRequest) -> Result<Answer, Not> {
         let gates = &self.controls().gates;
+        let is_missing = |id: u64| !gates.list().iter().any(|row| row.id == id);
         Ok(match request {
             GateRequest::List {} => {
                 let waiting = gates.waiting();
@@ -306,11 +307,14 @@ impl Connection {
                 Answer::Added { id }
             }
             GateRequest::Wait { id, count, wait_ms } => {
-                if !gates.list().iter().any(|row| row.id == id) {
+                if is_missing(id) {
                     return Err(no_such("gate", id));
                 }
                 let patience = Duration::from_millis(wait_ms).min(FOLLOW_WAIT_MAX);
                 Answer::Counted { count: gates.wait_for(id, count, patience) }
+            }
+            GateRequest::Release { id: Some(id), .. } if is_missing(id) => {
+                return Err(no_such("gate", id));
             }
             GateRequest::Release { id, request, count } => {
                 Answer::Counted { count: gates.release(request, id, count) }

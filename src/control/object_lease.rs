@@ -12,7 +12,7 @@ use super::protocol::Answer;
 use crate::core::Timestamp;
 use crate::core::blob::BlobDenial;
 use crate::core::conditions::Conditions;
-use crate::core::lease::{LeaseDenial, LeaseKind, TimedLease};
+use crate::core::lease::{LeaseDenial, LeaseKind, LeaseStatus, TimedLease};
 use crate::engine::blob::{BlobAt, BlobError, LeaseAction};
 use crate::engine::{Caller, Context};
 
@@ -38,25 +38,27 @@ pub struct ObjectLease {
 impl Connection {
     /// The lease of a blob or a container.
     pub(super) fn object_lease(&self, object: &str) -> Result<Answer, Not> {
-        let (now, address) = (self.now(), address(object)?);
-        let service = self.blob()?;
-        let lease = match &address {
+        Ok(Answer::ObjectLease(self.lease_of(&address(object)?)?))
+    }
+
+    fn lease_of(&self, address: &Address) -> Result<ObjectLease, Not> {
+        let (now, service) = (self.now(), self.blob()?);
+        Ok(match address {
             Address::Blob { container, name } => {
                 let at = BlobAt::new(container.as_str(), name.as_str());
                 let state = service.why(now, &at)?.state;
                 let state =
                     state.ok_or_else(|| Not::from(BlobError::from(BlobDenial::BlobNotFound)))?;
-                self.lease_row(&address, &state.lease, now)
+                self.lease_row(address, &state.lease, now)
             }
             Address::Container(name) => {
                 let state = service.container_now(name);
                 let state = state
                     .ok_or_else(|| Not::from(BlobError::from(BlobDenial::ContainerNotFound)))?;
-                self.lease_row(&address, &state.lease, now)
+                self.lease_row(address, &state.lease, now)
             }
             other => Err(without_lease(other))?,
-        };
-        Ok(Answer::ObjectLease(lease))
+        })
     }
 
     /// Ends the lease of a blob or a container, at once or within `period` seconds.
@@ -69,6 +71,9 @@ impl Connection {
         let service = self.blob()?;
         let context = self.context("Break Lease");
         let action = LeaseAction::Break(period.map(Into::into));
+        // A lease that was broken before can be broken again; then there is none to end.
+        let before = self.lease_of(&address)?;
+        let was_leased = before.status == LeaseStatus::Locked.to_string();
         let broken = match &address {
             Address::Blob { container, name } => {
                 let at = BlobAt::new(container.as_str(), name.as_str());
@@ -84,7 +89,7 @@ impl Connection {
         match broken {
             Ok(broken) => {
                 let seconds = broken.seconds.unwrap_or_default();
-                Ok(Answer::LeaseBroken { was_leased: true, seconds })
+                Ok(Answer::LeaseBroken { was_leased, seconds })
             }
             Err(error) => match error.denial() {
                 Some(BlobDenial::Lease(LeaseDenial::LeaseNotPresentWithLeaseOperation(_))) => {

@@ -99,6 +99,31 @@ fn a_lease_of_a_minute_takes_no_time() {
 }
 
 #[test]
+fn a_lease_that_is_broken_is_not_leased_and_names_who_broke_it() {
+    let (folder, _server) = serve();
+    let blob = folder.service("blob");
+    put(blob, "a", "1").is(201);
+    let acquire = [("x-ms-lease-action", "acquire"), ("x-ms-lease-duration", "60")];
+    ask(blob, "PUT", "/box/a?comp=lease", &acquire, b"").is(201);
+    let ends = does(&folder, &["lease", "break", "blob:box/a", "--period", "60"]);
+    assert!(ends.starts_with("the lease ends in"), "{ends}");
+    let refused = put(blob, "a", "2").refused(412, "LeaseIdMissing").text();
+    assert!(refused.contains("[latchfs: lease broken "), "{refused}");
+    does(&folder, &["lease", "break", "blob:box/a", "--period", "0"]);
+    assert_eq!(folder.ask(&["lease", "break", "blob:box/a"]).status.code(), Some(1));
+}
+
+#[test]
+fn a_gate_that_does_not_exist_is_told_by_every_command() {
+    let (folder, _server) = serve();
+    for command in ["wait", "release", "remove"] {
+        let output = folder.ask(&["gate", command, "99"]);
+        assert_eq!(output.status.code(), Some(2), "{command}");
+        assert!(error_text(&output).contains("there is no gate 99"), "{}", error_text(&output));
+    }
+}
+
+#[test]
 fn a_gate_puts_two_writers_in_the_order_that_the_test_wants() {
     let (folder, _server) = serve();
     let blob = folder.service("blob");
