@@ -12,6 +12,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
+use clap::builder::BoolishValueParser;
 use rustix::fs::XattrFlags;
 use rustix::fs::inotify::{self, CreateFlags};
 use serde::Serialize;
@@ -37,13 +38,18 @@ const OVERLAYFS: rustix::fs::FsWord = 0x794c_7630;
 /// Check this machine's requirements
 ///
 /// Each check is ok, warn (it costs speed or an option) or fail (a mount or the data cannot do
-/// without). Exits 1 if a check fails. No server is asked.
+/// without). Exits 1 if a check fails. The services over HTTP need no mount: --no-mount leaves out
+/// the checks of mounts. No server is asked.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs doctor --data /srv/latchfs")]
 pub struct Doctor {
     /// Data directory
     #[arg(long, value_name = "DIR", default_value = DATA_DIR, env = "LATCHFS_DATA")]
     data: PathBuf,
+
+    /// Leave out what only mounts need
+    #[arg(long, env = "LATCHFS_NO_MOUNT", value_parser = BoolishValueParser::new())]
+    no_mount: bool,
 
     #[command(flatten)]
     output: Output,
@@ -87,20 +93,32 @@ impl Check {
 impl Doctor {
     /// Checks.
     pub fn run(&self) -> Result<ExitCode> {
-        let checks = [
-            fuse_device(),
-            helper(),
-            allow_other(),
-            passthrough(),
-            data_directory(&self.data),
-            watches(),
-            descriptors(),
-            ports(),
-        ];
-        let missing = checks.iter().any(|check| check.verdict == Verdict::Fail);
-        self.output.show(&checks, || words(&checks, Paint::of(&io::stdout())))?;
-        Ok(if missing { ExitCode::from(EXIT_DIFFERENT) } else { ExitCode::SUCCESS })
+        let mut checks = Vec::new();
+        if !self.no_mount {
+            checks.extend([fuse_device(), helper(), allow_other(), passthrough()]);
+        }
+        let can_mount = all_well(&checks);
+        let others = [data_directory(&self.data), watches(), descriptors(), ports()];
+        let can_serve = all_well(&others);
+        checks.extend(others);
+        self.output.show(&checks, || {
+            let summary = if can_serve && !can_mount { WITHOUT_MOUNT } else { "" };
+            words(&checks, Paint::of(&io::stdout())) + summary
+        })?;
+        let all = can_mount && can_serve;
+        Ok(if all { ExitCode::SUCCESS } else { ExitCode::from(EXIT_DIFFERENT) })
     }
+}
+
+/// The summary where a mount alone is impossible.
+const WITHOUT_MOUNT: &str = "\
+No mount can be made here. File, Blob, Queue and Table over HTTP work without one: start with
+`latchfs serve --no-mount`; `latchfs doctor --no-mount` checks what that needs.
+";
+
+/// Whether no check fails.
+fn all_well(checks: &[Check]) -> bool {
+    checks.iter().all(|check| check.verdict != Verdict::Fail)
 }
 
 fn words(checks: &[Check], paint: Paint) -> String {

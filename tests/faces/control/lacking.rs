@@ -143,6 +143,11 @@ fn the_doctor_finds_what_is_missing_and_exits_1() {
     let output = lacking(&folder, NO_DEVICE, &["doctor", "--json"]).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", error_text(&output));
     let checks: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let all = lacking(&folder, NO_DEVICE, &["doctor"]).output().unwrap();
+    assert!(text(&all).contains("work without one"), "{}", text(&all));
+    let without = lacking(&folder, NO_DEVICE, &["doctor", "--no-mount"]).output().unwrap();
+    assert_eq!(without.status.code(), Some(0), "{}", text(&without));
+    assert!(!text(&without).contains("/dev/fuse"), "{}", text(&without));
     let device = &checks[0];
     assert_eq!((&device["what"], &device["verdict"]), (&"/dev/fuse".into(), &"fail".into()));
     assert!(device["cure"].as_str().unwrap().contains("modprobe fuse"));
