@@ -65,7 +65,8 @@ pub struct Behaviour {
     #[arg(long, value_name = "N", env = "LATCHFS_GID", hide_short_help = true)]
     pub gid: Option<u32>,
 
-    /// Permission bits to clear (octal)
+    /// Show every file with mode 777 less these bits (octal), whatever its own mode is; 0 with
+    /// --allow-other lets other users write
     #[arg(long, value_name = "OCT", value_parser = umask, env = "LATCHFS_UMASK")]
     #[arg(hide_short_help = true)]
     pub umask: Option<u32>,
