@@ -197,6 +197,7 @@ fn open_root(
         None => root.path().display().to_string(),
     };
     notes.extend(memory.as_ref().and_then(Memory::note));
+    notes.extend(not_served(path, &options.listen.credentials));
     let folder = root.folder().to_owned();
     let fresh = shares_after_reset(options);
     let states = Some(States::open(&folder, Arc::clone(&accounts), fresh)?);
@@ -216,6 +217,22 @@ fn open_accounts(
     let mut opened = opened.map_err(|error| with_cure(error, path))?;
     let first = opened.remove(0);
     Ok(Arc::new(Accounts::new(first, opened).with_controls(controls)))
+}
+
+/// The note on accounts that have data in the directory and are not served.
+fn not_served(data: &Path, served: &[Credential]) -> Option<String> {
+    let entries = std::fs::read_dir(data).ok()?;
+    let names = entries.filter_map(|entry| {
+        let entry = entry.ok()?;
+        let name = entry.file_name().into_string().ok()?;
+        let known = name.starts_with('.') || served.iter().any(|account| account.name() == name);
+        (!known && entry.path().is_dir()).then_some(name)
+    });
+    let names: BTreeSet<String> = names.collect();
+    (!names.is_empty()).then(|| {
+        let names = Vec::from_iter(names).join(", ");
+        format!("{} has data of accounts that are not served: {names}", data.display())
+    })
 }
 
 /// The shares that a start with these options and no data makes, by account.

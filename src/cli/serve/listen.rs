@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -194,8 +195,18 @@ impl Listen {
         Ok(accounts)
     }
 
+    /// Notes on keys that other users can see.
+    pub fn notes(&self) -> Vec<String> {
+        let open = self.account_file.as_deref().filter(|file| is_open_to_others(file));
+        let open = open.map(|file| {
+            let file = file.display();
+            format!("--account-file: other users can read the keys in {file}: chmod 600 {file}")
+        });
+        open.into_iter().chain(self.visible_key()).collect()
+    }
+
     /// The note on keys that are visible on the command line.
-    pub fn note(&self) -> Option<String> {
+    fn visible_key(&self) -> Option<String> {
         let private = |account: &Credential| !account.has_development_key();
         let given = std::env::args().any(|argument| argument.starts_with("--account"))
             && std::env::var_os("LATCHFS_ACCOUNTS").is_none();
@@ -205,6 +216,11 @@ impl Listen {
                 .to_owned()
         })
     }
+}
+
+/// Whether the file can be read by users who are neither its owner nor of its group.
+fn is_open_to_others(file: &Path) -> bool {
+    fs::metadata(file).is_ok_and(|found| found.permissions().mode() & 0o004 != 0)
 }
 
 /// Reads a file with one `NAME:KEY` a line; empty lines and lines that begin with `#` are skipped.

@@ -264,7 +264,7 @@ impl Service {
         let credentials = server.credentials();
         let accounts: Vec<_> = credentials.iter().map(|one| one.name().to_owned()).collect();
         let mut notes = server.notes().to_vec();
-        notes.extend(self.listen.note());
+        notes.extend(self.listen.notes());
         notes.extend(more);
         let terminal = if child { daemon::paint().is_on() } else { io::stdout().is_terminal() };
         let screen = Screen {
