@@ -280,9 +280,14 @@ fn places(
     }
     let Some(base) = &options.default_mount else { return Ok(Places::default()) };
     Places::by_default(base, shares).or_else(|error| {
-        let base = base.display();
-        notes
-            .push(format!("no mount, REST only: {base}: {error} (--mount NAME=DIR names another)"));
+        let cure = match error.kind() {
+            std::io::ErrorKind::PermissionDenied => {
+                "choose a directory that this user may write with --mount-dir; in a container a \
+                 mount also needs root and /dev/fuse"
+            }
+            _ => "choose another directory with --mount-dir",
+        };
+        notes.push(format!("no mount, REST only: {}: {error}: {cure}", base.display()));
         Ok(Places::default())
     })
 }
