@@ -8,7 +8,7 @@ use clap::Args;
 use clap::builder::BoolishValueParser;
 use serde_json::json;
 
-use super::locate::{Where, refused, unexpected};
+use super::locate::{Target, Where, refused, unexpected};
 use super::out::{self, Output};
 use super::{EXIT_DIFFERENT, time};
 use crate::control::protocol::HandleRow;
@@ -50,6 +50,9 @@ impl Handles {
             Answer::Handles { handles, left_out } => {
                 let headings = ["HANDLE", "PATH", "ACCESS", "SHARE", "PROGRAM", "PID", "SINCE"];
                 self.output.show_rows(&handles, headings, row)?;
+                if handles.is_empty() && !self.recursive {
+                    self.hint(&target)?;
+                }
                 if left_out > 0 {
                     eprintln!("latchfs: {left_out} more are not shown: name a path");
                 }
@@ -57,6 +60,23 @@ impl Handles {
             }
             other => refused(self.path.as_deref().unwrap_or(Path::new(".")).display(), &other),
         }
+    }
+}
+
+impl Handles {
+    /// Tells of handles below a directory: of a directory itself nobody has a handle, as a rule.
+    fn hint(&self, target: &Target) -> Result<()> {
+        let Some(path) = &self.path else { return Ok(()) };
+        let (share_name, within) = (target.share_name.clone(), Some(target.path.clone()));
+        let request = Request::Handles { share_name, path: within, recursive: true };
+        if let Answer::Handles { handles, left_out } = target.ask(&request)?
+            && !handles.is_empty()
+        {
+            let count = handles.len() as u64 + left_out as u64;
+            let path = path.display();
+            eprintln!("latchfs: {path} itself is not open; --recursive shows {count} below it");
+        }
+        Ok(())
     }
 }
 
