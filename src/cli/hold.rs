@@ -54,6 +54,10 @@ pub struct Hold {
     #[arg(long, default_value = "open", env = "LATCHFS_DISPOSITION")]
     disposition: String,
 
+    /// Errors as JSON too; the handle always is
+    #[arg(long, env = "LATCHFS_JSON", value_parser = BoolishValueParser::new())]
+    json: bool,
+
     #[command(flatten)]
     server: Where,
 }

@@ -69,7 +69,8 @@ impl Row {
     fn described(mut self, properties: Option<&Element>) -> Self {
         let text = |name: &str| Some(properties?.child(name)?.text.clone());
         self.length = text("Content-Length").and_then(|length| length.parse().ok());
-        self.etag = text("Etag").filter(|text| !text.is_empty());
+        // Listings have quotes around the ETags of containers, and not of blobs.
+        self.etag = text("Etag").filter(|text| !text.is_empty()).map(|etag| quoted(&etag));
         self.changed(text("Last-Modified"))
     }
 
@@ -87,8 +88,8 @@ impl Ls {
     /// Lists.
     pub fn run(&self) -> Result<ExitCode> {
         let Some(object) = &self.object else {
-            let mut rows = Vec::new();
             let session = Session::open(&self.server)?;
+            let mut rows = Vec::new();
             for service in session.services() {
                 rows.extend(self.rows(&session, &Address::Service(service))?);
             }

@@ -20,6 +20,7 @@ use crate::cli::EXIT_DIFFERENT;
 use crate::cli::out::{self, Output};
 use crate::control::address::Address;
 use crate::core::service::ServiceKind;
+use crate::core::time::{iso_seconds, parse_rfc1123};
 use crate::engine::new_guid;
 use crate::rest::{Element, Got};
 
@@ -320,10 +321,20 @@ fn message_of(got: &mut Got) -> Result<Option<Map<String, Value>>> {
         ("dequeue_count", "DequeueCount"),
         ("text", "MessageText"),
     ];
-    let fields = names
-        .into_iter()
-        .filter_map(|(name, element)| Some((name.to_owned(), json!(message.child(element)?.text))));
+    let fields = names.into_iter().filter_map(|(name, element)| {
+        let text = &message.child(element)?.text;
+        Some((name.to_owned(), field(name, text)))
+    });
     Ok(Some(fields.collect()))
+}
+
+/// A field of a message as all commands print it: counts as numbers, times in ISO 8601.
+fn field(name: &str, text: &str) -> Value {
+    match name {
+        "dequeue_count" => text.parse::<u64>().map_or(json!(text), |count| json!(count)),
+        "visible" => parse_rfc1123(text).map_or(json!(text), |time| json!(iso_seconds(time))),
+        _ => json!(text),
+    }
 }
 
 fn etag(got: &Got) -> Value {

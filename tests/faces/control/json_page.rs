@@ -80,16 +80,29 @@ fn the_page_on_json_names_the_fields_of_commands_and_no_others() {
         ("lease break", &["lease", "break", "blob:photos/a"]),
         ("status", &["status"]),
         ("clock", &["clock", "show"]),
+        ("doctor", &["doctor"]),
+        ("health", &["health"]),
         ("shares list", &["shares", "list"]),
         ("connection-string", &["connection-string"]),
         ("ls", &["ls", "blob:photos"]),
         ("sas", &["sas", "blob:photos/a"]),
     ] {
-        let output = folder.ask(&[arguments, &["--json"]].concat());
+        let arguments = [arguments, &["--json"]].concat();
+        // No server is asked by the doctor.
+        let output =
+            if command == "doctor" { folder.run(&arguments) } else { folder.ask(&arguments) };
         let answer = serde_json::from_slice(&output.stdout);
         let answer = answer.unwrap_or_else(|error| panic!("{command}: {error}: {output:?}"));
         has_exactly(&page, command, &answer);
     }
+    has_exactly(&page, "shares create", &serde_json::json!({ "created": "", "deleted": "" }));
+    assert_eq!(ask(&["shares", "create", "more"])["created"], "more");
+    assert_eq!(ask(&["shares", "delete", "more"])["deleted"], "more");
+    let taken = ask(&["snapshot", "create"]);
+    has_exactly(&page, "snapshot create", &taken);
+    assert_eq!(ask(&["snapshot", "list"])[0], taken["snapshot"]);
+    let stamp = taken["snapshot"].as_str().unwrap();
+    has_exactly(&page, "snapshot delete", &ask(&["snapshot", "delete", stamp]));
     ask(&["gate", "add", "Get Blob"]);
     has_exactly(&page, "gate list", &ask(&["gate", "list"]));
     ask(&["fault", "add", "Get Blob", "--answer", "503:ServerBusy"]);
