@@ -1,7 +1,7 @@
 //! The names of Azurite's commands: latchfs called by one of them, as the name of the program (a
 //! symbolic link) or as its first argument, starts as that command does.
 //!
-//! Decides which arguments of `latchfs` they stand for. What `--azurite` means is decided in
+//! Decides which arguments of `latchfs` they stand for, and which usage errors show. What `--azurite` means is decided in
 //! `serve/azurite`.
 
 use std::ffi::{OsStr, OsString};
@@ -37,6 +37,15 @@ pub fn replaced(arguments: &[OsString]) -> Option<Vec<OsString>> {
     Some(replaced)
 }
 
+/// The usage that errors show under a name of Azurite's, in place of the arguments that it stands
+/// for; `None` without one.
+pub fn usage(arguments: &[OsString]) -> Option<String> {
+    let file = Path::new(arguments.first()?).file_name()?;
+    let called = |name: &OsStr| which(name).map(|_| name.display().to_string());
+    let first = || called(arguments.get(1)?).map(|name| format!("latchfs {name}"));
+    Some(format!("{} [OPTIONS]", called(file).or_else(first)?))
+}
+
 fn which(name: &OsStr) -> Option<&'static str> {
     NAMES.iter().find(|(known, _)| name == *known).map(|(_, which)| *which)
 }
@@ -59,5 +68,13 @@ mod tests {
         assert_eq!(of("azurite -v"), serve("azurite --version"));
         assert_eq!(of("azurite-table --help"), serve("azurite-table serve --help"));
         assert_eq!((of("latchfs"), of("latchfs serve azurite")), (None, None));
+    }
+
+    #[test]
+    fn usage_names_the_command_that_was_typed() {
+        let of = |line: &str| usage(&line.split(' ').map(OsString::from).collect::<Vec<_>>());
+        assert_eq!(of("/bin/azurite-blob --x").as_deref(), Some("azurite-blob [OPTIONS]"));
+        assert_eq!(of("latchfs azurite --x").as_deref(), Some("latchfs azurite [OPTIONS]"));
+        assert_eq!(of("latchfs serve"), None);
     }
 }

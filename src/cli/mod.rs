@@ -168,7 +168,7 @@ impl Command {
 
 /// Reads the command line, does what it says, and gives the exit status.
 pub fn run() -> ExitCode {
-    let Some(command) = read(with_command(std::env::args_os().collect())).command else {
+    let Some(command) = read(std::env::args_os().collect()).command else {
         unreachable!("the arguments name a command")
     };
     if let Err(error) = logs::start(command.log_format(), command.debug_file()) {
@@ -222,17 +222,37 @@ pub fn run() -> ExitCode {
 }
 
 /// Reads a command line. What is wrong with it is said with a suggestion, and is the end.
-fn read(arguments: impl IntoIterator<Item = OsString>) -> Cli {
-    let matches = help::laid_out(Cli::command()).get_matches_from(arguments);
+fn read(given: Vec<OsString>) -> Cli {
+    let mut command = help::laid_out(Cli::command());
+    if let Some(usage) = azurite_names::usage(&given) {
+        command = command.mut_subcommand("serve", |serve| serve.override_usage(usage));
+    }
+    let as_json = given.iter().any(|argument| argument == "--json");
+    let matches = command.try_get_matches_from(with_command(given));
+    let matches = matches.unwrap_or_else(|error| exit(&error, as_json));
     out::errors_as_json(wants_json(&matches));
     if let Some(("serve", serve)) = matches.subcommand()
         && [serve.value_source("directory"), serve.value_source("in_memory")]
             == [Some(ValueSource::CommandLine); 2]
     {
         let message = "--data cannot be used with --in-memory: choose one";
-        Cli::command().error(ErrorKind::ArgumentConflict, message).exit();
+        exit(&Cli::command().error(ErrorKind::ArgumentConflict, message), as_json);
     }
-    Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+    Cli::from_arg_matches(&matches).unwrap_or_else(|error| exit(&error, as_json))
+}
+
+/// Ends the command with an error of usage, or with its help. As JSON, an error is its first
+/// paragraph: usage and suggestions are for people.
+fn exit(error: &clap::Error, as_json: bool) -> ! {
+    if !as_json || !error.use_stderr() {
+        error.exit();
+    }
+    let text = error.to_string();
+    let first = text.split("\n\n").next().unwrap_or_default();
+    let message = first.strip_prefix("error: ").unwrap_or(first).trim();
+    out::errors_as_json(true);
+    out::complain_of(message, "usage");
+    std::process::exit(error.exit_code());
 }
 
 /// The arguments, with `serve` before options that follow no command, `help COMMAND` as

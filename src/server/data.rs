@@ -264,6 +264,29 @@ fn make_data_directory(path: &Path) -> Result<(), StartError> {
     }
 }
 
+/// The data directory that a start with these options makes; `None` if the directory exists.
+pub fn missing_directory(data: &Data) -> Option<&Path> {
+    match data {
+        Data::Directory(path) => std::fs::symlink_metadata(path).is_err().then_some(path),
+        Data::Memory | Data::Existing { .. } => None,
+    }
+}
+
+/// Removes a data directory that this process made. What latchfs did not make stays, and so does
+/// all of it if another server has taken the directory meanwhile.
+pub fn remove_directory(path: &Path) {
+    if let Err(error) = DataRoot::reset(path) {
+        log::debug!("{}: {error}", path.display());
+        return;
+    }
+    // Holds the lock until both are gone.
+    let root = DataRoot::open(path);
+    if let Ok(root) = &root {
+        drop(std::fs::remove_dir_all(root.folder()));
+        drop(std::fs::remove_dir(path));
+    }
+}
+
 /// The names of shares of the first account that the options name.
 fn of_first_account(options: &ServerOptions) -> impl Iterator<Item = &String> {
     let first = options.listen.credentials.first().map(|account| account.name().to_owned());

@@ -70,8 +70,21 @@ impl Server {
     }
 
     /// Starts a server that says on `stop` when it should end, and on `progress` how far the
-    /// filling of a share is.
+    /// filling of a share is. A start that fails removes the data directory that it made.
     pub fn start_with(
+        options: &ServerOptions,
+        stop: Sender<Stop>,
+        progress: &mut FillProgress<'_>,
+    ) -> Result<Self, StartError> {
+        let missing = data::missing_directory(&options.data);
+        let started = Self::begin(options, stop, progress);
+        if let (Err(_), Some(directory)) = (&started, missing) {
+            data::remove_directory(directory);
+        }
+        started
+    }
+
+    fn begin(
         options: &ServerOptions,
         stop: Sender<Stop>,
         progress: &mut FillProgress<'_>,
@@ -147,6 +160,12 @@ impl Server {
         self.listeners().endpoints(self.listeners().first_account())
     }
 
+    /// The address that each service listens on. Clients connect to [`Server::endpoints`]: a
+    /// service may listen on every address of the machine.
+    pub fn addresses(&self) -> Vec<(ServiceKind, SocketAddr)> {
+        self.listeners().addresses()
+    }
+
     /// The connection string of the first account: its name, its key and all endpoints.
     pub fn connection_string(&self) -> String {
         self.listeners().connection_string(self.listeners().first_account())
@@ -160,12 +179,6 @@ impl Server {
 
     /// Whether any service listens.
     pub fn listens(&self) -> bool {
-    /// The address that each service listens on. Clients connect to [`Server::endpoints`]: a
-    /// service may listen on every address of the machine.
-    pub fn addresses(&self) -> Vec<(ServiceKind, SocketAddr)> {
-        self.listeners().addresses()
-    }
-
         !self.listeners().is_empty()
     }
 

@@ -1,6 +1,6 @@
 //! The options of `serve` for the place and the initial content of the data.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use clap::Args;
@@ -54,6 +54,10 @@ fn seed(text: &str) -> Result<Seed> {
         Some((name, directory)) if name.starts_with(BLOB) => {
             (SeedInto::Container(name[BLOB.len()..].to_owned()), directory)
         }
+        Some((name, _)) if is_misnamed(name) && !Path::new(text).exists() => bail!(
+            "share name '{name}': expected 3 to 63 lower-case letters, digits and single hyphens; \
+             a directory with = in its name is written ./{text}"
+        ),
         _ if text.starts_with(BLOB) => bail!("expected a directory, as in blob:photos=fixtures"),
         _ => (SeedInto::Share(None), text),
     };
@@ -61,6 +65,11 @@ fn seed(text: &str) -> Result<Seed> {
         bail!("expected a directory, or a share and a directory, as in docs=fixtures");
     }
     Ok(Seed { into, directory: directory.into() })
+}
+
+/// Whether the text before a `=` is meant as a name: it is no path.
+fn is_misnamed(name: &str) -> bool {
+    !name.contains('/') && !is_share_name(name)
 }
 
 #[cfg(test)]
@@ -77,6 +86,8 @@ mod tests {
         let container = SeedInto::Container("photos".to_owned());
         assert_eq!(read("blob:photos=dir").unwrap(), (container, "dir".into()));
         assert!(read("docs=").is_err() && read("").is_err());
+        let short = read("zz=dir").unwrap_err().to_string();
+        assert!(short.starts_with("share name 'zz': expected 3 to 63"), "{short}");
         assert!(read("blob:photos=").is_err() && read("blob:photos").is_err());
     }
 }

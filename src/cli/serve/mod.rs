@@ -260,7 +260,7 @@ impl Service {
         let content = ready::content(server);
         let child = daemon::is_child();
         let control = server.control();
-        let end = ending(&control);
+        let end = ending(&control, !server.mounts().is_empty());
         let credentials = server.credentials();
         let accounts: Vec<_> = credentials.iter().map(|one| one.name().to_owned()).collect();
         let mut notes = server.notes().to_vec();
@@ -317,16 +317,17 @@ fn remove_stale(file: &Path) -> Result<()> {
 }
 
 /// How to end this server, for the user.
-fn ending(control: &Path) -> String {
+fn ending(control: &Path, mounted: bool) -> String {
+    let does = if mounted { "unmounts and stops" } else { "stops" };
     if !daemon::is_child() {
-        return "Ctrl-C unmounts and stops.".to_owned();
+        return format!("Ctrl-C {does}.");
     }
     let pid = std::process::id();
     let here = std::env::current_dir().unwrap_or_default();
     if control == control_of(&here.join(DATA_DIR)) {
-        return format!("`latchfs stop` unmounts and stops (pid {pid}).");
+        return format!("`latchfs stop` {does} (pid {pid}).");
     }
-    format!("`latchfs stop --control {}` unmounts and stops (pid {pid}).", control.display())
+    format!("`latchfs stop --control {}` {does} (pid {pid}).", control.display())
 }
 
 fn wait(stopped: &Receiver<Stop>, server: &Server, until_unmounted: bool) -> Result<ExitCode> {

@@ -2,6 +2,8 @@
 //! that contradict each other.
 
 use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
 use rustix::process::{Pid, Signal};
@@ -83,6 +85,60 @@ fn a_start_that_fails_leaves_no_misspelt_share_behind() {
     let said = error_text(&output);
     assert!(said.contains("'dcos' is not among the shares given with --share: docs"), "{said}");
     assert!(!folder.join("data").exists());
+}
+
+#[test]
+fn a_start_that_fails_leaves_no_data_directory_that_it_made() {
+    let folder = Folder::new();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let start = ["serve", "--no-mount", "--data", "new", "--file", &address];
+    assert_eq!(folder.run(&start).status.code(), Some(2));
+    assert!(!folder.join("new").exists());
+    // A directory that was there before stays as it is.
+    fs::create_dir(folder.join("new")).unwrap();
+    fs::write(folder.join("new/file"), "kept").unwrap();
+    assert_eq!(folder.run(&start).status.code(), Some(2));
+    assert!(folder.join("new/file").exists());
+}
+
+#[test]
+fn errors_of_usage_are_json_where_json_is_asked_for() {
+    let folder = Folder::new();
+    for arguments in [&["status", "--nope", "--json"][..], &["hold", "--json", "x", "--for", "3"]] {
+        let output = folder.run(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        let error: serde_json::Value = serde_json::from_slice(&output.stderr).unwrap();
+        assert_eq!(error["error"]["kind"], "usage", "{error}");
+    }
+    let refused = folder.run(&["hold", "--json", "docs:/a"]);
+    let error: serde_json::Value = serde_json::from_slice(&refused.stderr).unwrap();
+    assert_eq!(error["error"]["kind"], "failed", "{error}");
+}
+
+#[test]
+fn handles_below_a_directory_are_hinted_at() {
+    let folder = Folder::new();
+    let _server = rest_only(&folder, &[]);
+    let control = control(&folder);
+    let open = ["docs:/a.txt", "--disposition", "open-if", "--control", &control];
+    let _held = Holding::start(&folder, &open);
+    let root = folder.ask(&["handles", "docs:/"]);
+    assert_eq!(text(&root), "");
+    assert!(error_text(&root).contains("--recursive shows 1 below it"), "{}", error_text(&root));
+    assert!(error_text(&folder.ask(&["handles", "docs:/", "-r"])).is_empty());
+}
+
+#[test]
+fn data_that_is_not_served_and_keys_that_others_can_read_are_noted() {
+    let folder = Folder::new();
+    drop(rest_only(&folder, &[]));
+    fs::write(folder.join("accounts"), "second:a2V5\n").unwrap();
+    fs::set_permissions(folder.join("accounts"), fs::Permissions::from_mode(0o644)).unwrap();
+    let server = rest_only(&folder, &["--account-file", "accounts"]);
+    let log = server.log();
+    assert!(log.contains("accounts that are not served: devstoreaccount1"), "{log}");
+    assert!(log.contains("chmod 600 accounts"), "{log}");
 }
 
 #[test]

@@ -259,6 +259,8 @@ fn where_the_working_directory_may_not_be_written_rest_is_served_from_memory_alo
     rustix::process::kill_process(rustix::process::Pid::from_child(&child), Signal::INT).unwrap();
     let ended = child.wait_with_output().unwrap();
     assert!(ended.status.success() && text(&ended).contains("no mount, REST only"), "{ended:?}");
+    assert!(text(&ended).contains("this user may write with --mount-dir"), "{}", text(&ended));
+    assert!(text(&ended).ends_with("Ctrl-C stops.\n"), "{}", text(&ended));
 }
 
 #[test]
