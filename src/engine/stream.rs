@@ -83,7 +83,9 @@ impl What {
                     cut(&mut refusal.message);
                 }
             }
-            Self::Gated(at) | Self::Released(at) => cut(&mut at.visitor.path),
+            Self::Gated(at) | Self::Released(at) | Self::Abandoned(at) => {
+                cut(&mut at.visitor.path);
+            }
             Self::Fault { visitor, .. } => cut(&mut visitor.path),
             Self::Logged(_) | Self::Changed(_) => {}
         }

@@ -190,7 +190,8 @@ mod tests {
 
     #[test]
     fn a_negative_number_is_found_with_its_field() {
-        let found = |value: &Value| negative(value).map(|(name, number)| format!("{name} {number}"));
+        let found =
+            |value: &Value| negative(value).map(|(name, number)| format!("{name} {number}"));
         assert_eq!(found(&json!({ "a": 0, "b": [{ "c": "-1", "d": -2 }] })).unwrap(), "d -2");
         assert_eq!(found(&json!({ "a": -0.5 })).unwrap(), "a -0.5");
         assert_eq!(found(&json!({ "a": [1, { "b": 2.5 }] })), None);
