@@ -75,7 +75,7 @@ def test_a_hold_may_make_a_file_and_lock_ranges(server: Server) -> None:
     with pytest.raises(ApiError) as missing:
         server.hold("missing.txt")
     assert (missing.value.status, missing.value.kind) == (404, "not_found")
-    assert "file:share/missing.txt" in str(missing.value)
+    assert f"file:{server.share}/missing.txt" in str(missing.value)
 
 
 def test_requests_stop_at_a_gate_and_go_on_when_it_lets_them(server: Server) -> None:

@@ -182,7 +182,8 @@ function moments(entry) {
   entry.gates.forEach(({ from, to }, i) => {
     // An unanswered request is known from its gate on.
     if (from > entry.start) found.push({ entry, what: `gated${i}`, at: from, rank: 2, seq });
-    if (to !== null) found.push({ entry, what: `released${i}`, at: to, rank: 3, seq });
+    // A wait that lasted to the end of its request ends with the bar.
+    if (to !== null && to < entry.end) found.push({ entry, what: `released${i}`, at: to, rank: 3, seq });
   });
   if (entry.end !== Infinity) found.push({ entry, what: 'end', at: Math.max(entry.end, entry.start), rank: entry.end > entry.start ? 0 : 4, seq });
   return found;

@@ -238,7 +238,7 @@ export class Timeline {
     pen.font = '11px system-ui, sans-serif';
     const middle = y + tall / 2 + 0.5;
     const long = pen.measureText(label).width;
-    const beside = Math.min((bar.free ?? Infinity) - bar.x1, 170);
+    const beside = Math.min((bar.free ?? this.#canvas.clientWidth - this.#labels) - bar.x1, 170);
     if (entry.end !== Infinity && long > wide - 10 && beside > Math.max(wide, 40)) {
       const shown = fit(pen, label, beside - 8);
       pen.fillStyle = surface;

@@ -75,7 +75,7 @@ impl QueueService {
     /// Opens the database at `path`, made if missing, and starts the sweeper.
     pub fn open(path: &Path, sync: Sync, clock: Arc<dyn Clock>) -> QueueResult<Self> {
         let store = Arc::new(QueueStore::open(path, sync)?);
-        let ceiling = store.read_waiting::<_, DbError>(|rows| rows.change_ceiling())?;
+        let ceiling = store.read_waiting::<_, QueueError>(|rows| Ok(rows.change_ceiling()?))?;
         let memory = Arc::new(Memory::above(ceiling));
         let sweeper = Sweeper::start(Arc::clone(&store), Arc::clone(&memory), clock)?;
         Ok(Self { _sweeper: sweeper, store, memory })

@@ -86,7 +86,7 @@ async function order() {
     { event: 'abandoned', request: 11, time: at(96200), client: 'C', operation: 'Put Blob' },
   ]);
   const gone = orderView(log, { width: 1000, column: 10, back: 0 }).lanes.find((lane) => lane.name === 'C').bars;
-  eq('abandoned', gone.map(({ entry, point, gates }) => [entry.kind, entry.end - entry.start, point, gates.length]), [['abandoned', 100, false, 1]]);
+  eq('abandoned', gone.map(({ entry, point, gates, x1 }) => [entry.kind, entry.end - entry.start, point, gates[0][1] === x1]), [['abandoned', 100, false, true]]);
   // A client that went away after its release gets no answer.
   log.add([{ event: 'released', request: 10, time: at(97000), client: 'A', operation: 'Put Blob' }]);
   eq('not yet', log.waiting().length, 1);
