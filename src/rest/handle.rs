@@ -286,19 +286,16 @@ async fn serve(
         context.stop = fate.stop(site, operation, &request, &context.caller);
     }
     let visit = fate.leaves_later(site, &request, &context.caller);
-    let answer = match (&operation.needs, &operation.run) {
+    let answer = if let (None, Run::Whole(run)) = (&operation.needs, &operation.run) {
         // The sender is unknown: the body is not received and the connection proves nothing.
-        (None, Run::Whole(run)) => {
-            let (account, context, grant) = (&account, &context, &grant);
-            body.answer(run(&Call { site, account, request: &request, context, grant })).await
+        let (account, context, grant) = (&account, &context, &grant);
+        body.answer(run(&Call { site, account, request: &request, context, grant })).await
+    } else {
+        if let Err(refusal) = opening::open(site.service, &account, limits).await {
+            return Err(body.refuse(refusal).await);
         }
-        _ => {
-            if let Err(refusal) = opening::open(site.service, &account, limits).await {
-                return Err(body.refuse(refusal).await);
-            }
-            let body = body.admit();
-            carry_out(site, account, operation, context, grant, request, body).await
-        }
+        let body = body.admit();
+        carry_out(site, account, operation, context, grant, request, body).await
     };
     if let (Some(visit), Ok(_)) = (visit, &answer) {
         fate.leave(site, operation, &visit).await;

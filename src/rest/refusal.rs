@@ -70,8 +70,6 @@ pub struct Refusal {
     pub code: Code,
     /// The service's sentence, then in brackets the cause: who holds it, what to do.
     pub message: Cow<'static, str>,
-    /// What the stream of events is told in place of the message, if that is for the sender alone.
-    pub brief: Option<Cow<'static, str>>,
     /// Further elements of the body.
     pub details: Vec<(&'static str, String)>,
     /// For `WWW-Authenticate`: how to come back with a token.
@@ -80,6 +78,9 @@ pub struct Refusal {
     pub size: Option<u64>,
     /// The connection must be closed, because a part of the request was not read.
     pub close: bool,
+    /// The message repeats parts of the request and is for its sender alone. The stream of events
+    /// is told the service's sentence.
+    pub sender_only: bool,
     /// The rule of the File service that refused, with the holder.
     pub denial: Option<Box<Denial>>,
     /// The act of another client that refused the request; the refusal is noted in the log of
@@ -96,9 +97,20 @@ impl Refusal {
     ) -> Self {
         let code = Code::Is(code);
         let (message, details) = (message.into(), Vec::new());
-        let (brief, challenge, size, conflict, denial) = (None, None, None, None, None);
-        let close = false;
-        Self { status, code, message, brief, details, challenge, size, close, denial, conflict }
+        let (challenge, size, conflict, denial) = (None, None, None, None);
+        let (close, sender_only) = (false, false);
+        Self {
+            status,
+            code,
+            message,
+            details,
+            challenge,
+            size,
+            close,
+            sender_only,
+            denial,
+            conflict,
+        }
     }
 
     /// This refusal, noted as a conflict with another client.

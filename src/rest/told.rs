@@ -13,6 +13,7 @@ use super::http::observer::UNKNOWN;
 use super::http::request::Request;
 use super::refusal::{ErrorNames, Refusal};
 use super::site::Site;
+use super::wording;
 use crate::core::Owner;
 use crate::core::service::ServiceKind;
 use crate::engine::Caller;
@@ -55,8 +56,12 @@ impl Told {
     pub fn refused(&mut self, refusal: &Refusal) {
         let Some(told) = &mut self.0 else { return };
         refusal.code.spelled(told.names).clone_into(&mut told.answered.code);
+        let message = match wording::of(&told.answered.code) {
+            Some(sentence) if refusal.sender_only => sentence,
+            _ => &refusal.message,
+        };
         told.answered.refusal = Some(Refused {
-            message: refusal.brief.as_ref().unwrap_or(&refusal.message).clone().into_owned(),
+            message: message.to_owned(),
             denial: refusal.denial.as_deref().cloned(),
             conflict: refusal.conflict,
         });

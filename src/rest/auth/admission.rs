@@ -124,7 +124,7 @@ impl From<AuthError> for Refusal {
             refusal = refusal.with("AuthenticationErrorDetail", detail);
         }
         refusal.challenge = error.challenge();
-        refusal.brief = error.brief().map(|why| Self::explained(status, error.code(), why).message);
+        refusal.sender_only = error.repeats_request();
         refusal
     }
 }

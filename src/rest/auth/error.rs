@@ -17,8 +17,6 @@ pub const CHALLENGE: &str = "Bearer \
     oauth2/authorize \
     resource_id=https://storage.azure.com";
 
-const MISMATCH: &str = "the signature does not match";
-
 /// Why a request was not authorised.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum AuthError {
@@ -43,7 +41,10 @@ pub enum AuthError {
         addressed: String,
     },
     /// `AuthenticationFailed`: signed with another key, or another text.
-    #[error("{MISMATCH}; the server's string to sign is '{}'", masked(.string_to_sign))]
+    #[error(
+        "the signature does not match; the server's string to sign is '{}'",
+        masked(.string_to_sign)
+    )]
     SignatureMismatch {
         /// The string to sign, as the server builds it.
         string_to_sign: String,
@@ -216,10 +217,9 @@ impl AuthError {
         }
     }
 
-    /// What others than the sender are told in place of the message, if it holds what the request
-    /// consists of.
-    pub const fn brief(&self) -> Option<&'static str> {
-        if let Self::SignatureMismatch { .. } = self { Some(MISMATCH) } else { None }
+    /// Whether the message repeats parts of the request.
+    pub const fn repeats_request(&self) -> bool {
+        matches!(self, Self::SignatureMismatch { .. })
     }
 
     /// The text of `<AuthenticationErrorDetail>`, for the codes that have one: those that say

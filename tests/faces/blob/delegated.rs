@@ -77,11 +77,12 @@ impl Delegated<'_> {
         let signer: Credential = format!("somebody:{}", self.field("Value")).parse().unwrap();
         let signature = encoded(&signer.key().sign(&text.join("\n")));
         let names = ["skoid", "sktid", "skt", "ske", "sks", "skv"];
-        let key: String =
-            names.iter().zip(&key).map(|(name, value)| format!("{name}={value}&")).collect();
+        let key: Vec<_> =
+            names.iter().zip(&key).map(|(name, value)| format!("{name}={value}")).collect();
+        let key = key.join("&");
         let [srh, srq] = self.request;
         format!(
-            "sv={version}&sr=c&sp=r&se={expiry}&{key}skdutid={tenant}&sduoid={}&srh={srh}\
+            "sv={version}&sr=c&sp=r&se={expiry}&{key}&skdutid={tenant}&sduoid={}&srh={srh}\
              &srq={srq}&sig={signature}",
             self.user
         )
