@@ -85,6 +85,13 @@ impl<S> Watched<S> {
         Self { stream, turn, seen, begun, late, stalled, limits, lingering }
     }
 
+    /// Whether bytes may still come: of a request that was answered before it was read, or of one
+    /// whose headers the HTTP layer refused.
+    fn is_unread(&self) -> bool {
+        let in_headers = self.begun && self.seen == self.turn.count() && self.turn.is_idle();
+        in_headers || self.turn.unread.load(Ordering::Relaxed)
+    }
+
     /// Notes what was read of a request that is not taken yet, and how long that takes.
     fn watch_headers(&mut self, context: &mut Context<'_>, came: Option<usize>) -> Poll<()> {
         let turn = self.turn.count();
@@ -175,7 +182,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Watched<S> {
             // Over TLS this writes too.
             let ended = Pin::new(&mut this.stream).poll_shutdown(context);
             ready!(this.watch(context, ended))?;
-            if !this.turn.unread.load(Ordering::Relaxed) {
+            if !this.is_unread() {
                 return Poll::Ready(Ok(()));
             }
         }

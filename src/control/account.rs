@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::connection::{Connection, Not};
 use super::protocol::{Answer, Lease, MountRow, ShareEntry};
 use super::server::Lines;
-use crate::core::lease::{FileLease, LeaseDenial, LeaseStatus};
+use crate::core::lease::{FileLease, LeaseDenial, LeaseState};
 use crate::core::smb::{Denial, SharePath};
 use crate::engine::file::shares::{
     Control, DeleteSnapshots, ListOptions, NewShare, ShareChanges, ShareRef, SnapshotName,
@@ -109,8 +109,8 @@ impl Connection {
         if path == SharePath::root() {
             let at = ShareRef::new(share.name());
             // A lease that was broken before can be broken again; then there is none to end.
-            let before = self.account.file().properties(&at)?.lease.status;
-            let was_leased = before == LeaseStatus::Locked;
+            let before = self.account.file().properties(&at)?.lease.state;
+            let was_leased = before != LeaseState::Broken;
             return match self.account.file().break_lease(&at, period.map(Into::into)) {
                 Ok((seconds, _)) => Ok(Answer::LeaseBroken { was_leased, seconds }),
                 Err(FileServiceError::Denied(ShareDenial::Lease(denial))) if is_none(denial) => {
@@ -120,7 +120,7 @@ impl Connection {
             };
         }
         let before = file_lease(&share, &path);
-        let was_leased = before.is_ok_and(|(_, lease)| lease.status() == LeaseStatus::Locked);
+        let was_leased = before.is_ok_and(|(_, lease)| lease.state() != LeaseState::Broken);
         match share.lease_break(Asking { cx: &self.context("break lease"), lease_id: None }, &path)
         {
             Ok(_) => Ok(Answer::LeaseBroken { was_leased, seconds: 0 }),

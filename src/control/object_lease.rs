@@ -12,7 +12,7 @@ use super::protocol::Answer;
 use crate::core::Timestamp;
 use crate::core::blob::BlobDenial;
 use crate::core::conditions::Conditions;
-use crate::core::lease::{LeaseDenial, LeaseKind, LeaseStatus, TimedLease};
+use crate::core::lease::{LeaseDenial, LeaseKind, LeaseState, TimedLease};
 use crate::engine::blob::{BlobAt, BlobError, LeaseAction};
 use crate::engine::{Caller, Context};
 
@@ -73,7 +73,7 @@ impl Connection {
         let action = LeaseAction::Break(period.map(Into::into));
         // A lease that was broken before can be broken again; then there is none to end.
         let before = self.lease_of(&address)?;
-        let was_leased = before.status == LeaseStatus::Locked.to_string();
+        let was_leased = before.state != LeaseState::Broken.to_string();
         let broken = match &address {
             Address::Blob { container, name } => {
                 let at = BlobAt::new(container.as_str(), name.as_str());
