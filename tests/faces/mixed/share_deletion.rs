@@ -74,7 +74,8 @@ fn a_mounted_share_in_use_is_deleted_at_once_and_everybody_is_told() {
     assert!(took < DELETED_WITHIN, "{took:?}");
 
     assert_eq!(writer.answer(), Some(Err(libc::EIO)));
-    assert!(matches!(waiter.answer(), Some(Err(_))), "a lock of a deleted share is granted");
+    let waited = waiter.answer();
+    assert!(matches!(waited, Some(Err(_))), "a lock of a deleted share: {waited:?}");
     assert_eq!(locker.fails("os.pwrite(fd, b'x', 0)"), libc::EIO);
     let sent = rest_of(download);
     assert!(sent < DOWNLOAD_BYTES, "the download of a deleted share came to its end");

@@ -156,6 +156,36 @@ fn a_share_on_its_way_out_is_neither_served_nor_made_nor_deleted_again() {
 }
 
 #[test]
+fn while_a_share_is_deleted_the_end_of_a_holder_gives_its_lock_to_nobody() {
+    let setup = Setup::new();
+    let engine = with_share(&setup);
+    fs::write(setup.data().join("docs/file"), "x").unwrap();
+    let share = engine.share("docs").unwrap();
+    let open = || open_file(&share, "file", Access::RW).unwrap().handle;
+    let (holder, other) = (open(), Arc::new(open()));
+    let range = ByteRange::new(0, 1).unwrap();
+    share.lock(&holder, &[(range, LockKind::Exclusive)]).unwrap();
+    let (sender, seen) = std::sync::mpsc::channel();
+    let (asking, again) = (Arc::clone(&other), Arc::downgrade(&share));
+    // Told of each handle with no lock held; whichever of the two is closed first, the other asks.
+    let listen = move |_: &latchfs::engine::file::ClosedHandle| {
+        let share = again.upgrade().unwrap();
+        let posix = RangeLock::posix(7, asking.id(), LockKind::Exclusive, range, 1);
+        let smb = RangeLock::smb(asking.id(), LockKind::Exclusive, range, 0);
+        let answers = [
+            share.posix_lock(&asking, posix).is_ok(),
+            share.lock(&asking, &[(range, LockKind::Exclusive)]).is_ok(),
+            share.lock_later(&asking, smb, Box::new(drop)).is_ok(),
+        ];
+        sender.send(answers).unwrap();
+        Ok(Vec::new())
+    };
+    share.on_force_close(listen).unwrap();
+    delete(&engine);
+    assert_eq!(seen.try_iter().collect::<Vec<_>>(), [[false; 3]; 2]);
+}
+
+#[test]
 fn a_deleted_share_comes_back_with_all_that_was_its_own() {
     let setup = Setup::new();
     let engine = with_share(&setup);

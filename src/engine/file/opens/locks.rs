@@ -161,6 +161,7 @@ impl Share {
     /// one, waiting requests may be granted.
     pub fn posix_lock(&self, handle: &Handle, lock: RangeLock) -> Result<()> {
         let (answer, wake) = self.latched(handle, |latched, path| {
+            check_goes_on(latched)?;
             let answer = latched.state.posix_lock(handle.slot(), lock);
             let answer = answer.map_err(|denial| refused_to(latched, handle, path, denial));
             let wake = if answer.is_ok() { Wake::changed(latched) } else { Wake::nobody() };
