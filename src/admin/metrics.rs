@@ -1,7 +1,7 @@
 //! The counters: requests by operation and status, and how long they take.
 //!
 //! Decides the names and labels that dashboards are built on. Counting is an atomic step or two and
-//! one short lock of a histogram; everything else is read at each scrape ([`super::held`]).
+//! one short lock of a histogram; everything else is read at each scrape ([`super::engine_metrics`]).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
-use super::held::Held;
+use super::engine_metrics::EngineMetrics;
 use crate::engine::Accounts;
 
 /// Begins the name of each metric.
@@ -58,7 +58,7 @@ impl Metrics {
         );
         let version = vec![("version", env!("CARGO_PKG_VERSION"))];
         registry.register("build", "The running program", Info::new(version));
-        registry.register_collector(Box::new(Held(accounts)));
+        registry.register_collector(Box::new(EngineMetrics(accounts)));
         Self { registry, requests, durations }
     }
 

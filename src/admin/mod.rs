@@ -1,14 +1,14 @@
 //! The admin address: the page, the HTTP API, metrics and health, on a listener of their own.
 //!
 //! ```text
-//!   server    the listener: connections and their bounds
-//!   site      which path is answered by what
-//!   guard     who may ask: Host, Origin, token, the name of the client
-//!   body      answers: JSON, text, streams
-//!   api       /api/v1: HTTP to requests of `control/`, answers to JSON
-//!   page      / and /page/: files inside the program
-//!   metrics   /metrics: what is counted as it happens, and how all of it is written down
-//!   held      metrics that are read from the engine at each scrape
+//!   server          the listener: connections and their bounds
+//!   site            which path is answered by what
+//!   guard           who may ask: Host, Origin, token, the name of the client
+//!   body            answers: JSON, text, streams
+//!   api             /api/v1: HTTP to requests of `control/`, answers to JSON
+//!   page            / and /page/: files inside the program
+//!   metrics         /metrics: what is counted as it happens, and how all of it is written down
+//!   engine_metrics  metrics that are read from the engine at each scrape
 //! ```
 //!
 //! What a request of the API does is decided in `control/`. Front ends do not know of this module:
@@ -21,8 +21,8 @@
 
 mod api;
 mod body;
+mod engine_metrics;
 mod guard;
-mod held;
 mod metrics;
 mod page;
 mod server;

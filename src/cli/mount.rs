@@ -8,7 +8,7 @@ use clap::{Arg, Args};
 
 use super::locate::real_path;
 use super::serve::Service;
-use crate::server::{Data, MountPlace};
+use crate::server::{Data, MountPoint};
 use crate::store::root::is_share_name;
 
 /// The name of a share whose directory has a name that no share can have.
@@ -58,7 +58,7 @@ impl MountDirectory {
             );
             let name = self.name.clone().unwrap_or_else(|| share_name(&source));
             options.listen.files_alone();
-            options.mounts = vec![MountPlace::new(&name, &target)];
+            options.mounts = vec![MountPoint::new(&name, &target)];
             options.data = Data::Existing { source, name, state: self.state.clone() };
             Ok(())
         })

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::connection::{Connection, Not};
+use super::connection::{Connection, RequestFailure};
 use super::protocol::{Answer, Lease, MountRow, ShareEntry};
 use super::server::Lines;
 use crate::core::lease::{FileLease, LeaseDenial, LeaseState};
@@ -17,7 +17,7 @@ use crate::engine::file::{Asking, Error, FileServiceError, Obstacle, Share, Shar
 const REPORT_EVERY: Duration = Duration::from_millis(100);
 
 impl Connection {
-    pub(super) fn list_shares(&self, deleted: bool) -> Result<Answer, Not> {
+    pub(super) fn list_shares(&self, deleted: bool) -> Result<Answer, RequestFailure> {
         let options = ListOptions { snapshots: true, deleted, ..ListOptions::default() };
         let mounts = self.serving.mounts();
         let mut shares = Vec::new();
@@ -44,7 +44,11 @@ impl Connection {
         Ok(Answer::Shares { shares })
     }
 
-    pub(super) fn create_share(&self, name: &str, quota_gib: Option<u32>) -> Result<Answer, Not> {
+    pub(super) fn create_share(
+        &self,
+        name: &str,
+        quota_gib: Option<u32>,
+    ) -> Result<Answer, RequestFailure> {
         let changes =
             ShareChanges { quota_gib: quota_gib.map(Into::into), ..ShareChanges::default() };
         let new = NewShare { changes, ..NewShare::default() };
@@ -52,7 +56,11 @@ impl Connection {
         Ok(Answer::Done {})
     }
 
-    pub(super) fn delete_share(&self, name: &str, snapshots: bool) -> Result<Answer, Not> {
+    pub(super) fn delete_share(
+        &self,
+        name: &str,
+        snapshots: bool,
+    ) -> Result<Answer, RequestFailure> {
         let snapshots =
             if snapshots { DeleteSnapshots::IncludeLeased } else { DeleteSnapshots::None };
         self.account.file().delete_share(
@@ -63,14 +71,14 @@ impl Connection {
         Ok(Answer::Done {})
     }
 
-    pub(super) fn lease(&self, name: Option<&str>, path: &str) -> Result<Answer, Not> {
+    pub(super) fn lease(&self, name: Option<&str>, path: &str) -> Result<Answer, RequestFailure> {
         let (share, path) = self.target(name, path)?;
         if path == SharePath::root() {
             return self.share_lease(&share);
         }
         let (path, lease) = match file_lease(&share, &path) {
             Ok(found) => found,
-            Err(error) => return Err(Not::Refused(share, path, error)),
+            Err(error) => return Err(RequestFailure::Refused(share, path, error)),
         };
         let id = match lease {
             FileLease::Available => None,
@@ -86,7 +94,7 @@ impl Connection {
         }))
     }
 
-    fn share_lease(&self, share: &Share) -> Result<Answer, Not> {
+    fn share_lease(&self, share: &Share) -> Result<Answer, RequestFailure> {
         let info = self.account.file().properties(&ShareRef::new(share.name()))?;
         Ok(Answer::Lease(Lease {
             share_name: share.name().to_string(),
@@ -103,7 +111,7 @@ impl Connection {
         name: Option<&str>,
         path: &str,
         period: Option<u32>,
-    ) -> Result<Answer, Not> {
+    ) -> Result<Answer, RequestFailure> {
         let (share, path) = self.target(name, path)?;
         let none = Ok(Answer::LeaseBroken { was_leased: false, seconds: 0 });
         if path == SharePath::root() {
@@ -125,7 +133,7 @@ impl Connection {
         {
             Ok(_) => Ok(Answer::LeaseBroken { was_leased, seconds: 0 }),
             Err(Error::Denied(Denial::Lease(denial))) if is_none(denial) => none,
-            Err(error) => Err(Not::Refused(share, path, error)),
+            Err(error) => Err(RequestFailure::Refused(share, path, error)),
         }
     }
 
@@ -133,7 +141,7 @@ impl Connection {
         &self,
         name: Option<&str>,
         lines: &mut Lines,
-    ) -> Result<Answer, Not> {
+    ) -> Result<Answer, RequestFailure> {
         let share = self.share(name)?;
         let mut next = Instant::now();
         let made =
@@ -150,7 +158,7 @@ impl Connection {
         Ok(Answer::Snapshots { share_name, snapshots: vec![snapshot.to_string()] })
     }
 
-    pub(super) fn list_snapshots(&self, name: Option<&str>) -> Result<Answer, Not> {
+    pub(super) fn list_snapshots(&self, name: Option<&str>) -> Result<Answer, RequestFailure> {
         let share = self.share(name)?;
         let found = self.account.file().snapshots(share.name())?;
         let snapshots = found.iter().map(ToString::to_string).collect();
@@ -161,7 +169,7 @@ impl Connection {
         &self,
         name: Option<&str>,
         snapshot: &str,
-    ) -> Result<Answer, Not> {
+    ) -> Result<Answer, RequestFailure> {
         let share = self.share(name)?;
         let snapshot = SnapshotName::parse(snapshot).ok_or_else(|| {
             format!(

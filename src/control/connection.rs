@@ -32,14 +32,14 @@ use crate::engine::{Account, EventLog};
 const SESSIONS: u64 = 1 << 32;
 
 /// Why a request was not carried out.
-pub(super) enum Not {
+pub(super) enum RequestFailure {
     Refused(Arc<Share>, SharePath, Error),
     Share(FileServiceError),
     Object(Box<Refused>),
     Failed(FailureKind, String),
 }
 
-impl Not {
+impl RequestFailure {
     /// The object that the request names does not exist.
     pub(super) fn missing(message: String) -> Self {
         Self::Failed(FailureKind::NotFound, message)
@@ -61,7 +61,7 @@ impl Not {
     }
 }
 
-impl From<BlobError> for Not {
+impl From<BlobError> for RequestFailure {
     fn from(error: BlobError) -> Self {
         match error.denial().map(RefusalKind::of_blob) {
             Some(kind) => Self::object(kind, error.to_string()),
@@ -70,7 +70,7 @@ impl From<BlobError> for Not {
     }
 }
 
-impl From<QueueError> for Not {
+impl From<QueueError> for RequestFailure {
     fn from(error: QueueError) -> Self {
         match error.denial().map(RefusalKind::of_queue) {
             Some(kind) => Self::object(kind, error.to_string()),
@@ -79,7 +79,7 @@ impl From<QueueError> for Not {
     }
 }
 
-impl From<TableError> for Not {
+impl From<TableError> for RequestFailure {
     fn from(error: TableError) -> Self {
         match error.denial().map(RefusalKind::of_table) {
             Some(kind) => Self::object(kind, error.to_string()),
@@ -88,14 +88,14 @@ impl From<TableError> for Not {
     }
 }
 
-impl From<FileServiceError> for Not {
+impl From<FileServiceError> for RequestFailure {
     fn from(error: FileServiceError) -> Self {
         Self::Share(error)
     }
 }
 
 /// A text says what is wrong with the request.
-impl From<String> for Not {
+impl From<String> for RequestFailure {
     fn from(message: String) -> Self {
         Self::Failed(FailureKind::BadRequest, message)
     }
@@ -160,7 +160,7 @@ impl Connection {
         }
     }
 
-    fn try_answer(&mut self, request: Request) -> Result<Answer, Not> {
+    fn try_answer(&mut self, request: Request) -> Result<Answer, RequestFailure> {
         match request {
             Request::Ping {} => Ok(Answer::Done {}),
             Request::Status {} => Ok(Answer::Status(self.status())),
@@ -178,13 +178,14 @@ impl Connection {
             Request::Undelete { share_name, path } => {
                 let (share, path) = self.target(share_name.as_deref(), &path)?;
                 let undone = share.undelete(&self.context("undelete"), &path);
-                let was_pending = undone.map_err(|error| Not::Refused(share, path, error))?;
+                let was_pending =
+                    undone.map_err(|error| RequestFailure::Refused(share, path, error))?;
                 Ok(Answer::Undeleted { was_pending })
             }
             Request::Why { share_name, path } => {
                 let (share, path) = self.target(share_name.as_deref(), &path)?;
                 let told = report::why(&*self.serving, &self.account, &share, &path);
-                Ok(Answer::Why(told.map_err(|error| Not::Refused(share, path, error))?))
+                Ok(Answer::Why(told.map_err(|error| RequestFailure::Refused(share, path, error))?))
             }
             Request::WhyObject { object } => self.why_object(&object),
             Request::History { object } => self.history(object.as_deref()),
@@ -286,10 +287,11 @@ impl Connection {
     }
 
     /// The share of that name, or the only one.
-    pub(super) fn share(&self, name: Option<&str>) -> Result<Arc<Share>, Not> {
+    pub(super) fn share(&self, name: Option<&str>) -> Result<Arc<Share>, RequestFailure> {
         let mut shares = self.shares();
         let Some(name) = name else {
-            let only = shares.pop().ok_or_else(|| Not::missing("no share is served".into()))?;
+            let only =
+                shares.pop().ok_or_else(|| RequestFailure::missing("no share is served".into()))?;
             return if shares.is_empty() {
                 Ok(only)
             } else {
@@ -301,7 +303,7 @@ impl Connection {
         }
         let there: Vec<_> = shares.iter().map(|share| &**share.name()).collect();
         let there = there.join(", ");
-        Err(Not::missing(format!("no share '{name}' is served here, only {there}")))
+        Err(RequestFailure::missing(format!("no share '{name}' is served here, only {there}")))
     }
 
     /// Asks every share of the account, or the one of that name. Of all, a share that is deleted or
@@ -311,7 +313,7 @@ impl Connection {
         name: Option<&str>,
         path: Option<&SharePath>,
         ask: impl Fn(&Share) -> Result<T, Error>,
-    ) -> Result<Vec<(Arc<Share>, T)>, Not> {
+    ) -> Result<Vec<(Arc<Share>, T)>, RequestFailure> {
         let all = name.is_none() && path.is_none();
         let shares = if all { self.shares() } else { vec![self.share(name)?] };
         let mut told = Vec::new();
@@ -321,7 +323,7 @@ impl Connection {
                 Err(Error::Denied(Denial::ShareDeleted | Denial::ShareReplaced)) if all => {}
                 Err(error) => {
                     let path = path.cloned().unwrap_or_else(SharePath::root);
-                    return Err(Not::Refused(share, path, error));
+                    return Err(RequestFailure::Refused(share, path, error));
                 }
             }
         }
@@ -332,7 +334,7 @@ impl Connection {
         &self,
         name: Option<&str>,
         path: &str,
-    ) -> Result<(Arc<Share>, SharePath), Not> {
+    ) -> Result<(Arc<Share>, SharePath), RequestFailure> {
         Ok((self.share(name)?, share_path(path)?))
     }
 
@@ -341,7 +343,7 @@ impl Connection {
         name: Option<&str>,
         path: Option<&str>,
         recursive: bool,
-    ) -> Result<Answer, Not> {
+    ) -> Result<Answer, RequestFailure> {
         // Without a path: all open files.
         let recursive = recursive || path.is_none();
         let path = path.map(share_path).transpose()?;
@@ -363,7 +365,7 @@ impl Connection {
         name: Option<&str>,
         handle: Option<u64>,
         all: bool,
-    ) -> Result<Answer, Not> {
+    ) -> Result<Answer, RequestFailure> {
         let mut found: Vec<(Arc<Share>, HandleId)> = Vec::new();
         let ask = |share: &Share| share.all_handles(&SharePath::root(), true);
         for (share, opens) in self.ask_shares(name, None, ask)? {
@@ -389,10 +391,10 @@ impl Connection {
                 Err(error) => failed = failed.or(Some(format!("handle {id}: {error}"))),
             }
         }
-        failed.map_or(Ok(Answer::Closed { closed }), |failed| Err(Not::system(failed)))
+        failed.map_or(Ok(Answer::Closed { closed }), |failed| Err(RequestFailure::system(failed)))
     }
 
-    fn start_run(&mut self, share: &str, mount: Option<&Path>) -> Result<Answer, Not> {
+    fn start_run(&mut self, share: &str, mount: Option<&Path>) -> Result<Answer, RequestFailure> {
         let share = share_mode(share)?;
         self.serving.start_run(self.owner.pid, share, mount)?;
         self.running = true;
@@ -427,19 +429,21 @@ impl Drop for Connection {
 }
 
 /// The answer to a request, as it is sent.
-fn answer(account: &str, done: Result<Answer, Not>) -> Answer {
+fn answer(account: &str, done: Result<Answer, RequestFailure>) -> Answer {
     match done {
         Ok(answer) => answer,
-        Err(Not::Failed(kind, message)) => Answer::Failed { kind, message },
-        Err(Not::Refused(share, path, Error::Denied(denial))) => {
+        Err(RequestFailure::Failed(kind, message)) => Answer::Failed { kind, message },
+        Err(RequestFailure::Refused(share, path, Error::Denied(denial))) => {
             Answer::Refused(report::refused(account, &share, &path, &denial))
         }
-        Err(Not::Refused(_, path, Error::Store(error))) => failed(format!("{path}: {error}")),
-        Err(Not::Object(refused)) => Answer::Refused(*refused),
-        Err(Not::Share(FileServiceError::Denied(denial))) => {
+        Err(RequestFailure::Refused(_, path, Error::Store(error))) => {
+            failed(format!("{path}: {error}"))
+        }
+        Err(RequestFailure::Object(refused)) => Answer::Refused(*refused),
+        Err(RequestFailure::Share(FileServiceError::Denied(denial))) => {
             Answer::Refused(report::refused_share(&denial))
         }
-        Err(Not::Share(error)) => failed(error.to_string()),
+        Err(RequestFailure::Share(error)) => failed(error.to_string()),
     }
 }
 
@@ -447,18 +451,18 @@ fn failed(message: String) -> Answer {
     Answer::Failed { kind: FailureKind::Failed, message }
 }
 
-fn no_listener() -> Not {
+fn no_listener() -> RequestFailure {
     let message = "this server offers no service over HTTP: it was started with --no-rest";
-    Not::missing(message.to_owned())
+    RequestFailure::missing(message.to_owned())
 }
 
 /// The account of that name, or the first.
-fn find_account(serving: &dyn Serving, name: Option<&str>) -> Result<Arc<Account>, Not> {
+fn find_account(serving: &dyn Serving, name: Option<&str>) -> Result<Arc<Account>, RequestFailure> {
     let accounts = serving.accounts();
     let Some(name) = name else { return Ok(Arc::clone(accounts.first())) };
     accounts.get(name).map(Arc::clone).ok_or_else(|| {
         let names = accounts.names().join(", ");
-        Not::missing(format!("no account '{name}' is served here, only {names}"))
+        RequestFailure::missing(format!("no account '{name}' is served here, only {names}"))
     })
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::connection::{Connection, Not};
+use super::connection::{Connection, RequestFailure};
 use super::events::FOLLOW_WAIT_MAX;
 use super::protocol::Answer;
 use crate::core::Timestamp;
@@ -246,7 +246,7 @@ impl Connection {
     }
 
     /// Looks at the clock, or turns it.
-    pub(super) fn clock(&self, request: &ClockRequest) -> Result<Answer, Not> {
+    pub(super) fn clock(&self, request: &ClockRequest) -> Result<Answer, RequestFailure> {
         let clock = &self.controls().clock;
         let turn = match request {
             ClockRequest::Show {} => None,
@@ -287,7 +287,7 @@ impl Connection {
     }
 
     /// Looks at gates, or changes them.
-    pub(super) fn gate(&self, request: GateRequest) -> Result<Answer, Not> {
+    pub(super) fn gate(&self, request: GateRequest) -> Result<Answer, RequestFailure> {
         let gates = &self.controls().gates;
         let is_missing = |id: u64| !gates.list().iter().any(|row| row.id == id);
         Ok(match request {
@@ -328,7 +328,7 @@ impl Connection {
     }
 
     /// Looks at faults, or changes them.
-    pub(super) fn fault(&self, request: FaultRequest) -> Result<Answer, Not> {
+    pub(super) fn fault(&self, request: FaultRequest) -> Result<Answer, RequestFailure> {
         let faults = &self.controls().faults;
         Ok(match request {
             FaultRequest::List {} => {
@@ -354,7 +354,7 @@ impl Connection {
     }
 
     /// The pattern of these requests, if any request can fit it, and stop at that point.
-    fn pattern(&self, requests: Requests, at: Option<Point>) -> Result<Pattern, Not> {
+    fn pattern(&self, requests: Requests, at: Option<Point>) -> Result<Pattern, RequestFailure> {
         let Requests { service, operation, path, account, headers } = requests;
         let service = match service {
             Some(name) => Some(service_of(&name)?),
@@ -363,7 +363,7 @@ impl Connection {
         if let Some(name) = &account
             && self.serving.accounts().get(name).is_none()
         {
-            return Err(Not::missing(format!("there is no account '{name}' here")));
+            return Err(RequestFailure::missing(format!("there is no account '{name}' here")));
         }
         let headers = headers.into_iter().collect();
         let pattern = Pattern { service, operation, account, path, headers };
@@ -486,15 +486,17 @@ fn check_possible(pattern: &Pattern, action: &FaultAction) -> Result<(), String>
     }
 }
 
-fn too_many() -> Not {
-    Not::busy(format!("a server has at most {RULES_MAX} of them: remove those that are over"))
+fn too_many() -> RequestFailure {
+    RequestFailure::busy(format!(
+        "a server has at most {RULES_MAX} of them: remove those that are over"
+    ))
 }
 
-fn no_such(what: &str, id: u64) -> Not {
-    Not::missing(format!("there is no {what} {id}"))
+fn no_such(what: &str, id: u64) -> RequestFailure {
+    RequestFailure::missing(format!("there is no {what} {id}"))
 }
 
-fn removed(what: &str, id: Option<u64>, count: usize) -> Result<Answer, Not> {
+fn removed(what: &str, id: Option<u64>, count: usize) -> Result<Answer, RequestFailure> {
     match id {
         Some(id) if count == 0 => Err(no_such(what, id)),
         _ => Ok(Answer::Counted { count }),

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::address::Address;
-use super::connection::{Connection, Not, share_path};
+use super::connection::{Connection, RequestFailure, share_path};
 use super::object_lease::ObjectLease;
 use super::objects::ChangeRow;
 use super::protocol::{Answer, HandleRow};
@@ -92,7 +92,11 @@ pub struct MessageRow {
 
 impl Connection {
     /// Byte-range locks, of one file or share or of all.
-    pub(super) fn locks(&self, name: Option<&str>, path: Option<&str>) -> Result<Answer, Not> {
+    pub(super) fn locks(
+        &self,
+        name: Option<&str>,
+        path: Option<&str>,
+    ) -> Result<Answer, RequestFailure> {
         let path = path.map(share_path).transpose()?;
         let mut programs = Programs::default();
         let (mut locks, mut left_out) = (Vec::new(), 0);
@@ -124,7 +128,7 @@ impl Connection {
     }
 
     /// Files that are delete pending.
-    pub(super) fn pending(&self) -> Result<Answer, Not> {
+    pub(super) fn pending(&self) -> Result<Answer, RequestFailure> {
         let mut pending = Vec::new();
         for (share, names) in self.ask_shares(None, None, Share::pending_names)? {
             pending.extend(names.into_iter().map(|PendingName { path, handles }| PendingRow {
@@ -138,7 +142,7 @@ impl Connection {
     }
 
     /// Leases in force: of shares and files, then of containers and blobs.
-    pub(super) fn leases(&self) -> Result<Answer, Not> {
+    pub(super) fn leases(&self) -> Result<Answer, RequestFailure> {
         let now = self.now();
         let (mut leases, mut left_out) = self.file_leases()?;
         if let Some(service) = self.account.used_blob()? {
@@ -165,7 +169,7 @@ impl Connection {
     }
 
     /// Leases of shares and files, and how many have no path that is known.
-    fn file_leases(&self) -> Result<(Vec<LeaseRow>, usize), Not> {
+    fn file_leases(&self) -> Result<(Vec<LeaseRow>, usize), RequestFailure> {
         let (mut leases, mut left_out) = (Vec::new(), 0);
         let account = self.account.name().to_string();
         for info in self.account.file().every_share(&ListOptions::default())? {
@@ -203,7 +207,7 @@ impl Connection {
     }
 
     /// Messages that no Get returns yet, of one queue or of all.
-    pub(super) fn messages(&self, queue: Option<&str>) -> Result<Answer, Not> {
+    pub(super) fn messages(&self, queue: Option<&str>) -> Result<Answer, RequestFailure> {
         let Some(service) = self.account.used_queue()? else {
             return Ok(Answer::Messages { messages: Vec::new(), left_out: 0 });
         };

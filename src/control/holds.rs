@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::connection::{Connection, Not, share_mode};
+use super::connection::{Connection, RequestFailure, share_mode};
 use super::events::FOLLOW_WAIT_MAX;
 use super::protocol::{Answer, Held, Hold, LockWanted};
 use crate::core::smb::create::{Disposition, OpenRequest};
@@ -27,9 +27,11 @@ const RELEASE_WAIT: Duration = Duration::from_millis(100);
 
 impl Connection {
     /// Opens a file and keeps the open.
-    pub(super) fn hold(&mut self, hold: &Hold) -> Result<Answer, Not> {
+    pub(super) fn hold(&mut self, hold: &Hold) -> Result<Answer, RequestFailure> {
         if self.holds.len() >= HOLDS_MAX {
-            return Err(Not::busy(format!("one connection holds at most {HOLDS_MAX} opens")));
+            return Err(RequestFailure::busy(format!(
+                "one connection holds at most {HOLDS_MAX} opens"
+            )));
         }
         let (share, path) = self.target(hold.share_name.as_deref(), &hold.path)?;
         let request = open_request(hold)?;
@@ -39,13 +41,13 @@ impl Connection {
         let cx = Context::local(share.now(), owner, "hold");
         let opened = match share.open_waiting(&cx, &path, &request, RELEASE_WAIT) {
             Ok(opened) => opened,
-            Err(error) => return Err(Not::Refused(share, path, error)),
+            Err(error) => return Err(RequestFailure::Refused(share, path, error)),
         };
         if !locks.is_empty()
             && let Err(error) = share.lock(&opened.handle, &locks)
         {
             close(&share, &opened.handle);
-            return Err(Not::Refused(share, path, error));
+            return Err(RequestFailure::Refused(share, path, error));
         }
         let granted = Held {
             handle: opened.handle.id().0,
@@ -60,7 +62,11 @@ impl Connection {
     }
 
     /// Waits while a hold is open, at most for `patience`.
-    pub(super) fn holding(&self, handle: u64, patience: Duration) -> Result<Answer, Not> {
+    pub(super) fn holding(
+        &self,
+        handle: u64,
+        patience: Duration,
+    ) -> Result<Answer, RequestFailure> {
         let (share, held) = self.held(handle)?;
         let end = Instant::now() + patience.min(FOLLOW_WAIT_MAX);
         loop {
@@ -77,22 +83,23 @@ impl Connection {
         }
     }
 
-    fn held(&self, handle: u64) -> Result<(&Arc<Share>, &Handle), Not> {
+    fn held(&self, handle: u64) -> Result<(&Arc<Share>, &Handle), RequestFailure> {
         let held = self.holds.iter().find(|(_, held)| held.id().0 == handle);
-        let missing = || Not::missing(format!("handle {handle} is not held by this connection"));
+        let missing =
+            || RequestFailure::missing(format!("handle {handle} is not held by this connection"));
         let (share, held) = held.ok_or_else(missing)?;
         Ok((share, held))
     }
 
     /// Closes a hold.
-    pub(super) fn release(&mut self, handle: u64) -> Result<Answer, Not> {
+    pub(super) fn release(&mut self, handle: u64) -> Result<Answer, RequestFailure> {
         self.held(handle)?;
         let at = self.holds.iter().position(|(_, held)| held.id().0 == handle);
         let (share, held) = self.holds.swap_remove(at.unwrap_or_default());
         match share.close(&held) {
             Ok(()) => Ok(Answer::Holding { open: true }),
             Err(Error::Denied(Denial::HandleClosed)) => Ok(Answer::Holding { open: false }),
-            Err(error) => Err(Not::system(format!("closing handle {handle}: {error}"))),
+            Err(error) => Err(RequestFailure::system(format!("closing handle {handle}: {error}"))),
         }
     }
 }

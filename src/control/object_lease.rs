@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::address::Address;
-use super::connection::{Connection, Not};
+use super::connection::{Connection, RequestFailure};
 use super::objects::address;
 use super::protocol::Answer;
 use crate::core::Timestamp;
@@ -37,24 +37,26 @@ pub struct ObjectLease {
 
 impl Connection {
     /// The lease of a blob or a container.
-    pub(super) fn object_lease(&self, object: &str) -> Result<Answer, Not> {
+    pub(super) fn object_lease(&self, object: &str) -> Result<Answer, RequestFailure> {
         Ok(Answer::ObjectLease(self.lease_of(&address(object)?)?))
     }
 
-    fn lease_of(&self, address: &Address) -> Result<ObjectLease, Not> {
+    fn lease_of(&self, address: &Address) -> Result<ObjectLease, RequestFailure> {
         let (now, service) = (self.now(), self.blob()?);
         Ok(match address {
             Address::Blob { container, name } => {
                 let at = BlobAt::new(container.as_str(), name.as_str());
                 let state = service.why(now, &at)?.state;
-                let state =
-                    state.ok_or_else(|| Not::from(BlobError::from(BlobDenial::BlobNotFound)))?;
+                let state = state.ok_or_else(|| {
+                    RequestFailure::from(BlobError::from(BlobDenial::BlobNotFound))
+                })?;
                 self.lease_row(address, &state.lease, now)
             }
             Address::Container(name) => {
                 let state = service.container_now(name);
-                let state = state
-                    .ok_or_else(|| Not::from(BlobError::from(BlobDenial::ContainerNotFound)))?;
+                let state = state.ok_or_else(|| {
+                    RequestFailure::from(BlobError::from(BlobDenial::ContainerNotFound))
+                })?;
                 self.lease_row(address, &state.lease, now)
             }
             other => Err(without_lease(other))?,
@@ -66,7 +68,7 @@ impl Connection {
         &self,
         object: &str,
         period: Option<u32>,
-    ) -> Result<Answer, Not> {
+    ) -> Result<Answer, RequestFailure> {
         let address = address(object)?;
         let service = self.blob()?;
         let context = self.context("Break Lease");
@@ -129,9 +131,10 @@ fn without_lease(address: &Address) -> String {
 }
 
 /// Waits for an operation of the engine. A connection has a thread of its own.
-fn wait<T>(operation: impl Future<Output = T>) -> Result<T, Not> {
+fn wait<T>(operation: impl Future<Output = T>) -> Result<T, RequestFailure> {
     let runtime = tokio::runtime::Builder::new_current_thread().build();
-    let runtime = runtime
-        .map_err(|error| Not::system(format!("no thread can wait for the engine: {error}")))?;
+    let runtime = runtime.map_err(|error| {
+        RequestFailure::system(format!("no thread can wait for the engine: {error}"))
+    })?;
     Ok(runtime.block_on(operation))
 }

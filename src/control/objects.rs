@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::address::Address;
-use super::connection::{Connection, Not};
+use super::connection::{Connection, RequestFailure};
 use super::protocol::Answer;
 use super::refusal::RefusalKind;
 use crate::core::blob::copy::CopyStatus;
@@ -76,7 +76,7 @@ pub struct ObjectState {
 
 impl Connection {
     /// Reports why requests on an object are refused, and who changed it last.
-    pub(super) fn why_object(&self, object: &str) -> Result<Answer, Not> {
+    pub(super) fn why_object(&self, object: &str) -> Result<Answer, RequestFailure> {
         let address = address(object)?;
         let mut told = match &address {
             Address::Blob { container, name } => {
@@ -100,7 +100,7 @@ impl Connection {
     }
 
     /// Changes of an object and of all below it, oldest first; of the whole account without one.
-    pub(super) fn history(&self, object: Option<&str>) -> Result<Answer, Not> {
+    pub(super) fn history(&self, object: Option<&str>) -> Result<Answer, RequestFailure> {
         let address = object.map(address).transpose()?;
         if let Some(address @ Address::File { .. }) = &address {
             let why = "changes of files are not kept; `latchfs events` shows who was refused";
@@ -136,7 +136,7 @@ impl Connection {
         rows
     }
 
-    fn why_blob(&self, at: &BlobAt) -> Result<ObjectState, Not> {
+    fn why_blob(&self, at: &BlobAt) -> Result<ObjectState, RequestFailure> {
         let now = self.now();
         let standing = self.blob()?.why(now, at)?;
         let changes: Vec<_> =
@@ -158,7 +158,7 @@ impl Connection {
         Ok(ObjectState { in_the_way, facts, changes: self.with_last(changes, last), ..told() })
     }
 
-    fn why_container(&self, name: &str) -> Result<ObjectState, Not> {
+    fn why_container(&self, name: &str) -> Result<ObjectState, RequestFailure> {
         let now = self.now();
         let service = self.blob()?;
         let address = Address::Container(name.to_owned());
@@ -176,7 +176,7 @@ impl Connection {
         Ok(ObjectState { in_the_way, facts, changes: self.with_last(changes, last), ..told() })
     }
 
-    fn why_message(&self, queue: &str, id: &str) -> Result<ObjectState, Not> {
+    fn why_message(&self, queue: &str, id: &str) -> Result<ObjectState, RequestFailure> {
         let service = self.account.queue()?;
         let standing = service.why(self.now(), queue, id)?;
         let changes: Vec<_> =
@@ -207,8 +207,8 @@ impl Connection {
         Ok(ObjectState { in_the_way, facts, changes: self.with_last(changes, last), ..told() })
     }
 
-    fn why_entity(&self, name: &str, key: &Key) -> Result<ObjectState, Not> {
-        let denied = |error: Denial| Not::from(TableError::from(error));
+    fn why_entity(&self, name: &str, key: &Key) -> Result<ObjectState, RequestFailure> {
+        let denied = |error: Denial| RequestFailure::from(TableError::from(error));
         let name = TableName::parse(name).map_err(denied)?;
         key.check().map_err(denied)?;
         let service = self.account.table()?;
@@ -229,7 +229,7 @@ impl Connection {
         Ok(ObjectState { facts, changes: self.with_last(changes, last), ..told() })
     }
 
-    pub(super) fn blob(&self) -> Result<Arc<BlobService>, Not> {
+    pub(super) fn blob(&self) -> Result<Arc<BlobService>, RequestFailure> {
         Ok(self.account.blob()?)
     }
 
@@ -372,12 +372,12 @@ fn blob_obstacles(state: &BlobState, now: Timestamp) -> Vec<Obstacle> {
 }
 
 /// The refusal of an object that is not there, with the request that deleted it.
-fn absent(denial: &dyn Display, changes: &[ChangeRow]) -> Not {
+fn absent(denial: &dyn Display, changes: &[ChangeRow]) -> RequestFailure {
     let mut message = denial.to_string();
     if let Some(last) = changes.last() {
         message = format!("{message} [latchfs: {}]", last.words());
     }
-    Not::object(RefusalKind::NotFound, message)
+    RequestFailure::object(RefusalKind::NotFound, message)
 }
 
 impl ChangeRow {

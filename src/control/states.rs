@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::connection::{Connection, Not};
+use super::connection::{Connection, RequestFailure};
 use super::protocol::Answer;
 use super::refusal::RefusalKind;
 use crate::core::time::iso;
@@ -50,7 +50,7 @@ impl From<SavedState> for StateEntry {
     }
 }
 
-impl From<StateError> for Not {
+impl From<StateError> for RequestFailure {
     fn from(error: StateError) -> Self {
         let kind = match error {
             StateError::NotFound(_) => RefusalKind::NotFound,
@@ -65,7 +65,7 @@ impl From<StateError> for Not {
 
 impl Connection {
     /// Carries a request out. May wait.
-    pub(super) fn state(&self, request: &StateRequest) -> Result<Answer, Not> {
+    pub(super) fn state(&self, request: &StateRequest) -> Result<Answer, RequestFailure> {
         let states = self.serving.states().ok_or(StateError::ExistingDirectory)?;
         let done = match request {
             StateRequest::List {} => {

@@ -8,9 +8,9 @@ use fuser::{Errno, ReplyData, ReplyEmpty, ReplyLseek, ReplyWrite};
 use rustix::fs::{FallocateFlags, SeekFrom};
 use rustix::io::ReadWriteFlags;
 
-use super::controlled::{self, Call};
 use super::driver::Requester;
 use super::errno::{errno, of_system};
+use super::gates_and_faults::{self, Call};
 use super::open_files::OpenFile;
 use super::opens::open_for;
 use super::pool::Turn;
@@ -144,7 +144,7 @@ pub fn write(
         Ok(()) => reply.written(length),
         Err(errno) => reply.error(errno),
     };
-    if controlled::are_set(state) {
+    if gates_and_faults::are_set(state) {
         return write_controlled(state, caller, fh, (offset, bytes), lock_owner, answer);
     }
     let mut done = 0;
@@ -210,7 +210,7 @@ fn write_controlled(
         on_pool(state, move |state| write_now(state, fh, (offset, &bytes), lock_owner), answer);
     };
     state.park.answer(path, move |path: Done<SharePath>| match path {
-        Ok(path) => controlled::arrive(&again, Call::Write, caller, &path, write),
+        Ok(path) => gates_and_faults::arrive(&again, Call::Write, caller, &path, write),
         Err(errno) => write(&again, Err(errno)),
     });
 }

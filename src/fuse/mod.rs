@@ -5,34 +5,34 @@
 //! itself (passthrough).
 //!
 //! ```text
-//!   driver      the kernel's requests, passed to the modules below
-//!   opens       opening, creating, flushing and releasing files
-//!   nameless    opening files that have lost their name
-//!   names       lookup, making, removing, renaming, linking
-//!   dirs        opening, reading and closing directories
-//!   attrs       stat, chmod, chown, times, size, extended attributes
-//!   attr        a file's attributes in the form of the kernel
-//!   data        reads, writes, allocation and copies that the kernel sends to latchfs
-//!   locks       fcntl locks and flock
-//!   ioctl       share mode, delete mark and handle of a program's own open
-//!   privileges  set-id bits and file capabilities, removed before a write
-//!   errno       the errno of each refusal
-//!   state       the state of one mount: its share, nodes and open files
-//!   open_files  the table of open files and directories
-//!   nodes       node ids: which name and file the kernel means by a number
-//!   backings    the files that the kernel reads and writes itself
-//!   policy      the share mode of opens whose program does not name one
-//!   controlled  gates and faults, applied to calls on the mount
-//!   park        requests that wait
-//!   pool        threads on which a request may wait for the disk
-//!   aside       a thread that may wait on the mount itself
-//!   notify      notices to the kernel's caches
-//!   watch       forced closes and changes made by other front ends
-//!   cut         has the kernel drop what is open through a node
-//!   session     the life of a mount
-//!   attach      mounting and unmounting a FUSE device
-//!   mounts      the table of mounts, and the processes that use one
-//!   unchecked   opening without the rules, for the benchmark
+//!   driver            the kernel's requests, passed to the modules below
+//!   opens             opening, creating, flushing and releasing files
+//!   nameless          opening files that have lost their name
+//!   names             lookup, making, removing, renaming, linking
+//!   dirs              opening, reading and closing directories
+//!   attrs             stat, chmod, chown, times, size, extended attributes
+//!   attr              a file's attributes in the form of the kernel
+//!   data              reads, writes, allocation and copies that the kernel sends to latchfs
+//!   locks             fcntl locks and flock
+//!   ioctl             share mode, delete mark and handle of a program's own open
+//!   privileges        set-id bits and file capabilities, removed before a write
+//!   errno             the errno of each refusal
+//!   state             the state of one mount: its share, nodes and open files
+//!   open_files        the table of open files and directories
+//!   nodes             node ids: which name and file the kernel means by a number
+//!   backings          the files that the kernel reads and writes itself
+//!   policy            the share mode of opens whose program does not name one
+//!   gates_and_faults  gates and faults, applied to calls on the mount
+//!   park              requests that wait
+//!   pool              threads on which a request may wait for the disk
+//!   aside             a thread that may wait on the mount itself
+//!   notify            notices to the kernel's caches
+//!   watch             forced closes and changes made by other front ends
+//!   cut               has the kernel drop what is open through a node
+//!   session           the life of a mount
+//!   attach            mounting and unmounting a FUSE device
+//!   mounts            the table of mounts, and the processes that use one
+//!   unchecked         opening without the rules, for the benchmark
 //! ```
 
 mod aside;
@@ -40,12 +40,12 @@ mod attach;
 mod attr;
 mod attrs;
 mod backings;
-mod controlled;
 mod cut;
 mod data;
 mod dirs;
 mod driver;
 mod errno;
+mod gates_and_faults;
 mod ioctl;
 mod locks;
 pub mod mounts;
@@ -64,8 +64,8 @@ mod state;
 mod unchecked;
 mod watch;
 
-pub use controlled::{Call, MountControls};
 pub use errno::name_of as errno_name;
+pub use gates_and_faults::{Call, MountControls};
 pub use policy::ShareRule;
 pub use session::{Mount, MountError, clear_dead, may_administer};
 

@@ -26,7 +26,7 @@ use super::address::Address;
 use super::auth::{Grant, Overrides, signing_account};
 use super::call::Call;
 use super::cross_site;
-use super::fate::{Dropped, Fate, HttpAnswer};
+use super::gates_and_faults::{Dropped, HttpAnswer, RequestControls};
 use super::http::blocking::{Undone, on_a_thread};
 use super::http::cors::Cors;
 use super::http::header_case;
@@ -37,10 +37,10 @@ use super::http::request::{Query, Request, stamp};
 use super::opening;
 use super::receive::{Unread, collect};
 use super::refusal::{Code, Refusal};
+use super::request_event::RequestEvent;
 use super::service::{Answer, Operation, Run};
 use super::site::Site;
 use super::source::RENAME_SOURCE;
-use super::told::Told;
 use super::version::{self, VERSION};
 use crate::connections::Place;
 use crate::core::time::rfc1123;
@@ -87,9 +87,9 @@ pub async fn handle(
     let now = site.now();
     let mut asked = Asked::now(&site.options, request.method());
     let echo = Echo::of(&site, request.method(), request.uri(), request.headers(), now);
-    let mut told = Told::begin(&site, &connection, &echo.request_id);
+    let mut told = RequestEvent::begin(&site, &connection, &echo.request_id);
     let (head, body) = request.into_parts();
-    let (mut cors, mut fate) = (Cors::default(), Fate::default());
+    let (mut cors, mut fate) = (Cors::default(), RequestControls::default());
     let format = site.service.errors.of(&head.method, &head.uri);
     let expects = head.headers.contains_key(EXPECT);
     let body = Unread { body, place, expects, limits: &site.options.limits };
@@ -246,7 +246,7 @@ async fn serve(
     mut request: Request,
     body: Unread<'_>,
     asked: &mut Asked,
-    fate: &mut Fate,
+    fate: &mut RequestControls,
 ) -> Answer {
     let limits = &site.options.limits;
     let admitted = admit(site, &request).and_then(|operation| {

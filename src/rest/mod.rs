@@ -18,8 +18,8 @@
 //!   version             versions of the service
 //!   source              URLs that requests name as sources of copies
 //!   siblings            the other listeners of the server
-//!   fate                gates and faults, applied to a request
-//!   told                the entry of a request in the stream of events
+//!   gates_and_faults    gates and faults, applied to a request
+//!   request_event       the entry of a request in the stream of events
 //!   conflicts           refusals of the Blob, Queue and Table services in the log of events
 //!   refusal             how an error is sent
 //!   wording             the service's own message for each error code
@@ -44,14 +44,15 @@ mod conflicts;
 mod coverage;
 mod cross_site;
 mod documented;
-mod fate;
 mod file;
+mod gates_and_faults;
 mod handle;
 mod http;
 mod opening;
 mod queue;
 mod receive;
 mod refusal;
+mod request_event;
 mod routing;
 mod service;
 mod service_operations;
@@ -59,7 +60,6 @@ mod siblings;
 mod site;
 mod source;
 mod table;
-mod told;
 mod version;
 mod wording;
 

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use super::container_seed;
 use super::error::StartError;
 use super::memory::Memory;
+use super::mount_points::MountPoint;
 use super::options::{Data, FillProgress, Seed, SeedInto, ServerOptions};
-use super::places::MountPlace;
 use crate::engine::file::shares::{ListOptions, NewShare};
 use crate::engine::file::{FileOptions, FileService, FileServiceError};
 use crate::engine::{
@@ -84,7 +84,7 @@ fn check_names(options: &ServerOptions) -> Result<(), StartError> {
             )));
         }
     }
-    for MountPlace { account, share, path } in &options.mounts {
+    for MountPoint { account, share, path } in &options.mounts {
         if let Some(account) = account
             && !accounts.contains(account.as_str())
         {

@@ -10,7 +10,7 @@
 //!   address         the address of a service, as a user writes it
 //!   listeners       one listener for each service
 //!   tls             the certificate of the listeners
-//!   places          the mount points of shares
+//!   mount_points    the mount points of shares
 //!   mounts          the mounts
 //!   host            what clients of the control socket and the HTTP API can ask of the server
 //!   hold            a file that is held open for a test
@@ -34,9 +34,9 @@ mod hold;
 mod host;
 mod listeners;
 mod memory;
+mod mount_points;
 mod mounts;
 mod options;
-mod places;
 mod running;
 mod services;
 mod tls;
@@ -45,8 +45,8 @@ pub use address::{ADMIN_PORT, AdminAddress, ListenAddress, Named, address_of};
 pub use error::StartError;
 pub use hold::{Hold, HoldError, HoldOptions};
 pub use listeners::{ListenOptions, Listeners};
+pub use mount_points::{MountPoint, real_path};
 pub use options::{Builder, Data, EventOptions, FillProgress, Seed, SeedInto, ServerOptions};
-pub use places::{MountPlace, real_path};
 pub use running::{Server, Stop};
 pub use services::{SERVICES, kinds};
 pub use tls::Certificate;

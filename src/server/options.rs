@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::address::{AdminAddress, ListenAddress};
 use super::error::StartError;
 use super::listeners::ListenOptions;
-use super::places::MountPlace;
+use super::mount_points::MountPoint;
 use super::running::Server;
 use super::tls::Certificate;
 use crate::core::service::ServiceKind;
@@ -85,7 +85,7 @@ pub struct ServerOptions {
     /// How blobs behave.
     pub blob: BlobOptions,
     /// The shares to mount, and their mount points.
-    pub mounts: Vec<MountPlace>,
+    pub mounts: Vec<MountPoint>,
     /// Where the shares of the first account are mounted if that is possible, made if missing.
     pub default_mount: Option<PathBuf>,
     /// How mounts behave.
@@ -170,7 +170,7 @@ impl Builder {
     /// Mounts a share, as `[ACCOUNT/]NAME`, on an empty directory.
     #[must_use]
     pub fn mount(mut self, share: &str, directory: impl AsRef<Path>) -> Self {
-        self.options.mounts.push(MountPlace::new(share, directory.as_ref()));
+        self.options.mounts.push(MountPoint::new(share, directory.as_ref()));
         self
     }
 

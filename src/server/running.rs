@@ -18,9 +18,9 @@ use super::hold::{Hold, HoldError, HoldOptions};
 use super::host::{Host, connections};
 use super::listeners::Listeners;
 use super::memory::Memory;
+use super::mount_points::MountPoints;
 use super::mounts::Mounts;
 use super::options::{Builder, FillProgress, ServerOptions};
-use super::places::Places;
 use crate::admin::AdminServer;
 use crate::control::{self, About, MountedAt, Serving};
 use crate::core::service::ServiceKind;
@@ -47,7 +47,7 @@ pub struct Server {
     admin: Option<AdminServer>,
     listeners: Option<Listeners>,
     host: Arc<Host>,
-    places: Places,
+    places: MountPoints,
     control: Option<control::Server>,
     event_file: Option<EventFile>,
     _root: Option<DataRoot>,
@@ -107,7 +107,7 @@ impl Server {
         let host = Host { about, folder, accounts, states, mounts, connections, error_names, stop };
         if host.mounts.list().is_empty() {
             // A directory that looks like a mount would only mislead.
-            places = Places::default();
+            places = MountPoints::default();
         }
         let host = Arc::new(host);
         let serving = Arc::clone(&host) as Arc<dyn Serving>;
@@ -263,7 +263,7 @@ impl Drop for Server {
     fn drop(&mut self) {
         drop((self.admin.take(), self.listeners.take()));
         self.host.mounts.unmount_all();
-        self.places = Places::default();
+        self.places = MountPoints::default();
         drop(self.control.take());
         // After everything that adds to the log.
         drop(self.event_file.take());
@@ -287,12 +287,12 @@ fn places(
     options: &ServerOptions,
     shares: &[String],
     notes: &mut Vec<String>,
-) -> Result<Places, StartError> {
+) -> Result<MountPoints, StartError> {
     if !options.mounts.is_empty() {
-        return Places::named(&options.mounts);
+        return MountPoints::named(&options.mounts);
     }
-    let Some(base) = &options.default_mount else { return Ok(Places::default()) };
-    Places::by_default(base, shares).or_else(|error| {
+    let Some(base) = &options.default_mount else { return Ok(MountPoints::default()) };
+    MountPoints::by_default(base, shares).or_else(|error| {
         let cure = match error.kind() {
             std::io::ErrorKind::PermissionDenied => {
                 "choose a directory that this user may write with --mount-dir; in a container a \
@@ -301,6 +301,6 @@ fn places(
             _ => "choose another directory with --mount-dir",
         };
         notes.push(format!("no mount, REST only: {}: {error}: {cure}", base.display()));
-        Ok(Places::default())
+        Ok(MountPoints::default())
     })
 }

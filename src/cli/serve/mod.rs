@@ -45,7 +45,7 @@ use super::out::{self, Paint};
 use super::progress::Moving;
 use crate::control::SOCKET_NAME;
 use crate::engine::file::shares::Control;
-use crate::server::{Data as DataPlace, EventOptions, MountPlace, Server, ServerOptions, Stop};
+use crate::server::{Data as DataPlace, EventOptions, MountPoint, Server, ServerOptions, Stop};
 use crate::store::root::HIDDEN;
 use azurite::Azurite;
 #[cfg(test)]
@@ -84,7 +84,7 @@ pub struct Serve {
     /// Mount a share [default: on ./latchfs-mnt]
     #[arg(long = "mount", value_name = "[ACCOUNT/]NAME=DIR", env = "LATCHFS_MOUNTS")]
     #[arg(value_delimiter = ',', help_heading = "Mounts")]
-    mounts: Vec<MountPlace>,
+    mounts: Vec<MountPoint>,
 
     /// Where shares are mounted unless --mount names them: a directory, made if missing
     #[arg(long, value_name = "DIR", default_value = MOUNT_DIR, env = "LATCHFS_MOUNT_DIR")]

@@ -28,7 +28,7 @@ use crate::connections::timeouts::Watched;
 use crate::connections::{Connections, Place, Sending, descriptors};
 use crate::engine::Accounts;
 use crate::rest::auth::Admission;
-use crate::rest::fate::Dropped;
+use crate::rest::gates_and_faults::Dropped;
 use crate::rest::handle::handle;
 use crate::rest::refusal::ErrorNames;
 use crate::rest::service::Service;

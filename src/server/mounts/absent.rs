@@ -8,8 +8,8 @@ use crate::control::{KnownOperation, MountedAt};
 use crate::core::smb::ShareMode;
 use crate::engine::Accounts;
 use crate::server::error::StartError;
+use crate::server::mount_points::MountPoints;
 use crate::server::options::ServerOptions;
-use crate::server::places::Places;
 use crate::server::running::Stop;
 
 const NONE: &str = "this latchfs was built without mounts; build it with --features fuse";
@@ -26,7 +26,7 @@ impl Mounts {
     pub fn start(
         _: &Arc<Accounts>,
         _: &Path,
-        places: &Places,
+        places: &MountPoints,
         _: &ServerOptions,
         _: &Sender<Stop>,
     ) -> Result<Self, StartError> {

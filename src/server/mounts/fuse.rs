@@ -11,8 +11,8 @@ use crate::engine::Accounts;
 use crate::engine::file::FileService;
 use crate::fuse::{Call, Mount, MountControls, MountError, MountOptions, OnEnd, SpaceSource};
 use crate::server::error::StartError;
+use crate::server::mount_points::MountPoints;
 use crate::server::options::ServerOptions;
-use crate::server::places::Places;
 use crate::server::running::Stop;
 
 /// The mounts of a server.
@@ -32,7 +32,7 @@ impl Mounts {
     pub fn start(
         accounts: &Arc<Accounts>,
         folder: &Path,
-        places: &Places,
+        places: &MountPoints,
         options: &ServerOptions,
         stop: &Sender<Stop>,
     ) -> Result<Self, StartError> {

@@ -4,7 +4,7 @@
 //! goes through its methods.
 //!
 //! ```text
-//!   names        the name lock; whether the share is served
+//!   name_lock    the name lock; whether the share is served
 //!   locate       find, lock, check again: from a name to its file's lock
 //!   disk         the directory, with a count of the changes of names
 //!   in_use       files in use, for callers without a name
@@ -24,7 +24,7 @@ mod in_use;
 mod journal;
 mod leases;
 mod locate;
-mod names;
+mod name_lock;
 mod permissions;
 mod records;
 mod releases;
@@ -51,7 +51,7 @@ use crate::sync::{AtomicU64, Mutex};
 use changes::{Listeners, Observers};
 use disk::Disk;
 use journal::Journal;
-use names::NameLock;
+use name_lock::NameLock;
 use permissions::Drafts;
 use releases::Releases;
 

@@ -42,7 +42,7 @@ pub struct Dropped;
 
 /// The effect of gates and faults on a request, as far as its answer shows it.
 #[derive(Default)]
-pub struct Fate {
+pub struct RequestControls {
     dropped: bool,
     answer: Option<FaultAction>,
     met: bool,
@@ -75,7 +75,7 @@ impl Visit {
     }
 }
 
-impl Fate {
+impl RequestControls {
     /// A request that was authorised, before anything is looked at. An error is its answer.
     pub async fn arrive(
         &mut self,

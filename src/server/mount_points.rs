@@ -11,7 +11,7 @@ use super::error::StartError;
 
 /// A share and the directory it is mounted on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MountPlace {
+pub struct MountPoint {
     /// The account; none for the first.
     pub account: Option<String>,
     /// The share.
@@ -20,7 +20,7 @@ pub struct MountPlace {
     pub path: PathBuf,
 }
 
-impl MountPlace {
+impl MountPoint {
     /// The place of a share that is given as `[ACCOUNT/]NAME`.
     pub fn new(share: &str, path: &Path) -> Self {
         let (account, share) = match share.split_once('/') {
@@ -31,7 +31,7 @@ impl MountPlace {
     }
 }
 
-impl FromStr for MountPlace {
+impl FromStr for MountPoint {
     type Err = String;
 
     /// Reads `[ACCOUNT/]NAME=DIR`.
@@ -48,22 +48,22 @@ impl FromStr for MountPlace {
 /// The shares to mount, with their mount points. Directories that were made for them are removed
 /// when this is dropped.
 #[derive(Debug, Default)]
-pub struct Places {
+pub struct MountPoints {
     /// The mounts to make.
-    pub list: Vec<MountPlace>,
+    pub list: Vec<MountPoint>,
     /// Whether a mount that cannot be made is an error.
     pub required: bool,
     made: Vec<PathBuf>,
 }
 
-impl Places {
-    /// Places that a user named.
-    pub fn named(named: &[MountPlace]) -> Result<Self, StartError> {
+impl MountPoints {
+    /// MountPoints that a user named.
+    pub fn named(named: &[MountPoint]) -> Result<Self, StartError> {
         let mut list = Vec::new();
         for place in named {
             let path = real_path(&place.path)
                 .map_err(|source| StartError::MountPoint { path: place.path.clone(), source })?;
-            list.push(MountPlace { path, ..place.clone() });
+            list.push(MountPoint { path, ..place.clone() });
         }
         Ok(Self { list, required: true, made: Vec::new() })
     }
@@ -75,7 +75,7 @@ impl Places {
         for name in shares {
             let path = if shares.len() > 1 { base.join(name) } else { base.to_owned() };
             places.make(&path)?;
-            places.list.push(MountPlace::new(name, &real_path(&path)?));
+            places.list.push(MountPoint::new(name, &real_path(&path)?));
         }
         Ok(places)
     }
@@ -89,7 +89,7 @@ impl Places {
     }
 }
 
-impl Drop for Places {
+impl Drop for MountPoints {
     fn drop(&mut self) {
         for path in self.made.iter().rev() {
             if let Err(error) = fs::remove_dir(path) {
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn a_mount_names_its_share_and_may_name_its_account() {
-        let read = |text: &str| text.parse::<MountPlace>();
+        let read = |text: &str| text.parse::<MountPoint>();
         let docs = read("docs=/mnt").unwrap();
         assert_eq!((docs.account, &*docs.share), (None, "docs"));
         let second = read("second/docs=/a=b").unwrap();

@@ -16,11 +16,11 @@ use crate::engine::Accounts;
 use crate::engine::file::Tally;
 
 /// Reads the accounts of a server.
-pub struct Held(pub Arc<Accounts>);
+pub struct EngineMetrics(pub Arc<Accounts>);
 
-impl fmt::Debug for Held {
+impl fmt::Debug for EngineMetrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Held")
+        f.write_str("EngineMetrics")
     }
 }
 
@@ -34,7 +34,7 @@ const GAUGES: [(&str, &str, Pick); 4] = [
     ("pending_deletes", "Names that are delete pending", |tally| tally.pending),
 ];
 
-impl Collector for Held {
+impl Collector for EngineMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
         let mut tallies = Vec::new();
         for account in self.0.iter() {

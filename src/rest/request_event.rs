@@ -20,7 +20,7 @@ use crate::engine::Caller;
 use crate::engine::stream::{Answered, EventStream, Refused, What};
 
 /// A request under way, for the stream.
-pub struct Told(Option<Box<Gathered>>);
+pub struct RequestEvent(Option<Box<Gathered>>);
 
 struct Gathered {
     stream: Arc<EventStream>,
@@ -29,7 +29,7 @@ struct Gathered {
     answered: Answered,
 }
 
-impl Told {
+impl RequestEvent {
     /// Begins the entry of a request; empty if the stream cannot be followed.
     pub fn begin(site: &Site, connection: &Owner, request_id: &str) -> Self {
         let stream = &site.accounts.controls().stream;
