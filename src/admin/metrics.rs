@@ -1,7 +1,8 @@
 //! The counters: requests by operation and status, and how long they take.
 //!
-//! Decides the names and labels that dashboards are built on. Counting is an atomic step or two and
-//! one short lock of a histogram; everything else is read at each scrape ([`super::engine_metrics`]).
+//! Decides the names and labels that dashboards are built on. Counting is an atomic step or two
+//! and one short lock of a histogram; everything else is read at each scrape
+//! ([`super::engine_metrics`]).
 
 use std::sync::Arc;
 use std::time::Duration;

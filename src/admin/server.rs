@@ -27,8 +27,8 @@ use crate::connections::timeouts::{StreamLimits, Watched};
 use crate::connections::{Connections, Place, Sending};
 use crate::control::Serving;
 
-/// The most connections at a time. For a further one the connection ends that has been idle longest;
-/// where none is idle, the further one waits.
+/// The most connections at a time. For a further one the connection ends that has been idle
+/// longest; where none is idle, the further one waits.
 pub const CONNECTIONS_MAX: usize = 256;
 /// How long the head of a request may take, and how long a connection may be idle before it.
 const HEADER_WAIT: Duration = Duration::from_secs(30);

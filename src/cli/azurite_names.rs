@@ -1,8 +1,8 @@
 //! The names of Azurite's commands: latchfs called by one of them, as the name of the program (a
 //! symbolic link) or as its first argument, starts as that command does.
 //!
-//! Decides which arguments of `latchfs` they stand for, and which usage errors show. What `--azurite` means is decided in
-//! `serve/azurite`.
+//! Decides which arguments of `latchfs` they stand for, and which usage errors show. What
+//! `--azurite` means is decided in `serve/azurite`.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;

@@ -26,9 +26,9 @@ const ANSWER_BYTES_MAX: u64 = 64 << 10;
 
 /// Ask whether a server is usable
 ///
-/// Exit status 0: every service takes connections and every mount answers. 1: the answer names what
-/// does not. 2: nobody answers. Finds the server as other commands do. With --admin, or the variable
-/// that the server reads too, it asks that address, and needs no control socket.
+/// Exit status 0: every service takes connections and every mount answers. 1: the answer names
+/// what does not. 2: nobody answers. Finds the server as other commands do. With --admin, or the
+/// variable that the server reads too, it asks that address, and needs no control socket.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs health\n  latchfs health --admin 10009")]
 pub struct Health {

@@ -29,7 +29,7 @@ const OTHERS: [&str; 10] = [
 const FOR_TESTS: [&str; 4] = ["LATCHFS_BENCH_", "LATCHFS_LOAD_", "LATCHFS_MODEL_", "LATCHFS_TEST_"];
 
 /// Whether Kubernetes sets the variable in every pod beside a Service named `latchfs`, in the form
-/// of Docker's links: <https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables>.
+/// of Docker's links.
 fn is_kubernetes(name: &str) -> bool {
     let of = |prefix: &str| name == prefix || name.starts_with(&format!("{prefix}_"));
     name == "LATCHFS_SERVICE_HOST" || of("LATCHFS_SERVICE_PORT") || of("LATCHFS_PORT")

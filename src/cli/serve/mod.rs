@@ -254,8 +254,8 @@ impl Service {
         ended
     }
 
-    /// Tells everyone who waits that the server is ready. `lines` or JSON are printed instead of the
-    /// start screen; the notes go to standard error then.
+    /// Tells everyone who waits that the server is ready. `lines` or JSON are printed instead of
+    /// the start screen; the notes go to standard error then.
     fn announce(&self, server: &Server, more: Vec<String>, lines: Option<String>) -> Result<()> {
         let content = ready::content(server);
         let child = daemon::is_child();

@@ -137,8 +137,8 @@ impl States {
         }
     }
 
-    /// Waits until no other state is saved, deleted or put in place. After a replacement that failed
-    /// half way all that is refused: the next start needs the states as they are.
+    /// Waits until no other state is saved, deleted or put in place. After a replacement that
+    /// failed half way all that is refused: the next start needs the states as they are.
     fn alone(&self) -> Result<MutexGuard<'_, ()>, StateError> {
         let alone = self.replacing.lock().unwrap_or_else(PoisonError::into_inner);
         match self.accounts.halted() {

@@ -1,11 +1,11 @@
 //! All data of all accounts replaced at once, while clients are connected and mounts are in use.
 //!
-//! Decides the order of steps. What can fail comes first where that is possible, while the old data
-//! is untouched: saved shares are copied, shares are closed, writers are held, and each database has
-//! a transaction that only waits for its commit. Then the replacement is written down, so that a
-//! start after a kill completes it; and only when all parts are replaced is that note removed, and
-//! anybody served again. If a part cannot be replaced after that note, nobody is served until a
-//! start has completed it. So no request is acknowledged that a start would undo.
+//! Decides the order of steps. What can fail comes first where that is possible, while the old
+//! data is untouched: saved shares are copied, shares are closed, writers are held, and each
+//! database has a transaction that only waits for its commit. Then the replacement is written
+//! down, so that a start after a kill completes it; and only when all parts are replaced is that
+//! note removed, and anybody served again. If a part cannot be replaced after that note, nobody is
+//! served until a start has completed it. So no request is acknowledged that a start would undo.
 
 use std::path::{Path, PathBuf};
 

@@ -50,8 +50,8 @@ pub(super) fn keys_of(
     Ok(keys.filter_map(|key| Key::from_base64(&key_value(key, fields))).collect())
 }
 
-/// Refuses a SAS that is made for one user (`sduoid`, of the directory `skdutid`) to others than the
-/// bearer of that user's token.
+/// Refuses a SAS that is made for one user (`sduoid`, of the directory `skdutid`) to others than
+/// the bearer of that user's token.
 pub(super) fn check_user(query: &Query, by: Option<&GrantedBy>) -> Result<(), AuthError> {
     let Some(user) = query.get("sduoid") else { return Ok(()) };
     match by {

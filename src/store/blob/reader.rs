@@ -17,8 +17,8 @@ use super::files::Files;
 use super::types::ContentId;
 use crate::store::db::DbError;
 
-/// Files that a reader keeps open: the share of descriptors that connections get counts one file for
-/// each request. Parts of a blob mostly share a file, so that few readers open a second one.
+/// Files that a reader keeps open: the share of descriptors that connections get counts one file
+/// for each request. Parts of a blob mostly share a file, so that few readers open a second one.
 const FILES_MAX: usize = 1;
 
 /// The bytes of a state. Needs no transaction and holds no lock.

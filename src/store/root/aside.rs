@@ -133,7 +133,7 @@ impl Place {
     fn check_movable(&self, path: &Path, mount: u64) -> Result<(), RootError> {
         let fixed = StatxAttributes::IMMUTABLE | StatxAttributes::APPEND;
         let why = if self.mount != mount {
-            "it is a mount point, or on another file system than the server's own folder: unmount it"
+            "it is a mount point, or on another file system than the server's folder: unmount it"
         } else if self.attributes.intersects(fixed) {
             "it is immutable or append-only: see chattr(1)"
         } else if access(path, Access::WRITE_OK).is_err() {

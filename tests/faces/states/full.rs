@@ -1,5 +1,5 @@
-//! What cannot be done is refused before anything is changed: on a disk that is too small, and where
-//! a share cannot be moved. What fails half way ends all service.
+//! What cannot be done is refused before anything is changed: on a disk that is too small, and
+//! where a share cannot be moved. What fails half way ends all service.
 
 use std::ffi::CStr;
 use std::fs;

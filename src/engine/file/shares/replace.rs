@@ -20,7 +20,8 @@ use crate::store::saved::copy_shares;
 use crate::store::{Durability, ShareRoot};
 use crate::sync::{Ordering, RwLockReadGuard, RwLockWriteGuard};
 
-/// All shares of an account, closed. Dropped before [`ReplacingShares::end`], they are served again.
+/// All shares of an account, closed. Dropped before [`ReplacingShares::end`], they are served
+/// again.
 pub(in crate::engine) struct ReplacingShares<'a> {
     service: &'a FileService,
     root: &'a ShareRoot,
@@ -75,8 +76,8 @@ impl FileService {
 }
 
 impl ReplacingShares<'_> {
-    /// Does all that can fail and changes nothing: the shares will be moved into the folder `aside`,
-    /// and those of the folder `next` will take their places.
+    /// Does all that can fail and changes nothing: the shares will be moved into the folder
+    /// `aside`, and those of the folder `next` will take their places.
     pub(in crate::engine) fn prepare(&self, aside: &Path, next: &Path) -> FileServiceResult<()> {
         Ok(self.root.prepare_replacing(aside, next)?)
     }
