@@ -108,7 +108,7 @@ mod tests {
         for (refused_wait, refused_bytes, body_wait) in bounds {
             block_on(async {
                 let (mut client, mut server) = duplex(64);
-                let limits = StreamLimits { refused_wait, refused_bytes, body_wait, ..ENDLESS };
+                let limits = StreamLimits { refused_bytes, refused_wait, body_wait, ..ENDLESS };
                 let sending = async { while client.write_all(&[7; 64]).await.is_ok() {} };
                 tokio::select! {
                     () = sending => unreachable!("the server's end is open"),

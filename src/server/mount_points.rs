@@ -57,7 +57,7 @@ pub struct MountPoints {
 }
 
 impl MountPoints {
-    /// MountPoints that a user named.
+    /// The mount points that a user named.
     pub fn named(named: &[MountPoint]) -> Result<Self, StartError> {
         let mut list = Vec::new();
         for place in named {
