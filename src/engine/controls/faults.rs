@@ -107,11 +107,14 @@ struct State {
 }
 
 impl Faults {
-    /// Adds a fault. `None` if there are too many.
+    /// Adds a fault. If there are too many, the oldest one whose times are over makes room; `None`
+    /// if there is none.
     pub fn add(&self, fault: NewFault) -> Option<u64> {
         let mut state = self.lock();
         if state.rows.len() >= RULES_MAX {
-            return None;
+            let over = |row: &FaultRow| row.fault.frequency == Frequency::Times(0);
+            let oldest = state.rows.iter().position(over)?;
+            state.rows.remove(oldest);
         }
         state.last_id += 1;
         let id = state.last_id;
@@ -239,6 +242,20 @@ mod tests {
         assert_eq!((faults.remove(Some(always)), faults.remove(Some(99))), (1, 0));
         assert_eq!(meet(&faults, "c/a"), None, "its times are over");
         assert_eq!((faults.remove(None), faults.are_set()), (1, false));
+    }
+
+    #[test]
+    fn faults_whose_times_are_over_make_room_for_others() {
+        let faults = Faults::default();
+        let first = faults.add(fault("c/a", Frequency::Times(1))).unwrap();
+        for _ in 1..RULES_MAX {
+            faults.add(fault("c/b", Frequency::Always)).unwrap();
+        }
+        assert_eq!(faults.add(fault("c/c", Frequency::Always)), None);
+        assert_eq!(meet(&faults, "c/a"), Some(first));
+        let next = faults.add(fault("c/c", Frequency::Always)).unwrap();
+        assert_eq!(meet(&faults, "c/c"), Some(next));
+        assert_eq!(faults.list().len(), RULES_MAX);
     }
 
     #[test]

@@ -198,11 +198,16 @@ impl Gates {
         Self { stream, ..Self::default() }
     }
 
-    /// Adds a gate. `None` if there are too many.
+    /// Adds a gate. If there are too many, the oldest one whose times are over and where nobody
+    /// waits makes room; `None` if there is none.
     pub fn add(&self, gate: NewGate) -> Option<u64> {
         let mut state = self.lock();
         if state.gates.len() >= RULES_MAX {
-            return None;
+            let State { gates, waiting, .. } = &*state;
+            let is_empty = |id| waiting.iter().all(|one| one.gate != id);
+            let over = |row: &GateRow| row.gate.times == Some(0) && is_empty(row.id);
+            let oldest = gates.iter().position(over)?;
+            state.gates.remove(oldest);
         }
         state.last_gate += 1;
         let id = state.last_gate;
