@@ -488,7 +488,7 @@ fn check_possible(pattern: &Pattern, action: &FaultAction) -> Result<(), String>
 
 fn too_many() -> RequestFailure {
     RequestFailure::busy(format!(
-        "a server has at most {RULES_MAX} of them: remove those that are over"
+        "a server has at most {RULES_MAX} of them, and all are still in force: remove one"
     ))
 }
 

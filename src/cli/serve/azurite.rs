@@ -180,7 +180,7 @@ impl Azurite {
         ]
     }
 
-    /// Whether the server starts as Azurite does: without a mount of its own accord.
+    /// Whether the server starts as Azurite does, which mounts nothing unless asked to.
     pub fn is_on(&self) -> bool {
         self.azurite.is_some()
     }

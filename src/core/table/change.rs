@@ -7,7 +7,7 @@ use super::datetime::Ticks;
 use super::denial::Denial;
 use super::etag::IfMatch;
 
-/// How given properties join those that are there.
+/// How the properties of a request are combined with the stored properties of the entity.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum How {
     /// The given properties are all there are afterwards.

@@ -131,7 +131,7 @@ impl QueueService {
         .await
     }
 
-    /// The stored access policies of a queue, for whoever checks a signature; none if there is no
+    /// The stored access policies of a queue, for the check of a signature; none if there is no
     /// such queue. May wait.
     pub fn stored_policies(&self, name: &str) -> QueueResult<Vec<QueuePolicy>> {
         let found = self.store.read_waiting(|rows| rows.queue(name))?;

@@ -62,7 +62,7 @@ pub struct Latched {
     pub nameless: Option<Arc<OwnedFd>>,
     /// Readers that outlast their request's step and need the data latch of this very cell.
     pins: u16,
-    /// All opens are being ended: no lock is granted through those that are left.
+    /// All opens of the file are being ended: no lock request through a remaining open is granted.
     pub ending: bool,
 }
 
