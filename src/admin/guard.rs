@@ -4,12 +4,14 @@
 //! A browser lets any page send simple requests to this machine. So the Host must be one of this
 //! server (else a page of another site, whose name was made to resolve to this machine, could call
 //! it), an Origin must be this address itself, and a request that changes something carries a
-//! header that a page of another origin cannot set.
+//! header that a page of another origin cannot set. An image or a frame of a page sends no Origin:
+//! `Sec-Fetch-Site` tells where it is from. Only a link to a file of this address may be followed
+//! from elsewhere.
 
 use std::io;
 use std::sync::Arc;
 
-use hyper::header::{AUTHORIZATION, HOST, HeaderMap, ORIGIN};
+use hyper::header::{AUTHORIZATION, HOST, HeaderMap, HeaderValue, ORIGIN};
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
 use subtle::ConstantTimeEq;
@@ -19,6 +21,13 @@ use crate::engine::new_secret;
 
 /// The header that names the client of a request that changes something.
 pub const CLIENT_HEADER: &str = "x-latchfs-client";
+/// Tells where the page is from that a request is sent for. No page can set it, and programs other
+/// than browsers do not send it.
+const FETCH_SITE: &str = "sec-fetch-site";
+/// Tells `navigate` for a link that is followed, with the destination `document` if it fills the
+/// window.
+const FETCH_MODE: &str = "sec-fetch-mode";
+const FETCH_DEST: &str = "sec-fetch-dest";
 /// The longest name of a client.
 pub const CLIENT_MAX: usize = 64;
 
@@ -78,6 +87,22 @@ impl Guard {
         Err(forbidden(format!("the Origin of the request is not {own}")))
     }
 
+    /// Refuses a request that a browser sends for a page of another site or port, unless a link is
+    /// followed to something that is not a call of the API.
+    pub fn check_site(head: &Parts) -> Result<(), Failure> {
+        let says = |name, word: &str| {
+            let value = head.headers.get(name).map(HeaderValue::as_bytes);
+            value.is_some_and(|value| value.eq_ignore_ascii_case(word.as_bytes()))
+        };
+        let other = says(FETCH_SITE, "cross-site") || says(FETCH_SITE, "same-site");
+        let link = says(FETCH_MODE, "navigate") && says(FETCH_DEST, "document");
+        if other && (is_api(head) || !link) {
+            let message = "a web page of another site or port sent the request";
+            return Err(forbidden(message.to_owned()));
+        }
+        Ok(())
+    }
+
     /// Lets a request pass that knows the token, where one is needed. `query` is the token of a
     /// request that may carry it there.
     pub fn check_token(&self, headers: &HeaderMap, query: Option<&str>) -> Result<(), Failure> {
@@ -87,13 +112,18 @@ impl Guard {
             let (scheme, token) = value.split_once(' ')?;
             scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
         });
-        let guess = bearer.or(query).unwrap_or_default();
-        if token.is(guess) {
-            return Ok(());
-        }
-        let message = "this server needs a token: send `Authorization: Bearer TOKEN`; the ready \
-                       file and `latchfs status --json` have it as admin_token. A browser opens \
-                       the page with /?token=TOKEN";
+        let message = match bearer.or(query).filter(|guess| !guess.is_empty()) {
+            Some(guess) if token.is(guess) => return Ok(()),
+            Some(_) => {
+                "this is not the token of this server: the ready file and `latchfs status --json` \
+                 have it as admin_token; each start makes a new one"
+            }
+            None => {
+                "this server needs a token: send `Authorization: Bearer TOKEN`; the ready file and \
+                 `latchfs status --json` have it as admin_token. A browser opens the page with \
+                 /?token=TOKEN"
+            }
+        };
         Err(Failure::new(StatusCode::UNAUTHORIZED, "unauthorized", message.to_owned()))
     }
 
@@ -114,6 +144,11 @@ impl Guard {
             Some(name) => Ok(Some(name.into())),
         }
     }
+}
+
+/// Whether a request is a call of the API.
+pub fn is_api(head: &Parts) -> bool {
+    head.uri.path().starts_with("/api/")
 }
 
 fn forbidden(message: String) -> Failure {

@@ -9,7 +9,7 @@ use hyper::{Method, Request, StatusCode};
 
 use super::api::{Api, Failure};
 use super::body::{HttpAnswer, bytes, text};
-use super::guard::Guard;
+use super::guard::{Guard, is_api};
 use super::metrics::Metrics;
 use super::page;
 use super::server::AdminOptions;
@@ -47,9 +47,12 @@ impl Site {
     /// Answers a request.
     pub async fn answer(&self, request: Request<Incoming>) -> HttpAnswer {
         let (head, body) = request.into_parts();
+        if let Err(failure) = Guard::check_site(&head) {
+            return failure.answer();
+        }
         match head.uri.path() {
             "/metrics" | "/healthz" => self.look(&head).await,
-            path if path.starts_with("/api/") => {
+            _ if is_api(&head) => {
                 let allowed = self.admit(&head).and_then(|()| Guard::client(&head));
                 match allowed {
                     Ok(client) => self.api.answer(head, body, client).await,

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 
 use super::locate::{Socket, ask, unexpected};
@@ -68,7 +68,7 @@ struct Show {
 #[command(after_help = "Example:\n  latchfs clock advance 61s")]
 struct Advance {
     /// By how much, as in 500ms, 61s, 5m, 2h or 7d
-    #[arg(value_parser = duration)]
+    #[arg(value_parser = forward, allow_hyphen_values = true)]
     by: Duration,
 
     #[command(flatten)]
@@ -124,6 +124,15 @@ impl Clock {
             other => Err(unexpected(&other)),
         }
     }
+}
+
+/// Reads how far the clock is turned.
+fn forward(text: &str) -> Result<Duration> {
+    let back = text.strip_prefix('-').is_some_and(|rest| duration(rest).is_ok());
+    if back {
+        bail!("the clock only goes forward; `latchfs state reset` sets it to the system's time");
+    }
+    duration(text)
 }
 
 /// The time of a clock, and that of the system.

@@ -33,7 +33,8 @@ pub struct ConnectionString {
 impl ConnectionString {
     /// Prints it.
     pub fn run(&self) -> Result<ExitCode> {
-        let told = of_server(&self.server.find()?, self.account.as_deref())?;
+        let (control, account) = self.server.find_account(self.account.as_deref())?;
+        let told = of_server(&control, account.as_deref())?;
         self.output.show(&told, || format!("{}\n", told.connection_string))?;
         Ok(ExitCode::SUCCESS)
     }

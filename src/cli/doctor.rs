@@ -21,7 +21,7 @@ use super::EXIT_DIFFERENT;
 use super::out::{Output, Paint};
 use super::serve::DATA_DIR;
 use crate::core::service::ServiceKind;
-use crate::fuse::may_administer;
+use crate::fuse::{is_bounded_root, may_administer};
 
 /// The first kernel with FUSE passthrough.
 const PASSTHROUGH_SINCE: (u32, u32) = (6, 9);
@@ -158,6 +158,13 @@ fn helper() -> Check {
     if may_administer() {
         return Check::ok(WHAT, "not needed: this process may mount by itself");
     }
+    if is_bounded_root() {
+        return Check::fail(
+            "CAP_SYS_ADMIN",
+            "missing: root may not mount here",
+            "run the container with --cap-add SYS_ADMIN, or serve --no-mount",
+        );
+    }
     let path = env::var_os("PATH").unwrap_or_default();
     let found = env::split_paths(&path).map(|dir| dir.join(WHAT)).find(|path| path.is_file());
     match found {
@@ -200,8 +207,8 @@ fn passthrough() -> Check {
     if !may_administer() {
         return Check::warn(
             WHAT,
-            "not without root: reads and writes go through latchfs",
-            "run as root for the speed of the disk",
+            "not without CAP_SYS_ADMIN: reads and writes go through latchfs",
+            "run as root, and a container with --cap-add SYS_ADMIN, for the speed of the disk",
         );
     }
     Check::ok(WHAT, format!("Linux {release}: reads and writes at the speed of the disk"))

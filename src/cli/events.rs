@@ -9,12 +9,20 @@ use clap::Args;
 use clap::builder::BoolishValueParser;
 use serde_json::json;
 
-use super::locate::{Where, answered, unexpected};
+use super::locate::{Accounts, Target, Where, answered, object, unexpected};
 use super::out::{Paint, printable};
 use super::table;
 use crate::control::events::{EventKind, EventPage, EventRow, FOLLOW_WAIT_MAX};
 use crate::control::{Answer, ClientError, Request};
 use crate::core::service::ServiceKind;
+
+const PLACE: &str = "A path on a mount, SHARE:/PATH, blob:CONTAINER/NAME, queue:NAME/ID or \
+                     table:TABLE/PARTITION/ROW, with everything below it; without it, all events";
+
+const EXAMPLE: &str = "\
+Example:
+  latchfs events --follow latchfs-mnt/reports
+  latchfs events blob:docs/a.txt";
 
 /// Show who was refused, and why
 ///
@@ -23,9 +31,9 @@ use crate::core::service::ServiceKind;
 /// number, time, event, path, who, what. The log is bounded: what it no longer holds is counted,
 /// on standard error, or as {"lost":N}.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  latchfs events --follow latchfs-mnt/reports")]
+#[command(after_help = EXAMPLE)]
 pub struct Events {
-    /// A file or directory, with everything below it; without it, all events
+    #[arg(help = PLACE)]
     path: Option<PathBuf>,
 
     /// Keep printing new events, until Ctrl-C or the end of the server
@@ -52,10 +60,17 @@ impl Events {
 
     fn show_all(&self) -> Result<()> {
         let target = match &self.path {
-            Some(path) => self.server.target(path)?,
+            Some(path) => match object(path) {
+                Some(object) => {
+                    let path = object.to_string();
+                    Target { path, share_name: None, ..self.server.everything()? }
+                }
+                None => self.server.target(path)?,
+            },
             None => self.server.everything()?,
         };
         let mut server = target.connect()?;
+        let accounts = target.accounts()?;
         let share_name = target.share_name;
         let path = self.path.as_ref().map(|_| target.path);
         let wait_ms = if self.follow { FOLLOW_WAIT_MAX.as_millis() } else { 0 };
@@ -73,7 +88,7 @@ impl Events {
                     other => return Err(unexpected(&other)),
                 },
             };
-            self.show(&page, after == 0)?;
+            self.show(&page, &accounts, after == 0)?;
             after = page.last;
             let end = *end.get_or_insert(page.newest);
             if !self.follow && after >= end {
@@ -82,7 +97,7 @@ impl Events {
         }
     }
 
-    fn show(&self, page: &EventPage, first: bool) -> Result<()> {
+    fn show(&self, page: &EventPage, accounts: &Accounts, first: bool) -> Result<()> {
         if self.json {
             let mut text = String::new();
             if page.lost > 0 {
@@ -98,7 +113,7 @@ impl Events {
         } else if page.lost > 0 {
             eprintln!("latchfs: {} events were lost: they came faster than shown", page.lost);
         }
-        let rows: Vec<_> = page.events.iter().map(row).collect();
+        let rows: Vec<_> = page.events.iter().map(|event| row(event, accounts)).collect();
         if self.follow && io::stdout().is_terminal() {
             // The widths of what is to come are not known.
             let paint = Paint::of(&io::stdout());
@@ -128,20 +143,23 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
 }
 
-fn row(event: &EventRow) -> [String; 6] {
+fn row(event: &EventRow, accounts: &Accounts) -> [String; 6] {
     [
         event.seq.to_string(),
         event.time.clone(),
         word(event.event).to_owned(),
-        format!("{}:{}", place(event), event.path),
+        place(event, accounts),
         who(event),
         what(event),
     ]
 }
 
-/// The share, or the service of an object that is not in a share.
-fn place(event: &EventRow) -> &str {
-    if event.service == ServiceKind::File.label() { &event.share_name } else { &event.service }
+/// The file, or the object of another service.
+fn place(event: &EventRow, accounts: &Accounts) -> String {
+    if event.service == ServiceKind::File.label() {
+        return accounts.file(&event.account, &event.share_name, &event.path);
+    }
+    format!("{}:{}", event.service, event.path)
 }
 
 fn word(kind: EventKind) -> &'static str {

@@ -75,7 +75,7 @@ struct Add {
 
 /// The effect of the fault on the requests
 #[derive(Debug, Args)]
-#[group(required = true, multiple = false)]
+#[group(multiple = false)]
 struct What {
     /// Refuse the request and do nothing; for calls on a mount, give an errno such as EIO
     #[arg(long, value_name = "STATUS:CODE|ERRNO", env = "LATCHFS_ANSWER")]
@@ -165,7 +165,7 @@ impl What {
             (None, Some(bytes), _) => Action::CutBytes(bytes),
             (None, None, Some(speed)) => Action::BytesPerSecond(speed),
             (None, None, None) => {
-                bail!("name an action: --answer, --delay, --drop, --cut or --slow")
+                bail!("give one of --answer, --delay, --drop, --cut and --slow")
             }
         })
     }

@@ -208,7 +208,7 @@ impl List {
         if self.output.json {
             self.output.show(&gates, String::new)?;
         } else {
-            let headings = ["GATE", "REQUEST", "AT", "OPERATION", "PATH", "CLIENT"];
+            let headings = ["GATE", "REQUEST", "AT", "OPERATION", "PATH", "STOPPED OR CLIENT"];
             self.output.show_rows(&rows, headings, Clone::clone)?;
         }
         Ok(ExitCode::SUCCESS)
@@ -254,7 +254,7 @@ impl Wait {
             if left.is_zero() {
                 let text =
                     format!("{waiting} of {} requests wait at gate {}", self.count, self.gate);
-                out::complain(&text, None);
+                out::complain_of(&text, "timeout");
                 return Ok(ExitCode::from(EXIT_DIFFERENT));
             }
         }

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Args;
 use clap::builder::BoolishValueParser;
 use serde_json::json;
 
-use super::locate::{Target, Where, refused, unexpected};
+use super::locate::{Accounts, Target, Where, refused, unexpected};
 use super::out::{self, Output};
 use super::{EXIT_DIFFERENT, time};
 use crate::control::protocol::HandleRow;
@@ -21,7 +21,8 @@ use crate::control::{Answer, Request};
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs handles latchfs-mnt -r")]
 pub struct Handles {
-    /// A file or directory; without it, all open files
+    #[arg(help = "A file or directory: a path on a mount, or SHARE:/PATH; without it, all open \
+                  files")]
     path: Option<PathBuf>,
 
     /// Include everything below PATH
@@ -49,7 +50,14 @@ impl Handles {
         match target.ask(&request)? {
             Answer::Handles { handles, left_out } => {
                 let headings = ["HANDLE", "PATH", "ACCESS", "SHARE", "PROGRAM", "PID", "SINCE"];
-                self.output.show_rows(&handles, headings, row)?;
+                let accounts = target.accounts()?;
+                self.output.show_rows(&handles, headings, |handle| row(handle, &accounts))?;
+                if handles.is_empty() && self.path.is_none() && !self.output.json {
+                    let hint = accounts.hint(target.account.as_deref());
+                    if let Some(hint) = hint {
+                        eprintln!("latchfs: {hint}");
+                    }
+                }
                 if handles.is_empty() && !self.recursive {
                     self.hint(&target)?;
                 }
@@ -80,8 +88,8 @@ impl Handles {
     }
 }
 
-fn row(handle: &HandleRow) -> [String; 7] {
-    let mut path = format!("{}:{}", handle.share_name, handle.path);
+fn row(handle: &HandleRow, accounts: &Accounts) -> [String; 7] {
+    let mut path = accounts.file(&handle.account, &handle.share_name, &handle.path);
     if handle.delete_pending {
         path.push_str(" (delete pending)");
     }
@@ -103,7 +111,7 @@ fn row(handle: &HandleRow) -> [String; 7] {
 #[command(after_help = "Example:\n  latchfs close-handle 1099511627777")]
 pub struct CloseHandle {
     /// The handle's number, as `latchfs handles` shows it
-    #[arg(required_unless_present = "all", conflicts_with = "all")]
+    #[arg(conflicts_with = "all", value_parser = number)]
     handle: Option<u64>,
 
     /// Every handle of the account, or of the share of --share-name
@@ -120,15 +128,22 @@ pub struct CloseHandle {
 impl CloseHandle {
     /// Closes it.
     pub fn run(&self) -> Result<ExitCode> {
+        if self.handle.is_none() && !self.all {
+            bail!("name a handle, or --all");
+        }
         let share_name = self.server.share_name.clone();
         let request = Request::CloseHandle { share_name, handle: self.handle, all: self.all };
-        match self.server.everything()?.ask(&request)? {
+        let target = self.server.everything()?;
+        match target.ask(&request)? {
             Answer::Closed { closed } => {
                 let words =
                     || if closed == 0 { String::new() } else { format!("closed {closed}\n") };
                 self.output.show(&json!({ "closed": closed }), words)?;
                 if closed == 0 {
-                    out::complain("no such handle is open: `latchfs handles` lists them", None);
+                    let hint = target.accounts()?.hint(target.account.as_deref());
+                    let hint = hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
+                    let message = "no such handle is open: `latchfs handles` lists them";
+                    out::complain(&format!("{message}{hint}"), None);
                     return Ok(ExitCode::from(EXIT_DIFFERENT));
                 }
                 Ok(ExitCode::SUCCESS)
@@ -136,4 +151,9 @@ impl CloseHandle {
             other => Err(unexpected(&other)),
         }
     }
+}
+
+fn number(text: &str) -> Result<u64, String> {
+    text.parse()
+        .map_err(|_| "expected the number of a handle, as `latchfs handles` shows it".into())
 }

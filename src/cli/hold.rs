@@ -47,11 +47,11 @@ pub struct Hold {
     time: Option<Duration>,
 
     /// Mark the file for deletion when this open closes; needs access d
-    #[arg(long, env = "LATCHFS_DELETE_ON_CLOSE", value_parser = BoolishValueParser::new())]
+    #[arg(long)]
     delete_on_close: bool,
 
     /// open, create, open-if, overwrite, overwrite-if or supersede
-    #[arg(long, default_value = "open", env = "LATCHFS_DISPOSITION")]
+    #[arg(long, default_value = "open")]
     disposition: String,
 
     /// Errors as JSON too; the handle always is

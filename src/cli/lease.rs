@@ -34,7 +34,7 @@ enum Command {
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs lease show latchfs-mnt/report.txt --json")]
 struct Show {
-    #[arg(help = "A path on a mount, file:SHARE/PATH, or blob:CONTAINER[/NAME]")]
+    #[arg(help = "A path on a mount, SHARE:/PATH, file:SHARE/PATH, or blob:CONTAINER[/NAME]")]
     path: Option<PathBuf>,
 
     #[command(flatten)]
@@ -51,7 +51,7 @@ struct Show {
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs lease break latchfs-mnt/report.txt")]
 struct Break {
-    #[arg(help = "A path on a mount, file:SHARE/PATH, or blob:CONTAINER[/NAME]")]
+    #[arg(help = "A path on a mount, SHARE:/PATH, file:SHARE/PATH, or blob:CONTAINER[/NAME]")]
     path: Option<PathBuf>,
 
     /// Seconds until the lease ends, 0 to 60 [default: when its time is over]

@@ -2,9 +2,11 @@
 //!
 //! The server, in this order: `--control`; the mount that the path lies on; the mount that the
 //! working directory lies on; the data directory, which is `LATCHFS_DATA` or `./latchfs-data`; what
-//! is mounted on `./latchfs-mnt`; the only server of this user that runs. Commands that delete data
-//! do not take the last. A path is one on a mount, `file:SHARE/PATH`, or `[ACCOUNT/]NAME:/PATH` as
-//! commands print it; with `--share-name` a path from the root of that share.
+//! is mounted on `./latchfs-mnt`; the only server with data in memory that was started here; the
+//! only server of this user that runs. Commands that delete data do not take the last.
+//!
+//! A path is one on a mount, `file:SHARE/PATH`, or `[ACCOUNT/]NAME:/PATH` as commands print it;
+//! with `--share-name` a path from the root of that share.
 
 use std::env;
 use std::fmt;
@@ -15,14 +17,14 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 
-use super::serve::{DATA_DIR, MOUNT_DIR, control_of, running};
+use super::serve::{DATA_DIR, MOUNT_DIR, Running, control_of, running};
 use super::{EXIT_BUSY, EXIT_FAILED, out};
-use crate::control::address::Address;
+use crate::control::address::{Address, PrintedFile};
 use crate::control::{Answer, Client, Request};
 use crate::core::service::ServiceKind;
+use crate::core::smb::name::is_share_name;
 use crate::fuse::mounts;
 use crate::server;
-use crate::store::root::is_share_name;
 
 /// How to find the server.
 #[derive(Debug, Clone, Default, Args)]
@@ -36,10 +38,10 @@ pub struct Socket {
     deletes: bool,
 }
 
-/// How to find a server by a path on one of its mounts.
+/// How to find a server by a path.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Found {
-    /// A path on a mount of the server
+    /// A path on a mount of the server, or its data directory
     path: Option<PathBuf>,
 
     #[command(flatten)]
@@ -91,16 +93,51 @@ impl Target {
     pub fn ask(&self, request: &Request) -> Result<Answer> {
         answered(self.connect()?.ask(request)?)
     }
+
+    /// The accounts of the server.
+    pub fn accounts(&self) -> Result<Accounts> {
+        match answered(self.connect()?.ask(&Request::Status {})?)? {
+            Answer::Status(status) => Ok(Accounts(status.accounts)),
+            other => Err(unexpected(&other)),
+        }
+    }
+}
+
+/// The accounts of a server, by name.
+pub struct Accounts(Vec<String>);
+
+impl Accounts {
+    /// A file as commands print it; with its account where the server has several.
+    pub fn file(&self, account: &str, share: &str, path: &str) -> String {
+        if self.0.len() > 1 {
+            format!("{account}/{share}:{path}")
+        } else {
+            format!("{share}:{path}")
+        }
+    }
+
+    /// Where the server has several accounts: which one was asked, and how to ask the others.
+    pub fn hint(&self, asked: Option<&str>) -> Option<String> {
+        let first = self.0.first()?;
+        let asked = asked.unwrap_or(first);
+        let others: Vec<_> =
+            self.0.iter().map(String::as_str).filter(|name| *name != asked).collect();
+        let all = others.join(" or ");
+        (!others.is_empty()).then(|| format!("this is account {asked}; --account asks {all}"))
+    }
 }
 
 impl Where {
     /// The server, share and file that `path` names.
     pub fn target(&self, path: &Path) -> Result<Target> {
         self.find(path)?.with_context(|| {
+            let share = path.to_str().filter(|name| is_share_name(name) && !path.exists());
+            let share = share.map(|name| format!(", and the share itself as {name}:/"));
             format!(
                 "{} is not on a latchfs mount: name a path on one, or a file of a share as \
-                 NAME:/PATH",
-                path.display()
+                 NAME:/PATH{}",
+                path.display(),
+                share.unwrap_or_default()
             )
         })
     }
@@ -111,14 +148,10 @@ impl Where {
             let text = path.to_str().map(str::to_owned);
             text.ok_or_else(|| anyhow!("{}: names on a share are UTF-8", path.display()))
         };
-        if let Some(Address::File { share, path }) = path.to_str().and_then(Address::read) {
-            let (control, account) = (self.socket()?, self.of.account.clone());
-            return Ok(Some(Target { control, account, share_name: Some(share), path }));
-        }
-        if let Some(printed) = path.to_str().and_then(Printed::read) {
+        if let Some(printed) = path.to_str().and_then(PrintedFile::read) {
             return Ok(Some(Target {
                 control: self.socket()?,
-                account: printed.account.or_else(|| self.of.account.clone()),
+                account: self.of.account_of(path, printed.account)?,
                 share_name: Some(printed.share),
                 path: printed.path,
             }));
@@ -136,7 +169,8 @@ impl Where {
             None => self.socket()?,
         };
         let inside = real.strip_prefix(&root).unwrap_or(&real);
-        let (account, share_name) = (origin.account, Some(origin.share));
+        let account = self.of.account_of(path, origin.account)?;
+        let share_name = Some(origin.share);
         Ok(Some(Target { control, account, share_name, path: text(inside)? }))
     }
 
@@ -178,32 +212,26 @@ pub fn object(path: &Path) -> Option<Address> {
     (address.service() != ServiceKind::File).then_some(address)
 }
 
-/// A file of a share as commands print it: `[ACCOUNT/]NAME:/PATH`.
-#[derive(Debug, PartialEq, Eq)]
-struct Printed {
-    account: Option<String>,
-    share: String,
-    path: String,
-}
-
-impl Printed {
-    fn read(text: &str) -> Option<Self> {
-        let (name, path) = text.split_once(":/")?;
-        let (account, share) = match name.split_once('/') {
-            Some((account, share)) => (Some(account.to_owned()), share),
-            None => (None, name),
-        };
-        let letters = |name: &String| name.bytes().all(|byte| byte.is_ascii_alphanumeric());
-        let url = path.starts_with('/');
-        let known = !url && is_share_name(share) && account.as_ref().is_none_or(letters);
-        known.then(|| Self { account, share: share.to_owned(), path: path.to_owned() })
-    }
-}
-
 impl AccountOf {
     /// For a command that deletes data: see [`Socket::for_deletion`].
     pub fn for_deletion(&self) -> Self {
         Self { server: self.server.for_deletion(), ..self.clone() }
+    }
+
+    /// The account of a path that may name one; an option that names another is refused.
+    fn account_of(&self, path: &Path, there: Option<String>) -> Result<Option<String>> {
+        // `sas` takes a key behind the name.
+        let wanted = self.account.as_deref().and_then(|account| account.split(':').next());
+        if let (Some(there), Some(wanted)) = (&there, wanted)
+            && there != wanted
+        {
+            let path = path.display();
+            bail!(
+                "{path} is of the account {there}, and --account or LATCHFS_ACCOUNT names \
+                 {wanted}: leave one out"
+            );
+        }
+        Ok(there.or_else(|| self.account.clone()))
     }
 
     /// Asks the server once, about the account.
@@ -216,9 +244,25 @@ impl AccountOf {
 impl Found {
     /// The server that is meant.
     pub fn find(&self) -> Result<PathBuf> {
-        let Some(path) = &self.path else { return self.server.find() };
-        let of = AccountOf { server: self.server.clone(), account: None };
-        Ok(Where { of, share_name: None }.target(path)?.control)
+        Ok(self.find_account(None)?.0)
+    }
+
+    /// The server that is meant, and the account: the one that was named, or that of the mount.
+    pub fn find_account(&self, account: Option<&str>) -> Result<(PathBuf, Option<String>)> {
+        let of = AccountOf { server: self.server.clone(), account: account.map(str::to_owned) };
+        let Some(path) = &self.path else { return Ok((self.server.find()?, of.account)) };
+        if let Some(control) = beside(path) {
+            return Ok((control, of.account));
+        }
+        let found = Where { of, share_name: None }.find(path)?;
+        let found = found.with_context(|| {
+            format!(
+                "{} leads to no server: name a path on a mount, the data directory of a server, \
+                 or the directory where it was started",
+                path.display()
+            )
+        })?;
+        Ok((found.control, found.account))
     }
 }
 
@@ -234,28 +278,37 @@ impl Socket {
         Self { deletes: true, ..self.clone() }
     }
 
-    /// The server that is meant where no path says so.
+    /// The server that is meant where no path says so. Its directory may stand for its socket.
     pub fn find(&self) -> Result<PathBuf> {
         if let Some(control) = &self.control {
+            if control.is_dir() {
+                return beside(control).with_context(|| {
+                    let control = control.display();
+                    format!("{control} is a directory without a server, not a control socket")
+                });
+            }
             return Ok(control.clone());
         }
         let here = env::current_dir().context("the working directory")?;
         if let Some(control) = near(&here) {
             return Ok(control);
         }
-        let mut running = running();
-        if let [only] = running.as_slice() {
-            let data = data_of(only).display();
+        let running = running();
+        if let Some(server) = only(running.iter().filter(|server| server.is_of(&here))) {
+            return Ok(server.control.clone());
+        }
+        if let Some(Running { control, .. }) = only(running.iter()) {
+            let data = data_of(control).display();
             if self.deletes {
                 bail!(
                     "this command deletes data, and nothing here leads to the server of {data}: \
-                     run it where the server was started, or with --control {}",
-                    only.display()
+                     name it with --control {}",
+                    control.display()
                 );
             }
             // Found by no path of the user's: say whose it is, before anything is done to it.
             eprintln!("latchfs: using the server of {data}");
-            return Ok(running.remove(0));
+            return Ok(control.clone());
         }
         if running.is_empty() {
             bail!(
@@ -264,9 +317,22 @@ impl Socket {
                 control_of(&data_directory(&here)).display()
             );
         }
-        let list: Vec<_> = running.iter().map(|path| path.display().to_string()).collect();
+        let list: Vec<_> =
+            running.iter().map(|server| server.control.display().to_string()).collect();
         bail!("several servers run: name one with --control: {}", list.join(", "))
     }
+}
+
+impl Running {
+    /// Whether the server has its data in memory and was started in this directory.
+    fn is_of(&self, directory: &Path) -> bool {
+        self.started_in.as_deref() == Some(directory)
+    }
+}
+
+/// The item, if there is exactly one.
+fn only<T>(mut items: impl Iterator<Item = T>) -> Option<T> {
+    items.next().filter(|_| items.next().is_none())
 }
 
 /// The server that the working directory leads to.
@@ -279,6 +345,12 @@ fn near(here: &Path) -> Option<PathBuf> {
     let below = here.join(MOUNT_DIR);
     let mut mounted = mounts::all().into_iter().filter(|mount| mount.path.starts_with(&below));
     mounted.find_map(|mount| mount.origin()?.control)
+}
+
+/// The server whose data directory this is, or lies in this directory.
+fn beside(directory: &Path) -> Option<PathBuf> {
+    let data = [directory.to_owned(), directory.join(DATA_DIR)];
+    data.iter().map(|data| control_of(data)).find(|control| control.exists())
 }
 
 /// The data directory that a server started here has.
@@ -331,22 +403,4 @@ pub fn refused(what: impl fmt::Display, answer: &Answer) -> Result<ExitCode> {
     let message = format!("{what}: {}", refused.message);
     out::complain(&message, Some(refused));
     Ok(ExitCode::from(if refused.kind.is_busy() { EXIT_BUSY } else { EXIT_FAILED }))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_commands_print_can_be_typed() {
-        let read = |text: &str| {
-            Printed::read(text).map(|printed| (printed.account, printed.share, printed.path))
-        };
-        assert_eq!(read("docs:/a/b").unwrap(), (None, "docs".into(), "a/b".into()));
-        let second = (Some("second".into()), "docs".into(), String::new());
-        assert_eq!(read("second/docs:/").unwrap(), second);
-        for other in ["docs", "a/b/docs:/c", "/mnt/docs:/c", "DOCS:/c", "http://x", "./docs:/a"] {
-            assert_eq!(read(other), None, "{other}");
-        }
-    }
 }

@@ -8,15 +8,15 @@ use anyhow::Result;
 use clap::Args;
 use serde_json::json;
 
-use super::locate::{Where, object, refused};
+use super::locate::{Accounts, Where, object, refused};
 use super::out::{self, Output, printable};
 use super::{EXIT_DIFFERENT, history};
 use crate::control::events::EventRow;
 use crate::control::protocol::{HandleRow, Why as Told};
 use crate::control::{Answer, Request};
 
-const OBJECT: &str = "A path on a mount, file:SHARE/PATH, blob:CONTAINER/NAME, queue:NAME/ID or \
-                      table:TABLE/PARTITION/ROW";
+const OBJECT: &str = "A path on a mount, SHARE:/PATH, file:SHARE/PATH, blob:CONTAINER/NAME, \
+                      queue:NAME/ID or table:TABLE/PARTITION/ROW";
 
 /// Cancel the pending deletion of a file
 ///
@@ -90,14 +90,15 @@ impl Why {
             Answer::Why(told) => told,
             other => return refused(self.path.display(), &other),
         };
-        self.output.show(&told, || words(&told))?;
+        let accounts = target.accounts()?;
+        self.output.show(&told, || words(&told, &accounts))?;
         Ok(if told.is_free() { ExitCode::SUCCESS } else { ExitCode::from(EXIT_DIFFERENT) })
     }
 }
 
-fn words(told: &Told) -> String {
+fn words(told: &Told, accounts: &Accounts) -> String {
     let mut lines = Vec::new();
-    let name = format!("{}:{}", told.share_name, told.path);
+    let name = accounts.file(&told.account, &told.share_name, &told.path);
     if told.is_free() {
         lines.push(format!("{name}: nothing stands in the way"));
     }
@@ -117,7 +118,7 @@ fn words(told: &Told) -> String {
     lines.extend(told.locks.iter().map(|lock| format!("{name} is locked: {lock}")));
     if told.opens_below > 0 {
         lines.push(format!(
-            "{name} has {} open below it: latchfs handles -r PATH shows them",
+            "{name} has {} open below it: `latchfs handles -r {name}` shows them",
             told.opens_below
         ));
     }

@@ -81,7 +81,8 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::error::ErrorKind;
+use clap::builder::StyledStr;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
@@ -225,25 +226,56 @@ pub fn run() -> ExitCode {
 fn read(given: Vec<OsString>) -> Cli {
     let mut command = help::laid_out(Cli::command());
     if let Some(usage) = azurite_names::usage(&given) {
-        command = command.mut_subcommand("serve", |serve| serve.override_usage(usage));
+        let about = "Serve Blob, Queue and Table as Azurite does";
+        command = command.mut_subcommand("serve", |serve| serve.override_usage(usage).about(about));
     }
-    let as_json = given.iter().any(|argument| argument == "--json");
-    let matches = command.try_get_matches_from(with_command(given));
-    let matches = matches.unwrap_or_else(|error| exit(&error, as_json));
+    let as_json = asks_for_json(&given);
+    let location = given.iter().any(|argument| argument == "--location");
+    let in_azurites_words = given.iter().any(|argument| argument == "--inMemoryPersistence");
+    let arguments = with_command(given);
+    let usage = usage_of(&mut command, &arguments);
+    let matches = command.try_get_matches_from_mut(arguments);
+    let matches = matches.unwrap_or_else(|error| exit(error, &usage, as_json));
     out::errors_as_json(wants_json(&matches));
     if let Some(("serve", serve)) = matches.subcommand()
         && [serve.value_source("directory"), serve.value_source("in_memory")]
             == [Some(ValueSource::CommandLine); 2]
     {
-        let message = "--data cannot be used with --in-memory: choose one";
-        exit(&Cli::command().error(ErrorKind::ArgumentConflict, message), as_json);
+        let data = if location { "--location" } else { "--data" };
+        let memory = if in_azurites_words { "--inMemoryPersistence" } else { "--in-memory" };
+        let message = format!("{data} cannot be used with {memory}: choose one");
+        exit(command.error(ErrorKind::ArgumentConflict, message), &usage, as_json);
     }
-    Cli::from_arg_matches(&matches).unwrap_or_else(|error| exit(&error, as_json))
+    Cli::from_arg_matches(&matches).unwrap_or_else(|error| exit(error, &usage, as_json))
+}
+
+/// Whether errors of usage are wanted as JSON: by the option, or by its variable.
+fn asks_for_json(given: &[OsString]) -> bool {
+    let variable = std::env::var("LATCHFS_JSON").unwrap_or_default();
+    let set = ["1", "y", "yes", "t", "true", "on"].contains(&variable.to_lowercase().as_str());
+    set || given.iter().any(|argument| argument == "--json")
+}
+
+/// The usage of the command that the arguments name, as its help has it: the usage that clap makes
+/// for an error shows options that a variable sets as if they had to be given.
+fn usage_of(command: &mut clap::Command, arguments: &[OsString]) -> StyledStr {
+    command.build();
+    let mut named = command;
+    for argument in arguments.iter().skip(1).filter_map(|argument| argument.to_str()) {
+        if named.find_subcommand(argument).is_none() {
+            break;
+        }
+        named = named.find_subcommand_mut(argument).expect("it was found just now");
+    }
+    named.render_usage()
 }
 
 /// Ends the command with an error of usage, or with its help. As JSON, an error is its first
 /// paragraph: usage and suggestions are for people.
-fn exit(error: &clap::Error, as_json: bool) -> ! {
+fn exit(mut error: clap::Error, usage: &StyledStr, as_json: bool) -> ! {
+    if error.get(ContextKind::Usage).is_some() {
+        error.insert(ContextKind::Usage, ContextValue::StyledStr(usage.clone()));
+    }
     if !as_json || !error.use_stderr() {
         error.exit();
     }

@@ -8,8 +8,8 @@ use clap::{Arg, Args};
 
 use super::locate::real_path;
 use super::serve::Service;
+use crate::core::smb::name::is_share_name;
 use crate::server::{Data, MountPoint};
-use crate::store::root::is_share_name;
 
 /// The name of a share whose directory has a name that no share can have.
 const ANY_NAME: &str = "share";

@@ -23,11 +23,16 @@ const WITHOUT_VARIABLE: [&str; 2] = ["help", "version"];
 
 /// Options that are read from the command line only: a variable that was set for another command
 /// would make these delete or close more than was asked for.
-const ARGUMENT_ONLY: [(&str, &str); 4] = [
+const ARGUMENT_ONLY: [(&str, &str); 9] = [
     ("latchfs close-handle", "all"),
     ("latchfs fault remove", "all"),
     ("latchfs gate remove", "all"),
+    ("latchfs hold", "delete-on-close"),
+    ("latchfs hold", "disposition"),
     ("latchfs rm", "recursive"),
+    ("latchfs serve", "reset"),
+    ("latchfs shares delete", "snapshots"),
+    ("latchfs unmount", "lazy"),
 ];
 
 /// Commands that print JSON whatever is asked for, or what is not theirs.
@@ -47,8 +52,9 @@ lines off it; `--json` gives one line of JSON. Nothing is coloured off a termina
 
 Commands other than `serve` and `mount` ask a running server over its control socket, which only its
 owner and root may use. A command finds the server by its PATH, if that is on a mount; else by the
-working directory (on a mount, or with `./latchfs-data` or `./latchfs-mnt` in it); else it uses the
-only running server of this user, and names it on standard error. `--control` overrides this.
+working directory (on a mount, with `./latchfs-data` or `./latchfs-mnt` in it, or where the only
+server with data in memory was started); else it uses the only running server of this user, and
+names it on standard error, unless the command deletes data. `--control` overrides this.
 
 What a service holds has an address, the same for every command: `blob:CONTAINER/NAME`,
 `queue:NAME/ID`, `table:TABLE/PARTITION/ROW`, `file:SHARE/PATH`; the beginning of one is what holds

@@ -36,8 +36,8 @@ fn default_origin(service: ServiceKind) -> String {
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  curl \"$(latchfs sas latchfs-mnt/a.txt --expires 10m)\"")]
 pub struct Sas {
-    #[arg(help = "A path on a mount, file:SHARE/PATH, blob:CONTAINER[/NAME], queue:NAME or \
-                  table:TABLE[/PARTITION[/ROW]]")]
+    #[arg(help = "A path on a mount, SHARE:/PATH, file:SHARE/PATH, blob:CONTAINER[/NAME], \
+                  queue:NAME or table:TABLE[/PARTITION[/ROW]]")]
     path: Option<PathBuf>,
 
     /// Permissions, in letters [default: r; rl for a share or container]
@@ -179,8 +179,9 @@ impl Sas {
         let mut told = of_server(control, account)?;
         let account = format!("{}:{}", told.account, told.key).parse();
         let endpoint = told.endpoints.remove(service.label());
-        let endpoint =
-            endpoint.with_context(|| format!("the server does not offer the {service} service"))?;
+        let endpoint = endpoint.with_context(|| {
+            format!("the server does not offer the {} service", service.title())
+        })?;
         let account = account.context("the server's account")?;
         Ok(Signer { account, endpoint, expiry: now_of(control)?.after(self.expires) })
     }
@@ -263,7 +264,7 @@ fn only_share(control: &Path, account: &str) -> Result<String> {
     };
     let mut shares = status.shares.into_iter().filter(|share| share.account == account);
     let only = shares.next().filter(|_| shares.next().is_none());
-    Ok(only.context("several shares are served: name one with --share-name")?.name)
+    Ok(only.context("several shares are served: name one, as in NAME:/PATH")?.name)
 }
 
 fn letters(text: &str) -> Result<Permissions, String> {

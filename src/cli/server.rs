@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use clap::Args;
-use clap::builder::BoolishValueParser;
 use serde_json::json;
 
 use super::clock;
@@ -36,7 +35,7 @@ pub struct Unmount {
     path: PathBuf,
 
     /// Unmount at once, even if in use; descriptors open for writing then fail with EIO
-    #[arg(long, env = "LATCHFS_LAZY", value_parser = BoolishValueParser::new())]
+    #[arg(long)]
     lazy: bool,
 
     #[command(flatten)]
@@ -132,6 +131,7 @@ fn words(status: &Told, paint: Paint) -> String {
         let page = page_with_token(admin, status.admin_token.as_deref(), terminal);
         lines.push(format!("page on {}", paint.place(&page)));
     }
+    lines.extend(status.notes.iter().map(|note| format!("note: {}", paint.poor(note))));
     lines.join("\n") + "\n"
 }
 

@@ -78,7 +78,7 @@ struct Delete {
     name: String,
 
     /// Also delete its snapshots, even leased ones; otherwise a share with snapshots is refused
-    #[arg(long, env = "LATCHFS_SNAPSHOTS", value_parser = BoolishValueParser::new())]
+    #[arg(long)]
     snapshots: bool,
 
     #[command(flatten)]
@@ -115,7 +115,7 @@ impl List {
             Answer::Shares { shares } => shares,
             other => return Err(unexpected(&other)),
         };
-        let headings = ["SHARE", "QUOTA", "SNAPSHOTS", "LEASE", "MOUNTED ON"];
+        let headings = ["SHARE", "QUOTA GIB", "SNAPSHOTS", "LEASE", "MOUNTED ON"];
         if self.deleted {
             let [name, quota, snapshots, lease, mounts] = headings;
             let headings = [name, quota, snapshots, lease, mounts, "DELETED"];

@@ -33,7 +33,7 @@ enum Command {
 
 /// Take a snapshot
 ///
-/// Prints its stamp, by which REST clients name it. Files share their space with the snapshot
+/// Prints its timestamp, by which REST clients name it. Files share their space with the snapshot
 /// where the file system can (Btrfs, XFS) and are copied where it cannot.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs snapshot create docs:/")]
@@ -66,8 +66,8 @@ struct List {
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs snapshot delete 2026-11-16T10:00:00.0000000Z")]
 struct Delete {
-    /// Its stamp, as `latchfs snapshot list` shows it
-    stamp: String,
+    /// Its timestamp, as `latchfs snapshot list` shows it
+    timestamp: String,
 
     #[arg(help = SHARE)]
     path: Option<PathBuf>,
@@ -128,13 +128,13 @@ impl Delete {
     fn run(&self) -> Result<ExitCode> {
         let target = self.server.target_or_share(self.path.as_deref())?;
         let share_name = target.share_name.clone();
-        let request = Request::DeleteSnapshot { share_name, snapshot: self.stamp.clone() };
+        let request = Request::DeleteSnapshot { share_name, snapshot: self.timestamp.clone() };
         match target.ask(&request)? {
             Answer::Done {} => {
-                self.output.show(&json!({ "deleted": self.stamp }), String::new)?;
+                self.output.show(&json!({ "deleted": self.timestamp }), String::new)?;
                 Ok(ExitCode::SUCCESS)
             }
-            other => refused(&self.stamp, &other),
+            other => refused(&self.timestamp, &other),
         }
     }
 }

@@ -79,7 +79,7 @@ struct Restore {
 /// List the saved states
 ///
 /// A table on a terminal, otherwise a line for each with a tab between: its name, and when it was
-/// saved.
+/// saved, or why it cannot be restored.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs state list --json")]
 struct List {
@@ -159,6 +159,9 @@ fn saved(states: &[StateEntry]) -> (Value, String) {
 }
 
 fn lines(states: &[StateEntry]) -> String {
-    let row = |state: &StateEntry| [state.name.clone(), state.saved.clone()];
+    let row = |state: &StateEntry| {
+        let damaged = || state.damaged.as_ref().map(|why| format!("damaged: {why}"));
+        [state.name.clone(), state.saved.clone().or_else(damaged).unwrap_or_default()]
+    };
     table::text(["NAME", "SAVED"], &states.iter().map(row).collect::<Vec<_>>())
 }

@@ -35,6 +35,16 @@ fn is_kubernetes(name: &str) -> bool {
     name == "LATCHFS_SERVICE_HOST" || of("LATCHFS_SERVICE_PORT") || of("LATCHFS_PORT")
 }
 
+/// Variables of 0.1 whose options are read from the command line only: one that was set for another
+/// command would delete or close what nobody asked for.
+const ARGUMENT_ONLY: [(&str, &str); 5] = [
+    ("LATCHFS_DELETE_ON_CLOSE", "--delete-on-close"),
+    ("LATCHFS_DISPOSITION", "--disposition"),
+    ("LATCHFS_LAZY", "--lazy"),
+    ("LATCHFS_RESET", "--reset"),
+    ("LATCHFS_SNAPSHOTS", "--snapshots"),
+];
+
 /// A variable of 0.1 whose option has another name now, while its own name means something else.
 const RENAMED: [&str; 2] = ["LATCHFS_LOOSE", "LATCHFS_NO_AUTH"];
 
@@ -43,6 +53,11 @@ pub fn check(command: &Command) -> Result<()> {
     let [old, new] = RENAMED;
     if env::var_os(old).is_some() {
         bail!("{old} is called {new} now: rename it");
+    }
+    for (variable, option) in ARGUMENT_ONLY {
+        if env::var_os(variable).is_some() {
+            bail!("no option reads the variable {variable}: unset it, and give {option} itself");
+        }
     }
     let mut known: BTreeSet<String> = OTHERS.iter().map(ToString::to_string).collect();
     collect(command, &mut known);

@@ -7,6 +7,10 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+/// With fewer descriptors a start warns. The listeners, the databases and the mount of a server
+/// with every service take more than 50.
+const FEW: u64 = 128;
+
 /// Raises the soft limit to the hard one. Shells give 1,024, which a thousand idle connections use
 /// up.
 pub fn raise_limit() {
@@ -26,6 +30,21 @@ pub fn connections_max() -> usize {
     share(limit)
 }
 
+/// A warning, if hardly any descriptors are left for clients.
+pub fn warning() -> Option<String> {
+    few(getrlimit(Resource::Nofile).current?)
+}
+
+fn few(limit: u64) -> Option<String> {
+    let note = || {
+        format!(
+            "only {limit} descriptors: clients are refused where none is left; raise the limit \
+             (ulimit -n 4096, or --ulimit nofile=4096 for a container)"
+        )
+    };
+    (limit < FEW).then(note)
+}
+
 fn share(limit: usize) -> usize {
     ((limit - limit / 4) / 2).max(1)
 }
@@ -42,5 +61,11 @@ mod tests {
             assert!(connections >= limit / 4, "{limit}");
         }
         assert_eq!(share(0), 1);
+    }
+
+    #[test]
+    fn few_descriptors_are_worth_a_warning() {
+        assert!(few(FEW - 1).unwrap().starts_with("only 127 descriptors"));
+        assert_eq!(few(FEW), None);
     }
 }

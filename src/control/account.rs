@@ -64,7 +64,7 @@ impl Connection {
         let snapshots =
             if snapshots { DeleteSnapshots::IncludeLeased } else { DeleteSnapshots::None };
         self.account.file().delete_share(
-            &self.context("delete share"),
+            &self.context("shares delete"),
             &ShareRef::new(name),
             snapshots,
         )?;
@@ -129,7 +129,7 @@ impl Connection {
         }
         let before = file_lease(&share, &path);
         let was_leased = before.is_ok_and(|(_, lease)| lease.state() != LeaseState::Broken);
-        match share.lease_break(Asking { cx: &self.context("break lease"), lease_id: None }, &path)
+        match share.lease_break(Asking { cx: &self.context("lease break"), lease_id: None }, &path)
         {
             Ok(_) => Ok(Answer::LeaseBroken { was_leased, seconds: 0 }),
             Err(Error::Denied(Denial::Lease(denial))) if is_none(denial) => none,

@@ -27,8 +27,6 @@ pub enum ClientError {
     NoServer {
         /// The socket.
         path: PathBuf,
-        /// The error of the system.
-        source: io::Error,
     },
     /// This user may not connect to the control socket.
     #[error(
@@ -68,7 +66,8 @@ impl Client {
             let path = path.to_owned();
             match source.kind() {
                 ErrorKind::PermissionDenied => ClientError::NotOwner { path },
-                _ => ClientError::NoServer { path, source },
+                // What the system said tells no more: there is nobody behind the socket.
+                _ => ClientError::NoServer { path },
             }
         })?;
         stream.set_read_timeout(Some(LOOK))?;

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use super::address::{Address, PrintedFile};
 use super::events::{self, Filter};
 use super::holds;
 use super::protocol::{
@@ -48,6 +49,11 @@ impl RequestFailure {
     /// A bound of the server is reached.
     pub(super) fn busy(message: String) -> Self {
         Self::Failed(FailureKind::Busy, message)
+    }
+
+    /// The disk is full.
+    pub(super) fn full(message: String) -> Self {
+        Self::Failed(FailureKind::Full, message)
     }
 
     /// The system refused.
@@ -194,11 +200,7 @@ impl Connection {
                 self.break_object_lease(&object, period)
             }
             Request::Events { share_name, path, after, wait_ms } => {
-                let path = path.map(|path| share_path(&path)).transpose()?;
-                if let Some(name) = &share_name {
-                    self.share(Some(name))?;
-                }
-                let filter = Filter { share_name, path };
+                let filter = self.filter(share_name.as_deref(), path.as_deref())?;
                 let patience = Duration::from_millis(wait_ms);
                 let page = events::page(&*self.serving, &self.account, &filter, after, patience);
                 Ok(Answer::Events(page))
@@ -273,6 +275,7 @@ impl Connection {
             data: about.data,
             uptime_seconds: about.started.elapsed().as_secs(),
             clock: self.clock_state(),
+            notes: about.notes,
         }
     }
 
@@ -330,12 +333,45 @@ impl Connection {
         Ok(told)
     }
 
+    /// The share and the file that a request names.
     pub(super) fn target(
         &self,
         name: Option<&str>,
         path: &str,
     ) -> Result<(Arc<Share>, SharePath), RequestFailure> {
-        Ok((self.share(name)?, share_path(path)?))
+        let (name, path) = self.place(name, Some(path))?;
+        Ok((self.share(name.as_deref())?, path.unwrap_or_else(SharePath::root)))
+    }
+
+    /// The share and the path that a request names. Without a name of the share, the path may have
+    /// it: `SHARE:/PATH` or `file:SHARE/PATH`.
+    pub(super) fn place(
+        &self,
+        name: Option<&str>,
+        path: Option<&str>,
+    ) -> Result<(Option<String>, Option<SharePath>), RequestFailure> {
+        let printed = if name.is_none() { path.and_then(PrintedFile::read) } else { None };
+        let Some(printed) = printed else {
+            return Ok((name.map(str::to_owned), path.map(share_path).transpose()?));
+        };
+        if let Some(account) = printed.account.filter(|other| **other != **self.account.name()) {
+            let share = &printed.share;
+            Err(format!("{account}/{share} is of another account: ask with account={account}"))?;
+        }
+        Ok((Some(printed.share), Some(share_path(&printed.path)?)))
+    }
+
+    /// The events that a request names: by a share, a path, or an object of another service.
+    fn filter(&self, name: Option<&str>, path: Option<&str>) -> Result<Filter, RequestFailure> {
+        let object = path.and_then(Address::read);
+        if let Some(object) = object.filter(|object| !matches!(object, Address::File { .. })) {
+            return Ok(Filter { object: Some(object), ..Filter::default() });
+        }
+        let (share_name, path) = self.place(name, path)?;
+        if let Some(name) = &share_name {
+            self.share(Some(name))?;
+        }
+        Ok(Filter { share_name, path, object: None })
     }
 
     fn handles(
@@ -346,12 +382,12 @@ impl Connection {
     ) -> Result<Answer, RequestFailure> {
         // Without a path: all open files.
         let recursive = recursive || path.is_none();
-        let path = path.map(share_path).transpose()?;
+        let (name, path) = self.place(name, path)?;
         let below = path.clone().unwrap_or_else(SharePath::root);
         let mut handles: Vec<HandleRow> = Vec::new();
         let mut left_out = 0;
         let ask = |share: &Share| share.all_handles(&below, recursive);
-        for (share, opens) in self.ask_shares(name, path.as_ref(), ask)? {
+        for (share, opens) in self.ask_shares(name.as_deref(), path.as_ref(), ask)? {
             let room = report::HANDLES_MAX - handles.len();
             left_out += opens.len().saturating_sub(room);
             let opens = opens.iter().take(room);
@@ -384,7 +420,7 @@ impl Connection {
         }
         let (mut closed, mut failed) = (0, None);
         for (share, id) in found {
-            match share.force_close(&self.context("force close"), id) {
+            match share.force_close(&self.context("close-handle"), id) {
                 // None, if its holder closed it meanwhile, or it ended with another.
                 Ok(ended) => closed += ended,
                 // The others are closed all the same.

@@ -8,14 +8,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hyper::header::HeaderName;
 use serde::{Deserialize, Serialize};
 
 use super::connection::{Connection, RequestFailure};
 use super::events::FOLLOW_WAIT_MAX;
 use super::protocol::Answer;
+use super::request_path::{request_path, service_of};
 use crate::core::Timestamp;
 use crate::core::pattern::{Pattern, is_on_mount};
-use crate::core::service::ServiceKind;
 use crate::core::time::{iso, parse_iso};
 use crate::engine::clock::Turn;
 use crate::engine::controls::{
@@ -297,6 +298,7 @@ impl Connection {
                 Answer::Gates { gates }
             }
             GateRequest::Add { requests, at, times, limit_ms } => {
+                check_times(times)?;
                 let told = format!("{} at {at}", requests.words());
                 let point = point(&at)?;
                 let pattern = self.pattern(requests, Some(point))?;
@@ -356,18 +358,26 @@ impl Connection {
     /// The pattern of these requests, if any request can fit it, and stop at that point.
     fn pattern(&self, requests: Requests, at: Option<Point>) -> Result<Pattern, RequestFailure> {
         let Requests { service, operation, path, account, headers } = requests;
-        let service = match service {
-            Some(name) => Some(service_of(&name)?),
-            None => None,
+        let service = service.as_deref().map(service_of).transpose()?;
+        let (service, path) = match path {
+            Some(path) => request_path(service, path)?,
+            None => (service, None),
         };
         if let Some(name) = &account
             && self.serving.accounts().get(name).is_none()
         {
             return Err(RequestFailure::missing(format!("there is no account '{name}' here")));
         }
+        if let Some(name) =
+            headers.keys().find(|name| HeaderName::from_bytes(name.as_bytes()).is_err())
+        {
+            let why = format!("no request has a header '{}'", name.escape_debug());
+            return Err(why.into());
+        }
         let headers = headers.into_iter().collect();
         let pattern = Pattern { service, operation, account, path, headers };
         let mut known = self.serving.operations();
+        let mounted = known.iter().any(|operation| is_on_mount(operation.name));
         known.retain(|operation| {
             pattern.service.is_none_or(|service| service == operation.service)
                 && pattern.names(operation.name)
@@ -375,7 +385,7 @@ impl Connection {
         let wanted = pattern.operation.as_deref().unwrap_or_default();
         let stops = |point| known.iter().any(|operation| operation.points.contains(&point));
         match at {
-            _ if known.is_empty() => Err(unknown(wanted).into()),
+            _ if known.is_empty() => Err(unknown(wanted, mounted).into()),
             Some(point) if !stops(point) => Err(cannot_stop(wanted, point, stops).into()),
             _ => Ok(pattern),
         }
@@ -390,11 +400,6 @@ fn check_moment(moment: Timestamp) -> Result<(), String> {
         Some(last) if moment > last => Err(format!("the clock is not turned beyond {LAST}")),
         _ => Ok(()),
     }
-}
-
-fn service_of(name: &str) -> Result<ServiceKind, String> {
-    let found = ServiceKind::ALL.into_iter().find(|kind| kind.label() == name);
-    found.ok_or_else(|| format!("'{name}' is not a service: expected file, blob, queue or table"))
 }
 
 const POINTS: [Point; 3] = [Point::Received, Point::Checked, Point::Committed];
@@ -414,12 +419,20 @@ pub fn point_name(point: Point) -> &'static str {
     }
 }
 
-fn unknown(operation: &str) -> String {
-    let cure = if is_on_mount(operation) {
-        "a call on a mount of this server is Mount Open, Mount Create, Mount Unlink or Mount \
-         Rename, and with --no-passthrough Mount Write"
-    } else {
-        "it is named as in 'Put Blob' or 'Get *'"
+fn unknown(operation: &str, mounted: bool) -> String {
+    let write = Pattern { operation: Some(operation.to_owned()), ..Pattern::default() };
+    let cure = match (is_on_mount(operation), mounted) {
+        (true, false) => {
+            return format!("'{operation}' is a call on a mount: this server has none");
+        }
+        (true, true) if write.names("Mount Write") => {
+            return format!("'{operation}' needs a server that was started with --no-passthrough");
+        }
+        (true, true) => {
+            "a call on a mount is Mount Open, Mount Create, Mount Unlink, Mount Rename or Mount \
+             Write"
+        }
+        (false, _) => "it is named as in 'Put Blob' or 'Get *'",
     };
     format!("no operation is called '{operation}': {cure}")
 }
@@ -443,7 +456,16 @@ fn kept_for(ms: u64) -> Result<Duration, String> {
     Ok(time)
 }
 
+/// A gate or a fault for no request does nothing.
+fn check_times(times: Option<u32>) -> Result<(), String> {
+    if times == Some(0) {
+        return Err("0 times is never: give 1 or more, or none for every request".to_owned());
+    }
+    Ok(())
+}
+
 fn frequency(entry: &FaultEntry) -> Result<Frequency, String> {
+    check_times(entry.times)?;
     match (entry.times, entry.probability) {
         (None, None) => Ok(Frequency::Always),
         (Some(times), None) => Ok(Frequency::Times(times)),
@@ -476,14 +498,23 @@ fn action(action: Action) -> Result<FaultAction, String> {
     })
 }
 
-/// A call on a mount has no connection and no body that a fault could end.
+/// A call on a mount has no connection and no body that a fault could end, and a request no errno.
 fn check_possible(pattern: &Pattern, action: &FaultAction) -> Result<(), String> {
     let on_mount = pattern.operation.as_deref().is_some_and(is_on_mount);
     match action {
+        FaultAction::Answer { code, .. } if !on_mount && is_errno(code) => Err(format!(
+            "{code} is for calls on a mount, as in 'Mount Open': requests have a status and a \
+             code, as in 503:ServerBusy"
+        )),
         FaultAction::Answer { .. } | FaultAction::Delay(_) => Ok(()),
         _ if !on_mount => Ok(()),
         _ => Err("a call on a mount has no connection: use an answer or a delay".to_owned()),
     }
+}
+
+/// True for the name of an errno, as in `EIO`: error codes of the services have small letters.
+fn is_errno(code: &str) -> bool {
+    code.starts_with('E') && !code.bytes().any(|byte| byte.is_ascii_lowercase())
 }
 
 fn too_many() -> RequestFailure {

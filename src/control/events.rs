@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::address::Address;
 use super::refusal::RefusalKind;
 use super::serving::{Serving, Spelled};
 use crate::core::FileId;
@@ -15,8 +16,9 @@ use crate::core::smb::name::fold;
 use crate::core::smb::{Denial, Holder, SharePath};
 use crate::core::time::iso;
 use crate::engine::Account;
-use crate::engine::events::{Conflicted, Event, Happening, Page};
+use crate::engine::events::{Conflicted, Event, Happening};
 use crate::engine::programs::{Programs, words};
+use crate::engine::ring::Page;
 
 /// The longest that one request waits for an event: a follower asks again.
 pub const FOLLOW_WAIT_MAX: Duration = Duration::from_secs(1);
@@ -143,12 +145,27 @@ pub struct Filter {
     pub share_name: Option<String>,
     /// On this path, in any spelling, and below it.
     pub path: Option<SharePath>,
+    /// On this object of another service, and below it.
+    pub object: Option<Address>,
 }
 
 impl Filter {
     fn lets_through(&self, event: &Event) -> bool {
+        if let Some(object) = &self.object {
+            return address_of(event).is_some_and(|address| object.holds(&address));
+        }
         let of_share = self.share_name.as_deref().is_none_or(|name| *event.share == *name);
         of_share && self.path.as_ref().is_none_or(|path| is_within(&event.path, path))
+    }
+}
+
+/// The object of an event: of a file, the File service as a whole, which has paths instead.
+fn address_of(event: &Event) -> Option<Address> {
+    match &event.what {
+        Happening::Conflicted(conflicted) => {
+            Address::read(&format!("{}:{}", conflicted.service, conflicted.object))
+        }
+        _ => Some(Address::Service(ServiceKind::File)),
     }
 }
 

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::address::Address;
-use super::connection::{Connection, RequestFailure, share_path};
+use super::connection::{Connection, RequestFailure};
 use super::object_lease::ObjectLease;
 use super::objects::ChangeRow;
 use super::protocol::{Answer, HandleRow};
@@ -97,11 +97,11 @@ impl Connection {
         name: Option<&str>,
         path: Option<&str>,
     ) -> Result<Answer, RequestFailure> {
-        let path = path.map(share_path).transpose()?;
+        let (name, path) = self.place(name, path)?;
         let mut programs = Programs::default();
         let (mut locks, mut left_out) = (Vec::new(), 0);
         let ask = |share: &Share| share.held_locks(path.as_ref());
-        for (share, held) in self.ask_shares(name, path.as_ref(), ask)? {
+        for (share, held) in self.ask_shares(name.as_deref(), path.as_ref(), ask)? {
             let room = report::HANDLES_MAX - locks.len();
             left_out += held.len().saturating_sub(room);
             let rows = held.into_iter().take(room);
@@ -215,14 +215,13 @@ impl Connection {
         let messages = found.into_iter().map(|(queue, message)| {
             let address = Address::Message { queue, id: message.id.to_string() };
             let visible = message.visible_at.timestamp();
-            let writer = message.holder.as_ref().map(crate::core::queue::Holder::writer);
             MessageRow {
                 account: self.account.name().to_string(),
                 object: address.to_string(),
                 visible: iso(visible),
                 seconds_left: visible.since(now.timestamp()).as_secs(),
                 dequeue_count: message.dequeue_count.into(),
-                holder: writer.map(|by| self.row(&address, &by, None)),
+                holder: message.holder.as_ref().map(|by| self.row(&address, by, None)),
             }
         });
         Ok(Answer::Messages { messages: messages.collect(), left_out })

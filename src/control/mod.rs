@@ -19,7 +19,7 @@
 //!   address      blob:CONTAINER/NAME and its like
 //!   objects      blobs, messages and entities as people are told of them
 //!   object_lease  leases of blobs and containers
-//!   controls     the clock, gates and faults
+//!   controls     the clock, gates and faults; request_path: which requests those mean
 //!   states       the state of the server as a whole
 //!   stream       the stream of events of all services
 //!   account      requests about shares as a whole, their leases and snapshots
@@ -39,6 +39,7 @@ pub mod objects;
 pub mod protocol;
 mod refusal;
 mod report;
+mod request_path;
 mod rows;
 mod server;
 mod serving;
@@ -57,5 +58,5 @@ pub use refusal::{FailureKind, RefusalKind};
 pub use report::HANDLES_MAX;
 pub use server::{CONNECTIONS_MAX, LINE_MAX, Server};
 pub use serving::{About, KnownOperation, MountedAt, Serving, Spelled, Steps};
-pub use socket::{SOCKET_NAME, SocketError};
+pub use socket::{SOCKET_NAME, SocketError, is_served};
 pub use wire::{Received, read_request};

@@ -102,8 +102,12 @@ impl Connection {
         }
     }
 
-    pub(super) fn context(&self, operation: &'static str) -> Context {
-        let mut caller = Caller::local(Arc::new(self.owner.clone()), operation);
+    /// The context of a request that has no operation of a service; `command` is the command that
+    /// sends it.
+    pub(super) fn context(&self, command: &'static str) -> Context {
+        let mut owner = self.owner.clone();
+        owner.program.get_or_insert_with(|| format!("latchfs {command}").into());
+        let mut caller = Caller::local(Arc::new(owner), command);
         caller.user_agent = Some(self.owner.client.name.as_str().into());
         Context::new(self.now(), caller)
     }

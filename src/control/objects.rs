@@ -20,7 +20,7 @@ use crate::core::blob::{BlobDenial, BlobState, ContainerState};
 use crate::core::lease::{LeaseKind, LeaseStatus, TimedLease};
 use crate::core::table::etag::etag;
 use crate::core::table::{Denial, Key, TableName};
-use crate::core::time::{iso, rfc1123};
+use crate::core::time::iso;
 use crate::core::{Timestamp, Writer};
 use crate::engine::blob::{self, BlobAt, BlobService};
 use crate::engine::queue::{self, Visibility};
@@ -88,8 +88,8 @@ impl Connection {
                 self.why_entity(table, &Key::new(partition, row))?
             }
             _ => Err(format!(
-                "{address}: expected blob:CONTAINER[/NAME], queue:NAME/ID or \
-                 table:TABLE/PARTITION/ROW"
+                "{address}: expected blob:CONTAINER[/NAME], queue:NAME/ID, \
+                 table:TABLE/PARTITION/ROW or file:SHARE/PATH"
             ))?,
         };
         let surplus = told.changes.len().saturating_sub(CHANGES_MAX);
@@ -183,14 +183,13 @@ impl Connection {
             standing.changes.iter().rev().map(|change| self.queue_row(change)).collect();
         let message = standing.message;
         let address = Address::Message { queue: queue.to_owned(), id: id.to_owned() };
-        let holder = message.holder.as_ref().map(crate::core::queue::Holder::writer);
         let mut in_the_way = Vec::new();
         let visible = match standing.visibility {
             Visibility::VisibleSince(since) => since,
             Visibility::HiddenUntil(until) => {
                 in_the_way.push(Obstacle {
                     rule: "hidden".into(),
-                    message: format!("no Get returns it until {}", until.rfc1123()),
+                    message: format!("no Get returns it until {}", iso(until.timestamp())),
                 });
                 until
             }
@@ -203,7 +202,7 @@ impl Connection {
         if let Some(expires) = message.expires {
             facts.insert("expires".into(), json!(iso(expires.timestamp())));
         }
-        let last = (&address, holder.as_ref(), None);
+        let last = (&address, message.holder.as_ref(), None);
         Ok(ObjectState { in_the_way, facts, changes: self.with_last(changes, last), ..told() })
     }
 
@@ -288,7 +287,7 @@ fn told() -> ObjectState {
 
 /// The address that a request names.
 pub(super) fn address(text: &str) -> Result<Address, String> {
-    let form = "blob:CONTAINER/NAME, queue:NAME/ID or table:TABLE/PARTITION/ROW";
+    let form = "blob:CONTAINER/NAME, queue:NAME/ID, table:TABLE/PARTITION/ROW or file:SHARE/PATH";
     Address::read(text).ok_or_else(|| format!("{text}: expected {form}"))
 }
 
@@ -359,7 +358,7 @@ fn blob_obstacles(state: &BlobState, now: Timestamp) -> Vec<Obstacle> {
         add("copy_pending", format!("a copy to it is under way ({})", copy.progress()));
     }
     if let Some(policy) = state.immutability.policy.filter(|policy| policy.until > now) {
-        let until = rfc1123(policy.until);
+        let until = iso(policy.until);
         add("immutable", format!("a policy ({}) keeps it as it is until {until}", policy.mode));
     }
     if state.immutability.legal_hold == Some(true) {

@@ -132,7 +132,7 @@ pub enum Request {
         /// Of this share alone.
         #[serde(rename = "share")]
         share_name: Option<String>,
-        /// On this path, and below it.
+        /// On this path, or on this object of another service, and below it.
         path: Option<String>,
         /// Those after the event of this number.
         #[serde(default)]

@@ -10,29 +10,11 @@ use crate::core::smb::{Denial, Rule};
 use crate::core::table;
 use crate::engine::file::ShareDenial;
 
-/// The rule that refused. A conflict has the name that the metric `latchfs_conflicts` has for it
-/// ([`Rule::name`]); scripts tell by it whether to try again.
+/// The rule that refused. A conflict has the name that the metric `latchfs_conflicts_total` has
+/// for it ([`Rule::name`]); scripts tell by it whether to try again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RefusalKind {
-    /// Access and share modes exclude each other.
-    SharingViolation,
-    /// The file is open, and the operation allows no open.
-    FileOpen,
-    /// Something below the directory is open.
-    OpenBelow,
-    /// The name is marked for deletion.
-    DeletePending,
-    /// The directory of the name is marked for deletion.
-    ParentDeletePending,
-    /// Bytes to be read or written are locked.
-    RangeLocked,
-    /// Bytes to be locked are locked.
-    LockNotGranted,
-    /// The file or share is leased.
-    Lease,
-    /// A copy to the file is under way.
-    CopyPending,
     /// The object is not as the condition of the request demands.
     Condition,
     /// The pop receipt is not that of the message.
@@ -45,21 +27,14 @@ pub enum RefusalKind {
     Invalid,
     /// Any other rule.
     Denied,
+    /// What another client holds: a later request may be granted.
+    #[serde(untagged)]
+    Held(Rule),
 }
 
 impl From<Rule> for RefusalKind {
     fn from(rule: Rule) -> Self {
-        match rule {
-            Rule::SharingViolation => Self::SharingViolation,
-            Rule::FileOpen => Self::FileOpen,
-            Rule::OpenBelow => Self::OpenBelow,
-            Rule::DeletePending => Self::DeletePending,
-            Rule::ParentDeletePending => Self::ParentDeletePending,
-            Rule::RangeLocked => Self::RangeLocked,
-            Rule::LockNotGranted => Self::LockNotGranted,
-            Rule::Lease => Self::Lease,
-            Rule::CopyPending => Self::CopyPending,
-        }
+        Self::Held(rule)
     }
 }
 
@@ -67,8 +42,8 @@ impl From<Conflict> for RefusalKind {
     fn from(conflict: Conflict) -> Self {
         match conflict {
             Conflict::Condition => Self::Condition,
-            Conflict::Lease => Self::Lease,
-            Conflict::CopyPending => Self::CopyPending,
+            Conflict::Lease => Rule::Lease.into(),
+            Conflict::CopyPending => Rule::CopyPending.into(),
             Conflict::Receipt => Self::Receipt,
         }
     }
@@ -103,17 +78,16 @@ impl RefusalKind {
             | ShareDenial::ShareSnapshotNotFound
             | ShareDenial::PreviousSnapshotNotFound => Self::NotFound,
             ShareDenial::ShareAlreadyExists => Self::Exists,
-            ShareDenial::ShareBeingDeleted => Self::DeletePending,
+            ShareDenial::ShareBeingDeleted => Rule::DeletePending.into(),
             ShareDenial::DeleteShareWhenSnapshotLeased
             | ShareDenial::ShareSnapshotInProgress
-            | ShareDenial::Lease(_) => Self::Lease,
+            | ShareDenial::Lease(_) => Rule::Lease.into(),
             ShareDenial::InvalidResourceName(_)
             | ShareDenial::Metadata(_)
             | ShareDenial::OutOfRangeQuota(_)
             | ShareDenial::UnsupportedProtocol(_)
             | ShareDenial::UnknownAccessTier(_)
-            | ShareDenial::TooManyPolicies(_)
-            | ShareDenial::InvalidPolicy(_)
+            | ShareDenial::Policy(_)
             | ShareDenial::FileInvalidPermission(_)
             | ShareDenial::FilePermissionTooLarge
             | ShareDenial::FileInvalidPermissionKey
@@ -132,8 +106,8 @@ impl RefusalKind {
     pub fn of_blob(denial: &BlobDenial) -> Self {
         match denial {
             BlobDenial::BlobNotFound | BlobDenial::ContainerNotFound => Self::NotFound,
-            BlobDenial::Lease(_) => Self::Lease,
-            BlobDenial::PendingCopyOperation => Self::CopyPending,
+            BlobDenial::Lease(_) => Rule::Lease.into(),
+            BlobDenial::PendingCopyOperation => Rule::CopyPending.into(),
             _ => Self::Denied,
         }
     }
@@ -156,15 +130,7 @@ impl RefusalKind {
 
     /// True if another client holds the object: a later request may be granted.
     pub fn is_busy(self) -> bool {
-        !matches!(
-            self,
-            Self::Condition
-                | Self::Receipt
-                | Self::NotFound
-                | Self::Exists
-                | Self::Invalid
-                | Self::Denied
-        )
+        matches!(self, Self::Held(_))
     }
 }
 
@@ -178,6 +144,8 @@ pub enum FailureKind {
     NotFound,
     /// A bound of the server is reached.
     Busy,
+    /// The disk is full.
+    Full,
     /// The system refused, or the server has an error.
     #[default]
     Failed,
@@ -192,6 +160,7 @@ mod tests {
         for rule in Rule::ALL {
             let kind = serde_json::to_value(RefusalKind::from(rule)).unwrap();
             assert_eq!(kind, rule.name());
+            assert_eq!(serde_json::from_value::<RefusalKind>(kind).unwrap(), rule.into());
         }
         for conflict in Conflict::ALL {
             let kind = serde_json::to_value(RefusalKind::from(conflict)).unwrap();

@@ -47,6 +47,9 @@ pub struct Status {
     /// The clock.
     #[serde(default)]
     pub clock: ClockState,
+    /// What the start screen notes: who can reach the services, why nothing is mounted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// A share.

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::Shutdown;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -32,6 +33,8 @@ const STOP_WAIT: Duration = Duration::from_secs(5);
 /// A control socket that is being served. Ends when dropped.
 pub struct Server {
     path: PathBuf,
+    /// Tells its socket from that of another server which took the path since.
+    place: Option<DeviceAndInode>,
     listener: Arc<UnixListener>,
     accepting: Option<JoinHandle<()>>,
     connections: Arc<Connections>,
@@ -50,7 +53,8 @@ impl Server {
         };
         let accepting =
             accepting.map_err(|source| SocketError::System { path: path.to_owned(), source })?;
-        Ok(Self { path: path.to_owned(), listener, accepting: Some(accepting), connections })
+        let (path, accepting) = (path.to_owned(), Some(accepting));
+        Ok(Self { place: place_of(&path), path, listener, accepting, connections })
     }
 
     /// Where it listens.
@@ -58,7 +62,8 @@ impl Server {
         &self.path
     }
 
-    /// Ends all connections, and with them what they hold; the socket is gone afterwards.
+    /// Ends all connections, and with them what they hold; the socket is gone afterwards. That of
+    /// another server stays: the folder may have been removed and made anew since the start.
     pub fn stop(&mut self) {
         let Some(accepting) = self.accepting.take() else { return };
         // Wakes the thread that waits for the next connection.
@@ -67,8 +72,16 @@ impl Server {
         if !self.connections.end_all(STOP_WAIT) {
             log::warn!("a control connection is busy and is left to the end of the process");
         }
-        drop(fs::remove_file(&self.path));
+        if self.place.is_some() && place_of(&self.path) == self.place {
+            drop(fs::remove_file(&self.path));
+        }
     }
+}
+
+type DeviceAndInode = (u64, u64);
+
+fn place_of(path: &Path) -> Option<DeviceAndInode> {
+    fs::symlink_metadata(path).ok().map(|found| (found.dev(), found.ino()))
 }
 
 impl Drop for Server {

@@ -63,6 +63,8 @@ pub struct About {
     pub admin: Option<String>,
     /// The token of that address, if it asks for one.
     pub admin_token: Option<String>,
+    /// Notes of the start for the user: who can reach the services, why nothing is mounted.
+    pub notes: Vec<String>,
 }
 
 /// A running server. Errors are texts that say what to do.

@@ -12,6 +12,8 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 use crate::engine::file::proc_path;
 
@@ -54,6 +56,18 @@ pub fn connect(path: &Path) -> io::Result<UnixStream> {
     UnixStream::connect(short)
 }
 
+/// Whether a server listens there. Never waits: one that takes no connections for now, since it is
+/// stopped by a signal, listens too.
+pub fn is_served(path: &Path) -> bool {
+    let connected = || -> rustix::io::Result<()> {
+        let (_folder, short) = short_name(path).map_err(|_| Errno::NOENT)?;
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let socket = net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        net::connect(&socket, &SocketAddrUnix::new(short)?)
+    };
+    matches!(connected(), Ok(()) | Err(Errno::AGAIN))
+}
+
 /// Listens there, in place of a server that died.
 pub fn listen(path: &Path) -> Result<UnixListener, SocketError> {
     let system = |source| SocketError::System { path: path.to_owned(), source };
@@ -83,7 +97,7 @@ pub fn may_enter(peer: u32, own: u32) -> bool {
 
 /// The peer of a connection: user and process id.
 pub fn peer(stream: &UnixStream) -> io::Result<(u32, u32)> {
-    let peer = rustix::net::sockopt::socket_peercred(stream)?;
+    let peer = net::sockopt::socket_peercred(stream)?;
     let pid = u32::try_from(peer.pid.as_raw_nonzero().get()).unwrap_or(0);
     Ok((peer.uid.as_raw(), pid))
 }
@@ -118,6 +132,21 @@ mod tests {
         let _next = listen(&path).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert!(connect(&path).is_ok());
+    }
+
+    #[test]
+    fn a_server_that_takes_no_more_connections_is_there_and_keeps_nobody_waiting() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(SOCKET_NAME);
+        assert!(!is_served(&path));
+        let socket = net::socket(AddressFamily::UNIX, SocketType::STREAM, None).unwrap();
+        net::bind(&socket, &SocketAddrUnix::new(&path).unwrap()).unwrap();
+        assert!(!is_served(&path), "nobody listens");
+        net::listen(&socket, 0).unwrap();
+        let _waiting = connect(&path).unwrap();
+        assert!(is_served(&path), "its queue of one is full");
+        drop(socket);
+        assert!(!is_served(&path));
     }
 
     #[test]

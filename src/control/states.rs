@@ -8,7 +8,7 @@ use super::connection::{Connection, RequestFailure};
 use super::protocol::Answer;
 use super::refusal::RefusalKind;
 use crate::core::time::iso;
-use crate::engine::{SavedState, StateError};
+use crate::engine::{DamagedState, SavedState, StateError};
 
 /// An action on the state of the server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,13 +40,23 @@ pub enum StateRequest {
 pub struct StateEntry {
     /// Its name.
     pub name: String,
-    /// When it was saved, in UTC.
-    pub saved: String,
+    /// When it was saved, in UTC; absent if the state is damaged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saved: Option<String>,
+    /// Why it cannot be restored, if its properties cannot be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub damaged: Option<String>,
 }
 
 impl From<SavedState> for StateEntry {
     fn from(SavedState { name, saved }: SavedState) -> Self {
-        Self { name, saved: iso(saved) }
+        Self { name, saved: Some(iso(saved)), damaged: None }
+    }
+}
+
+impl From<DamagedState> for StateEntry {
+    fn from(DamagedState { name, why }: DamagedState) -> Self {
+        Self { name, saved: None, damaged: Some(why) }
     }
 }
 
@@ -57,6 +67,7 @@ impl From<StateError> for RequestFailure {
             StateError::Name(_) => RefusalKind::Invalid,
             StateError::ExistingDirectory | StateError::NoAccount { .. } => RefusalKind::Denied,
             StateError::TooMany => return Self::busy(error.to_string()),
+            error if error.is_full() => return Self::full(error.to_string()),
             error => return Self::system(error.to_string()),
         };
         Self::object(kind, error.to_string())
@@ -69,8 +80,12 @@ impl Connection {
         let states = self.serving.states().ok_or(StateError::ExistingDirectory)?;
         let done = match request {
             StateRequest::List {} => {
-                let states = states.list()?.into_iter().map(StateEntry::from).collect();
-                return Ok(Answer::States { states });
+                let entry = |listed: Result<SavedState, DamagedState>| {
+                    listed.map_or_else(StateEntry::from, StateEntry::from)
+                };
+                return Ok(Answer::States {
+                    states: states.list()?.into_iter().map(entry).collect(),
+                });
             }
             StateRequest::Save { name } => {
                 let saved = StateEntry::from(states.save(name)?);

@@ -20,7 +20,12 @@ use crate::core::time::iso;
 use crate::engine::controls::Visitor;
 use crate::engine::events::Happening;
 use crate::engine::programs::{Programs, resolved};
-use crate::engine::stream::{Answered, AtGate, Change, Entry, Page, What};
+use crate::engine::ring::Page;
+use crate::engine::stream::{Answered, AtGate, Change, Entry, What};
+
+/// The longest page, in bytes of JSON, unless its only event is longer: a client chooses most of an
+/// event's texts, and a page is kept for as long as a client does not read it.
+pub const PAGE_BYTES_MAX: usize = 256 << 10;
 
 /// The kinds of events.
 pub const KINDS: [&str; 19] = [
@@ -112,11 +117,11 @@ impl StreamRequest {
 impl Connection {
     /// The next events of the stream.
     pub(super) fn stream(&self, request: &StreamRequest) -> Answer {
-        let Page { entries, lost, last, newest } =
+        let Page { events: entries, lost, last, newest } =
             self.serving.accounts().controls().stream.after(request.after);
         let mut programs = Programs::default();
         let rows = entries.iter().map(|entry| row(&*self.serving, &mut programs, entry));
-        let events = rows.filter(|row| request.lets_through(row)).collect();
+        let (events, last) = page_of(rows.filter(|row| request.lets_through(row)), last);
         Answer::Stream(StreamPage { events, lost, last, newest })
     }
 
@@ -226,6 +231,42 @@ fn request(
     more
 }
 
+/// The rows that fit one page, and the number of the last event looked at: `last` if all fit.
+fn page_of(rows: impl Iterator<Item = StreamRow>, last: u64) -> (Vec<StreamRow>, u64) {
+    let (mut events, mut bytes) = (Vec::new(), 0);
+    for row in rows {
+        bytes += bytes_of(&row);
+        if let Some(StreamRow { seq, .. }) = events.last()
+            && bytes > PAGE_BYTES_MAX
+        {
+            let seq = *seq;
+            return (events, seq);
+        }
+        events.push(row);
+    }
+    (events, last)
+}
+
+/// The length of a row in JSON.
+fn bytes_of(row: &StreamRow) -> usize {
+    struct Count(usize);
+    impl std::io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    match serde_json::to_writer(&mut count, row) {
+        Ok(()) => count.0,
+        Err(error) => unreachable!("an event is JSON: {error}"),
+    }
+}
+
 fn at_gate(row: &mut StreamRow, event: &str, at: &AtGate) {
     visit(row, event, &at.visitor);
     row.more.insert("gate".into(), json!(at.gate));
@@ -319,6 +360,33 @@ fn quoted(keys: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn row_of(seq: u64, text: &str) -> StreamRow {
+        let row = json!({ "seq": seq, "time": "", "system": "", "event": "request", "path": text });
+        serde_json::from_value(row).unwrap()
+    }
+
+    #[test]
+    fn a_page_ends_before_the_event_that_would_make_it_too_long() {
+        // A control character takes six bytes in JSON.
+        let text = "\u{1}".repeat(1_024);
+        let rows = || (1..=1_000).map(|seq| row_of(seq, &text));
+        let (events, last) = page_of(rows(), 1_000);
+        assert_eq!((events.len() as u64, last), (last, events.last().unwrap().seq));
+        let length = serde_json::to_string(&events).unwrap().len();
+        assert!(length <= PAGE_BYTES_MAX + 2 * events.len(), "{length}");
+        assert!(length > PAGE_BYTES_MAX - 2 * bytes_of(&events[0]), "{length}");
+    }
+
+    #[test]
+    fn a_page_has_one_event_however_long_it_is_and_ends_where_the_look_ended() {
+        let long = "x".repeat(PAGE_BYTES_MAX);
+        let (events, last) = page_of((7..9).map(|seq| row_of(seq, &long)), 9);
+        assert_eq!((events.len(), last), (1, 7));
+        // Events that the client does not want are behind the last that it gets.
+        let (events, last) = page_of([row_of(7, "")].into_iter(), 9);
+        assert_eq!((events.len(), last), (1, 9));
+    }
 
     #[test]
     fn a_request_names_its_object_as_commands_do() {

@@ -13,7 +13,7 @@ use super::wire::read_answer;
 use super::*;
 use crate::core::service::ServiceKind;
 use crate::core::smb::create::OpenRequest;
-use crate::core::smb::{Access, Denial, ShareMode, SharePath};
+use crate::core::smb::{Access, Denial, Rule, ShareMode, SharePath};
 use crate::core::{HandleId, Owner};
 use crate::engine::controls::Point;
 use crate::engine::events::Happening;
@@ -32,7 +32,8 @@ impl Serving for Fake {
     }
     fn about(&self) -> About {
         let data = "memory".to_owned();
-        About { data, started: Instant::now(), admin: None, admin_token: None }
+        let notes = Vec::new();
+        About { data, started: Instant::now(), admin: None, admin_token: None, notes }
     }
     fn connection(&self, _: &str) -> Option<protocol::Connection> {
         None
@@ -139,7 +140,7 @@ fn a_hold_lasts_as_long_as_its_connection() {
     let Answer::Refused(Refused { kind, message, holder }) = answer else {
         panic!("not refused: {answer:?}")
     };
-    assert_eq!(kind, RefusalKind::SharingViolation);
+    assert_eq!(kind, Rule::SharingViolation.into());
     assert!(kind.is_busy() && message.contains("latchfs hold (pid"), "{message}");
     let holder = holder.unwrap();
     assert_eq!((holder.handle, holder.pid), (held.handle, std::process::id()));
@@ -362,4 +363,16 @@ fn a_share_is_listed_with_its_lease_and_without_a_listener_there_is_no_way_to_co
     let create = Request::CreateShare { name: "more".into(), quota_gib: None };
     let Answer::Refused(refused) = client.ask(&create).unwrap() else { panic!() };
     assert!(refused.message.contains("one directory"), "{}", refused.message);
+}
+
+#[test]
+fn a_server_that_stops_leaves_the_socket_of_another_one() {
+    let mut first = Setup::new();
+    fs::remove_file(&first.path).unwrap();
+    let serving = Arc::clone(&first.fake) as Arc<dyn Serving>;
+    let mut second = Server::start(&first.path, serving).unwrap();
+    first.server.stop();
+    assert!(Client::connect(&first.path).is_ok());
+    second.stop();
+    assert!(!first.path.exists());
 }

@@ -82,6 +82,6 @@ impl fmt::Display for Owner {
             (None, 0) => return f.write_str(&self.client.name),
             (None, pid) => write!(f, "pid {pid}")?,
         }
-        write!(f, " of {}", self.client.name)
+        write!(f, " through {}", self.client.name)
     }
 }

@@ -31,6 +31,16 @@ impl ServiceKind {
         }
     }
 
+    /// The name in sentences: the File service.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::File => "File",
+            Self::Blob => "Blob",
+            Self::Queue => "Queue",
+            Self::Table => "Table",
+        }
+    }
+
     /// The letter in `ss` of an account SAS.
     pub const fn letter(self) -> char {
         match self {

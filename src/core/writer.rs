@@ -78,14 +78,16 @@ impl Writer {
     }
 }
 
-struct Ago(Duration);
+/// How long ago something was, for people: `0.8 s`, `3 min`, `2 h`, `5 d`.
+pub struct Ago(pub Duration);
 
 impl fmt::Display for Ago {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.as_secs() {
-            0..100 => write!(f, "{:.1} s", self.0.as_secs_f64()),
-            seconds @ 100..6_000 => write!(f, "{} min", seconds / 60),
-            seconds => write!(f, "{} h", seconds / 3_600),
+            0..120 => write!(f, "{:.1} s", self.0.as_secs_f64()),
+            seconds @ 120..7_200 => write!(f, "{} min", seconds / 60),
+            seconds @ 7_200..172_800 => write!(f, "{} h", seconds / 3_600),
+            seconds => write!(f, "{} d", seconds / 86_400),
         }
     }
 }
@@ -118,6 +120,15 @@ mod tests {
         assert_eq!(told("Lease Blob (acquire)"), leased);
         let broken = "lease broken 0.0 s ago by Lease Container (break)";
         assert_eq!(told("Lease Container (break)"), broken);
+    }
+
+    #[test]
+    fn spans_are_told_in_the_unit_that_fits() {
+        let told = |seconds: u64| Ago(Duration::from_secs(seconds)).to_string();
+        assert_eq!(Ago(Duration::from_millis(800)).to_string(), "0.8 s");
+        assert_eq!((&*told(0), &*told(3)), ("0.0 s", "3.0 s"));
+        assert_eq!((&*told(119), &*told(120), &*told(7_199)), ("119.0 s", "2 min", "119 min"));
+        assert_eq!((&*told(7_200), &*told(172_800)), ("2 h", "2 d"));
     }
 
     #[test]

@@ -178,6 +178,16 @@ impl Account {
         }
     }
 
+    /// An error for each open service whose files have lost their names since they were opened.
+    pub fn lost_places(&self) -> Vec<DbError> {
+        let looked = [
+            self.open_blob().map(|blob| blob.check_place()),
+            self.open_queue().map(QueueService::check_place),
+            self.open_table().map(TableService::check_place),
+        ];
+        looked.into_iter().flatten().filter_map(Result::err).collect()
+    }
+
     /// The retention of blobs: that which was set last, or that of the options.
     pub(super) fn retention(&self) -> Retention {
         self.kept_retention().unwrap_or(self.blob_options.retention)

@@ -46,7 +46,10 @@ impl Context {
     /// The request as the last writer of what it changes. `operation` is as the service's
     /// documentation names it.
     pub fn writer(&self, operation: &str) -> Writer {
-        let text = |text: &Option<Arc<str>>| text.as_deref().map(|text| shortened(text).to_owned());
+        let text = |text: &Option<Arc<str>>| {
+            let sent = text.as_deref().filter(|text| !text.is_empty());
+            sent.map(|text| shortened(text).to_owned())
+        };
         Writer {
             operation: operation.to_owned(),
             client_request: text(&self.caller.request_id),

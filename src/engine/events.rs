@@ -1,4 +1,5 @@
-//! The event log: who was granted, refused, closed. Bounded; observers follow it.
+//! The event log of an account: who was granted, refused, closed. Bounded; observers follow it from
+//! threads. The stream of a server ([`super::stream`]) has the same events and more.
 //!
 //! Refusals and forced closes are always kept, grants and ordinary closes only on request, so that
 //! an open without a conflict costs little. Grants and closes are noted under the file's lock: in
@@ -7,7 +8,6 @@
 //! Adding to the log never waits for a follower: a follower that is too slow is told how many
 //! events it missed.
 
-use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use crate::core::conflict::Conflict;
@@ -17,6 +17,7 @@ use crate::core::{FileId, HandleId, Owner, Timestamp};
 use std::sync::{Arc, OnceLock};
 
 use super::programs::resolved;
+use super::ring::{PAGE_MAX, Page, Ring};
 use super::stream::{EventStream, What};
 use crate::sync::{AtomicU64, Condvar, Mutex, MutexGuard, Ordering};
 
@@ -24,9 +25,6 @@ const POISON: &str = "the log is only appended to";
 
 /// The most events kept; older ones are dropped and counted.
 pub const EVENTS_MAX: usize = 16_384;
-
-/// The most events a follower is given at a time.
-pub const PAGE_MAX: usize = 1_024;
 
 /// The content of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -119,23 +117,10 @@ pub struct Event {
     pub what: Happening,
 }
 
-/// A page of the log.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Page {
-    /// The events after the number asked for, oldest first.
-    pub events: Vec<Event>,
-    /// How many of them had been dropped before they were asked for.
-    pub lost: u64,
-    /// The number of the last event looked at: the next page starts after it.
-    pub last: u64,
-    /// The number of the newest event there is.
-    pub newest: u64,
-}
-
 /// The bounded log.
 #[derive(Debug)]
 pub struct EventLog {
-    kept: Mutex<Kept>,
+    kept: Mutex<Ring<Event>>,
     grew: Condvar,
     /// 1 if grants and closes are wanted too. Read without a lock on every open.
     all: AtomicU64,
@@ -145,13 +130,6 @@ pub struct EventLog {
     conflicts: [AtomicU64; Rule::ALL.len()],
     /// Refusals of the other services since the start, by the numbers of service and conflict.
     refusals: [[AtomicU64; Conflict::ALL.len()]; ServiceKind::ALL.len()],
-    max: usize,
-}
-
-#[derive(Debug, Default)]
-struct Kept {
-    events: VecDeque<Event>,
-    last: u64,
 }
 
 impl Default for EventLog {
@@ -163,11 +141,11 @@ impl Default for EventLog {
 impl EventLog {
     /// A log of at most `max` events.
     pub fn new(max: usize) -> Self {
-        let (kept, grew) = (Mutex::default(), Condvar::default());
+        let (kept, grew) = (Mutex::new(Ring::new(max)), Condvar::default());
         let conflicts = std::array::from_fn(|_| AtomicU64::new(0));
         let refusals = std::array::from_fn(|_| std::array::from_fn(|_| AtomicU64::new(0)));
         let (all, stream) = (AtomicU64::new(0), OnceLock::new());
-        Self { kept, grew, all, stream, conflicts, refusals, max: max.max(1) }
+        Self { kept, grew, all, stream, conflicts, refusals }
     }
 
     /// Keep grants and ordinary closes too, or stop doing so.
@@ -203,13 +181,18 @@ impl EventLog {
         })
     }
 
-    /// Adds an event; its number is given here. The program of a refused process is looked up now:
-    /// the process may have ended when somebody reads the log.
+    /// Adds an event; its number is given here. The program of a process that was refused, closed
+    /// a handle by force or deleted a share is looked up now: the process may have ended when
+    /// somebody reads the log. Opens, ordinary closes and deletions of files are too many for that.
     pub fn push(&self, mut event: Event) {
-        if let Happening::Refused { denial, .. } = &event.what {
-            if let Some(rule) = denial.rule() {
-                self.conflicts[rule as usize].fetch_add(1, Ordering::Relaxed);
-            }
+        if let Happening::Refused { denial, .. } = &event.what
+            && let Some(rule) = denial.rule()
+        {
+            self.conflicts[rule as usize].fetch_add(1, Ordering::Relaxed);
+        }
+        let is_frequent =
+            event.what.is_ordinary() || (event.what == Happening::Removed && !event.path.is_root());
+        if !is_frequent {
             event.who = resolved(&event.who);
         }
         if let Happening::Conflicted(conflicted) = &event.what {
@@ -223,30 +206,27 @@ impl EventLog {
             }
         }
         let mut kept = self.kept.lock().expect(POISON);
-        kept.last += 1;
-        event.seq = kept.last;
-        if kept.events.len() == self.max {
-            kept.events.pop_front();
-        }
-        kept.events.push_back(event);
+        let oldest = kept.push(|seq| Event { seq, ..event });
+        // Freed after the lock.
         drop(kept);
+        drop(oldest);
         self.grew.notify_all();
     }
 
     /// The events after number `seq`, as far as they are kept.
-    pub fn after(&self, seq: u64) -> Page {
+    pub fn after(&self, seq: u64) -> Page<Event> {
         self.kept.lock().expect(POISON).after(seq, usize::MAX)
     }
 
     /// The events after number `seq`, at most [`PAGE_MAX`] of them; waits up to `patience` for the
     /// first one.
-    pub fn follow(&self, seq: u64, patience: Duration) -> Page {
+    pub fn follow(&self, seq: u64, patience: Duration) -> Page<Event> {
         self.wait_past(seq, patience).after(seq, PAGE_MAX)
     }
 
     /// The number of the newest event.
     pub fn newest(&self) -> u64 {
-        self.kept.lock().expect(POISON).last
+        self.kept.lock().expect(POISON).newest()
     }
 
     /// Waits up to `patience` for an event after number `seq`.
@@ -254,10 +234,10 @@ impl EventLog {
         drop(self.wait_past(seq, patience));
     }
 
-    fn wait_past(&self, seq: u64, patience: Duration) -> MutexGuard<'_, Kept> {
+    fn wait_past(&self, seq: u64, patience: Duration) -> MutexGuard<'_, Ring<Event>> {
         let end = Instant::now() + patience;
         let mut kept = self.kept.lock().expect(POISON);
-        while kept.last <= seq {
+        while kept.newest() <= seq {
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 break;
@@ -265,22 +245,6 @@ impl EventLog {
             kept = self.grew.wait_timeout(kept, left).expect(POISON).0;
         }
         kept
-    }
-}
-
-impl Kept {
-    /// The number of the oldest event that is kept, or will be.
-    fn first(&self) -> u64 {
-        self.last - self.events.len() as u64 + 1
-    }
-
-    fn after(&self, seq: u64, most: usize) -> Page {
-        let first = self.first();
-        let wanted = seq.saturating_add(1);
-        let skip = usize::try_from(wanted.saturating_sub(first)).unwrap_or(usize::MAX);
-        let events: Vec<_> = self.events.iter().skip(skip).take(most).cloned().collect();
-        let last = events.last().map_or(seq.min(self.last), |event| event.seq);
-        Page { events, lost: first.saturating_sub(wanted), last, newest: self.last }
     }
 }
 
@@ -299,21 +263,6 @@ mod tests {
             file: None,
             who: Owner { client, pid: 0, program: None },
             what: Happening::Removed,
-        }
-    }
-
-    #[test]
-    fn a_reader_gets_each_event_once_and_is_told_what_it_missed() {
-        let log = EventLog::new(3);
-        for n in 0..5 {
-            log.push(event(&n.to_string()));
-        }
-        let page = log.after(0);
-        assert_eq!(page.lost, 2);
-        assert_eq!(page.events.iter().map(|e| e.seq).collect::<Vec<_>>(), [3, 4, 5]);
-        assert_eq!(log.after(4).events.len(), 1);
-        for past in [5, 900, u64::MAX] {
-            assert_eq!(log.after(past), Page { last: 5, newest: 5, ..Page::default() });
         }
     }
 
@@ -340,7 +289,7 @@ mod tests {
             log.push(Event { what, ..event("a") });
         }
         assert_eq!(log.after(0).events.iter().map(|e| e.seq).collect::<Vec<_>>(), [1, 2]);
-        let entries = stream.after(0).entries;
+        let entries = stream.after(0).events;
         assert_eq!(entries.len(), 3);
         assert!(entries.iter().all(|entry| entry.account.as_deref() == Some("one")));
         log.keep_all(true);
@@ -377,7 +326,7 @@ mod tests {
     #[test]
     fn a_follower_wakes_when_something_happens_and_not_before() {
         let log = Arc::new(EventLog::new(3));
-        assert_eq!(log.follow(0, Duration::from_millis(1)), Page::default());
+        assert_eq!(log.follow(0, Duration::from_millis(1)).newest, 0);
         let writer = Arc::clone(&log);
         let thread = std::thread::spawn(move || writer.push(event("a")));
         let page = log.follow(0, Duration::from_secs(30));

@@ -17,9 +17,11 @@
 //!   programs      the program behind a process id
 //!   random        identities that nobody can guess
 //!   recent        the latest changes of a service
+//!   ring          a bounded ring of numbered events
 //!   stream        the stream of events, all services in one order
 //!   service_properties  CORS rules and the like, kept on disk
 //!   states        the data of all accounts as a whole: saved, restored, reset
+//!   sweeper       the background thread that removes what a service keeps no longer
 //!   table         the Table service
 //! ```
 
@@ -37,9 +39,11 @@ pub mod programs;
 pub mod queue;
 mod random;
 mod recent;
+pub mod ring;
 mod service_properties;
 pub mod states;
 pub mod stream;
+mod sweeper;
 pub mod table;
 
 pub use account::{Account, AccountOptions, Accounts};
@@ -51,6 +55,6 @@ pub use non_blocking::{rehearse, without_waiting};
 pub use random::{new_guid, new_secret};
 pub use recent::HISTORY_MAX;
 pub use service_properties::{Parts, ServiceProperties};
-pub use states::{SavedState, StateError, States};
+pub use states::{DamagedState, SavedState, StateError, States};
 
 pub use crate::store::db::DbError;

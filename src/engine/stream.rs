@@ -8,7 +8,6 @@
 //!
 //! Decides the order and how much is kept. How an entry is shown is decided in `control/`.
 
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -18,6 +17,7 @@ use tokio::sync::Notify;
 use super::clock::{Clock, TestClock};
 use super::controls::{Point, Visitor};
 use super::events::Event;
+use super::ring::{PAGE_MAX, Page, Ring};
 use crate::core::Timestamp;
 use crate::core::conflict::Conflict;
 use crate::core::service::ServiceKind;
@@ -29,9 +29,6 @@ pub const STREAM_MAX: usize = 16_384;
 /// The longest path and message that an entry keeps, in bytes. A request chooses both, and needs no
 /// credentials for it.
 pub const TEXT_MAX: usize = 1_024;
-
-/// The most entries that a follower is given at a time.
-pub const PAGE_MAX: usize = 1_024;
 
 /// One entry of the stream.
 #[derive(Clone, Debug)]
@@ -164,46 +161,30 @@ pub struct Change {
     pub detail: String,
 }
 
-/// A page of the stream.
-#[derive(Clone, Debug, Default)]
-pub struct Page {
-    /// The entries after the number asked for, oldest first.
-    pub entries: Vec<Entry>,
-    /// How many of them had been dropped before they were asked for.
-    pub lost: u64,
-    /// The number of the last entry looked at: the next page starts after it.
-    pub last: u64,
-    /// The number of the newest entry there is.
-    pub newest: u64,
-}
-
 /// The stream of one server.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct EventStream {
     on: AtomicBool,
     clock: OnceLock<Arc<TestClock>>,
-    kept: Mutex<Kept>,
+    kept: Mutex<Ring<Entry>>,
     grew: Notify,
 }
 
-#[derive(Debug)]
-struct Kept {
-    entries: VecDeque<Entry>,
-    last: u64,
-    max: usize,
-}
-
-impl Default for Kept {
+impl Default for EventStream {
     fn default() -> Self {
-        Self { entries: VecDeque::new(), last: 0, max: STREAM_MAX }
+        Self::with(OnceLock::new(), STREAM_MAX)
     }
 }
 
 impl EventStream {
     /// A stream that tells the time by this clock, of at most `max` entries.
     pub fn new(clock: Arc<TestClock>, max: usize) -> Self {
-        let kept = Mutex::new(Kept { max: max.max(1), ..Kept::default() });
-        Self { clock: clock.into(), kept, ..Self::default() }
+        Self::with(clock.into(), max)
+    }
+
+    fn with(clock: OnceLock<Arc<TestClock>>, max: usize) -> Self {
+        let (on, kept) = (AtomicBool::new(false), Mutex::new(Ring::new(max)));
+        Self { on, clock, kept, grew: Notify::new() }
     }
 
     /// Keeps what happens from now on.
@@ -226,13 +207,9 @@ impl EventStream {
             None => (Timestamp(0), Timestamp(0)),
         };
         let what = Arc::new(what().cut());
-        let mut entry = Entry { seq: 0, time, system, account, what };
         let mut kept = self.kept();
-        kept.last += 1;
-        entry.seq = kept.last;
+        let oldest = kept.push(|seq| Entry { seq, time, system, account, what });
         // Freed after the lock.
-        let oldest = (kept.entries.len() >= kept.max).then(|| kept.entries.pop_front());
-        kept.entries.push_back(entry);
         drop(kept);
         drop(oldest);
         self.grew.notify_waiters();
@@ -240,15 +217,9 @@ impl EventStream {
 
     /// The entries after number `seq`, at most [`PAGE_MAX`]. A number beyond the newest is one of
     /// another run of the server: all entries that are kept are returned then.
-    pub fn after(&self, seq: u64) -> Page {
+    pub fn after(&self, seq: u64) -> Page<Entry> {
         let kept = self.kept();
-        let seq = if seq > kept.last { 0 } else { seq };
-        let first = kept.last - kept.entries.len() as u64 + 1;
-        let wanted = seq + 1;
-        let skip = usize::try_from(wanted.saturating_sub(first)).unwrap_or(usize::MAX);
-        let entries: Vec<_> = kept.entries.iter().skip(skip).take(PAGE_MAX).cloned().collect();
-        let last = entries.last().map_or(seq, |entry| entry.seq);
-        Page { entries, lost: first.saturating_sub(wanted), last, newest: kept.last }
+        kept.after(if seq > kept.newest() { 0 } else { seq }, PAGE_MAX)
     }
 
     /// Waits for an entry after number `seq`. Does not wait for numbers of another run.
@@ -257,14 +228,14 @@ impl EventStream {
             let mut grew = std::pin::pin!(self.grew.notified());
             // Before the look: an entry that comes after it wakes this.
             grew.as_mut().enable();
-            if self.kept().last != seq {
+            if self.kept().newest() != seq {
                 return;
             }
             grew.await;
         }
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, Ring<Entry>> {
         // Nothing in here panics half done.
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -285,8 +256,8 @@ mod tests {
         stream.push(None, || What::Changed(change()));
     }
 
-    fn numbers(page: &Page) -> Vec<u64> {
-        page.entries.iter().map(|entry| entry.seq).collect()
+    fn numbers(page: &Page<Entry>) -> Vec<u64> {
+        page.events.iter().map(|entry| entry.seq).collect()
     }
 
     #[test]
@@ -297,15 +268,14 @@ mod tests {
     }
 
     #[test]
-    fn a_follower_gets_each_entry_once_and_is_told_what_it_missed() {
+    fn a_follower_of_another_run_gets_all_entries_that_are_kept() {
         let stream = stream(3);
         (0..5).for_each(|_| change(&stream));
-        let page = stream.after(0);
-        assert_eq!((page.lost, numbers(&page), page.last), (2, vec![3, 4, 5], 5));
-        assert_eq!(numbers(&stream.after(4)), [5]);
+        for seq in [0, 900] {
+            let page = stream.after(seq);
+            assert_eq!((page.lost, numbers(&page), page.last), (2, vec![3, 4, 5], 5));
+        }
         assert_eq!(numbers(&stream.after(5)), [0; 0]);
-        let other_run = stream.after(900);
-        assert_eq!((other_run.lost, numbers(&other_run)), (2, vec![3, 4, 5]));
     }
 
     #[test]
@@ -327,7 +297,7 @@ mod tests {
         let stream = stream(2 * PAGE_MAX);
         (0..=PAGE_MAX).for_each(|_| change(&stream));
         let page = stream.after(0);
-        assert_eq!((page.entries.len(), page.last), (PAGE_MAX, PAGE_MAX as u64));
+        assert_eq!((page.events.len(), page.last), (PAGE_MAX, PAGE_MAX as u64));
         assert_eq!(numbers(&stream.after(page.last)), [PAGE_MAX as u64 + 1]);
     }
 

@@ -14,12 +14,14 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
-use rustix::mount::{MountFlags, UnmountFlags};
+use rustix::mount::{
+    FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, MoveMountFlags, UnmountFlags,
+};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
 
-use super::session::MountError;
+use super::session::{MountError, is_bounded_root};
 use crate::sync::front_end;
 
 const DEVICE: &str = "/dev/fuse";
@@ -44,6 +46,7 @@ impl Attachment {
     /// Mounts on a directory; returns the device from which requests are read.
     pub fn attach(&self, path: &Path) -> Result<OwnedFd, MountError> {
         match self.by_ourselves(path) {
+            Err(Errno::PERM | Errno::ACCESS) if is_bounded_root() => Err(MountError::NoRight),
             Err(Errno::PERM | Errno::ACCESS) => self.by_helper(path),
             Err(Errno::NOENT | Errno::NXIO | Errno::NODEV) => {
                 Err(MountError::NoFuse(Errno::NOENT.into()))
@@ -53,18 +56,39 @@ impl Attachment {
         }
     }
 
-    fn by_ourselves(&self, path: &Path) -> rustix::io::Result<OwnedFd> {
-        let device = rustix::fs::open(DEVICE, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
-        let root_mode = fs::metadata(path).map_or(libc::S_IFDIR, |meta| meta.mode());
-        let (uid, gid) = (rustix::process::getuid(), rustix::process::getgid());
-        let mut data = format!(
-            "fd={},rootmode={root_mode:o},user_id={uid},group_id={gid}",
-            device.as_raw_fd()
-        );
-        for option in self.access_options() {
-            data = data + "," + option;
+    /// Mounts below what is mounted on a directory; nothing of it is seen until that is unmounted.
+    pub fn attach_beneath(&self, path: &Path) -> rustix::io::Result<OwnedFd> {
+        let device = open_device()?;
+        let context = rustix::mount::fsopen("fuse", FsOpenFlags::FSOPEN_CLOEXEC)?;
+        rustix::mount::fsconfig_set_string(&context, "source", self.source.as_str())?;
+        rustix::mount::fsconfig_set_string(&context, "subtype", SUBTYPE)?;
+        // The permission bits are those that the server tells.
+        for (key, value) in connection_options(&device, libc::S_IFDIR) {
+            rustix::mount::fsconfig_set_string(&context, key, value)?;
         }
-        let data = CString::new(data).map_err(|_| Errno::INVAL)?;
+        for option in self.access_options() {
+            rustix::mount::fsconfig_set_flag(&context, *option)?;
+        }
+        let mut flags = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
+        if self.read_only {
+            rustix::mount::fsconfig_set_flag(&context, "ro")?;
+            flags |= MountAttrFlags::MOUNT_ATTR_RDONLY;
+        }
+        rustix::mount::fsconfig_create(&context)?;
+        let mount = rustix::mount::fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, flags)?;
+        let how = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_BENEATH;
+        rustix::mount::move_mount(mount, "", CWD, path, how)?;
+        Ok(device)
+    }
+
+    fn by_ourselves(&self, path: &Path) -> rustix::io::Result<OwnedFd> {
+        let device = open_device()?;
+        let root_mode = fs::metadata(path).map_or(libc::S_IFDIR, |meta| meta.mode());
+        let connection = connection_options(&device, root_mode);
+        let mut data: Vec<_> =
+            connection.into_iter().map(|(key, value)| format!("{key}={value}")).collect();
+        data.extend(self.access_options().iter().map(ToString::to_string));
+        let data = CString::new(data.join(",")).map_err(|_| Errno::INVAL)?;
         let mut flags = MountFlags::NOSUID | MountFlags::NODEV;
         if self.read_only {
             flags |= MountFlags::RDONLY;
@@ -106,6 +130,20 @@ impl Attachment {
     }
 }
 
+/// The options that tie a mount to its device and its owner, of a root directory with that mode.
+fn connection_options(device: &OwnedFd, root_mode: u32) -> [(&'static str, String); 4] {
+    [
+        ("fd", device.as_raw_fd().to_string()),
+        ("rootmode", format!("{root_mode:o}")),
+        ("user_id", rustix::process::getuid().to_string()),
+        ("group_id", rustix::process::getgid().to_string()),
+    ]
+}
+
+fn open_device() -> rustix::io::Result<OwnedFd> {
+    rustix::fs::open(DEVICE, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
+}
+
 /// Receives a descriptor through a socket; `None` if the other end closes without sending one.
 fn receive(socket: &UnixStream) -> rustix::io::Result<Option<OwnedFd>> {
     let mut byte = [0];
@@ -134,7 +172,6 @@ pub fn abort(device: u32) -> io::Result<()> {
 /// Aborts the connection where the control file system of FUSE is not mounted: through a detached
 /// mount of it.
 fn abort_unmounted(device: u32) -> rustix::io::Result<()> {
-    use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags};
     let context = rustix::mount::fsopen("fusectl", FsOpenFlags::FSOPEN_CLOEXEC)?;
     rustix::mount::fsconfig_create(&context)?;
     let flags = FsMountFlags::FSMOUNT_CLOEXEC;

@@ -17,7 +17,7 @@ use super::opens::{tell_siblings, ttl};
 use super::privileges;
 use super::state::State;
 use crate::core::smb::{Access, Denial, ShareMode, SharePath};
-use crate::engine::file::{Error, Found, Kind, OpenFor, Stat, StoreError, proc_path};
+use crate::engine::file::{Error, Found, Kind, OpenFor, Stat, proc_path};
 use crate::sync::front_end;
 
 /// The extended attribute with latchfs's own record, which is hidden from programs.
@@ -163,11 +163,7 @@ fn resize(
     size: u64,
 ) -> Result<(), Error> {
     let strip = |fd: &OwnedFd| {
-        if caller.uid == 0 {
-            return Ok(());
-        }
-        let stripped = privileges::strip(fd);
-        stripped.map_err(|source| Error::Store(StoreError::Io { what: "set-id bits", source }))
+        if caller.uid == 0 { Ok(()) } else { privileges::strip_to_resize(fd) }
     };
     let share = state.share();
     if let Some(file) = fh.and_then(|fh| state.files.get(fh)) {

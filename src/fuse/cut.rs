@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -32,8 +32,17 @@ const DIR_TTL: Duration = Duration::from_hours(24 * 365);
 pub struct Cuts {
     /// The name of the directory, which programs cannot guess.
     dir: String,
-    wanted: Mutex<HashMap<String, u64>>,
+    wanted: Mutex<HashMap<String, Wanted>>,
     last: AtomicUsize,
+}
+
+/// A node that is to be cut off.
+#[derive(Clone, Debug)]
+struct Wanted {
+    node: u64,
+    /// The kernel had forgotten the node when the name was looked up: it had no descriptor left.
+    /// The number may have become another node's since.
+    forgotten: Arc<AtomicBool>,
 }
 
 const POISON: &str = "names are only added and removed";
@@ -53,15 +62,16 @@ impl Cuts {
 
     /// A name for each node, never used before: what the kernel remembers of an earlier one would
     /// be looked up twice.
-    fn name(&self, nodes: BTreeSet<u64>) -> Vec<Stale> {
+    fn name(&self, nodes: BTreeSet<u64>) -> (Vec<Stale>, Vec<Wanted>) {
         let name = |node| {
             let number = self.last.fetch_add(1, Ordering::Relaxed);
-            Stale { parent: DIR, name: format!("{node}-{number}"), node }
+            let stale = Stale { parent: DIR, name: format!("{node}-{number}"), node };
+            (stale, Wanted { node, forgotten: Arc::default() })
         };
-        let names: Vec<Stale> = nodes.into_iter().map(name).collect();
-        let mut wanted = self.wanted.lock().expect(POISON);
-        wanted.extend(names.iter().map(|name| (name.name.clone(), name.node)));
-        names
+        let (names, nodes): (Vec<Stale>, Vec<Wanted>) = nodes.into_iter().map(name).unzip();
+        let keys = names.iter().map(|name| name.name.clone());
+        self.wanted.lock().expect(POISON).extend(keys.zip(nodes.iter().cloned()));
+        (names, nodes)
     }
 
     fn forget(&self, names: &[Stale]) {
@@ -78,13 +88,20 @@ pub fn lookup(state: &State, parent: u64, name: &str, reply: ReplyEntry) {
         return reply.entry(&DIR_TTL, &attr(DIR, FileType::Directory), Generation(0));
     }
     let wanted = state.to_cut.wanted.lock().expect(POISON).remove(name);
-    match wanted.and_then(|node| Some((node, state.nodes.cut_off(node)?))) {
+    match wanted.and_then(|wanted| Some((wanted.node, raise(state, &wanted)?))) {
         // Whoever looks the file up by its name next gets its attributes.
         Some((node, generation)) => {
             reply.entry(&NO_TTL, &attr(node, FileType::RegularFile), Generation(generation));
         }
         None => reply.error(Errno::ENOENT),
     }
+}
+
+/// Raises the generation of a node; none if the kernel has forgotten the node.
+fn raise(state: &State, wanted: &Wanted) -> Option<u64> {
+    let generation = state.nodes.cut_off(wanted.node);
+    wanted.forgotten.store(generation.is_none(), Ordering::Release);
+    generation
 }
 
 /// Has the kernel learn of the directory, while no request holds the root directory.
@@ -102,21 +119,23 @@ pub fn cut_off(
     mounted_on: &Path,
     patience: Duration,
 ) -> usize {
-    let names = state.to_cut.name(nodes);
+    let (names, wanted) = state.to_cut.name(nodes);
     let dir = mounted_on.join(&state.to_cut.dir);
     let paths: Vec<_> = names.iter().map(|name| dir.join(&name.name)).collect();
-    let (end, done) = (Instant::now() + patience, Arc::new(AtomicUsize::new(0)));
-    let count = Arc::clone(&done);
+    let end = Instant::now() + patience;
+    let found: Arc<[AtomicBool]> = names.iter().map(|_| AtomicBool::new(false)).collect();
+    let finds = Arc::clone(&found);
     let look_up = move || {
-        let in_time = paths.iter().take_while(|_| Instant::now() < end);
+        let in_time = paths.iter().zip(&*finds).take_while(|_| Instant::now() < end);
         // A name that nobody else knows is found only if it was answered here.
-        in_time.filter(|path| is_found(path)).for_each(|_| {
-            count.fetch_add(1, Ordering::AcqRel);
-        });
+        in_time.for_each(|(path, found)| found.store(is_found(path), Ordering::Release));
     };
     state.aside.get().and_then(|aside| aside.ask(patience, look_up));
     state.to_cut.forget(&names);
-    let left = names.len() - done.load(Ordering::Acquire);
+    let is_left = |(wanted, found): &(&Wanted, &AtomicBool)| {
+        !found.load(Ordering::Acquire) && !wanted.forgotten.load(Ordering::Acquire)
+    };
+    let left = wanted.iter().zip(&*found).filter(is_left).count();
     // The kernel keeps the new inode for the sake of this name.
     state.notices.names(names);
     left
@@ -146,5 +165,46 @@ fn attr(node: u64, kind: FileType) -> FileAttr {
         rdev: 0,
         blksize: 4096,
         flags: 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::Client;
+    use crate::core::smb::SharePath;
+    use crate::engine::file::shares::Followed;
+    use crate::engine::file::{Share, ShareOptions};
+    use crate::engine::{EventLog, SystemClock};
+    use crate::fuse::MountOptions;
+
+    /// The state of a mount that the kernel asks nothing of.
+    fn unasked() -> (State, tempfile::TempDir) {
+        let tmp = tempfile::tempdir().unwrap();
+        let [root, state] = ["root", "state"].map(|name| tmp.path().join(name));
+        std::fs::create_dir(&root).unwrap();
+        let (clock, events) = (Arc::new(SystemClock), Arc::new(EventLog::default()));
+        let options = ShareOptions::default();
+        let share = Share::open_directory("test", &root, &state, options, clock, events).unwrap();
+        let root = share.stat(&SharePath::root()).unwrap().id;
+        let client = Arc::new(Client { session: 1, name: "test".to_owned() });
+        let followed = Followed::alone(Arc::new(share));
+        (State::new(followed, MountOptions::default(), client, root), tmp)
+    }
+
+    #[test]
+    fn a_node_that_the_kernel_has_forgotten_has_nothing_to_cut_off() {
+        let (state, tmp) = unasked();
+        let file = state.nodes.file(ROOT).unwrap();
+        let (node, _) = state.nodes.enter(ROOT, "f", file);
+        let raised = || {
+            let wanted = Wanted { node, forgotten: Arc::default() };
+            (raise(&state, &wanted), wanted.forgotten.load(Ordering::Acquire))
+        };
+        assert_eq!(raised(), (Some(1), false));
+        state.nodes.forget(node, 2);
+        assert_eq!(raised(), (None, true));
+        // A name that nobody looks up says nothing.
+        assert_eq!(cut_off(&state, BTreeSet::from([node]), tmp.path(), Duration::ZERO), 1);
     }
 }

@@ -110,8 +110,8 @@ impl Filesystem for Driver {
         self.0.end();
     }
 
-    fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        names::lookup(self.state(), parent.0, text!(name, reply), reply);
+    fn lookup(&self, req: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        names::lookup(self.state(), req.into(), (parent.0, text!(name, reply)), reply);
     }
 
     fn forget(&self, _: &Request, ino: INodeNo, nlookup: u64) {

@@ -29,8 +29,10 @@
 //!   notify            notices to the kernel's caches
 //!   watch             forced closes and changes made by other front ends
 //!   cut               has the kernel drop what is open through a node
+//!   retries           opens of missing files, which the kernel repeats once
 //!   session           the life of a mount
 //!   attach            mounting and unmounting a FUSE device
+//!   dead              a mount whose server died, and the one that takes its place
 //!   mounts            the table of mounts, and the processes that use one
 //!   unchecked         opening without the rules, for the benchmark
 //! ```
@@ -42,6 +44,7 @@ mod attrs;
 mod backings;
 mod cut;
 mod data;
+mod dead;
 mod dirs;
 mod driver;
 mod errno;
@@ -59,15 +62,17 @@ mod park;
 mod policy;
 mod pool;
 mod privileges;
+mod retries;
 mod session;
 mod state;
 mod unchecked;
 mod watch;
 
+pub use dead::clear_dead;
 pub use errno::name_of as errno_name;
 pub use gates_and_faults::{Call, MountControls};
 pub use policy::ShareRule;
-pub use session::{Mount, MountError, clear_dead, may_administer};
+pub use session::{Mount, MountError, is_bounded_root, may_administer};
 
 use std::fmt;
 use std::path::PathBuf;

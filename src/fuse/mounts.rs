@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::aside;
+use crate::core::smb::name::split_account;
 
 const PREFIX: &str = "latchfs:";
 
@@ -77,10 +78,8 @@ impl Mounted {
         let rest = self.source.as_bytes().strip_prefix(PREFIX.as_bytes())?;
         let mut parts = rest.splitn(2, |byte| *byte == b':');
         let name = String::from_utf8(parts.next()?.to_vec()).ok()?;
-        let (account, share) = match name.split_once('/') {
-            Some((account, share)) => (Some(account.to_owned()), share.to_owned()),
-            None => (None, name),
-        };
+        let (account, share) = split_account(&name);
+        let (account, share) = (account.map(str::to_owned), share.to_owned());
         let control = parts.next().map(|path| PathBuf::from(OsStr::from_bytes(path)));
         Some(Origin { account, share, control })
     }
@@ -156,12 +155,22 @@ fn unescape(text: &[u8]) -> OsString {
 
 /// Processes with a descriptor, program or working directory below a mount point.
 pub fn users_of(path: &Path) -> Vec<String> {
+    processes(|process| uses(process, path))
+}
+
+/// Processes with a descriptor below a mount point.
+pub fn openers_of(path: &Path) -> Vec<String> {
+    processes(|process| has_open(process, path))
+}
+
+/// Processes other than this one, by name and pid. `wanted` looks at their folders in `/proc`.
+fn processes(wanted: impl Fn(&Path) -> bool) -> Vec<String> {
     let mut users = Vec::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
             continue;
         };
-        if pid != std::process::id() && uses(&entry.path(), path) {
+        if pid != std::process::id() && wanted(&entry.path()) {
             let name = fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
             users.push(format!("{} (pid {pid})", name.trim()));
         }
@@ -170,15 +179,17 @@ pub fn users_of(path: &Path) -> Vec<String> {
 }
 
 fn uses(process: &Path, path: &Path) -> bool {
-    let below = |link: PathBuf| fs::read_link(link).is_ok_and(|target| target.starts_with(path));
-    below(process.join("cwd"))
-        || below(process.join("root"))
-        || below(process.join("exe"))
-        || fs::read_dir(process.join("fd"))
-            .into_iter()
-            .flatten()
-            .flatten()
-            .any(|fd| below(fd.path()))
+    let links = ["cwd", "root", "exe"];
+    links.iter().any(|link| leads_below(&process.join(link), path)) || has_open(process, path)
+}
+
+fn has_open(process: &Path, path: &Path) -> bool {
+    let descriptors = fs::read_dir(process.join("fd")).into_iter().flatten().flatten();
+    descriptors.into_iter().any(|descriptor| leads_below(&descriptor.path(), path))
+}
+
+fn leads_below(link: &Path, path: &Path) -> bool {
+    fs::read_link(link).is_ok_and(|target| target.starts_with(path))
 }
 
 #[cfg(test)]

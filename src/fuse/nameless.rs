@@ -11,8 +11,12 @@ use fuser::{Errno, FopenFlags, ReplyOpen};
 use rustix::fs::{Mode, OFlags};
 
 use super::driver::Requester;
+use super::errno::errno;
 use super::open_files::OpenFile;
-use super::opens::{Ask, Bytes, access, answer_file, ask_for, end, keep, make_file, open_errno};
+use super::opens::{
+    Ask, Bytes, access, answer_file, ask_for, end, keep, make_file, strip_privileges,
+};
+use super::privileges;
 use super::state::State;
 use crate::core::smb::{Access, Denial};
 use crate::engine::file::{Error, Kind, Opened, Result, Stat, StoreError, proc_path};
@@ -33,7 +37,7 @@ fn open_other(state: &Arc<State>, caller: Requester, node: u64, flags: i32, repl
     ask.cuts_only_for(state, node);
     ask_for(state, ask, move |state, ask, opened| match opened {
         Ok(opened) => answer_other(state, node, ask, opened, reply),
-        Err(refused) => reply.error(open_errno(&refused)),
+        Err(refused) => reply.error(ask.errno(state, &refused)),
     });
 }
 
@@ -54,8 +58,9 @@ pub fn answer_other(state: &State, node: u64, ask: &Ask, opened: Opened, reply: 
         && may_open(state, ask, &opened.stat);
     if !fits {
         end(state, &opened.handle);
-        return reply.error(Errno::ESTALE);
+        return reply.error(state.retries.missing(ask.caller.pid, &ask.path));
     }
+    strip_privileges(state, ask, &opened);
     state.set_adopts();
     let lost = state.nodes.adopt(node, opened.stat.id);
     state.notices.attributes(node);
@@ -64,7 +69,7 @@ pub fn answer_other(state: &State, node: u64, ask: &Ask, opened: Opened, reply: 
     let register = |_: BorrowedFd<'_>| Err(std::io::ErrorKind::Unsupported.into());
     match make_file(state, (node, Bytes::ComeToUs), ask, opened, register) {
         Ok((file, flags)) => answer_file(&file, flags, reply),
-        Err(error) => reply.error(open_errno(&error)),
+        Err(error) => reply.error(ask.errno(state, &error)),
     }
     state.notices.names(lost);
 }
@@ -106,7 +111,7 @@ fn open_again(
             Err(Error::Denied(Denial::HandleClosed)) => {
                 open_other(&again, caller, node, flags, reply);
             }
-            Err(error) => reply.error(open_errno(&error)),
+            Err(error) => reply.error(errno(&error)),
         },
     );
 }
@@ -129,6 +134,9 @@ fn grant_again(
     let cx = state.context(ask.caller.pid, "open");
     let opened = state.share().open_again(&cx, &other.handle, &ask.request, stat);
     let opened = state.share().note_open(&cx, &ask.path, opened)?;
+    if ask.writes_unprivileged() {
+        ask.note_stripped(privileges::strip(&held));
+    }
     if truncates && let Some(fd) = &fd {
         let cut = state.share().set_size_through(&opened.handle, fd, 0);
         cut.inspect_err(|_| end(state, &opened.handle))?;

@@ -18,7 +18,12 @@ use crate::engine::file::{Error, Found, PosixOpen, Stat, Unlinked};
 
 /// `lookup`. If the name is pending and all its opens are being released, waits for the releases:
 /// the name is gone right after the last `close(2)`.
-pub fn lookup(state: &Arc<State>, parent: u64, name: &str, reply: ReplyEntry) {
+pub fn lookup(
+    state: &Arc<State>,
+    caller: Requester,
+    (parent, name): (u64, &str),
+    reply: ReplyEntry,
+) {
     if state.to_cut.is_ours(parent, name) {
         return cut::lookup(state, parent, name, reply);
     }
@@ -29,7 +34,12 @@ pub fn lookup(state: &Arc<State>, parent: u64, name: &str, reply: ReplyEntry) {
             let waits = !last && asked.share().is_on_its_way_out(&path);
             (!waits).then(|| asked.share().lookup(&path))
         },
-        move |found| answer_lookup(&again, parent, &name, found, reply),
+        move |found| {
+            if found.is_err() {
+                again.retries.looked_up(caller.pid);
+            }
+            answer_lookup(&again, parent, &name, found, reply);
+        },
     );
 }
 
@@ -136,11 +146,14 @@ pub fn readlink(state: &Arc<State>, node: u64, reply: ReplyData) {
 
 /// `link(2)`. Through `/proc/self/fd` the source may be a file whose own name is gone: another name
 /// of the file is linked then.
+///
+/// A file that has lost its last name and is not open was named: the file that has the name now is
+/// linked. With `ESTALE` the kernel would look the name up again, but only once a call.
 pub fn link(state: &Arc<State>, caller: Requester, node: u64, at: (u64, &str), reply: ReplyEntry) {
     let another = || state.nodes.siblings(node).into_iter().find_map(|id| state.nodes.path(id));
-    let Some(from) = state.nodes.path(node).or_else(another) else {
-        let nameless = state.is_open(node);
-        return reply.error(if nameless { Errno::ENOENT } else { Errno::ESTALE });
+    let named = || state.nodes.last_path(node).filter(|_| !state.is_open(node));
+    let Some(from) = state.nodes.path(node).or_else(another).or_else(named) else {
+        return reply.error(Errno::ENOENT);
     };
     let link = move |state: &State, to: &SharePath| {
         state.share().link(&state.context(caller.pid, "link"), &from, to)?;

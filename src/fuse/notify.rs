@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, OnceLock};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fuser::{INodeNo, Notifier};
 
@@ -44,9 +44,13 @@ impl Notices {
     pub fn start(&self, notifier: Notifier, backings: Arc<Backings>) -> std::io::Result<()> {
         let (sender, receiver) = sync_channel(WAITING_MAX);
         let to_kernel = notifier.clone();
-        thread::Builder::new()
-            .name("latchfs-notify".into())
-            .spawn(move || run(&receiver, &to_kernel, &backings))?;
+        thread::Builder::new().name("latchfs-notify".into()).spawn(move || {
+            // ENOENT: the kernel does not know the name any more, which is what we want.
+            let forget = |name: &Stale| {
+                drop(to_kernel.inval_entry(INodeNo(name.parent), OsStr::new(&name.name)));
+            };
+            run(&receiver, forget, KEPT_FOR, || backings.sweep());
+        })?;
         // A second start would be a second mount of one driver, which nobody makes.
         drop(self.open.set((notifier, sender)));
         Ok(())
@@ -106,24 +110,63 @@ impl Notices {
     }
 }
 
-fn run(notices: &Receiver<Notice>, kernel: &Notifier, backings: &Backings) {
-    let mut kept = false;
+/// Carries out notices until the senders are gone. While registrations are kept, `sweep` is called
+/// once in `period`, however many notices come; it returns whether some are still kept.
+fn run(
+    notices: &Receiver<Notice>,
+    forget: impl Fn(&Stale),
+    period: Duration,
+    sweep: impl Fn() -> bool,
+) {
+    let mut next_sweep: Option<Instant> = None;
     loop {
-        let next = if kept {
-            notices.recv_timeout(KEPT_FOR)
-        } else {
-            notices.recv().map_err(|_| RecvTimeoutError::Disconnected)
+        let next = match next_sweep {
+            Some(at) => notices.recv_timeout(at.saturating_duration_since(Instant::now())),
+            None => notices.recv().map_err(|_| RecvTimeoutError::Disconnected),
         };
         match next {
-            // ENOENT: the kernel does not know the name any more, which is what we want.
-            Ok(Notice::Name(Stale { parent, name, .. })) => {
-                drop(kernel.inval_entry(INodeNo(parent), OsStr::new(&name)));
+            Ok(Notice::Name(name)) => forget(&name),
+            Ok(Notice::Sweep) => {
+                next_sweep.get_or_insert_with(|| Instant::now() + period);
             }
-            Ok(Notice::Sweep) => kept = true,
             // Nobody may be waiting any more.
             Ok(Notice::Passed(waiting)) => drop(waiting.try_send(())),
-            Err(RecvTimeoutError::Timeout) => kept = backings.sweep(),
+            Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return,
         }
+        if next_sweep.is_some_and(|at| at <= Instant::now()) {
+            next_sweep = sweep().then(|| Instant::now() + period);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn registrations_are_swept_while_notices_come_without_a_pause() {
+        let (sender, receiver) = sync_channel(1);
+        let sweeps = Arc::new(AtomicU32::new(0));
+        let counted = Arc::clone(&sweeps);
+        let thread = thread::spawn(move || {
+            let sweep = || counted.fetch_add(1, Ordering::Relaxed) < 2;
+            run(&receiver, |_| {}, Duration::from_millis(5), sweep);
+        });
+        sender.send(Notice::Sweep).unwrap();
+        let end = Instant::now() + Duration::from_secs(30);
+        while sweeps.load(Ordering::Relaxed) < 3 {
+            assert!(Instant::now() < end, "{} sweeps", sweeps.load(Ordering::Relaxed));
+            sender.send(Notice::Name(Stale { node: 2, parent: 1, name: "f".into() })).unwrap();
+        }
+        // None is kept any more: nothing is swept until the next one is.
+        let (passed, wait) = sync_channel(1);
+        sender.send(Notice::Passed(passed)).unwrap();
+        wait.recv().unwrap();
+        drop(sender);
+        thread.join().unwrap();
+        assert_eq!(sweeps.load(Ordering::Relaxed), 3);
     }
 }

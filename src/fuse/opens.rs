@@ -52,6 +52,7 @@ impl Ask {
         let request = OpenRequest::plain(access(flags), share);
         let posix = PosixOpen {
             truncate: flags & libc::O_TRUNC != 0,
+            before_cut: (caller.uid != 0).then_some(privileges::strip_to_resize),
             without_flush: flags & OPEN_FOR_EXEC != 0,
             ..PosixOpen::default()
         };
@@ -72,6 +73,19 @@ impl Ask {
         self.posix.truncate && self.posix.cuts_only.is_some_and(|only| only != file)
     }
 
+    /// True if a user other than root may write through the open.
+    pub fn writes_unprivileged(&self) -> bool {
+        self.caller.uid != 0 && access(self.flags).contains(Access::W)
+    }
+
+    /// Notes that set-id bits stay: the open was granted by then.
+    pub fn note_stripped(&self, stripped: std::io::Result<()>) {
+        if let Err(error) = stripped {
+            let path = &self.path;
+            log::warn!("{path}: set-id bits stay, they could not be taken away: {error}");
+        }
+    }
+
     fn open(&self, state: &State) -> Result<Opened, Error> {
         self.cuts.store(state.cuts(), Ordering::Relaxed);
         let cx = state.context(self.caller.pid, "open");
@@ -81,11 +95,22 @@ impl Ask {
     /// Notes the final answer in the log of events. A refusal that ended during the wait is not
     /// noted.
     fn note(&self, state: &State, answer: Result<Opened, Error>) -> Result<Opened, Error> {
+        if answer.as_ref().is_err_and(|error| !is_missing(error)) {
+            state.retries.end(self.caller.pid);
+        }
         if self.by_lost_name && matches!(answer, Err(Error::Denied(Denial::NotFound))) {
             return answer;
         }
         let cx = state.context(self.caller.pid, "open");
         state.share().note_open(&cx, &self.path, answer)
+    }
+
+    /// The errno of a refusal. A missing file has lost the name that the kernel still knew.
+    pub fn errno(&self, state: &State, refused: &Error) -> Errno {
+        if is_missing(refused) {
+            return state.retries.missing(self.caller.pid, &self.path);
+        }
+        errno(refused)
     }
 
     /// True if the refusal may end when a release arrives.
@@ -94,6 +119,14 @@ impl Ask {
         let access = self.request.rights.access();
         state.share().only_flushed_in_the_way(&self.path, denial, access, self.request.share)
     }
+}
+
+/// True if the name led to no file, or to another one before the open was done.
+fn is_missing(refused: &Error) -> bool {
+    matches!(
+        refused,
+        Error::Denied(Denial::NotFound | Denial::PathNotFound) | Error::Store(StoreError::Replaced)
+    )
 }
 
 /// Opens a file and answers; a conflict with handles that are being released waits for the
@@ -143,18 +176,8 @@ fn open_now(state: &Arc<State>, caller: Requester, node: u64, flags: i32, reply:
             let answer = move |state: &Arc<State>| answer_open(state, node, &same, opened, reply);
             gates_and_faults::leave(state, Call::Open, caller, &ask.path, answer);
         }
-        Err(refused) => reply.error(open_errno(&refused)),
+        Err(refused) => reply.error(ask.errno(state, &refused)),
     });
-}
-
-/// The errno of a refused open. For a missing file `ESTALE`: REST has removed a name that the
-/// kernel still knows, and `ESTALE` makes the kernel look it up again and create the file if the
-/// program asked for that, which an open request does not show.
-pub fn open_errno(refused: &Error) -> Errno {
-    match refused {
-        Error::Denied(Denial::NotFound | Denial::PathNotFound) => Errno::ESTALE,
-        refused => errno(refused),
-    }
 }
 
 fn answer_open(state: &State, node: u64, ask: &Ask, opened: Opened, reply: ReplyOpen) {
@@ -163,11 +186,11 @@ fn answer_open(state: &State, node: u64, ask: &Ask, opened: Opened, reply: Reply
     if other || ask.left_uncut(opened.stat.id) {
         return nameless::answer_other(state, node, ask, opened, reply);
     }
-    strip_privileges(state, ask, &opened.path);
+    strip_privileges(state, ask, &opened);
     let register = |fd: BorrowedFd<'_>| reply.open_backing(fd);
     match make_file(state, (node, Bytes::Pass), ask, opened, register) {
         Ok((file, flags)) => answer_file(&file, flags, reply),
-        Err(error) => reply.error(open_errno(&error)),
+        Err(error) => reply.error(ask.errno(state, &error)),
     }
 }
 
@@ -223,7 +246,7 @@ fn answer_create(
 ) {
     if opened.action == Action::Opened {
         // Somebody else made it since the kernel looked.
-        strip_privileges(state, ask, &opened.path);
+        strip_privileges(state, ask, &opened);
     }
     let stat = opened.stat;
     let (node, generation) = state.enter(parent, name, &stat);
@@ -264,6 +287,7 @@ pub fn make_file(
     mut opened: Opened,
     register: impl FnOnce(BorrowedFd<'_>) -> std::io::Result<fuser::BackingId>,
 ) -> Result<(Arc<OpenFile>, FopenFlags), Error> {
+    state.retries.end(ask.caller.pid);
     let access = access(ask.flags);
     // The kernel takes one way at a time for a node.
     let comes_to_us = |open: &OpenFile| open.node == node && open.backing.is_none();
@@ -400,13 +424,10 @@ pub fn open_for(access: Access) -> OpenFor {
 
 /// Removes set-id bits and capabilities from a file that an unprivileged user opens for writing:
 /// under `HANDLE_KILLPRIV_V2` the kernel leaves this to the file system.
-fn strip_privileges(state: &State, ask: &Ask, path: &SharePath) {
-    if ask.caller.uid == 0 || !access(ask.flags).contains(Access::W) {
-        return;
-    }
-    let fd = state.share().backing(path, OpenFor::Path).map_err(std::io::Error::other);
-    if let Err(error) = fd.and_then(privileges::strip) {
-        log::warn!("{path}: set-id bits stay, they could not be taken away: {error}");
+pub fn strip_privileges(state: &State, ask: &Ask, opened: &Opened) {
+    if ask.writes_unprivileged() {
+        let fd = state.share().backing(&opened.path, OpenFor::Path).map_err(std::io::Error::other);
+        ask.note_stripped(fd.and_then(privileges::strip));
     }
 }
 

@@ -1,4 +1,4 @@
-//! Mounting and unmounting, and the remains of a mount whose server died.
+//! Mounting and unmounting. The remains of a mount whose server died are in [`super::dead`].
 
 use std::fs;
 use std::io;
@@ -13,6 +13,7 @@ use rustix::thread::CapabilitySet;
 use super::MountOptions;
 use super::aside::Aside;
 use super::attach::{Attachment, Detach, abort, detach};
+use super::dead::{self, is_dead};
 use super::driver::Driver;
 use super::mounts::{self, Among, users_of};
 use super::state::State;
@@ -28,16 +29,28 @@ pub enum MountError {
     #[error("the mount point {0} is not a directory: create it first")]
     NoDirectory(PathBuf),
     /// It has entries that the mount would hide.
-    #[error("the mount point {0} is not empty: choose an empty directory")]
+    #[error(
+        "the mount point {0} is not empty: choose an empty directory, or move away what programs \
+         wrote there while no server ran"
+    )]
     NotEmpty(PathBuf),
     /// Something is mounted there.
-    #[error("something is mounted on {0} already: unmount it first")]
+    #[error(
+        "something is mounted on {0} already: unmount it first, or choose another directory with \
+         --mount-dir"
+    )]
     Taken(PathBuf),
     /// The kernel offers no FUSE.
     #[error(
         "/dev/fuse cannot be opened ({0}): load the fuse module, or pass it into the container"
     )]
     NoFuse(io::Error),
+    /// Root without the right to mount, as in a container.
+    #[error(
+        "root may not mount here: CAP_SYS_ADMIN is missing; run the container with --cap-add \
+         SYS_ADMIN"
+    )]
+    NoRight,
     /// Without root another program must mount, and it is not there.
     #[error("mounting without root needs fusermount3 ({0}): install fuse3")]
     NoHelper(io::Error),
@@ -109,8 +122,10 @@ impl Mount {
         options: MountOptions,
     ) -> Result<Self, MountError> {
         let share = followed.share();
-        clear_dead(path)?;
-        check_place(path)?;
+        let dead = is_dead(path)?;
+        if !dead {
+            check_place(path)?;
+        }
         let client = Client { session: 1, name: format!("mount {}", path.display()) };
         let root = share.stat(&SharePath::root())?.id;
         let system = |source| MountError::System { path: path.to_owned(), source };
@@ -124,7 +139,14 @@ impl Mount {
             read_only: options.read_only,
             allow_other: options.allow_other,
         };
-        let fuse = attachment.attach(path)?;
+        let replaced = if dead { dead::replace(&resolved, &attachment)? } else { None };
+        let fuse = if let Some(fuse) = replaced {
+            fuse
+        } else {
+            // Where a dead mount was taken away, the directory is seen only now.
+            check_place(path)?;
+            attachment.attach(path)?
+        };
         let mut mounts = mounts::all();
         mounts.retain(|mount| mount.path == resolved);
         let device = mounts.last().map_or(0, |mount| mount.device);
@@ -319,6 +341,11 @@ pub fn may_administer() -> bool {
     mine.is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_ADMIN))
 }
 
+/// True for root whose rights were cut down, as in a container: `fusermount3` cannot mount either.
+pub fn is_bounded_root() -> bool {
+    rustix::process::geteuid().is_root() && !may_administer()
+}
+
 fn check_place(path: &Path) -> Result<(), MountError> {
     if !path.is_dir() {
         return Err(MountError::NoDirectory(path.to_owned()));
@@ -332,29 +359,6 @@ fn check_place(path: &Path) -> Result<(), MountError> {
         return Err(MountError::NotEmpty(path.to_owned()));
     }
     Ok(())
-}
-
-/// A mount whose server was killed answers `ENOTCONN` to everything: it is taken away.
-pub fn clear_dead(path: &Path) -> Result<(), MountError> {
-    let dead = fs::metadata(path).is_err_and(|error| error.raw_os_error() == Some(libc::ENOTCONN));
-    if !dead {
-        return Ok(());
-    }
-    let users = users_of(path);
-    if !users.is_empty() {
-        log::warn!(
-            "{}: {} still hold descriptors of the dead mount and can write to its files",
-            path.display(),
-            users.join(", ")
-        );
-    }
-    let system = |source| MountError::System { path: path.to_owned(), source };
-    let below = mounts::all().into_iter().map(|mount| mount.path);
-    let mut below = below.filter(|other| other != path && other.starts_with(path));
-    if let Some(by) = below.next() {
-        return Err(MountError::Covered { path: path.to_owned(), by });
-    }
-    detach(path, Detach::Lazily).map_err(system)
 }
 
 fn is_mounted(path: &Path) -> bool {

@@ -16,6 +16,7 @@ use super::open_files::{OpenDescriptor, OpenDir, OpenFile, Opens};
 use super::opens::has_other_names;
 use super::park::Park;
 use super::policy::Policy;
+use super::retries::Retries;
 use super::unchecked::Unchecked;
 use super::{MountOptions, UnlinkMode};
 use crate::core::smb::SharePath;
@@ -47,6 +48,7 @@ pub struct State {
     /// Follows the share while the mount lives.
     pub watch: OnceLock<Arc<dyn Follower>>,
     pub policy: Policy,
+    pub retries: Retries,
     pub unchecked: Unchecked,
     pub files: Opens<OpenFile>,
     pub dirs: Opens<OpenDir>,
@@ -80,6 +82,7 @@ impl State {
             park: Arc::default(),
             aside: OnceLock::new(),
             watch: OnceLock::new(),
+            retries: Retries::default(),
             unchecked: Unchecked::default(),
             files: Opens::default(),
             dirs: Opens::default(),

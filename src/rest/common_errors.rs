@@ -12,7 +12,10 @@ use crate::engine::DbError;
 impl From<&DbError> for Refusal {
     fn from(error: &DbError) -> Self {
         match error {
-            DbError::Busy(_) | DbError::Closed | DbError::TooManyFiles { .. } => Self::busy(error),
+            DbError::Busy(_)
+            | DbError::Closed
+            | DbError::TooManyFiles { .. }
+            | DbError::Gone { .. } => Self::busy(error),
             DbError::Full { .. } => {
                 Self::explained(StatusCode::INSUFFICIENT_STORAGE, "InsufficientStorage", error)
             }
@@ -47,6 +50,8 @@ mod tests {
         assert_eq!(status(&DbError::Closed), StatusCode::SERVICE_UNAVAILABLE);
         let no_descriptor = DbError::TooManyFiles { file: "db".into() };
         assert_eq!(status(&no_descriptor), StatusCode::SERVICE_UNAVAILABLE);
+        let gone = DbError::Gone { file: "db".into() };
+        assert_eq!(status(&gone), StatusCode::SERVICE_UNAVAILABLE);
         let full = DbError::Full { file: "db".into() };
         assert_eq!(status(&full), StatusCode::INSUFFICIENT_STORAGE);
         assert_eq!(status(&DbError::Io("no".into())), StatusCode::INTERNAL_SERVER_ERROR);

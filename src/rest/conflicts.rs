@@ -4,6 +4,7 @@
 //! `core/`; the File service notes its refusals in the engine, which knows who holds a file.
 
 use super::call::Call;
+use super::documented;
 use super::refusal::Refusal;
 use super::service::Answer;
 use crate::core::smb::SharePath;
@@ -13,7 +14,10 @@ impl Call<'_> {
     /// Notes the answer if it is a refusal by a conflict.
     pub fn note(&self, answer: &Answer) {
         if let Err(refusal) = answer {
-            self.note_refusal(refusal, || (self.site.service.object)(self.request));
+            self.note_refusal(refusal, || match &refusal.object {
+                Some(object) => object.0.clone(),
+                None => (self.site.service.object)(self.request),
+            });
         }
     }
 
@@ -24,7 +28,7 @@ impl Call<'_> {
         let conflicted = Conflicted {
             service: self.site.service.kind,
             object: object(),
-            operation: self.context.caller.operation,
+            operation: documented::name_of(self.site.service.kind, self.context.caller.operation),
             conflict,
             code: refusal.code.spelled(self.site.options.error_names),
             status: refusal.status.as_u16(),

@@ -17,7 +17,8 @@ use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{
-    CONTENT_LENGTH, DATE, EXPECT, HOST, HeaderMap, HeaderValue, SERVER, TRANSFER_ENCODING,
+    AUTHORIZATION, CONTENT_LENGTH, DATE, EXPECT, HOST, HeaderMap, HeaderValue, SERVER,
+    TRANSFER_ENCODING,
 };
 use hyper::http::uri::Authority;
 use hyper::{Method, Response, StatusCode, Uri};
@@ -150,6 +151,10 @@ async fn read_head(
     let host = host_of(&head).map_err(Refusal::closing)?;
     site.names().check_host(&host).map_err(Refusal::closing)?;
     check_coding(&head.headers).map_err(Refusal::closing)?;
+    if head.headers.get_all(AUTHORIZATION).iter().nth(1).is_some() {
+        let why = "there is more than one Authorization";
+        return Err(Refusal::bad_because("InvalidHeaderValue", why));
+    }
     let chunked = head.headers.contains_key("transfer-encoding");
     let sends = matches!(head.method, Method::PUT | Method::POST | Method::PATCH);
     if sends && !chunked && !head.headers.contains_key(CONTENT_LENGTH) {

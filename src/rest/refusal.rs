@@ -61,6 +61,10 @@ impl Code {
     }
 }
 
+/// An object of a service, as the command line names it, without the service.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ObjectName(pub String);
+
 /// Why a request was not carried out.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Refusal {
@@ -86,6 +90,8 @@ pub struct Refusal {
     /// The act of another client that refused the request; the refusal is noted in the log of
     /// events.
     pub conflict: Option<Conflict>,
+    /// The object that the refusal is about, where only the body of the request names it.
+    pub object: Option<Box<ObjectName>>,
 }
 
 impl Refusal {
@@ -97,7 +103,7 @@ impl Refusal {
     ) -> Self {
         let code = Code::Is(code);
         let (message, details) = (message.into(), Vec::new());
-        let (challenge, size, conflict, denial) = (None, None, None, None);
+        let (challenge, size, conflict, denial, object) = (None, None, None, None, None);
         let (close, sender_only) = (false, false);
         Self {
             status,
@@ -110,6 +116,7 @@ impl Refusal {
             sender_only,
             denial,
             conflict,
+            object,
         }
     }
 

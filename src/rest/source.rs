@@ -1,9 +1,10 @@
 //! Reads the source that a request names: a URL, percent-encoded, whose query may carry a
 //! signature.
 //!
-//! Decides which URLs are this listener's, whatever host they are spelled with, and which are those
-//! of another listener of this server. The check of signatures and the operations ask the same
-//! question here: what the one takes for foreign must not be read by the other.
+//! Decides which URLs are this listener's, whatever host they are spelled with, which are those of
+//! another listener of this server, and that both name a file or a blob, not another answer to a
+//! GET. The check of signatures and the operations ask the same question here: what the one takes
+//! for foreign must not be read by the other.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -11,6 +12,7 @@ use hyper::Uri;
 
 use super::address::{Address, Names, SECONDARY, host_name, is_this_machine};
 use super::call::Call;
+use super::http::request::Query;
 use super::refusal::Refusal;
 use super::siblings::asked_at;
 
@@ -56,8 +58,19 @@ impl Call<'_> {
         }
         let authority = uri.authority().ok_or_else(invalid)?.as_str();
         if !self.is_own(authority) {
-            let beside = self.beside(&uri, authority);
-            return Ok(Source::Elsewhere(beside.unwrap_or(uri)));
+            let Some((beside, by_port)) = self.beside(&uri, authority) else {
+                return Ok(Source::Elsewhere(uri));
+            };
+            if by_port && beside.scheme() != uri.scheme() {
+                let spoken = beside.scheme_str().unwrap_or_default();
+                let why = format!("the listener on that port speaks {spoken}");
+                return Err(Refusal::header(name, "", &why));
+            }
+            check_object(name, &uri)?;
+            return Ok(Source::Elsewhere(beside));
+        }
+        if name == COPY_SOURCE {
+            check_object(name, &uri)?;
         }
         let names = Names { any_suffix: true, ..self.site.names() };
         let address = Address::read(names, (scheme, authority), uri.path(), None);
@@ -73,28 +86,41 @@ impl Call<'_> {
             || is_at(authority, self.site.addr)
     }
 
-    /// The URL at which another listener of this server is asked for what `uri` names. The host
-    /// that this request was sent to is that of the other listeners too.
-    fn beside(&self, uri: &Uri, authority: &str) -> Option<Uri> {
+    /// The URL at which another listener of this server is asked for what `uri` names, and whether
+    /// `uri` names that listener by its port. The host that this request was sent to is that of the
+    /// other listeners too.
+    fn beside(&self, uri: &Uri, authority: &str) -> Option<(Uri, bool)> {
         let sent_to = self.headers.get("host").and_then(|host| host.to_str().ok()).map(host_name);
         let scheme = if self.site.options.tls.is_some() { "https" } else { "http" };
         let siblings = self.site.options.siblings.sources();
         siblings.into_iter().find_map(|(service, addr)| {
             let names = Names { service, any_suffix: true, ..self.site.names() };
-            let account = match names.host_account(authority) {
+            let (account, by_port) = match names.host_account(authority) {
                 Some((account, secondary)) => {
-                    format!("/{account}{}", if secondary { SECONDARY } else { "" })
+                    (format!("/{account}{}", if secondary { SECONDARY } else { "" }), false)
                 }
-                None if is_at(authority, addr) => String::new(),
+                None if is_at(authority, addr) => (String::new(), true),
                 None if sent_to == Some(host_name(authority)) && has_port(authority, addr) => {
-                    String::new()
+                    (String::new(), true)
                 }
                 None => return None,
             };
             let path = uri.path_and_query().map_or("/", |path| path.as_str());
-            format!("{scheme}://{}{account}{path}", asked_at(addr)).parse().ok()
+            let url = format!("{scheme}://{}{account}{path}", asked_at(addr)).parse().ok()?;
+            Some((url, by_port))
         })
     }
+}
+
+/// Refuses a URL of this server that asks for something else than a file or a blob: a list,
+/// properties, policies.
+fn check_object(name: &str, uri: &Uri) -> Result<(), Refusal> {
+    let query = Query::read(uri.query().unwrap_or_default());
+    let Some(asks) = ["restype", "comp"].into_iter().find(|asks| query.names(asks)) else {
+        return Ok(());
+    };
+    let why = format!("a source is a file or a blob, and its URL has no '{asks}'");
+    Err(Refusal::header(name, "", &why))
 }
 
 /// True for a name or address of the listener on `addr`. Another machine may have its port too.

@@ -35,7 +35,8 @@ fn read_address(text: &str) -> Result<SocketAddr, String> {
     if let Ok(port) = port.parse::<u16>() {
         return Ok(SocketAddr::new(LOOPBACK, port));
     }
-    text.parse().map_err(|_| "expected PORT or IP:PORT, e.g. 127.0.0.1:10005".to_owned())
+    let form = "expected PORT, localhost:PORT or IP:PORT, e.g. 127.0.0.1:10005";
+    text.parse().map_err(|_| form.to_owned())
 }
 
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);

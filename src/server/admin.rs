@@ -103,9 +103,12 @@ impl AdminStart {
     }
 }
 
-/// Starts to keep events for followers of the stream.
-fn keep_events(accounts: &Accounts) {
+/// Starts to keep events for followers of the stream, unless that was done.
+pub(super) fn keep_events(accounts: &Accounts) {
     let stream = &accounts.controls().stream;
+    if stream.is_on() {
+        return;
+    }
     stream.start();
     for account in accounts.iter() {
         let log = &account.file().options().events;

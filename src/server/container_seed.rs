@@ -114,16 +114,12 @@ impl Filling<'_, '_> {
 
     async fn put(&mut self, at: &BlobAt, path: &PathBuf) -> Result<(), String> {
         let (operation, asked, cx) = (Operation::BlockBlobUpload, Asked::default(), self.cx());
-        let admitted = self
-            .service
-            .check(&cx, operation, at, &asked)
-            .await
-            .map_err(|error| error.to_string())?;
+        let admitted = self.service.check(&cx, operation, at, &asked).await;
+        admitted.map_err(|error| error.to_string())?;
         let mut file = File::open(path).map_err(|why| about(path, &why))?;
         let length = file.metadata().map_err(|why| about(path, &why))?.len();
-        let shape = BodyShape { length: Some(length), part: false, md5: true };
-        let mut body =
-            self.service.begin_body(admitted, at, shape).map_err(|error| error.to_string())?;
+        let shape = BodyShape { length: Some(length), part: None, md5: true };
+        let mut body = self.service.begin_body(at, shape).map_err(|error| error.to_string())?;
         let mut piece = vec![0; PIECE_BYTES.min(usize::try_from(length).unwrap_or(PIECE_BYTES))];
         let mut left = length;
         while left > 0 {

@@ -13,13 +13,13 @@ use super::error::StartError;
 use super::memory::Memory;
 use super::mount_points::MountPoint;
 use super::options::{Data, FillProgress, Seed, SeedInto, ServerOptions};
+use crate::core::smb::name::is_share_name;
 use crate::engine::file::shares::{ListOptions, NewShare};
 use crate::engine::file::{FileOptions, FileService, FileServiceError};
 use crate::engine::{
     Account, AccountOptions, Accounts, Clock, Controls, EventLog, States, SystemClock,
 };
 use crate::rest::auth::Credential;
-use crate::store::root::is_share_name;
 use crate::store::share::SnapshotError;
 use crate::store::{DataRoot, RootError, ShareRoot, StoreError};
 
@@ -75,8 +75,16 @@ fn check_names(options: &ServerOptions) -> Result<(), StartError> {
             return Err(crate::rest::auth::CredentialError::GivenTwice(name).into());
         }
     }
+    for (option, account, share) in shares_by_account(options) {
+        if !accounts.contains(account) {
+            return Err(StartError::Options(format!(
+                "{option} {account}/{share}: no account '{account}' is served"
+            )));
+        }
+    }
+    let further = shares_by_account(options).map(|(_, _, share)| share);
     let named = options.shares.iter().chain(options.mounts.iter().map(|place| &place.share));
-    for name in named {
+    for name in named.chain(further) {
         if !is_share_name(name) {
             return Err(StartError::Options(format!(
                 "share name '{name}': expected 3 to 63 lower-case letters, digits and single \
@@ -103,12 +111,25 @@ fn check_names(options: &ServerOptions) -> Result<(), StartError> {
         }
         if !path.is_dir() && std::fs::symlink_metadata(path).is_err_and(|why| is_missing(&why)) {
             return Err(StartError::Options(format!(
-                "{} is not a directory: create it first",
+                "the mount point {} is not a directory: create it first",
                 path.display()
             )));
         }
     }
     Ok(())
+}
+
+/// The shares that options name with their account: the option, the account and the share.
+fn shares_by_account(
+    options: &ServerOptions,
+) -> impl Iterator<Item = (&'static str, &str, &String)> {
+    let named = options.account_shares.iter();
+    let named = named.map(|(account, share)| ("--share", account.as_str(), share));
+    let filled = options.seeds.iter().filter_map(|seed| match &seed.into {
+        SeedInto::ShareOf(account, share) => Some(("--seed", account.as_str(), share)),
+        SeedInto::Share(_) | SeedInto::Container(_) => None,
+    });
+    named.chain(filled)
 }
 
 fn is_missing(error: &std::io::Error) -> bool {
@@ -186,10 +207,12 @@ fn open_root(
     let accounts = open_accounts(options, &root, path)?;
     notes.extend(fill_containers(accounts.first(), &options.seeds, progress)?);
     let names = make_shares(accounts.first().file(), names)?;
-    for place in &options.mounts {
-        let account = place.account.as_deref().and_then(|name| accounts.get(name));
-        if let Some(account) = account {
-            make_share(account.file(), &place.share)?;
+    let mounted =
+        options.mounts.iter().filter_map(|place| Some((place.account.as_deref()?, &place.share)));
+    let named = shares_by_account(options).map(|(_, account, share)| (account, share));
+    for (account, share) in mounted.chain(named) {
+        if let Some(account) = accounts.get(account) {
+            make_share(account.file(), share)?;
         }
     }
     let place = match &memory {
@@ -197,6 +220,7 @@ fn open_root(
         None => root.path().display().to_string(),
     };
     notes.extend(memory.as_ref().and_then(Memory::note));
+    notes.extend(accounts.iter().flat_map(|account| account.file().left_out().values().cloned()));
     notes.extend(not_served(path, &options.listen.credentials));
     let folder = root.folder().to_owned();
     let fresh = shares_after_reset(options);
@@ -248,6 +272,9 @@ fn shares_after_reset(options: &ServerOptions) -> BTreeMap<String, BTreeSet<Stri
         if let Some(account) = &place.account {
             shares.entry(account.clone()).or_default().insert(place.share.clone());
         }
+    }
+    for (_, account, share) in shares_by_account(options) {
+        shares.entry(account.to_owned()).or_default().insert(share.clone());
     }
     shares
 }
@@ -307,16 +334,12 @@ fn fill(
 ) -> Result<Vec<String>, StartError> {
     let mut notes = Vec::new();
     let into_shares = seeds.iter().filter_map(|seed| match &seed.into {
-        SeedInto::Share(share) => Some((share, &seed.directory)),
+        SeedInto::Share(share) => Some((account, share.as_ref(), &seed.directory)),
+        SeedInto::ShareOf(account, share) => Some((account, Some(share), &seed.directory)),
         SeedInto::Container(_) => None,
     });
-    let into_shares: Vec<_> = into_shares.collect();
-    if into_shares.is_empty() {
-        return Ok(notes);
-    }
-    let (files, state) = (root.files_path(account), root.state_path(account));
-    let root = ShareRoot::open_at(&files, &state)?;
-    for (share, directory) in into_shares {
+    for (account, share, directory) in into_shares {
+        let root = ShareRoot::open_at(&root.files_path(account), &root.state_path(account))?;
         if !directory.exists() {
             let message = format!("--seed: {} does not exist", directory.display());
             return Err(StartError::Options(message));
@@ -383,6 +406,8 @@ fn make_shares(file: &FileService, wanted: BTreeSet<String>) -> Result<Vec<Strin
     if names.is_empty() {
         names.insert(FIRST_SHARE.to_owned());
     }
+    // Not again under the same name: what is damaged would be taken for a new share.
+    names.retain(|name| !file.left_out().contains_key(name));
     for name in &names {
         make_share(file, name)?;
     }
@@ -409,9 +434,10 @@ fn with_cure(error: FileServiceError, data: &Path) -> StartError {
         FileServiceError::Root(RootError::Store { source: StoreError::PermissionDenied, path }) => {
             StartError::Options(format!(
                 "{} may not be written: choose another data directory with --data, or give {} to \
-                 this user",
+                 user {}, who runs this",
                 path.display(),
-                data.display()
+                data.display(),
+                rustix::process::geteuid().as_raw()
             ))
         }
         error => error.into(),

@@ -10,13 +10,21 @@ use crate::engine::file::FileServiceError;
 use crate::rest::auth::CredentialError;
 use crate::store::RootError;
 
+/// The cure where the process may open nothing more.
+const MORE_DESCRIPTORS: &str = ": raise the limit of open descriptors (ulimit -n 4096)";
+
+/// Whether the process may open nothing more.
+fn lacks_descriptors(why: &io::Error) -> bool {
+    why.raw_os_error() == Some(libc::EMFILE)
+}
+
 /// Why a server does not start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
     /// A service cannot listen where it should.
     #[error(
-        "the {kind} service cannot listen on {address} ({source}): {}",
+        "the {kind} service cannot listen on {address} ({source}){}",
         Self::listen_cure(*kind, *address, source)
     )]
     Listen {
@@ -92,7 +100,7 @@ pub enum StartError {
     #[error(transparent)]
     Control(#[from] SocketError),
     /// The system refused something else.
-    #[error("{what}: {source}")]
+    #[error("{what}: {source}{}", if lacks_descriptors(source) { MORE_DESCRIPTORS } else { "" })]
     System {
         /// The step that failed.
         what: String,
@@ -102,6 +110,23 @@ pub enum StartError {
 }
 
 impl StartError {
+    /// The cure for an address that cannot be listened on.
+    fn listen_cure(kind: ServiceKind, address: SocketAddr, why: &io::Error) -> String {
+        if lacks_descriptors(why) {
+            return MORE_DESCRIPTORS.to_owned();
+        }
+        let any = SocketAddr::new(address.ip(), 0);
+        let choice = format!("--{kind} {any} for any free port, or --{kind} off");
+        match why.kind() {
+            io::ErrorKind::AddrInUse => format!(": stop what listens there; or use {choice}"),
+            io::ErrorKind::PermissionDenied => {
+                format!(": ports below 1024 need root; use {choice}")
+            }
+            io::ErrorKind::AddrNotAvailable => ": this machine does not have that address".into(),
+            _ => format!(": use {choice}"),
+        }
+    }
+
     /// A failure of the system while `what` was tried.
     pub(super) fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let what = what.into();

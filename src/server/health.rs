@@ -1,5 +1,5 @@
-//! The health of a server: its data is whole, every service takes connections, and every mount
-//! answers.
+//! The health of a server: its data is whole and in its place, every service takes connections,
+//! and every mount answers.
 //!
 //! The listener that reports it is in `admin/`.
 
@@ -16,6 +16,8 @@ const ANSWER_MAX: Duration = Duration::from_secs(2);
 /// The reasons why a server is not healthy, a line each; empty if it is.
 pub fn ailments(serving: &dyn Serving, services: &[(ServiceKind, SocketAddr)]) -> Vec<String> {
     let mut found: Vec<_> = serving.accounts().halted().map(str::to_owned).into_iter().collect();
+    let accounts = serving.accounts().iter();
+    found.extend(accounts.flat_map(|account| account.lost_places()).map(|lost| lost.to_string()));
     for (kind, address) in services {
         if let Err(error) = takes_connections(*address) {
             found.push(format!("{kind} service on {address}: {error}"));

@@ -4,7 +4,6 @@
 //! which URLs clients are given. Answers are decided in `rest/`.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -259,20 +258,6 @@ impl Listeners {
     /// The connection string of an account: its name, its key and all endpoints.
     pub fn connection_string(&self, account: &Credential) -> String {
         account.connection_string(&self.endpoints(account))
-    }
-}
-
-impl StartError {
-    /// The cure for an address that cannot be listened on.
-    pub(super) fn listen_cure(kind: ServiceKind, address: SocketAddr, why: &io::Error) -> String {
-        let any = SocketAddr::new(address.ip(), 0);
-        let choice = format!("--{kind} {any} for any free port, or --{kind} off");
-        match why.kind() {
-            io::ErrorKind::AddrInUse => format!("stop what listens there; or use {choice}"),
-            io::ErrorKind::PermissionDenied => format!("ports below 1024 need root; use {choice}"),
-            io::ErrorKind::AddrNotAvailable => "this machine does not have that address".to_owned(),
-            _ => format!("use {choice}"),
-        }
     }
 }
 

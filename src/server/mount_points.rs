@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use super::error::StartError;
+use crate::core::smb::name::split_account;
 
 /// A share and the directory it is mounted on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,11 +24,8 @@ pub struct MountPoint {
 impl MountPoint {
     /// The place of a share that is given as `[ACCOUNT/]NAME`.
     pub fn new(share: &str, path: &Path) -> Self {
-        let (account, share) = match share.split_once('/') {
-            Some((account, share)) => (Some(account.to_owned()), share.to_owned()),
-            None => (None, share.to_owned()),
-        };
-        Self { account, share, path: path.to_owned() }
+        let (account, share) = split_account(share);
+        Self { account: account.map(str::to_owned), share: share.to_owned(), path: path.to_owned() }
     }
 }
 

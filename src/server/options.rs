@@ -50,6 +50,8 @@ pub struct Seed {
 pub enum SeedInto {
     /// A share; none where only one can be meant.
     Share(Option<String>),
+    /// A share of that account, by name.
+    ShareOf(String, String),
     /// A container of blobs.
     Container(String),
 }
@@ -78,7 +80,9 @@ pub struct ServerOptions {
     pub reset: bool,
     /// Shares of the first account to serve, made if missing; empty for those that exist.
     pub shares: Vec<String>,
-    /// The directories that fill empty shares and containers of the first account.
+    /// Further shares, each with its account, made if missing.
+    pub account_shares: Vec<(String, String)>,
+    /// The directories that fill empty shares, and containers of the first account.
     pub seeds: Vec<Seed>,
     /// How shares behave.
     pub share: ShareOptions,
@@ -106,6 +110,7 @@ impl Default for ServerOptions {
             memory_limit: None,
             reset: false,
             shares: Vec::new(),
+            account_shares: Vec::new(),
             seeds: Vec::new(),
             share: ShareOptions::default(),
             blob: BlobOptions::default(),

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use super::admin::AdminStart;
+use super::admin::{AdminStart, keep_events};
 use super::data::{self, Opened};
 use super::error::StartError;
 use super::event_file::{self, EventFile};
@@ -22,6 +22,7 @@ use super::mount_points::MountPoints;
 use super::mounts::Mounts;
 use super::options::{Builder, FillProgress, ServerOptions};
 use crate::admin::AdminServer;
+use crate::connections::descriptors;
 use crate::control::{self, About, MountedAt, Serving};
 use crate::core::service::ServiceKind;
 use crate::engine::file::shares::Control;
@@ -53,7 +54,6 @@ pub struct Server {
     _root: Option<DataRoot>,
     _memory: Option<Memory>,
     names: Vec<String>,
-    notes: Vec<String>,
 }
 
 impl Server {
@@ -103,7 +103,13 @@ impl Server {
         let mounts = Mounts::start(&accounts, &folder, &places, options, &stop)?;
         let error_names = options.listen.error_names;
         let connections = OnceLock::from(connections(&listeners));
-        let about = about(place, admin.as_ref(), options)?;
+        notes.extend(descriptors::warning());
+        notes.extend(options.listen.notes());
+        let trust = |file: &PathBuf| format!("clients must trust {}", file.display());
+        notes.extend(listeners.ca_file.as_ref().map(trust));
+        notes.extend(mounts.why_none.as_ref().map(|why| format!("no mount, REST only: {why}")));
+        notes.extend(mounts.lacks());
+        let about = about(place, admin.as_ref(), options, notes)?;
         let host = Host { about, folder, accounts, states, mounts, connections, error_names, stop };
         if host.mounts.list().is_empty() {
             // A directory that looks like a mount would only mislead.
@@ -115,12 +121,6 @@ impl Server {
         let services = listeners.addresses();
         let admin = admin.map(|admin| admin.serve(&serving, services)).transpose()?;
         let control = control::Server::start(&host.control(), serving)?;
-        notes.extend(options.listen.notes());
-        let trust = |file: &PathBuf| format!("clients must trust {}", file.display());
-        notes.extend(listeners.ca_file.as_ref().map(trust));
-        notes
-            .extend(host.mounts.why_none.as_ref().map(|why| format!("no mount, REST only: {why}")));
-        notes.extend(host.mounts.lacks());
         Ok(Self {
             admin,
             listeners: Some(listeners),
@@ -131,7 +131,6 @@ impl Server {
             _root: root,
             _memory: memory,
             names,
-            notes,
         })
     }
 
@@ -224,7 +223,7 @@ impl Server {
 
     /// Notes for the user.
     pub fn notes(&self) -> &[String] {
-        &self.notes
+        &self.host.about.notes
     }
 
     /// Opens a file as a client would and holds it; the hold ends when it is dropped.
@@ -253,6 +252,12 @@ impl Server {
         self.host.states.as_ref().ok_or(StateError::ExistingDirectory)
     }
 
+    /// Keeps the events that happen from now on, as a server with an admin address does anyway: for
+    /// [`control::Request::Stream`].
+    pub fn keep_events(&self) {
+        keep_events(&self.host.accounts);
+    }
+
     /// Forgets mounts that have ended; false if none is left.
     pub fn forget_ended_mounts(&self) -> bool {
         self.host.mounts.forget_ended()
@@ -275,11 +280,12 @@ fn about(
     data: String,
     admin: Option<&AdminStart>,
     options: &ServerOptions,
+    notes: Vec<String>,
 ) -> Result<About, StartError> {
     let url = admin.map(|admin| admin.url(&options.listen)).transpose();
     let url = url.map_err(StartError::system("--admin"))?;
     let token = admin.and_then(AdminStart::token).map(|token| token.text().to_owned());
-    Ok(About { data, started: Instant::now(), admin: url, admin_token: token })
+    Ok(About { data, started: Instant::now(), admin: url, admin_token: token, notes })
 }
 
 /// Where the options want mounts.

@@ -15,7 +15,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use super::folder::Durability;
+use super::folder::{Durability, Folder};
 use super::root::{HIDDEN, RootError, about, about_io, lock_folder, make_private};
 use super::saved::SavedStates;
 use super::share::tree;
@@ -32,7 +32,9 @@ const FILES: &str = "files";
 pub struct DataRoot {
     path: PathBuf,
     folder: PathBuf,
-    _lock: OwnedFd,
+    /// On the data directory and on our folder: either can be removed or replaced while a server
+    /// runs, and the other one still keeps a second server away.
+    _locks: [OwnedFd; 2],
 }
 
 impl DataRoot {
@@ -41,18 +43,24 @@ impl DataRoot {
         let making = about_io("making the data directory", path);
         fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(&making)?;
         let path = path.canonicalize().map_err(&making)?;
+        check_not_nested(&path)?;
         let folder = path.join(HIDDEN);
         check_format(&path, &folder)?;
+        let lock = lock_folder(&path, &path)?;
         make_private(&folder)?;
-        let lock = lock_folder(&folder, &path)?;
-        let format = folder.join(FORMAT_FILE);
+        let locks = [lock, lock_folder(&folder, &path)?];
+        let format = format!("{FORMAT}\n");
         // A data directory on a full disk is served as well: the file is missing, not wrong.
-        if !format.exists()
-            && let Err(error) = fs::write(&format, format!("{FORMAT}\n"))
+        if !folder.join(FORMAT_FILE).exists()
+            && let Err(error) = Folder::new(folder.clone()).write(
+                FORMAT_FILE,
+                format.as_bytes(),
+                Durability::Synced,
+            )
         {
-            log::warn!("{}: {error}", format.display());
+            log::warn!("{}: {error}", folder.join(FORMAT_FILE).display());
         }
-        Ok(Self { path, folder, _lock: lock })
+        Ok(Self { path, folder, _locks: locks })
     }
 
     /// Where the data directory is.
@@ -110,20 +118,36 @@ fn is_empty(path: &Path) -> Result<bool, RootError> {
     Ok(entries.next().is_none())
 }
 
+/// Refuses a data directory that lies in the data of an account of another one, or in that one's
+/// own folder: two servers would rule the same files.
+fn check_not_nested(path: &Path) -> Result<(), RootError> {
+    for above in path.ancestors().skip(1) {
+        let hidden = above.join(HIDDEN);
+        let below = path.strip_prefix(above).ok().and_then(|rest| rest.iter().next());
+        let is_data = |name| name == HIDDEN || hidden.join(ACCOUNTS).join(name).is_dir();
+        if hidden.join(FORMAT_FILE).is_file() && below.is_some_and(is_data) {
+            return Err(RootError::Nested { path: path.to_owned(), data: above.to_owned() });
+        }
+    }
+    Ok(())
+}
+
 /// Refuses a data directory of another format.
 fn check_format(path: &Path, folder: &Path) -> Result<(), RootError> {
     let format = folder.join(FORMAT_FILE);
-    let found = match fs::read_to_string(&format) {
-        Ok(text) => text.trim().to_owned(),
+    let found = match fs::read(&format) {
+        Ok(bytes) => bytes,
         Err(_) if OldLayout::is_in(folder) => {
             return Err(RootError::OldLayout(OldLayout { data: path.to_owned() }));
         }
         Err(_) => return Ok(()),
     };
-    if found == FORMAT.to_string() {
-        return Ok(());
+    let number = str::from_utf8(&found).ok().and_then(|text| text.trim().parse::<u32>().ok());
+    match number {
+        Some(FORMAT) => Ok(()),
+        Some(found) => Err(RootError::NewerFormat { path: path.to_owned(), found, known: FORMAT }),
+        None => Err(RootError::DamagedFormat(format)),
     }
-    Err(RootError::NewerFormat { path: path.to_owned(), found, known: FORMAT })
 }
 
 /// A data directory of latchfs 0.1, whose sub-directories are the shares of one account.
@@ -214,12 +238,47 @@ mod tests {
         fs::write(&format, "3\n").unwrap();
         let error = DataRoot::open(folder.path()).unwrap_err().to_string();
         assert!(error.contains("has data format 3"), "{error}");
+        for damaged in [&b""[..], b"two", b"\xFF\xFE"] {
+            fs::write(&format, damaged).unwrap();
+            let error = DataRoot::open(folder.path()).unwrap_err().to_string();
+            let said = format!("{} is damaged: it holds no data format", format.display());
+            assert!(error.starts_with(&said), "{error}");
+            assert_eq!(fs::read(&format).unwrap(), damaged);
+        }
+        fs::remove_file(&format).unwrap();
+        drop(DataRoot::open(folder.path()).unwrap());
+        assert_eq!(fs::read_to_string(&format).unwrap(), "2\n");
 
         let old = tempfile::tempdir().unwrap();
         drop(ShareRoot::open(old.path()).unwrap());
         let error = DataRoot::open(old.path()).unwrap_err().to_string();
         assert!(error.contains("made by latchfs 0.1") && error.contains("mkdir -p"), "{error}");
         assert!(!old.path().join(HIDDEN).join(FORMAT_FILE).exists());
+    }
+
+    #[test]
+    fn a_data_directory_is_served_once_also_when_its_own_folder_was_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = DataRoot::open(folder.path()).unwrap();
+        fs::remove_dir_all(root.folder()).unwrap();
+        assert!(matches!(DataRoot::open(folder.path()), Err(RootError::Served(_))));
+        assert!(!folder.path().join(HIDDEN).exists());
+        drop(root);
+        DataRoot::open(folder.path()).unwrap();
+    }
+
+    #[test]
+    fn the_data_of_another_data_directory_is_no_data_directory() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = DataRoot::open(folder.path()).unwrap();
+        shares(&root, "one").create_share("docs").unwrap();
+        for inside in ["one", "one/files/docs/inner", ".latchfs/inner"] {
+            let path = folder.path().join(inside);
+            let refused = DataRoot::open(&path);
+            assert!(matches!(refused, Err(RootError::Nested { .. })), "{inside}: {refused:?}");
+            assert!(!path.join(HIDDEN).exists());
+        }
+        DataRoot::open(&folder.path().join("beside")).unwrap();
     }
 
     #[test]

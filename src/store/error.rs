@@ -4,7 +4,7 @@
 //! [`crate::core`], not a store error.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
@@ -77,6 +77,16 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// A file that should be there is not.
+    pub(in crate::store) fn missing(path: &Path) -> Self {
+        Self::damaged(path, "it is missing")
+    }
+
+    /// A file that cannot be understood.
+    pub(in crate::store) fn damaged(path: &Path, why: impl Into<String>) -> Self {
+        Self::Damaged { what: path.display().to_string(), why: why.into() }
+    }
+
     /// The error behind a system call's errno, `what` being done.
     pub fn from_errno(what: &'static str, errno: Errno) -> Self {
         match errno {

@@ -8,6 +8,7 @@
 //!   state      the state folder of a share or account: state that belongs to no single file
 //!   folder     a folder of small files, each replaced as a whole
 //!   db         the embedded database of the Blob, Queue and Table services
+//!   counted    databases with a counter that never runs back
 //!   blob       containers, blobs, their states and content
 //!   queue      queues and messages
 //!   table      tables and entities
@@ -19,6 +20,7 @@
 //! ```
 
 pub mod blob;
+pub mod counted;
 mod data_root;
 pub mod db;
 mod error;

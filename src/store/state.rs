@@ -7,7 +7,7 @@
 
 use std::collections::HashSet;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
@@ -224,10 +224,7 @@ impl StateDir {
     /// A number that no earlier call returned, on the disk before it is returned: the upper part
     /// of this run's handle ids. To be called once at each start.
     pub fn next_epoch(&self) -> Result<u32, StoreError> {
-        let damaged = |why: String| StoreError::Damaged {
-            what: self.path().join(EPOCH).display().to_string(),
-            why,
-        };
+        let damaged = |why: String| StoreError::damaged(&self.path().join(EPOCH), why);
         let last = last_epoch(&self.root)?;
         if last >= EPOCH_MAX {
             return Err(damaged(format!("{last} is past the last number, {EPOCH_MAX}")));
@@ -247,19 +244,7 @@ impl StateDir {
         drawer: Drawer,
         name: &str,
     ) -> Result<Option<T>, StoreError> {
-        let Some(bytes) = self.folder(drawer).read(name)? else {
-            return Ok(None);
-        };
-        let damaged = |error: serde_json::Error| self.damaged(drawer, name, error.to_string());
-        let Version { v } = serde_json::from_slice(&bytes).map_err(damaged)?;
-        if v > VERSION {
-            let why = format!(
-                "it is of version {v}, written by a newer latchfs; this one reads up to {VERSION}"
-            );
-            return Err(self.damaged(drawer, name, why));
-        }
-        let entry: Entry<T> = serde_json::from_slice(&bytes).map_err(damaged)?;
-        Ok(Some(entry.value))
+        read_entry(self.folder(drawer), name)
     }
 
     fn folder(&self, drawer: Drawer) -> &Folder {
@@ -267,9 +252,37 @@ impl StateDir {
     }
 
     fn damaged(&self, drawer: Drawer, name: &str, why: String) -> StoreError {
-        let path: PathBuf = self.folder(drawer).path().join(name);
-        StoreError::Damaged { what: path.display().to_string(), why }
+        StoreError::damaged(&self.folder(drawer).path().join(name), why)
     }
+}
+
+fn read_entry<T: DeserializeOwned>(folder: &Folder, name: &str) -> Result<Option<T>, StoreError> {
+    let Some(bytes) = folder.read(name)? else {
+        return Ok(None);
+    };
+    let damaged = |why: String| StoreError::damaged(&folder.path().join(name), why);
+    let unreadable = |error: serde_json::Error| damaged(error.to_string());
+    let Version { v } = serde_json::from_slice(&bytes).map_err(unreadable)?;
+    if v > VERSION {
+        return Err(damaged(format!(
+            "it is of version {v}, written by a newer latchfs; this one reads up to {VERSION}"
+        )));
+    }
+    let entry: Entry<T> = serde_json::from_slice(&bytes).map_err(unreadable)?;
+    Ok(Some(entry.value))
+}
+
+/// Refuses the state folder at `path` if its epoch or an entry cannot be understood. The folder may
+/// be missing.
+pub(in crate::store) fn check_state_in(path: &Path) -> Result<(), StoreError> {
+    last_epoch_in(path)?;
+    for drawer in Drawer::ALL {
+        let folder = Folder::new(path.join(drawer.folder_name()));
+        for name in folder.names()? {
+            read_entry::<serde_json::Value>(&folder, &name)?;
+        }
+    }
+    Ok(())
 }
 
 /// The last number that [`StateDir::next_epoch`] returned in the state folder at `path`; 0 if
@@ -286,10 +299,7 @@ pub fn keep_epoch_in(path: &Path, epoch: u32, durability: Durability) -> Result<
 fn last_epoch(folder: &Folder) -> Result<u32, StoreError> {
     let Some(bytes) = folder.read(EPOCH)? else { return Ok(0) };
     let number = str::from_utf8(&bytes).ok().and_then(|text| text.trim_end().parse().ok());
-    number.ok_or_else(|| StoreError::Damaged {
-        what: folder.path().join(EPOCH).display().to_string(),
-        why: "it holds no number".to_owned(),
-    })
+    number.ok_or_else(|| StoreError::damaged(&folder.path().join(EPOCH), "it holds no number"))
 }
 
 /// Eight digits, so that each number fits where the last one is.

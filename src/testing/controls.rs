@@ -69,7 +69,7 @@ fn requests(operation: String, path: String) -> Requests {
 fn added(answer: &Answer) -> Result<u64, Error> {
     match answer {
         Answer::Added { id } => Ok(*id),
-        other => Err(Error::Failed(format!("the server answered {other:?}"))),
+        other => Err(Error::unexpected(other)),
     }
 }
 

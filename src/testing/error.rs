@@ -1,6 +1,6 @@
 //! The errors between a test and its server.
 
-use crate::control::ClientError;
+use crate::control::{Answer, ClientError};
 use crate::core::smb::Denial;
 use crate::engine::clock::SetBack;
 use crate::engine::file;
@@ -36,6 +36,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// An answer that does not fit the request.
+    pub(super) fn unexpected(answer: &Answer) -> Self {
+        Self::Failed(format!("the server answered {answer:?}"))
+    }
+
     /// The rule of the File service that refused; none if the error is another one.
     pub fn denial(&self) -> Option<&Denial> {
         match self {

@@ -1,8 +1,9 @@
-//! A server for tests, in the process of the test: data in memory, free ports, a clock, gates and
-//! faults.
+//! A server for tests, in the process of the test: data in memory, free ports, a clock, gates,
+//! faults and events.
 //!
 //! ```text
 //!   controls     gates, faults and the clock
+//!   explain      what happened, and what stands in the way
 //!   files        files that a test puts into a share and reads back
 //!   error        what can go wrong
 //! ```
@@ -59,14 +60,17 @@
 
 mod controls;
 mod error;
+mod explain;
 mod files;
 
 use std::ops::Deref;
 
 pub use controls::{Clock, Fault, FaultOptions, Gate, GateOptions};
 pub use error::Error;
+pub use explain::EventQuery;
 
 pub use crate::control::controls::{Action, Requests};
+pub use crate::control::stream::StreamRow as Event;
 use crate::control::{Answer, Client, Request};
 pub use crate::core::service::ServiceKind;
 pub use crate::core::smb::{Access, Denial, ShareMode};
@@ -93,6 +97,7 @@ impl Server {
     /// that paths of this type's methods are in.
     pub fn start_with(change: impl FnOnce(Builder) -> Builder) -> Result<Self, Error> {
         let server = change(server::Server::builder()).start()?;
+        server.keep_events();
         let share = server.shares().first().map_or(SHARE, String::as_str).to_owned();
         Ok(Self { server, share })
     }

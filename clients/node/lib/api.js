@@ -20,11 +20,11 @@ export class Api {
   #account;
 
   constructor(url, { token, account } = {}) {
-    try {
-      this.#url = new URL(url);
-    } catch {
+    // 'localhost:10009' is a URL too, of the protocol localhost.
+    if (!/^https?:/.test(url) || !URL.canParse(url)) {
       throw new LatchfsError(`'${url}' is not the URL of a server, such as http://127.0.0.1:10009`);
     }
+    this.#url = new URL(url);
     this.url = this.#url.origin;
     this.token = token;
     this.#account = account;
@@ -50,7 +50,7 @@ export class Api {
     return this.call("DELETE", path, { query });
   }
 
-  /** Calls the path below /api/v1 and returns the JSON of the answer. */
+  /** Calls the path below /api/v1 (`/leases` or `leases`) and returns the JSON of the answer. */
   async call(method, path, { query, body, timeout = TIMEOUT_MS } = {}) {
     const answer = await this.#send(method, path, query, body, timeout);
     return checked(answer.statusCode, await textOf(answer));
@@ -68,7 +68,7 @@ export class Api {
   }
 
   #send(method, path, query, body, timeout) {
-    const target = new URL(PREFIX + path, this.#url);
+    const target = new URL(`${PREFIX}/${path.replace(/^\/+/, "")}`, this.#url);
     for (const [name, value] of Object.entries(given({ ...query, account: this.#account }))) {
       target.searchParams.set(name, String(value));
     }

@@ -1,8 +1,16 @@
 // What a test controls: holds, gates, faults, the clock and saved states.
 
 import { given } from "./api.js";
+import { LatchfsError } from "./errors.js";
 
 const name = encodeURIComponent;
+
+/** Refuses options that a call does not have: a misspelt one would be ignored. */
+export function refuseOthers(call, others, known) {
+  const [unknown] = Object.keys(others);
+  if (unknown === undefined) return;
+  throw new LatchfsError(`${call}: there is no option '${unknown}', only ${known}`);
+}
 
 /** Does something that may be done already: true unless the server knows nothing of it. */
 async function unlessGone(action) {
@@ -71,10 +79,16 @@ export class Gate {
     return new Gate(api, (await api.post("/gates", body)).gate);
   }
 
-  async wait(count = 1, { timeout = 30_000 } = {}) {
+  async wait(count = 1, options = {}) {
+    if (typeof count === "object") return this.wait(1, count);
+    if (typeof options !== "object") {
+      throw new LatchfsError(`wait: expected options, as in { timeout: ${options} }`);
+    }
+    const { timeout = 30_000, ...others } = options;
+    refuseOthers("wait", others, "timeout");
     const query = { count, timeout_ms: timeout };
-    const options = { timeout: timeout + 30_000 };
-    return (await this.#api.get(`/gates/${this.id}/wait`, query, options)).waiting;
+    const patience = { timeout: timeout + 30_000 };
+    return (await this.#api.get(`/gates/${this.id}/wait`, query, patience)).waiting;
   }
 
   async release(count) {
@@ -141,11 +155,18 @@ export class Clock {
     return new Date((await this.#api.post("/clock", body)).now);
   }
 
-  advance(milliseconds) {
+  async advance(milliseconds) {
+    if (typeof milliseconds !== "number") {
+      throw new LatchfsError(`clock.advance: expected milliseconds, a number, not '${milliseconds}'`);
+    }
     return this.#turn({ advance_ms: milliseconds });
   }
 
-  set(moment) {
+  async set(moment) {
+    // Not `instanceof`: test runners have a Date of their own in each context.
+    if (Number.isNaN(moment?.getTime?.() ?? NaN)) {
+      throw new LatchfsError(`clock.set: expected a Date, not '${moment}'`);
+    }
     return this.#turn({ set: moment.toISOString() });
   }
 

@@ -7,7 +7,7 @@ export async function startOrConnect(options) {
   const url = process.env.LATCHFS_URL;
   if (!url) return Server.start(options);
   const token = process.env.LATCHFS_TOKEN;
-  const server = await Server.connect(url, { token, share: options?.shares?.[0] });
-  await server.reset();
-  return server;
+  // The reset also removes shares that an earlier run made and left.
+  await (await Server.connect(url, { token })).reset();
+  return Server.connect(url, { token, share: options?.shares?.[0] });
 }

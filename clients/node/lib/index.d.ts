@@ -48,7 +48,10 @@ export interface ConnectOptions {
   token?: string;
   /** The storage account if it is not the first one. */
   account?: string;
-  /** The share that is meant where none is named; `share` without it. */
+  /**
+   * The share that is meant where none is named. Without it, `share` if the server has that one, else
+   * the first of the account by name.
+   */
   share?: string;
 }
 
@@ -129,6 +132,7 @@ export class Gate implements AsyncDisposable {
   readonly id: number;
   /** Waits until `count` requests have stopped here; throws `WaitTimeout` if they have not in time. */
   wait(count?: number, options?: { timeout?: number }): Promise<number>;
+  wait(options: { timeout?: number }): Promise<number>;
   /** Lets the first `count` requests go, or all; returns how many went. */
   release(count?: number): Promise<number>;
   /** The row of `latchfs gate list --json`: the pattern, and who waits. */
@@ -237,9 +241,14 @@ export class Server implements AsyncDisposable {
   holding<T>(path: string, options: HoldOptions, work: (hold: Hold) => T | Promise<T>): Promise<T>;
   /** Stops requests of an operation (`Put Blob`) on a path (`container/*`) until they are let go. */
   gate(operation?: string, path?: string, options?: GateOptions): Promise<Gate>;
+  gate(operation: string | undefined, options: GateOptions): Promise<Gate>;
   /** Has requests fail, come late or lose their answer. */
   fault(operation: string | undefined, path: string | undefined, options: FaultOptions): Promise<Fault>;
-  /** Makes the server as it was at its start: no data, holds, gates, faults; the system's time. */
+  fault(operation: string | undefined, options: FaultOptions): Promise<Fault>;
+  /**
+   * Makes the server as it was at its start: no data, holds, gates, faults; the system's time. Saved
+   * states stay.
+   */
   reset(): Promise<void>;
   /** Explains what stands in the way of a file or an object, as `latchfs why --json` does. */
   why(target: string): Promise<Record<string, unknown>>;

@@ -73,11 +73,11 @@ export class Process {
     return new Promise((resolve, reject) => {
       let text = "";
       const late = setTimeout(() => {
-        reject(new StartError(`the server was not ready within ${timeout} ms: ${this.#errors}`));
+        reject(new StartError(`the server was not ready within ${timeout} ms: ${messages(this.#errors)}`));
       }, timeout);
       const fail = (why) => {
         clearTimeout(late);
-        reject(new StartError(`${why}: ${this.#errors.trim()}`));
+        reject(new StartError(`${why}: ${messages(this.#errors)}`));
       };
       child.once("error", (error) => fail(error.message));
       child.once("close", (code, signal) => fail(`latchfs ended with ${signal ?? `status ${code}`}`));
@@ -94,6 +94,18 @@ export class Process {
       });
     });
   }
+}
+
+/** The messages of errors in JSON; any other line as it is. */
+function messages(text) {
+  const message = (line) => {
+    try {
+      return JSON.parse(line).error.message;
+    } catch {
+      return line;
+    }
+  };
+  return text.trim().split("\n").map(message).join("\n");
 }
 
 /** The environment without variables that are options of another server. */

@@ -5,18 +5,23 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { Api, given } from "./api.js";
-import { Clock, Fault, Gate, Hold, States } from "./controls.js";
-import { LatchfsError, StartError } from "./errors.js";
+import { Clock, Fault, Gate, Hold, States, refuseOthers } from "./controls.js";
+import { ApiError, LatchfsError, StartError } from "./errors.js";
 import { Process } from "./process.js";
 
 const SHARE = "share";
 const SERVICES = ["file", "blob", "queue", "table"];
 
-/** Refuses options that a call does not have: a misspelt one would be ignored. */
-function refuseOthers(call, others, known) {
-  const [unknown] = Object.keys(others);
-  if (unknown === undefined) return;
-  throw new LatchfsError(`${call}: there is no option '${unknown}', only ${known}`);
+/** The path and the options of a gate or a fault, whose path may be left out. */
+function pathAndOptions(path, options) {
+  return path !== null && typeof path === "object" ? [undefined, { ...path, ...options }] : [path, options];
+}
+
+/** The share that is meant where the caller names none: `share`, or the first one by name. */
+async function shareOf(api, account) {
+  const { shares } = await api.get("/status");
+  const names = shares.filter((row) => row.account === account).map((row) => row.name).sort();
+  return names.includes(SHARE) ? SHARE : (names[0] ?? SHARE);
 }
 
 /** A latchfs server for tests. The declarations in index.d.ts say what each member does. */
@@ -70,9 +75,11 @@ export class Server {
     return new Server(api, ready, shares[0], process);
   }
 
-  static async connect(url, { token, account, share = SHARE } = {}) {
+  static async connect(url, { token, account, share, ...others } = {}) {
+    refuseOthers("connect", others, "token, account, share");
     const api = new Api(url, { token, account });
-    return new Server(api, await api.get("/connection"), share);
+    const ready = await api.get("/connection");
+    return new Server(api, ready, share ?? (await shareOf(api, ready.account)));
   }
 
   get connectionString() {
@@ -160,16 +167,18 @@ export class Server {
     }
   }
 
-  async gate(operation, path, options = {}) {
+  async gate(operation, ...more) {
+    const [path, options = {}] = pathAndOptions(...more);
     const { service, headers, at = "received", times, limit = 60_000, ...others } = options;
     refuseOthers("gate", others, "service, headers, at, times, limit");
     const body = { operation, path, service, headers, at, times, limit_ms: limit };
     return Gate.add(this.api, given(body));
   }
 
-  async fault(operation, path, options = {}) {
-    const { answer, delay, drop, cut, slow, service, headers, ...more } = options;
-    const { times, probability, seed, ...others } = more;
+  async fault(operation, ...more) {
+    const [path, options = {}] = pathAndOptions(...more);
+    const { answer, delay, drop, cut, slow, service, headers, ...rest } = options;
+    const { times, probability, seed, ...others } = rest;
     const known = "answer, delay, drop, cut, slow, service, headers, times, probability, seed";
     refuseOthers("fault", others, known);
     const actions = [];
@@ -205,10 +214,15 @@ export class Server {
     for (const hold of this.#holds) hold.letGo();
   }
 
-  why(target) {
+  async why(target) {
     const named = SERVICES.includes(target.split(":", 1)[0]) && target.includes(":");
     const object = named ? target : `file:${this.share}/${target.replace(/^\/+/, "")}`;
-    return this.api.get("/why", { object });
+    try {
+      return await this.api.get("/why", { object });
+    } catch (error) {
+      if (error.status !== 404 || error.message.includes(object)) throw error;
+      throw new ApiError(error.status, error.kind, `${object}: ${error.message}`);
+    }
   }
 
   async events({ after, wait, kind, service, ...others } = {}) {

@@ -25,6 +25,7 @@ test("a server says where its services are, and ends with close", async () => {
     const same = await Server.connect(server.admin);
     assert.equal(same.connectionString, server.connectionString);
     assert.equal(same.pid, undefined);
+    assert.equal(same.share, "share");
     await same.close();
     assert.ok(existsSync(`/proc/${pid}`), "who only connects ends nothing");
   });
@@ -59,6 +60,9 @@ test("requests stop at a gate and go on when it lets them", async () => {
     const file = await server.put("a.txt", "x");
     const gate = await server.gate("Get File", "**");
     await assert.rejects(gate.wait(1, { timeout: 50 }), WaitTimeout);
+    await assert.rejects(gate.wait({ timeout: 50 }), WaitTimeout);
+    await assert.rejects(gate.wait(1, 50), /wait: expected options, as in { timeout: 50 }/);
+    await assert.rejects(gate.wait({ count: 1 }), /wait: there is no option 'count'/);
     const read = file.downloadToBuffer();
     assert.equal(await gate.wait(), 1);
     assert.equal((await gate.status()).waiting.length, 1);
@@ -67,6 +71,8 @@ test("requests stop at a gate and go on when it lets them", async () => {
     await gate.remove();
     await gate.remove();
     await assert.rejects(server.gate("Gett File"), /no operation is called/);
+    const second = await server.gate("Get File", { at: "committed", times: 1 });
+    assert.equal((await second.status()).at, "committed");
   });
 });
 
@@ -81,6 +87,9 @@ test("a fault befalls requests, so many times", async () => {
     await fault.remove();
     assert.equal(await fault.met(), 0);
     await assert.rejects(server.fault("Get File", "**", {}), LatchfsError);
+    await server.fault("Get File", { answer, times: 1 });
+    await assert.rejects(file.download(), { statusCode: 403 });
+    await assert.rejects(server.fault("Get File", { drop: "later" }), /expected 'before' or 'after'/);
     await assert.rejects(server.fault("Get File", "**", { answer: 503 }), /expected a status and a code/);
   });
 });
@@ -95,6 +104,13 @@ test("an option that is misspelt is refused", async () => {
     await assert.rejects(server.events({ kinds: "refused" }), /events: there is no option 'kinds'/);
     await assert.rejects(server.events({ kind: "nonsense" }), /there is no kind 'nonsense'/);
     await assert.rejects(server.hold("none.txt"), /file:share\/none.txt: no such file or directory/);
+    await assert.rejects(server.why("none.txt"), /^ApiError: file:share\/none.txt: no such file/);
+    await assert.rejects(Server.connect(server.admin, { shares: [] }), /connect: there is no option 'shares'/);
+    await assert.rejects(server.clock.advance("61s"), /expected milliseconds, a number, not '61s'/);
+    for (const moment of ["yesterday", new Date("nonsense"), undefined]) {
+      await assert.rejects(server.clock.set(moment), /clock.set: expected a Date/);
+    }
+    assert.deepEqual(await server.api.get("leases"), await server.api.get("/leases"));
     await assert.rejects(server.clock.advance(-5000), /'advance_ms' is -5000: expected 0 or more/);
   });
 });
@@ -137,6 +153,16 @@ test("a state is saved and restored, and a reset leaves nothing but the shares",
   );
 });
 
+test("a client that names no share means one that is there", async () => {
+  await withServer(
+    async (server) => {
+      assert.equal((await Server.connect(server.admin)).share, "docs");
+      assert.equal((await Server.connect(server.admin, { share: "other" })).share, "other");
+    },
+    { shares: ["docs", "other"] },
+  );
+});
+
 test("what happened can be read, and waited for", async () => {
   await withServer(async (server) => {
     const file = await server.put("a.txt", "x");
@@ -156,6 +182,11 @@ test("a server that cannot start says why, and a server that is not there too", 
     return true;
   });
   await assert.rejects(Server.start({ shares: [] }), LatchfsError);
+  await assert.rejects(Server.start({ shares: ["A_b"] }), {
+    message: /^latchfs ended with status 2: share name 'A_b': expected/,
+  });
   await assert.rejects(Server.connect("http://127.0.0.1:1"), /does the server run/);
-  await assert.rejects(Server.connect("nonsense"), LatchfsError);
+  for (const wrong of ["nonsense", "localhost:10009", "http://"]) {
+    await assert.rejects(Server.connect(wrong), /is not the URL of a server, such as http/);
+  }
 });

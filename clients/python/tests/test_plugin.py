@@ -54,6 +54,15 @@ def test_a_running_server_is_used_and_made_empty_first(pytester: pytest.Pytester
         assert not server.file("a.txt").exists()
 
 
+def test_a_running_server_is_used_with_a_share_that_it_has(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(HELD)
+    with Server(shares=["docs", "other"]) as server:
+        pytester.runpytest_subprocess("--latchfs-url", server.admin).assert_outcomes(passed=1)
+        pytester.makeini("[pytest]\nlatchfs_shares = other\n")
+        pytester.makepyfile('def test_share(latchfs): assert latchfs.share == "other"')
+        pytester.runpytest_subprocess("--latchfs-url", server.admin).assert_outcomes(passed=1)
+
+
 def test_workers_do_not_share_a_running_server(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(HELD)
     with Server() as server:

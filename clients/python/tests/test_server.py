@@ -36,6 +36,7 @@ def test_a_server_says_where_its_services_are_and_ends_with_its_block() -> None:
         assert server.endpoints["file"].endswith(server.account)
         same = Server.connect(server.admin)
         assert (same.connection_string, same.pid) == (server.connection_string, None)
+        assert same.share == "share"
         same.close()
         assert Path(f"/proc/{pid}").exists(), "a client that connects ends nothing"
     assert not Path(f"/proc/{pid}").exists()
@@ -76,6 +77,13 @@ def test_a_hold_may_make_a_file_and_lock_ranges(server: Server) -> None:
         server.hold("missing.txt")
     assert (missing.value.status, missing.value.kind) == (404, "not_found")
     assert f"file:{server.share}/missing.txt" in str(missing.value)
+    with pytest.raises(ApiError, match=f"^file:{server.share}/missing.txt: no such file"):
+        server.why("missing.txt")
+
+
+def test_a_client_that_names_no_share_means_one_that_is_there(server: Server) -> None:
+    assert Server.connect(server.admin).share == "docs"
+    assert Server.connect(server.admin, share="other").share == "other"
 
 
 def test_requests_stop_at_a_gate_and_go_on_when_it_lets_them(server: Server) -> None:
@@ -124,6 +132,19 @@ def test_the_clock_goes_as_the_test_says(server: Server) -> None:
     assert server.clock.run() >= moment and not server.clock.frozen
     with pytest.raises(ApiError, match="'advance_ms' is -5000: expected 0 or more"):
         server.clock.advance(-5)
+
+
+def test_the_clock_says_what_it_expects(server: Server) -> None:
+    with pytest.raises(LatchfsError, match="'61s': expected seconds, or a timedelta"):
+        server.clock.advance("61s")  # type: ignore[arg-type]
+    with pytest.raises(LatchfsError, match="clock.set: expected a datetime, not 'yesterday'"):
+        server.clock.set("yesterday")  # type: ignore[arg-type]
+
+
+def test_a_path_of_the_api_needs_no_slash(server: Server) -> None:
+    assert server.api.get("leases") == server.api.get("/leases")
+    with pytest.raises(ApiError, match="^/api/v1/nonsense is not a call"):
+        server.api.get("nonsense")
 
 
 def test_a_state_is_saved_and_restored(server: Server) -> None:
@@ -180,6 +201,8 @@ def test_a_server_with_a_private_key_asks_for_its_token(tmp_path: Path) -> None:
 def test_a_start_that_fails_says_why() -> None:
     with pytest.raises(StartError, match="--no-such-option"):
         Server(args=["--no-such-option"])
+    with pytest.raises(StartError, match="^latchfs ended with status 2: share name 'A_b': expected"):
+        Server(shares=["A_b"])
     with pytest.raises(LatchfsError):
         Server(shares="docs")
     with pytest.raises(LatchfsError, match="does the server run"):

@@ -11,7 +11,7 @@ use super::failure::Failure;
 use super::routes::{Kind, Param};
 use super::{Api, WAIT_MS_MAX, WAITS_MAX, fields};
 use crate::control::controls::{
-    Action, ClockRequest, FaultEntry, FaultRequest, GateEntry, GateRequest, Requests,
+    ClockRequest, FaultEntry, FaultRequest, GateEntry, GateRequest, Requests,
 };
 use crate::control::{Answer, Request};
 
@@ -32,6 +32,10 @@ pub const TIMEOUT: Param = Param {
 };
 
 const TIMEOUT_MS: u64 = 30_000;
+
+const ACTION_FORM: &str = "'action' is one of {\"answer\": {\"status\": 503, \"code\": \
+                           \"ServerBusy\"}}, {\"delay_ms\": 100}, \"drop_before\", \"drop_after\", \
+                           {\"cut_bytes\": 10} and {\"bytes_per_second\": 100}";
 
 /// The longest wait of one thread: a client that goes away keeps its thread no longer.
 const SLICE: Duration = Duration::from_millis(200);
@@ -69,7 +73,7 @@ struct NewFault {
     account: Option<String>,
     #[serde(default)]
     headers: BTreeMap<String, String>,
-    action: Action,
+    action: Value,
     times: Option<u32>,
     probability: Option<f64>,
     seed: Option<u64>,
@@ -144,6 +148,7 @@ pub fn add_fault(call: &Call) -> Result<Request, Failure> {
     let NewFault { service, operation, path, account, headers, action, times, probability, seed } =
         call.body()?;
     let requests = Requests { service, operation, path, account, headers };
+    let action = serde_json::from_value(action).map_err(|_| Failure::bad(ACTION_FORM))?;
     let entry = FaultEntry { id: None, requests, action, times, probability, seed, met: 0 };
     Ok(Request::Fault(FaultRequest::Add(entry)))
 }

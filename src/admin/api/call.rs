@@ -4,13 +4,15 @@
 //! values a call takes is in [`super::routes`].
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use hyper::body::Bytes;
 use hyper::header::{ACCEPT, HeaderMap, HeaderValue};
 use percent_encoding::percent_decode_str;
-use serde::de::DeserializeOwned;
-use serde_json::{Number, Value};
+use serde::de::{DeserializeOwned, Error as _, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Number, Value};
 
 use super::failure::Failure;
 use super::routes::{ACCOUNT, Kind, Param, Route};
@@ -106,12 +108,77 @@ impl Call {
     pub fn body<T: DeserializeOwned>(&self) -> Result<T, Failure> {
         let body: &[u8] = if self.body.is_empty() { b"{}" } else { &self.body };
         let wrong = |error| Failure::bad(format!("the body: {error}"));
-        let mut value: Value = serde_json::from_slice(body).map_err(wrong)?;
+        let Unique(mut value) = serde_json::from_slice(body).map_err(wrong)?;
+        if !value.is_object() {
+            return Err(Failure::bad("the body is not a JSON object"));
+        }
         make_whole(&mut value);
         if let Some((name, number)) = negative(&value) {
             return Err(Failure::bad(format!("'{name}' is {number}: expected 0 or more")));
         }
         serde_json::from_value(value).map_err(wrong)
+    }
+}
+
+/// A JSON value none of whose objects names a field twice.
+struct Unique(Value);
+
+impl<'de> Deserialize<'de> for Unique {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(UniqueVisitor)
+    }
+}
+
+struct UniqueVisitor;
+
+impl<'de> Visitor<'de> for UniqueVisitor {
+    type Value = Unique;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Unique, E> {
+        Ok(Unique(Value::Null))
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Unique, E> {
+        Ok(Unique(value.into()))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Unique, E> {
+        Ok(Unique(value.into()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Unique, E> {
+        Ok(Unique(value.into()))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Unique, E> {
+        Ok(Unique(value.into()))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Unique, E> {
+        Ok(Unique(value.into()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Unique, A::Error> {
+        let mut values = Vec::new();
+        while let Some(Unique(value)) = list.next_element()? {
+            values.push(value);
+        }
+        Ok(Unique(values.into()))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Unique, A::Error> {
+        let mut object = Map::new();
+        while let Some((name, Unique(value))) = fields.next_entry::<String, _>()? {
+            if object.contains_key(&name) {
+                return Err(A::Error::custom(format_args!("'{name}' is given twice")));
+            }
+            object.insert(name, value);
+        }
+        Ok(Unique(object.into()))
     }
 }
 
@@ -162,10 +229,7 @@ impl Kind {
         match self {
             Self::Text => Ok(()),
             Self::Word(words) => one_of(words, name, value),
-            Self::Words(words) => {
-                let mut given = value.split(',').filter(|word| !word.is_empty());
-                given.try_for_each(|word| one_of(words, name, word))
-            }
+            Self::Words(words) => value.split(',').try_for_each(|word| one_of(words, name, word)),
             Self::Flag if matches!(value, "true" | "false") => Ok(()),
             Self::Flag => Err(Failure::bad(format!("'{name}' is true or false"))),
             Self::Number { most } => match value.parse::<u64>() {
@@ -187,6 +251,17 @@ fn one_of(words: &[&str], name: &str, word: &str) -> Result<(), Failure> {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn a_field_that_is_given_twice_is_refused_wherever_it_is() {
+        let read = |text: &str| serde_json::from_str(text).map(|Unique(value)| value);
+        let text = r#"{"a":[null,true,-1,2,0.5,"x",{}],"b":{"a":1}}"#;
+        assert_eq!(read(text).unwrap().to_string(), text);
+        for text in [r#"{"a":1,"a":2}"#, r#"{"b":[{"a":1,"c":2,"a":1}]}"#] {
+            let error = read(text).unwrap_err().to_string();
+            assert!(error.starts_with("'a' is given twice"), "{error}");
+        }
+    }
 
     #[test]
     fn a_negative_number_is_found_with_its_field() {

@@ -1,8 +1,8 @@
 //! The stream of events: a page at a time, or as server-sent events.
 //!
-//! Decides how many clients may follow at a time, and how far a follower may be behind: events that
-//! it does not read in time are lost to it, and their number is reported. The content of an event
-//! is decided in `control/`.
+//! Decides how many clients may follow at a time, how many pages are made at a time, and how far a
+//! follower may be behind: events that it does not read in time are lost to it, and their number is
+//! reported. The content of an event and the length of a page are decided in `control/`.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use hyper::StatusCode;
 use hyper::body::Bytes;
 use serde_json::json;
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::{sleep, timeout};
 
 use super::super::body::{HttpAnswer, json as json_answer, stream};
@@ -27,6 +27,9 @@ pub const PATH: &str = "/api/v1/events";
 
 /// The most clients that follow the stream as server-sent events at a time.
 pub const FOLLOWERS_MAX: usize = 32;
+
+/// The most pages that are made at a time. A page takes several times its length while it is made.
+pub const PAGES_MAX: usize = 4;
 
 /// How many pages wait for a follower that does not read.
 const PAGES_AHEAD: usize = 2;
@@ -76,23 +79,26 @@ pub const PARAMS: [Param; 5] = [
 impl Api {
     /// Events: one page, or a stream of all further ones.
     pub(super) async fn events(&self, call: Call) -> Result<HttpAnswer, Failure> {
-        let kinds = call.text("kind").unwrap_or_default();
+        let kinds = call.text("kind");
         let wanted = StreamRequest {
             after: call.number("after").or(call.last_event).unwrap_or_default(),
             of_account: call.account.clone(),
             service: call.text("service"),
-            kinds: kinds.split(',').filter(|kind| !kind.is_empty()).map(str::to_owned).collect(),
+            kinds: kinds.iter().flat_map(|kinds| kinds.split(',')).map(str::to_owned).collect(),
         };
         let events = Arc::clone(&self.serving.accounts().controls().stream);
         let mut connection = self.connection(&call);
         let ask = move |request| connection.answer(None, Request::Stream(request));
-        let reader = Reader { ask: Box::new(ask), events, wanted };
+        let pages = Arc::clone(&self.pages);
+        let reader = Reader { ask: Box::new(ask), events, wanted, pages };
         if call.follows {
             return self.follow(reader);
         }
         let patience = Duration::from_millis(call.number("wait_ms").unwrap_or_default());
-        let page = reader.first_page(patience).await?;
-        Ok(json_answer(StatusCode::OK, &fields(page)))
+        let Made { page, permit } = reader.first_page(patience).await?;
+        let answer = json_answer(StatusCode::OK, &fields(page));
+        drop(permit);
+        Ok(answer)
     }
 
     fn follow(&self, reader: Reader) -> Result<HttpAnswer, Failure> {
@@ -111,36 +117,46 @@ struct Reader {
     ask: Box<dyn FnMut(StreamRequest) -> Answer + Send>,
     events: Arc<EventStream>,
     wanted: StreamRequest,
+    pages: Arc<Semaphore>,
+}
+
+/// A page that is not written yet, one of [`PAGES_MAX`].
+struct Made {
+    page: StreamPage,
+    permit: OwnedSemaphorePermit,
 }
 
 impl Reader {
     /// The next page. The reader goes on after it.
-    async fn page(mut self) -> Result<(Self, StreamPage), Failure> {
+    async fn page(mut self) -> Result<(Self, Made), Failure> {
+        let permit = Arc::clone(&self.pages).acquire_owned().await;
+        let permit = permit.map_err(|_| Failure::failed("no more pages are made"))?;
         // Programs behind process ids are looked up: that may wait.
         blocking(move || {
             let Answer::Stream(page) = (self.ask)(self.wanted.clone()) else {
                 return Err(Failure::failed("the server did not answer with events"));
             };
             self.wanted.after = page.last;
-            Ok((self, page))
+            Ok((self, Made { page, permit }))
         })
         .await?
     }
 
     /// The next page that has events, or what there is when `patience` is over.
-    async fn first_page(self, patience: Duration) -> Result<StreamPage, Failure> {
+    async fn first_page(self, patience: Duration) -> Result<Made, Failure> {
         let end = Instant::now() + patience;
         let mut reader = self;
         let mut lost = 0;
         loop {
-            let (next, mut page) = reader.page().await?;
+            let (next, Made { mut page, permit }) = reader.page().await?;
             reader = next;
             lost += page.lost;
             page.lost = lost;
             let left = end.saturating_duration_since(Instant::now());
             if !page.events.is_empty() || left.is_zero() {
-                return Ok(page);
+                return Ok(Made { page, permit });
             }
+            drop(permit);
             if page.last == page.newest {
                 // The next look tells whether anything came.
                 drop(timeout(left, reader.events.wait_past(page.last)).await);
@@ -154,23 +170,24 @@ async fn send_all(reader: Reader, sender: mpsc::Sender<Bytes>, _place: OwnedSema
     let mut reader = reader;
     let mut text = String::from("retry: 1000\n\n");
     loop {
-        let page = match reader.page().await {
-            Ok((next, page)) => {
+        let (last, newest) = match reader.page().await {
+            Ok((next, Made { page, permit })) => {
                 reader = next;
-                page
+                write_page(&mut text, &page);
+                drop(permit);
+                (page.last, page.newest)
             }
             Err(failure) => return log::error!("events are no longer sent: {failure:?}"),
         };
-        write_page(&mut text, &page);
         if !text.is_empty() && sender.send(std::mem::take(&mut text).into()).await.is_err() {
             return;
         }
-        if page.last < page.newest {
+        if last < newest {
             continue;
         }
         let next = async {
             sleep(PAUSE).await;
-            if timeout(SIGN_OF_LIFE, reader.events.wait_past(page.last)).await.is_err() {
+            if timeout(SIGN_OF_LIFE, reader.events.wait_past(last)).await.is_err() {
                 text.push_str(": nothing new\n\n");
             }
         };
@@ -197,7 +214,6 @@ fn write_page(text: &mut String, page: &StreamPage) {
 mod tests {
     use super::*;
     use crate::engine::stream::{Change, What};
-    use tokio::sync::Semaphore;
 
     fn happen(events: &EventStream) {
         let by = String::new();
@@ -213,13 +229,14 @@ mod tests {
         let ask = move |request: StreamRequest| {
             let page = asked.after(request.after);
             let row = |seq| json!({ "seq": seq, "time": "", "system": "", "event": "clock" });
-            let rows = page.entries.iter().map(|entry| row(entry.seq));
+            let rows = page.events.iter().map(|entry| row(entry.seq));
             let events = rows.map(|row| serde_json::from_value(row).unwrap()).collect();
             let (lost, last, newest) = (page.lost, page.last, page.newest);
             Answer::Stream(StreamPage { events, lost, last, newest })
         };
         let wanted = StreamRequest::default();
-        let reader = Reader { ask: Box::new(ask), events: Arc::clone(&events), wanted };
+        let pages = Arc::new(Semaphore::new(1));
+        let reader = Reader { ask: Box::new(ask), events: Arc::clone(&events), wanted, pages };
         (events, reader)
     }
 
@@ -266,7 +283,22 @@ mod tests {
         let page = tokio::spawn(reader.first_page(Duration::from_secs(20)));
         tokio::task::yield_now().await;
         happen(&events);
-        assert_eq!(page.await.unwrap().unwrap().events.len(), 1);
+        assert_eq!(page.await.unwrap().unwrap().page.events.len(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_reader_that_waits_for_events_keeps_no_other_from_its_page() {
+        let (_events, waiting) = reader();
+        let pages = Arc::clone(&waiting.pages);
+        let waiting = tokio::spawn(waiting.first_page(Duration::from_secs(20)));
+        tokio::task::yield_now().await;
+        let (_, mut other) = reader();
+        other.pages = Arc::clone(&pages);
+        let made = timeout(Duration::from_secs(10), other.first_page(Duration::ZERO)).await;
+        let made = made.unwrap().unwrap();
+        assert_eq!(pages.available_permits(), 0, "a page that is not written yet counts");
+        drop(made);
+        waiting.abort();
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A call that was not carried out: its status and its JSON.
 //!
 //! Decides which status a refusal has: 404 where something is not there, 400 where the request
-//! makes no sense, 409 where a rule refused.
+//! makes no sense, 409 where a rule refused, 507 where the disk is full.
 
 use hyper::StatusCode;
 use hyper::header::{ALLOW, CONNECTION, HeaderValue, WWW_AUTHENTICATE};
@@ -79,6 +79,7 @@ impl Failure {
                     FailureKind::BadRequest => StatusCode::BAD_REQUEST,
                     FailureKind::NotFound => StatusCode::NOT_FOUND,
                     FailureKind::Busy => StatusCode::SERVICE_UNAVAILABLE,
+                    FailureKind::Full => StatusCode::INSUFFICIENT_STORAGE,
                     FailureKind::Failed => StatusCode::INTERNAL_SERVER_ERROR,
                 };
                 Err(Self::new(status, &name(kind), message))
@@ -100,7 +101,10 @@ impl Failure {
     #[must_use]
     pub fn about(mut self, what: &str) -> Self {
         if self.holder.is_none() {
-            self.message = format!("{what}: {}", self.message);
+            // The path is named already where it cannot be one.
+            let named = self.message.split_once(": ").filter(|(path, _)| what.ends_with(path));
+            let why = named.map_or(self.message.as_str(), |(_, why)| why);
+            self.message = format!("{what}: {why}");
         }
         self
     }
@@ -131,5 +135,18 @@ fn name(kind: impl Serialize) -> String {
     match serde_json::to_value(kind) {
         Ok(Value::String(name)) => name,
         other => unreachable!("a kind is a text: {other:?}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_names_its_path_once() {
+        let about = |message: &str, what: &str| Failure::bad(message).about(what).message;
+        assert_eq!(about("there is no file", "file:docs/a"), "file:docs/a: there is no file");
+        assert_eq!(about("../x: no dots: none", "../x"), "../x: no dots: none");
+        assert_eq!(about("../x: no dots", "file:docs/../x"), "file:docs/../x: no dots");
     }
 }

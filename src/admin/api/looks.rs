@@ -7,7 +7,7 @@ use super::call::Call;
 use super::failure::Failure;
 use super::routes::{Kind, Param};
 use super::{Api, fields};
-use crate::control::address::Address;
+use crate::control::address::PrintedFile;
 use crate::control::{Answer, Request};
 
 /// An object.
@@ -15,7 +15,8 @@ pub const OBJECT: Param = Param {
     name: "object",
     kind: Kind::Text,
     required: false,
-    about: "file:SHARE/PATH, blob:CONTAINER/NAME, queue:NAME/ID or table:TABLE/PARTITION/ROW",
+    about: "file:SHARE/PATH or SHARE:/PATH, blob:CONTAINER/NAME, queue:NAME/ID or \
+            table:TABLE/PARTITION/ROW",
 };
 
 /// The object that a call is about.
@@ -111,10 +112,10 @@ fn file_of(object: &str) -> Option<(String, String)> {
     if let Some(share) = object.strip_prefix("share:") {
         return Some((share.to_owned(), String::new()));
     }
-    match Address::read(object) {
-        Some(Address::File { share, path }) => Some((share, path)),
-        _ => None,
-    }
+    // An account before the share is left in place: the one of the call is meant.
+    PrintedFile::read(object)
+        .filter(|file| file.account.is_none())
+        .map(|file| (file.share, file.path))
 }
 
 impl Api {

@@ -43,7 +43,7 @@ use tokio::time::timeout;
 
 use super::body::{HttpAnswer, json};
 use call::{Call, decoded};
-pub use events::FOLLOWERS_MAX;
+pub use events::{FOLLOWERS_MAX, PAGES_MAX};
 pub use failure::Failure;
 use holds::Holds;
 pub use holds::{HOLD_TIME_MAX, HOLDS_MAX};
@@ -72,6 +72,7 @@ pub struct Api {
     holds: Arc<Holds>,
     waits: Semaphore,
     followers: Arc<Semaphore>,
+    pages: Arc<Semaphore>,
     sessions: AtomicU64,
 }
 
@@ -79,8 +80,9 @@ impl Api {
     /// The API of that server.
     pub fn new(serving: Arc<dyn Serving>) -> Self {
         let followers = Arc::new(Semaphore::new(FOLLOWERS_MAX));
+        let pages = Arc::new(Semaphore::new(PAGES_MAX));
         let (holds, waits) = (Arc::default(), Semaphore::new(WAITS_MAX));
-        Self { serving, holds, waits, followers, sessions: AtomicU64::new(SESSIONS) }
+        Self { serving, holds, waits, followers, pages, sessions: AtomicU64::new(SESSIONS) }
     }
 
     /// Ends what clients hold.

@@ -225,7 +225,7 @@ function statesPanel(host, context) {
   form.querySelector('.submit').append(reset);
   return new FormPanel(host, form, (state) => item(
     [el('b', { class: 'mono' }, state.name)],
-    [`saved ${dateTime(Date.parse(state.saved))} UTC`],
+    [state.damaged ? `damaged: ${state.damaged}` : `saved ${dateTime(Date.parse(state.saved))} UTC`],
     [button('Restore', async () => {
       const sure = await context.confirm(`Restore ${state.name}?`, 'What the services hold now is replaced. Open handles are closed, and requests that wait at gates end.', 'Restore');
       if (sure && await change('POST', `states/${encodeURIComponent(state.name)}/restore`, {}, `State ${state.name} was restored.`)) context.refresh();

@@ -47,7 +47,7 @@ export function holderWords(holder) {
 export const withAgent = (who, agent) => (agent && agent !== who ? `${who} (${agent})` : who);
 
 /** The cause of a refusal as `docs/blob.md` shows it: what was done, the request's ID, who did it. */
-const CAUSE = /^(.+? by [^,]+)(, client request [^,]+)?(?:, (.+?))??(?:, (?:from )?(\S+:\d+))?(;.*)?$/;
+const CAUSE = /^(.+? by [^,]+)(, client request [^,]+)?(?:, (.+?))??(?:, from (\S+:\d+))?(;.*)?$/;
 
 /** A cause with the client first: a line has little room, and the ID of a request takes most of it. */
 function clientFirst(cause) {
@@ -126,7 +126,7 @@ export function entryOf(row) {
     failed: refused || dropped || status >= 400,
     seq: row.seq ?? 0,
     service: row.service ?? (row.share ? 'file' : ''),
-    who: isGlobal ? (row.client ?? '').replace(/ of the (HTTP API|control socket)$/, '') : clientName(row),
+    who: isGlobal ? (row.client ?? '').replace(/ through the (HTTP API|control socket)$/, '') : clientName(row),
     operation: isGlobal ? globalWords(row) : row.operation ?? WORDS[kind] ?? kind,
     target: isGlobal ? '' : target(row),
     code: row.code ?? null,

@@ -7,8 +7,8 @@ use clap::Args;
 use clap::builder::BoolishValueParser;
 
 use super::DATA_DIR;
+use crate::core::smb::name::{is_share_name, split_account};
 use crate::server::{Seed, SeedInto};
-use crate::store::root::is_share_name;
 
 /// Where the data is
 #[derive(Debug, Args)]
@@ -20,10 +20,11 @@ pub struct Data {
     pub directory: PathBuf,
 
     /// Share name [default: all, or 'share']
-    #[arg(long = "share", value_name = "NAME", env = "LATCHFS_SHARES", value_delimiter = ',')]
+    #[arg(long = "share", value_name = "[ACCOUNT/]NAME", env = "LATCHFS_SHARES")]
+    #[arg(value_delimiter = ',')]
     pub shares: Vec<String>,
 
-    /// Fill an empty share, or a container as blob:NAME, with a copy of a directory
+    /// Copy a directory into an empty share [ACCOUNT/]NAME or container blob:NAME
     #[arg(
         long = "seed",
         value_name = "[[blob:]NAME=]DIR",
@@ -39,7 +40,7 @@ pub struct Data {
     pub in_memory: bool,
 
     /// Remove all data in --data first
-    #[arg(long, env = "LATCHFS_RESET", value_parser = BoolishValueParser::new())]
+    #[arg(long)]
     pub reset: bool,
 }
 
@@ -54,6 +55,10 @@ fn seed(text: &str) -> Result<Seed> {
         Some((name, directory)) if name.starts_with(BLOB) => {
             (SeedInto::Container(name[BLOB.len()..].to_owned()), directory)
         }
+        Some((name, directory)) if !Path::new(text).exists() && share_of(name).is_some() => {
+            let (account, share) = share_of(name).unwrap_or_default();
+            (SeedInto::ShareOf(account, share), directory)
+        }
         Some((name, _)) if is_misnamed(name) && !Path::new(text).exists() => bail!(
             "share name '{name}': expected 3 to 63 lower-case letters, digits and single hyphens; \
              a directory with = in its name is written ./{text}"
@@ -65,6 +70,28 @@ fn seed(text: &str) -> Result<Seed> {
         bail!("expected a directory, or a share and a directory, as in docs=fixtures");
     }
     Ok(Seed { into, directory: directory.into() })
+}
+
+impl Data {
+    /// What `--share` names: shares of the first account, as `NAME`; and shares of any account, as
+    /// `ACCOUNT/NAME`, each with its account.
+    pub fn named_shares(&self) -> (Vec<String>, Vec<(String, String)>) {
+        let (mut of_first, mut of_any) = (Vec::new(), Vec::new());
+        for name in &self.shares {
+            match split_account(name) {
+                (None, share) => of_first.push(share.to_owned()),
+                (Some(account), share) => of_any.push((account.to_owned(), share.to_owned())),
+            }
+        }
+        (of_first, of_any)
+    }
+}
+
+/// The account and the share of `ACCOUNT/NAME`; `None` if the text is a path.
+fn share_of(text: &str) -> Option<(String, String)> {
+    let (Some(account), share) = split_account(text) else { return None };
+    let letters = !account.is_empty() && account.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    (letters && is_share_name(share)).then(|| (account.to_owned(), share.to_owned()))
 }
 
 /// Whether the text before a `=` is meant as a name: it is no path.
@@ -85,6 +112,8 @@ mod tests {
         assert_eq!(read("./a=b").unwrap(), (share(None), "./a=b".into()));
         let container = SeedInto::Container("photos".to_owned());
         assert_eq!(read("blob:photos=dir").unwrap(), (container, "dir".into()));
+        let second = SeedInto::ShareOf("second".to_owned(), "docs".to_owned());
+        assert_eq!(read("second/docs=dir").unwrap(), (second, "dir".into()));
         assert!(read("docs=").is_err() && read("").is_err());
         let short = read("zz=dir").unwrap_err().to_string();
         assert!(short.starts_with("share name 'zz': expected 3 to 63"), "{short}");

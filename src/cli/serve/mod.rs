@@ -55,7 +55,7 @@ use blobs::Blobs;
 use data::Data;
 use listen::Listen;
 use observe::{Admin, Events, Which};
-pub use registry::running;
+pub use registry::{Running, running};
 use screen::Screen;
 pub use screen::page_with_token;
 
@@ -128,7 +128,7 @@ impl Serve {
             };
             options.reset = self.data.reset;
             self.blobs.apply(options);
-            options.shares.clone_from(&self.data.shares);
+            (options.shares, options.account_shares) = self.data.named_shares();
             options.seeds.clone_from(&self.data.seeds);
             options.mounts.clone_from(&self.mounts);
             let mount = !self.no_mount && !self.azurite.is_on();
@@ -242,13 +242,15 @@ impl Service {
             if stopped.try_recv().is_ok() { Control::Cancel } else { Control::Continue }
         })?;
         drop(moving);
-        let _entry = registry::enter(&server.control());
+        let here = std::env::current_dir().ok();
+        let started_in = here.filter(|_| matches!(options.data, DataPlace::Memory));
+        let _entry = registry::enter(&server.control(), started_in.as_deref());
         let notes = azurite.map(|azurite| azurite.notes(&options.data)).unwrap_or_default();
         self.announce(&server, notes, azurite.and_then(|azurite| azurite.lines(&server)))?;
         let ended = wait(&stopped, &server, until_unmounted || !server.listens());
         notify::tell("STOPPING=1");
         if let Some(file) = &self.process.ready_file {
-            drop(fs::remove_file(file));
+            ready::remove(file);
         }
         drop(server);
         ended
@@ -306,8 +308,13 @@ impl Service {
     }
 }
 
-/// Removes the ready file of an earlier server, so that it is not taken for that of this one.
+/// Removes the ready file of an earlier server, so that it is not taken for that of this one. A
+/// file that cannot be made is told before the server starts.
 fn remove_stale(file: &Path) -> Result<()> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+    if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+        bail!("--ready-file {}: {} is not a directory", file.display(), folder.display());
+    }
     match fs::remove_file(file) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             Err(error).with_context(|| format!("removing the old {}", file.display()))
@@ -325,9 +332,9 @@ fn ending(control: &Path, mounted: bool) -> String {
     let pid = std::process::id();
     let here = std::env::current_dir().unwrap_or_default();
     if control == control_of(&here.join(DATA_DIR)) {
-        return format!("`latchfs stop` {does} (pid {pid}).");
+        return format!("`latchfs stop` {does} the server (pid {pid}).");
     }
-    format!("`latchfs stop --control {}` {does} (pid {pid}).", control.display())
+    format!("`latchfs stop --control {}` {does} the server (pid {pid}).", control.display())
 }
 
 fn wait(stopped: &Receiver<Stop>, server: &Server, until_unmounted: bool) -> Result<ExitCode> {

@@ -1,5 +1,6 @@
 //! The ready file: what scripts and tests need to know of a server that can be used.
 
+use std::fs;
 use std::io;
 use std::path::Path;
 
@@ -55,6 +56,14 @@ pub fn content(server: &Server) -> Value {
         content["notes"] = server.notes().into();
     }
     content
+}
+
+/// Removes the file, unless another server has written its own there since.
+pub fn remove(path: &Path) {
+    let content = fs::read(path).ok().and_then(|text| serde_json::from_slice::<Value>(&text).ok());
+    if content.is_some_and(|content| content["pid"] == std::process::id()) {
+        drop(fs::remove_file(path));
+    }
 }
 
 /// Writes the file, for its owner alone: it holds the key.

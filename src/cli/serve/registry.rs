@@ -1,49 +1,75 @@
 //! The running servers of this user, so that a command finds the only one wherever it is run.
 //!
-//! A file each in a folder of the user's own; it holds the path of the control socket. A file whose
-//! server is gone is passed over, and removed.
+//! A file each in a folder of the user's own: the path of the control socket and, if the data is in
+//! memory, a NUL and the directory that the server was started in. A file whose server is gone is
+//! passed over, and removed.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use crate::control::Client;
+use crate::control::is_served;
 
 /// The entry of a running server. Removed when dropped.
-pub struct Entry(PathBuf);
+pub struct Entry {
+    file: PathBuf,
+    content: Vec<u8>,
+}
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        drop(fs::remove_file(&self.0));
+        // A server in another process namespace can have the same number and the same folder.
+        if fs::read(&self.file).is_ok_and(|content| content == self.content) {
+            drop(fs::remove_file(&self.file));
+        }
         // The folder too, if this was the last server.
-        drop(self.0.parent().map(fs::remove_dir));
+        drop(self.file.parent().map(fs::remove_dir));
     }
 }
 
-/// Enters a server; none where that is not possible, since it is only a convenience.
-pub fn enter(control: &Path) -> Option<Entry> {
+/// A server that runs.
+pub struct Running {
+    /// Its control socket.
+    pub control: PathBuf,
+    /// Where it was started, if its data is in memory: no directory of the user's leads to it.
+    pub started_in: Option<PathBuf>,
+}
+
+/// Enters a server; none where that is not possible, since it is only a convenience. Removes
+/// the entries of servers that were killed.
+pub fn enter(control: &Path, started_in: Option<&Path>) -> Option<Entry> {
+    drop(running());
     let entered = folder().and_then(|folder| {
         let file = folder.join(std::process::id().to_string());
-        fs::write(&file, control.as_os_str().as_encoded_bytes())?;
-        Ok(Entry(file))
+        let mut content = control.as_os_str().as_bytes().to_vec();
+        if let Some(directory) = started_in {
+            content.push(0);
+            content.extend(directory.as_os_str().as_bytes());
+        }
+        fs::write(&file, &content)?;
+        Ok(Entry { file, content })
     });
     entered.inspect_err(|error| log::debug!("the list of servers: {error}")).ok()
 }
 
-/// The control sockets of the servers that run.
-pub fn running() -> Vec<PathBuf> {
+/// The servers that run.
+pub fn running() -> Vec<Running> {
     let Ok(folder) = folder() else { return Vec::new() };
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let sockets = entries.filter_map(|entry| {
-        let control = PathBuf::from(fs::read_to_string(entry.path()).ok()?);
-        if Client::connect(&control).is_err() {
+    let servers = entries.filter_map(|entry| {
+        let content = fs::read(entry.path()).ok()?;
+        let mut paths = content.split(|byte| *byte == 0).map(|path| OsStr::from_bytes(path).into());
+        let server = Running { control: paths.next()?, started_in: paths.next() };
+        if !is_served(&server.control) {
             drop(fs::remove_file(entry.path()));
             return None;
         }
-        Some(control)
+        Some(server)
     });
-    sockets.collect()
+    servers.collect()
 }
 
 /// The folder, made if missing, for its owner alone.

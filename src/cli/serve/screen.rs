@@ -46,11 +46,11 @@ impl Screen<'_> {
                 [_, _, ..] => format!("{account}/{share}"),
                 _ => share.clone(),
             };
-            lines.push(row(paint, "Mount", &format!("{} (share {share})", paint.place(&path))));
+            lines.push(row(paint, "Mount", &format!("{} (share '{share}')", paint.place(&path))));
         }
         lines.push(row(paint, "Data", self.data));
         for (kind, endpoint) in self.endpoints {
-            lines.push(row(paint, title(*kind), &paint.place(endpoint)));
+            lines.push(row(paint, kind.title(), &paint.place(endpoint)));
         }
         if !self.endpoints.is_empty() {
             if let [_, _, ..] = self.accounts {
@@ -143,16 +143,6 @@ pub fn page_with_token(page: &str, token: Option<&str>, terminal: bool) -> Strin
     }
 }
 
-/// A service in the first column.
-fn title(kind: ServiceKind) -> &'static str {
-    match kind {
-        ServiceKind::File => "File",
-        ServiceKind::Blob => "Blob",
-        ServiceKind::Queue => "Queue",
-        ServiceKind::Table => "Table",
-    }
-}
-
 fn row(paint: Paint, label: &str, value: &str) -> String {
     // Padded before it is painted: colours have no width.
     format!("  {} {value}", paint.bold(&format!("{label:9}"))).trim_end().to_owned()
@@ -214,7 +204,7 @@ mod tests {
         let mounts = [MountedAt { account, share, path: "/mnt/my docs".into() }];
         let text = screen(Paint::NONE, &mounts);
         assert!(!text.contains('\x1b'));
-        assert!(text.contains("  Mount     /mnt/my docs (share docs)\n"), "{text}");
+        assert!(text.contains("  Mount     /mnt/my docs (share 'docs')\n"), "{text}");
         assert!(text.contains("    echo hello > '/mnt/my docs/a.txt'\n"), "{text}");
         assert!(text.contains("hold '/mnt/my docs/a.txt' --share none"), "{text}");
         assert!(text.ends_with("\n\n  The end.\n"), "{text}");

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde_json::json;
 
-use super::list::names_in;
+use super::list::{is_directory, names_in};
 use super::{AccountOf, Ask, Demands, Refusal, Session, on_object, path_of};
 use crate::cli::out::Output;
 use crate::control::address::Address;
@@ -28,6 +28,9 @@ pub struct Mk {
     server: AccountOf,
 }
 
+/// The status of an answer that says nothing, as that of a queue which was there before.
+const NO_CONTENT: u16 = 204;
+
 /// The forms of an address that can be deleted.
 const DELETED_FORM: &str = "blob:CONTAINER[/NAME], queue:NAME[/ID], table:TABLE[/PARTITION/ROW], \
                             file:SHARE[/PATH], SHARE:/PATH, or a path on a mount";
@@ -36,7 +39,7 @@ const DELETED_FORM: &str = "blob:CONTAINER[/NAME], queue:NAME[/ID], table:TABLE[
 ///
 /// A blob goes with its snapshots. A container, queue, table or share is deleted with all that it
 /// holds, and only with --recursive; so is a directory that is not empty. Exits 1 if the ETag is
-/// another one, 16 if somebody else holds it.
+/// another one or the lease is over, 16 if somebody else holds it.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs rm blob:docs/a.txt\n  latchfs rm -r queue:jobs")]
 pub struct Rm {
@@ -70,7 +73,7 @@ impl Mk {
     fn make(&self, session: &Session, object: &Address) -> Result<ExitCode> {
         let path = path_of(object);
         let put = |query| Ask { query, ..Ask::new(object.service(), "PUT", path.clone()) };
-        session.ask(match object {
+        let got = session.ask(match object {
             Address::Container(_) => put(&[("restype", "container")]),
             Address::Queue(_) => put(&[]),
             Address::File { path, .. } if path.is_empty() => put(&[("restype", "share")]),
@@ -80,7 +83,12 @@ impl Mk {
                 ..Ask::new(ServiceKind::Table, "POST", "Tables")
             },
             other => bail!("{other} cannot be made: expected a container, queue, table or share"),
-        })?;
+        });
+        let got = got.map_err(|error| with_cure(error, object))?;
+        // A queue alone may be made again; the service then answers that there is nothing to do.
+        if got.status() == NO_CONTENT && matches!(object, Address::Queue(_)) {
+            bail!("{object}: the queue exists already");
+        }
         self.output.show(&json!({ "created": object.to_string() }), String::new)?;
         Ok(ExitCode::SUCCESS)
     }
@@ -118,8 +126,8 @@ impl Rm {
                 receipt = [("popreceipt", given)];
                 ask.query = &receipt;
             }
-            Address::File { path, .. } if !path.is_empty() => {
-                if is_directory(session, object)? {
+            Address::File { share, path } if !path.is_empty() => {
+                if is_directory(session, share, path)? == Some(true) {
                     if self.recursive {
                         self.empty(session, object)?;
                     }
@@ -139,7 +147,7 @@ impl Rm {
                 }
             }
         }
-        session.ask(ask)?;
+        session.ask(ask).map_err(|error| with_cure(error, object))?;
         self.output.show(&json!({ "deleted": object.to_string() }), String::new)?;
         Ok(ExitCode::SUCCESS)
     }
@@ -160,13 +168,19 @@ impl Rm {
     }
 }
 
-/// Whether there is a directory of that name.
-fn is_directory(session: &Session, object: &Address) -> Result<bool> {
-    let query = &[("restype", "directory")];
-    let ask = Ask { query, ..Ask::new(ServiceKind::File, "HEAD", path_of(object)) };
-    match session.ask(ask) {
-        Ok(_) => Ok(true),
-        Err(error) if error.is::<Refusal>() => Ok(false),
-        Err(error) => Err(error),
+/// A refusal with what would have helped.
+fn with_cure(error: anyhow::Error, object: &Address) -> anyhow::Error {
+    let mut refusal = match error.downcast::<Refusal>() {
+        Ok(refusal) => refusal,
+        Err(other) => return other,
+    };
+    match (&*refusal.code, object) {
+        ("DirectoryNotEmpty", _) => refusal.message.push_str(" Add --recursive"),
+        // The service does not tell the limits.
+        ("OutOfRangeInput", Address::Table(_)) => {
+            refusal.message.push_str(" The name of a table has 3 to 63 letters and digits");
+        }
+        _ => {}
     }
+    refusal.into()
 }

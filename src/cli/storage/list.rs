@@ -10,7 +10,7 @@ use clap::builder::BoolishValueParser;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{AccountOf, Ask, Session, ended, locate, path_of, quoted};
+use super::{AccountOf, Ask, Refusal, Session, ended, locate, path_of, quoted};
 use crate::cli::out::Output;
 use crate::control::address::Address;
 use crate::core::service::ServiceKind;
@@ -98,7 +98,7 @@ impl Ls {
         let (object, server) = locate(object, &self.server)?;
         let session = Session::open(&server)?;
         let listed = self.rows(&session, &object).and_then(|rows| self.show(&rows));
-        ended(object, listed)
+        ended(&object, listed)
     }
 
     fn show(&self, rows: &[Row]) -> Result<ExitCode> {
@@ -198,30 +198,71 @@ fn containers(session: &Session, service: ServiceKind) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
+/// What is in a directory; of a file, the file itself.
 fn files(session: &Session, share: &str, path: &str) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
-    entries(session, (share, path), |object, is_directory, entry| {
+    let mut row = |object: Address, is_directory: bool, entry: &Element| {
         let kind = if is_directory { "directory" } else { "file" };
         rows.push(Row::new(&object, kind).described(entry.child("Properties")));
-    })?;
+    };
+    if is_directory(session, share, path)? == Some(false) {
+        named(session, (share, path), &mut row)?;
+    } else {
+        entries(session, (share, path), "", row)?;
+    }
     Ok(rows)
+}
+
+/// Whether the name is that of a directory; `None` if there is no such name. Looks at a listing: a
+/// question about a directory that is none would be a refusal in the log of events.
+pub fn is_directory(session: &Session, share: &str, path: &str) -> Result<Option<bool>> {
+    let mut found = None;
+    if path.is_empty() {
+        return Ok(Some(true));
+    }
+    match named(session, (share, path), |_, is_directory, _| found = Some(is_directory)) {
+        // The directory above is missing: the request itself is refused in better words.
+        Err(error) if error.is::<Refusal>() => Ok(None),
+        done => done.map(|()| found),
+    }
+}
+
+/// The entry of that name in the directory above. Case does not count in names of files.
+fn named(
+    session: &Session,
+    (share, path): (&str, &str),
+    mut each: impl FnMut(Address, bool, &Element),
+) -> Result<()> {
+    let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let wanted = name.to_lowercase();
+    entries(session, (share, above), name, |object, is_directory, entry| {
+        if name_of(entry).is_ok_and(|name| name.to_lowercase() == wanted) {
+            each(object, is_directory, entry);
+        }
+    })
 }
 
 /// The entries of a directory, and whether each is a directory itself.
 pub fn names_in(session: &Session, share: &str, path: &str) -> Result<Vec<(Address, bool)>> {
     let mut names = Vec::new();
-    entries(session, (share, path), |object, is_directory, _| names.push((object, is_directory)))?;
+    let each = |object, is_directory, _: &Element| names.push((object, is_directory));
+    entries(session, (share, path), "", each)?;
     Ok(names)
 }
 
+/// The entries of a directory whose names start with `prefix`.
 fn entries(
     session: &Session,
     (share, path): (&str, &str),
+    prefix: &str,
     mut each: impl FnMut(Address, bool, &Element),
 ) -> Result<()> {
     let place = path_of(&Address::File { share: share.to_owned(), path: path.to_owned() });
     let include = "Timestamps,Etag";
-    let query = [("restype", "directory"), ("comp", "list"), ("include", include)];
+    let mut query = vec![("restype", "directory"), ("comp", "list"), ("include", include)];
+    if !prefix.is_empty() {
+        query.push(("prefix", prefix));
+    }
     pages(session, (ServiceKind::File, &place), &query, |page| {
         for entry in &page.child("Entries").context("no entries in the answer")?.children {
             let name = name_of(entry)?;

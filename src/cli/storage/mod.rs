@@ -13,7 +13,6 @@ mod change;
 mod list;
 mod transfer;
 
-use std::fmt::Display;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -115,7 +114,7 @@ fn on_object(
     let (object, server) = locate(text, server)?;
     let session = Session::open(&server)?;
     let done = work(&session, &object);
-    ended(object, done)
+    ended(&object, done)
 }
 
 /// A client of one account's services.
@@ -150,7 +149,7 @@ impl Session {
     fn ask(&self, ask: Ask<'_>) -> Result<Got> {
         let service = ask.service;
         let Some(endpoint) = self.told.endpoints.get(service.label()) else {
-            bail!("the server does not offer the {service} service");
+            bail!("the server does not offer the {} service", service.title());
         };
         let mut url = format!("{}/{}?", endpoint.trim_end_matches('/'), ask.path);
         for (name, value) in ask.query {
@@ -201,22 +200,32 @@ fn locate(text: &Path, server: &AccountOf) -> Result<(Address, AccountOf)> {
 }
 
 /// The end of a command: a refusal is told with the service's code.
-fn ended(what: impl Display, done: Result<ExitCode>) -> Result<ExitCode> {
+fn ended(what: &Address, done: Result<ExitCode>) -> Result<ExitCode> {
     let error = match done {
         Ok(code) => return Ok(code),
         Err(error) => error,
     };
     let Some(refusal) = error.downcast_ref::<Refusal>() else { return Err(error) };
+    let what = match what {
+        Address::Service(service) => format!("the {} service", service.title()),
+        object => object.to_string(),
+    };
     // The refusal, behind the name of the one that it is about where that is another.
     out::complain_of(&format!("{what}: {}", out::chain(&error)), &refusal.code);
-    let held = ["Lease", "SharingViolation", "DeletePending", "FileLockConflict"];
     Ok(ExitCode::from(match refusal {
-        Refusal { status: 409 | 412, code, .. } if held.iter().any(|one| code.contains(one)) => {
-            EXIT_BUSY
-        }
+        Refusal { status: 409 | 412, code, .. } if is_held(code) => EXIT_BUSY,
         Refusal { status: 412, .. } => EXIT_DIFFERENT,
         _ => EXIT_FAILED,
     }))
+}
+
+/// Whether a code says that another client has the object. A lease that is not there, or over, is
+/// nobody's.
+fn is_held(code: &str) -> bool {
+    let held = ["Lease", "SharingViolation", "DeletePending", "FileLockConflict"];
+    let free = ["LeaseNotPresent", "LeaseLost", "LeaseAlreadyBroken"];
+    let any = |parts: &[&str]| parts.iter().any(|part| code.contains(part));
+    any(&held) && !any(&free)
 }
 
 /// The path of an object behind the account, encoded.

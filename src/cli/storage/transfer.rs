@@ -15,6 +15,7 @@ use base64::engine::general_purpose::STANDARD;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
+use super::list::is_directory;
 use super::{AccountOf, Ask, Demands, OBJECT_FORM, Session, on_object, path_of};
 use crate::cli::EXIT_DIFFERENT;
 use crate::cli::out::{self, Output};
@@ -38,8 +39,8 @@ Example:
 /// Upload a blob or file, put a message, or write an entity
 ///
 /// What is there is replaced. An entity is a JSON object of its properties. With --json, the new
-/// ETag, and of a message its ID and pop receipt. Exits 1 if the ETag is another one, 16 if
-/// somebody else holds the object.
+/// ETag, and of a message its ID and pop receipt. Exits 1 if the ETag is another one or the lease
+/// is over, 16 if somebody else holds the object.
 #[derive(Debug, Args)]
 #[command(after_help = PUT_EXAMPLE)]
 pub struct Put {
@@ -214,7 +215,15 @@ impl Get {
             Address::File { path, .. } if !path.is_empty() => {}
             other => bail!("{other} cannot be read: expected {OBJECT_FORM}; `latchfs ls` lists"),
         }
-        let mut got = session.ask(Ask::new(object.service(), "GET", path_of(object)))?;
+        let asked = session.ask(Ask::new(object.service(), "GET", path_of(object)));
+        let mut got = match (asked, object) {
+            (Err(_), Address::File { share, path })
+                if is_directory(session, share, path)? == Some(true) =>
+            {
+                bail!("{object} is a directory: `latchfs ls` lists it")
+            }
+            (asked, _) => asked?,
+        };
         let Some(file) = self.named_file() else {
             let mut out = io::stdout().lock();
             copy(&mut got, &mut out)?;

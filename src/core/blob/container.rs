@@ -1,23 +1,17 @@
 //! The record of a container: metadata, access policies, public access, lease.
 //!
-//! Decides which fields are kept and which policies are legal. `rest/auth` decides what a policy
-//! permits.
+//! Decides which fields are kept, and which access is in force. [`crate::core::policy`] decides
+//! which policies are legal.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::denial::BlobDenial;
 use super::state::Metadata;
 use crate::core::lease::ContainerLease;
 use crate::core::policy::StoredPolicy;
 use crate::core::{Etag, Timestamp, Writer};
-
-/// Most stored access policies of a container.
-pub const POLICIES_MAX: usize = 5;
-/// Longest ID of a stored access policy, in characters.
-pub const POLICY_ID_MAX: usize = 64;
 
 /// The part of a container that anonymous requests may read.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
@@ -52,16 +46,6 @@ impl fmt::Display for PublicAccess {
             Self::Container => "container",
         })
     }
-}
-
-/// Refuses too many policies, and IDs that are missing, too long or given twice.
-pub fn check_policies(policies: &[StoredPolicy]) -> Result<(), BlobDenial> {
-    let bad = |policy: &StoredPolicy| !(1..=POLICY_ID_MAX).contains(&policy.id.chars().count());
-    let twice = |at: usize| policies[..at].iter().any(|other| other.id == policies[at].id);
-    if policies.len() > POLICIES_MAX || policies.iter().any(bad) || (0..policies.len()).any(twice) {
-        return Err(BlobDenial::InvalidAccessPolicies);
-    }
-    Ok(())
 }
 
 /// A container.
@@ -167,20 +151,6 @@ mod tests {
 
     fn policy(id: &str) -> StoredPolicy {
         StoredPolicy { id: id.into(), ..Default::default() }
-    }
-
-    #[test]
-    fn a_container_has_at_most_five_policies_with_ids_of_64_characters() {
-        let many = |count: u8| (0..count).map(|id| policy(&id.to_string())).collect::<Vec<_>>();
-        assert_eq!(check_policies(&many(5)), Ok(()));
-        assert_eq!(check_policies(&many(6)), Err(BlobDenial::InvalidAccessPolicies));
-        assert_eq!(check_policies(&[policy(&"é".repeat(64))]), Ok(()));
-        let long = check_policies(&[policy(&"p".repeat(65))]);
-        assert_eq!(long, Err(BlobDenial::InvalidAccessPolicies));
-        let none = check_policies(&[policy("")]);
-        assert_eq!(none, Err(BlobDenial::InvalidAccessPolicies));
-        let twice = check_policies(&[policy("a"), policy("b"), policy("a")]);
-        assert_eq!(twice, Err(BlobDenial::InvalidAccessPolicies));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use crate::core::conditions::Failure;
 use crate::core::conditions::copy::CopyRefusal;
 use crate::core::conflict::Conflict;
 use crate::core::lease::LeaseDenial;
+use crate::core::policy::PolicyFault;
 
 /// A cause of refusal.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -123,8 +124,8 @@ pub enum BlobDenial {
     #[error("The expression must compare at least one tag.")]
     InvalidTagQuery,
     /// Sent as a bad document.
-    #[error("A container has at most five access policies, with IDs of at most 64 characters.")]
-    InvalidAccessPolicies,
+    #[error("XML specified is not syntactically valid. [latchfs: {0}]")]
+    Policy(#[from] PolicyFault),
     #[error("The request is forbidden by the container encryption policy.")]
     RequestForbiddenByContainerEncryptionPolicy,
 }

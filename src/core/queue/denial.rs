@@ -4,13 +4,13 @@
 //! the cause. `rest/queue` decides statuses and codes. A failure of the disk is a store error and
 //! not a refusal.
 
-use super::holder::{Holder, Requester, ago};
 use super::name::{NAME_LEAST, NAME_MOST};
 use super::parameters::TEXT_BYTES_MAX;
-use super::policy::{POLICIES_MAX, POLICY_ID_MAX};
 use super::tick::Tick;
 use crate::core::MetadataError;
 use crate::core::conflict::Conflict;
+use crate::core::policy::PolicyFault;
+use crate::core::writer::{Ago, Writer};
 
 /// A refusal.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -42,15 +42,9 @@ pub enum QueueDenial {
     /// Metadata that is not allowed.
     #[error("{}", metadata_text(.0))]
     Metadata(#[from] MetadataError),
-    /// More stored access policies than a queue may have.
-    #[error(
-        "XML specified is not syntactically valid. [latchfs: {0} stored access policies were \
-         given; a queue may have {POLICIES_MAX}]"
-    )]
-    TooManyPolicies(usize),
-    /// A stored access policy that is not allowed.
-    #[error("XML specified is not syntactically valid. [latchfs: {}]", policy_text(*.0))]
-    InvalidPolicy(PolicyFault),
+    /// Stored access policies that are not allowed.
+    #[error("XML specified is not syntactically valid. [latchfs: {0}]")]
+    Policy(#[from] PolicyFault),
     /// A parameter that must be there.
     #[error(
         "A query parameter that's mandatory for this request is not specified. [latchfs: {0} is \
@@ -106,21 +100,6 @@ pub enum QueueDenial {
     PopReceiptMismatch(Box<Mismatch>),
 }
 
-/// Why a stored access policy is refused.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum PolicyFault {
-    /// It has no ID.
-    EmptyId,
-    /// Its ID is too long.
-    LongId,
-    /// Two have the same ID.
-    SameId,
-    /// Its start is no time.
-    Start,
-    /// Its expiry is no time.
-    Expiry,
-}
-
 /// Why there is no message of an ID, or no queue of a name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Absence {
@@ -136,7 +115,7 @@ pub enum Absence {
     /// A request ended it.
     Ended {
         /// The request: Delete Message, Clear Messages or Delete Queue.
-        holder: Holder,
+        by: Writer,
         /// The time of the request.
         now: Tick,
     },
@@ -146,7 +125,7 @@ pub enum Absence {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Mismatch {
     /// The request that got or updated the message last; none if nobody did since it was put.
-    pub holder: Option<Holder>,
+    pub holder: Option<Writer>,
     /// When the message is visible next, or has been since.
     pub visible_at: Tick,
     /// The time of the request.
@@ -170,11 +149,11 @@ impl QueueDenial {
     }
 
     /// The request behind the state that refuses, where one is.
-    pub fn requester(&self) -> Option<&Requester> {
+    pub fn requester(&self) -> Option<&Writer> {
         match self {
-            Self::PopReceiptMismatch(mismatch) => mismatch.holder.as_ref().map(|holder| &holder.by),
+            Self::PopReceiptMismatch(mismatch) => mismatch.holder.as_ref(),
             Self::MessageNotFound(absence) | Self::QueueNotFound(absence) => match &**absence {
-                Absence::Ended { holder, .. } => Some(&holder.by),
+                Absence::Ended { by, .. } => Some(by),
                 Absence::Unknown | Absence::Expired { .. } => None,
             },
             _ => None,
@@ -209,24 +188,10 @@ impl QueueDenial {
     }
 }
 
-fn policy_text(fault: PolicyFault) -> String {
-    match fault {
-        PolicyFault::EmptyId => "the ID of a stored access policy is empty".to_owned(),
-        PolicyFault::LongId => {
-            format!("the ID of a stored access policy has more than {POLICY_ID_MAX} characters")
-        }
-        PolicyFault::SameId => "two stored access policies have the same ID".to_owned(),
-        PolicyFault::Start => "the start of a stored access policy is no ISO 8601 time".to_owned(),
-        PolicyFault::Expiry => {
-            "the expiry of a stored access policy is no ISO 8601 time".to_owned()
-        }
-    }
-}
-
 fn queue_absent_text(absence: &Absence) -> String {
     match absence {
-        Absence::Ended { holder: Holder { by, at }, now } => {
-            format!(" [latchfs: the queue was deleted {} ago by {by}]", ago(*at, *now))
+        Absence::Ended { by, now } => {
+            format!(" [latchfs: {}]", by.told_as("the queue was deleted", now.timestamp()))
         }
         Absence::Unknown | Absence::Expired { .. } => String::new(),
     }
@@ -236,20 +201,16 @@ fn absent_text(absence: &Absence) -> String {
     match absence {
         Absence::Unknown => "the queue has no message with this ID".to_owned(),
         Absence::Expired { since, now } => {
-            format!("the message expired {} ago", ago(*since, *now))
+            format!("the message expired {} ago", Ago(now.timestamp().since(since.timestamp())))
         }
-        Absence::Ended { holder: Holder { by, at }, now } => {
-            format!("the message was removed {} ago by {by}", ago(*at, *now))
-        }
+        Absence::Ended { by, now } => by.told_as("the message was removed", now.timestamp()),
     }
 }
 
 fn mismatch_text(mismatch: &Mismatch) -> String {
     let Mismatch { holder, visible_at, now } = mismatch;
     let last = match holder {
-        Some(Holder { by, at }) => {
-            format!("the message was last changed {} ago by {by}", ago(*at, *now))
-        }
+        Some(by) => by.told_as("the message was last changed", now.timestamp()),
         None => "nobody got or updated the message since it was put".to_owned(),
     };
     if visible_at > now {
@@ -263,8 +224,9 @@ fn mismatch_text(mismatch: &Mismatch) -> String {
 mod tests {
     use super::*;
 
-    fn holder() -> Holder {
-        Holder { by: Requester::new("Get Messages", "r1", "", ""), at: Tick(0) }
+    fn holder() -> Writer {
+        let (operation, client_request) = ("Get Messages".to_owned(), Some("r1".to_owned()));
+        Writer { operation, client_request, ..Writer::default() }
     }
 
     #[test]
@@ -289,7 +251,7 @@ mod tests {
             (Absence::Unknown, "the queue has no message with this ID"),
             (Absence::Expired { since: Tick(0), now: Tick(0).after(1) }, "expired 1.0 s ago"),
             (
-                Absence::Ended { holder: holder(), now: Tick(0).after(2) },
+                Absence::Ended { by: holder(), now: Tick(0).after(2) },
                 "the message was removed 2.0 s ago by Get Messages, client request r1",
             ),
         ];

@@ -4,11 +4,11 @@
 //! of the state, the request and the time; the engine finds messages and keeps their state.
 
 use super::denial::{Absence, Mismatch, QueueDenial};
-use super::holder::Holder;
 use super::id::MessageId;
 use super::parameters::PutTimes;
 use super::receipt::Receipt;
 use super::tick::Tick;
+use crate::core::Writer;
 
 /// A message without its text.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -27,7 +27,24 @@ pub struct Message {
     /// How often it was got.
     pub dequeue_count: u32,
     /// The request that got or updated it last.
-    pub holder: Option<Holder>,
+    pub holder: Option<Writer>,
+}
+
+/// A change of a message: the request, and the moment of the change, which no other change of the
+/// account shares.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ChangedBy {
+    /// The request, with the moment as its time.
+    pub writer: Writer,
+    /// The moment.
+    pub at: Tick,
+}
+
+impl ChangedBy {
+    /// A change by a request at a moment.
+    pub fn new(writer: Writer, at: Tick) -> Self {
+        Self { writer: Writer { when: at.timestamp(), ..writer }, at }
+    }
 }
 
 impl Message {
@@ -46,9 +63,9 @@ impl Message {
 
     /// The message got at `now` and hidden for `visibility` seconds (S98, S99).
     #[must_use]
-    pub fn got(self, visibility: u32, now: Tick, holder: Holder) -> Self {
+    pub fn got(self, visibility: u32, now: Tick, by: ChangedBy) -> Self {
         let dequeue_count = self.dequeue_count.saturating_add(1);
-        Self { dequeue_count, ..self.changed_by(visibility, now, holder) }
+        Self { dequeue_count, ..self.changed_by(visibility, now, by) }
     }
 
     /// The message updated at `now`, or why it is not. Count, expiry and insertion stay.
@@ -57,10 +74,10 @@ impl Message {
         receipt: &str,
         visibility: u32,
         now: Tick,
-        holder: Holder,
+        by: ChangedBy,
     ) -> Result<Self, QueueDenial> {
         self.check(receipt, now)?;
-        Ok(self.changed_by(visibility, now, holder))
+        Ok(self.changed_by(visibility, now, by))
     }
 
     /// Whether a request at `now` with that receipt may delete or update the message. It may even
@@ -98,17 +115,16 @@ impl Message {
         (self.visible_at, self.id.seq())
     }
 
-    fn changed_by(self, visibility: u32, now: Tick, mut holder: Holder) -> Self {
+    fn changed_by(self, visibility: u32, now: Tick, by: ChangedBy) -> Self {
         // After a restart with a clock that was set back, the moments of changes begin again.
-        holder.at = holder.at.max(self.changed.next());
-        let (changed, visible_at) = (holder.at, now.after(visibility.into()));
-        Self { visible_at, changed, holder: Some(holder), ..self }
+        let changed = by.at.max(self.changed.next());
+        let holder = Writer { when: changed.timestamp(), ..by.writer };
+        Self { visible_at: now.after(visibility.into()), changed, holder: Some(holder), ..self }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::holder::Requester;
     use super::super::parameters::{SEVEN_DAYS, TimeToLive};
     use super::*;
 
@@ -116,8 +132,9 @@ mod tests {
         MessageId::new(1, [7; 10])
     }
 
-    fn by(seconds: u64) -> Holder {
-        Holder { by: Requester::new("Get Messages", "", "", ""), at: Tick(0).after(seconds) }
+    fn by(seconds: u64) -> ChangedBy {
+        let operation = "Get Messages".to_owned();
+        ChangedBy::new(Writer { operation, ..Writer::default() }, Tick(0).after(seconds))
     }
 
     fn put(visibility: u32, seconds: u64) -> Message {

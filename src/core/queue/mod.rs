@@ -6,26 +6,22 @@
 //!   message      the state of one message: visible, hidden, expired; its next state
 //!   receipt      the name of one state; id: the name of a message
 //!   parameters   bounds and defaults of what requests ask for; tick: moments
-//!   name         names of queues; policy: stored access policies
-//!   denial       the refusals; holder: the request that caused one
+//!   name         names of queues
+//!   denial       the refusals
 //! ```
 
 pub mod denial;
-pub mod holder;
 pub mod id;
 pub mod message;
 pub mod name;
 pub mod parameters;
-pub mod policy;
 pub mod receipt;
 pub mod tick;
 
-pub use denial::{Absence, Mismatch, PolicyFault, QueueDenial};
-pub use holder::{Holder, Requester};
+pub use denial::{Absence, Mismatch, QueueDenial};
 pub use id::MessageId;
-pub use message::Message;
+pub use message::{ChangedBy, Message};
 pub use name::check_queue_name;
 pub use parameters::{PutTimes, TimeToLive, check_text};
-pub use policy::{QueuePolicy, check_policies};
 pub use receipt::Receipt;
 pub use tick::Tick;

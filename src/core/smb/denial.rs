@@ -198,5 +198,5 @@ fn range_text(lock: &RangeLock, holder: Option<&Holder>) -> String {
         LockKind::Shared => "shared",
         LockKind::Exclusive => "exclusive",
     };
-    format!("{} are locked ({kind}): {by}", lock.range)
+    format!("{} {} locked ({kind}): {by}", lock.range, lock.range.verb())
 }

@@ -89,7 +89,7 @@ pub struct Holder {
 impl std::fmt::Display for Holder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { handle, owner, access, share, .. } = self;
-        write!(f, "{owner}, handle {handle}, access {access}, share {share}")
+        write!(f, "{owner}, access {access}, share mode {share}, handle {handle}")
     }
 }
 

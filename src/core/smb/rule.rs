@@ -5,25 +5,28 @@
 //! the request, and the same request may succeed when that ends. A missing file or a bad argument
 //! is no conflict.
 
+use serde::{Deserialize, Serialize};
+
 use super::Denial;
 use crate::core::lease::LeaseDenial;
 
 /// A rule that a conflict is refused by.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Rule {
     /// Access and share modes exclude each other.
     SharingViolation,
-    /// The file is open, and the operation suffers no open.
+    /// The file is open, and the operation allows no open.
     FileOpen,
     /// Something below the directory is open.
     OpenBelow,
     /// The name is marked for deletion.
     DeletePending,
-    /// The directory that should hold the name is.
+    /// The directory of the name is marked for deletion.
     ParentDeletePending,
     /// Bytes to be read or written are locked.
     RangeLocked,
-    /// Bytes to be locked are.
+    /// Bytes to be locked are locked.
     LockNotGranted,
     /// The file or share is leased, or the lease ID is not the lease's.
     Lease,

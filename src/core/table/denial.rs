@@ -7,6 +7,7 @@ use super::entity::{ENTITY_BYTES_MAX, PROPERTIES_MAX};
 use super::key::KEY_UNITS_MAX;
 use super::value::{BINARY_BYTES_MAX, STRING_UNITS_MAX};
 use crate::core::conflict::Conflict;
+use crate::core::policy::PolicyFault;
 use crate::core::writer::Writer;
 
 /// A refusal.
@@ -34,9 +35,9 @@ pub enum Denial {
     /// Anything malformed: JSON, a value, an ETag, a filter, keys in a URL, a token, a batch.
     #[error("{0}")]
     InvalidInput(String),
-    /// A document of policies or service properties that breaks its limits.
-    #[error("XML specified is not syntactically valid.")]
-    InvalidXmlDocument(&'static str),
+    /// Stored access policies that are not allowed.
+    #[error("XML specified is not syntactically valid. [latchfs: {0}]")]
+    Policy(#[from] PolicyFault),
     /// Delete Entity without `If-Match` (S90), or an update of an old version without it (S80).
     #[error("An HTTP header that's mandatory for this request is not specified.")]
     MissingIfMatch,

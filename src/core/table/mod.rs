@@ -12,7 +12,7 @@
 //!   query            $select and $top
 //!   etag             ETags and If-Match
 //!   change           what a write does to an entity; transaction: several at once
-//!   policy           stored access policies
+//!   policy           letters and times of stored access policies
 //!   denial           why a request was refused
 //! ```
 
@@ -42,7 +42,6 @@ pub use etag::IfMatch;
 pub use filter::Filter;
 pub use key::Key;
 pub use name::TableName;
-pub use policy::Policy;
 pub use query::{Select, Top};
 pub use range::{Position, Range};
 pub use value::{EdmType, Value, ValueRef};

@@ -10,12 +10,10 @@ use super::access::{Asked, BlobAt};
 use super::change::{Aside, Change, Place};
 use super::{BlobError, BlobResult, BlobService, Content, NewBlob, Size, Written};
 use crate::core::Etag;
-use crate::core::blob::blocks::{
-    BlockId, BlockSearch, COMMITTED_MAX, ListedBlock, check_new_block,
-};
+use crate::core::blob::blocks::{BlockId, COMMITTED_MAX, ListedBlock, check_new_block};
 use crate::core::blob::{BlobDenial, BlobState, BlobType, Encryption, Operation};
 use crate::engine::Context;
-use crate::store::blob::{self, BlockChoice, BlockList, ContainerId, STAGE_ABOVE, StateKey, Tx};
+use crate::store::blob::{BlockChoice, BlockList, ContainerId, STAGE_ABOVE, StateKey, Tx};
 use crate::store::db::{DbError, Purpose};
 
 /// How often a long list is prepared again because its blocks changed; then it is committed in one
@@ -162,7 +160,7 @@ impl Commit {
         let choices: Vec<_> = self
             .list
             .iter()
-            .map(|listed| BlockChoice { id: listed.id.as_bytes(), search: search(listed.search) })
+            .map(|listed| BlockChoice { id: listed.id.as_bytes(), search: listed.search })
             .collect();
         let current = place.blob().map(|row| row.id);
         let found = tx.resolve_blocks(place.container, &self.at.name, current, &choices)?;
@@ -237,12 +235,4 @@ fn keep_uncommitted(
         change.tx.update(row.id, &row.record)?;
     }
     Ok(())
-}
-
-const fn search(search: BlockSearch) -> blob::BlockSearch {
-    match search {
-        BlockSearch::Committed => blob::BlockSearch::Committed,
-        BlockSearch::Uncommitted => blob::BlockSearch::Uncommitted,
-        BlockSearch::Latest => blob::BlockSearch::Latest,
-    }
 }

@@ -7,11 +7,10 @@ use super::change::Change;
 use super::lease::{LeaseAction, Leased};
 use super::{BlobError, BlobResult, BlobService, Size};
 use crate::core::Timestamp;
-use crate::core::blob::container::check_policies;
 use crate::core::blob::{BlobDenial, ContainerState, Metadata, Operation, PublicAccess};
 use crate::core::conditions::Conditions;
 use crate::core::lease::ContainerLease;
-use crate::core::policy::StoredPolicy;
+use crate::core::policy::{StoredPolicy, check_policies};
 use crate::engine::Context;
 use crate::engine::non_blocking::check_may_wait;
 use crate::store::blob::{ContainerRow, Retained, Tx};
@@ -137,7 +136,7 @@ impl BlobService {
         access: PublicAccess,
         policies: Vec<StoredPolicy>,
     ) -> BlobResult<ContainerState> {
-        check_policies(&policies)?;
+        check_policies(&policies).map_err(BlobDenial::from)?;
         let operation = Operation::ContainerSetAccessPolicy;
         self.change_container(cx, operation, name, asked, move |change, state| {
             let effective = change.now.after(change.memory.options.acl_delay);

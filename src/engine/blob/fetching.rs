@@ -85,7 +85,11 @@ impl BlobService {
         outcome: Result<Content, String>,
     ) -> BlobResult<()> {
         let at = at.clone();
-        self.change(cx, Size::Small, move |change| end(change, &at, &id, outcome)).await
+        // A failure is noted on a full disk too: else the copy stays pending and keeps writers
+        // away.
+        let purpose = if outcome.is_ok() { Purpose::Store } else { Purpose::Delete };
+        self.change_for(purpose, cx, Size::Small, move |change| end(change, &at, &id, outcome))
+            .await
     }
 }
 

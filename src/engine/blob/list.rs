@@ -37,6 +37,8 @@ pub struct ListQuery {
     pub uncommitted: bool,
     /// Whether deleted states that are kept are listed.
     pub deleted: bool,
+    /// Whether blobs that are deleted and have versions are listed, by their newest version.
+    pub deleted_with_versions: bool,
 }
 
 /// A page of blobs.
@@ -70,6 +72,8 @@ pub struct Listed {
     pub is_current: bool,
     /// Whether it is uncommitted blocks and nothing else.
     pub is_uncommitted: bool,
+    /// Whether it is the newest version of a deleted blob and stands for that blob.
+    pub has_versions_only: bool,
     /// Of a deleted state that is kept, until when.
     pub deleted: Option<Retained>,
     /// Its record.
@@ -146,6 +150,7 @@ fn list(look: &Look<'_>, container: ContainerId, query: ListQuery) -> BlobResult
         versions: query.versions,
         deleted: query.deleted,
         uncommitted: query.uncommitted,
+        deleted_with_versions: query.deleted_with_versions,
     };
     let listing = look.tx.list_blobs::<BlobState>(container, &ask)?;
     let kept = |row: &Row| row.retained.is_none_or(|kept| kept.until > look.now);
@@ -153,6 +158,10 @@ fn list(look: &Look<'_>, container: ContainerId, query: ListQuery) -> BlobResult
         ListedBlob::Prefix(prefix) => Some(Item::Prefix(prefix)),
         ListedBlob::Blob(row) if !kept(&row) => None,
         ListedBlob::Blob(row) => Some(Item::Blob(Box::new(Listed::of(look.at_now(*row))))),
+        ListedBlob::DeletedWithVersions(row) => {
+            let newest = Listed::of(look.at_now(*row));
+            Some(Item::Blob(Box::new(Listed { has_versions_only: true, ..newest })))
+        }
     });
     Ok(ListPage { items: items.collect(), next: listing.next })
 }
@@ -169,6 +178,7 @@ impl Listed {
             version: row.record.version,
             is_current: row.key == StateKey::Current,
             is_uncommitted: row.key == StateKey::Uncommitted,
+            has_versions_only: false,
             deleted: row.retained,
             state: row.record,
         }

@@ -73,9 +73,9 @@ pub use crate::store::db::{DbError, Sync};
 
 use self::change::{Change, Look};
 use self::service::Settings;
-use self::sweeper::Sweeper;
 use super::clock::Present;
 use super::recent::Recent;
+use super::sweeper::Sweeper;
 use super::{Clock, Context};
 use crate::core::Timestamp;
 use crate::store::blob::{BlobStore, WriteTx};
@@ -147,7 +147,7 @@ impl BlobService {
         let (history, present) = (Recent::default(), Present::default());
         let memory = Memory { options, settings, history, present };
         let store = Arc::new(store);
-        let sweeper = Sweeper::start(Arc::clone(&store), clock)?;
+        let sweeper = sweeper::start(Arc::clone(&store), clock)?;
         Ok(Self { _sweeper: sweeper, store, memory: Arc::new(memory) })
     }
 

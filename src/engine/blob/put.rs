@@ -90,7 +90,7 @@ impl NewBlob {
 }
 
 /// A write that the rules admitted before its body was received.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Admitted {
     container: ContainerId,
 }
@@ -100,8 +100,9 @@ pub struct Admitted {
 pub struct BodyShape {
     /// Its length, `None` if it is not known before its end.
     pub length: Option<u64>,
-    /// Whether it is a block, pages or an appended block, not a whole blob.
-    pub part: bool,
+    /// The write of which it is a part: a block, pages or an appended block. `None` for the whole
+    /// of a blob.
+    pub part: Option<Admitted>,
     /// Whether its MD5 is needed.
     pub md5: bool,
 }
@@ -109,7 +110,7 @@ pub struct BodyShape {
 impl BodyShape {
     /// Whether it needs no place on the disk, at least until more of it has come.
     pub fn is_kept_in_memory(self) -> bool {
-        self.length.is_none_or(|length| !self.part && length <= INLINE_MAX)
+        self.length.is_none_or(|length| self.part.is_none() && length <= INLINE_MAX)
     }
 }
 
@@ -131,16 +132,10 @@ impl BlobService {
     }
 
     /// A place for the body of a write to `at`.
-    pub fn begin_body(
-        &self,
-        admitted: Admitted,
-        at: &BlobAt,
-        shape: BodyShape,
-    ) -> BlobResult<ContentWriter> {
-        let place = if shape.part {
-            blob::Place::PartOf(admitted.container, &at.name)
-        } else {
-            blob::Place::Whole
+    pub fn begin_body(&self, at: &BlobAt, shape: BodyShape) -> BlobResult<ContentWriter> {
+        let place = match shape.part {
+            Some(admitted) => blob::Place::PartOf(admitted.container, &at.name),
+            None => blob::Place::Whole,
         };
         let plan = ContentPlan { length: shape.length, place, md5: shape.md5 };
         Ok(self.store.content(plan)?)

@@ -22,6 +22,11 @@ impl BlobService {
         self.store.save(folder)
     }
 
+    /// An error if the files of the service have lost their names since they were opened.
+    pub(in crate::engine) fn check_place(&self) -> Result<(), DbError> {
+        self.store.check_place()
+    }
+
     /// Replaces all blobs by those saved in `folder`, in a transaction that waits for
     /// [`HeldBlobs::commit`]. Copies among them whose bytes nobody fetches any more fail there, so
     /// that those of requests that wait for the writer do not.

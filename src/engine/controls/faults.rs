@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::RULES_MAX;
+use super::{is_over, make_room};
 use crate::core::pattern::{Pattern, Seen};
 
 /// The effect of a fault on a request.
@@ -111,11 +111,7 @@ impl Faults {
     /// if there is none.
     pub fn add(&self, fault: NewFault) -> Option<u64> {
         let mut state = self.lock();
-        if state.rows.len() >= RULES_MAX {
-            let over = |row: &FaultRow| row.fault.frequency == Frequency::Times(0);
-            let oldest = state.rows.iter().position(over)?;
-            state.rows.remove(oldest);
-        }
+        make_room(&mut state.rows, |row| is_over(row.fault.frequency.left()))?;
         state.last_id += 1;
         let id = state.last_id;
         let start = match fault.frequency {
@@ -181,14 +177,24 @@ impl Faults {
 }
 
 impl Frequency {
+    /// The number of requests that are still struck, if it is bounded.
+    const fn left(self) -> Option<u32> {
+        match self {
+            Self::Times(left) => Some(left),
+            Self::Always | Self::Chance { .. } => None,
+        }
+    }
+
     /// Whether the next request is struck.
     fn strikes(&mut self, state: &mut u64) -> bool {
+        if is_over(self.left()) {
+            return false;
+        }
         match self {
             Self::Always => true,
             Self::Times(left) => {
-                let strikes = *left > 0;
-                *left = left.saturating_sub(1);
-                strikes
+                *left -= 1;
+                true
             }
             Self::Chance { probability, .. } => next_unit(state) < *probability,
         }
@@ -208,6 +214,7 @@ fn next_unit(state: &mut u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::RULES_MAX;
     use super::*;
     use crate::core::service::ServiceKind;
 

@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use tokio::sync::oneshot::error::TryRecvError;
 use tokio::time::timeout;
 
-use super::{Controls, RULES_MAX};
+use super::{Controls, is_over, make_room};
 use crate::core::pattern::{Pattern, Seen};
 use crate::core::service::ServiceKind;
 use crate::engine::stream::{AtGate, EventStream, What};
@@ -136,11 +136,11 @@ impl GateRow {
     /// True if the gate stops this request at this point.
     fn stops(&self, point: Point, seen: &Seen<'_>) -> bool {
         let gate = &self.gate;
-        gate.point == point && gate.times != Some(0) && gate.pattern.matches(seen)
+        gate.point == point && !is_over(gate.times) && gate.pattern.matches(seen)
     }
 
     fn is_one_of(&self, gates: &[u64]) -> bool {
-        self.gate.times != Some(0) && gates.contains(&self.id)
+        !is_over(self.gate.times) && gates.contains(&self.id)
     }
 }
 
@@ -202,13 +202,9 @@ impl Gates {
     /// waits makes room; `None` if there is none.
     pub fn add(&self, gate: NewGate) -> Option<u64> {
         let mut state = self.lock();
-        if state.gates.len() >= RULES_MAX {
-            let State { gates, waiting, .. } = &*state;
-            let is_empty = |id| waiting.iter().all(|one| one.gate != id);
-            let over = |row: &GateRow| row.gate.times == Some(0) && is_empty(row.id);
-            let oldest = gates.iter().position(over)?;
-            state.gates.remove(oldest);
-        }
+        let State { gates, waiting, .. } = &mut *state;
+        let is_empty = |id| waiting.iter().all(|one| one.gate != id);
+        make_room(gates, |row| is_over(row.gate.times) && is_empty(row.id))?;
         state.last_gate += 1;
         let id = state.last_gate;
         state.gates.push(GateRow { id, gate, waiting: 0, stopped: 0 });
@@ -454,7 +450,7 @@ mod tests {
         let gates = Arc::new(Gates::told_of_in(Arc::clone(&stream)));
         let id = gates.add(gate(None, Duration::from_millis(1))).unwrap();
         assert!(pass(Arc::clone(&gates), Point::Received).await);
-        let entries = stream.after(0).entries;
+        let entries = stream.after(0).events;
         let [stopped, went] = entries.as_slice() else { panic!("{entries:?}") };
         let What::Gated(at) = &*stopped.what else { panic!("{stopped:?}") };
         assert_eq!((at.gate, at.request, &*at.visitor.path), (id, 1, "Rows"));
@@ -469,7 +465,7 @@ mod tests {
         }
         stopped.abort();
         assert!(stopped.await.unwrap_err().is_cancelled());
-        let last = stream.after(0).entries.pop().unwrap();
+        let last = stream.after(0).events.pop().unwrap();
         assert!(matches!(&*last.what, What::Abandoned(at) if at.request == 2), "{last:?}");
     }
 

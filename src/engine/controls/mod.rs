@@ -22,6 +22,22 @@ use super::stream::{EventStream, STREAM_MAX};
 /// How many gates, and how many faults, a server has at most.
 pub const RULES_MAX: usize = 1_000;
 
+/// True if a gate or a fault applies to no more requests. `left` is the number of requests that it
+/// still applies to; one without a number applies to all.
+fn is_over(left: Option<u32>) -> bool {
+    left == Some(0)
+}
+
+/// Makes room for one more gate or fault: if there are too many, the oldest one that is over goes.
+/// `None` if there is no such one.
+fn make_room<R>(rules: &mut Vec<R>, is_over: impl Fn(&R) -> bool) -> Option<()> {
+    if rules.len() >= RULES_MAX {
+        let oldest = rules.iter().position(is_over)?;
+        rules.remove(oldest);
+    }
+    Some(())
+}
+
 /// The controls of one server: clock, gates, faults, and the stream of events.
 #[derive(Debug)]
 pub struct Controls {

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use super::why::Changed;
-use crate::core::Timestamp;
-use crate::core::queue::{Absence, Holder, MessageId, QueueDenial, Tick};
+use crate::core::queue::{Absence, MessageId, QueueDenial, Tick};
+use crate::core::{Timestamp, Writer};
 use crate::engine::Clock;
 use crate::engine::bell::Bell;
 use crate::engine::clock::Present;
@@ -36,7 +36,7 @@ pub(super) struct Memory {
     last: Mutex<Moments>,
     /// The ceiling of changes that is committed.
     ceiling: AtomicI64,
-    ends: Mutex<VecDeque<(Ended, Holder)>>,
+    ends: Mutex<VecDeque<(Ended, Writer)>>,
     present: Present,
     /// Committed changes.
     pub changes: Recent<Changed>,
@@ -130,7 +130,7 @@ impl Memory {
     }
 
     /// Remembers who ended something.
-    pub fn note(&self, ended: Ended, by: Holder) {
+    pub fn note(&self, ended: Ended, by: Writer) {
         let mut ends = self.ends.lock().expect(POISON);
         if ends.len() == ENDS_MAX {
             ends.pop_front();
@@ -158,7 +158,7 @@ impl Memory {
     fn absence(&self, now: Tick, fits: impl Fn(&Ended) -> bool) -> Absence {
         let ends = self.ends.lock().expect(POISON);
         match ends.iter().rev().find(|(ended, _)| fits(ended)) {
-            Some((_, holder)) => Absence::Ended { holder: holder.clone(), now },
+            Some((_, by)) => Absence::Ended { by: by.clone(), now },
             None => Absence::Unknown,
         }
     }
@@ -167,10 +167,9 @@ impl Memory {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::queue::Requester;
 
-    fn by(request: &str) -> Holder {
-        Holder { by: Requester::new("Delete Message", request, "", ""), at: Tick(0) }
+    fn by(request: &str) -> Writer {
+        Writer { client_request: Some(request.to_owned()), ..Writer::default() }
     }
 
     fn id(number: i64) -> MessageId {
@@ -194,7 +193,7 @@ mod tests {
         let memory = Memory::default();
         let told = |number| {
             let denial = memory.no_message("queue", id(number), Tick(0));
-            denial.requester().map(|by| by.request.clone())
+            denial.requester().and_then(|by| by.client_request.clone())
         };
         memory.note(Ended::Messages("queue".to_owned(), 5), by("clear"));
         memory.note(Ended::Messages("other".to_owned(), 50), by("other"));

@@ -158,7 +158,7 @@ impl QueueService {
             let (queue, message) = change.message(&name, &id)?;
             message.check(&receipt, change.now)?;
             change.rows.remove_messages(queue, slice::from_ref(&message))?;
-            change.memory.note(Ended::Message(message.id), change.by.clone());
+            change.memory.note(Ended::Message(message.id), change.by.writer.clone());
             change.changed(&name, Some(message.id));
             Ok(())
         })
@@ -176,7 +176,7 @@ impl QueueService {
                 change.dropped.set(true);
                 let last = change.rows.next_seq()? - 1;
                 change.changed(&name, None);
-                change.memory.note(Ended::Messages(name, last), change.by.clone());
+                change.memory.note(Ended::Messages(name, last), change.by.writer.clone());
             }
             Ok(())
         })

@@ -37,11 +37,11 @@ pub use queues::{Created, QueueInfo, QueueList, QueuePage};
 pub use why::{Changed, Standing, Visibility};
 
 use self::memory::{Memory, Moments};
-use self::sweeper::Sweeper;
+use super::Context;
 use super::clock::Clock;
-use super::{Caller, Context};
-use crate::core::Timestamp;
-use crate::core::queue::{Holder, MessageId, Requester, Tick};
+use super::sweeper::Sweeper;
+use crate::core::queue::{ChangedBy, MessageId, Tick};
+use crate::core::{Timestamp, Writer};
 use crate::store::db::{Purpose, Sync};
 use crate::store::queue::{QueueId, QueueRows, QueueStore};
 
@@ -58,7 +58,7 @@ struct Change<'a> {
     rows: &'a QueueRows<'a>,
     memory: &'a Memory,
     now: Tick,
-    by: Holder,
+    by: ChangedBy,
     changes: RefCell<Vec<Changed>>,
     /// The change dropped rows that the sweeper is to remove.
     dropped: Cell<bool>,
@@ -77,8 +77,13 @@ impl QueueService {
         let store = Arc::new(QueueStore::open(path, sync)?);
         let ceiling = store.read_waiting::<_, QueueError>(|rows| Ok(rows.change_ceiling()?))?;
         let memory = Arc::new(Memory::above(ceiling));
-        let sweeper = Sweeper::start(Arc::clone(&store), Arc::clone(&memory), clock)?;
+        let sweeper = sweeper::start(Arc::clone(&store), Arc::clone(&memory), clock)?;
         Ok(Self { _sweeper: sweeper, store, memory })
+    }
+
+    /// An error if the files of the service have lost their names since they were opened.
+    pub(super) fn check_place(&self) -> Result<(), DbError> {
+        self.store.database().check_place()
     }
 
     /// Makes a change, as `operation`. Answers after its commit.
@@ -89,7 +94,7 @@ impl QueueService {
         change: impl FnOnce(&Change<'_>) -> QueueResult<T> + Clone + Send + 'static,
     ) -> QueueResult<T> {
         let memory = Arc::clone(&self.memory);
-        let by = requester(&context.caller, operation);
+        let by = context.writer(operation);
         let now = match context.due_stop() {
             Some(stop) => {
                 self.check(context.now, by.clone(), change.clone()).await?;
@@ -100,7 +105,7 @@ impl QueueService {
         let (send, answer) = oneshot::channel();
         let write = move |rows: &QueueRows<'_>| {
             let Moments { now, change: at } = memory.moments_of_change(now);
-            let under_way = Change::new(rows, &memory, now, Holder { by, at });
+            let under_way = Change::new(rows, &memory, now, ChangedBy::new(by, at));
             let answer = change(&under_way)?;
             let ceiling = memory.save_ceiling(rows, at)?;
             Ok((answer, under_way.changes.into_inner(), under_way.dropped.get(), ceiling))
@@ -127,14 +132,14 @@ impl QueueService {
     async fn check<T: Send + 'static>(
         &self,
         now: Timestamp,
-        by: Requester,
+        by: Writer,
         change: impl FnOnce(&Change<'_>) -> QueueResult<T> + Send + 'static,
     ) -> QueueResult<()> {
         let (store, memory) = (Arc::clone(&self.store), Arc::clone(&self.memory));
         let check = move || {
             store.rehearse(|rows| {
                 let now = memory.moment_of_look(now);
-                change(&Change::new(rows, &memory, now, Holder { by, at: now }))
+                change(&Change::new(rows, &memory, now, ChangedBy::new(by, now)))
             })
         };
         let checked = tokio::task::spawn_blocking(check).await;
@@ -172,19 +177,8 @@ fn purpose_of(operation: &str) -> Purpose {
     }
 }
 
-/// What of a caller is kept with a message.
-fn requester(caller: &Caller, operation: &str) -> Requester {
-    let address = caller.address.map(|address| address.to_string());
-    Requester::new(
-        operation,
-        caller.request_id.as_deref().unwrap_or_default(),
-        caller.user_agent.as_deref().unwrap_or_default(),
-        address.as_deref().unwrap_or_default(),
-    )
-}
-
 impl<'a> Change<'a> {
-    fn new(rows: &'a QueueRows<'a>, memory: &'a Memory, now: Tick, by: Holder) -> Self {
+    fn new(rows: &'a QueueRows<'a>, memory: &'a Memory, now: Tick, by: ChangedBy) -> Self {
         Self { rows, memory, now, by, changes: RefCell::default(), dropped: Cell::default() }
     }
 
@@ -196,7 +190,7 @@ impl<'a> Change<'a> {
 
     /// Has the history keep a change of a message, or of a queue as a whole, once it is committed.
     fn changed(&self, queue: &str, id: Option<MessageId>) {
-        let change = Changed { queue: queue.to_owned(), id, by: self.by.writer() };
+        let change = Changed { queue: queue.to_owned(), id, by: self.by.writer.clone() };
         self.changes.borrow_mut().push(change);
     }
 }

@@ -6,8 +6,10 @@
 use super::error::QueueResult;
 use super::memory::Ended;
 use super::{Context, QueueService};
+use crate::core::policy::{SentPolicy, StoredPolicy, check_sent_policies};
 use crate::core::queue::parameters::LIST_MAX;
-use crate::core::queue::{QueueDenial, QueuePolicy, Tick, check_policies, check_queue_name};
+use crate::core::queue::{QueueDenial, Tick, check_queue_name};
+use crate::core::time::parse_short_iso;
 use crate::core::{Metadata, check_metadata};
 use crate::store::queue::QueueRow;
 
@@ -82,7 +84,7 @@ impl QueueService {
             change.rows.delete_queue(&name, queue)?;
             change.dropped.set(true);
             change.changed(&name, None);
-            change.memory.note(Ended::Queue(name), change.by.clone());
+            change.memory.note(Ended::Queue(name), change.by.writer.clone());
             Ok(())
         })
         .await
@@ -120,7 +122,7 @@ impl QueueService {
     }
 
     /// Get Queue ACL.
-    pub async fn policies(&self, context: &Context, name: &str) -> QueueResult<Vec<QueuePolicy>> {
+    pub async fn policies(&self, context: &Context, name: &str) -> QueueResult<Vec<SentPolicy>> {
         check_queue_name(name)?;
         let name = name.to_owned();
         self.look(context.now, move |look| {
@@ -131,11 +133,11 @@ impl QueueService {
         .await
     }
 
-    /// The stored access policies of a queue, for the check of a signature; none if there is no
-    /// such queue. May wait.
-    pub fn stored_policies(&self, name: &str) -> QueueResult<Vec<QueuePolicy>> {
-        let found = self.store.read_waiting(|rows| rows.queue(name))?;
-        Ok(found.map(|queue| queue.policies).unwrap_or_default())
+    /// The stored access policy of that ID, for the check of a signature. May wait.
+    pub fn policy(&self, name: &str, id: &str) -> Option<StoredPolicy> {
+        let queue = self.store.read_waiting(|rows| rows.queue(name)).ok()??;
+        let found = queue.policies.into_iter().find(|policy| policy.id == id)?;
+        found.timed(parse_short_iso).ok()
     }
 
     /// Set Queue ACL: replaces all of it.
@@ -143,10 +145,10 @@ impl QueueService {
         &self,
         context: &Context,
         name: &str,
-        policies: Vec<QueuePolicy>,
+        policies: Vec<SentPolicy>,
     ) -> QueueResult<()> {
         check_queue_name(name)?;
-        check_policies(&policies)?;
+        check_sent_policies(&policies, parse_short_iso).map_err(QueueDenial::from)?;
         let name = name.to_owned();
         self.change(context, "Set Queue ACL", move |change| {
             change.queue(&name)?;

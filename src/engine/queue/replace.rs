@@ -9,16 +9,16 @@ use std::sync::Arc;
 use super::QueueService;
 use crate::core::queue::Tick;
 use crate::engine::{Clock, DbError};
-use crate::store::queue::{HeldQueues, SavedQueues};
+use crate::store::counted::{HeldRows, SavedRows};
 
 impl QueueService {
     /// Holds the writer: requests that write wait until the value is dropped.
-    pub(in crate::engine) fn hold(&self) -> HeldQueues<'_> {
+    pub(in crate::engine) fn hold(&self) -> HeldRows<'_, Tick> {
         self.store.hold()
     }
 
     /// Prepares to save all queues in `folder`.
-    pub(in crate::engine) fn save(&self, folder: &Path) -> Result<SavedQueues, DbError> {
+    pub(in crate::engine) fn save(&self, folder: &Path) -> Result<SavedRows<Tick>, DbError> {
         self.store.save(folder)
     }
 

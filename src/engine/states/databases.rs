@@ -9,14 +9,15 @@ use std::sync::Arc;
 
 use super::StateError;
 use crate::core::Timestamp;
+use crate::core::queue::Tick;
+use crate::core::table::Ticks;
 use crate::engine::blob::BlobService;
 use crate::engine::queue::QueueService;
 use crate::engine::table::TableService;
 use crate::engine::{Account, Clock, DbError};
 use crate::store::blob::{HeldBlobs, SavedBlobs};
-use crate::store::queue::{HeldQueues, SavedQueues};
+use crate::store::counted::{HeldRows, SavedRows};
 use crate::store::saved::steps::step;
-use crate::store::table::{HeldTables, SavedTables};
 
 /// The names of the databases of an account, in its folder and in a saved state.
 const FILES: [&str; 3] = ["blob.db", "queue.db", "table.db"];
@@ -33,16 +34,16 @@ pub(super) struct Databases<'a> {
 pub(super) struct HeldDatabases<'a> {
     databases: &'a Databases<'a>,
     blob: Option<HeldBlobs<'a>>,
-    queue: Option<HeldQueues<'a>>,
-    table: Option<HeldTables<'a>>,
+    queue: Option<HeldRows<'a, Tick>>,
+    table: Option<HeldRows<'a, Ticks>>,
 }
 
 /// The same, being saved.
 pub(super) struct SavedDatabases<'a> {
     databases: &'a Databases<'a>,
     blob: Option<SavedBlobs<'a>>,
-    queue: Option<SavedQueues>,
-    table: Option<SavedTables>,
+    queue: Option<SavedRows<Tick>>,
+    table: Option<SavedRows<Ticks>>,
 }
 
 impl<'a> Databases<'a> {
@@ -104,8 +105,8 @@ impl HeldDatabases<'_> {
     /// Writes the rows, so that the commits need little more of the disk.
     pub(super) fn flush(&self) -> Result<(), DbError> {
         self.blob.as_ref().map_or(Ok(()), HeldBlobs::flush)?;
-        self.queue.as_ref().map_or(Ok(()), HeldQueues::flush)?;
-        self.table.as_ref().map_or(Ok(()), HeldTables::flush)
+        self.queue.as_ref().map_or(Ok(()), HeldRows::flush)?;
+        self.table.as_ref().map_or(Ok(()), HeldRows::flush)
     }
 
     /// Commits.
@@ -134,10 +135,10 @@ impl HeldDatabases<'_> {
             service.replaced(clock, account.retention());
         }
         if let (Some(service), Some(held)) = (queue, &self.queue) {
-            service.replaced(clock, held.saved_change());
+            service.replaced(clock, held.saved_last());
         }
         if let (Some(service), Some(held)) = (table, &self.table) {
-            service.replaced(clock, held.saved_ticks());
+            service.replaced(clock, held.saved_last());
         }
     }
 }
@@ -162,9 +163,9 @@ impl SavedDatabases<'_> {
     pub(super) fn finish(self) -> Result<(), DbError> {
         self.blob.map_or(Ok(()), SavedBlobs::finish)?;
         step();
-        self.queue.map_or(Ok(()), SavedQueues::finish)?;
+        self.queue.map_or(Ok(()), SavedRows::finish)?;
         step();
-        self.table.map_or(Ok(()), SavedTables::finish)
+        self.table.map_or(Ok(()), SavedRows::finish)
     }
 }
 

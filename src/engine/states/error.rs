@@ -8,6 +8,16 @@ use crate::engine::queue::QueueError;
 use crate::engine::table::TableError;
 use crate::store::StoreError;
 
+/// A saved state that cannot be restored.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("state '{name}' cannot be restored: {why}")]
+pub struct DamagedState {
+    /// Its name.
+    pub name: String,
+    /// The file that is damaged, and how.
+    pub why: String,
+}
+
 /// Why the state of a server was not saved or replaced.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -51,12 +61,26 @@ pub enum StateError {
         /// The account.
         account: String,
     },
+    /// The state lost a part, or a part of it is damaged.
+    #[error(transparent)]
+    Damaged(#[from] DamagedState),
     /// The state does not fit.
     #[error(
         "this needs {needed} bytes on the disk for a while, and {free} bytes are free: delete \
          something first"
     )]
     Full {
+        /// So many bytes.
+        needed: u64,
+        /// So many are free.
+        free: u64,
+    },
+    /// Nor for a reset, which frees space at its end only.
+    #[error(
+        "a reset needs {needed} bytes on the disk for a while, and {free} bytes are free: delete a \
+         blob or a file first, or stop the server and start it with --reset, which needs none"
+    )]
+    NoRoomToReset {
         /// So many bytes.
         needed: u64,
         /// So many are free.
@@ -71,12 +95,41 @@ pub enum StateError {
     /// The folder of the server.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The data could not be removed while it is served. It is as it was.
+    #[error(
+        "nothing was removed: {0}. Stop the server and start it with latchfs serve --reset, which \
+         removes all data without reading it"
+    )]
+    NotReset(Box<Self>),
     /// The replacement failed half way. No request is acknowledged until a start has completed it.
     #[error("{0}")]
     HalfDone(String),
 }
 
 impl StateError {
+    /// True if the disk is full.
+    pub fn is_full(&self) -> bool {
+        match self {
+            Self::Full { .. }
+            | Self::NoRoomToReset { .. }
+            | Self::Database(DbError::Full { .. }) => true,
+            Self::Store(error) => matches!(error, StoreError::NoSpace),
+            Self::File(error) => matches!(error.store_error(), Some(StoreError::NoSpace)),
+            Self::NotReset(cause) => cause.is_full(),
+            _ => false,
+        }
+    }
+
+    /// This error for a reset: one that `--reset` does not meet names it.
+    pub(super) fn of_reset(self) -> Self {
+        match self {
+            cause @ (Self::Database(_) | Self::File(_) | Self::Store(_)) => {
+                Self::NotReset(Box::new(cause))
+            }
+            other => other,
+        }
+    }
+
     /// The replacement failed half way, because of this.
     pub(super) fn half_done(cause: &str) -> Self {
         Self::HalfDone(format!(
@@ -89,18 +142,27 @@ impl StateError {
 
 impl From<BlobError> for StateError {
     fn from(error: BlobError) -> Self {
-        DbError::Io(error.to_string()).into()
+        match error {
+            BlobError::Store(error) => error.into(),
+            other => DbError::Io(other.to_string()).into(),
+        }
     }
 }
 
 impl From<QueueError> for StateError {
     fn from(error: QueueError) -> Self {
-        DbError::Io(error.to_string()).into()
+        match error {
+            QueueError::Store(error) => error.into(),
+            other @ QueueError::Denied(_) => DbError::Io(other.to_string()).into(),
+        }
     }
 }
 
 impl From<TableError> for StateError {
     fn from(error: TableError) -> Self {
-        DbError::Io(error.to_string()).into()
+        match error {
+            TableError::Store(error) => error.into(),
+            other => DbError::Io(other.to_string()).into(),
+        }
     }
 }

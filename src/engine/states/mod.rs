@@ -24,7 +24,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-pub use error::StateError;
+pub use error::{DamagedState, StateError};
 
 use super::Accounts;
 use crate::core::{Client, Owner, Timestamp};
@@ -90,7 +90,7 @@ impl States {
     /// Removes everything: the server is as after a start with no data. Gates and faults are
     /// removed, and the clock shows the system's time. May wait.
     pub fn reset(&self) -> Result<(), StateError> {
-        self.replace(&self.note(Replacement::Reset))?;
+        self.replace(&self.note(Replacement::Reset)).map_err(StateError::of_reset)?;
         let controls = self.accounts.controls();
         controls.faults.remove(None);
         controls.gates.remove(None);
@@ -114,14 +114,16 @@ impl States {
         Ok(())
     }
 
-    /// The states that were saved, by name.
-    pub fn list(&self) -> Result<Vec<SavedState>, StateError> {
+    /// The states that were saved, by name; for each one whose properties cannot be read, why not.
+    pub fn list(&self) -> Result<Vec<Result<SavedState, DamagedState>>, StateError> {
         let mut states = Vec::new();
         for name in self.saved.names()? {
             // One that was deleted meanwhile is none.
             let Some(path) = self.saved.path(&name) else { continue };
-            let manifest: Manifest = self.saved.manifest(&path)?;
-            states.push(SavedState { name, saved: manifest.saved });
+            states.push(match self.saved.manifest::<Manifest>(&path) {
+                Ok(manifest) => Ok(SavedState { name, saved: manifest.saved }),
+                Err(error) => Err(DamagedState { name, why: error.to_string() }),
+            });
         }
         Ok(states)
     }

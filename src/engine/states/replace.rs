@@ -11,17 +11,17 @@ use std::path::{Path, PathBuf};
 
 use super::databases::{Databases, HeldDatabases, saved_bytes};
 use super::save::{Manifest, account_folder};
-use super::{StateError, States};
+use super::{DamagedState, StateError, States};
 use crate::core::service::ServiceKind;
 use crate::engine::clock::Setting;
 use crate::engine::file::FileServiceError;
 use crate::engine::file::shares::{ReplacingShares, Untold};
 use crate::engine::service_properties::HeldProperties;
 use crate::engine::{Account, Accounts};
-use crate::store::Durability;
 use crate::store::root::Layout;
 use crate::store::saved::steps::step;
-use crate::store::saved::{Note, Replacement, copy_shares};
+use crate::store::saved::{Note, Replacement, check_saved, copy_shares};
+use crate::store::{Durability, StoreError};
 
 /// Bytes that must be free on the disk: for folders, new shares, and the last pages of databases.
 const ROOM: u64 = 1 << 20;
@@ -186,17 +186,25 @@ impl States {
         Ok(untold)
     }
 
+    /// The data that the replacement puts in place. A saved state is checked as a whole, while
+    /// nothing is replaced yet.
     fn next(&self, by: &Replacement) -> Result<Next, StateError> {
         let Replacement::Restore(name) = by else {
             return Ok(Next { state: None, clock: Setting::default() });
         };
         let state = self.saved.path(name).ok_or_else(|| StateError::NotFound(name.clone()))?;
-        let manifest: Manifest = self.saved.manifest(&state)?;
+        let damaged =
+            |error: StoreError| DamagedState { name: name.clone(), why: error.to_string() };
+        let manifest: Manifest = self.saved.manifest(&state).map_err(damaged)?;
         for account in &manifest.accounts {
             if self.accounts.get(account).is_none() {
                 let (name, account) = (name.clone(), account.clone());
                 return Err(StateError::NoAccount { name, account });
             }
+        }
+        for account in &manifest.accounts {
+            let parts = manifest.parts.get(account).map_or(&[][..], Vec::as_slice);
+            check_saved(&account_folder(&state, account), parts).map_err(damaged)?;
         }
         Ok(Next { state: Some(state), clock: manifest.clock })
     }
@@ -208,6 +216,9 @@ impl States {
         let databases: u64 = folders.map(|folder| saved_bytes(&folder)).sum();
         let needed = databases.saturating_mul(2).saturating_add(ROOM);
         match self.saved.free() {
+            Some(free) if free < needed && next.state.is_none() => {
+                Err(StateError::NoRoomToReset { needed, free })
+            }
             Some(free) if free < needed => Err(StateError::Full { needed, free }),
             _ => Ok(()),
         }

@@ -4,6 +4,7 @@
 //! writers are held; and that shares are copied while programs write, as a share snapshot is. Where
 //! a state is kept is decided in [`crate::store::saved`].
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -15,6 +16,7 @@ use super::{STATES_MAX, SavedState, StateError, States};
 use crate::core::Timestamp;
 use crate::engine::clock::{Clock as _, Setting, SystemClock};
 use crate::store::StoreError;
+use crate::store::saved::saved_parts;
 use crate::store::saved::steps::step;
 
 /// The properties of a saved state as a whole.
@@ -26,6 +28,10 @@ pub(super) struct Manifest {
     pub clock: Setting,
     /// The accounts that were served.
     pub accounts: Vec<String>,
+    /// The parts of each account that were saved ([`saved_parts`]). States of earlier versions do
+    /// not tell.
+    #[serde(default)]
+    pub parts: BTreeMap<String, Vec<String>>,
 }
 
 /// The folder of an account in a saved state.
@@ -79,8 +85,12 @@ impl States {
             account.file().save_shares(&account_folder(folder, account.name()))?;
             step();
         }
-        let accounts = accounts.iter().map(|account| account.name().to_string()).collect();
-        Ok(Manifest { saved: SystemClock.now(), clock, accounts })
+        let accounts: Vec<_> = accounts.iter().map(|account| account.name().to_string()).collect();
+        let mut parts = BTreeMap::new();
+        for account in &accounts {
+            parts.insert(account.clone(), saved_parts(&account_folder(folder, account))?);
+        }
+        Ok(Manifest { saved: SystemClock.now(), clock, accounts, parts })
     }
 }
 

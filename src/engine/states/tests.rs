@@ -1,6 +1,7 @@
 //! A process that is killed at any step of a save, a restore or a reset, or of the start that
 //! completes one: the next start has the old state or the new one.
 
+mod damaged;
 mod failed;
 mod restored;
 
@@ -260,7 +261,8 @@ fn a_kill_at_any_step_of_a_save_leaves_a_whole_state_or_none() {
     let mut seen = BTreeSet::new();
     killed("save", |bench| {
         assert_eq!(bench.whole(), "old", "a save changes nothing");
-        let names: Vec<_> = bench.states.list().unwrap().into_iter().map(|one| one.name).collect();
+        let names: Vec<_> = bench.states.list().unwrap();
+        let names: Vec<_> = names.into_iter().map(|one| one.unwrap().name).collect();
         seen.insert(names.clone());
         if names.contains(&"new".to_owned()) {
             bench.states.restore("new").unwrap();

@@ -45,12 +45,12 @@ use crate::store::db::Purpose;
 pub use crate::store::db::{DbError, Sync};
 pub use crate::store::table::{EntityRef, StoredEntity};
 
-use self::sweeper::Sweeper;
 use self::ticker::Ticker;
 use super::bell::Bell;
 use super::clock::Present;
 use super::context::Context;
 use super::recent::Recent;
+use super::sweeper::Sweeper;
 use crate::core::table::{Denial, TableName, Ticks};
 use crate::core::{Timestamp, Writer};
 use crate::store::table::{TableId, TableStore, Tx};
@@ -108,8 +108,13 @@ impl TableService {
         let present = Present::default();
         let memory = Memory { ticker, history, present, bell: Arc::default() };
         let store = Arc::new(store);
-        let sweeper = Sweeper::start(&store, &memory.bell)?;
+        let sweeper = sweeper::start(Arc::clone(&store), Arc::clone(&memory.bell))?;
         Ok(Self { _sweeper: sweeper, store, memory: Arc::new(memory) })
+    }
+
+    /// An error if the files of the service have lost their names since they were opened.
+    pub(super) fn check_place(&self) -> Result<(), DbError> {
+        self.store.database().check_place()
     }
 
     /// Makes a change. Answers after its commit; a caller that goes away does not undo it.
@@ -263,14 +268,7 @@ impl Change<'_> {
 impl Change<'_> {
     /// The writer that an object changed by this request keeps.
     fn writer(&self, operation: &str, when: Timestamp) -> Writer {
-        let caller = &self.context.caller;
-        Writer {
-            operation: operation.to_owned(),
-            client_request: caller.request_id.as_deref().map(str::to_owned),
-            user_agent: caller.user_agent.as_deref().map(str::to_owned),
-            address: caller.address.map(|address| address.to_string()),
-            when,
-        }
+        Writer { when, ..self.context.writer(operation) }
     }
 }
 

@@ -10,16 +10,16 @@ use std::sync::Arc;
 use super::TableService;
 use crate::core::table::Ticks;
 use crate::engine::{Clock, DbError};
-use crate::store::table::{HeldTables, SavedTables};
+use crate::store::counted::{HeldRows, SavedRows};
 
 impl TableService {
     /// Holds the writer: requests that write wait until the value is dropped.
-    pub(in crate::engine) fn hold(&self) -> HeldTables<'_> {
+    pub(in crate::engine) fn hold(&self) -> HeldRows<'_, Ticks> {
         self.store.hold()
     }
 
     /// Prepares to save all tables in `folder`.
-    pub(in crate::engine) fn save(&self, folder: &Path) -> Result<SavedTables, DbError> {
+    pub(in crate::engine) fn save(&self, folder: &Path) -> Result<SavedRows<Ticks>, DbError> {
         self.store.save(folder)
     }
 

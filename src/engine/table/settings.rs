@@ -1,19 +1,21 @@
 //! Stored access policies of tables. They have no condition: the last writer wins (S78).
 
 use super::{Done, Size, TableResult, TableService};
-use crate::core::table::{Denial, Policy, TableName, policy};
+use crate::core::policy::{SentPolicy, StoredPolicy};
+use crate::core::table::policy::{check_table_policies, policy_time};
+use crate::core::table::{Denial, TableName};
 use crate::engine::context::Context;
 use crate::engine::non_blocking::check_may_wait;
 
 impl TableService {
     /// Get Table ACL.
-    pub async fn policies(&self, table: &TableName) -> TableResult<Vec<Policy>> {
+    pub async fn policies(&self, table: &TableName) -> TableResult<Vec<SentPolicy>> {
         let name = table.clone();
         self.look(move |tx| Ok(tx.policies(&name)?.ok_or(Denial::TableNotFound)?)).await
     }
 
     /// The stored access policy of that ID, for a caller that is about to authorise a request.
-    pub fn policy(&self, table: &TableName, id: &str) -> Option<Policy> {
+    pub fn policy(&self, table: &TableName, id: &str) -> Option<StoredPolicy> {
         let policies = if let Some(found) = self.store.try_read(|tx| tx.policies(table)) {
             found
         } else {
@@ -21,7 +23,8 @@ impl TableService {
             check_may_wait().ok()?;
             self.store.read(|tx| tx.policies(table))
         };
-        policies.ok()??.into_iter().find(|policy| policy.id == id)
+        let found = policies.ok()??.into_iter().find(|policy| policy.id == id)?;
+        found.timed(policy_time).ok()
     }
 
     /// Set Table ACL.
@@ -29,9 +32,9 @@ impl TableService {
         &self,
         context: &Context,
         table: &TableName,
-        policies: Vec<Policy>,
+        policies: Vec<SentPolicy>,
     ) -> TableResult<()> {
-        policy::check(&policies)?;
+        check_table_policies(&policies).map_err(Denial::from)?;
         let name = table.clone();
         self.change(context, Size::Small, move |change| {
             change.table(&name)?;

@@ -92,8 +92,8 @@ pub enum AuthError {
         /// The server's time.
         now: Timestamp,
     },
-    /// `AuthenticationFailed`: `si` names no policy of the share.
-    #[error("the share has no stored policy '{0}'")]
+    /// `AuthenticationFailed`: `si` names no policy of the container, share, queue or table.
+    #[error("what the SAS is for has no stored policy '{0}'")]
     PolicyMissing(String),
     /// `AuthenticationFailed`: said by the SAS and by the policy it names.
     #[error("'{0}' is given by the SAS and by its stored policy; only one of them may")]

@@ -41,7 +41,7 @@ impl BlobCall<'_> {
         .await;
         let (engine, at, asked, conditions, admitted) = self.drained(&mut body, prepared).await?;
         let body = body.take().ok_or_else(|| Refusal::bad("InvalidInput", "There is no body."))?;
-        let received = self.receive(body, admitted, &at, false, APPEND_MAX).await?;
+        let received = self.receive(body, Some(admitted), &at, APPEND_MAX).await?;
         let reply = received.checksum(Reply::created());
         let content = not_empty(received.content)?;
         let appended =

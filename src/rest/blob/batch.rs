@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{HeaderMap, HeaderName, HeaderValue};
+use hyper::header::{HOST, HeaderMap, HeaderName, HeaderValue, TRANSFER_ENCODING};
 use hyper::{Method, StatusCode, Uri};
 
 use super::BlobCall;
@@ -155,6 +155,7 @@ impl BlobCall<'_> {
     fn request_of(&self, part: &Part) -> Result<Request, Refusal> {
         let host = part.headers.get("host").or(self.headers.get("host"));
         let host = host.and_then(|host| host.to_str().ok()).unwrap_or_default().to_owned();
+        self.site.names().check_host(&host)?;
         let scheme = if self.https { "https" } else { "http" };
         let signer = part.headers.get("authorization").and_then(|value| value.to_str().ok());
         let signer = signer.and_then(signing_account);
@@ -203,7 +204,7 @@ fn bad(why: &str) -> Refusal {
 fn read_part(part: &multipart::Part<'_>) -> Result<Part, Refusal> {
     let request = multipart::inner_request(part.body).map_err(malformed)?;
     let method = Method::from_bytes(request.method.as_bytes());
-    let (Ok(method), Ok(target)) = (method, request.target.parse()) else {
+    let (Ok(method), Ok(target)) = (method, request.target.parse::<Uri>()) else {
         return Err(bad("a part is not a request"));
     };
     let mut headers = HeaderMap::new();
@@ -214,6 +215,15 @@ fn read_part(part: &multipart::Part<'_>) -> Result<Part, Refusal> {
             return Err(malformed(Malformed::Header));
         };
         headers.insert(name, value);
+    }
+    if headers.contains_key(TRANSFER_ENCODING) {
+        return Err(bad("a part has no Transfer-Encoding"));
+    }
+    let host = headers.get(HOST).map(HeaderValue::as_bytes);
+    if let Some(target) = target.authority()
+        && host.is_none_or(|host| !host.eq_ignore_ascii_case(target.as_str().as_bytes()))
+    {
+        return Err(bad("the target of a part is a path"));
     }
     let id = multipart::header(&part.headers, "content-id").map(str::to_owned);
     Ok(Part { id, method, target, headers })

@@ -98,17 +98,17 @@ impl BlobCall<'_> {
         }
     }
 
-    /// Receives a body into the store. `whole` is true for all of a blob: its MD5 is needed in any
-    /// case, and the one that the blob is to keep (`x-ms-blob-content-md5`) must be that of the
+    /// Receives a body into the store: `part` of a blob, or all of one. Then its MD5 is needed in
+    /// any case, and the one that the blob is to keep (`x-ms-blob-content-md5`) must be that of the
     /// body. It goes before `Content-MD5`.
     pub(super) async fn receive(
         &self,
         body: Incoming,
-        admitted: Admitted,
+        part: Option<Admitted>,
         at: &BlobAt,
-        whole: bool,
         max: u64,
     ) -> Result<Received, Refusal> {
+        let whole = part.is_none();
         // Until all of the body is read, a refusal ends the connection.
         let kept = if whole { self.md5_header("x-ms-blob-content-md5") } else { Ok(None) };
         let kept = kept.map_err(Refusal::closing)?;
@@ -117,8 +117,8 @@ impl BlobCall<'_> {
         let sent_crc = crc64_header(self, "x-ms-content-crc64").map_err(Refusal::closing)?;
         let engine = self.engine()?;
         let length = self.announced()?;
-        let shape = BodyShape { length, part: !whole, md5: whole || sent_md5.is_some() };
-        let writer = self.begin(&engine, admitted, at, shape).await.map_err(Refusal::closing)?;
+        let shape = BodyShape { length, part, md5: whole || sent_md5.is_some() };
+        let writer = self.begin(&engine, at, shape).await.map_err(Refusal::closing)?;
         let writer = self.copy_in(body, writer, max).await.map_err(Refusal::closing)?;
         let content = finish(writer).await.map_err(|error| self.content_refusal(error))?;
         if let (Some(sent), Some(found)) = (sent_md5, content.md5())
@@ -136,15 +136,14 @@ impl BlobCall<'_> {
     pub(super) async fn begin(
         &self,
         engine: &Arc<BlobService>,
-        admitted: Admitted,
         at: &BlobAt,
         shape: BodyShape,
     ) -> Result<ContentWriter, Refusal> {
         if shape.is_kept_in_memory() {
-            return self.told(engine.begin_body(admitted, at, shape));
+            return self.told(engine.begin_body(at, shape));
         }
         let (engine, at) = (Arc::clone(engine), at.clone());
-        let begin = move || engine.begin_body(admitted, &at, shape);
+        let begin = move || engine.begin_body(&at, shape);
         match tokio::task::spawn_blocking(begin).await {
             Ok(writer) => self.told(writer),
             Err(panicked) => Err(Refusal::internal(panicked)),

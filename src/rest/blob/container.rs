@@ -6,8 +6,9 @@ use super::BlobCall;
 use super::body::DOCUMENT_MAX;
 use super::settings::leased_reply;
 use crate::core::blob::{ContainerState, Operation, PublicAccess};
+use crate::core::policy::SentPolicy;
 use crate::engine::blob::NewContainer;
-use crate::rest::http::policies::{Bare, PolicyText, read_stored_policies, write_policies};
+use crate::rest::http::policies::{Bare, read_timed_policies, write_policies};
 use crate::rest::http::reply::Reply;
 use crate::rest::refusal::Refusal;
 use crate::rest::service::Answer;
@@ -69,7 +70,7 @@ impl BlobCall<'_> {
 
     pub(super) async fn container_acl(self, _: Incoming) -> Answer {
         let state = self.container(Operation::ContainerGetAccessPolicy).await?;
-        let policies = state.policies.iter().map(PolicyText::from);
+        let policies = state.policies.iter().map(SentPolicy::from);
         let xml = write_policies(policies, Bare::Written);
         Ok(Reply::ok()
             .xml(xml)
@@ -81,7 +82,7 @@ impl BlobCall<'_> {
         let document = self.collect(body, DOCUMENT_MAX).await?;
         let operation = Operation::ContainerSetAccessPolicy;
         let (name, asked) = (self.container_name()?, self.asked(operation)?);
-        let (access, policies) = (self.access_sent()?, read_stored_policies(&document)?);
+        let (access, policies) = (self.access_sent()?, read_timed_policies(&document)?);
         let engine = self.engine()?;
         let set = engine.set_container_access(self.cx(), name, asked, access, policies).await;
         let state = self.told(set)?;

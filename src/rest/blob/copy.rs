@@ -309,8 +309,8 @@ impl BlobCall<'_> {
         let engine = self.engine()?;
         let admitted = self.told(engine.check(self.cx(), operation, to, asked).await)?;
         let md5 = self.headers.contains_key(SOURCE_MD5);
-        let shape = BodyShape { length: Some(length), part, md5 };
-        self.begin(&engine, admitted, to, shape).await
+        let shape = BodyShape { length: Some(length), part: part.then_some(admitted), md5 };
+        self.begin(&engine, to, shape).await
     }
 
     /// Reads a source of this server into the store of the destination.

@@ -119,7 +119,7 @@ fn code(denial: &BlobDenial) -> (StatusCode, &'static str) {
         D::BlobDoesNotUseCustomerSpecifiedEncryption => {
             (CONFLICT, "BlobDoesNotUseCustomerSpecifiedEncryption")
         }
-        D::InvalidAccessPolicies => (BAD, "InvalidXmlDocument"),
+        D::Policy(_) => (BAD, "InvalidXmlDocument"),
         D::RequestForbiddenByContainerEncryptionPolicy => {
             (FORBIDDEN, "RequestForbiddenByContainerEncryptionPolicy")
         }

@@ -76,9 +76,10 @@ impl BlobCall<'_> {
             before: self.query.get("endbefore").map(str::to_owned),
             max,
             snapshots: has("snapshots"),
-            versions: has("versions") || has("deletedwithversions"),
+            versions: has("versions"),
             uncommitted: has("uncommittedblobs"),
-            deleted: has("deleted") || has("deletedwithversions"),
+            deleted: has("deleted"),
+            deleted_with_versions: has("deletedwithversions"),
         };
         let page = self.told(self.engine()?.list_blobs(self.cx(), name, query).await)?;
         let mut xml = Xml::new();
@@ -191,6 +192,9 @@ fn write_blob(xml: &mut Xml, blob: &Listed, has: &impl Fn(&str) -> bool, now: Ti
         xml.open("Tags");
         write_tags(xml, state);
         xml.close("Tags");
+    }
+    if blob.has_versions_only {
+        xml.text("HasVersionsOnly", "true");
     }
     xml.empty("OrMetadata");
     xml.close("Blob");

@@ -82,7 +82,7 @@ impl BlobCall<'_> {
         let (engine, at, asked, range, conditions, admitted) =
             self.drained(&mut body, prepared).await?;
         let body = body.take().ok_or_else(|| Refusal::bad("InvalidInput", "There is no body."))?;
-        let received = self.receive(body, admitted, &at, false, PUT_MAX).await?;
+        let received = self.receive(body, Some(admitted), &at, PUT_MAX).await?;
         let reply = received.checksum(Reply::created());
         let change = PageChange::Update(received.content);
         let put = PutPages { first: range.start, last: range.end - 1, change, conditions };

@@ -47,13 +47,13 @@ impl BlobCall<'_> {
             let (at, asked) = (self.blob_to_change()?, self.asked(operation)?);
             let new = self.new_blob(true)?;
             let engine = self.engine()?;
-            let admitted = self.told(engine.check(self.cx(), operation, &at, &asked).await)?;
-            Ok((engine, at, asked, new, admitted))
+            self.told(engine.check(self.cx(), operation, &at, &asked).await)?;
+            Ok((engine, at, asked, new))
         }
         .await;
-        let (engine, at, asked, mut new, admitted) = self.drained(&mut body, prepared).await?;
+        let (engine, at, asked, mut new) = self.drained(&mut body, prepared).await?;
         let body = body.take().ok_or_else(|| Refusal::bad("InvalidInput", "There is no body."))?;
-        let received = self.receive(body, admitted, &at, true, PUT_MAX).await?;
+        let received = self.receive(body, None, &at, PUT_MAX).await?;
         let (md5, crc) = (received.content.md5(), received.content.crc64());
         let reply = received.form(Reply::created());
         new.content.md5 = new.content.md5.or(md5);

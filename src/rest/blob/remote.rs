@@ -19,9 +19,10 @@ use crate::core::time::parse_rfc1123;
 use crate::core::{Etag, Timestamp};
 use crate::engine::Context;
 use crate::engine::blob::{
-    Asked, BlobAt, BlobService, Content, ContentWriter, CopyRequest, DbError, SourceAsked,
+    Asked, BlobAt, BlobResult, BlobService, Content, ContentWriter, CopyRequest, DbError,
+    SourceAsked,
 };
-use crate::rest::http::fetch;
+use crate::rest::http::fetch::{self, Stretch};
 use crate::rest::refusal::Refusal;
 use crate::rest::service::Answer;
 use crate::rest::site::Site;
@@ -86,7 +87,8 @@ impl BlobCall<'_> {
         let mut writer = self.begin_fetch(operation, to, asked, length, part).await?;
         let mut left = length;
         while left > 0 {
-            let bytes = source.read(left.min(PIECE_BYTES as u64)).await?;
+            let wanted = left.min(PIECE_BYTES as u64);
+            let bytes = source.read(wanted, Stretch::BeforeAnswer).await?;
             left -= bytes.len() as u64;
             let written = write(writer, bytes.into()).await;
             writer = written.map_err(|error| self.content_refusal(error))?;
@@ -114,7 +116,7 @@ impl BlobCall<'_> {
         let writer = self.begin_fetch(operation, &at, &asked, length, part).await?;
         let engine = self.engine()?;
         if length <= AT_ONCE_MAX {
-            let bytes = source.read(length).await?;
+            let bytes = source.read(length, Stretch::BeforeAnswer).await?;
             let written = write(writer, bytes.into()).await;
             let writer = written.map_err(|error| self.content_refusal(error))?;
             let content = finish(writer).await;
@@ -184,10 +186,18 @@ impl Copying {
             Ok(Some(content)) => Ok(content),
             Err(why) => Err(why),
         };
-        let cx = self.cx();
-        if let Err(error) = self.engine.end_copy(&cx, &self.at, self.id, outcome).await {
+        let arrived = outcome.is_ok();
+        let mut ended = self.end(outcome).await;
+        if let (Err(error), true) = (&ended, arrived) {
+            ended = self.end(Err(error.to_string())).await;
+        }
+        if let Err(error) = ended {
             log::warn!("a copy could not be ended: {error}");
         }
+    }
+
+    async fn end(&self, outcome: Result<Content, String>) -> BlobResult<()> {
+        self.engine.end_copy(&self.cx(), &self.at, self.id.clone(), outcome).await
     }
 
     fn cx(&self) -> Context {
@@ -206,7 +216,8 @@ impl Copying {
             if !waits.map_err(|error| error.to_string())? {
                 return Ok(None);
             }
-            let bytes = self.source.read(left.min(PIECE_BYTES as u64)).await;
+            let wanted = left.min(PIECE_BYTES as u64);
+            let bytes = self.source.read(wanted, Stretch::AfterAnswer).await;
             let bytes = bytes.map_err(|refusal| refusal.message)?;
             left -= bytes.len() as u64;
             writer = write(writer, bytes.into()).await.map_err(|error| error.to_string())?;

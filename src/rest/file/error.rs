@@ -330,9 +330,7 @@ fn share_code(denial: &ShareDenial) -> (StatusCode, &'static str) {
         | ShareDenial::UnsupportedProtocol(_)
         | ShareDenial::UnknownAccessTier(_)
         | ShareDenial::PermissionFormatUnsupported => (BAD_REQUEST, "InvalidHeaderValue"),
-        ShareDenial::TooManyPolicies(_) | ShareDenial::InvalidPolicy(_) => {
-            (BAD_REQUEST, "InvalidXmlDocument")
-        }
+        ShareDenial::Policy(_) => (BAD_REQUEST, "InvalidXmlDocument"),
         ShareDenial::FileInvalidPermission(_) | ShareDenial::FilePermissionTooLarge => {
             (BAD_REQUEST, "FileInvalidPermission")
         }

@@ -21,7 +21,7 @@ use crate::engine::file::{
     Asking, Awaiting, Copied, CopyOptions, IO_MAX, Share, Taken, TimeChange,
 };
 use crate::rest::http::checksum::{crc64, crc64_header, crc64_text, md5};
-use crate::rest::http::fetch::Fetched;
+use crate::rest::http::fetch::{Fetched, Stretch};
 use crate::rest::http::request::byte_range;
 use crate::rest::refusal::Refusal;
 use crate::rest::service::Answer;
@@ -114,7 +114,7 @@ impl FileCall<'_> {
         let mut fetched = runtime.block_on(self.site.fetcher.open(url, None, authorization))?;
         let from = fetched.described()?;
         let bytes = if from.size <= IO_MAX as u64 {
-            Some(runtime.block_on(fetched.read(from.size))?)
+            Some(runtime.block_on(fetched.read(from.size, Stretch::BeforeAnswer))?)
         } else {
             None
         };
@@ -135,7 +135,7 @@ impl FileCall<'_> {
 /// they do not come. When the server stops this ends wherever it is, and the copy has failed.
 async fn hand_in(share: Arc<Share>, mut awaiting: Awaiting, mut fetched: Fetched) {
     loop {
-        let read = fetched.read(awaiting.wanted()).await;
+        let read = fetched.read(awaiting.wanted(), Stretch::AfterAnswer).await;
         let to = Arc::clone(&share);
         let taken = spawn_blocking(move || match read {
             Ok(bytes) => to.copy_next(&mut awaiting, &bytes).map(|ended| (ended, awaiting)),

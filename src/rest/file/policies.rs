@@ -3,14 +3,15 @@
 
 use super::FileCall;
 use super::share::share_version;
-use crate::rest::http::policies::{Bare, PolicyText, read_stored_policies, write_policies};
+use crate::core::policy::SentPolicy;
+use crate::rest::http::policies::{Bare, read_timed_policies, write_policies};
 use crate::rest::http::reply::Reply;
 use crate::rest::service::Answer;
 
 impl FileCall<'_> {
     pub(super) fn access_policy(&self) -> Answer {
         let info = self.engine().properties(&self.share_ref(None)?)?;
-        let policies = info.properties.policies.iter().map(PolicyText::from);
+        let policies = info.properties.policies.iter().map(SentPolicy::from);
         let xml = write_policies(policies, Bare::LeftOut);
         let properties = &info.properties;
         Ok(Reply::ok().xml(xml).version(properties.tag, properties.modified))
@@ -19,7 +20,7 @@ impl FileCall<'_> {
     pub(super) fn set_access_policy(&self) -> Answer {
         let snapshot = self.snapshot()?;
         let at = self.share_ref(snapshot.as_ref())?;
-        let policies = read_stored_policies(&self.request.body)?;
+        let policies = read_timed_policies(&self.request.body)?;
         Ok(share_version(Reply::ok(), self.engine().set_policies(&at, policies)?))
     }
 }

@@ -2,9 +2,10 @@
 //! latchfs dials out.
 //!
 //! Decides whether that is allowed at all, which it always is for this server, and the limits: http
-//! and https only, a bounded number of redirects, a time limit for the first header and for each
-//! stretch of bytes, and a length that is announced. The error for a source that fails is decided
-//! here too. Requests go to the URL that the caller gave, by no proxy.
+//! and https only, no redirects, a time limit for the first header, for each pause between bytes
+//! and for each stretch of them, and a length that is announced. The error for a source that fails
+//! is decided here too. Requests go to the URL that the caller gave, by no proxy: a server that
+//! sends the client on could name one that only this machine reaches.
 
 use std::error::Error;
 use std::fmt::Display;
@@ -26,11 +27,29 @@ use crate::rest::refusal::Refusal;
 use crate::rest::siblings::Siblings;
 use crate::rest::version::{DEFAULT, VERSION};
 
-/// How long a source may take to answer, and for each stretch of its bytes. Two of these are less
-/// than the minute after which SDKs give a request up.
+/// How long a source may take to answer, and to go on with its bytes.
 pub const SOURCE_WAIT: Duration = Duration::from_secs(20);
-/// The most redirects that are followed.
-const REDIRECTS_MAX: usize = 3;
+
+/// When the bytes of a source are read: that bounds how long a stretch of them may take in all, in
+/// times of the wait for a source.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stretch {
+    /// The client waits for its answer. With the wait for the first header 50 seconds, less than
+    /// the minute after which SDKs give a request up.
+    BeforeAnswer,
+    /// The copy is pending. Ten minutes: a source that sends a byte now and then would keep a place
+    /// for copies for ever.
+    AfterAnswer,
+}
+
+impl Stretch {
+    fn bound(self, wait: Duration) -> Duration {
+        match self {
+            Self::BeforeAnswer => wait * 3 / 2,
+            Self::AfterAnswer => wait * 30,
+        }
+    }
+}
 
 /// Which sources a copy may have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -98,7 +117,8 @@ impl Fetcher {
             // Without a version a token is not accepted.
             request = request.header("authorization", authorization).header(VERSION, DEFAULT);
         }
-        let answer = timeout(self.wait, request.send()).await.map_err(|_| too_late())?;
+        let answer = timeout(self.wait, request.send()).await;
+        let answer = answer.map_err(|_| too_late("did not answer", self.wait))?;
         let answer = answer.map_err(|error| unverified(cause(&error)))?;
         if !answer.status().is_success() {
             return Err(refused(&answer));
@@ -120,7 +140,7 @@ impl Fetcher {
         if fetched.size < length {
             return Err(Denial::EndOfFile.into());
         }
-        fetched.read(length).await
+        fetched.read(length, Stretch::BeforeAnswer).await
     }
 
     /// Asks for a range of a source. It may have more bytes than the range, and fewer at its end.
@@ -177,8 +197,10 @@ impl Fetched {
     }
 
     /// The next bytes, exactly that many.
-    pub async fn read(&mut self, length: u64) -> Result<Vec<u8>, Refusal> {
-        timeout(self.wait, self.collect(length)).await.unwrap_or_else(|_| Err(too_late()))
+    pub async fn read(&mut self, length: u64, when: Stretch) -> Result<Vec<u8>, Refusal> {
+        let bound = when.bound(self.wait);
+        let late = || too_late(&format!("did not send {length} bytes"), bound);
+        timeout(bound, self.collect(length)).await.unwrap_or_else(|_| Err(late()))
     }
 
     async fn collect(&mut self, length: u64) -> Result<Vec<u8>, Refusal> {
@@ -190,7 +212,10 @@ impl Fetched {
             if bytes.len() == length {
                 return Ok(bytes);
             }
-            let next = self.answer.chunk().await.map_err(|error| unverified(cause(&error)))?;
+            let next = timeout(self.wait, self.answer.chunk()).await;
+            let next =
+                next.map_err(|_| too_late("stopped sending and did not go on", self.wait))?;
+            let next = next.map_err(|error| unverified(cause(&error)))?;
             self.left_over = next.ok_or_else(|| unverified("it ended early"))?;
         }
     }
@@ -208,12 +233,12 @@ pub(super) fn choose_crypto() {
 
 fn client() -> reqwest::Result<Client> {
     choose_crypto();
-    build(|| builder().redirect(Policy::limited(REDIRECTS_MAX)))
+    build(builder)
 }
 
 fn own_client() -> reqwest::Result<Client> {
     choose_crypto();
-    let client = builder().redirect(Policy::none());
+    let client = builder();
     #[cfg(feature = "tls")]
     let client = client.tls_danger_accept_invalid_certs(true);
     client.build()
@@ -223,6 +248,7 @@ fn builder() -> ClientBuilder {
     Client::builder()
         // A connection that the source has ended meanwhile would fail the next copy.
         .pool_max_idle_per_host(0)
+        .redirect(Policy::none())
         .referer(false)
         .no_proxy()
         .user_agent(concat!("latchfs/", env!("CARGO_PKG_VERSION")))
@@ -250,9 +276,6 @@ fn starts_at(headers: &HeaderMap, start: u64) -> bool {
 
 /// The innermost cause of an error. Never the URL: its query may hold a signature.
 pub(super) fn cause(error: &reqwest::Error) -> String {
-    if error.is_redirect() {
-        return format!("it sends on more than {REDIRECTS_MAX} times");
-    }
     let (mut below, mut text) = (error.source(), None);
     while let Some(error) = below {
         text = Some(error.to_string());
@@ -266,7 +289,8 @@ pub(super) fn cause(error: &reqwest::Error) -> String {
 fn refused(answer: &Response) -> Refusal {
     let status = answer.status();
     let code = answer.headers().get("x-ms-error-code").and_then(|code| code.to_str().ok());
-    let mut refusal = unverified(format!("it answered {status}"))
+    let why = if status.is_redirection() { ", and redirects are not followed" } else { "" };
+    let mut refusal = unverified(format!("it answered {status}{why}"))
         .with("CopySourceStatusCode", status.as_u16().to_string());
     if status.is_client_error() {
         refusal.status = status;
@@ -283,7 +307,7 @@ fn unverified(why: impl Display) -> Refusal {
 }
 
 /// The documented status of this one is 500: to try again may help.
-fn too_late() -> Refusal {
-    let message = "The source of the copy did not answer in time.";
+fn too_late(what: &str, bound: Duration) -> Refusal {
+    let message = format!("The source of the copy {what} within {} s.", bound.as_secs_f64());
     Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "CannotVerifyCopySource", message)
 }

@@ -1,26 +1,12 @@
 //! Stored access policies as XML, both ways: the same document in every service.
 //!
-//! Decides its form alone. Services differ in whether they keep times as they were sent; what a
-//! policy grants is decided in [`crate::rest::auth`].
+//! Decides its form alone. [`crate::core::policy`] decides which policies are legal;
+//! [`crate::rest::auth`] decides what a policy grants.
 
 use super::xml::{Element, Xml, invalid};
-use crate::core::Timestamp;
-use crate::core::policy::StoredPolicy;
-use crate::core::time::{iso, parse_short_iso};
+use crate::core::policy::{SentPolicy, StoredPolicy};
+use crate::core::time::parse_short_iso;
 use crate::rest::refusal::Refusal;
-
-/// A policy as it is written.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct PolicyText {
-    /// `Id`.
-    pub id: String,
-    /// `Start`.
-    pub start: Option<String>,
-    /// `Expiry`.
-    pub expiry: Option<String>,
-    /// `Permission`.
-    pub permission: Option<String>,
-}
 
 /// The written form of a policy that has only an ID.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,34 +17,8 @@ pub enum Bare {
     LeftOut,
 }
 
-impl From<&StoredPolicy> for PolicyText {
-    fn from(policy: &StoredPolicy) -> Self {
-        Self {
-            id: policy.id.clone(),
-            start: policy.start.map(iso),
-            expiry: policy.expiry.map(iso),
-            permission: policy.permission.clone(),
-        }
-    }
-}
-
-impl TryFrom<PolicyText> for StoredPolicy {
-    type Error = Refusal;
-
-    fn try_from(text: PolicyText) -> Result<Self, Refusal> {
-        let PolicyText { id, start, expiry, permission } = text;
-        Ok(Self { id, start: time("Start", start)?, expiry: time("Expiry", expiry)?, permission })
-    }
-}
-
-fn time(name: &str, text: Option<String>) -> Result<Option<Timestamp>, Refusal> {
-    let Some(text) = text else { return Ok(None) };
-    let parsed = parse_short_iso(&text);
-    parsed.map(Some).ok_or_else(|| invalid(&format!("{name} is not an ISO 8601 time")))
-}
-
 /// Reads the document. No body at all removes all policies, as an empty list does.
-pub fn read_policies(body: &[u8]) -> Result<Vec<PolicyText>, Refusal> {
+pub fn read_policies(body: &[u8]) -> Result<Vec<SentPolicy>, Refusal> {
     if body.is_empty() {
         return Ok(Vec::new());
     }
@@ -66,12 +26,14 @@ pub fn read_policies(body: &[u8]) -> Result<Vec<PolicyText>, Refusal> {
     root.children.iter().map(read_policy).collect()
 }
 
-/// Reads the document, with times parsed.
-pub fn read_stored_policies(body: &[u8]) -> Result<Vec<StoredPolicy>, Refusal> {
-    read_policies(body)?.into_iter().map(StoredPolicy::try_from).collect()
+/// Reads the document, with its times as moments.
+pub fn read_timed_policies(body: &[u8]) -> Result<Vec<StoredPolicy>, Refusal> {
+    let timed = |sent: SentPolicy| sent.timed(parse_short_iso);
+    let policies: Result<_, _> = read_policies(body)?.into_iter().map(timed).collect();
+    policies.map_err(|fault| invalid(&fault.to_string()))
 }
 
-fn read_policy(element: &Element) -> Result<PolicyText, Refusal> {
+fn read_policy(element: &Element) -> Result<SentPolicy, Refusal> {
     if element.name != "SignedIdentifier" {
         return Err(invalid(&format!("the element {} is not known", element.name)));
     }
@@ -80,7 +42,7 @@ fn read_policy(element: &Element) -> Result<PolicyText, Refusal> {
         let text = access?.child(name)?.text.clone();
         (!text.is_empty()).then_some(text)
     };
-    Ok(PolicyText {
+    Ok(SentPolicy {
         id: element.child("Id").map(|id| id.text.clone()).unwrap_or_default(),
         start: field("Start"),
         expiry: field("Expiry"),
@@ -89,7 +51,7 @@ fn read_policy(element: &Element) -> Result<PolicyText, Refusal> {
 }
 
 /// Writes the document.
-pub fn write_policies(policies: impl IntoIterator<Item = PolicyText>, bare: Bare) -> Xml {
+pub fn write_policies(policies: impl IntoIterator<Item = SentPolicy>, bare: Bare) -> Xml {
     let mut xml = Xml::new();
     xml.open("SignedIdentifiers");
     for policy in policies {

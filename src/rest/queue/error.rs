@@ -53,9 +53,7 @@ fn code(denial: &QueueDenial) -> (StatusCode, &'static str) {
         QueueDenial::QueueNotFound(_) => (NOT_FOUND, "QueueNotFound"),
         QueueDenial::QueueAlreadyExists { .. } => (StatusCode::CONFLICT, "QueueAlreadyExists"),
         QueueDenial::Metadata(error) => (BAD_REQUEST, metadata_code(error)),
-        QueueDenial::TooManyPolicies(_) | QueueDenial::InvalidPolicy(_) => {
-            (BAD_REQUEST, "InvalidXmlDocument")
-        }
+        QueueDenial::Policy(_) => (BAD_REQUEST, "InvalidXmlDocument"),
         QueueDenial::MissingParameter(_) => (BAD_REQUEST, "MissingRequiredQueryParameter"),
         QueueDenial::InvalidParameter { .. } => (BAD_REQUEST, "InvalidQueryParameterValue"),
         QueueDenial::OutOfRange { .. } => (BAD_REQUEST, "OutOfRangeQueryParameterValue"),

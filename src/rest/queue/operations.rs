@@ -82,14 +82,7 @@ fn object(request: &Request) -> String {
 
 /// Policies of a queue that is not open yet, or not there, are none: opening may wait.
 fn policy(account: &Account, queue: &str, id: &str) -> Option<StoredPolicy> {
-    let policies = account.queue().ok()?.stored_policies(queue).ok()?;
-    let found = policies.into_iter().find(|policy| policy.id == id)?;
-    Some(StoredPolicy {
-        start: found.starts(),
-        expiry: found.expires(),
-        id: found.id,
-        permission: found.permission,
-    })
+    account.queue().ok()?.policy(queue, id)
 }
 
 static SERVICE_PREFLIGHT: Operation = Operation::preflight(preflight);

@@ -16,7 +16,7 @@ use crate::core::table::{
 };
 use crate::engine::table::{Write, Written};
 use crate::rest::auth::Permission;
-use crate::rest::refusal::Refusal;
+use crate::rest::refusal::{ObjectName, Refusal};
 use crate::rest::service::Answer;
 
 /// The version from which on an update without a condition is an upsert.
@@ -42,7 +42,10 @@ impl TableCall<'_> {
         let table = self.table()?;
         let write = insertion(self.body()?)?;
         self.check_reach(&write.key)?;
-        let written = self.write(&table, write).await?;
+        let object = format!("{}/{}/{}", table.as_str(), write.key.partition, write.key.row);
+        let object = Some(Box::new(ObjectName(object)));
+        let written = self.write(&table, write).await;
+        let written = written.map_err(|refusal| Refusal { object, ..refusal })?;
         let mut location = format!("{}/", scope.base);
         write_entity(table.as_str(), (&written.key.partition, &written.key.row), &mut location);
         let answer = match (prefer, &written.inserted) {

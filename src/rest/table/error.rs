@@ -37,7 +37,6 @@ fn denied(denial: &Denial, now: Timestamp) -> Refusal {
         Denial::UpdateConditionNotSatisfied(Some(by)) | Denial::EntityAlreadyExists(Some(by)) => {
             message = format!("{message} [latchfs: {}]", by.told_at(now));
         }
-        Denial::InvalidXmlDocument(why) => message = format!("{message} [latchfs: {why}]"),
         _ => {}
     }
     Refusal::new(status, code, message).by_conflict(denial.conflict())
@@ -55,7 +54,7 @@ fn spelled(denial: &Denial) -> (StatusCode, &'static str) {
         }
         Denial::PropertiesNeedValue => (BAD, "PropertiesNeedValue"),
         Denial::InvalidInput(_) => (BAD, "InvalidInput"),
-        Denial::InvalidXmlDocument(_) => (BAD, "InvalidXmlDocument"),
+        Denial::Policy(_) => (BAD, "InvalidXmlDocument"),
         Denial::MissingIfMatch => (BAD, "MissingRequiredHeader"),
         Denial::InvalidResourceName => (BAD, "InvalidResourceName"),
         Denial::NameLengthOutOfRange | Denial::KeyOutOfRange(..) | Denial::DateOutOfRange(_) => {

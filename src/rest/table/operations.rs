@@ -212,5 +212,5 @@ fn object(request: &Request) -> String {
 /// The stored access policy `id` of a table.
 fn policy(account: &Account, table: &str, id: &str) -> Option<StoredPolicy> {
     let table = TableName::parse(table).ok()?;
-    account.table().ok()?.policy(&table, id)?.in_force()
+    account.table().ok()?.policy(&table, id)
 }

@@ -179,7 +179,8 @@ fn space_of(file: &Arc<FileService>, name: &str) -> SpaceSource {
 
 /// True if this process can make no mount on this machine, wherever.
 fn is_impossible(error: &MountError) -> bool {
-    matches!(error, MountError::NoFuse(_) | MountError::NoHelper(_) | MountError::Helper(_))
+    use MountError::{Helper, NoFuse, NoHelper, NoRight};
+    matches!(error, NoFuse(_) | NoHelper(_) | NoRight | Helper(_))
 }
 
 /// The error with what to do about it. The helper says only what is wrong.

@@ -16,23 +16,13 @@ use super::tx::{Tx, WriteTx};
 use super::types::{ContainerId, ContentId, StateId, StateKey, encode, signed, text, unsigned};
 use super::{BlobStore, extents, references};
 use crate::core::Timestamp;
+use crate::core::blob::blocks::BlockSearch;
 use crate::store::db::DbError;
 
 /// Lists of more blocks should be staged, so that their commit is short.
 pub const STAGE_ABOVE: usize = ROW_MAX;
 /// Up to this many entries, blocks are looked up one by one.
 const LOOK_UP_EACH: usize = 32;
-
-/// Where an entry of a block list looks for its block.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum BlockSearch {
-    /// Among the blocks of the blob as it is.
-    Committed,
-    /// Among the blocks that were put since.
-    Uncommitted,
-    /// Among the uncommitted blocks first, then among the committed ones.
-    Latest,
-}
 
 /// An entry of a block list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -14,7 +14,7 @@ use rustix::fs::{Mode, OFlags, fstatvfs};
 
 use super::janitor::{Chore, Chores};
 use super::types::ContentId;
-use crate::store::db::{DbError, Sync};
+use crate::store::db::{DbError, Sync, check_place};
 use crate::store::synced;
 use crate::sync::front_end::assert_may_block;
 
@@ -92,6 +92,11 @@ impl Files {
 
     pub(super) fn path(&self, id: ContentId) -> PathBuf {
         self.folder.join(id.to_string())
+    }
+
+    /// An error if the folder has lost its name since it was opened.
+    pub(super) fn check_place(&self) -> Result<(), DbError> {
+        check_place(&self.handle, &self.folder)
     }
 
     pub(super) fn folder(&self) -> &Path {

@@ -12,12 +12,18 @@ use crate::store::db::DbError;
 /// The most entries of a page.
 pub const LIST_MAX: usize = 5000;
 
-/// The entries of a page: Current states, and others as asked for.
+/// The entries of a page: Current states, and others as asked for. The last column: whether the row
+/// stands for a blob that is deleted and has versions, as the newest of them. By CASE, so that a
+/// page which does not ask for that looks for no other states.
 pub(super) const PAGE: &str = select_blob!(
-    "",
+    ", CASE WHEN ?10 AND rank = 1 AND deleted IS NULL THEN NOT EXISTS (
+         SELECT 1 FROM blob AS other
+         WHERE other.container = ?1 AND other.name = blob.name AND other.deleted IS NULL
+           AND (other.rank = 3 OR (other.rank = 1 AND other.time > blob.time)))
+       ELSE 0 END AS stands",
     "container = ?1 AND (name, rank, time) >= (?2, ?3, ?4) AND name < ?5
        AND (rank = 3 OR (rank = 0 AND ?6) OR (rank = 1 AND ?7) OR (rank = 2 AND ?8)
-            OR (rank = 4 AND ?9))
+            OR (rank = 4 AND ?9) OR stands)
        AND (deleted IS NULL OR ?8)
      ORDER BY name, rank, time"
 );
@@ -44,6 +50,8 @@ pub struct ListBlobs {
     pub deleted: bool,
     /// Also names that have only uncommitted blocks.
     pub uncommitted: bool,
+    /// Also names that have only versions, by the newest of them.
+    pub deleted_with_versions: bool,
 }
 
 /// Where a page begins: the first entry that was not shown yet.
@@ -62,6 +70,8 @@ pub enum ListedBlob<R> {
     Prefix(String),
     /// A state of a blob.
     Blob(Box<Row<R>>),
+    /// The newest version of a blob that is deleted: it stands for the blob.
+    DeletedWithVersions(Box<Row<R>>),
 }
 
 /// A page of a listing.
@@ -126,7 +136,8 @@ impl Tx<'_> {
             snapshots,
             versions,
             ask.deleted,
-            ask.uncommitted
+            ask.uncommitted,
+            ask.deleted_with_versions
         ];
         let mut rows = select.query(given)?;
         while let Some(row) = rows.next()? {
@@ -139,11 +150,13 @@ impl Tx<'_> {
                 items.push(ListedBlob::Prefix(prefix));
                 return Ok(Scan::Prefix(next));
             }
+            let stands: bool = row.get("stands")?;
             let row = blob_row(row)?;
             if full {
                 return Ok(Scan::Full(ListPosition { name: row.name, key: Some(row.key) }));
             }
-            items.push(ListedBlob::Blob(Box::new(row)));
+            let kind = if stands { ListedBlob::DeletedWithVersions } else { ListedBlob::Blob };
+            items.push(kind(Box::new(row)));
         }
         Ok(Scan::End)
     }

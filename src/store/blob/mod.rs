@@ -81,7 +81,7 @@ use self::reclaim::Reclaim;
 use self::shared::{Counters, Replacing, Shared, Unlinking};
 use super::db::{Database, DbError, Purpose, Stats, Sync, Tuning};
 
-pub use self::blocks::{BlockChoice, BlockList, BlockSearch, STAGE_ABOVE};
+pub use self::blocks::{BlockChoice, BlockList, STAGE_ABOVE};
 pub use self::content::{Content, ContentError, ContentPlan, ContentWriter, INLINE_MAX, Place};
 pub use self::leased::LeasedBlobs;
 pub use self::list::{BlobListing, LIST_MAX, ListBlobs, ListPosition, ListedBlob};
@@ -153,6 +153,11 @@ impl BlobStore {
         let thread = thread.spawn(move || janitor.run());
         let thread = thread.map_err(|error| DbError::Io(format!("start a thread: {error}")))?;
         Ok(Self { database, shared, janitor: Some(thread) })
+    }
+
+    /// An error if the database or the content folder has lost its name since it was opened.
+    pub fn check_place(&self) -> Result<(), DbError> {
+        self.database.check_place()
     }
 
     /// Begins a body. One of known length that does not fit on the disk is refused before it is

@@ -78,6 +78,10 @@ impl CheckpointHooks for Reclaim {
         }
     }
 
+    fn check_place(&self) -> Result<(), DbError> {
+        self.shared.files.check_place()
+    }
+
     fn checkpoint_ended(&self) {
         self.shared.files.checkpoint_ended();
     }

@@ -54,6 +54,10 @@ impl HeldBlobs<'_> {
     /// Replaces all rows by those of the state that [`super::SavedBlobs`] saved in `folder`, in a
     /// transaction that waits for [`HeldBlobs::commit`].
     pub fn restore(&self, folder: &Path) -> Result<(), DbError> {
+        self.replace_rows(folder).map_err(|error| self.held.blame(error))
+    }
+
+    fn replace_rows(&self, folder: &Path) -> Result<(), DbError> {
         self.held.attach(&folder.join("blob.db"))?;
         self.link_content(folder)?;
         self.held.begin()?;

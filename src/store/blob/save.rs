@@ -94,6 +94,9 @@ pub(super) fn link_or_copy(from: &Path, to: &Path) -> Result<(), DbError> {
             std::io::copy(&mut source, target).map_err(failed)?;
             Ok(())
         }
+        Err(error) if error.kind() == ErrorKind::NotFound && !from.exists() => {
+            Err(DbError::Damaged { file: from.to_owned(), why: "it is missing".to_owned() })
+        }
         Err(error) => Err(failed(error)),
     }
 }

@@ -29,6 +29,10 @@ pub trait CheckpointHooks: Send + std::marker::Sync {
     /// The log is synced: all that was committed before [`CheckpointHooks::before_checkpoint`]
     /// began is durable now.
     fn log_synced(&self);
+    /// An error if what the rows refer to has lost its place since it was opened.
+    fn check_place(&self) -> Result<(), DbError> {
+        Ok(())
+    }
     /// The checkpoint is done, was skipped or has failed. Called once for each call of
     /// [`CheckpointHooks::before_checkpoint`].
     fn checkpoint_ended(&self);
@@ -66,14 +70,24 @@ impl Checkpointer {
         let _naming = Naming::file(&self.file);
         while let Order::Checkpoint { round } = self.log.wait(self.tuning.checkpoint_interval) {
             // A defect in a hook must not end this thread.
-            let result = run_caught(|_| self.round(), &self.connection);
+            let result =
+                run_caught(|_| self.in_place().and_then(|()| self.round()), &self.connection);
             self.writer.renew_space();
             match &result {
                 Ok(()) => _ = self.counters.checkpoints.fetch_add(1, Ordering::Relaxed),
+                // Told once, and looked at again after the next interval.
+                Err(DbError::Gone { .. }) => {}
                 Err(error) => log::warn!("checkpoint of {}: {error}", self.file.display()),
             }
             self.log.finished(round, result);
         }
+    }
+
+    /// Looks whether the files still have their names, and has the writer refuse until they do.
+    fn in_place(&self) -> Result<(), DbError> {
+        let looked = look(&self.files, &self.file, self.hooks.get().map(AsRef::as_ref));
+        self.writer.set_gone(looked.as_ref().err());
+        looked
     }
 
     fn round(&self) -> Result<(), DbError> {
@@ -154,6 +168,16 @@ fn around(
     // Not after the checkpoint: on a full disk that can fail until unused content is removed.
     hooks.log_synced();
     checkpoint()
+}
+
+/// An error if the files have lost their names since they were opened.
+pub(super) fn look(
+    files: &LockedFiles,
+    file: &Path,
+    hooks: Option<&dyn CheckpointHooks>,
+) -> Result<(), DbError> {
+    files.check_place(file)?;
+    hooks.map_or(Ok(()), CheckpointHooks::check_place)
 }
 
 /// Tells the hooks that a checkpoint has ended, however it did.

@@ -68,6 +68,17 @@ pub enum DbError {
         /// The database file.
         file: PathBuf,
     },
+    /// The file, or a folder beside it, has lost its name since it was opened: what is written to
+    /// it would be lost with the process.
+    #[error(
+        "{} was removed, moved or replaced while the server runs, and nothing more is written: put \
+         it back, or stop the server and start it again",
+        file.display()
+    )]
+    Gone {
+        /// The file or folder.
+        file: PathBuf,
+    },
     /// The request's closure panicked. Its changes were rolled back.
     #[error("the request failed in the database: {0}")]
     Panicked(String),
@@ -186,13 +197,20 @@ impl From<rusqlite::Error> for DbError {
             ErrorCode::ReadOnly | ErrorCode::PermissionDenied => Self::ReadOnly { file },
             ErrorCode::CannotOpen if no_descriptor_left() => Self::TooManyFiles { file },
             ErrorCode::CannotOpen if !writable(&file) => Self::ReadOnly { file },
-            _ => Self::Io(format!("{}: {error}", file.display())),
+            _ => Self::Io(format!("{}: {}", file.display(), cause(&file, &error, *failure))),
         };
         if !matches!(failure.code, ErrorCode::ConstraintViolation) {
             LAST.set(Some(found.clone()));
         }
         found
     }
+}
+
+/// The words of an error. `SQLite` says no more than the path of a file that it cannot open.
+fn cause(file: &Path, error: &rusqlite::Error, failure: ffi::Error) -> String {
+    let said = error.to_string();
+    let path = file.to_string_lossy();
+    if said.ends_with(&*path) { ffi::code_to_str(failure.extended_code).to_owned() } else { said }
 }
 
 /// `SQLite` reports a lack of descriptors like a missing file, so we ask the system ourselves.
@@ -208,4 +226,24 @@ fn writable(file: &Path) -> bool {
     [file, folder.unwrap_or(Path::new("."))].into_iter().all(|path| {
         !matches!(access(path, Access::WRITE_OK), Err(Errno::ROFS | Errno::ACCESS | Errno::PERM))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_has_the_path_once_and_a_cause() {
+        let folder = tempfile::tempdir().unwrap();
+        let path: Arc<Path> = Arc::from(folder.path().join("blob.db"));
+        let _naming = Naming::file(&path);
+        let cannot_open = ffi::Error::new(ffi::SQLITE_CANTOPEN);
+        for said in [path.display().to_string(), format!("unable to open: {}", path.display())] {
+            let failure = rusqlite::Error::SqliteFailure(cannot_open, Some(said));
+            let expected = format!("{}: unable to open database file", path.display());
+            assert_eq!(DbError::from(failure).to_string(), expected);
+        }
+        let failure = rusqlite::Error::SqliteFailure(cannot_open, Some("no memory".to_owned()));
+        assert_eq!(DbError::from(failure).to_string(), format!("{}: no memory", path.display()));
+    }
 }

@@ -5,6 +5,7 @@
 //! with counters) is decided by the services' stores; when all databases of a server are held, by
 //! `engine/states`.
 
+use std::cell::OnceCell;
 use std::path::Path;
 use std::sync::{Arc, MutexGuard};
 
@@ -22,17 +23,20 @@ pub struct Held<'a> {
     connection: MutexGuard<'a, Connection>,
     writer: &'a Writer,
     file: Arc<Path>,
+    /// The saved database that is attached.
+    saved: OnceCell<Arc<Path>>,
     _turn: Turn<'a>,
 }
 
 impl<'a> Held<'a> {
     pub(super) fn new(writer: &'a Writer, file: Arc<Path>) -> Self {
         let turn = writer.hold();
-        Self { connection: writer.connection(), writer, file, _turn: turn }
+        Self { connection: writer.connection(), writer, file, saved: OnceCell::new(), _turn: turn }
     }
 
     /// Begins the transaction.
     pub fn begin(&self) -> Result<(), DbError> {
+        self.writer.check_place()?;
         let _naming = Naming::file(&self.file);
         transaction::begin_patiently(&self.connection, self.writer.patience())
     }
@@ -59,19 +63,33 @@ impl<'a> Held<'a> {
 
     /// Attaches the saved database `file` as the schema `saved`. Before [`Held::begin`].
     pub fn attach(&self, file: &Path) -> Result<(), DbError> {
-        self.run(|conn| {
-            conn.execute("ATTACH ?1 AS saved", [text_of(file)?])?;
-            let number = |schema: &str, pragma: &str| {
-                conn.pragma_query_value(Some(schema), pragma, |row| row.get::<_, i32>(0))
-            };
-            for pragma in ["application_id", "user_version"] {
-                if number("main", pragma)? != number("saved", pragma)? {
-                    let why = "it was saved by another version of this program".to_owned();
-                    return Err(DbError::UnknownFormat { file: file.to_owned(), why });
-                }
-            }
-            Ok(())
-        })
+        let conn = &*self.connection;
+        let numbers = |schema: &str| {
+            let number = |pragma| conn.pragma_query_value(Some(schema), pragma, |row| row.get(0));
+            Ok::<[i32; 2], DbError>([number("application_id")?, number("user_version")?])
+        };
+        let expected = self.run(|_| numbers("main"))?;
+        let saved = self.saved.get_or_init(|| Arc::from(file));
+        let _naming = Naming::file(saved);
+        conn.execute("ATTACH ?1 AS saved", [text_of(file)?])?;
+        if numbers("saved")? != expected {
+            let why = "it was saved by another version of this program".to_owned();
+            return Err(DbError::UnknownFormat { file: file.to_owned(), why });
+        }
+        Ok(())
+    }
+
+    /// The error of a restore with the file that is damaged: `SQLite` does not say which of the two
+    /// databases is, so the saved one is checked.
+    pub fn blame(&self, error: DbError) -> DbError {
+        let (DbError::Damaged { why, .. }, Some(saved)) = (&error, self.saved.get()) else {
+            return error;
+        };
+        let check = "PRAGMA saved.quick_check(1)";
+        match self.connection.query_row(check, [], |row| row.get::<_, String>(0)) {
+            Ok(found) if found == "ok" => error,
+            _ => DbError::Damaged { file: saved.to_path_buf(), why: why.clone() },
+        }
     }
 
     /// Replaces all rows of all tables but those of `kept` by those of the saved database.

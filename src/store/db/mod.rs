@@ -5,7 +5,8 @@
 //!   read, try_read    readers      a pooled connection, one read transaction
 //!   write, try_write  writer       alone: on the caller's thread
 //!   submit            writer       else: the writer thread, all that wait in one transaction
-//!                     checkpoint   moves the log, on a thread of its own
+//!                     checkpoint   moves the log, on a thread of its own, and looks whether the
+//!                                  files still have their names
 //!                     reserve      space that deletions have on a full disk
 //!   hold              held         the writer stands still: all rows are replaced
 //!   copy              copy         all rows of one moment, in another file
@@ -54,6 +55,7 @@ pub use self::copy::Copy;
 pub use self::error::DbError;
 pub use self::held::Held;
 pub use self::reserve::Purpose;
+pub(in crate::store) use self::reserve::check_place;
 pub use self::stats::Stats;
 
 /// Requests that may wait for the writer thread.
@@ -176,7 +178,7 @@ impl Database {
             files: Arc::clone(&locked_files),
         };
         let mut database = Self {
-            readers: Readers::new(Arc::clone(&file), tuning.readers),
+            readers: Readers::new(Arc::clone(&file), Arc::clone(&locked_files), tuning.readers),
             file,
             schema: *schema,
             sync,
@@ -324,6 +326,7 @@ impl Database {
     /// Prepares a copy of all rows to a new file. Not for event loops.
     pub fn copy(&self, to: &Path) -> Result<Copy, DbError> {
         assert_may_block("a copy of a database");
+        self.check_place()?;
         let _naming = Naming::file(&self.file);
         Copy::prepare(Arc::clone(&self.file), &self.schema, to)
     }
@@ -337,6 +340,12 @@ impl Database {
     pub fn checkpoint(&self) -> Result<(), DbError> {
         assert_may_block("a checkpoint");
         self.log.wait_for(self.log.ask())
+    }
+
+    /// An error if the files of the database have lost their names since they were opened. The
+    /// writer is told within [`Tuning::checkpoint_interval`] of its next commit.
+    pub fn check_place(&self) -> Result<(), DbError> {
+        checkpoint::look(&self.locked_files, &self.file, self.hooks.get().map(AsRef::as_ref))
     }
 
     /// When commits are on the disk.

@@ -8,12 +8,15 @@ use rusqlite::Connection;
 
 use super::DbError;
 use super::connection::open_reader;
+use super::reserve::LockedFiles;
 
 pub(super) struct Readers {
     path: Arc<Path>,
     max: usize,
     pool: Mutex<Pool>,
     freed: Condvar,
+    /// Last, so that they are closed after all connections.
+    files: Arc<LockedFiles>,
 }
 
 #[derive(Default)]
@@ -22,11 +25,13 @@ struct Pool {
     idle: Vec<Connection>,
     /// All connections, idle and lent.
     open: usize,
+    /// Threads that wait for one. A wake-up costs a system call, also if nobody waits.
+    waiting: usize,
 }
 
 impl Readers {
-    pub(super) fn new(path: Arc<Path>, max: usize) -> Self {
-        Self { path, max: max.max(1), pool: Mutex::default(), freed: Condvar::new() }
+    pub(super) fn new(path: Arc<Path>, files: Arc<LockedFiles>, max: usize) -> Self {
+        Self { path, files, max: max.max(1), pool: Mutex::default(), freed: Condvar::new() }
     }
 
     /// A connection, waiting for one if all are lent. Opens one if there are too few.
@@ -38,7 +43,9 @@ impl Readers {
             }
             pool = self.lock();
             if pool.idle.is_empty() && pool.open >= self.max {
+                pool.waiting += 1;
                 pool = self.freed.wait(pool).unwrap_or_else(PoisonError::into_inner);
+                pool.waiting -= 1;
             }
         }
     }
@@ -60,6 +67,8 @@ impl Readers {
         drop(pool);
         // If opening fails, dropping the empty loan gives the place back.
         let mut lent = Lent { readers: self, conn: None };
+        // Another database may have the name by now.
+        self.files.check_place(&self.path)?;
         lent.conn = Some(open_reader(&self.path)?);
         Ok(Some(lent))
     }
@@ -93,8 +102,11 @@ impl Drop for Lent<'_> {
             Some(conn) => pool.idle.push(conn),
             None => pool.open -= 1,
         }
+        let waited_for = pool.waiting > 0;
         drop(pool);
-        self.readers.freed.notify_one();
+        if waited_for {
+            self.readers.freed.notify_one();
+        }
     }
 }
 

@@ -70,6 +70,23 @@ impl LockedFiles {
         let missing = || DbError::Io(format!("{} is gone", file.display()));
         Ok(Self { main: open(file)?.ok_or_else(missing)?, index: open(&index_of(file))? })
     }
+
+    /// An error if `file` is not the name of the open database file any more.
+    pub(super) fn check_place(&self, file: &Path) -> Result<(), DbError> {
+        check_place(&self.main, file)
+    }
+}
+
+/// An error if `path` is not the name of the open file or folder `opened` any more.
+pub(in crate::store) fn check_place(opened: &File, path: &Path) -> Result<(), DbError> {
+    let id = |found: &std::fs::Metadata| (found.dev(), found.ino());
+    // What cannot be looked at is no proof that the name leads elsewhere.
+    let Ok(own) = opened.metadata() else { return Ok(()) };
+    match std::fs::metadata(path) {
+        Ok(found) if id(&found) == id(&own) => Ok(()),
+        Err(error) if error.kind() != ErrorKind::NotFound => Ok(()),
+        _ => Err(DbError::Gone { file: path.to_path_buf() }),
+    }
 }
 
 /// The log's file of a database.

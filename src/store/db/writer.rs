@@ -4,7 +4,7 @@
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -38,6 +38,9 @@ pub(super) struct Writer {
     reserve: Reserve,
     log: Arc<LogState>,
     counters: Arc<Counters>,
+    /// The files have lost their names: writes are refused with [`Writer::gone`].
+    is_gone: AtomicBool,
+    gone: Mutex<Option<DbError>>,
 }
 
 /// A slowed writer pauses at most this long after a group.
@@ -105,7 +108,28 @@ impl Writer {
             reserve,
             log,
             counters,
+            is_gone: AtomicBool::new(false),
+            gone: Mutex::default(),
         }
+    }
+
+    /// Refuses all writes from now on, or none any more.
+    pub(super) fn set_gone(&self, why: Option<&DbError>) {
+        if let Some(error) = why
+            && !self.is_gone.load(Ordering::Relaxed)
+        {
+            log::error!("{error}");
+        }
+        *self.gone.lock().unwrap_or_else(PoisonError::into_inner) = why.cloned();
+        self.is_gone.store(why.is_some(), Ordering::Release);
+    }
+
+    /// An error while writes are refused, since the files have lost their names.
+    pub(super) fn check_place(&self) -> Result<(), DbError> {
+        if !self.is_gone.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        self.gone.lock().unwrap_or_else(PoisonError::into_inner).clone().map_or(Ok(()), Err)
     }
 
     /// Runs and commits on this thread, if no other request writes or waits. Returns `work`
@@ -116,6 +140,9 @@ impl Writer {
         F: FnOnce(&Connection) -> Result<T, E>,
     {
         self.assert_outside();
+        if let Err(error) = self.check_place() {
+            return Ok(Err(error.into()));
+        }
         if purpose == Purpose::Store && !self.reserve.is_ample(self.log.next_page()) {
             return Err(work);
         }
@@ -216,6 +243,13 @@ impl Writer {
     }
 
     fn run_jobs(&self, jobs: &mut Vec<Box<dyn Job>>) {
+        if let Err(error) = self.check_place() {
+            for mut job in jobs.drain(..) {
+                job.fail(error.clone());
+                job.answer();
+            }
+            return;
+        }
         let conn = self.connection();
         let _naming = Naming::file(&self.file);
         while !jobs.is_empty() {

@@ -7,7 +7,8 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Row, params};
 
 use super::{QueueId, QueueRows};
-use crate::core::queue::{Holder, Message, MessageId, Requester, Tick};
+use crate::core::Writer;
+use crate::core::queue::{Message, MessageId, Tick};
 use crate::store::db::DbError;
 
 /// The messages at the head of a queue.
@@ -152,7 +153,11 @@ impl QueueRows<'_> {
 
     /// Keeps a message that was got or updated.
     pub fn change_message(&self, message: &Message) -> Result<(), DbError> {
-        let by = message.holder.as_ref().map(|holder| &holder.by);
+        let by = message.holder.as_ref();
+        // A row without an operation has no holder. A text that a holder did not send is empty.
+        let sent = |text: fn(&Writer) -> &Option<String>| {
+            by.map(|by| text(by).as_deref().unwrap_or_default())
+        };
         let update = "UPDATE message SET visible_at = ?2, changed = ?3, dequeue_count = ?4, \
                       operation = ?5, request = ?6, agent = ?7, address = ?8 WHERE seq = ?1";
         self.0.prepare_cached(update)?.execute(params![
@@ -161,9 +166,9 @@ impl QueueRows<'_> {
             message.changed.0,
             message.dequeue_count,
             by.map(|by| &by.operation),
-            by.map(|by| &by.request),
-            by.map(|by| &by.agent),
-            by.map(|by| &by.address),
+            sent(|by| &by.client_request),
+            sent(|by| &by.user_agent),
+            sent(|by| &by.address),
         ])?;
         Ok(())
     }
@@ -270,13 +275,16 @@ impl QueueRows<'_> {
 fn read_message(row: &Row<'_>) -> Result<Message, DbError> {
     let id: [u8; 16] = row.get(0)?;
     let changed = Tick(row.get(4)?);
-    let by = match row.get_ref(6)? {
+    let sent =
+        |column| Ok::<_, DbError>(Some(row.get(column)?).filter(|text: &String| !text.is_empty()));
+    let holder = match row.get_ref(6)? {
         ValueRef::Null => None,
-        _ => Some(Requester {
+        _ => Some(Writer {
             operation: row.get(6)?,
-            request: row.get(7)?,
-            agent: row.get(8)?,
-            address: row.get(9)?,
+            client_request: sent(7)?,
+            user_agent: sent(8)?,
+            address: sent(9)?,
+            when: changed.timestamp(),
         }),
     };
     Ok(Message {
@@ -286,6 +294,6 @@ fn read_message(row: &Row<'_>) -> Result<Message, DbError> {
         visible_at: Tick(row.get(3)?),
         changed,
         dequeue_count: row.get(5)?,
-        holder: by.map(|by| Holder { by, at: changed }),
+        holder,
     })
 }

@@ -8,14 +8,10 @@
 //!   schema       the tables, and why they are cut so
 //!   queues       queues, metadata, stored access policies
 //!   messages     the head of a queue, one message, counts, sweeping
-//!   counters     the latest change
-//!   replace      all rows at once: by none, or by those of a saved state
 //! ```
 
-mod counters;
 mod messages;
 mod queues;
-mod replace;
 mod schema;
 #[cfg(test)]
 mod tests;
@@ -24,11 +20,26 @@ use std::path::Path;
 
 pub use messages::Head;
 pub use queues::QueueRow;
-pub use replace::{HeldQueues, SavedQueues};
 
 use rusqlite::Connection;
 
+use super::counted::{Count, HeldRows, SavedRows, ceiling, set_ceiling};
 use super::db::{Database, DbError, Purpose, Sync};
+use crate::core::queue::Tick;
+
+/// The last change, which makes a receipt.
+impl Count for Tick {
+    const FILE: &'static str = "queue.db";
+    const NAME: &'static str = "change";
+
+    fn number(self) -> i64 {
+        self.0
+    }
+
+    fn of_number(number: i64) -> Self {
+        Self(number)
+    }
+}
 
 /// The identity of a queue's messages: another one after each Clear Messages.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -106,8 +117,30 @@ impl QueueStore {
         self.0.write_for(Purpose::Delete, write)
     }
 
+    /// Holds the writer: requests that write wait until the value is dropped.
+    pub fn hold(&self) -> HeldRows<'_, Tick> {
+        HeldRows::new(&self.0)
+    }
+
+    /// Prepares to save all queues in `folder`.
+    pub fn save(&self, folder: &Path) -> Result<SavedRows<Tick>, DbError> {
+        SavedRows::new(&self.0, folder)
+    }
+
     /// The database itself.
     pub fn database(&self) -> &Database {
         &self.0
+    }
+}
+
+impl QueueRows<'_> {
+    /// A moment that no change before is after.
+    pub fn change_ceiling(&self) -> Result<Tick, DbError> {
+        ceiling(self.0)
+    }
+
+    /// Sets the ceiling of changes.
+    pub fn set_change_ceiling(&self, ceiling: Tick) -> Result<(), DbError> {
+        set_ceiling(self.0, ceiling)
     }
 }

@@ -7,7 +7,8 @@ use serde::de::DeserializeOwned;
 
 use super::{QueueId, QueueRows};
 use crate::core::Metadata;
-use crate::core::queue::{QueuePolicy, Tick};
+use crate::core::policy::SentPolicy;
+use crate::core::queue::Tick;
 use crate::store::db::DbError;
 
 /// A queue with what belongs to it as a whole.
@@ -22,7 +23,7 @@ pub struct QueueRow {
     /// Its metadata.
     pub metadata: Metadata,
     /// Its stored access policies.
-    pub policies: Vec<QueuePolicy>,
+    pub policies: Vec<SentPolicy>,
 }
 
 const COLUMNS: &str = "SELECT name, qid, created, metadata, policies FROM queue";
@@ -98,7 +99,7 @@ impl QueueRows<'_> {
     }
 
     /// Replaces a queue's stored access policies.
-    pub fn set_policies(&self, name: &str, policies: &[QueuePolicy]) -> Result<(), DbError> {
+    pub fn set_policies(&self, name: &str, policies: &[SentPolicy]) -> Result<(), DbError> {
         let text = "UPDATE queue SET policies = ?2 WHERE name = ?1";
         let values = params![name, written(&policies)?];
         self.0.prepare_cached(text)?.execute(values)?;

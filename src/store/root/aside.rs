@@ -94,7 +94,7 @@ impl ShareRoot {
 
     /// The highest epoch of handles of any share, also of one that is gone.
     pub fn last_epoch(&self) -> Result<u32, RootError> {
-        let mut last = last_epoch_in(&self.state).map_err(about(&self.state))?;
+        let mut last = self.epoch_floor()?;
         let shares = self.hidden(SHARES);
         let deleted = self.hidden(DELETED);
         let states = names(&shares)?.into_iter().map(|name| shares.join(name));
@@ -106,9 +106,26 @@ impl ShareRoot {
         Ok(last)
     }
 
-    /// The highest epoch of handles of the shares that were moved aside.
+    /// Has [`ShareRoot::epoch_floor`] return this epoch or a higher one from now on.
+    pub fn raise_epoch_floor(&self, epoch: u32) -> Result<(), RootError> {
+        let _changing = lock(&self.changing);
+        if self.epoch_floor()? >= epoch {
+            return Ok(());
+        }
+        keep_epoch_in(&self.state, epoch, Durability::Cached).map_err(about(&self.state))
+    }
+
+    /// The highest epoch of handles of shares that were deleted or moved aside. A damaged number
+    /// counts as none, since each share has its own: it must not keep the account from being
+    /// served.
     pub fn epoch_floor(&self) -> Result<u32, RootError> {
-        last_epoch_in(&self.state).map_err(about(&self.state))
+        match last_epoch_in(&self.state) {
+            Err(error @ StoreError::Damaged { .. }) => {
+                log::error!("handle numbers of deleted shares may come again: {error}");
+                Ok(0)
+            }
+            floor => floor.map_err(about(&self.state)),
+        }
     }
 }
 

@@ -88,21 +88,22 @@ impl ShareRoot {
         self.finish_delete(&key)
     }
 
-    /// All deleted shares, by name, then version.
-    pub fn deleted(&self) -> Result<Vec<DeletedShare>, RootError> {
-        let mut found = Vec::new();
+    /// All deleted shares, by name, then version; and one error for each whose moment of deletion
+    /// cannot be read. Such a share stays where it is.
+    pub fn deleted(&self) -> Result<(Vec<DeletedShare>, Vec<StoreError>), RootError> {
+        let (mut found, mut damaged) = (Vec::new(), Vec::new());
         for folder in names(&self.hidden(DELETED))? {
             let Some(key) = Key::of_folder(&folder) else {
                 continue;
             };
-            found.push(DeletedShare {
-                name: key.name.to_owned(),
-                version: key.version.to_owned(),
-                when: read_when(&self.entry(&key).join(WHEN))?,
-            });
+            let (name, version) = (key.name.to_owned(), key.version.to_owned());
+            match deleted_at(&self.entry(&key)) {
+                Ok(when) => found.push(DeletedShare { name, version, when }),
+                Err(error) => damaged.push(error),
+            }
         }
         found.sort();
-        Ok(found)
+        Ok((found, damaged))
     }
 
     /// Brings a deleted share back under its name, which must be free.
@@ -247,12 +248,16 @@ fn write_synced(path: &Path, text: &str) -> Result<(), RootError> {
         .map_err(about_io("writing a mark", path))
 }
 
-fn read_when(path: &Path) -> Result<Timestamp, RootError> {
-    let text = fs::read_to_string(path).map_err(about_io("reading a mark", path))?;
+/// When the share in the folder `entry` was deleted.
+pub(in crate::store) fn deleted_at(entry: &Path) -> Result<Timestamp, StoreError> {
+    let path = entry.join(WHEN);
+    let text = match fs::read_to_string(&path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            return Err(StoreError::missing(&path));
+        }
+        text => text.map_err(|error| StoreError::damaged(&path, error.to_string()))?,
+    };
     time::parse_iso(&text).ok_or_else(|| {
-        about(path)(StoreError::Damaged {
-            what: "the moment of deletion".to_owned(),
-            why: format!("'{}' is not a timestamp", text.escape_default()),
-        })
+        StoreError::damaged(&path, format!("'{}' is not a timestamp", text.escape_default()))
     })
 }

@@ -35,6 +35,7 @@ use rustix::io::Errno;
 
 pub use aside::Layout;
 pub use deleted::DeletedShare;
+pub(in crate::store) use deleted::deleted_at;
 pub use single::SingleShare;
 
 use super::data_root::OldLayout;
@@ -42,6 +43,7 @@ use super::error::StoreError;
 use super::folder::Durability;
 use super::share::snapshot::{SnapshotError, Snapshots};
 use super::share::tree;
+use crate::core::smb::name::is_share_name;
 use crate::sync::front_end;
 
 /// The name of our folder in a data directory. No share and no account can have this name.
@@ -49,7 +51,7 @@ pub const HIDDEN: &str = ".latchfs";
 pub(in crate::store) const SHARES: &str = "shares";
 pub(in crate::store) const SNAPSHOTS: &str = "snapshots";
 pub(in crate::store) const DELETED: &str = "deleted";
-const SERVICES: &str = "services";
+pub(in crate::store) const SERVICES: &str = "services";
 
 /// Errors of a data root, or of a share in it.
 #[derive(Debug, thiserror::Error)]
@@ -58,10 +60,7 @@ pub enum RootError {
     #[error("{} is served by another latchfs: stop it, or choose another directory", .0.display())]
     Served(PathBuf),
     /// No share could have that name.
-    #[error(
-        "share name '{0}': expected 3 to 63 lower-case letters, digits and single hyphens between \
-         them"
-    )]
+    #[error("share name '{0}': expected 3 to 63 lower-case letters, digits and single hyphens")]
     ShareName(String),
     /// No deleted share could have that version.
     #[error("'{0}' is not a version of a deleted share: use 1 to 32 letters and digits")]
@@ -81,9 +80,25 @@ pub enum RootError {
         /// The data directory.
         path: PathBuf,
         /// The format it says it has.
-        found: String,
+        found: u32,
         /// The newest format that this program knows.
         known: u32,
+    },
+    /// The file with the format of the data directory cannot be understood.
+    #[error(
+        "{} is damaged: it holds no data format. Remove it if this latchfs or an older one made \
+         the data directory, or choose another --data", .0.display()
+    )]
+    DamagedFormat(PathBuf),
+    /// The data directory lies in the data of another one.
+    #[error(
+        "{} lies in the data directory {}: choose another --data", path.display(), data.display()
+    )]
+    Nested {
+        /// The data directory.
+        path: PathBuf,
+        /// The one that it lies in.
+        data: PathBuf,
     },
     /// Only what latchfs made is thrown away.
     #[error(
@@ -241,14 +256,6 @@ impl ShareRoot {
     fn hidden(&self, folder: &str) -> PathBuf {
         self.state.join(folder)
     }
-}
-
-/// True for a name a share may have: 3 to 63 lower-case letters, digits and hyphens, each hyphen
-/// between two others.
-pub fn is_share_name(name: &str) -> bool {
-    let letters = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    (3..=63).contains(&name.len())
-        && name.split('-').all(|part| !part.is_empty() && part.bytes().all(letters))
 }
 
 fn checked(name: &str) -> Result<&str, RootError> {

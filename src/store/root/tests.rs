@@ -54,7 +54,7 @@ impl Setup {
             && fs::read_to_string(self.path("demo/file")).is_ok_and(|text| text == "bytes")
             && root.state_path("demo").unwrap().join("leases").is_file()
             && root.snapshots("demo").unwrap().list().unwrap() == std::slice::from_ref(name)
-            && root.deleted().unwrap().is_empty()
+            && root.deleted().unwrap().0.is_empty()
             && tree::names(&self.path(".latchfs/deleted")).unwrap().is_empty()
     }
 
@@ -67,7 +67,7 @@ impl Setup {
             && !root.state_path("demo").unwrap().exists()
             && !self.path(".latchfs/snapshots/demo").exists()
             && inside == ["share", "snapshots", "state", "when"]
-            && root.deleted().unwrap().len() == 1
+            && root.deleted().unwrap().0.len() == 1
     }
 }
 
@@ -142,7 +142,7 @@ fn a_share_is_deleted_and_restored_with_all_it_has() {
     setup.reopen();
     assert!(setup.is_deleted_as_a_whole());
     let expected = DeletedShare { name: "demo".to_owned(), version: VERSION.to_owned(), when: NOW };
-    assert_eq!(setup.root().deleted().unwrap(), [expected]);
+    assert_eq!(setup.root().deleted().unwrap().0, [expected]);
     setup.root().restore_share("demo", VERSION).unwrap();
     assert!(setup.is_whole(&snapshot));
     setup.reopen();
@@ -163,11 +163,11 @@ fn a_new_share_of_the_same_name_is_not_touched_by_the_deleted_one() {
     let taken = setup.root().restore_share("demo", VERSION).unwrap_err();
     let says = StoreError::AlreadyExists.to_string();
     assert!(taken.to_string().ends_with(&says), "{taken}");
-    assert_eq!(setup.root().deleted().unwrap().len(), 1, "and is still there");
+    assert_eq!(setup.root().deleted().unwrap().0.len(), 1, "and is still there");
     let same = setup.root().delete_share("demo", VERSION, NOW).unwrap_err();
     assert!(same.to_string().ends_with(&says), "{same}");
     setup.root().delete_share("demo", "01D1", NOW).unwrap();
-    assert_eq!(setup.root().deleted().unwrap().len(), 2);
+    assert_eq!(setup.root().deleted().unwrap().0.len(), 2);
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn purging_is_for_good() {
     setup.furnish();
     setup.root().delete_share("demo", VERSION, NOW).unwrap();
     setup.root().purge("demo", VERSION).unwrap();
-    assert!(setup.root().deleted().unwrap().is_empty());
+    assert!(setup.root().deleted().unwrap().0.is_empty());
     assert!(tree::names(&setup.path(".latchfs/deleted")).unwrap().is_empty());
     assert!(setup.root().restore_share("demo", VERSION).is_err());
     assert!(setup.root().purge("demo", VERSION).is_err());
@@ -254,7 +254,7 @@ fn a_purge_cut_short_is_completed_and_never_seen() {
     let mut setup = Setup::new();
     let snapshot = setup.furnish();
     fs::create_dir_all(setup.path(".latchfs/deleted/.old-demo@01D0/share/rest")).unwrap();
-    assert!(setup.root().deleted().unwrap().is_empty());
+    assert!(setup.root().deleted().unwrap().0.is_empty());
     setup.reopen();
     assert!(setup.is_whole(&snapshot));
 }
@@ -292,8 +292,10 @@ fn a_damaged_moment_is_told() {
     setup.furnish();
     setup.root().delete_share("demo", VERSION, NOW).unwrap();
     fs::write(setup.path(".latchfs/deleted/demo@01D0/when"), "soon").unwrap();
-    let error = setup.root().deleted().unwrap_err();
-    assert!(error.to_string().contains("'soon' is not a timestamp"), "{error}");
+    let (good, damaged) = setup.root().deleted().unwrap();
+    assert!(good.is_empty());
+    let [error] = &damaged[..] else { panic!("{damaged:?}") };
+    assert!(error.to_string().contains("when is damaged: 'soon' is not a timestamp"), "{error}");
 }
 
 #[test]

@@ -13,12 +13,14 @@
 //! hidden name. What a state holds, and the steps of a replacement, are decided in `engine/states`;
 //! the form of the note of a replacement in [`note`].
 
+mod check;
 mod note;
 mod shares;
 pub(crate) mod steps;
 mod trash;
 
 use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
@@ -26,6 +28,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use check::{check_saved, saved_parts};
 pub use note::{Note, Replacement};
 pub use shares::copy_shares;
 pub use trash::{Scrap, Trash};
@@ -115,8 +118,13 @@ impl SavedStates {
     /// The manifest of a state.
     pub fn manifest<T: DeserializeOwned>(&self, state: &Path) -> Result<T, StoreError> {
         let path = state.join(MANIFEST);
-        let damaged = |why: String| StoreError::Damaged { what: path.display().to_string(), why };
-        let text = fs::read(&path).map_err(failing("reading a saved state"))?;
+        let damaged = |why: String| StoreError::damaged(&path, why);
+        let text = match fs::read(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return Err(StoreError::missing(&path));
+            }
+            text => text.map_err(failing("reading a saved state"))?,
+        };
         let read: Versioned<Value> =
             serde_json::from_slice(&text).map_err(|error| damaged(error.to_string()))?;
         if read.v > VERSION {

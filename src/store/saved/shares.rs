@@ -13,10 +13,11 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::core::FileId;
+use crate::core::smb::name::is_share_name;
 use crate::store::error::{StoreError, failing};
 use crate::store::folder::{Durability, Folder};
 use crate::store::root::aside::{FILES, STATE_PARTS};
-use crate::store::root::{DELETED, Layout, SHARES, SNAPSHOTS, is_share_name};
+use crate::store::root::{DELETED, Layout, SHARES, SNAPSHOTS};
 use crate::store::share::clone::{Control, Copies, Meter};
 use crate::store::share::snapshot::build::{Trees, copy_tree};
 use crate::store::share::snapshot::origin;

@@ -7,15 +7,11 @@
 //!   body       the properties of an entity as bytes
 //!   writer     the last writer of an entity as text
 //!   tables     rows of tables
-//!   counters   the highest timestamp
 //!   entities   rows of entities: point access, scans, removal in slices
-//!   replace    all rows at once: by none, or by those of a saved state
 //! ```
 
 mod body;
-mod counters;
 mod entities;
-mod replace;
 mod tables;
 #[cfg(test)]
 mod tests;
@@ -25,10 +21,11 @@ use std::path::Path;
 
 use rusqlite::Connection;
 
+use super::counted::{Count, HeldRows, SavedRows, ceiling, set_ceiling};
 use super::db::{Database, DbError, Purpose, Schema, Sync};
+use crate::core::table::Ticks;
 
 pub use entities::{EntityRef, Scanned, StoredEntity};
-pub use replace::{HeldTables, SavedTables};
 pub use tables::{TableId, TableRow};
 
 /// Keys are TEXT with the default collation, which orders by UTF-8 bytes. Entities are clustered
@@ -55,6 +52,20 @@ const SCHEMA: Schema = Schema {
         CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
     ",
 };
+
+/// The last timestamp, which is an `ETag`.
+impl Count for Ticks {
+    const FILE: &'static str = "table.db";
+    const NAME: &'static str = "ticks";
+
+    fn number(self) -> i64 {
+        self.0
+    }
+
+    fn of_number(number: i64) -> Self {
+        Self(number)
+    }
+}
 
 /// The database of one account's Table service.
 pub struct TableStore(Database);
@@ -131,8 +142,30 @@ impl TableStore {
         self.0.submit_for(purpose, move |connection| write(&Tx(connection)), done);
     }
 
+    /// Holds the writer: requests that write wait until the value is dropped.
+    pub fn hold(&self) -> HeldRows<'_, Ticks> {
+        HeldRows::new(&self.0)
+    }
+
+    /// Prepares to save all tables in `folder`.
+    pub fn save(&self, folder: &Path) -> Result<SavedRows<Ticks>, DbError> {
+        SavedRows::new(&self.0, folder)
+    }
+
     /// The database itself, for checkpoints and figures.
     pub fn database(&self) -> &Database {
         &self.0
+    }
+}
+
+impl Tx<'_> {
+    /// The tick below which all timestamps were given away.
+    pub fn tick_ceiling(&self) -> Result<Ticks, DbError> {
+        ceiling(self.0)
+    }
+
+    /// Raises the ceiling of timestamps.
+    pub fn set_tick_ceiling(&self, ticks: Ticks) -> Result<(), DbError> {
+        set_ceiling(self.0, ticks)
     }
 }

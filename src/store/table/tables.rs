@@ -6,7 +6,8 @@
 use rusqlite::{OptionalExtension, params};
 
 use super::Tx;
-use crate::core::table::{Policy, TableName};
+use crate::core::policy::SentPolicy;
+use crate::core::table::TableName;
 use crate::store::db::DbError;
 
 /// The identity of a table. Never used twice.
@@ -98,14 +99,14 @@ impl Tx<'_> {
     }
 
     /// The stored access policies of the table of that name; none if there is no such table.
-    pub fn policies(&self, name: &TableName) -> Result<Option<Vec<Policy>>, DbError> {
+    pub fn policies(&self, name: &TableName) -> Result<Option<Vec<SentPolicy>>, DbError> {
         let mut statement =
             self.0.prepare_cached("SELECT policies FROM tables WHERE folded = ?1")?;
         let found = statement.query_row([name.folded()], |row| row.get::<_, String>(0));
         let Some(text) = found.optional()? else { return Ok(None) };
         let kept: Vec<[Option<String>; 4]> = serde_json::from_str(&text)
             .map_err(|error| DbError::damaged(format!("policies of {name}: {error}")))?;
-        let policies = kept.into_iter().map(|[id, start, expiry, permission]| Policy {
+        let policies = kept.into_iter().map(|[id, start, expiry, permission]| SentPolicy {
             id: id.unwrap_or_default(),
             start,
             expiry,
@@ -115,7 +116,7 @@ impl Tx<'_> {
     }
 
     /// Sets the policies of a table; false if there is no such table.
-    pub fn set_policies(&self, name: &TableName, policies: &[Policy]) -> Result<bool, DbError> {
+    pub fn set_policies(&self, name: &TableName, policies: &[SentPolicy]) -> Result<bool, DbError> {
         let kept: Vec<_> = policies
             .iter()
             .map(|p| [Some(&p.id), p.start.as_ref(), p.expiry.as_ref(), p.permission.as_ref()])

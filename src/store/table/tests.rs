@@ -4,8 +4,9 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::core::Writer;
+use crate::core::policy::SentPolicy;
 use crate::core::table::range::Edge;
-use crate::core::table::{Fields as _, Key, Policy, Position, Properties, Range, TableName};
+use crate::core::table::{Fields as _, Key, Position, Properties, Range, TableName};
 use crate::core::table::{Ticks, Value};
 
 fn store() -> (TempDir, TableStore) {
@@ -129,13 +130,13 @@ fn every_scan_is_a_seek_along_the_key() {
 fn policies_and_the_ceiling_are_kept() {
     let (dir, store) = store();
     made(&store, "abc");
-    let policy = Policy {
+    let policy = SentPolicy {
         id: "one".into(),
         start: Some("2020-01-01T00:00:00Z".into()),
         expiry: None,
         permission: Some(String::new()),
     };
-    let kept = vec![policy.clone(), Policy { id: "two".into(), ..Policy::default() }];
+    let kept = vec![policy.clone(), SentPolicy { id: "two".into(), ..SentPolicy::default() }];
     let given = kept.clone();
     assert!(write(&store, move |tx| tx.set_policies(&name("ABC"), &given)));
     assert!(!write(&store, |tx| tx.set_policies(&name("missing"), &[])));

@@ -90,6 +90,17 @@ fn wrong_checksums_change_nothing() {
     assert_eq!(state(&blobs), before);
 }
 
+#[test]
+fn a_failed_condition_is_told_before_a_wrong_checksum_whatever_the_length() {
+    let blobs = world();
+    let before = state(&blobs);
+    let headers = [("x-ms-blob-type", "BlockBlob"), ("if-match", "\"0x1\""), MD5];
+    for length in [0, 512, 16 << 10, (16 << 10) + 1, 1 << 20] {
+        blobs.ask("PUT", "/con/b", &headers, &vec![1; length]).refused(412, "ConditionNotMet");
+    }
+    assert_eq!(state(&blobs), before);
+}
+
 fn list(ids: usize) -> String {
     let mut list = "<BlockList>".to_owned();
     for _ in 0..ids {

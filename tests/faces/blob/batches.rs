@@ -96,6 +96,24 @@ fn a_batch_of_a_container_stays_in_it() {
 }
 
 #[test]
+fn a_part_that_names_another_host_or_a_coding_is_not_carried_out() {
+    let blobs = Blobs::new();
+    blobs.blob("bytes");
+    let ask = |target: &str, more: &str| {
+        let part = format!("DELETE {target}/{ACCOUNT}/con/b HTTP/1.1\r\n{more}");
+        blobs.ask("POST", "/?comp=batch", &[BATCH], &batch_of(&[part]))
+    };
+    ask("http://evil.example", "").refused(400, "InvalidInput");
+    ask("http://evil.example", "host: localhost\r\n").refused(400, "InvalidInput");
+    ask("", "transfer-encoding: chunked\r\n").refused(400, "InvalidInput");
+    let text = ask("", "host: evil.example\r\n").is(202).text();
+    assert!(!text.contains("HTTP/1.1 202"), "{text}");
+    blobs.get("/con/b", &[]).is(200);
+    let text = ask("http://localhost", "host: localhost\r\n").is(202).text();
+    assert!(text.contains("HTTP/1.1 202"), "{text}");
+}
+
+#[test]
 fn a_part_is_admitted_as_a_request_of_its_own() {
     let blobs = Blobs::new();
     blobs.blob("bytes");

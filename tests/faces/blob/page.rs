@@ -261,7 +261,7 @@ fn the_answers_that_azurite_gives_differently_are_as_the_page_says() {
 
 #[test]
 fn what_is_different_from_the_service_is_as_the_page_says() {
-    for row in rows("Different from the service") {
+    for row in rows("Where latchfs differs from the service") {
         let blobs = stage("b", "BlockBlob");
         let container = "/con?restype=container";
         match row[0].as_str() {
@@ -295,6 +295,18 @@ fn what_is_different_from_the_service_is_as_the_page_says() {
             "Find Blobs by Tags" => {
                 let found = blobs.get("/?comp=blobs&where=t%3D%271%27", &[]).is(200).text();
                 assert!(found.contains("<Name>b</Name>"), "{found}");
+            }
+            what if what.starts_with("List Blobs with ") => {
+                let options = BlobOptions { versioning: true, ..BlobOptions::default() };
+                let blobs = Blobs::with(options);
+                for body in ["one", "two"] {
+                    blobs.upload("b", body, &[]).is(201);
+                }
+                blobs.delete("/con/b", &[]).is(202);
+                let include = "&comp=list&include=versions,deletedwithversions";
+                let listed = blobs.get(&format!("{container}{include}"), &[]).is(200).text();
+                let of = |element: &str| listed.matches(element).count();
+                assert_eq!((of("<Blob>"), of("<HasVersionsOnly>")), (2, 1), "{listed}");
             }
             "Query Blob Contents, Incremental Copy Blob, Set Blob Expiry" => {
                 for (method, comp) in

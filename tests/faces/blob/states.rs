@@ -90,6 +90,30 @@ fn b145_every_write_leaves_a_version() {
 }
 
 #[test]
+fn a_deleted_blob_with_versions_is_listed_once_as_having_only_versions() {
+    let blobs = Blobs::with(BlobOptions { versioning: true, ..BlobOptions::default() });
+    for (name, body) in [("a", "one"), ("a", "two"), ("b", "one"), ("b", "two")] {
+        blobs.upload(name, body, &[]).is(201);
+    }
+    blobs.delete("/con/a", &[]).is(202);
+    let list = |include: &str| {
+        let path = format!("/con?restype=container&comp=list&include={include}");
+        let text = blobs.get(&path, &[]).is(200).text();
+        let entries = text.split("<Blob>").skip(1);
+        let entry = |text: &str| {
+            let name = text.split(['<', '>']).nth(2).unwrap().to_owned();
+            (name, text.contains("<HasVersionsOnly>true</HasVersionsOnly>"))
+        };
+        entries.map(entry).collect::<Vec<_>>()
+    };
+    let (a, b) = (|only| ("a".to_owned(), only), || ("b".to_owned(), false));
+    assert_eq!(list("deletedwithversions"), [a(true), b()]);
+    assert_eq!(list("versions"), [a(false), a(false), b(), b()]);
+    assert_eq!(list("versions,deletedwithversions"), [a(false), a(true), b(), b()]);
+    assert_eq!(list("metadata"), [b()]);
+}
+
+#[test]
 fn b146_a_deleted_blob_is_kept_and_comes_back() {
     let blobs = with_blob();
     let properties = b"<StorageServiceProperties><DeleteRetentionPolicy><Enabled>true</Enabled>\

@@ -97,6 +97,12 @@ fn on_the_control_socket_a_request_means_one_account() {
     assert_eq!(handles(FIRST)[0]["handle"], held.handle);
     assert_eq!(handles(FIRST)[0]["account"], FIRST);
     assert_eq!(handles("second").as_array().unwrap().len(), 0);
+    let none = run(&["handles", "--account", "second"]);
+    let hint = format!("this is account second; --account asks {FIRST}");
+    assert!(error_text(&none).contains(&hint), "{}", error_text(&none));
+    let none = run(&["close-handle", "--all", "--account", "second"]);
+    assert!(error_text(&none).contains(&hint), "{}", error_text(&none));
+    assert!(text(&run(&["handles"])).contains(&format!("\t{FIRST}/docs:/a.txt\t")));
     // The same name in the other account is free.
     let _other = Holding::start(&folder, &[&["second/docs:/a.txt"], &open[..]].concat());
     let busy = folder.run(&[&["hold", "docs:/a.txt"], &open[..]].concat());
@@ -127,6 +133,20 @@ fn a_share_of_another_account_is_mounted_by_its_full_name_and_leads_back_to_it()
     let why = json_of(&folder.run(&["why", "two/a.txt", "--json"]));
     assert_eq!((&why["account"], &why["share"]), (&"second".into(), &"docs".into()));
     assert_eq!(why["opens"][0]["handle"], held.handle);
+    // What is printed can be typed, and names the account.
+    let why = text(&folder.run(&["why", "two/a.txt"]));
+    assert!(why.starts_with("second/docs:/a.txt is open: "), "{why}");
+    assert_eq!(
+        text(&folder.run(&["why", "second/docs:/a.txt"])).lines().next(),
+        why.lines().next()
+    );
+    let of_mount = text(&folder.run(&["connection-string", "two"]));
+    assert!(of_mount.contains("AccountName=second;"), "{of_mount}");
+    for command in ["connection-string", "why", "ls"] {
+        let both = folder.run(&[command, "two", "--account", FIRST]);
+        assert_eq!(both.status.code(), Some(2), "{command}");
+        assert!(error_text(&both).contains("is of the account second"), "{}", error_text(&both));
+    }
     drop(held);
     wait_for("the release", || (!is_busy(&other)).then_some(()));
     assert_eq!(folder.ready()["mounts"]["second/docs"], folder.join("two").to_str().unwrap());
@@ -167,4 +187,29 @@ fn a_mount_of_an_account_that_is_not_served_is_refused_before_anything_is_made()
     assert_eq!(output.status.code(), Some(2));
     assert!(error_text(&output).contains("no account 'third'"), "{}", error_text(&output));
     assert!(!folder.join("data").exists());
+}
+
+#[test]
+fn shares_of_every_account_are_made_and_filled_at_the_start() {
+    let folder = Folder::new();
+    fs::create_dir(folder.join("seed")).unwrap();
+    fs::write(folder.join("seed/a.txt"), "hello").unwrap();
+    let named = ["--no-mount", "--share", "second/logs", "--seed", "second/more=seed"];
+    let _server = serve(&folder, &named);
+    let shares = text(&folder.ask(&["shares", "list", "--account", "second"]));
+    let names: Vec<_> = shares.lines().map(|line| line.split('\t').next().unwrap()).collect();
+    assert_eq!(names, ["logs", "more"]);
+    assert_eq!(text(&folder.ask(&["get", "file:more/a.txt", "--account", "second"])), "hello");
+    let first = text(&folder.ask(&["shares", "list"]));
+    assert!(first.starts_with("docs\t") && first.lines().count() == 1, "{first}");
+    // A reset makes them again.
+    assert!(folder.ask(&["state", "reset"]).status.success());
+    let shares = text(&folder.ask(&["shares", "list", "--account", "second"]));
+    assert_eq!(shares.lines().count(), 2, "{shares}");
+    for (option, name) in [("--share", "third/docs"), ("--seed", "third/docs=seed")] {
+        let output = folder.run(&["serve", "--no-mount", "--data", "new", option, name]);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(error_text(&output).contains("no account 'third'"), "{}", error_text(&output));
+        assert!(!folder.join("new").exists());
+    }
 }

@@ -76,6 +76,23 @@ fn a_lease_a_message_and_a_sas_run_out_when_the_clock_is_turned() {
 }
 
 #[test]
+fn the_clock_is_not_advanced_by_less_than_nothing() {
+    let (folder, _server) = serve();
+    for by in ["-5s", "-1h"] {
+        let back = folder.ask(&["clock", "advance", by]);
+        let said = error_text(&back);
+        assert_eq!(back.status.code(), Some(2), "{said}");
+        assert!(said.contains("the clock only goes forward") && !said.contains("tip:"), "{said}");
+    }
+    for other in ["-x", "--json=5s"] {
+        let refused = folder.ask(&["clock", "advance", other]);
+        assert_eq!(refused.status.code(), Some(2), "{other}");
+    }
+    let options_still_are = folder.ask(&["clock", "advance", "--json", "1s"]);
+    assert_eq!(json(&options_still_are)["frozen"], false);
+}
+
+#[test]
 fn a_turned_clock_is_shown_by_clock_and_by_status() {
     let (folder, _server) = serve();
     assert!(!does(&folder, &["status"]).contains("\nclock "));
@@ -331,6 +348,7 @@ fn an_open_on_the_mount_has_gates_and_other_calls_have_faults() {
         (&["gate", "add", "Mount Create"][..], "the kernel holds the directory"),
         (&["gate", "add", "Mount Open", "--at", "checked"], "use received or committed"),
         (&["gate", "add", "Mount Close"], "Mount Open, Mount Create"),
+        (&["gate", "add", "Mount Write"], "needs a server that was started with --no-passthrough"),
         (&["fault", "add", "Mount Write", "--answer", "EIO"], "--no-passthrough"),
         (&["fault", "add", "Mount Open", "--drop", "after"], "has no connection"),
     ] {
@@ -351,11 +369,18 @@ fn what_no_request_can_meet_is_refused() {
         (&["gate", "add", "Put Blob", "--limit", "2h"], "an hour at most"),
         (&["gate", "add", "Get Blob", "--at", "checked"], "'Get Blob' does not stop at checked"),
         (&["gate", "add", "Blob Batch", "--at", "checked"], "use received or committed"),
+        (&["gate", "add", "Put Blob", "--times", "0"], "0 times is never"),
+        (&["gate", "add", "Put Blob", "file:docs/a", "--service", "blob"], "not of the Blob"),
+        (&["gate", "add", "Put Message", "queue:jobs"], "QUEUE/messages"),
+        (&["gate", "add", "Mount Open"], "is a call on a mount: this server has none"),
         (&["gate", "wait", "7"], "no gate 7"),
         (&["gate", "remove"], "--all"),
         (&["fault", "add", "Put Blob", "--answer", "503"], "STATUS:CODE"),
         (&["fault", "add", "Put Blob", "--answer", "200:Ok"], "not the status of an error"),
         (&["fault", "add", "Put Blob", "--answer", "503:A B"], "cannot be an error code"),
+        (&["fault", "add", "Put Blob", "--answer", "EIO"], "EIO is for calls on a mount"),
+        (&["fault", "add", "Put Blob"], "give one of --answer, --delay"),
+        (&["fault", "add", "Put Blob", "--drop", "after", "--times", "0"], "0 times is never"),
         (&["fault", "add", "Put Blob", "--slow", "0"], "never end"),
         (&["fault", "add", "Put Blob", "--drop", "after", "--probability", "2"], "from 0 to 1"),
         (&["clock", "set", "tomorrow"], "is not a time"),
@@ -366,6 +391,23 @@ fn what_no_request_can_meet_is_refused() {
     }
     assert_eq!(json(&folder.ask(&["gate", "list", "--json"])), serde_json::json!([]));
     assert_eq!(json(&folder.ask(&["fault", "list", "--json"])), serde_json::json!([]));
+}
+
+#[test]
+fn a_gate_takes_the_address_of_an_object_as_commands_print_it() {
+    let (folder, _server) = serve();
+    let blob = folder.service("blob");
+    let gate = does(&folder, &["gate", "add", "Put Blob", "blob:box/*"]);
+    thread::scope(|scope| {
+        let upload = scope.spawn(|| put(blob, "a", "x"));
+        does(&folder, &["gate", "wait", &gate]);
+        does(&folder, &["gate", "remove", &gate]);
+        upload.join().unwrap().is(201);
+    });
+    for path in ["file:docs/a", "docs:/a"] {
+        does(&folder, &["fault", "add", "*", path, "--answer", "503:ServerBusy", "--times", "1"]);
+        ask(folder.listener(), "GET", "/docs/a", &[], b"").refused(503, "ServerBusy");
+    }
 }
 
 #[test]

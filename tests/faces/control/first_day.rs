@@ -111,6 +111,11 @@ fn errors_of_usage_are_json_where_json_is_asked_for() {
         let error: serde_json::Value = serde_json::from_slice(&output.stderr).unwrap();
         assert_eq!(error["error"]["kind"], "usage", "{error}");
     }
+    for arguments in [&["nonsense"][..], &["clock", "advance"]] {
+        let output = latchfs(folder.path()).args(arguments).env("LATCHFS_JSON", "1").output();
+        let error: serde_json::Value = serde_json::from_slice(&output.unwrap().stderr).unwrap();
+        assert_eq!(error["error"]["kind"], "usage", "{error}");
+    }
     let refused = folder.run(&["hold", "--json", "docs:/a"]);
     let error: serde_json::Value = serde_json::from_slice(&refused.stderr).unwrap();
     assert_eq!(error["error"]["kind"], "failed", "{error}");
@@ -168,10 +173,24 @@ fn options_that_contradict_each_other_are_refused_with_a_hint() {
         (&["serve", "--no-mount", "--no-rest", "--data", "x"], "nothing to serve"),
         (&["events", "--share-name", "nosuch", "--control", &control], "no share 'nosuch'"),
         (&["hold", "docs:/a.txt", "--for", "30"], "as in 30s"),
+        (&["serve", "--no-mount", "--ready-file", "none/x"], "none is not a directory"),
+        (&["serve", "--no-mount", "--file", "localhost"], "localhost:PORT"),
+        (&["azurite", "--inMemoryPersistence", "--location", "x"], "--location cannot be used"),
+        (&["close-handle"], "name a handle, or --all"),
+        (&["close-handle", "abc"], "expected the number of a handle"),
+        (&["status", "mnt"], "leads to no server"),
+        (&["status", "--control", "mnt"], "is a directory without a server"),
+        (&["snapshot", "list", "docs"], "the share itself as docs:/"),
     ] {
         let output = folder.run(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         assert!(error_text(&output).contains(part), "{arguments:?}: {}", error_text(&output));
+    }
+    for variable in ["LATCHFS_RESET", "LATCHFS_SNAPSHOTS", "LATCHFS_LAZY"] {
+        let inherited = latchfs(folder.path()).env(variable, "1").arg("serve").output().unwrap();
+        assert_eq!(inherited.status.code(), Some(2), "{variable}");
+        let said = error_text(&inherited);
+        assert!(said.contains(variable) && said.contains("itself"), "{said}");
     }
     let misspelt = latchfs(folder.path()).env("LATCHFS_DTAA", "x").arg("status").output().unwrap();
     assert_eq!(misspelt.status.code(), Some(2));
@@ -314,7 +333,7 @@ fn an_error_names_its_cause_once() {
         (["--in-memory", "--file", &address], "Address already in use"),
         (["--reset", "--data", "others"], "is not a latchfs data directory"),
         (["--in-memory", "--event-log", "/nodir/x"], "No such file or directory"),
-        (["--in-memory", "--ready-file", "/nodir/x"], "No such file or directory"),
+        (["--in-memory", "--ready-file", "/nodir/x"], "/nodir is not a directory"),
     ] {
         let output = folder.run(&[&["serve", "--no-mount"], &arguments[..]].concat());
         let said = error_text(&output);
@@ -322,6 +341,26 @@ fn an_error_names_its_cause_once() {
         assert_eq!(said.matches(cause).count(), 1, "{said}");
         assert!(!said.contains(".tmp") && said.lines().count() == 1, "{said}");
     }
+}
+
+#[test]
+fn a_command_that_deletes_finds_a_server_in_memory_where_it_was_started() {
+    let (folder, elsewhere) = (Folder::new(), Folder::new());
+    let _server = folder.start(&["serve", "--no-mount", "--in-memory", "--share", "docs"]);
+    assert!(folder.run(&["mk", "docs:/dir"]).status.success());
+    let runtime = folder.join("runtime");
+    let reset = |from: &Folder| {
+        let mut command = latchfs(from.path());
+        command.args(["state", "reset"]).env("XDG_RUNTIME_DIR", &runtime).output().unwrap()
+    };
+    let far = reset(&elsewhere);
+    assert_eq!(far.status.code(), Some(2));
+    assert!(error_text(&far).contains("name it with --control /"), "{}", error_text(&far));
+    let near = reset(&folder);
+    assert!(near.status.success(), "{}", error_text(&near));
+    assert_eq!(error_text(&near), "");
+    let left = folder.run(&["ls", "file:docs"]);
+    assert!(left.status.success() && text(&left).is_empty(), "{}", text(&left));
 }
 
 #[test]
@@ -347,4 +386,55 @@ fn a_command_that_deletes_takes_no_server_that_nothing_leads_to() {
     let near = near.args(["rm", "-r", "docs:/dir"]).env("LATCHFS_DATA", "data").output().unwrap();
     assert!(near.status.success(), "{}", error_text(&near));
     assert!(folder.ask(&["state", "reset"]).status.success());
+}
+
+#[test]
+fn the_directory_of_a_server_leads_to_it() {
+    let folder = Folder::new();
+    let server = rest_only(&folder, &[]);
+    let pid = server.child.id();
+    let elsewhere = Folder::new();
+    let data = folder.join("data");
+    let data = data.to_str().unwrap();
+    for arguments in [&["status", data, "--json"][..], &["status", "--control", data, "--json"]] {
+        assert_eq!(json(&elsewhere.run(arguments))["pid"], pid, "{arguments:?}");
+    }
+    drop(server);
+    let gone = error_text(&elsewhere.run(&["status", "--control", &control(&folder)]));
+    assert!(gone.trim_end().ends_with("start it with `latchfs serve`"), "{gone}");
+}
+
+#[test]
+fn the_usage_in_an_error_is_that_of_the_help() {
+    let folder = Folder::new();
+    let output = latchfs(folder.path())
+        .args(["clock", "advance"])
+        .env("LATCHFS_CONTROL", "somewhere")
+        .output()
+        .unwrap();
+    let said = error_text(&output);
+    assert!(said.contains("Usage: latchfs clock advance [OPTIONS] <BY>"), "{said}");
+}
+
+#[test]
+fn the_log_of_events_names_commands_that_have_ended() {
+    let folder = Folder::new();
+    let _server = rest_only(&folder, &[]);
+    let control = control(&folder);
+    let open = ["docs:/a.txt", "--disposition", "open-if", "--control", &control];
+    let _held = Holding::start(&folder, &open);
+    assert!(folder.ask(&["close-handle", "--all"]).status.success());
+    let events = text(&folder.ask(&["events"]));
+    assert!(events.contains("force-closed") && events.contains("latchfs close-handle"), "{events}");
+}
+
+#[test]
+fn a_start_removes_the_entries_of_servers_that_were_killed() {
+    let folder = Folder::new();
+    let list = folder.join("runtime/latchfs");
+    fs::create_dir_all(&list).unwrap();
+    fs::set_permissions(&list, fs::Permissions::from_mode(0o700)).unwrap();
+    fs::write(list.join("1"), "/nowhere/control.sock").unwrap();
+    let _server = rest_only(&folder, &[]);
+    assert!(!list.join("1").exists());
 }

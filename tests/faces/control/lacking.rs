@@ -23,6 +23,9 @@ const NO_RIGHT: &str = r#"
     exec setpriv --reuid=65534 --regid=65534 --clear-groups -- "$@"
 "#;
 
+/// Root may not mount, as in a container.
+const NO_CAPABILITY: &str = r#"exec setpriv --bounding-set=-sys_admin --inh-caps=-sys_admin "$@""#;
+
 /// Another user than the one who runs the server.
 const OTHER_USER: &str = "exec setpriv --reuid=65534 --regid=65534 --clear-groups -- \"$@\"";
 
@@ -115,7 +118,21 @@ fn who_may_not_write_the_data_is_told_to_choose_another_place() {
     fs::set_permissions(folder.join("closed"), fs::Permissions::from_mode(0o755)).unwrap();
     let arguments = ["serve", "--no-mount", "--data", "closed/data"];
     let output = lacking(&folder, NO_RIGHT, &arguments).output().unwrap();
-    refused_in_a_line(&output, &["may not be written", "--data"]);
+    refused_in_a_line(&output, &["may not be written", "--data", "to user 65534"]);
+}
+
+#[test]
+fn root_without_the_right_to_mount_is_told_of_the_right() {
+    if !can_lack() {
+        return;
+    }
+    let folder = Folder::new();
+    let serve = ["serve", "--mount", "docs=mnt"];
+    let output = lacking(&folder, NO_CAPABILITY, &serve).output().unwrap();
+    refused_in_a_line(&output, &["--cap-add SYS_ADMIN", "--no-mount"]);
+    let doctor = lacking(&folder, NO_CAPABILITY, &["doctor"]).output().unwrap();
+    assert_eq!(doctor.status.code(), Some(1), "{}", text(&doctor));
+    assert!(text(&doctor).contains("fail  CAP_SYS_ADMIN: missing"), "{}", text(&doctor));
 }
 
 #[test]

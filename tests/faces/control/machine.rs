@@ -83,7 +83,7 @@ fn wrong_input_gets_a_suggestion_and_never_a_backtrace() {
         (&["sas", "--expires", "soon"], "as in 30s"),
         (&["completions", "cmd"], "possible values"),
         (&["lease", "break", "mnt", "--period", "61"], "0..=60"),
-        (&["close-handle"], "Usage"),
+        (&["close-handle"], "name a handle, or --all"),
         (&["shares"], "Usage"),
         (&["why", "mnt/a"], "name a path on one, or a file of a share as NAME:/PATH"),
         (&["mount", "none", "mnt"], "none"),

@@ -2,7 +2,7 @@
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 
-use super::fixture::{Folder, error_text, json, latchfs};
+use super::fixture::{Folder, error_text, json, latchfs, text};
 use crate::common::need;
 use crate::common::ports::free_address;
 
@@ -90,6 +90,20 @@ fn clients_of_a_server_on_every_address_are_told_its_first_host_name() {
     let ready = folder.ready();
     assert!(ready["endpoint"].as_str().unwrap().starts_with("http://nas:"), "{ready}");
     assert!(ready["connection_string"].as_str().unwrap().contains("FileEndpoint=http://nas:"));
+}
+
+#[test]
+fn status_notes_what_the_start_screen_notes() {
+    let folder = Folder::new();
+    let loopback = folder.start(&["serve", "--no-mount"]);
+    assert!(!text(&folder.ask(&["status"])).contains("note:"));
+    drop(loopback);
+    let arguments = ["--file", "0.0.0.0:0", "--expose", "--no-auth"];
+    let _server = folder.start(&[&["serve", "--no-mount"], &arguments[..]].concat());
+    let (words, told) = (text(&folder.ask(&["status"])), json(&folder.ask(&["status", "--json"])));
+    assert!(words.contains("note: --expose: other machines can reach file"), "{words}");
+    assert!(words.contains("note: --no-auth: requests need no signature"), "{words}");
+    assert_eq!(told["notes"], folder.ready()["notes"]);
 }
 
 #[test]

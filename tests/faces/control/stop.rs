@@ -2,7 +2,11 @@
 
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
+use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use rustix::mount::UnmountFlags;
 use rustix::process::Signal;
@@ -180,22 +184,96 @@ fn programs_that_a_killed_server_left_with_descriptors_are_named_at_the_next_sta
     }
     let folder = Folder::new();
     let mut server = folder.serve(&[]);
-    let script = "exec 3>>mnt/held; echo in; exec sleep 1000";
-    let mut child = Command::new("sh")
-        .args(["-c", script])
-        .current_dir(folder.path())
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut [0; 3]).unwrap();
-    let user = User(child);
+    let start = |script: &str| {
+        let mut child = Command::new("sh")
+            .args(["-c", script])
+            .current_dir(folder.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut [0; 3]).unwrap();
+        User(child)
+    };
+    let user = start("exec 3>>mnt/held; echo in; exec sleep 1000");
+    let bystander = start("cd mnt; echo in; exec sleep 1000");
     server.signal(Signal::KILL);
     server.wait();
     fs::remove_file(folder.join("ready")).unwrap();
     let server = folder.serve(&[]);
     let named = format!("sleep (pid {}) still hold descriptors of the dead mount", user.0.id());
     assert!(server.log().contains(&named), "{}", server.log());
+    // A working directory is no way to write.
+    let bystander = format!("pid {}", bystander.0.id());
+    assert!(!server.log().contains(&bystander), "{}", server.log());
+}
+
+#[test]
+fn the_bare_directory_is_not_seen_while_a_mount_takes_the_place_of_a_dead_one() {
+    if !need::fuse() || !need::root() || !mounts_beneath() {
+        return;
+    }
+    let folder = Folder::new();
+    let mut server = folder.serve(&[]);
+    let (busy, ended) = (folder.join("mnt/busy"), Arc::new(AtomicBool::new(false)));
+    let writers: Vec<_> = (0..4)
+        .map(|_| {
+            let (busy, ended) = (busy.clone(), Arc::clone(&ended));
+            thread::spawn(move || {
+                while !ended.load(Ordering::Relaxed) {
+                    drop(File::create(&busy));
+                }
+            })
+        })
+        .collect();
+    for _ in 0..5 {
+        server.signal(Signal::KILL);
+        server.wait();
+        fs::remove_file(folder.join("ready")).unwrap();
+        server = folder.serve(&[]);
+        assert_eq!(mounts_on(&folder.join("mnt")), 1);
+    }
+    ended.store(true, Ordering::Relaxed);
+    for writer in writers {
+        writer.join().unwrap();
+    }
+    drop(server);
+    assert_eq!(fs::read_dir(folder.join("mnt")).unwrap().count(), 0, "written beside the share");
+}
+
+/// The kernel mounts below another mount since Linux 6.5.
+fn mounts_beneath() -> bool {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    let mut numbers = release.split('.').map_while(|part| part.parse::<u32>().ok());
+    (numbers.next(), numbers.next()) >= (Some(6), Some(5))
+}
+
+fn mounts_on(path: &Path) -> usize {
+    let (table, path) = (fs::read_to_string("/proc/self/mountinfo").unwrap(), path.to_str());
+    table.lines().filter(|line| line.split(' ').nth(4) == path).count()
+}
+
+#[test]
+fn a_dead_mount_stays_where_the_directory_below_has_files() {
+    if !need::fuse() || !need::root() || !mounts_beneath() {
+        return;
+    }
+    let folder = Folder::new();
+    let mut server = folder.serve(&[]);
+    server.signal(Signal::KILL);
+    server.wait();
+    // Seen from elsewhere, as it is without the mount.
+    let bare = folder.join("bare");
+    fs::create_dir(&bare).unwrap();
+    rustix::mount::mount_bind(folder.path(), &bare).unwrap();
+    fs::write(bare.join("mnt/beside"), "kept").unwrap();
+    rustix::mount::unmount(&bare, UnmountFlags::DETACH).unwrap();
+    let mount = format!("docs={}", folder.join("mnt").display());
+    let said = error_text(&folder.run(&["serve", "--mount", &mount]));
+    assert!(said.contains("move away what programs wrote there while no server ran"), "{said}");
+    assert!(is_mounted(&folder.join("mnt")), "programs get an error and write nothing more");
+    assert!(folder.run(&["unmount", "mnt"]).status.success());
+    assert_eq!(fs::read_to_string(folder.join("mnt/beside")).unwrap(), "kept");
 }
 
 /// A process that has a copy of the mount in a mount namespace of its own. Killed when dropped.

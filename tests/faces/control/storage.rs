@@ -120,6 +120,10 @@ fn blobs_are_uploaded_downloaded_and_changed_under_conditions_and_leases() {
     assert_eq!(held.status.code(), Some(16), "{}", error_text(&held));
     done(&put(&folder, "mine", &["blob:bin/note", "--lease", LEASE]));
     done(&folder.ask(&["rm", "blob:bin/note", "--lease", LEASE]));
+    // A lease that nobody has is not somebody else's.
+    done(&put(&folder, "free", &["blob:bin/free"]));
+    let free = folder.ask(&["rm", "blob:bin/free", "--lease", LEASE]);
+    assert_eq!(free.status.code(), Some(1), "{}", error_text(&free));
     assert_eq!(folder.ask(&["get", "blob:bin/note"]).status.code(), Some(2));
 }
 
@@ -260,7 +264,7 @@ fn what_is_no_address_and_a_service_that_is_off_are_told() {
     let _server = folder.start(&["serve", "--no-mount", "--table", "off"]);
     let off = folder.ask(&["ls", "table:"]);
     assert_eq!(off.status.code(), Some(2));
-    assert!(error_text(&off).contains("does not offer the table"), "{}", error_text(&off));
+    assert!(error_text(&off).contains("does not offer the Table"), "{}", error_text(&off));
     for arguments in [["get", "docs"], ["rm", "a.txt"], ["get", "blob:docs"], ["mk", "blob:a/b"]] {
         let output = folder.ask(&arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
@@ -306,6 +310,9 @@ fn a_directory_is_deleted_with_all_that_it_holds_and_what_is_held_is_named() {
     }
     let kept = folder.ask(&["rm", "file:docs/d"]);
     assert!(error_text(&kept).contains("DirectoryNotEmpty"), "{}", error_text(&kept));
+    assert!(error_text(&kept).contains("Add --recursive"), "{}", error_text(&kept));
+    let read = error_text(&folder.ask(&["get", "file:docs/d"]));
+    assert!(read.contains("is a directory"), "{read}");
     let socket = folder.socket();
     let hold = Holding::start(
         &folder,
@@ -389,4 +396,40 @@ fn a_path_on_a_mount_names_its_file_and_its_server() {
     // The path leads to the server: nothing else must name it.
     done(&folder.run(&["rm", "-r", "mnt/dir"]));
     assert!(!folder.join("mnt/dir").exists());
+}
+
+#[test]
+fn a_file_is_listed_as_one_row_and_commands_leave_no_refusals_of_their_own() {
+    let (folder, _server) = serve();
+    done(&folder.ask(&["mk", "file:docs/d"]));
+    for name in ["file:docs/d/a.txt", "file:docs/d/a.txt.old"] {
+        done(&put(&folder, "x", &[name]));
+    }
+    for name in ["docs:/d/a.txt", "file:docs/d/a.txt", "docs:/D/A.TXT"] {
+        assert_eq!(listed(&folder, &[name]).len(), 1, "{name}");
+    }
+    assert_eq!(listed(&folder, &["docs:/d/a.txt"]), ["file:docs/d/a.txt"]);
+    assert_eq!(listed(&folder, &["docs:/d"]).len(), 2);
+    done(&folder.ask(&["rm", "docs:/d/a.txt"]));
+    done(&folder.ask(&["rm", "docs:/d/a.txt.old"]));
+    done(&folder.ask(&["rm", "docs:/d"]));
+    assert!(!text(&folder.ask(&["events"])).contains("refused"));
+    let missing = folder.ask(&["ls", "docs:/none/a.txt"]);
+    assert_eq!(missing.status.code(), Some(2), "{}", text(&missing));
+}
+
+#[test]
+fn what_is_made_twice_or_misnamed_is_told() {
+    let (folder, _server) = serve();
+    for object in ["queue:jobs", "blob:bin", "table:Rows", "file:more"] {
+        done(&folder.ask(&["mk", object]));
+        let again = folder.ask(&["mk", object]);
+        assert_eq!(again.status.code(), Some(2), "{object}");
+        assert!(error_text(&again).contains("exists"), "{}", error_text(&again));
+    }
+    let short = error_text(&folder.ask(&["mk", "table:T1"]));
+    assert!(short.contains("3 to 63 letters and digits"), "{short}");
+    done(&folder.ask(&["fault", "add", "List Containers", "--answer", "503:ServerBusy"]));
+    let busy = error_text(&folder.ask(&["ls", "blob:"]));
+    assert!(busy.contains("latchfs: the Blob service: "), "{busy}");
 }

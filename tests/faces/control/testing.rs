@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use latchfs::core::service::ServiceKind;
 use latchfs::testing::{
-    Access, Action, Denial, Error, FaultOptions, GateOptions, HoldOptions, Point, Server, ShareMode,
+    Access, Action, Denial, Error, EventQuery, FaultOptions, GateOptions, HoldOptions, Point,
+    Server, ShareMode,
 };
 
 use crate::common::http;
@@ -45,6 +46,39 @@ fn a_file_is_put_held_and_free_again_when_the_hold_is_dropped() {
     assert_eq!(http::ask(file, "GET", "/docs/a.txt", &[], b"").is(200).text(), "x");
     let missing = server.hold_with(&HoldOptions::new("other", "a.txt")).unwrap_err();
     assert!(missing.denial().is_none(), "{missing}");
+}
+
+#[test]
+fn events_and_reasons_are_told_as_by_the_commands() {
+    let server = unsigned();
+    let blob = address(&server, ServiceKind::Blob);
+    http::ask(blob, "PUT", "/box?restype=container", &[], b"").is(201);
+    put_blob(&server, "b").is(201);
+    let of = |kind: &str| EventQuery { kinds: vec![kind.to_owned()], ..EventQuery::default() };
+    let blobs = |query| EventQuery { service: Some(ServiceKind::Blob), ..query };
+    // An event is noted when its request has been answered.
+    let wait = |query| EventQuery { wait: PATIENCE, ..query };
+    let last = server.events(&wait(blobs(of("request")))).unwrap().last().unwrap().seq;
+    let more = EventQuery { after: last, ..wait(of("refused")) };
+    server.put("a.txt", b"x").unwrap();
+    let _hold = server.hold("a.txt", Access::RW, ShareMode::NONE).unwrap();
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| server.events(&more).unwrap());
+        let file = address(&server, ServiceKind::File);
+        http::ask(file, "GET", "/docs/a.txt", &[], b"").is(409);
+        let found = waiting.join().unwrap();
+        assert_eq!(found[0].object.as_deref(), Some("file:docs/a.txt"), "{found:?}");
+        assert_eq!(found[0].more["rule"], "sharing_violation", "{found:?}");
+    });
+    let files = EventQuery { service: Some(ServiceKind::File), ..of("gated") };
+    assert_eq!(server.events(&files).unwrap(), []);
+    for target in ["a.txt", "/a.txt", "file:docs/a.txt"] {
+        let why = server.why(target).unwrap();
+        assert_eq!(why["opens"][0]["access"], "rw", "{why}");
+        assert_eq!(why["share"], "docs", "{why}");
+    }
+    assert_eq!(server.why("blob:box/b").unwrap()["object"], "blob:box/b");
+    assert!(server.why("no such file").is_err());
 }
 
 #[test]

@@ -85,8 +85,13 @@ fn conditions_and_leases_that_refuse_requests_to_blobs_are_told_of_and_counted()
         "lease blob:docs/a/b LeaseIdMissing",
     ];
     assert_eq!(refusals(&all), expected);
+    // An object as it is printed, and what holds it.
+    assert_eq!(refusals(&events(&served, &["blob:docs/a/b"])).len(), 4);
+    assert_eq!(refusals(&events(&served, &["blob:docs"])).len(), 5);
+    assert!(events(&served, &["blob:other"]).is_empty());
+    assert!(events(&served, &["queue:"]).is_empty());
     let first = &all[0];
-    assert_eq!((&first["status"], &first["operation"]), (&412.into(), &"BlockBlobUpload".into()));
+    assert_eq!((&first["status"], &first["operation"]), (&412.into(), &"Put Blob".into()));
     assert!(first["client"].as_str().unwrap().ends_with(", request late-2"), "{first}");
     assert!(first["message"].as_str().unwrap().contains("client request writer-1"), "{first}");
     assert_eq!(counted(&served, "blob", "condition"), 2);
@@ -128,7 +133,7 @@ fn stale_etags_of_entities_and_stale_receipts_of_messages_are_told_of_and_counte
     let stale = format!("/jobs/messages/{id}?popreceipt=stale");
     ask(queue, "DELETE", &stale, &[], b"").refused(400, "PopReceiptMismatch");
     let expected = [
-        "condition table:rows EntityAlreadyExists".to_owned(),
+        "condition table:rows/p/r EntityAlreadyExists".to_owned(),
         "condition table:rows/p/r UpdateConditionNotSatisfied".to_owned(),
         "condition table:rows/p/r UpdateConditionNotSatisfied".to_owned(),
         format!("receipt queue:jobs/{id} PopReceiptMismatch"),

@@ -3,6 +3,7 @@
 //!
 //! A clock that is set back is in `tests/rules/account`: it needs a clock that a test can turn.
 mod container;
+mod damaged;
 mod few_descriptors;
 mod full;
 mod full_databases;

@@ -2,7 +2,9 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, Write};
+use std::net::SocketAddr;
 
+use crate::common::http::{ask, ask_as_it_is};
 use crate::common::need;
 use crate::common::served::{Served, wait_for};
 use crate::ground::{create, errno, rest, write};
@@ -119,4 +121,45 @@ fn a_share_whose_directory_is_taken_away_refuses_and_the_server_goes_on() {
     assert_eq!(errno(File::create(served.mount().join("b"))), libc::ENOENT);
     let status = served.latchfs(&["status"]).output().unwrap();
     assert!(status.status.success(), "{status:?}");
+}
+
+/// The address that a server told under `endpoints`, or under `admin`.
+fn address(served: &Served, service: &str) -> SocketAddr {
+    let text = fs::read_to_string(served.ready_file()).unwrap();
+    let ready: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let url = ready["endpoints"][service].as_str().or_else(|| ready[service].as_str()).unwrap();
+    url.split('/').nth(2).unwrap().parse().unwrap()
+}
+
+#[test]
+fn databases_that_are_taken_away_are_told_and_nothing_more_is_acknowledged() {
+    let any = "127.0.0.1:0";
+    let args = ["--no-auth", "--no-mount", "--blob", any, "--queue", any, "--table", "off"];
+    let served = Served::start(&[&args[..], &["--admin", any]].concat());
+    let (blob, queue) = (address(&served, "blob"), address(&served, "queue"));
+    let admin = address(&served, "admin");
+    let health = || ask_as_it_is(admin, &admin.to_string(), "GET", "/healthz", &[], b"");
+    let put = || {
+        let headers = [("x-ms-blob-type", "BlockBlob")];
+        ask(blob, "PUT", "/box/b", &headers, b"hello")
+    };
+    ask(blob, "PUT", "/box?restype=container", &[], b"").is(201);
+    ask(queue, "PUT", "/tasks", &[], b"").is(201);
+    put().is(201);
+    health().is(200);
+    let account = served.data().parent().unwrap().parent().unwrap().to_owned();
+    // The content of blobs alone, then all of it.
+    for (name, gone) in [("blobs", "blobs was removed"), ("blob.db", "blob.db was removed")] {
+        let (path, aside) = (account.join(name), account.join("aside"));
+        fs::rename(&path, &aside).unwrap();
+        let refused = wait_for("a refusal", || Some(put()).filter(|got| got.status != 201));
+        assert_eq!(refused.status, 503);
+        assert!(refused.text().contains(gone), "{}", refused.text());
+        let unwell = health();
+        assert!(unwell.status == 503 && unwell.text().contains(gone), "{}", unwell.text());
+        ask(queue, "PUT", &format!("/{}", name.replace('.', "-")), &[], b"").is(201);
+        fs::rename(&aside, &path).unwrap();
+        health().is(200);
+        wait_for("a write", || Some(put()).filter(|got| got.status == 201));
+    }
 }

@@ -93,5 +93,5 @@ fn why_names_at_the_shell_whom_rest_met() {
     let text = String::from_utf8_lossy(&why.stdout).into_owned();
     assert_eq!(why.status.code(), Some(1), "{text}");
     assert!(text.contains(&holder.id().to_string()), "{text}");
-    assert!(text.contains("get file"), "the refusal of REST: {text}");
+    assert!(text.contains("Get File"), "the refusal of REST: {text}");
 }

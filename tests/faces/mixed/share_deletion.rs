@@ -1,6 +1,6 @@
 //! Delete Share while the share is mounted and in use: everybody is told, nobody is left waiting.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
@@ -115,4 +115,35 @@ fn a_mount_goes_on_with_the_share_that_takes_the_name_of_a_deleted_one() {
     at.put("/share?restype=share&comp=undelete", &restore).is(201);
     assert_eq!(fs::read(at.path("first")).unwrap(), b"1");
     assert_eq!(errno(fs::read(at.path("second"))), libc::ENOENT);
+}
+
+#[test]
+fn a_forced_close_of_a_handle_of_a_deleted_share_cuts_no_file_of_the_share_with_its_name() {
+    let Some(at) = Meeting::alone(&[]) else { return };
+    let open = || File::options().read(true).write(true).open(at.path("f")).unwrap();
+    let handles = || elements(&at.get("/share/f?comp=listhandles").is(200).text(), "HandleId");
+    let close = |id: &str| {
+        let headers = [("x-ms-handle-id", id)];
+        let closed = at.put("/share/f?comp=forceclosehandles", &headers).is(200);
+        closed.header("x-ms-number-of-handles-closed").to_owned()
+    };
+    at.file_of("f", b"old");
+    let mut old = open();
+    let [of_old] = handles().try_into().unwrap();
+    delete_share(&at);
+    at.put("/share?restype=share", &[]).is(201);
+    at.file_of("f", b"new");
+    let mut new = open();
+    let [of_new] = handles().try_into().unwrap();
+    assert_ne!(of_old, of_new);
+
+    assert_eq!(close(&of_old), "0");
+    assert_eq!(errno(old.write(b"x")), libc::EIO);
+    drop(old);
+    new.write_all(b"NEW").unwrap();
+    assert_eq!(at.named("f").bytes(), b"NEW");
+    assert_eq!(handles(), [of_new.as_str()]);
+    // Its own handle does end it.
+    assert_eq!(close(&of_new), "1");
+    assert_eq!(errno(new.write(b"x")), libc::EIO);
 }

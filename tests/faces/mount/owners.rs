@@ -6,6 +6,7 @@ use std::path::Path;
 
 use latchfs::core::smb::create::OpenRequest;
 use latchfs::core::smb::{Access, ShareMode};
+use latchfs::fuse::UnlinkMode;
 use serde_json::json;
 
 use crate::mount::fixture::{Fixture, SOON, share_path, somebody, within};
@@ -88,6 +89,29 @@ fn writing_by_another_user_takes_the_set_id_bits_away() {
     fs::set_permissions(&path, Permissions::from_mode(0o6777)).unwrap();
     other.ok("open('f').read()");
     assert_eq!(mode(&at.root.join("f")), 0o6777, "reading takes nothing away");
+}
+
+#[test]
+fn writing_to_a_file_without_a_name_takes_the_set_id_bits_away() {
+    let Some(at) = Fixture::with(|options| {
+        options.allow_other = true;
+        options.unlink = UnlinkMode::Posix;
+    }) else {
+        return;
+    };
+    let Some(mut other) = Program::as_user(OTHER, &at.mnt) else { return };
+    for flags in ["os.O_WRONLY", "os.O_RDWR", "os.O_WRONLY | os.O_TRUNC"] {
+        let path = at.make("f", "xyz");
+        fs::set_permissions(&path, Permissions::from_mode(0o6777)).unwrap();
+        let backing = fs::File::open(at.root.join("f")).unwrap();
+        other.ok("f = os.open('f', os.O_RDONLY)");
+        fs::remove_file(&path).unwrap();
+        let mode = || backing.metadata().unwrap().mode() & 0o7777;
+        assert_eq!(mode(), 0o6777, "{flags}");
+        other.ok(&format!("os.close(os.open(f'/proc/self/fd/{{f}}', {flags}))"));
+        assert_eq!(mode(), 0o777, "{flags}");
+        other.ok("os.close(f)");
+    }
 }
 
 #[test]

@@ -59,6 +59,39 @@ fn a_name_that_is_replaced_under_its_opens_can_always_be_opened() {
     open_what_is_replaced(|options| options.unlink = UnlinkMode::Posix);
 }
 
+#[test]
+fn a_name_that_comes_and_goes_is_there_or_missing() {
+    let Some(at) = Fixture::start() else { return };
+    let (name, stop) = (at.path("f"), AtomicBool::new(false));
+    let known = [0, libc::ENOENT, libc::EBUSY, libc::EEXIST];
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    // Each may meet an open of another thread, or find its work done.
+                    let done = [errno(fs::write(&name, "0")), errno(fs::remove_file(&name))];
+                    assert!(done.iter().all(|errno| known.contains(errno)), "{done:?}");
+                }
+            });
+        }
+        let link = at.path("link");
+        let round = |_| {
+            let linked = fs::hard_link(&name, &link).and_then(|()| fs::remove_file(&link));
+            [errno(File::open(&name)), errno(linked)]
+        };
+        let calls: Vec<[i32; 2]> = (0..rounds(8_000)).map(round).collect();
+        stop.store(true, Ordering::Relaxed);
+        for (at, call) in ["open", "link"].into_iter().enumerate() {
+            let odd: Vec<_> =
+                calls.iter().map(|call| call[at]).filter(|it| !known.contains(it)).collect();
+            assert!(odd.is_empty(), "{call}: {odd:?}");
+        }
+        let met = |errno| calls.iter().flatten().any(|met| *met == errno);
+        assert!(known[..2].iter().all(|errno| met(*errno)), "nothing met");
+    });
+    at.idle();
+}
+
 /// A file without a name, held by a descriptor, and the way to it.
 fn unlinked(at: &Fixture) -> (File, String) {
     let name = at.make("f", "0123");

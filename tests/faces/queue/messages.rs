@@ -342,6 +342,6 @@ fn a_mismatch_names_the_client_that_has_the_message() {
     queue.advance(3);
     let text = queue.remove(&put.id, &put.receipt).refused(400, "PopReceiptMismatch").text();
     let told = "the message was last changed 3.0 s ago by Get Messages, client request worker-7, \
-                tests/1, 127.0.0.1:";
+                tests/1, from 127.0.0.1:";
     assert!(text.contains(told), "{text}");
 }

@@ -194,6 +194,15 @@ fn a_token_needs_the_intent_on_files_and_directories_only() {
 }
 
 #[test]
+fn a_request_has_one_authorization() {
+    let fixture = with_tokens();
+    let token = bearer();
+    let twice = [("authorization", token.as_str()), ("authorization", "Bearer other")];
+    fixture.ask("GET", "/?comp=list", &twice, b"").refused(400, "InvalidHeaderValue");
+    fixture.ask("GET", "/?comp=list", &twice[..1], b"").is(200);
+}
+
+#[test]
 fn a_user_delegation_key_signs_a_sas() {
     let fixture = with_tokens();
     let token = bearer();

@@ -120,3 +120,38 @@ fn a_source_beside_needs_a_right_of_its_own_and_other_servers_are_not_asked() {
     ask(&both.blob, "HEAD", "/con/to?", &[], b"").is(404);
     copy(&both.file, &read).is(202);
 }
+
+#[test]
+fn a_source_of_this_server_is_a_file_or_a_blob_and_nothing_else_that_a_get_gives() {
+    let both = Both::start();
+    let read = sas("rl");
+    let refused = |to: &Server, target: &str, from: &Server, path: &str| {
+        let source = format!("http://{}/{ACCOUNT}{path}&{read}", from.addr());
+        let headers = [("x-ms-copy-source", source.as_str()), ("x-ms-blob-type", "BlockBlob")];
+        ask(to, "PUT", target, &headers, b"").refused(400, "InvalidHeaderValue");
+        ask(to, "HEAD", target, &[], b"").is(404);
+    };
+    let (file, blob) = (&both.file, &both.blob);
+    for (to, target) in [(file, "/docs/to?"), (blob, "/con/to?")] {
+        refused(to, target, file, "/docs?restype=directory&comp=list");
+        refused(to, target, file, "/docs?restype=share");
+        refused(to, target, file, "/docs/f.txt?comp=rangelist");
+        refused(to, target, file, "/docs/f.txt?%43omp=metadata");
+        refused(to, target, blob, "/con?restype=container&comp=list");
+        refused(to, target, blob, "/con/b?comp=tags");
+        refused(to, target, blob, "/?comp=list");
+    }
+}
+
+#[test]
+fn a_source_beside_is_named_by_the_scheme_that_its_port_speaks() {
+    let both = Both::start();
+    let place = format!("{}/{ACCOUNT}/docs/f.txt?{}", both.file.addr(), sas("r"));
+    let copy = |scheme: &str| {
+        let source = format!("{scheme}://{place}");
+        ask(&both.blob, "PUT", "/con/to?", &[("x-ms-copy-source", source.as_str())], b"")
+    };
+    let got = copy("https").refused(400, "InvalidHeaderValue");
+    assert!(got.text().contains("the listener on that port speaks http"), "{}", got.text());
+    copy("http").is(202);
+}

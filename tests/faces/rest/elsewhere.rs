@@ -154,7 +154,7 @@ fn a_source_that_says_no_passes_its_status_and_code_on_and_nothing_is_changed() 
 }
 
 #[test]
-fn a_source_that_hangs_or_sends_on_for_ever_is_given_up() {
+fn a_source_that_hangs_or_breaks_off_is_given_up() {
     let fixture = impatient();
     fixture.upload("to", b"kept");
     let (end, ending) = channel::<()>();
@@ -176,13 +176,48 @@ fn a_source_that_hangs_or_sends_on_for_ever_is_given_up() {
         drop(stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf"));
     });
     copy(&fixture, &short, "/docs/to").refused(400, "CannotVerifyCopySource");
-    let round = "location: /again\r\nconnection: close\r\n";
-    let round = Source::saying("302 Found", round, Vec::new());
-    let got = anywhere().put("/docs/to", &[("x-ms-copy-source", &round.url())]);
-    let got = got.refused(400, "CannotVerifyCopySource");
-    assert!(got.text().contains("more than 3 times"), "{}", got.text());
-    assert_eq!(round.heads.iter().take(4).count(), 4);
     assert_eq!(fixture.get("/docs/to").text(), "kept");
+}
+
+#[test]
+fn a_source_that_sends_on_is_not_followed() {
+    let fixture = anywhere();
+    let sends_on = Source::saying("302 Found", "location: /again\r\n", Vec::new());
+    let got = copy(&fixture, &sends_on, "/docs/to").refused(400, "CannotVerifyCopySource");
+    assert_eq!(got.header("x-ms-copy-source-status-code"), "302");
+    assert!(got.text().contains("redirects are not followed"), "{}", got.text());
+    fixture.head("/docs/to").is(404);
+    sends_on.heads.recv().unwrap();
+    assert!(sends_on.heads.try_recv().is_err(), "asked once");
+}
+
+/// A source of so many bytes that sends one each time the pause is over.
+fn dripping(length: usize, pause: Duration) -> Source {
+    Source::new(move |stream, _| {
+        let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n");
+        drop(stream.write_all(head.as_bytes()));
+        for _ in 0..length {
+            thread::sleep(pause);
+            if stream.write_all(b"x").is_err() {
+                return;
+            }
+        }
+    })
+}
+
+#[test]
+fn a_slow_source_is_waited_for_between_its_bytes_up_to_a_bound_in_all() {
+    let fixture = Fixture::with(|options| {
+        options.copy_sources = CopySources::Any;
+        options.source_wait = Duration::from_secs(3);
+    });
+    // Longer than one wait in all, and each pause is much shorter.
+    copy(&fixture, &dripping(34, Duration::from_millis(100)), "/docs/to").is(202);
+    assert_eq!(fixture.get("/docs/to").text(), "x".repeat(34));
+    let got = copy(&fixture, &dripping(1_000, Duration::from_millis(50)), "/docs/other");
+    let got = got.refused(500, "CannotVerifyCopySource");
+    assert!(got.text().contains("did not send 1000 bytes within 4.5 s"), "{}", got.text());
+    fixture.head("/docs/other").is(404);
 }
 
 /// A source of [`LONG`] bytes that sends all but the last, and that one when it is told to.

@@ -353,5 +353,5 @@ fn t84_no_lease_header_has_an_effect() {
     tables.ask("PUT", &entity("tab", "p", "r"), &lease, b"{}").is(204);
     let page = crate::common::pages::page("docs/table.md");
     let words = page.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("lease one designated blob per table"), "the pattern is documented");
+    assert!(words.contains("one designated blob for each table"), "the pattern is documented");
 }

@@ -22,8 +22,10 @@ pub const MOUNT: &str = "LATCHFS_LOAD_MOUNT";
 pub const SEED: &str = "LATCHFS_LOAD_SEED";
 
 /// What an open may come to. The kernel looks a name up and then opens what it found: if that is
-/// another file's by then it looks once more, and tells the program (`ESTALE`) if it happened
-/// again; if all opens of it were ended by force in between it says [`libc::EIO`], as to those.
+/// gone by then it looks once more, and tells the program (`ENOENT`) if it happened again, also
+/// one that would have created the file. If it is another file's by then, twice in one call and
+/// each time under other opens, the program sees `ESTALE`. If all opens of it were ended by force
+/// in between the kernel says `EIO`, as to those.
 const NOT_OPENED: [i32; 4] = [libc::EBUSY, libc::ENOENT, libc::ESTALE, libc::EIO];
 
 /// The most files it has open at a time.
@@ -106,7 +108,7 @@ impl Worker {
 
     fn create(&mut self, path: &Path) {
         let opened = OpenOptions::new().write(true).create(true).truncate(true).open(path);
-        self.note("create", &opened, &[libc::EBUSY, libc::ESTALE, libc::EIO]);
+        self.note("create", &opened, &NOT_OPENED);
         if let Ok(file) = &opened {
             let written = file.write_all_at(b"0123456789", 0);
             self.note("first write", &written, &[libc::EIO]);

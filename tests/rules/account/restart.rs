@@ -162,3 +162,38 @@ fn a_share_somebody_holds_beyond_its_server_is_not_opened_twice() {
     drop(share);
     assert!(setup.open().share("docs").is_ok());
 }
+
+#[test]
+fn a_share_with_a_damaged_epoch_is_left_out_and_the_others_are_served() {
+    let setup = Setup::new();
+    let engine = with_share(&setup);
+    engine.create_share("other", NewShare::default()).unwrap();
+    engine.create_share("gone", NewShare::default()).unwrap();
+    let gone = ShareRef::new("gone");
+    let deleted = engine.delete_share(&somebody(), &gone, DeleteSnapshots::None).unwrap().unwrap();
+    drop(engine);
+    let state = setup.data().join(".latchfs");
+    let epoch = state.join("shares/docs/epoch");
+    let when = state.join(format!("deleted/gone@{}/when", deleted.version));
+    let good = [&epoch, &when].map(|path| std::fs::read(path).unwrap());
+    for bad in ["", "garbage"] {
+        for path in [&epoch, &when, &state.join("epoch")] {
+            std::fs::write(path, bad).unwrap();
+        }
+        let engine = setup.open();
+        let note = &engine.left_out()["docs"];
+        let said = format!("share docs is not served: {} is damaged", epoch.display());
+        assert!(note.starts_with(&said), "{note}");
+        assert!(engine.share("docs").is_err());
+        assert!(engine.share("other").is_ok());
+        assert!(engine.restore_share("gone", &deleted.version).is_err());
+        assert!(engine.create_share("docs", NewShare::default()).is_err());
+        assert_eq!(std::fs::read_to_string(&epoch).unwrap(), bad);
+    }
+    for (path, good) in [&epoch, &when].into_iter().zip(good) {
+        std::fs::write(path, good).unwrap();
+    }
+    let engine = setup.open();
+    assert!(engine.left_out().is_empty() && engine.share("docs").is_ok());
+    engine.restore_share("gone", &deleted.version).unwrap();
+}

@@ -1,7 +1,7 @@
 //! Properties, metadata, access policies, usage.
 
 use latchfs::core::MetadataError;
-use latchfs::core::policy::StoredPolicy;
+use latchfs::core::policy::{PolicyFault, StoredPolicy};
 use latchfs::engine::file::shares::{AccessTier, ShareChanges};
 use latchfs::store::share::Metadata;
 
@@ -94,10 +94,10 @@ fn five_policies_are_kept_and_a_sixth_is_refused() {
     let some = |count| (0..count).map(|n| policy(&format!("p{n}"))).collect::<Vec<_>>();
     engine.set_policies(&DOCS, some(5)).unwrap();
     let answer = refused(engine.set_policies(&DOCS, some(6)));
-    assert_eq!(answer, ShareDenial::TooManyPolicies(6));
+    assert_eq!(answer, PolicyFault::TooMany(6).into());
     for bad in [vec![policy("")], vec![policy(&"x".repeat(65))], vec![policy("a"), policy("a")]] {
         let answer = refused(engine.set_policies(&DOCS, bad));
-        assert!(matches!(answer, ShareDenial::InvalidPolicy(_)));
+        assert!(matches!(answer, ShareDenial::Policy(_)));
     }
     engine.set_policies(&DOCS, vec![policy(&"x".repeat(64))]).unwrap();
     engine.set_policies(&DOCS, some(5)).unwrap();

@@ -71,7 +71,7 @@ fn b112_each_handle_is_listed_with_its_holder_and_its_access() {
         assert_eq!((handle.file, handle.parent), (id, parent));
         assert_eq!(handle.path, path("Dir/file"));
         assert_eq!(handle.owner.client.session, 7);
-        assert_eq!(handle.owner.to_string(), "excel (pid 4711) of mount");
+        assert_eq!(handle.owner.to_string(), "excel (pid 4711) through mount");
         assert!(handle.since.0 > 1_700_000_000_000_000_000, "{:?}", handle.since);
     }
     assert_eq!(page.handles[0].access, Access::R);

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::departures::{Departure, RULES};
 use super::oracle::text;
 
-const HEADING: &str = "## Where we depart from the recording";
+const HEADING: &str = "## Where latchfs differs from the recording";
 
 /// Rules by name, each with the scenarios it is behind.
 type Departures = BTreeMap<String, BTreeSet<String>>;

@@ -32,7 +32,17 @@ const ARROWS: [(&str, May); 15] = [
     (
         "server",
         May::Use(&[
-            "admin", "client", "control", "core", "engine", "fuse", "play", "rest", "store", "sync",
+            "admin",
+            "client",
+            "connections",
+            "control",
+            "core",
+            "engine",
+            "fuse",
+            "play",
+            "rest",
+            "store",
+            "sync",
         ]),
     ),
     // A server for tests of other programs.

@@ -86,6 +86,13 @@ fn the_walk_of_a_new_user_happens_as_shown() {
 }
 
 #[test]
+fn share_modes_are_named_as_shown() {
+    if can_replay() && ["python3", "flock"].into_iter().all(need::client) {
+        assert!(replay("docs/share-modes.md", &[]) >= 20);
+    }
+}
+
+#[test]
 fn races_happen_on_demand_as_shown() {
     if can_replay() {
         assert!(replay("docs/reproduce.md", &[]) >= 85);

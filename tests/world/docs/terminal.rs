@@ -92,8 +92,9 @@ impl Terminal {
         loop {
             let text = String::from_utf8_lossy(&bytes).replace("\r\n", "\n");
             let text = text.replace(&*self.folder.path().to_string_lossy(), SHOWN_FOLDER);
-            if let Some((before, after)) = text.split_once(END) {
-                let seen = format!("{before}{}", after.trim_start_matches('\n'));
+            // With the line break: it would otherwise be taken for output of the next command.
+            if let Some((before, after)) = text.split_once(&format!("{END}\n")) {
+                let seen = format!("{before}{after}");
                 if wanted(&seen) {
                     return Ok(());
                 }

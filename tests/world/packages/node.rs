@@ -163,6 +163,8 @@ export async function typed(): Promise<ShareFileClient> {
   const waiting: number = await gate.wait(2, { timeout: 1000 });
   const later: Date = await server.clock.advance(waiting);
   await server.fault("Get Blob", undefined, { answer: { status: 503, code: "ServerBusy" } });
+  await server.fault("Get Blob", { drop: "after" });
+  await (await server.gate("Put Blob", options)).wait({ timeout: 1000 });
   const same: number = await server.holding("a.txt", { share: "r" }, (hold) => hold.handle);
   // @ts-expect-error: there is no such point
   await server.gate("Put Blob", "c/*", { at: "nowhere" });

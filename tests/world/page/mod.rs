@@ -13,6 +13,9 @@ use latchfs::control::{Answer, Client, Request};
 use crate::common::need;
 use crate::common::served::{LATCHFS, Served};
 
+/// The most bytes of a picture of the page.
+const PICTURE_MAX: u64 = 100_000;
+
 /// The Python that has Playwright.
 fn python() -> PathBuf {
     need::cache("page/bin/python")
@@ -206,4 +209,25 @@ fn the_page_comes_back_to_a_server_that_was_restarted() {
     server.restart(&["--no-mount", "--admin", &admin]);
     case.tell("up");
     case.end();
+}
+
+/// With `LATCHFS_BLESS` those of `docs/page.md` are replaced.
+#[test]
+#[ignore = "takes pictures"]
+fn the_pictures_of_the_page_can_be_taken_anew() {
+    if !can_browse() || !need::fuse() || !need::client("sqlite3") {
+        return;
+    }
+    let (server, root) = (Served::start(&[]), Path::new(env!("CARGO_MANIFEST_DIR")));
+    let aside = tempfile::tempdir().expect("a folder");
+    let bless = std::env::var_os("LATCHFS_BLESS").is_some();
+    let folder = if bless { root.join("docs") } else { aside.path().to_owned() };
+    let mut take = Command::new(python());
+    take.arg("-B").arg(root.join("tests/world/page/pictures.py"));
+    take.arg(server.ready_file()).arg(LATCHFS).arg(&folder);
+    assert!(take.status().expect("Python runs").success());
+    for name in ["page-light.png", "page-dark.png"] {
+        let size = std::fs::metadata(folder.join(name)).expect("a picture").len();
+        assert!((10_000..PICTURE_MAX).contains(&size), "{name} has {size} bytes");
+    }
 }

@@ -100,7 +100,7 @@ async function blame() {
   eq('the client first', line('changed 0.8 s ago by Put Blob, client request 5f-1, azsdk-python-storage-blob/12.31 Python/3.13 (Linux, x86), from 127.0.0.1:5'),
     '127.0.0.1:5 (python-storage-blob): changed 0.8 s ago by Put Blob, client request 5f-1');
   eq('without an ID', line('leased 3.0 s ago by Lease Blob (acquire), curl/8, from [::1]:5'), '[::1]:5 (curl): leased 3.0 s ago by Lease Blob (acquire)');
-  eq('of a queue', line('the message was last changed 3.0 s ago by Get Messages, 127.0.0.1:5; it is hidden until Mon, 05 Jan'), '127.0.0.1:5: the message was last changed 3.0 s ago by Get Messages; it is hidden until Mon, 05 Jan');
+  eq('of a queue', line('the message was last changed 3.0 s ago by Get Messages, from 127.0.0.1:5; it is hidden until Mon, 05 Jan'), '127.0.0.1:5: the message was last changed 3.0 s ago by Get Messages; it is hidden until Mon, 05 Jan');
   eq('another cause', line('"excel" (pid 9) has it open'), '"excel" (pid 9) has it open');
 }
 

@@ -1,9 +1,10 @@
 //! The container image: built by `build-image`, and run as users of containers run it.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use rustix::mount::UnmountFlags;
 
@@ -205,10 +206,16 @@ fn with_the_device_a_container_mounts_a_share_that_the_host_sees() {
     if need::on_path("runc").is_ok() {
         command.args(["--runtime", "runc"]);
     }
-    let mut hold = command.args(["exec", &container.0, "latchfs"]).args(arguments).spawn().unwrap();
-    wait_for("the hold", || fs::read(&file).is_err().then_some(()));
+    command.args(["exec", &container.0, "latchfs"]).args(arguments).stdout(Stdio::piped());
+    let mut hold = command.spawn().unwrap();
+    // Its first line says that it holds. A look at the file until it is refused would refuse it.
+    let mut said = BufReader::new(hold.stdout.take().unwrap());
+    assert_ne!(said.read_line(&mut String::new()).unwrap(), 0, "{}", container.log());
     assert_eq!(fs::read(&file).unwrap_err().raw_os_error(), Some(libc::EBUSY));
     assert_eq!(container.latchfs(&get).status.code(), Some(16));
+    // Its data is in memory: no directory leads to the server.
+    done(&container.latchfs(&["state", "reset"]));
+    wait_for("an empty share", || (!file.exists()).then_some(()));
     drop(container);
     // The client of podman ends with the container.
     hold.wait().unwrap();

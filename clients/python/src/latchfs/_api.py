@@ -76,7 +76,7 @@ class Api:
         body: Body = None,
         timeout: float = TIMEOUT_SECONDS,
     ) -> Any:
-        """Calls the path below /api/v1 and returns the JSON of the answer.
+        """Calls the path below /api/v1 (`/leases` or `leases`) and returns the JSON of the answer.
 
         Raises `Refused` where a rule refused, `WaitTimeout` where a wait was too short, and
         `ApiError` for every other answer that is an error.
@@ -85,7 +85,7 @@ class Api:
         try:
             content = answer.read()
         except (OSError, http.client.HTTPException) as error:
-            raise LatchfsError(f"{method} {self.url}{PREFIX}{path}: {error}") from error
+            raise LatchfsError(f"{method} {self.url}{_below(path)}: {error}") from error
         finally:
             connection.close()
         return _checked(answer.status, content)
@@ -109,7 +109,7 @@ class Api:
         self, method: str, path: str, query: Query, body: Body, timeout: float
     ) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
         asked = given(**(query or {}), account=self._account)
-        target = PREFIX + path + (f"?{urlencode(asked)}" if asked else "")
+        target = _below(path) + (f"?{urlencode(asked)}" if asked else "")
         headers = {"x-latchfs-client": self._client, "accept": "application/json"}
         if self.token is not None:
             headers["authorization"] = f"Bearer {self.token}"
@@ -133,6 +133,10 @@ class Api:
         if self._parts.scheme == "https":
             return http.client.HTTPSConnection(host, port, timeout=timeout, context=self._context)
         return http.client.HTTPConnection(host, port, timeout=timeout)
+
+
+def _below(path: str) -> str:
+    return f"{PREFIX}/{path.lstrip('/')}"
 
 
 def _checked(status: int, content: bytes) -> Any:

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any, Optional, Union
 
 from ._api import Api, given, name
-from ._errors import ApiError
+from ._errors import ApiError, LatchfsError
 
 Seconds = Union[float, timedelta]
 
@@ -16,6 +16,8 @@ Seconds = Union[float, timedelta]
 def milliseconds(time: Seconds) -> int:
     """Returns a time in milliseconds."""
     seconds = time.total_seconds() if isinstance(time, timedelta) else time
+    if not isinstance(seconds, (int, float)):
+        raise LatchfsError(f"{time!r}: expected seconds, or a timedelta")
     return round(seconds * 1000)
 
 
@@ -201,6 +203,8 @@ class Clock:
 
     def set(self, moment: datetime) -> datetime:
         """Turns the clock forward to this moment; a time without a zone is UTC."""
+        if not isinstance(moment, datetime):
+            raise LatchfsError(f"clock.set: expected a datetime, not {moment!r}")
         zoned = moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
         text = zoned.astimezone(timezone.utc).isoformat(timespec="milliseconds")
         return _moment(self._api.post("/clock", {"set": text.replace("+00:00", "Z")}))

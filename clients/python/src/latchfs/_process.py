@@ -56,7 +56,8 @@ class Process:
     def errors(self) -> str:
         """What the server has written to standard error."""
         size = os.fstat(self._errors.fileno()).st_size
-        return os.pread(self._errors.fileno(), size, 0).decode(errors="replace").strip()
+        text = os.pread(self._errors.fileno(), size, 0).decode(errors="replace").strip()
+        return "\n".join(_message(line) for line in text.splitlines())
 
     def stop(self) -> None:
         """Stops the server and waits for its end. A second call does nothing."""
@@ -80,6 +81,14 @@ class Process:
         if not isinstance(ready, dict):
             raise StartError(f"latchfs said {ready!r} where it says that it is ready")
         return ready
+
+
+def _message(line: str) -> str:
+    """The message of an error in JSON; any other line as it is."""
+    try:
+        return str(json.loads(line)["error"]["message"])
+    except (ValueError, LookupError, TypeError):
+        return line
 
 
 _STARTED: weakref.WeakSet[subprocess.Popen[bytes]] = weakref.WeakSet()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Optional
 
 from ._api import Api, given
 from ._controls import Clock, Fault, Gate, Hold, Seconds, States, milliseconds
-from ._errors import LatchfsError, StartError
+from ._errors import ApiError, LatchfsError, StartError
 from ._process import Process
 
 if TYPE_CHECKING:
@@ -75,20 +75,25 @@ class Server:
         *,
         token: Optional[str] = None,
         account: Optional[str] = None,
-        share: str = SHARE,
+        share: Optional[str] = None,
         context: Optional[ssl.SSLContext] = None,
     ) -> Server:
         """Uses the server whose admin address is `url`, such as http://127.0.0.1:10009.
 
-        `token` is what the server asks for where it listens beyond this machine; `account` is the
-        storage account if it is not the first one.
+        Args:
+            url: The admin address.
+            token: What the server asks for where it listens beyond this machine.
+            account: The storage account, if it is not the first one.
+            share: The share that is meant where none is named. Without it, `share` if the server
+                has that one, else the first of the account by name.
+            context: For https, whom to trust.
         """
         server = cls.__new__(cls)
         server._process = None
         server.mount = None
         api = Api(url, token=token, account=account, context=context)
         server._ready = dict(api.get("/connection"))
-        server._use(api, share)
+        server._use(api, share or _share(api, server.account))
         return server
 
     def _use(self, api: Api, share: str) -> None:
@@ -298,7 +303,7 @@ class Server:
     def reset(self) -> None:
         """Makes the server as it was at its start: no data, holds, gates, faults; the system's time.
 
-        The shares that were named at the start exist again, empty.
+        The shares that were named at the start exist again, empty. Saved states stay.
         """
         self.api.post("/reset")
         self._let_holds_go()
@@ -317,7 +322,12 @@ class Server:
         """
         named = target.split(":", 1)[0] in ("file", "blob", "queue", "table")
         target = target if named else f"file:{self.share}/{target.strip('/')}"
-        return dict(self.api.get("/why", {"object": target}))
+        try:
+            return dict(self.api.get("/why", {"object": target}))
+        except ApiError as error:
+            if error.status != 404 or target in str(error):
+                raise
+            raise ApiError(error.status, error.kind, f"{target}: {error}") from None
 
     def events(
         self,
@@ -373,6 +383,13 @@ class Server:
 
     def __repr__(self) -> str:
         return f"<latchfs.Server {self.admin}>"
+
+
+def _share(api: Api, account: str) -> str:
+    """The share that is meant where the caller names none."""
+    rows = api.get("/status")["shares"]
+    names = sorted(str(row["name"]) for row in rows if row["account"] == account)
+    return SHARE if SHARE in names or not names else names[0]
 
 
 def _matching(

@@ -41,7 +41,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help=f"what that server asks for, if it does (variable {TOKEN})",
     )
     parser.addini("latchfs_args", "further options of `latchfs serve`", default="")
-    parser.addini("latchfs_shares", "the file shares of the server", default=SHARE)
+    parser.addini("latchfs_shares", f"the file shares of the server; default: {SHARE}", default="")
     parser.addini("latchfs_mount", "mount the first share", type="bool", default=False)
 
 
@@ -58,12 +58,12 @@ def latchfs_server(request: pytest.FixtureRequest) -> Generator[Server, None, No
                 "server; leave the option away, and each worker starts a server of its own"
             )
         token: Optional[str] = config.getoption("--latchfs-token")
-        server = Server.connect(url, token=token, share=shares[0])
-        server.reset()
-        yield server
+        # The reset also removes shares that an earlier run made and left.
+        Server.connect(url, token=token).reset()
+        yield Server.connect(url, token=token, share=shares[0] if shares else None)
         return
     with Server(
-        shares=shares,
+        shares=shares or [SHARE],
         mount=bool(config.getini("latchfs_mount")),
         args=shlex.split(str(config.getini("latchfs_args"))),
     ) as server:

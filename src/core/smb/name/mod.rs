@@ -139,6 +139,19 @@ pub fn check_share_name(name: &str) -> Result<(), NameError> {
     Ok(())
 }
 
+/// The account and the share of `[ACCOUNT/]SHARE`, as people type it and commands print it.
+pub fn split_account(name: &str) -> (Option<&str>, &str) {
+    match name.split_once('/') {
+        Some((account, share)) => (Some(account), share),
+        None => (None, name),
+    }
+}
+
+/// True for a name that a share may have.
+pub fn is_share_name(name: &str) -> bool {
+    check_share_name(name).is_ok()
+}
+
 /// Length as the service counts it: UTF-16 units.
 fn units(text: &str) -> usize {
     text.chars().map(char::len_utf16).sum()

@@ -61,7 +61,7 @@ impl RangeLock {
 /// A lock stands in the way, of another lock (`LOCK_NOT_GRANTED`) or of a read or write
 /// (`FILE_LOCK_CONFLICT`); which of the two, the caller knows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{} are locked through handle {}", holder.range, holder.handle)]
+#[error("{} {} locked through handle {}", holder.range, holder.range.verb(), holder.handle)]
 pub struct Conflict {
     /// One of the locks in the way.
     pub holder: RangeLock,

@@ -100,6 +100,13 @@ impl ByteRange {
     }
 }
 
+impl ByteRange {
+    /// The verb that goes with the text of the range.
+    pub(crate) fn verb(self) -> &'static str {
+        if self.last == Some(self.start) && self.start != u64::MAX { "is" } else { "are" }
+    }
+}
+
 impl fmt::Display for ByteRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.last {

@@ -117,8 +117,9 @@ impl Bench {
         let (operation, free) = (Operation::BlockBlobUpload, at("no such blob"));
         let (cx, asked) = (self.cx(), Asked::default());
         let admitted = within(self.service.check(&cx, operation, &free, &asked)).unwrap();
+        let part = part.then_some(admitted);
         let shape = BodyShape { length: Some(bytes.len() as u64), part, md5: false };
-        let mut body = self.service.begin_body(admitted, &at(name), shape).unwrap();
+        let mut body = self.service.begin_body(&at(name), shape).unwrap();
         body.write(bytes).unwrap();
         body.finish().unwrap()
     }

@@ -312,7 +312,7 @@ impl Name {
     }
 
     /// A deleted blob whose name is used again can only come back as a snapshot.
-    pub fn bury(&mut self) {
+    fn bury(&mut self) {
         self.kept.iter_mut().for_each(|kept| kept.base = false);
     }
 }

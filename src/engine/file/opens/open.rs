@@ -158,7 +158,8 @@ impl Share {
         let on_disk = if empties {
             self.empty(&path, stat, request.attributes).map(|now| (None, now))
         } else if cuts {
-            self.cut(&path, stat, request.rights.access()).map(|(fd, now)| (Some(fd), now))
+            let access = request.rights.access();
+            self.cut(&path, stat, access, posix).map(|(fd, now)| (Some(fd), now))
         } else {
             Ok((None, stat))
         };
@@ -208,9 +209,18 @@ impl Share {
     }
 
     /// Sets the length of a file to 0, through a descriptor that the open then uses.
-    fn cut(&self, path: &SharePath, stat: Stat, access: Access) -> Result<(OwnedFd, Stat)> {
+    fn cut(
+        &self,
+        path: &SharePath,
+        stat: Stat,
+        access: Access,
+        posix: PosixOpen,
+    ) -> Result<(OwnedFd, Stat)> {
         let how = if access.contains(Access::R) { OpenFor::Write } else { OpenFor::WriteOnly };
         let fd = self.disk().open_file(path, how)?;
+        if let Some(before) = posix.before_cut {
+            before(&fd)?;
+        }
         data::set_len(&fd, 0)?;
         let now = emptied(&fd, stat);
         Ok((fd, now))

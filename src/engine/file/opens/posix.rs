@@ -30,13 +30,16 @@ pub struct Creation {
 }
 
 /// The options of an open that only the mount has.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct PosixOpen {
     /// `O_TRUNC`: cut the file, in the same step, and leave its attributes alone. The request
     /// must ask for W.
     pub truncate: bool,
     /// Cut only this file: the caller's right to write was checked for no other.
     pub cuts_only: Option<FileId>,
+    /// The step before the file is cut, once no rule refuses the open any more. If the step fails,
+    /// the file is not cut and the open fails.
+    pub before_cut: Option<fn(&OwnedFd) -> Result<()>>,
     /// For a file that is made.
     pub creation: Option<Creation>,
     /// No flush will announce the release: it counts as on its way from the grant on.
@@ -302,6 +305,29 @@ mod tests {
         let opened = open();
         assert_ne!(opened.stat.id, file);
         assert_eq!(std::fs::read(&meant).unwrap(), b"other");
+    }
+
+    #[test]
+    fn a_step_before_the_cut_sees_the_whole_file_and_may_prevent_the_cut() {
+        let place = tempfile::tempdir().unwrap();
+        let (share, cx) = share_in(place.path());
+        let file = place.path().join("root/f");
+        std::fs::write(&file, "bytes").unwrap();
+        let path = SharePath::new("f").unwrap();
+        let request = OpenRequest::plain(Access::W, ShareMode::RWD);
+        let open = |before_cut: fn(&OwnedFd) -> Result<()>| {
+            let before_cut = Some(before_cut);
+            let posix = PosixOpen { truncate: true, before_cut, ..PosixOpen::default() };
+            share.open_unnoted(&cx, &path, &request, posix)
+        };
+        assert!(open(|_| Err(Denial::ReadOnly.into())).is_err());
+        assert_eq!((std::fs::read(&file).unwrap(), share.files_in_use()), (b"bytes".to_vec(), 0));
+        let opened = open(|fd| {
+            assert_eq!(Stat::of(fd).unwrap().size, 5);
+            Ok(())
+        });
+        share.close(&opened.unwrap().handle).unwrap();
+        assert_eq!(std::fs::read(&file).unwrap(), b"");
     }
 
     /// Does `change` to the large file `f` in non-blocking mode, which must give up, and then as a

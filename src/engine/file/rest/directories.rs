@@ -51,7 +51,7 @@ impl Share {
                 Err(error) => Err(error.into()),
             }))
         });
-        self.note_refusal("create directory", path, cx.owner(), answer)
+        self.note_refusal("Create Directory", path, cx.owner(), answer)
     }
 
     /// Refuses a name that exists. If the name is delete pending, the refusal says so: the request
@@ -112,7 +112,7 @@ impl Share {
         path: &SharePath,
     ) -> Result<DirectoryProperties> {
         let operation = Operation::GetDirectoryProperties;
-        self.on_directory("get directory properties", operation, cx, path, |granted| {
+        self.on_directory("Get Directory Properties", operation, cx, path, |granted| {
             let Granted { found, record, .. } = granted;
             let smb = SmbProperties::of(&found.stat, &record);
             self.directory_answer(&found.path, found.stat.id, smb, record)
@@ -127,7 +127,7 @@ impl Share {
         properties: &PropertyChanges,
     ) -> Result<DirectoryProperties> {
         let operation = Operation::SetDirectoryProperties;
-        self.on_directory("set directory properties", operation, cx, path, |granted| {
+        self.on_directory("Set Directory Properties", operation, cx, path, |granted| {
             let Granted { now, found, fd, mut record, .. } = granted;
             let written = properties.written.named(now);
             properties.apply(&mut record, now);
@@ -144,7 +144,7 @@ impl Share {
         metadata: Metadata,
     ) -> Result<DirectoryProperties> {
         let operation = Operation::SetDirectoryMetadata;
-        self.on_directory("set directory metadata", operation, cx, path, |granted| {
+        self.on_directory("Set Directory Metadata", operation, cx, path, |granted| {
             let Granted { found, fd, mut record, .. } = granted;
             record.metadata = metadata;
             record.changed = None;
@@ -163,7 +163,7 @@ impl Share {
             let mut step = Some(|granted: Granted<'_>| self.remove_directory(granted));
             Asked::again(self.at_name(path, |seen| self.visit(&visit, &seen?, &mut step)))
         });
-        self.visited("delete directory", asking, path, visited)?;
+        self.visited("Delete Directory", asking, path, visited)?;
         self.tell_done(operation, path);
         Ok(())
     }

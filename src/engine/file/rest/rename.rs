@@ -125,7 +125,8 @@ impl Share {
                 }))
             })
         };
-        let moved = self.note_refusal("rename", from, cx.owner(), answer)?;
+        let operation = if options.directory { "Rename Directory" } else { "Rename File" };
+        let moved = self.note_refusal(operation, from, cx.owner(), answer)?;
         self.tell(Change::Name(from));
         self.tell(Change::Name(to));
         // A file that is open answers by its old name too, until the kernel has forgotten that.

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::Share;
+use super::{HANDLE_BITS, Share};
 use crate::core::smb::SharePath;
 use crate::core::{FileId, HandleId};
 use crate::engine::file::error::Result;
@@ -22,6 +22,12 @@ impl Share {
 
     pub(in crate::engine::file) fn next_handle(&self) -> HandleId {
         HandleId(self.next_handle.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// The epoch that the numbers of its handles begin with.
+    pub(in crate::engine::file) fn epoch(&self) -> u32 {
+        let next = self.next_handle.load(Ordering::Relaxed);
+        u32::try_from(next >> HANDLE_BITS).unwrap_or(u32::MAX)
     }
 
     /// The cell of a file; `None` if the file is not in use.

@@ -5,12 +5,13 @@
 
 use crate::core::MetadataError;
 use crate::core::lease::LeaseDenial;
+use crate::core::policy::PolicyFault;
 use crate::core::smb::NameError;
 use crate::store::share::{SNAPSHOTS_MAX, SnapshotError};
 use crate::store::{RootError, StoreError};
 
 use super::permission::PERMISSION_BYTES_MAX;
-use super::properties::{POLICIES_MAX, QUOTA_GIB_MAX};
+use super::properties::QUOTA_GIB_MAX;
 
 /// Why a share-level operation was refused.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -69,12 +70,9 @@ pub enum ShareDenial {
     /// No access tier of that name.
     #[error("'{0}' is not an access tier: use TransactionOptimized, Hot, Cool or Premium.")]
     UnknownAccessTier(String),
-    /// More stored access policies than a share may have.
-    #[error("{0} access policies were given; a share may have {POLICIES_MAX}.")]
-    TooManyPolicies(usize),
-    /// A stored access policy without a usable ID.
-    #[error("The access policies are invalid: {0}.")]
-    InvalidPolicy(&'static str),
+    /// Stored access policies that are not allowed.
+    #[error(transparent)]
+    Policy(#[from] PolicyFault),
     /// No security descriptor.
     #[error("The file permission is invalid: {0}.")]
     FileInvalidPermission(&'static str),
@@ -157,6 +155,15 @@ impl FileServiceError {
             ) => Some(error),
             Self::Denied(_) | Self::Share { .. } | Self::Root(_) | Self::Snapshot(_) => None,
         }
+    }
+
+    /// The file that cannot be understood, and why, if that is the cause.
+    pub(super) fn damage(&self) -> Option<String> {
+        let found = match self {
+            Self::Share { source: super::super::Error::Store(error), .. } => Some(error),
+            other => other.store_error(),
+        };
+        found.filter(|error| matches!(error, StoreError::Damaged { .. })).map(ToString::to_string)
     }
 }
 

@@ -28,6 +28,7 @@ use crate::engine::Context;
 use crate::engine::events::Happening;
 use crate::engine::non_blocking::check_may_change;
 use crate::store::{Drawer, ShareRoot, StateDir};
+use crate::sync::Ordering;
 
 const DAY: Duration = Duration::from_hours(24);
 /// How long the service takes at least to delete a share, and accepts the same request again.
@@ -123,6 +124,7 @@ impl FileService {
         match self.carry_out(root, cx.owner(), &served) {
             // Settled before the name is free, so that no other deletion takes the same version.
             Ok(deleted) => {
+                self.keep_epochs_above(root, served.share.epoch());
                 self.remember_deletion(at.name, deleted.when);
                 self.settle_deleted(root, &served.share, deleted, properties)
             }
@@ -133,6 +135,18 @@ impl FileService {
                 }
                 Err(error)
             }
+        }
+    }
+
+    /// New shares have handles with higher epochs: a share that takes the name of a deleted one has
+    /// none of its handles.
+    fn keep_epochs_above(&self, root: &ShareRoot, epoch: u32) {
+        let floor = self.epoch_floor.fetch_max(epoch.into(), Ordering::Relaxed);
+        if floor < epoch.into()
+            && let Err(error) = root.raise_epoch_floor(epoch)
+        {
+            // The share is deleted, and no handle outlives this process.
+            log::warn!("the epoch of handles is not kept: {error}");
         }
     }
 
@@ -219,10 +233,15 @@ impl FileService {
         (days > 0).then_some(days)
     }
 
-    /// Loads the deleted shares of earlier servers, which can be restored.
+    /// Loads the deleted shares of earlier servers, which can be restored. One that is damaged is
+    /// named in the log and stays where it is.
     pub(super) fn load_deleted(&self, folder: &Path) -> FileServiceResult<()> {
         let mut deleted = self.deleted.lock().expect(POISON);
-        for share in self.root()?.deleted()? {
+        let (found, damaged) = self.root()?.deleted()?;
+        for error in damaged {
+            log::error!("a deleted share cannot be restored: {error}");
+        }
+        for share in found {
             let entry = format!("{}@{}", share.name, share.version);
             let state = folder.join("deleted").join(entry).join("state");
             let properties = if state.is_dir() {

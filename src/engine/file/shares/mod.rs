@@ -52,8 +52,8 @@ pub use permission::{
     PERMISSION_BYTES_MAX, PERMISSION_HEADER_BYTES_MAX, Permission, PermissionFormat,
 };
 pub use properties::{
-    AccessTier, NewShare, POLICIES_MAX, POLICY_ID_MAX, Protocol, QUOTA_GIB_DEFAULT, QUOTA_GIB_MAX,
-    ShareChanges, ShareProperties, ShareTag, ShareVersion,
+    AccessTier, NewShare, Protocol, QUOTA_GIB_DEFAULT, QUOTA_GIB_MAX, ShareChanges,
+    ShareProperties, ShareTag, ShareVersion,
 };
 pub(in crate::engine) use replace::ReplacingShares;
 pub use served::LeaseView;
@@ -147,6 +147,8 @@ pub struct FileService {
     snapshot_stamps: Stamps,
     /// New shares have handles with higher epochs.
     epoch_floor: AtomicU64,
+    /// Shares that are not served since a file of their state is damaged, with a note on each.
+    left_out: BTreeMap<String, String>,
     options: FileOptions,
     home: Home,
 }
@@ -208,15 +210,30 @@ impl FileService {
     fn with_root(root: ShareRoot, options: FileOptions) -> FileServiceResult<Self> {
         let folder = root.folder().to_owned();
         let epoch_floor = root.epoch_floor()?;
-        let service = Self::at(Home::Root(root), options);
+        let mut service = Self::at(Home::Root(root), options);
         service.epoch_floor.store(epoch_floor.into(), Ordering::Relaxed);
         service.load_deleted(&folder)?;
         service.purge_expired()?;
         for name in service.root()?.shares()? {
-            let served = service.open_served(&name, None)?;
-            service.set_slot(name.into(), Slot::Served(Arc::new(served)));
+            match service.open_served(&name, None) {
+                Ok(served) => service.set_slot(name.into(), Slot::Served(Arc::new(served))),
+                Err(error) => {
+                    // One damaged file must not keep all other shares and services away.
+                    let Some(damage) = error.damage() else { return Err(error) };
+                    let note = format!(
+                        "share {name} is not served: {damage}. Move that file away and start again"
+                    );
+                    log::error!("{note}");
+                    service.left_out.insert(name, note);
+                }
+            }
         }
         Ok(service)
+    }
+
+    /// The shares that are not served since a file of their state is damaged, with a note on each.
+    pub fn left_out(&self) -> &BTreeMap<String, String> {
+        &self.left_out
     }
 
     /// Serves the existing directory `dir` as the only share, with its state in `state` or in the
@@ -246,6 +263,7 @@ impl FileService {
             tags: Stamps::default(),
             snapshot_stamps: Stamps::default(),
             epoch_floor: AtomicU64::new(0),
+            left_out: BTreeMap::new(),
             options,
             home,
         }

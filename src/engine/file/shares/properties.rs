@@ -21,10 +21,6 @@ use crate::store::share::Metadata;
 pub const QUOTA_GIB_MAX: u32 = 102_400;
 /// The quota of a share that was given none.
 pub const QUOTA_GIB_DEFAULT: u32 = 5_120;
-/// Stored access policies a share may have.
-pub const POLICIES_MAX: usize = 5;
-/// The longest ID of a stored access policy, in characters.
-pub const POLICY_ID_MAX: usize = 64;
 
 /// The `ETag` of a share: a moment in units of 100 ns since the year 1, which is what the
 /// service's tags look like, moved on where two sets share one.
@@ -276,23 +272,4 @@ impl ShareChanges {
         properties.settings.extend(self.settings);
         Ok(())
     }
-}
-
-/// Checks the policies of one share: at most [`POLICIES_MAX`], each with an ID of its own.
-pub(super) fn check_policies(policies: &[StoredPolicy]) -> Result<(), ShareDenial> {
-    if policies.len() > POLICIES_MAX {
-        return Err(ShareDenial::TooManyPolicies(policies.len()));
-    }
-    for (at, policy) in policies.iter().enumerate() {
-        if policy.id.is_empty() {
-            return Err(ShareDenial::InvalidPolicy("an ID is empty"));
-        }
-        if policy.id.chars().count() > POLICY_ID_MAX {
-            return Err(ShareDenial::InvalidPolicy("an ID is longer than 64 characters"));
-        }
-        if policies[..at].iter().any(|other| other.id == policy.id) {
-            return Err(ShareDenial::InvalidPolicy("two have the same ID"));
-        }
-    }
-    Ok(())
 }

@@ -6,11 +6,11 @@
 use super::super::Space;
 use super::error::{FileServiceError, FileServiceResult, ShareDenial};
 use super::list::ShareInfo;
-use super::properties::{ShareChanges, ShareProperties, ShareVersion, check_policies};
+use super::properties::{ShareChanges, ShareProperties, ShareVersion};
 use super::{FileService, ShareRef};
 use crate::core::check_metadata;
 use crate::core::lease::ShareUse;
-use crate::core::policy::StoredPolicy;
+use crate::core::policy::{StoredPolicy, check_policies};
 use crate::store::share::Metadata;
 
 impl FileService {
@@ -54,7 +54,7 @@ impl FileService {
         at: &ShareRef<'_>,
         policies: Vec<StoredPolicy>,
     ) -> FileServiceResult<ShareVersion> {
-        check_policies(&policies)?;
+        check_policies(&policies).map_err(ShareDenial::from)?;
         let set = self.set(at, |properties| {
             properties.policies = policies;
             Ok(())

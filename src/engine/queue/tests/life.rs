@@ -82,7 +82,7 @@ fn q32_a_cleared_queue_is_empty_and_old_receipts_find_nothing() {
     assert_eq!(world.count("queue"), 0);
     for old in [&hidden, &put] {
         let Err(QueueError::Denied(denial)) = world.delete("queue", old) else { panic!() };
-        let by = denial.requester().map(|by| by.request.as_str());
+        let by = denial.requester().and_then(|by| by.client_request.as_deref());
         assert_eq!(by, Some("clearing"), "{denial}");
     }
     world.swept();
@@ -205,14 +205,15 @@ fn why_names_who_has_a_message_and_until_when() {
     let standing = why(&id).unwrap();
     assert_eq!(standing.visibility, Visibility::HiddenUntil(got.visible_at));
     let holder = standing.message.holder.unwrap();
-    assert_eq!((&*holder.by.request, holder.at), ("consumer-7", got.changed));
+    let expected = (Some("consumer-7"), got.changed.timestamp());
+    assert_eq!((holder.client_request.as_deref(), holder.when), expected);
     assert!(is_missing(&why("no-id")) && is_missing(&why(&MessageId::new(9, [0; 10]).to_string())));
     let (id, receipt) = (got.id.to_string(), got.receipt().to_string());
     let context = world.request("done");
     let deleted = world.service().delete_message(&context, "queue", &id, &receipt);
     world.wait(deleted).unwrap();
     let Err(QueueError::Denied(denial)) = why(&id) else { panic!("the message is gone") };
-    assert_eq!(denial.requester().map(|by| by.request.as_str()), Some("done"));
+    assert_eq!(denial.requester().and_then(|by| by.client_request.as_deref()), Some("done"));
 }
 
 #[test]
@@ -282,7 +283,7 @@ fn changes_of_messages_and_queues_are_remembered() {
         changes.iter().map(|change| change.by.operation.clone()).collect()
     };
     assert_eq!(told(&standing.changes), ["Get Messages", "Put Message"]);
-    assert_eq!(standing.changes[0].by, standing.message.holder.unwrap().writer());
+    assert_eq!(standing.changes[0].by, standing.message.holder.unwrap());
     assert_eq!(standing.changes[0].by.client_request.as_deref(), Some("consumer-7"));
     assert_eq!(told(&world.service().changes(|change| change.id.is_none())), ["Create Queue"]);
     // What was refused is no change.

@@ -12,6 +12,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::core::queue::{Message, PutTimes, QueueDenial};
 use crate::core::{Client, Metadata, Owner};
+use crate::engine::Caller;
 use crate::engine::clock::ManualClock;
 
 /// When the clock of a test starts: 2026-01-05T10:00:00Z.

@@ -1,6 +1,7 @@
 //! A replacement that fails half way: nothing is acknowledged until a start has completed it.
 
 use super::*;
+use crate::store::db::testing::Tmpfs;
 
 #[test]
 fn what_failed_half_way_ends_all_service_until_a_start_completes_it() {
@@ -42,4 +43,41 @@ fn a_panic_half_way_ends_all_service_too() {
     });
     assert!(panicked.is_err());
     assert!(bench.accounts.halted().unwrap().contains("panicked"));
+}
+
+#[test]
+fn a_full_disk_refuses_a_reset_with_the_cure_and_the_cure_works() {
+    let Some(tmpfs) = Tmpfs::mount("200m") else { return };
+    {
+        let bench = Bench::open(tmpfs.path());
+        bench.furnish("old");
+        let large = bench.root.files_path("one").join("old/large");
+        fs::write(large, vec![1; 40 << 20]).unwrap();
+        tmpfs.fill_but(500 << 10);
+        let refused = bench.states.reset().unwrap_err();
+        assert!(matches!(refused, StateError::NoRoomToReset { .. }), "{refused}");
+        assert!(refused.to_string().contains("start it with --reset"), "{refused}");
+    }
+    tmpfs.fill();
+    DataRoot::reset(tmpfs.path()).unwrap();
+    let bench = Bench::open(tmpfs.path());
+    bench.furnish("new");
+}
+
+#[test]
+fn a_reset_that_meets_a_damaged_database_names_the_cure_and_the_cure_works() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    Bench::open(&data).furnish("old");
+    fs::write(data.join("two/blob.db"), "garbage".repeat(1000)).unwrap();
+    {
+        let bench = Bench::open(&data);
+        let said = bench.states.reset().unwrap_err().to_string();
+        assert!(said.contains("two/blob.db") && said.contains("latchfs serve --reset"), "{said}");
+        assert_eq!(bench.accounts.halted(), None);
+    }
+    DataRoot::reset(&data).unwrap();
+    let bench = Bench::open(&data);
+    bench.furnish("new");
+    assert_eq!(bench.whole(), "new");
 }

@@ -2,10 +2,10 @@
 
 use super::{CURRENT, Home, bytes, check_settled, content_of, put, put_block, row};
 use crate::core::Timestamp;
-use crate::store::blob::BlockSearch::{Committed, Latest, Uncommitted};
+use crate::core::blob::blocks::BlockSearch;
+use crate::core::blob::blocks::BlockSearch::{Committed, Latest, Uncommitted};
 use crate::store::blob::{
-    BlobStore, BlockChoice, BlockList, BlockSearch, ContainerId, Content, STAGE_ABOVE, StateId,
-    StateKey,
+    BlobStore, BlockChoice, BlockList, ContainerId, Content, STAGE_ABOVE, StateId, StateKey,
 };
 use crate::store::db::DbError;
 

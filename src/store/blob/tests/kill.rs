@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use super::{CURRENT, Home, body, bytes, check_settled, whole};
 use crate::core::Timestamp;
+use crate::core::blob::blocks::BlockSearch;
 use crate::store::blob::{
-    BlobStore, BlockChoice, BlockSearch, ContainerId, Content, ContentReader, Place, StateKey,
+    BlobStore, BlockChoice, ContainerId, Content, ContentReader, Place, StateKey,
 };
 use crate::store::db::testing::child;
 use crate::store::db::{DbError, Sync, Tuning};

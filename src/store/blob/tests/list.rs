@@ -44,6 +44,7 @@ fn list(store: &BlobStore, container: ContainerId, ask: &ListBlobs) -> Vec<Strin
         entries.extend(page.items.into_iter().map(|item| match item {
             ListedBlob::Prefix(prefix) => format!("{prefix}*"),
             ListedBlob::Blob(row) => format!("{} {:?}", row.name, row.key),
+            ListedBlob::DeletedWithVersions(row) => format!("{} {:?} stands", row.name, row.key),
         }));
         match page.next {
             Some(next) => ask.from = Some(next),
@@ -52,11 +53,20 @@ fn list(store: &BlobStore, container: ContainerId, ask: &ListBlobs) -> Vec<Strin
     }
 }
 
+/// Whether the state is the newest version of a blob that is deleted.
+fn stands(states: &[Stored], stored: &Stored) -> bool {
+    let later = |other: &Stored| other.name == stored.name && !other.kept && other.key > stored.key;
+    let newer =
+        |other: &Stored| later(other) && matches!(other.key, StateKey::Version(_) | CURRENT);
+    matches!(stored.key, StateKey::Version(_)) && !stored.kept && !states.iter().any(newer)
+}
+
 fn expected(states: &[Stored], ask: &ListBlobs) -> Vec<String> {
+    let stands = |stored: &Stored| ask.deleted_with_versions && stands(states, stored);
     let shown = |stored: &&Stored| {
         let kind = match stored.key {
             StateKey::Snapshot(_) => ask.snapshots,
-            StateKey::Version(_) => ask.versions,
+            StateKey::Version(_) => ask.versions || stands(stored),
             StateKey::Deleted(_) => ask.deleted,
             StateKey::Current => true,
             StateKey::Uncommitted => ask.uncommitted,
@@ -72,6 +82,7 @@ fn expected(states: &[Stored], ask: &ListBlobs) -> Vec<String> {
         let found = ask.delimiter.as_ref().and_then(|it| Some(rest.find(it)? + it.len()));
         let entry = match found {
             Some(end) => format!("{}{}*", ask.prefix, &rest[..end]),
+            None if stands(stored) => format!("{name} {:?} stands", stored.key),
             None => format!("{name} {:?}", stored.key),
         };
         if entries.last() != Some(&entry) {
@@ -109,7 +120,7 @@ fn any_ask() -> impl Strategy<Value = ListBlobs> {
     let prefix = prop::sample::select(vec!["", "a", "a/", "b", "é", "/", "zz", "\u{10000}"]);
     let delimiter = prop::sample::select(vec![None, Some("/"), Some("//"), Some("b"), Some("é")]);
     let before = prop::sample::select(vec![None, Some("a/"), Some("a/b"), Some("b"), Some("zz")]);
-    (prefix, delimiter, before, 1_usize..8, any::<[bool; 4]>()).prop_map(
+    (prefix, delimiter, before, 1_usize..8, any::<[bool; 5]>()).prop_map(
         |(prefix, delimiter, before, limit, on)| ListBlobs {
             prefix: prefix.to_owned(),
             delimiter: delimiter.map(str::to_owned),
@@ -120,6 +131,7 @@ fn any_ask() -> impl Strategy<Value = ListBlobs> {
             versions: on[1],
             deleted: on[2],
             uncommitted: on[3],
+            deleted_with_versions: on[4],
         },
     )
 }
@@ -210,7 +222,7 @@ fn the_plan_of_a_listing_is_a_seek_without_a_sort() {
         .read(|tx| {
             let sql = format!("EXPLAIN QUERY PLAN {}", crate::store::blob::list::PAGE);
             let mut select = tx.conn.prepare(&sql)?;
-            let plan = select.query_map((1, b"a", 0, 0, b"b", 0, 0, 0, 0), |row| row.get(3))?;
+            let plan = select.query_map((1, b"a", 0, 0, b"b", 0, 0, 0, 0, 0), |row| row.get(3))?;
             Ok::<_, DbError>(plan.collect::<Result<_, _>>()?)
         })
         .unwrap();

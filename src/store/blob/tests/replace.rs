@@ -4,8 +4,9 @@ use std::path::Path;
 
 use super::{Home, body, bytes, put, read_all};
 use crate::core::Timestamp;
+use crate::core::blob::blocks::BlockSearch;
 use crate::store::blob::janitor::Chore;
-use crate::store::blob::{BlobStore, BlockChoice, BlockSearch, ContainerId, Place, StateId};
+use crate::store::blob::{BlobStore, BlockChoice, ContainerId, Place, StateId};
 use crate::store::db::DbError;
 
 fn save(store: &BlobStore, folder: &Path) {
@@ -133,7 +134,13 @@ fn a_replacement_that_fails_changes_nothing() {
     std::fs::remove_dir_all(folder.path().join("blobs")).unwrap();
     {
         let held = store.hold();
-        assert!(matches!(held.restore(folder.path()), Err(DbError::Io(_))));
+        let refused = held.restore(folder.path());
+        let lost = folder.path().join("blobs");
+        let named = |file: &Path| file.starts_with(&lost);
+        assert!(
+            matches!(&refused, Err(DbError::Damaged { file, .. }) if named(file)),
+            "{refused:?}"
+        );
     }
     let other = tempfile::tempdir_in(home.dir.path()).unwrap();
     std::fs::write(other.path().join("blob.db"), "no database").unwrap();

@@ -4,7 +4,7 @@ use std::thread;
 
 use serde_json::json;
 
-use super::fixture::{body, put_blob, refused, serve};
+use super::fixture::{NAME, body, put_blob, refused, serve};
 use crate::common::http::ask;
 use crate::common::served::wait_for;
 
@@ -28,6 +28,26 @@ fn the_clock_is_turned_stopped_and_run() {
     }
     assert_eq!(body(&api.get("clock"))["now"], "2190-01-02T03:04:05.0000000Z");
     assert_eq!(body(&api.post("clock", &json!({ "run": true })).is(200))["frozen"], false);
+}
+
+#[test]
+fn a_body_is_one_object_that_names_each_field_once() {
+    let (_folder, _server, api) = serve(&[]);
+    let headers = [("x-latchfs-client", NAME)];
+    for (text, why) in [
+        ("[]", "not a JSON object"),
+        ("1", "not a JSON object"),
+        (r#"{"advance_ms":1,"advance_ms":2}"#, "'advance_ms' is given twice"),
+    ] {
+        let got = api.raw("POST", "/api/v1/clock", &headers, text.as_bytes());
+        let error = refused(got, 400, "bad_request");
+        assert!(error["message"].as_str().unwrap().contains(why), "{error}");
+    }
+    for name in ["a\r\nb", "", "a b"] {
+        let error =
+            refused(api.post("gates", &json!({ "headers": { name: "*" } })), 400, "bad_request");
+        assert!(error["message"].as_str().unwrap().contains("no request has a header"), "{error}");
+    }
 }
 
 #[test]
@@ -96,4 +116,9 @@ fn requests_meet_faults_that_the_api_adds() {
     {
         refused(api.post("faults", &wrong), 400, "bad_request");
     }
+    let short = json!({ "operation": "Put Blob", "action": { "answer": 503 } });
+    let error = refused(api.post("faults", &short), 400, "bad_request");
+    assert!(error["message"].as_str().unwrap().contains(r#"{"status": 503"#), "{error}");
+    let never = json!({ "operation": "Put Blob", "action": "drop_after", "times": 0 });
+    refused(api.post("faults", &never), 400, "bad_request");
 }

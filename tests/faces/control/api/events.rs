@@ -223,7 +223,10 @@ fn gates_faults_and_the_clock_are_in_the_stream_with_those_who_changed_them() {
     let [added, gated, released, request, _, _, met, dropped, _, clock] = rows.as_slice() else {
         panic!("{rows:?}")
     };
-    assert_eq!((&added["id"], &added["client"]), (&id, &json!(format!("{NAME} of the HTTP API"))));
+    assert_eq!(
+        (&added["id"], &added["client"]),
+        (&id, &json!(format!("{NAME} through the HTTP API")))
+    );
     assert_eq!((&gated["gate"], &gated["at"]), (&id, &json!("received")));
     assert_eq!((&gated["object"], &gated["request"]), (&json!("blob:box/a"), &released["request"]));
     assert!(request["duration_us"].as_u64().unwrap() > 0);
@@ -328,6 +331,9 @@ fn a_page_of_events_waits_for_the_first_that_fits() {
     let misspelt = refused(api.get("events?kind=request,nonsense"), 400, "bad_request");
     let message = misspelt["message"].as_str().unwrap();
     assert!(message.starts_with("there is no kind 'nonsense', only request, "), "{message}");
+    for empty in ["events?kind=", "events?kind=request,"] {
+        refused(api.get(empty), 400, "bad_request");
+    }
     refused(api.get("events?service=blobs"), 400, "bad_request");
     refused(api.get("events?wait_ms=600001"), 400, "bad_request");
 }

@@ -31,8 +31,8 @@ fn locks_are_shown_with_their_bytes_and_holders() {
     assert_eq!(locks.len(), 2);
     let expected = json!({
         "account": "devstoreaccount1", "share": "docs", "path": "/a.txt", "start": 1, "length": 2,
-        "exclusive": false, "owner": format!("{NAME} of the HTTP API"), "pid": 0, "program": NAME,
-        "client": "the HTTP API", "handle": held["handle"],
+        "exclusive": false, "owner": format!("{NAME} through the HTTP API"), "pid": 0,
+        "program": NAME, "client": "the HTTP API", "handle": held["handle"],
     });
     assert_eq!(locks[0], expected);
     assert_eq!((&locks[1]["start"], &locks[1]["length"]), (&json!(4), &Value::Null));

@@ -56,6 +56,28 @@ fn why_tells_of_files_and_of_objects() {
 }
 
 #[test]
+fn a_file_is_named_as_commands_print_it() {
+    let (folder, _server, api) = serve(&[]);
+    assert!(folder.ask(&["shares", "create", "other"]).status.success());
+    let message = |got| refused(got, 400, "bad_request")["message"].as_str().unwrap().to_owned();
+    let unnamed = message(api.post("holds", &json!({ "path": "a.txt" })));
+    assert!(unnamed.contains("as in NAME:/PATH"), "{unnamed}");
+    for path in ["docs:/a.txt", "file:docs/a.txt", "devstoreaccount1/docs:/a.txt"] {
+        let held = body(&api.post("holds", &json!({ "path": path, "share_mode": "rwd" })).is(201));
+        assert_eq!(held["share"], "docs", "{path}");
+    }
+    let shown = body(&api.get("handles?path=docs:/a.txt").is(200));
+    assert_eq!(shown["handles"].as_array().unwrap().len(), 3);
+    assert_eq!(body(&api.get("why?object=docs:/a.txt").is(200))["opens_below"], 0);
+    let broken = json!({ "object": "docs:/a.txt" });
+    assert_eq!(body(&api.post("leases/break", &broken).is(200))["was_leased"], false);
+    let wrong = message(api.get("why?object=nonsense"));
+    assert!(wrong.contains("file:SHARE/PATH"), "{wrong}");
+    let other = message(api.get("handles?path=second/docs:/a.txt"));
+    assert!(other.contains("account=second"), "{other}");
+}
+
+#[test]
 fn a_call_means_the_first_account_unless_it_names_another() {
     let folder = crate::control::fixture::Folder::new();
     let keys = "devstoreaccount1:Zmlyc3Q=,second:c2Vjb25k";

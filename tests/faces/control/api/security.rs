@@ -56,6 +56,30 @@ fn a_request_of_a_page_of_another_origin_is_refused() {
 }
 
 #[test]
+fn a_browser_gets_nothing_for_a_page_of_another_site_but_may_follow_its_links() {
+    let (_folder, _server, api) = serve(&[]);
+    let image = [("sec-fetch-mode", "no-cors"), ("sec-fetch-dest", "image")];
+    let link = [("sec-fetch-mode", "navigate"), ("sec-fetch-dest", "document")];
+    let frame = [("sec-fetch-mode", "navigate"), ("sec-fetch-dest", "iframe")];
+    let ask = |site: &'static str, how: &[(&str, &str)], path: &str| {
+        api.raw("GET", path, &[&[("sec-fetch-site", site)], how].concat(), b"")
+    };
+    for path in ["/", "/page/page.js", "/metrics", "/healthz", "/api/v1/events", "/api/v1/status"] {
+        for site in ["same-origin", "none"] {
+            ask(site, &image, path).is(200);
+            ask(site, &link, path).is(200);
+        }
+        for site in ["cross-site", "same-site", "Cross-Site"] {
+            for how in [&image[..], &frame, &[]] {
+                refused(ask(site, how, path), 403, "forbidden");
+            }
+            let followed = ask(site, &link, path);
+            assert_eq!(followed.status, if path.starts_with("/api") { 403 } else { 200 }, "{path}");
+        }
+    }
+}
+
+#[test]
 fn a_call_that_changes_something_says_who_calls() {
     let (_folder, _server, api) = serve(&[]);
     let sent = |headers: &[(&str, &str)]| api.raw("POST", "/api/v1/clock", headers, CLOCK);
@@ -104,6 +128,9 @@ fn a_server_with_a_private_key_wants_its_token() {
             stranger.raw("GET", path, &[], b"").is(200);
         }
     }
+    let told = |api: &Api| refused(api.get("status"), 401, "unauthorized")["message"].to_string();
+    assert!(told(&wrong).contains("not the token of this server"), "{}", told(&wrong));
+    assert!(told(&none).contains("needs a token"), "{}", told(&none));
     none.raw("GET", &format!("/?token={token}"), &[], b"").is(200);
     refused(none.get(&format!("status?token={token}")), 401, "unauthorized");
     assert!(!server.log().contains(&token), "the token is in the log");

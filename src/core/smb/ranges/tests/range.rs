@@ -70,3 +70,15 @@ fn a_range_reads_as_a_person_would_say_it() {
         .collect();
     assert_eq!(said, ["no bytes at 5", "byte 5", "bytes 5 to 6", "bytes 1 to the end"]);
 }
+
+#[test]
+fn a_range_is_told_with_its_verb() {
+    let told = |start, length| {
+        let range = ByteRange::new(start, length).unwrap();
+        format!("{range} {} locked", range.verb())
+    };
+    assert_eq!(told(7, 1), "byte 7 is locked");
+    assert_eq!(told(7, 2), "bytes 7 to 8 are locked");
+    assert_eq!(told(7, 0), "no bytes at 7 are locked");
+    assert_eq!(told(u64::MAX, 1), "bytes 18446744073709551615 to the end are locked");
+}

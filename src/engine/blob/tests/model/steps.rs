@@ -45,9 +45,6 @@ impl Run {
             if let Some(blob) = &mut state.blob {
                 blob.lease = blob.lease.after_write(now);
             } else {
-                if state.uncommitted.is_none() {
-                    state.bury();
-                }
                 let lease = state.uncommitted.unwrap_or_default();
                 state.uncommitted = Some(lease.after_write(now));
             }
@@ -273,7 +270,9 @@ impl Run {
                 continue;
             }
             if kept.base {
-                state.blob = Some(kept.blob);
+                // Blocks that were put since are blocks of the blob that comes back.
+                let lease = state.uncommitted.take().unwrap_or_default();
+                state.blob = Some(Blob { lease, ..kept.blob });
             } else {
                 state.snapshots.push(kept.blob.bytes);
             }

@@ -38,7 +38,7 @@ impl Share {
         to: &SharePath,
         options: &CopyOptions,
     ) -> Result<(Copied, Option<Running>)> {
-        let note = |begun| self.note_refusal("copy to", to, asking.cx.owner(), begun);
+        let note = |begun| self.note_refusal("Copy File", to, asking.cx.owner(), begun);
         retry(|| {
             let begun = match self.find(to) {
                 // A link or special file: REST does not see it, and cannot make it either.
@@ -74,7 +74,7 @@ impl Share {
     ) -> Result<(Copied, Option<Running>)> {
         let operation =
             Operation::CopyDestinationOver { ignore_read_only: options.ignore_read_only };
-        self.momentarily("copy to", operation, asking, (to, Wanted::File), None, |granted| {
+        self.momentarily("Copy File", operation, asking, (to, Wanted::File), None, |granted| {
             let Granted { found, fd, record, cell, .. } = granted;
             let id = found.stat.id;
             let to = Destination { path: &found.path, id, fd: &fd, cell, before: Some(&record) };

@@ -134,7 +134,7 @@ impl Share {
         let asking = Asking { cx: &under_way.cx, lease_id: under_way.lease_id };
         let at = (&under_way.to, Wanted::File);
         let stretch =
-            self.momentarily("copy to", Operation::CopyStep, asking, at, None, |granted| {
+            self.momentarily("Copy File", Operation::CopyStep, asking, at, None, |granted| {
                 let Granted { found, fd, mut record, cell, .. } = granted;
                 let id = under_way.file;
                 if found.stat.id != id {
@@ -211,7 +211,7 @@ impl Share {
     /// Ends the copy of that ID; the destination is left empty, with its metadata.
     pub fn abort_copy(&self, asking: Asking<'_>, path: &SharePath, copy_id: &str) -> Result<()> {
         let at = (path, Wanted::File);
-        self.momentarily("abort copy", Operation::AbortCopy, asking, at, None, |granted| {
+        self.momentarily("Abort Copy File", Operation::AbortCopy, asking, at, None, |granted| {
             let Granted { now, found, fd, mut record, cell, .. } = granted;
             let pending = record.copy.as_mut().filter(|c| c.status == CopyStatus::Pending);
             let state = pending.ok_or(Denial::NoPendingCopy)?;

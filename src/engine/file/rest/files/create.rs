@@ -40,7 +40,7 @@ impl Share {
         properties: &NewProperties,
         bytes: Option<&[u8]>,
     ) -> Result<FileProperties> {
-        const NAME: &str = "create file";
+        const NAME: &str = "Create File";
         let (now, bytes) = (asking.cx.now, bytes.unwrap_or_default());
         let wish = Wish { now, size, properties, bytes };
         self.arguments(NAME, asking, path, wish.check())?;

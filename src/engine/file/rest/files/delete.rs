@@ -17,7 +17,7 @@ impl Share {
             self.forget_file(latched, cell.id, found.stat.links);
             self.flush_name(&found.path)
         };
-        self.momentarily("delete file", Operation::DeleteFile, asking, target, None, step)?;
+        self.momentarily("Delete File", Operation::DeleteFile, asking, target, None, step)?;
         self.note(path, asking.cx.owner(), Happening::Removed);
         Ok(())
     }

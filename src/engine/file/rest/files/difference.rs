@@ -60,7 +60,7 @@ impl Share {
     ) -> Result<RangeChanges> {
         let target = (path, Wanted::File);
         let (properties, new, window) =
-            self.momentarily("list ranges", Operation::ListRanges, asking, target, None, |at| {
+            self.momentarily("List Ranges", Operation::ListRanges, asking, target, None, |at| {
                 let window = options.bytes(at.found.stat.size)?;
                 let properties = self.properties_of(&at)?;
                 let Granted { fd, .. } = at;

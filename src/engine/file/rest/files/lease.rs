@@ -34,7 +34,7 @@ impl Share {
         duration: Option<i64>,
         proposed: Option<LeaseId>,
     ) -> Result<Leased> {
-        let operation = ("acquire lease", Operation::LeaseAcquire);
+        let operation = ("Lease File", Operation::LeaseAcquire);
         let (id, properties) = self.lease_action(operation, asking, path, |lease| {
             let fresh = random::lease_id()?;
             Ok(lease.acquire(duration, proposed, fresh)?)
@@ -50,7 +50,7 @@ impl Share {
         current: LeaseId,
         proposed: LeaseId,
     ) -> Result<Leased> {
-        let operation = ("change lease", Operation::LeaseOther);
+        let operation = ("Lease File", Operation::LeaseOther);
         let (id, properties) = self
             .lease_action(operation, asking, path, |lease| Ok(lease.change(current, proposed)?))?;
         Ok(Leased { id, properties })
@@ -63,7 +63,7 @@ impl Share {
         path: &SharePath,
         id: LeaseId,
     ) -> Result<FileProperties> {
-        let operation = ("release lease", Operation::LeaseOther);
+        let operation = ("Lease File", Operation::LeaseOther);
         let ((), properties) =
             self.lease_action(operation, asking, path, |lease| Ok(lease.release(id)?))?;
         Ok(properties)
@@ -71,7 +71,7 @@ impl Share {
 
     /// Ends the lease at once; anyone may.
     pub fn lease_break(&self, asking: Asking<'_>, path: &SharePath) -> Result<FileProperties> {
-        let operation = ("break lease", Operation::LeaseOther);
+        let operation = ("Lease File", Operation::LeaseOther);
         let ((), properties) =
             self.lease_action(operation, asking, path, |lease| Ok(lease.break_now()?))?;
         Ok(properties)

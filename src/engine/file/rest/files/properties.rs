@@ -19,7 +19,7 @@ impl Share {
         path: &SharePath,
         changes: &FileChanges,
     ) -> Result<FileProperties> {
-        const NAME: &str = "set file properties";
+        const NAME: &str = "Set File Properties";
         self.arguments(NAME, asking, path, changes.check())?;
         let operation = Operation::SetFileProperties {
             resize: changes.size.is_some(),
@@ -49,7 +49,7 @@ impl Share {
         path: &SharePath,
         metadata: &Metadata,
     ) -> Result<FileProperties> {
-        const NAME: &str = "set file metadata";
+        const NAME: &str = "Set File Metadata";
         let legal = check_metadata(metadata.iter()).map_err(Denial::from);
         self.arguments(NAME, asking, path, legal)?;
         let target = (path, Wanted::File);

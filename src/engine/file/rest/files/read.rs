@@ -58,7 +58,7 @@ impl Share {
     /// Get File Properties, Get File Metadata. No handle can deny it.
     pub fn file_properties(&self, asking: Asking<'_>, path: &SharePath) -> Result<FileProperties> {
         self.momentarily(
-            "get file properties",
+            "Get File Properties",
             Operation::GetFileProperties,
             asking,
             (path, Wanted::File),
@@ -77,7 +77,7 @@ impl Share {
         let asked = range.as_ref().map(byte_range);
         let target = (path, Wanted::File);
         let (cell, fd, (range, bytes), properties) =
-            self.momentarily("get file", Operation::GetFile, asking, target, asked, |granted| {
+            self.momentarily("Get File", Operation::GetFile, asking, target, asked, |granted| {
                 let range = clipped(range, granted.found.stat.size)?;
                 let properties = self.properties_of(&granted)?;
                 let Granted { cell, fd, latched, .. } = granted;
@@ -96,7 +96,7 @@ impl Share {
         window: Option<Range<u64>>,
     ) -> Result<RangeList> {
         let target = (path, Wanted::File);
-        self.momentarily("list ranges", Operation::ListRanges, asking, target, None, |granted| {
+        self.momentarily("List Ranges", Operation::ListRanges, asking, target, None, |granted| {
             let window = clipped(window, granted.found.stat.size)?;
             let properties = self.properties_of(&granted)?;
             let account = granted.record.ranges.as_ref();

@@ -25,7 +25,7 @@ impl Share {
         bytes: &[u8],
         last_write: TimeChange,
     ) -> Result<FileProperties> {
-        const NAME: &str = "put range";
+        const NAME: &str = "Put Range";
         self.arguments(NAME, asking, path, check_body(bytes))?;
         let range = offset..offset.saturating_add(bytes.len() as u64);
         let what = (NAME, Operation::PutRange);
@@ -43,7 +43,7 @@ impl Share {
         range: Range<u64>,
         last_write: TimeChange,
     ) -> Result<FileProperties> {
-        let what = ("clear range", Operation::ClearRange);
+        let what = ("Put Range", Operation::ClearRange);
         self.write_range(what, asking, path, range.clone(), last_write, |fd, _| {
             Ok(data::clear_range(fd, range)?)
         })
