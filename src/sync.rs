@@ -1,17 +1,17 @@
 //! The swap point for synchronisation: the standard library's, or shuttle's under
-//! `--cfg shuttle`, which then runs the engine's races through many schedules.
+//! the feature `shuttle`, which then runs the engine's races through many schedules.
 //!
 //! Which threads must not wait is in [`front_end`].
 
 pub mod front_end;
 
-#[cfg(not(shuttle))]
+#[cfg(not(feature = "shuttle"))]
 pub use std::sync::{
     Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard,
     atomic::{AtomicU64, Ordering},
 };
 
-#[cfg(shuttle)]
+#[cfg(feature = "shuttle")]
 pub use shuttle::sync::{
     Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard,
     atomic::{AtomicU64, Ordering},

@@ -12,7 +12,7 @@ mod dirs;
 mod files;
 mod model;
 mod replay;
-#[cfg(shuttle)]
+#[cfg(feature = "shuttle")]
 mod schedules;
 mod skips;
 mod tidy;

@@ -310,7 +310,7 @@ impl Table {
     }
 }
 
-#[cfg(all(test, not(shuttle)))]
+#[cfg(all(test, not(feature = "shuttle")))]
 mod tests {
     use super::*;
     use std::thread;
