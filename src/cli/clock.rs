@@ -28,21 +28,21 @@ Example:
 /// Without a command, shows it.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLE, args_conflicts_with_subcommands = true)]
-pub struct Clock {
+pub struct ClockCommand {
     #[command(subcommand)]
-    command: Option<Command>,
+    command: Option<ClockSubcommand>,
 
     #[command(flatten)]
     common: Common,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
-    Show(Show),
+enum ClockSubcommand {
+    Show(ShowClock),
     Advance(Advance),
     Set(Set),
     Freeze(Freeze),
-    Run(Run),
+    Run(RunClock),
 }
 
 /// How to find the server, and how to answer.
@@ -58,7 +58,7 @@ struct Common {
 /// Show the time of a server
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs clock show --json")]
-struct Show {
+struct ShowClock {
     #[command(flatten)]
     common: Common,
 }
@@ -97,24 +97,26 @@ struct Freeze {
 /// Let the clock go on from where it is
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs clock run")]
-struct Run {
+struct RunClock {
     #[command(flatten)]
     common: Common,
 }
 
-impl Clock {
+impl ClockCommand {
     /// Does it.
     pub fn run(&self) -> Result<ExitCode> {
         let (request, common) = match &self.command {
             None => (ClockRequest::Show {}, &self.common),
-            Some(Command::Show(show)) => (ClockRequest::Show {}, &show.common),
-            Some(Command::Advance(advance)) => {
+            Some(ClockSubcommand::Show(show)) => (ClockRequest::Show {}, &show.common),
+            Some(ClockSubcommand::Advance(advance)) => {
                 let ms = u64::try_from(advance.by.as_millis()).unwrap_or(u64::MAX);
                 (ClockRequest::Advance { ms }, &advance.common)
             }
-            Some(Command::Set(set)) => (ClockRequest::Set { time: set.time.clone() }, &set.common),
-            Some(Command::Freeze(freeze)) => (ClockRequest::Freeze {}, &freeze.common),
-            Some(Command::Run(run)) => (ClockRequest::Run {}, &run.common),
+            Some(ClockSubcommand::Set(set)) => {
+                (ClockRequest::Set { time: set.time.clone() }, &set.common)
+            }
+            Some(ClockSubcommand::Freeze(freeze)) => (ClockRequest::Freeze {}, &freeze.common),
+            Some(ClockSubcommand::Run(run)) => (ClockRequest::Run {}, &run.common),
         };
         match ask(&common.server.find()?, &Request::Clock(request))? {
             Answer::Clock(state) => {

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 
-use super::locate::{Found, answered, unexpected};
+use super::locate::{ServerByPath, answered, unexpected};
 use super::out::Output;
 use crate::control::protocol::Connection;
 use crate::control::{Answer, Client, Request};
@@ -27,7 +27,7 @@ pub struct ConnectionString {
     account: Option<String>,
 
     #[command(flatten)]
-    server: Found,
+    server: ServerByPath,
 }
 
 impl ConnectionString {

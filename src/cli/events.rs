@@ -9,7 +9,7 @@ use clap::Args;
 use clap::builder::BoolishValueParser;
 use serde_json::json;
 
-use super::locate::{Accounts, Target, Where, answered, object, unexpected};
+use super::locate::{AccountNames, LocatedFile, Where, answered, object, unexpected};
 use super::out::{Paint, printable};
 use super::table;
 use crate::control::events::{EventKind, EventPage, EventRow, FOLLOW_WAIT_MAX};
@@ -32,7 +32,7 @@ Example:
 /// on standard error, or as {"lost":N}.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLE)]
-pub struct Events {
+pub struct EventsCommand {
     #[arg(help = PLACE)]
     path: Option<PathBuf>,
 
@@ -48,7 +48,7 @@ pub struct Events {
     server: Where,
 }
 
-impl Events {
+impl EventsCommand {
     /// Shows them.
     pub fn run(&self) -> Result<ExitCode> {
         match self.show_all() {
@@ -63,7 +63,7 @@ impl Events {
             Some(path) => match object(path) {
                 Some(object) => {
                     let path = object.to_string();
-                    Target { path, share_name: None, ..self.server.everything()? }
+                    LocatedFile { path, share_name: None, ..self.server.everything()? }
                 }
                 None => self.server.target(path)?,
             },
@@ -97,7 +97,7 @@ impl Events {
         }
     }
 
-    fn show(&self, page: &EventPage, accounts: &Accounts, first: bool) -> Result<()> {
+    fn show(&self, page: &EventPage, accounts: &AccountNames, first: bool) -> Result<()> {
         if self.json {
             let mut text = String::new();
             if page.lost > 0 {
@@ -143,7 +143,7 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
 }
 
-fn row(event: &EventRow, accounts: &Accounts) -> [String; 6] {
+fn row(event: &EventRow, accounts: &AccountNames) -> [String; 6] {
     [
         event.seq.to_string(),
         event.time.clone(),
@@ -155,7 +155,7 @@ fn row(event: &EventRow, accounts: &Accounts) -> [String; 6] {
 }
 
 /// The file, or the object of another service.
-fn place(event: &EventRow, accounts: &Accounts) -> String {
+fn place(event: &EventRow, accounts: &AccountNames) -> String {
     if event.service == ServiceKind::File.label() {
         return accounts.file(&event.account, &event.share_name, &event.path);
     }

@@ -30,18 +30,18 @@ Example:
 /// released after --limit.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLE)]
-pub struct Gate {
+pub struct GateCommand {
     #[command(subcommand)]
-    command: Command,
+    command: GateSubcommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
-    Add(Add),
-    List(List),
+enum GateSubcommand {
+    Add(AddGate),
+    List(ListGates),
     Wait(Wait),
     Release(Release),
-    Remove(Remove),
+    Remove(RemoveGate),
 }
 
 // What the values mean stands in the help of the option, which would be long otherwise.
@@ -55,7 +55,7 @@ enum At {
 /// Add a gate; prints its number
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs gate add 'Put Blob' docs/a.txt --at committed")]
-struct Add {
+struct AddGate {
     #[command(flatten)]
     matching: Matching,
 
@@ -87,7 +87,7 @@ struct Add {
 /// request, "waits", operation, path, client.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs gate list --json")]
-struct List {
+struct ListGates {
     #[command(flatten)]
     output: Output,
 
@@ -147,7 +147,7 @@ struct Release {
 /// Remove a gate; requests that wait there go on
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs gate remove --all")]
-struct Remove {
+struct RemoveGate {
     /// The gate
     gate: Option<u64>,
 
@@ -162,20 +162,20 @@ struct Remove {
     server: Socket,
 }
 
-impl Gate {
+impl GateCommand {
     /// Does it.
     pub fn run(&self) -> Result<ExitCode> {
         match &self.command {
-            Command::Add(add) => add.run(),
-            Command::List(list) => list.run(),
-            Command::Wait(wait) => wait.run(),
-            Command::Release(release) => release.run(),
-            Command::Remove(remove) => remove.run(),
+            GateSubcommand::Add(add) => add.run(),
+            GateSubcommand::List(list) => list.run(),
+            GateSubcommand::Wait(wait) => wait.run(),
+            GateSubcommand::Release(release) => release.run(),
+            GateSubcommand::Remove(remove) => remove.run(),
         }
     }
 }
 
-impl Add {
+impl AddGate {
     fn run(&self) -> Result<ExitCode> {
         let at = match self.at {
             At::Received => "received",
@@ -198,7 +198,7 @@ impl Add {
     }
 }
 
-impl List {
+impl ListGates {
     fn run(&self) -> Result<ExitCode> {
         let gates = match ask(&self.server.find()?, &Request::Gate(GateRequest::List {}))? {
             Answer::Gates { gates } => gates,
@@ -274,7 +274,7 @@ impl Release {
     }
 }
 
-impl Remove {
+impl RemoveGate {
     fn run(&self) -> Result<ExitCode> {
         if self.gate.is_none() && !self.all {
             bail!("name a gate, or --all");

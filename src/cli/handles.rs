@@ -8,7 +8,7 @@ use clap::Args;
 use clap::builder::BoolishValueParser;
 use serde_json::json;
 
-use super::locate::{Accounts, Target, Where, refused, unexpected};
+use super::locate::{AccountNames, LocatedFile, Where, refused, unexpected};
 use super::out::{self, Output};
 use super::{EXIT_DIFFERENT, time};
 use crate::control::protocol::HandleRow;
@@ -73,7 +73,7 @@ impl Handles {
 
 impl Handles {
     /// Tells of handles below a directory: of a directory itself nobody has a handle, as a rule.
-    fn hint(&self, target: &Target) -> Result<()> {
+    fn hint(&self, target: &LocatedFile) -> Result<()> {
         let Some(path) = &self.path else { return Ok(()) };
         let (share_name, within) = (target.share_name.clone(), Some(target.path.clone()));
         let request = Request::Handles { share_name, path: within, recursive: true };
@@ -88,7 +88,7 @@ impl Handles {
     }
 }
 
-fn row(handle: &HandleRow, accounts: &Accounts) -> [String; 7] {
+fn row(handle: &HandleRow, accounts: &AccountNames) -> [String; 7] {
     let mut path = accounts.file(&handle.account, &handle.share_name, &handle.path);
     if handle.delete_pending {
         path.push_str(" (delete pending)");

@@ -30,7 +30,7 @@ use crate::control::{Answer, Client, ClientError, Request};
 #[command(
     after_help = "Example:\n  latchfs hold latchfs-mnt/a.txt --access rw --share r --for 30s"
 )]
-pub struct Hold {
+pub struct HoldCommand {
     #[arg(help = "The file: a path on a mount, or SHARE:/PATH")]
     path: PathBuf,
 
@@ -66,7 +66,7 @@ pub struct Hold {
 /// noticed.
 const LOOK: Duration = Duration::from_millis(50);
 
-impl Hold {
+impl HoldCommand {
     /// Holds it.
     pub fn run(&self) -> Result<ExitCode> {
         // Before the open, so that no signal finds an open and nobody to close it.

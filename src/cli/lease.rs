@@ -16,14 +16,14 @@ use crate::control::{Answer, Request};
 /// Show or break the lease of a file, a share, a blob or a container
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs lease show latchfs-mnt/report.txt")]
-pub struct Lease {
+pub struct LeaseCommand {
     #[command(subcommand)]
-    command: Command,
+    command: LeaseSubcommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
-    Show(Show),
+enum LeaseSubcommand {
+    Show(ShowLease),
     Break(Break),
 }
 
@@ -33,7 +33,7 @@ enum Command {
 /// root of a mount, or no PATH, means the lease of the share.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs lease show latchfs-mnt/report.txt --json")]
-struct Show {
+struct ShowLease {
     #[arg(help = "A path on a mount, SHARE:/PATH, file:SHARE/PATH, or blob:CONTAINER[/NAME]")]
     path: Option<PathBuf>,
 
@@ -66,17 +66,17 @@ struct Break {
     server: Where,
 }
 
-impl Lease {
+impl LeaseCommand {
     /// Does it.
     pub fn run(&self) -> Result<ExitCode> {
         match &self.command {
-            Command::Show(show) => show.run(),
-            Command::Break(end) => end.run(),
+            LeaseSubcommand::Show(show) => show.run(),
+            LeaseSubcommand::Break(end) => end.run(),
         }
     }
 }
 
-impl Show {
+impl ShowLease {
     fn run(&self) -> Result<ExitCode> {
         let path = self.path.as_deref();
         if let Some(object) = path.and_then(object) {

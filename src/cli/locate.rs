@@ -40,7 +40,7 @@ pub struct Socket {
 
 /// How to find a server by a path.
 #[derive(Debug, Clone, Default, Args)]
-pub struct Found {
+pub struct ServerByPath {
     /// A path on a mount of the server, or its data directory
     path: Option<PathBuf>,
 
@@ -72,7 +72,7 @@ pub struct Where {
 
 /// A file of a share, and the server that has it.
 #[derive(Debug)]
-pub struct Target {
+pub struct LocatedFile {
     /// The server's socket.
     pub control: PathBuf,
     /// The account; none for the server's first.
@@ -83,7 +83,7 @@ pub struct Target {
     pub path: String,
 }
 
-impl Target {
+impl LocatedFile {
     /// A connection to the server, about the account.
     pub fn connect(&self) -> Result<Client> {
         Ok(Client::connect(&self.control)?.of_account(self.account.as_deref()))
@@ -95,18 +95,18 @@ impl Target {
     }
 
     /// The accounts of the server.
-    pub fn accounts(&self) -> Result<Accounts> {
+    pub fn accounts(&self) -> Result<AccountNames> {
         match answered(self.connect()?.ask(&Request::Status {})?)? {
-            Answer::Status(status) => Ok(Accounts(status.accounts)),
+            Answer::Status(status) => Ok(AccountNames(status.accounts)),
             other => Err(unexpected(&other)),
         }
     }
 }
 
 /// The accounts of a server, by name.
-pub struct Accounts(Vec<String>);
+pub struct AccountNames(Vec<String>);
 
-impl Accounts {
+impl AccountNames {
     /// A file as commands print it; with its account where the server has several.
     pub fn file(&self, account: &str, share: &str, path: &str) -> String {
         if self.0.len() > 1 {
@@ -129,7 +129,7 @@ impl Accounts {
 
 impl Where {
     /// The server, share and file that `path` names.
-    pub fn target(&self, path: &Path) -> Result<Target> {
+    pub fn target(&self, path: &Path) -> Result<LocatedFile> {
         self.find(path)?.with_context(|| {
             let share = path.to_str().filter(|name| is_share_name(name) && !path.exists());
             let share = share.map(|name| format!(", and the share itself as {name}:/"));
@@ -143,13 +143,13 @@ impl Where {
     }
 
     /// The server, share and file that `path` names; `None` if the path is not on a mount.
-    pub fn find(&self, path: &Path) -> Result<Option<Target>> {
+    pub fn find(&self, path: &Path) -> Result<Option<LocatedFile>> {
         let text = |path: &Path| {
             let text = path.to_str().map(str::to_owned);
             text.ok_or_else(|| anyhow!("{}: names on a share are UTF-8", path.display()))
         };
         if let Some(printed) = path.to_str().and_then(PrintedFile::read) {
-            return Ok(Some(Target {
+            return Ok(Some(LocatedFile {
                 control: self.socket()?,
                 account: self.of.account_of(path, printed.account)?,
                 share_name: Some(printed.share),
@@ -159,7 +159,7 @@ impl Where {
         if self.share_name.is_some() {
             let (share_name, account) = (self.share_name.clone(), self.of.account.clone());
             let (control, path) = (self.socket()?, text(path)?);
-            return Ok(Some(Target { control, account, share_name, path }));
+            return Ok(Some(LocatedFile { control, account, share_name, path }));
         }
         let real = real_path(path)?;
         let found = mounts::of_path(&real).and_then(|mount| Some((mount.origin()?, mount.path)));
@@ -171,12 +171,12 @@ impl Where {
         let inside = real.strip_prefix(&root).unwrap_or(&real);
         let account = self.of.account_of(path, origin.account)?;
         let share_name = Some(origin.share);
-        Ok(Some(Target { control, account, share_name, path: text(inside)? }))
+        Ok(Some(LocatedFile { control, account, share_name, path: text(inside)? }))
     }
 
     /// The server, share and file that `path` names. Without a path, a share as a whole: the one
     /// that was named, that of the working directory, or the only one.
-    pub fn target_or_share(&self, path: Option<&Path>) -> Result<Target> {
+    pub fn target_or_share(&self, path: Option<&Path>) -> Result<LocatedFile> {
         if let Some(path) = path {
             return self.target(path);
         }
@@ -187,12 +187,12 @@ impl Where {
         let (there, name) = here.map(|origin| (origin.account, origin.share)).unzip();
         let share_name = self.share_name.clone().or(name);
         let account = self.of.account.clone().or(there.flatten());
-        Ok(Target { control, account, share_name, path: String::new() })
+        Ok(LocatedFile { control, account, share_name, path: String::new() })
     }
 
     /// All that the account has, or all of the share that was named.
-    pub fn everything(&self) -> Result<Target> {
-        Ok(Target {
+    pub fn everything(&self) -> Result<LocatedFile> {
+        Ok(LocatedFile {
             control: self.socket()?,
             account: self.of.account.clone(),
             share_name: self.share_name.clone(),
@@ -241,7 +241,7 @@ impl AccountOf {
     }
 }
 
-impl Found {
+impl ServerByPath {
     /// The server that is meant.
     pub fn find(&self) -> Result<PathBuf> {
         Ok(self.find_account(None)?.0)

@@ -8,7 +8,7 @@ use anyhow::Result;
 use clap::Args;
 use serde_json::json;
 
-use super::locate::{Accounts, Where, object, refused};
+use super::locate::{AccountNames, Where, object, refused};
 use super::out::{self, Output, printable};
 use super::{EXIT_DIFFERENT, history};
 use crate::control::events::EventRow;
@@ -67,7 +67,7 @@ Example:
 /// Exits 0 if nothing stands in the way, 1 if something does.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLE)]
-pub struct Why {
+pub struct WhyCommand {
     #[arg(help = OBJECT)]
     path: PathBuf,
 
@@ -78,7 +78,7 @@ pub struct Why {
     server: Where,
 }
 
-impl Why {
+impl WhyCommand {
     /// Says it.
     pub fn run(&self) -> Result<ExitCode> {
         if let Some(object) = object(&self.path) {
@@ -96,7 +96,7 @@ impl Why {
     }
 }
 
-fn words(told: &Told, accounts: &Accounts) -> String {
+fn words(told: &Told, accounts: &AccountNames) -> String {
     let mut lines = Vec::new();
     let name = accounts.file(&told.account, &told.share_name, &told.path);
     if told.is_free() {

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::EXIT_DIFFERENT;
-use super::locate::{Target, Where, answered, unexpected};
+use super::locate::{LocatedFile, Where, answered, unexpected};
 use crate::control::protocol::StepAnswer;
 use crate::control::{self, Client, Request};
 use crate::play::{FreshShare, Group, Op, Player, Step, read_script};
@@ -58,7 +58,7 @@ Exit status: 0 played, 1 --check found a difference, 2 the script could not be r
 /// Where scenarios play.
 enum Stage {
     Fresh(Box<FreshShare>),
-    Server(Target),
+    Server(LocatedFile),
 }
 
 impl Play {

@@ -25,7 +25,7 @@ const EXIT_NOT_FOUND: u8 = 127;
 /// killed it.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs run --share none -- cp latchfs-mnt/a.txt /tmp")]
-pub struct Run {
+pub struct RunCommand {
     /// Share mode of its opens, what others may do meanwhile: letters r, w, d, or none
     #[arg(long, value_name = "MODE", env = "LATCHFS_SHARE")]
     share: String,
@@ -42,7 +42,7 @@ pub struct Run {
     command: Vec<std::ffi::OsString>,
 }
 
-impl Run {
+impl RunCommand {
     /// Runs it.
     pub fn run(&self) -> Result<ExitCode> {
         let of = AccountOf { server: self.server.clone(), account: None };

@@ -11,7 +11,7 @@ use percent_encoding::utf8_percent_encode;
 use serde_json::json;
 
 use super::connection::of_server;
-use super::locate::{Target, Where, ask, object, unexpected};
+use super::locate::{LocatedFile, Where, ask, object, unexpected};
 use super::out::Output;
 use super::storage::UNRESERVED;
 use super::time::duration;
@@ -210,7 +210,7 @@ impl Sas {
             return self.without_server(account);
         }
         let target = self.server.target_or_share(self.path.as_deref())?;
-        let Target { control, account, share_name, path } = target;
+        let LocatedFile { control, account, share_name, path } = target;
         let signer = self.signer_of(&control, account.as_deref(), ServiceKind::File)?;
         let share = match share_name {
             Some(share) => share,

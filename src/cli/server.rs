@@ -11,7 +11,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::clock;
-use super::locate::{Found, answered, ask, real_path, unexpected};
+use super::locate::{ServerByPath, answered, ask, real_path, unexpected};
 use super::out::{Output, Paint};
 use super::serve::page_with_token;
 use crate::control::controls::ClockState;
@@ -81,15 +81,15 @@ fn clear(path: &Path) -> Result<()> {
 /// Show what a server serves
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs status --json")]
-pub struct Status {
+pub struct StatusCommand {
     #[command(flatten)]
     output: Output,
 
     #[command(flatten)]
-    server: Found,
+    server: ServerByPath,
 }
 
-impl Status {
+impl StatusCommand {
     /// Shows it.
     pub fn run(&self) -> Result<ExitCode> {
         let status = match ask(&self.server.find()?, &Request::Status {})? {
@@ -145,15 +145,15 @@ fn is_turned(clock: &ClockState) -> bool {
 /// Stop a server and unmount its shares
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs stop")]
-pub struct Stop {
+pub struct StopCommand {
     #[command(flatten)]
     output: Output,
 
     #[command(flatten)]
-    server: Found,
+    server: ServerByPath,
 }
 
-impl Stop {
+impl StopCommand {
     /// Stops it, and returns when it is gone.
     pub fn run(&self) -> Result<ExitCode> {
         let mut server = Client::connect(&self.server.find()?)?;

@@ -18,14 +18,14 @@ use crate::engine::file::ShareDenial;
 #[command(after_help = "Example:\n  latchfs shares create docs --quota 10\n  latchfs shares list")]
 pub struct Shares {
     #[command(subcommand)]
-    command: Command,
+    command: SharesSubcommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
-    List(List),
-    Create(Create),
-    Delete(Delete),
+enum SharesSubcommand {
+    List(ListShares),
+    Create(CreateShare),
+    Delete(DeleteShare),
 }
 
 /// List the shares
@@ -35,7 +35,7 @@ enum Command {
 /// deleted one.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs shares list --deleted --json")]
-struct List {
+struct ListShares {
     /// And those that were deleted and can be restored
     #[arg(long, env = "LATCHFS_DELETED", value_parser = BoolishValueParser::new())]
     deleted: bool,
@@ -52,7 +52,7 @@ struct List {
 /// It is served through REST at once; mounts are made when a server starts.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs shares create docs --quota 10")]
-struct Create {
+struct CreateShare {
     /// Share name: 3 to 63 lower-case letters, digits and single hyphens
     name: String,
 
@@ -73,7 +73,7 @@ struct Create {
 /// be restored through REST for seven days.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs shares delete docs --snapshots")]
-struct Delete {
+struct DeleteShare {
     /// Share name
     name: String,
 
@@ -92,13 +92,13 @@ impl Shares {
     /// Does it.
     pub fn run(&self) -> Result<ExitCode> {
         match &self.command {
-            Command::List(list) => list.run(),
-            Command::Create(create) => {
+            SharesSubcommand::List(list) => list.run(),
+            SharesSubcommand::Create(create) => {
                 let (name, quota_gib) = (create.name.clone(), create.quota);
                 let request = Request::CreateShare { name, quota_gib };
                 ended(&create.server.ask(&request)?, &create.name, create.output, "created")
             }
-            Command::Delete(delete) => {
+            SharesSubcommand::Delete(delete) => {
                 let (name, snapshots) = (delete.name.clone(), delete.snapshots);
                 let request = Request::DeleteShare { name, snapshots };
                 let answer = with_hint(delete.server.for_deletion().ask(&request)?);
@@ -108,7 +108,7 @@ impl Shares {
     }
 }
 
-impl List {
+impl ListShares {
     fn run(&self) -> Result<ExitCode> {
         let request = Request::ListShares { deleted: self.deleted };
         let shares = match self.server.ask(&request)? {

@@ -21,14 +21,14 @@ const SHARE: &str = "The share: NAME:/, or a path on its mount [default: that of
 #[command(after_help = "Example:\n  latchfs snapshot create docs:/")]
 pub struct Snapshot {
     #[command(subcommand)]
-    command: Command,
+    command: SnapshotSubcommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
-    Create(Create),
-    List(List),
-    Delete(Delete),
+enum SnapshotSubcommand {
+    Create(CreateSnapshot),
+    List(ListSnapshots),
+    Delete(DeleteSnapshot),
 }
 
 /// Take a snapshot
@@ -37,7 +37,7 @@ enum Command {
 /// where the file system can (Btrfs, XFS) and are copied where it cannot.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs snapshot create docs:/")]
-struct Create {
+struct CreateSnapshot {
     #[arg(help = SHARE)]
     path: Option<PathBuf>,
 
@@ -51,7 +51,7 @@ struct Create {
 /// List the snapshots of a share, oldest first
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs snapshot list docs:/ --json")]
-struct List {
+struct ListSnapshots {
     #[arg(help = SHARE)]
     path: Option<PathBuf>,
 
@@ -65,7 +65,7 @@ struct List {
 /// Delete a snapshot
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs snapshot delete 2026-11-16T10:00:00.0000000Z")]
-struct Delete {
+struct DeleteSnapshot {
     /// Its timestamp, as `latchfs snapshot list` shows it
     timestamp: String,
 
@@ -83,14 +83,14 @@ impl Snapshot {
     /// Does it.
     pub fn run(&self) -> Result<ExitCode> {
         match &self.command {
-            Command::Create(create) => create.run(),
-            Command::List(list) => list.run(),
-            Command::Delete(delete) => delete.run(),
+            SnapshotSubcommand::Create(create) => create.run(),
+            SnapshotSubcommand::List(list) => list.run(),
+            SnapshotSubcommand::Delete(delete) => delete.run(),
         }
     }
 }
 
-impl Create {
+impl CreateSnapshot {
     fn run(&self) -> Result<ExitCode> {
         let target = self.server.target_or_share(self.path.as_deref())?;
         let (mut server, share_name) = (target.connect()?, target.share_name);
@@ -110,7 +110,7 @@ impl Create {
     }
 }
 
-impl List {
+impl ListSnapshots {
     fn run(&self) -> Result<ExitCode> {
         let target = self.server.target_or_share(self.path.as_deref())?;
         let share_name = target.share_name.clone();
@@ -124,7 +124,7 @@ impl List {
     }
 }
 
-impl Delete {
+impl DeleteSnapshot {
     fn run(&self) -> Result<ExitCode> {
         let target = self.server.target_or_share(self.path.as_deref())?;
         let share_name = target.share_name.clone();

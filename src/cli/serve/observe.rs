@@ -10,7 +10,7 @@ use crate::server::{AdminAddress, ListenAddress, Named};
 /// The log of events
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Events")]
-pub struct Events {
+pub struct EventArgs {
     /// Which events are kept for `latchfs events`
     #[arg(long, value_enum, value_name = "WHICH", default_value_t = Which::Refusals)]
     #[arg(env = "LATCHFS_EVENTS")]

@@ -14,12 +14,12 @@ use std::path::{Path, PathBuf};
 use crate::control::is_served;
 
 /// The entry of a running server. Removed when dropped.
-pub struct Entry {
+pub struct RegistryEntry {
     file: PathBuf,
     content: Vec<u8>,
 }
 
-impl Drop for Entry {
+impl Drop for RegistryEntry {
     fn drop(&mut self) {
         // A server in another process namespace can have the same number and the same folder.
         if fs::read(&self.file).is_ok_and(|content| content == self.content) {
@@ -40,7 +40,7 @@ pub struct Running {
 
 /// Enters a server; none where that is not possible, since it is only a convenience. Removes
 /// the entries of servers that were killed.
-pub fn enter(control: &Path, started_in: Option<&Path>) -> Option<Entry> {
+pub fn enter(control: &Path, started_in: Option<&Path>) -> Option<RegistryEntry> {
     drop(running());
     let entered = folder().and_then(|folder| {
         let file = folder.join(std::process::id().to_string());
@@ -50,7 +50,7 @@ pub fn enter(control: &Path, started_in: Option<&Path>) -> Option<Entry> {
             content.extend(directory.as_os_str().as_bytes());
         }
         fs::write(&file, &content)?;
-        Ok(Entry { file, content })
+        Ok(RegistryEntry { file, content })
     });
     entered.inspect_err(|error| log::debug!("the list of servers: {error}")).ok()
 }

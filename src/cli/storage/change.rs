@@ -8,7 +8,9 @@ use clap::Args;
 use serde_json::json;
 
 use super::list::{is_directory, names_in};
-use super::{AccountOf, Ask, Demands, Refusal, Session, on_object, path_of};
+use super::{
+    AccountOf, ConditionArgs, ServiceRefusal, Session, StorageRequest, on_object, path_of,
+};
 use crate::cli::out::Output;
 use crate::control::address::Address;
 use crate::core::service::ServiceKind;
@@ -55,7 +57,7 @@ pub struct Rm {
     receipt: Option<String>,
 
     #[command(flatten)]
-    demands: Demands,
+    demands: ConditionArgs,
 
     #[command(flatten)]
     output: Output,
@@ -72,15 +74,18 @@ impl Mk {
 
     fn make(&self, session: &Session, object: &Address) -> Result<ExitCode> {
         let path = path_of(object);
-        let put = |query| Ask { query, ..Ask::new(object.service(), "PUT", path.clone()) };
+        let put = |query| StorageRequest {
+            query,
+            ..StorageRequest::new(object.service(), "PUT", path.clone())
+        };
         let got = session.ask(match object {
             Address::Container(_) => put(&[("restype", "container")]),
             Address::Queue(_) => put(&[]),
             Address::File { path, .. } if path.is_empty() => put(&[("restype", "share")]),
             Address::File { .. } => put(&[("restype", "directory")]),
-            Address::Table(name) => Ask {
+            Address::Table(name) => StorageRequest {
                 body: json!({ "TableName": name }).to_string().into_bytes(),
-                ..Ask::new(ServiceKind::Table, "POST", "Tables")
+                ..StorageRequest::new(ServiceKind::Table, "POST", "Tables")
             },
             other => bail!("{other} cannot be made: expected a container, queue, table or share"),
         });
@@ -102,7 +107,7 @@ impl Rm {
     }
 
     fn remove(&self, session: &Session, object: &Address) -> Result<ExitCode> {
-        let mut ask = Ask::new(object.service(), "DELETE", path_of(object));
+        let mut ask = StorageRequest::new(object.service(), "DELETE", path_of(object));
         ask.headers = self.demands.headers();
         if self.demands.if_match.is_some() {
             match object {
@@ -156,7 +161,7 @@ impl Rm {
     fn empty(&self, session: &Session, directory: &Address) -> Result<()> {
         let Address::File { share, path } = directory else { return Ok(()) };
         for (below, is_directory) in names_in(session, share, path)? {
-            let mut ask = Ask::new(ServiceKind::File, "DELETE", path_of(&below));
+            let mut ask = StorageRequest::new(ServiceKind::File, "DELETE", path_of(&below));
             ask.headers = self.demands.headers();
             if is_directory {
                 self.empty(session, &below)?;
@@ -170,7 +175,7 @@ impl Rm {
 
 /// A refusal with what would have helped.
 fn with_cure(error: anyhow::Error, object: &Address) -> anyhow::Error {
-    let mut refusal = match error.downcast::<Refusal>() {
+    let mut refusal = match error.downcast::<ServiceRefusal>() {
         Ok(refusal) => refusal,
         Err(other) => return other,
     };

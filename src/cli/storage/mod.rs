@@ -23,7 +23,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
 use super::connection::of_server;
-use super::locate::{AccountOf, Socket, Target, Where};
+use super::locate::{AccountOf, LocatedFile, Socket, Where};
 use super::{EXIT_BUSY, EXIT_DIFFERENT, EXIT_FAILED, out};
 use crate::control::address::Address;
 use crate::control::protocol::Connection;
@@ -53,7 +53,7 @@ const ADDRESS_FORM: &str = "blob:CONTAINER[/NAME], queue:NAME[/ID], table:TABLE[
 
 /// Conditions of a change.
 #[derive(Debug, Clone, Default, Args)]
-struct Demands {
+struct ConditionArgs {
     /// Only if the blob or entity has this ETag
     #[arg(long, value_name = "ETAG", env = "LATCHFS_IF_MATCH")]
     if_match: Option<String>,
@@ -63,7 +63,7 @@ struct Demands {
     lease: Option<String>,
 }
 
-impl Demands {
+impl ConditionArgs {
     fn headers(&self) -> Vec<(&'static str, String)> {
         let mut headers = Vec::new();
         headers.extend(self.if_match.as_deref().map(|etag| ("if-match", quoted(etag))));
@@ -81,14 +81,14 @@ fn quoted(etag: &str) -> String {
 /// A refusal by a service.
 #[derive(Debug, thiserror::Error)]
 #[error("{message} ({status} {code})")]
-struct Refusal {
+struct ServiceRefusal {
     status: u16,
     code: String,
     message: String,
 }
 
 /// A request to a service.
-struct Ask<'a> {
+struct StorageRequest<'a> {
     service: ServiceKind,
     method: &'a str,
     /// Behind the account, encoded.
@@ -98,7 +98,7 @@ struct Ask<'a> {
     body: Vec<u8>,
 }
 
-impl<'a> Ask<'a> {
+impl<'a> StorageRequest<'a> {
     fn new(service: ServiceKind, method: &'a str, path: impl Into<String>) -> Self {
         let (query, headers, body) = (&[][..], Vec::new(), Vec::new());
         Self { service, method, path: path.into(), query, headers, body }
@@ -146,7 +146,7 @@ impl Session {
     }
 
     /// Asks. A refusal is an error of its own kind.
-    fn ask(&self, ask: Ask<'_>) -> Result<Got> {
+    fn ask(&self, ask: StorageRequest<'_>) -> Result<Got> {
         let service = ask.service;
         let Some(endpoint) = self.told.endpoints.get(service.label()) else {
             bail!("the server does not offer the {} service", service.title());
@@ -170,7 +170,7 @@ impl Session {
         let code = got.header("x-ms-error-code").unwrap_or_default().to_owned();
         let (status, body) = (got.status(), got.body()?);
         let message = message(&body).unwrap_or_else(|| "the service refused".into());
-        Err(Refusal { status, code, message }.into())
+        Err(ServiceRefusal { status, code, message }.into())
     }
 }
 
@@ -191,7 +191,7 @@ fn locate(text: &Path, server: &AccountOf) -> Result<(Address, AccountOf)> {
         return Ok((address, server.clone()));
     }
     let files = Where { of: server.clone(), share_name: None };
-    let Some(Target { control, account, share_name, path }) = files.find(text)? else {
+    let Some(LocatedFile { control, account, share_name, path }) = files.find(text)? else {
         bail!("{}: expected {ADDRESS_FORM}", text.display());
     };
     let share = share_name.context("the share has no name")?;
@@ -205,7 +205,7 @@ fn ended(what: &Address, done: Result<ExitCode>) -> Result<ExitCode> {
         Ok(code) => return Ok(code),
         Err(error) => error,
     };
-    let Some(refusal) = error.downcast_ref::<Refusal>() else { return Err(error) };
+    let Some(refusal) = error.downcast_ref::<ServiceRefusal>() else { return Err(error) };
     let what = match what {
         Address::Service(service) => format!("the {} service", service.title()),
         object => object.to_string(),
@@ -213,8 +213,8 @@ fn ended(what: &Address, done: Result<ExitCode>) -> Result<ExitCode> {
     // The refusal, behind the name of the one that it is about where that is another.
     out::complain_of(&format!("{what}: {}", out::chain(&error)), &refusal.code);
     Ok(ExitCode::from(match refusal {
-        Refusal { status: 409 | 412, code, .. } if is_held(code) => EXIT_BUSY,
-        Refusal { status: 412, .. } => EXIT_DIFFERENT,
+        ServiceRefusal { status: 409 | 412, code, .. } if is_held(code) => EXIT_BUSY,
+        ServiceRefusal { status: 412, .. } => EXIT_DIFFERENT,
         _ => EXIT_FAILED,
     }))
 }

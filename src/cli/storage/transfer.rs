@@ -16,7 +16,7 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 
 use super::list::is_directory;
-use super::{AccountOf, Ask, Demands, OBJECT_FORM, Session, on_object, path_of};
+use super::{AccountOf, ConditionArgs, OBJECT_FORM, Session, StorageRequest, on_object, path_of};
 use crate::cli::EXIT_DIFFERENT;
 use crate::cli::out::{self, Output};
 use crate::control::address::Address;
@@ -51,7 +51,7 @@ pub struct Put {
     file: Option<PathBuf>,
 
     #[command(flatten)]
-    demands: Demands,
+    demands: ConditionArgs,
 
     #[command(flatten)]
     output: Output,
@@ -98,7 +98,7 @@ impl Put {
                 answer.insert("etag".into(), etag(&self.blob(session, object)?));
             }
             Address::Entity { .. } => {
-                let mut ask = Ask::new(ServiceKind::Table, "PUT", path_of(object));
+                let mut ask = StorageRequest::new(ServiceKind::Table, "PUT", path_of(object));
                 (ask.headers, ask.body) = (self.demands.headers(), self.small()?);
                 answer.insert("etag".into(), etag(&session.ask(ask)?));
             }
@@ -144,7 +144,7 @@ impl Put {
         let mut input = self.input()?;
         let path = path_of(object);
         let first = piece(&mut input)?;
-        let mut ask = Ask::new(ServiceKind::Blob, "PUT", path.clone());
+        let mut ask = StorageRequest::new(ServiceKind::Blob, "PUT", path.clone());
         ask.headers = self.demands.headers();
         if first.len() < PIECE {
             ask.headers.push(("x-ms-blob-type", "BlockBlob".into()));
@@ -158,7 +158,10 @@ impl Put {
         while !next.is_empty() {
             let id = STANDARD.encode(format!("{upload}-{number:08}"));
             let query = [("comp", "block"), ("blockid", id.as_str())];
-            let mut block = Ask { query: &query, ..Ask::new(ServiceKind::Blob, "PUT", &*path) };
+            let mut block = StorageRequest {
+                query: &query,
+                ..StorageRequest::new(ServiceKind::Blob, "PUT", &*path)
+            };
             block.headers.extend(self.demands.lease.clone().map(|id| ("x-ms-lease-id", id)));
             block.body = next;
             session.ask(block)?;
@@ -180,7 +183,7 @@ impl Put {
         let length = io::copy(&mut self.input()?, &mut spooled)?;
         spooled.rewind()?;
         let path = path_of(object);
-        let mut create = Ask::new(ServiceKind::File, "PUT", path.clone());
+        let mut create = StorageRequest::new(ServiceKind::File, "PUT", path.clone());
         create.headers = self.demands.headers();
         create.headers.push(("x-ms-type", "file".into()));
         create.headers.push(("x-ms-content-length", length.to_string()));
@@ -190,7 +193,8 @@ impl Put {
             let body = piece(&mut spooled)?;
             let end = at + body.len() as u64;
             let query = &[("comp", "range")];
-            let mut range = Ask { query, ..Ask::new(ServiceKind::File, "PUT", &*path) };
+            let mut range =
+                StorageRequest { query, ..StorageRequest::new(ServiceKind::File, "PUT", &*path) };
             range.headers = self.demands.headers();
             range.headers.push(("x-ms-write", "update".into()));
             range.headers.push(("x-ms-range", format!("bytes={at}-{}", end - 1)));
@@ -215,7 +219,7 @@ impl Get {
             Address::File { path, .. } if !path.is_empty() => {}
             other => bail!("{other} cannot be read: expected {OBJECT_FORM}; `latchfs ls` lists"),
         }
-        let asked = session.ask(Ask::new(object.service(), "GET", path_of(object)));
+        let asked = session.ask(StorageRequest::new(object.service(), "GET", path_of(object)));
         let mut got = match (asked, object) {
             (Err(_), Address::File { share, path })
                 if is_directory(session, share, path)? == Some(true) =>
@@ -245,7 +249,10 @@ impl Get {
         let path = format!("{}/messages", path_of(&Address::Queue(queue.to_owned())));
         let hide = self.hide.to_string();
         let query = [("visibilitytimeout", hide.as_str())];
-        let ask = Ask { query: &query, ..Ask::new(ServiceKind::Queue, "GET", path) };
+        let ask = StorageRequest {
+            query: &query,
+            ..StorageRequest::new(ServiceKind::Queue, "GET", path)
+        };
         let Some(mut message) = message_of(&mut session.ask(ask)?)? else {
             out::complain(&format!("queue:{queue} has no visible message"), None);
             return Ok(ExitCode::from(EXIT_DIFFERENT));
@@ -296,7 +303,7 @@ fn put_message(session: &Session, queue: &Address, text: &str) -> Result<Map<Str
     let message =
         Element { name: "QueueMessage".into(), text: String::new(), children: vec![element] };
     let path = format!("{}/messages", path_of(queue));
-    let mut ask = Ask::new(ServiceKind::Queue, "POST", path);
+    let mut ask = StorageRequest::new(ServiceKind::Queue, "POST", path);
     ask.body = message.document().into_bytes();
     let message = message_of(&mut session.ask(ask)?)?;
     message.context("the service answered without the message")
