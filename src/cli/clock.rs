@@ -10,7 +10,7 @@ use super::locate::{Socket, ask, unexpected};
 use super::out::Output;
 use super::time::duration;
 use crate::control::controls::{ClockRequest, ClockState};
-use crate::control::{Answer, Request};
+use crate::control::{ControlAnswer, ControlRequest};
 
 const EXAMPLE: &str = "\
 Example:
@@ -118,8 +118,8 @@ impl ClockCommand {
             Some(ClockSubcommand::Freeze(freeze)) => (ClockRequest::Freeze {}, &freeze.common),
             Some(ClockSubcommand::Run(run)) => (ClockRequest::Run {}, &run.common),
         };
-        match ask(&common.server.find()?, &Request::Clock(request))? {
-            Answer::Clock(state) => {
+        match ask(&common.server.find()?, &ControlRequest::Clock(request))? {
+            ControlAnswer::Clock(state) => {
                 common.output.show(&state, || words(&state) + "\n")?;
                 Ok(ExitCode::SUCCESS)
             }

@@ -13,7 +13,7 @@ use super::locate::{AccountNames, LocatedFile, Where, answered, object, unexpect
 use super::out::{Paint, printable};
 use super::table;
 use crate::control::events::{EventKind, EventPage, EventRow, FOLLOW_WAIT_MAX};
-use crate::control::{Answer, ClientError, Request};
+use crate::control::{ClientError, ControlAnswer, ControlRequest};
 use crate::core::service::ServiceKind;
 
 const PLACE: &str = "A path on a mount, SHARE:/PATH, blob:CONTAINER/NAME, queue:NAME/ID or \
@@ -78,16 +78,17 @@ impl EventsCommand {
         let (mut after, mut end) = (0, None);
         loop {
             let (share_name, path) = (share_name.clone(), path.clone());
-            let page = match server.ask(&Request::Events { share_name, path, after, wait_ms }) {
-                // Followed to its end: that of the server.
-                Err(ClientError::Gone | ClientError::Io(_)) if self.follow && end.is_some() => {
-                    return Ok(());
-                }
-                answer => match answered(answer?)? {
-                    Answer::Events(page) => page,
-                    other => return Err(unexpected(&other)),
-                },
-            };
+            let page =
+                match server.ask(&ControlRequest::Events { share_name, path, after, wait_ms }) {
+                    // Followed to its end: that of the server.
+                    Err(ClientError::Gone | ClientError::Io(_)) if self.follow && end.is_some() => {
+                        return Ok(());
+                    }
+                    answer => match answered(answer?)? {
+                        ControlAnswer::Events(page) => page,
+                        other => return Err(unexpected(&other)),
+                    },
+                };
             self.show(&page, &accounts, after == 0)?;
             after = page.last;
             let end = *end.get_or_insert(page.newest);

@@ -12,7 +12,7 @@ use super::matching::{Matching, words_of};
 use super::out::Output;
 use super::time::duration;
 use crate::control::controls::{Action, FaultEntry, FaultRequest};
-use crate::control::{Answer, Request};
+use crate::control::{ControlAnswer, ControlRequest};
 
 const EXAMPLE: &str = "\
 Example:
@@ -182,8 +182,8 @@ impl AddFault {
             seed: self.seed,
             met: 0,
         };
-        match ask(&self.server.find()?, &Request::Fault(FaultRequest::Add(entry)))? {
-            Answer::Added { id } => {
+        match ask(&self.server.find()?, &ControlRequest::Fault(FaultRequest::Add(entry)))? {
+            ControlAnswer::Added { id } => {
                 self.output.show(&json!({ "fault": id }), || format!("{id}\n"))?;
                 Ok(ExitCode::SUCCESS)
             }
@@ -194,8 +194,9 @@ impl AddFault {
 
 impl ListFaults {
     fn run(&self) -> Result<ExitCode> {
-        let faults = match ask(&self.server.find()?, &Request::Fault(FaultRequest::List {}))? {
-            Answer::Faults { faults } => faults,
+        let faults = match ask(&self.server.find()?, &ControlRequest::Fault(FaultRequest::List {}))?
+        {
+            ControlAnswer::Faults { faults } => faults,
             other => return Err(unexpected(&other)),
         };
         let headings = ["FAULT", "OPERATION", "PATH", "WHAT", "HOW OFTEN", "MET"];
@@ -229,8 +230,8 @@ impl RemoveFault {
             bail!("name a fault, or --all");
         }
         let remove = FaultRequest::Remove { id: self.fault };
-        match ask(&self.server.find()?, &Request::Fault(remove))? {
-            Answer::Counted { count } => {
+        match ask(&self.server.find()?, &ControlRequest::Fault(remove))? {
+            ControlAnswer::Counted { count } => {
                 self.output.show(&json!({ "removed": count }), String::new)?;
                 Ok(ExitCode::SUCCESS)
             }

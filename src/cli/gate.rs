@@ -13,7 +13,7 @@ use super::matching::{Matching, words_of};
 use super::out::{self, Output};
 use super::time::duration;
 use crate::control::controls::{GateEntry, GateRequest};
-use crate::control::{Answer, Client, Request};
+use crate::control::{ControlAnswer, ControlClient, ControlRequest};
 
 /// How long one question waits; the next follows.
 const WAIT_MS: u64 = 1_000;
@@ -188,8 +188,8 @@ impl AddGate {
             times: self.times,
             limit_ms: Some(u64::try_from(self.limit.as_millis()).unwrap_or(u64::MAX)),
         };
-        match ask(&self.server.find()?, &Request::Gate(request))? {
-            Answer::Added { id } => {
+        match ask(&self.server.find()?, &ControlRequest::Gate(request))? {
+            ControlAnswer::Added { id } => {
                 self.output.show(&json!({ "gate": id }), || format!("{id}\n"))?;
                 Ok(ExitCode::SUCCESS)
             }
@@ -200,8 +200,8 @@ impl AddGate {
 
 impl ListGates {
     fn run(&self) -> Result<ExitCode> {
-        let gates = match ask(&self.server.find()?, &Request::Gate(GateRequest::List {}))? {
-            Answer::Gates { gates } => gates,
+        let gates = match ask(&self.server.find()?, &ControlRequest::Gate(GateRequest::List {}))? {
+            ControlAnswer::Gates { gates } => gates,
             other => return Err(unexpected(&other)),
         };
         let rows: Vec<_> = gates.iter().flat_map(rows).collect();
@@ -237,14 +237,14 @@ fn rows(gate: &GateEntry) -> Vec<[String; 6]> {
 
 impl Wait {
     fn run(&self) -> Result<ExitCode> {
-        let mut server = Client::connect(&self.server.find()?)?;
+        let mut server = ControlClient::connect(&self.server.find()?)?;
         let began = Instant::now();
         loop {
             let left = self.within.saturating_sub(began.elapsed());
             let wait_ms = u64::try_from(left.as_millis()).unwrap_or(u64::MAX).min(WAIT_MS);
             let wait = GateRequest::Wait { id: self.gate, count: self.count, wait_ms };
-            let waiting = match super::locate::answered(server.ask(&Request::Gate(wait))?)? {
-                Answer::Counted { count } => count,
+            let waiting = match super::locate::answered(server.ask(&ControlRequest::Gate(wait))?)? {
+                ControlAnswer::Counted { count } => count,
                 other => return Err(unexpected(&other)),
             };
             if waiting >= self.count {
@@ -265,8 +265,8 @@ impl Release {
     fn run(&self) -> Result<ExitCode> {
         let (id, request, count) = (self.gate, self.request, self.count);
         let release = GateRequest::Release { id, request, count };
-        let count = match ask(&self.server.find()?, &Request::Gate(release))? {
-            Answer::Counted { count } => count,
+        let count = match ask(&self.server.find()?, &ControlRequest::Gate(release))? {
+            ControlAnswer::Counted { count } => count,
             other => return Err(unexpected(&other)),
         };
         self.output.show(&json!({ "released": count }), || format!("{count}\n"))?;
@@ -279,8 +279,11 @@ impl RemoveGate {
         if self.gate.is_none() && !self.all {
             bail!("name a gate, or --all");
         }
-        match ask(&self.server.find()?, &Request::Gate(GateRequest::Remove { id: self.gate }))? {
-            Answer::Counted { count } => {
+        match ask(
+            &self.server.find()?,
+            &ControlRequest::Gate(GateRequest::Remove { id: self.gate }),
+        )? {
+            ControlAnswer::Counted { count } => {
                 self.output.show(&json!({ "removed": count }), String::new)?;
                 Ok(ExitCode::SUCCESS)
             }

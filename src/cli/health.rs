@@ -15,7 +15,7 @@ use serde_json::json;
 use super::EXIT_DIFFERENT;
 use super::locate::{self, Socket, unexpected};
 use super::out::Output;
-use crate::control::{Answer, Request};
+use crate::control::{ControlAnswer, ControlRequest};
 use crate::server::ListenAddress;
 
 /// How long the server may take to answer. Its own checks take a few seconds at most.
@@ -63,8 +63,8 @@ impl Health {
             Some(_) => return Ok(None),
             None => {}
         }
-        let status = match locate::ask(&self.server.find()?, &Request::Status {})? {
-            Answer::Status(status) => status,
+        let status = match locate::ask(&self.server.find()?, &ControlRequest::Status {})? {
+            ControlAnswer::Status(status) => status,
             other => return Err(unexpected(&other)),
         };
         status.admin.map(|url| address_of(&url)).transpose()

@@ -10,8 +10,8 @@ use serde_json::json;
 use super::EXIT_DIFFERENT;
 use super::locate::{Where, object, refused};
 use super::out::{self, Output};
-use crate::control::address::Address;
-use crate::control::{Answer, Request};
+use crate::control::address::ObjectAddress;
+use crate::control::{ControlAnswer, ControlRequest};
 
 /// Show or break the lease of a file, a share, a blob or a container
 #[derive(Debug, Args)]
@@ -84,8 +84,8 @@ impl ShowLease {
         }
         let target = self.server.target_or_share(path)?;
         let (share_name, within) = (target.share_name.clone(), target.path.clone());
-        match target.ask(&Request::Lease { share_name, path: within })? {
-            Answer::Lease(told) => {
+        match target.ask(&ControlRequest::Lease { share_name, path: within })? {
+            ControlAnswer::Lease(told) => {
                 let name = format!("{}:{}", told.share_name, told.path);
                 let words = || words(&name, &told.state, told.duration.as_ref(), told.id.as_ref());
                 self.output.show(&told, words)?;
@@ -95,9 +95,9 @@ impl ShowLease {
         }
     }
 
-    fn of_object(&self, object: &Address) -> Result<ExitCode> {
-        match self.server.of.ask(&Request::ObjectLease { object: object.to_string() })? {
-            Answer::ObjectLease(told) => {
+    fn of_object(&self, object: &ObjectAddress) -> Result<ExitCode> {
+        match self.server.of.ask(&ControlRequest::ObjectLease { object: object.to_string() })? {
+            ControlAnswer::ObjectLease(told) => {
                 let name = &told.object;
                 let words = || words(name, &told.state, told.duration.as_ref(), told.id.as_ref());
                 self.output.show(&told, words)?;
@@ -114,14 +114,14 @@ impl Break {
         let period = self.period;
         let answer = if let Some(object) = path.and_then(object) {
             let object = object.to_string();
-            self.server.of.ask(&Request::BreakObjectLease { object, period })?
+            self.server.of.ask(&ControlRequest::BreakObjectLease { object, period })?
         } else {
             let target = self.server.target_or_share(path)?;
             let (share_name, within) = (target.share_name.clone(), target.path.clone());
-            target.ask(&Request::BreakLease { share_name, path: within, period })?
+            target.ask(&ControlRequest::BreakLease { share_name, path: within, period })?
         };
         match answer {
-            Answer::LeaseBroken { was_leased, seconds } => {
+            ControlAnswer::LeaseBroken { was_leased, seconds } => {
                 let answer = json!({ "was_leased": was_leased, "seconds": seconds });
                 self.output.show(&answer, || match seconds {
                     0 => String::new(),

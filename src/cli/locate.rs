@@ -19,8 +19,8 @@ use clap::Args;
 
 use super::serve::{DATA_DIR, MOUNT_DIR, Running, control_of, running};
 use super::{EXIT_BUSY, EXIT_FAILED, out};
-use crate::control::address::{Address, PrintedFile};
-use crate::control::{Answer, Client, Request};
+use crate::control::address::{ObjectAddress, PrintedFile};
+use crate::control::{ControlAnswer, ControlClient, ControlRequest};
 use crate::core::service::ServiceKind;
 use crate::core::smb::name::is_share_name;
 use crate::fuse::mounts;
@@ -85,19 +85,19 @@ pub struct LocatedFile {
 
 impl LocatedFile {
     /// A connection to the server, about the account.
-    pub fn connect(&self) -> Result<Client> {
-        Ok(Client::connect(&self.control)?.of_account(self.account.as_deref()))
+    pub fn connect(&self) -> Result<ControlClient> {
+        Ok(ControlClient::connect(&self.control)?.of_account(self.account.as_deref()))
     }
 
     /// Asks the server once. A failure is an error; a refusal is an answer.
-    pub fn ask(&self, request: &Request) -> Result<Answer> {
+    pub fn ask(&self, request: &ControlRequest) -> Result<ControlAnswer> {
         answered(self.connect()?.ask(request)?)
     }
 
     /// The accounts of the server.
     pub fn accounts(&self) -> Result<AccountNames> {
-        match answered(self.connect()?.ask(&Request::Status {})?)? {
-            Answer::Status(status) => Ok(AccountNames(status.accounts)),
+        match answered(self.connect()?.ask(&ControlRequest::Status {})?)? {
+            ControlAnswer::Status(status) => Ok(AccountNames(status.accounts)),
             other => Err(unexpected(&other)),
         }
     }
@@ -207,8 +207,8 @@ impl Where {
 }
 
 /// The blob, message, entity or what holds them that the text names; `None` if it is about files.
-pub fn object(path: &Path) -> Option<Address> {
-    let address = path.to_str().and_then(Address::read)?;
+pub fn object(path: &Path) -> Option<ObjectAddress> {
+    let address = path.to_str().and_then(ObjectAddress::read)?;
     (address.service() != ServiceKind::File).then_some(address)
 }
 
@@ -235,8 +235,8 @@ impl AccountOf {
     }
 
     /// Asks the server once, about the account.
-    pub fn ask(&self, request: &Request) -> Result<Answer> {
-        let client = Client::connect(&self.server.find()?)?;
+    pub fn ask(&self, request: &ControlRequest) -> Result<ControlAnswer> {
+        let client = ControlClient::connect(&self.server.find()?)?;
         answered(client.of_account(self.account.as_deref()).ask(request)?)
     }
 }
@@ -377,29 +377,29 @@ pub fn real_path(path: &Path) -> Result<PathBuf> {
 }
 
 /// Asks a server once. A failure is an error; a refusal is an answer.
-pub fn ask(control: &Path, request: &Request) -> Result<Answer> {
-    answered(Client::connect(control)?.ask(request)?)
+pub fn ask(control: &Path, request: &ControlRequest) -> Result<ControlAnswer> {
+    answered(ControlClient::connect(control)?.ask(request)?)
 }
 
 /// Turns a failure into an error.
-pub fn answered(answer: Answer) -> Result<Answer> {
+pub fn answered(answer: ControlAnswer) -> Result<ControlAnswer> {
     match answer {
-        Answer::Failed { message, .. } => bail!(message),
+        ControlAnswer::Failed { message, .. } => bail!(message),
         answer => Ok(answer),
     }
 }
 
 /// The error for an answer that does not fit the request.
-pub fn unexpected(answer: &Answer) -> anyhow::Error {
+pub fn unexpected(answer: &ControlAnswer) -> anyhow::Error {
     match answer {
-        Answer::Refused(refused) => anyhow!("{}", refused.message),
+        ControlAnswer::Refused(refused) => anyhow!("{}", refused.message),
         other => anyhow!("the server answered something else: {other:?}"),
     }
 }
 
 /// The end of a command that got no: why, about `what`, and the exit status that goes with it.
-pub fn refused(what: impl fmt::Display, answer: &Answer) -> Result<ExitCode> {
-    let Answer::Refused(refused) = answer else { return Err(unexpected(answer)) };
+pub fn refused(what: impl fmt::Display, answer: &ControlAnswer) -> Result<ExitCode> {
+    let ControlAnswer::Refused(refused) = answer else { return Err(unexpected(answer)) };
     let message = format!("{what}: {}", refused.message);
     out::complain(&message, Some(refused));
     Ok(ExitCode::from(if refused.kind.is_busy() { EXIT_BUSY } else { EXIT_FAILED }))

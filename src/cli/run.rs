@@ -13,7 +13,7 @@ use signal_hook::iterator::Signals;
 
 use super::EXIT_FAILED;
 use super::locate::{AccountOf, Socket, Where, answered, real_path};
-use crate::control::{Client, Request};
+use crate::control::{ControlClient, ControlRequest};
 
 /// Exit status: the command was not found, as a shell has it.
 const EXIT_NOT_FOUND: u8 = 127;
@@ -53,8 +53,8 @@ impl RunCommand {
             None => server.socket()?,
         };
         // The policy is the tree's of this process, and ends with this connection.
-        let mut server = Client::connect(&control)?;
-        answered(server.ask(&Request::RunStart { share_mode: self.share.clone(), mount })?)?;
+        let mut server = ControlClient::connect(&control)?;
+        answered(server.ask(&ControlRequest::RunStart { share_mode: self.share.clone(), mount })?)?;
         // What the tree orphans stays ours, so that it is still covered.
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
             .context("becoming the parent of orphans")?;

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::locate::{AccountOf, refused, unexpected};
 use super::out::Output;
 use crate::control::protocol::ShareEntry;
-use crate::control::{Answer, Request};
+use crate::control::{ControlAnswer, ControlRequest};
 use crate::engine::file::ShareDenial;
 
 /// List, make or delete shares
@@ -95,12 +95,12 @@ impl Shares {
             SharesSubcommand::List(list) => list.run(),
             SharesSubcommand::Create(create) => {
                 let (name, quota_gib) = (create.name.clone(), create.quota);
-                let request = Request::CreateShare { name, quota_gib };
+                let request = ControlRequest::CreateShare { name, quota_gib };
                 ended(&create.server.ask(&request)?, &create.name, create.output, "created")
             }
             SharesSubcommand::Delete(delete) => {
                 let (name, snapshots) = (delete.name.clone(), delete.snapshots);
-                let request = Request::DeleteShare { name, snapshots };
+                let request = ControlRequest::DeleteShare { name, snapshots };
                 let answer = with_hint(delete.server.for_deletion().ask(&request)?);
                 ended(&answer, &delete.name, delete.output, "deleted")
             }
@@ -110,9 +110,9 @@ impl Shares {
 
 impl ListShares {
     fn run(&self) -> Result<ExitCode> {
-        let request = Request::ListShares { deleted: self.deleted };
+        let request = ControlRequest::ListShares { deleted: self.deleted };
         let shares = match self.server.ask(&request)? {
-            Answer::Shares { shares } => shares,
+            ControlAnswer::Shares { shares } => shares,
             other => return Err(unexpected(&other)),
         };
         let headings = ["SHARE", "QUOTA GIB", "SNAPSHOTS", "LEASE", "MOUNTED ON"];
@@ -146,8 +146,8 @@ fn row_with_version(share: &ShareEntry) -> [String; 6] {
 }
 
 /// The answer, with the option that removes what is in the way.
-fn with_hint(mut answer: Answer) -> Answer {
-    if let Answer::Refused(refused) = &mut answer
+fn with_hint(mut answer: ControlAnswer) -> ControlAnswer {
+    if let ControlAnswer::Refused(refused) = &mut answer
         && refused.message == ShareDenial::ShareHasSnapshots.to_string()
     {
         refused.message.push_str(" --snapshots deletes them too.");
@@ -155,9 +155,9 @@ fn with_hint(mut answer: Answer) -> Answer {
     answer
 }
 
-fn ended(answer: &Answer, name: &str, output: Output, done: &str) -> Result<ExitCode> {
+fn ended(answer: &ControlAnswer, name: &str, output: Output, done: &str) -> Result<ExitCode> {
     match answer {
-        Answer::Done {} => {
+        ControlAnswer::Done {} => {
             output.show(&json!({ done: name }), String::new)?;
             Ok(ExitCode::SUCCESS)
         }

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::locate::{Where, answered, refused};
 use super::out::Output;
 use super::progress::Moving;
-use crate::control::{Answer, Request};
+use crate::control::{ControlAnswer, ControlRequest};
 
 /// The form of the argument that names a share.
 const SHARE: &str = "The share: NAME:/, or a path on its mount [default: that of the working \
@@ -95,11 +95,11 @@ impl CreateSnapshot {
         let target = self.server.target_or_share(self.path.as_deref())?;
         let (mut server, share_name) = (target.connect()?, target.share_name);
         let moving = Moving::new("Taking a snapshot");
-        let request = Request::CreateSnapshot { share_name };
+        let request = ControlRequest::CreateSnapshot { share_name };
         let answer = server.ask_and_watch(&request, |files, bytes| moving.at(files, bytes))?;
         drop(moving);
         match answered(answer)? {
-            Answer::Snapshots { share_name, snapshots } => {
+            ControlAnswer::Snapshots { share_name, snapshots } => {
                 let stamp = snapshots.first().cloned().unwrap_or_default();
                 let answer = json!({ "share": share_name, "snapshot": stamp });
                 self.output.show(&answer, || stamp + "\n")?;
@@ -114,8 +114,8 @@ impl ListSnapshots {
     fn run(&self) -> Result<ExitCode> {
         let target = self.server.target_or_share(self.path.as_deref())?;
         let share_name = target.share_name.clone();
-        match target.ask(&Request::ListSnapshots { share_name })? {
-            Answer::Snapshots { snapshots, .. } => {
+        match target.ask(&ControlRequest::ListSnapshots { share_name })? {
+            ControlAnswer::Snapshots { snapshots, .. } => {
                 self.output.show_rows(&snapshots, ["SNAPSHOT"], |stamp| [stamp.clone()])?;
                 Ok(ExitCode::SUCCESS)
             }
@@ -128,9 +128,10 @@ impl DeleteSnapshot {
     fn run(&self) -> Result<ExitCode> {
         let target = self.server.target_or_share(self.path.as_deref())?;
         let share_name = target.share_name.clone();
-        let request = Request::DeleteSnapshot { share_name, snapshot: self.timestamp.clone() };
+        let request =
+            ControlRequest::DeleteSnapshot { share_name, snapshot: self.timestamp.clone() };
         match target.ask(&request)? {
-            Answer::Done {} => {
+            ControlAnswer::Done {} => {
                 self.output.show(&json!({ "deleted": self.timestamp }), String::new)?;
                 Ok(ExitCode::SUCCESS)
             }

@@ -10,7 +10,7 @@ use super::locate::{Socket, ask, unexpected};
 use super::out::Output;
 use super::table;
 use crate::control::states::{StateEntry, StateRequest};
-use crate::control::{Answer, Request};
+use crate::control::{ControlAnswer, ControlRequest};
 
 const EXAMPLE: &str = "\
 Example:
@@ -123,19 +123,19 @@ impl StateCommand {
             StateSubcommand::Restore(_) | StateSubcommand::Reset(_) => common.server.for_deletion(),
             _ => common.server.clone(),
         };
-        let answer = ask(&server.find()?, &Request::State(self.request()))?;
+        let answer = ask(&server.find()?, &ControlRequest::State(self.request()))?;
         let (value, words) = match (&self.command, answer) {
-            (StateSubcommand::Save(_), Answer::States { states }) => saved(&states),
-            (StateSubcommand::List(_), Answer::States { states }) => {
+            (StateSubcommand::Save(_), ControlAnswer::States { states }) => saved(&states),
+            (StateSubcommand::List(_), ControlAnswer::States { states }) => {
                 (json!(states), lines(&states))
             }
-            (StateSubcommand::Restore(RestoreState { name, .. }), Answer::Done {}) => {
+            (StateSubcommand::Restore(RestoreState { name, .. }), ControlAnswer::Done {}) => {
                 (json!({ "restored": name }), format!("all data is that of state {name}\n"))
             }
-            (StateSubcommand::Delete(DeleteState { name, .. }), Answer::Done {}) => {
+            (StateSubcommand::Delete(DeleteState { name, .. }), ControlAnswer::Done {}) => {
                 (json!({ "deleted": name }), format!("state {name} was deleted\n"))
             }
-            (StateSubcommand::Reset(_), Answer::Done {}) => {
+            (StateSubcommand::Reset(_), ControlAnswer::Done {}) => {
                 (json!({ "reset": true }), "everything was removed\n".to_owned())
             }
             (_, other) => return Err(unexpected(&other)),

@@ -6,11 +6,11 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::address::Address;
-use super::connection::Connection;
+use super::address::ObjectAddress;
+use super::connection::ControlConnection;
 use super::controls::point_name;
 use super::events;
-use super::protocol::Answer;
+use super::protocol::ControlAnswer;
 use super::refusal::RefusalKind;
 use super::serving::Serving;
 use crate::core::Timestamp;
@@ -114,15 +114,15 @@ impl StreamRequest {
     }
 }
 
-impl Connection {
+impl ControlConnection {
     /// The next events of the stream.
-    pub(super) fn stream(&self, request: &StreamRequest) -> Answer {
+    pub(super) fn stream(&self, request: &StreamRequest) -> ControlAnswer {
         let Page { events: entries, lost, last, newest } =
             self.serving.accounts().controls().stream.after(request.after);
         let mut programs = Programs::default();
         let rows = entries.iter().map(|entry| row(&*self.serving, &mut programs, entry));
         let (events, last) = page_of(rows.filter(|row| request.lets_through(row)), last);
-        Answer::Stream(StreamPage { events, lost, last, newest })
+        ControlAnswer::Stream(StreamPage { events, lost, last, newest })
     }
 
     /// Tells the stream what the client of this connection changed of what tests control.
@@ -296,7 +296,7 @@ fn object(value: &impl Serialize) -> Map<String, Value> {
 
 fn file(share: &str, path: &SharePath) -> String {
     let path = path.as_str().trim_matches('/').to_owned();
-    Address::File { share: share.to_owned(), path }.to_string()
+    ObjectAddress::File { share: share.to_owned(), path }.to_string()
 }
 
 /// The object that a request to a service names by its path; none if it names the whole service.
@@ -310,8 +310,8 @@ fn object_of(service: ServiceKind, path: &str) -> Option<String> {
             let mut parts = path.split('/');
             let queue = parts.next()?.to_owned();
             match (parts.next(), parts.next()) {
-                (Some("messages"), Some(id)) => Address::Message { queue, id: id.to_owned() },
-                _ => Address::Queue(queue),
+                (Some("messages"), Some(id)) => ObjectAddress::Message { queue, id: id.to_owned() },
+                _ => ObjectAddress::Queue(queue),
             }
         }
         ServiceKind::Table => table_object(path)?,
@@ -320,7 +320,7 @@ fn object_of(service: ServiceKind, path: &str) -> Option<String> {
 }
 
 /// `Rows`, `Rows()`, `Rows(PartitionKey='p',RowKey='r')` and `Tables('Rows')`.
-fn table_object(path: &str) -> Option<Address> {
+fn table_object(path: &str) -> Option<ObjectAddress> {
     let (name, keys) = path.split_once('(').unwrap_or((path, ""));
     if name.starts_with('$') {
         return None;
@@ -328,12 +328,12 @@ fn table_object(path: &str) -> Option<Address> {
     let table = name.to_owned();
     let quoted = quoted(keys);
     Some(match (name, quoted.as_slice()) {
-        ("Tables", [table]) => Address::Table(table.clone()),
+        ("Tables", [table]) => ObjectAddress::Table(table.clone()),
         ("Tables", _) => return None,
         (_, [partition, row]) => {
-            Address::Entity { table, partition: partition.clone(), row: row.clone() }
+            ObjectAddress::Entity { table, partition: partition.clone(), row: row.clone() }
         }
-        _ => Address::Table(table),
+        _ => ObjectAddress::Table(table),
     })
 }
 

@@ -43,7 +43,7 @@ use super::service::{Answer, Operation, Run};
 use super::site::Site;
 use super::source::RENAME_SOURCE;
 use super::version::{self, VERSION};
-use crate::connections::Place;
+use crate::connections::ConnectionState;
 use crate::core::time::rfc1123;
 use crate::core::{Client, Owner, Timestamp};
 use crate::engine::{Account, Caller, Context, new_guid, rehearse, without_waiting};
@@ -81,7 +81,7 @@ impl Echo {
 pub async fn handle(
     site: Arc<Site>,
     connection: Arc<Owner>,
-    place: &Place,
+    place: &ConnectionState,
     peer: SocketAddr,
     request: hyper::Request<Incoming>,
 ) -> Result<HttpAnswer, Dropped> {

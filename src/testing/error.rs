@@ -1,6 +1,6 @@
 //! The errors between a test and its server.
 
-use crate::control::{Answer, ClientError};
+use crate::control::{ClientError, ControlAnswer};
 use crate::core::smb::Denial;
 use crate::engine::clock::SetBack;
 use crate::engine::file;
@@ -37,7 +37,7 @@ pub enum Error {
 
 impl Error {
     /// An answer that does not fit the request.
-    pub(super) fn unexpected(answer: &Answer) -> Self {
+    pub(super) fn unexpected(answer: &ControlAnswer) -> Self {
         Self::Failed(format!("the server answered {answer:?}"))
     }
 

@@ -17,7 +17,7 @@ use crate::cli::account::NameAndKey;
 use crate::core::service::ServiceKind;
 use crate::rest::auth::{Credential, OauthMode};
 use crate::rest::{CopySources, ErrorNames};
-use crate::server::{Certificate, ListenAddress, ListenOptions, Named, kinds};
+use crate::server::{Certificate, ListenAddress, ListenOptions, ServiceAddresses, kinds};
 
 /// The variable of 0.1 that `--file` reads too.
 const OLD_LISTEN: &str = "LATCHFS_LISTEN";
@@ -135,7 +135,7 @@ pub enum Sources {
 
 impl Listen {
     /// The addresses that the user named, by service.
-    fn addresses(&self) -> Result<Named> {
+    fn addresses(&self) -> Result<ServiceAddresses> {
         if self.no_rest {
             return Ok(kinds().map(|kind| (kind, ListenAddress::Off)).collect());
         }

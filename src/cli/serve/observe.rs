@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use crate::cli::logs::LogFormat;
-use crate::server::{AdminAddress, ListenAddress, Named};
+use crate::server::{AdminAddress, ListenAddress, ServiceAddresses};
 
 /// The log of events
 #[derive(Debug, Args)]
@@ -49,7 +49,7 @@ pub struct Admin {
 
 impl Admin {
     /// Where the page is, beside services on these addresses.
-    pub fn address(&self, services: &Named) -> AdminAddress {
+    pub fn address(&self, services: &ServiceAddresses) -> AdminAddress {
         AdminAddress::of(self.admin, services)
     }
 }

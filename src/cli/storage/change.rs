@@ -12,7 +12,7 @@ use super::{
     AccountOf, ConditionArgs, ServiceRefusal, Session, StorageRequest, on_object, path_of,
 };
 use crate::cli::out::Output;
-use crate::control::address::Address;
+use crate::control::address::ObjectAddress;
 use crate::core::service::ServiceKind;
 
 /// Make a container, queue, table, share or directory
@@ -72,18 +72,18 @@ impl Mk {
         on_object(&self.object, &self.server, |session, object| self.make(session, object))
     }
 
-    fn make(&self, session: &Session, object: &Address) -> Result<ExitCode> {
+    fn make(&self, session: &Session, object: &ObjectAddress) -> Result<ExitCode> {
         let path = path_of(object);
         let put = |query| StorageRequest {
             query,
             ..StorageRequest::new(object.service(), "PUT", path.clone())
         };
         let got = session.ask(match object {
-            Address::Container(_) => put(&[("restype", "container")]),
-            Address::Queue(_) => put(&[]),
-            Address::File { path, .. } if path.is_empty() => put(&[("restype", "share")]),
-            Address::File { .. } => put(&[("restype", "directory")]),
-            Address::Table(name) => StorageRequest {
+            ObjectAddress::Container(_) => put(&[("restype", "container")]),
+            ObjectAddress::Queue(_) => put(&[]),
+            ObjectAddress::File { path, .. } if path.is_empty() => put(&[("restype", "share")]),
+            ObjectAddress::File { .. } => put(&[("restype", "directory")]),
+            ObjectAddress::Table(name) => StorageRequest {
                 body: json!({ "TableName": name }).to_string().into_bytes(),
                 ..StorageRequest::new(ServiceKind::Table, "POST", "Tables")
             },
@@ -91,7 +91,7 @@ impl Mk {
         });
         let got = got.map_err(|error| with_cure(error, object))?;
         // A queue alone may be made again; the service then answers that there is nothing to do.
-        if got.status() == NO_CONTENT && matches!(object, Address::Queue(_)) {
+        if got.status() == NO_CONTENT && matches!(object, ObjectAddress::Queue(_)) {
             bail!("{object}: the queue exists already");
         }
         self.output.show(&json!({ "created": object.to_string() }), String::new)?;
@@ -106,32 +106,32 @@ impl Rm {
         on_object(&self.object, &server, |session, object| self.remove(session, object))
     }
 
-    fn remove(&self, session: &Session, object: &Address) -> Result<ExitCode> {
+    fn remove(&self, session: &Session, object: &ObjectAddress) -> Result<ExitCode> {
         let mut ask = StorageRequest::new(object.service(), "DELETE", path_of(object));
         ask.headers = self.demands.headers();
         if self.demands.if_match.is_some() {
             match object {
-                Address::Blob { .. } | Address::Entity { .. } => {}
+                ObjectAddress::Blob { .. } | ObjectAddress::Entity { .. } => {}
                 other => bail!("{other} has no ETag to compare: only blobs and entities have"),
             }
         }
         let receipt;
         match object {
-            Address::Blob { .. } => {
+            ObjectAddress::Blob { .. } => {
                 ask.headers.push(("x-ms-delete-snapshots", "include".into()));
             }
-            Address::Entity { .. } => {
+            ObjectAddress::Entity { .. } => {
                 if self.demands.if_match.is_none() {
                     ask.headers.push(("if-match", "*".into()));
                 }
             }
-            Address::Message { .. } => {
+            ObjectAddress::Message { .. } => {
                 let given = self.receipt.as_deref();
                 let given = given.context("a message is deleted with its --receipt")?;
                 receipt = [("popreceipt", given)];
                 ask.query = &receipt;
             }
-            Address::File { share, path } if !path.is_empty() => {
+            ObjectAddress::File { share, path } if !path.is_empty() => {
                 if is_directory(session, share, path)? == Some(true) {
                     if self.recursive {
                         self.empty(session, object)?;
@@ -144,10 +144,10 @@ impl Rm {
                     bail!("{whole} is deleted with all that it holds: add --recursive");
                 }
                 match whole {
-                    Address::Container(_) => ask.query = &[("restype", "container")],
-                    Address::File { .. } => ask.query = &[("restype", "share")],
-                    Address::Table(name) => ask.path = format!("Tables('{name}')"),
-                    Address::Queue(_) => {}
+                    ObjectAddress::Container(_) => ask.query = &[("restype", "container")],
+                    ObjectAddress::File { .. } => ask.query = &[("restype", "share")],
+                    ObjectAddress::Table(name) => ask.path = format!("Tables('{name}')"),
+                    ObjectAddress::Queue(_) => {}
                     other => bail!("{other} cannot be deleted: expected {DELETED_FORM}"),
                 }
             }
@@ -158,8 +158,8 @@ impl Rm {
     }
 
     /// Deletes the entries of a directory. Stops at the first entry that another client holds.
-    fn empty(&self, session: &Session, directory: &Address) -> Result<()> {
-        let Address::File { share, path } = directory else { return Ok(()) };
+    fn empty(&self, session: &Session, directory: &ObjectAddress) -> Result<()> {
+        let ObjectAddress::File { share, path } = directory else { return Ok(()) };
         for (below, is_directory) in names_in(session, share, path)? {
             let mut ask = StorageRequest::new(ServiceKind::File, "DELETE", path_of(&below));
             ask.headers = self.demands.headers();
@@ -174,7 +174,7 @@ impl Rm {
 }
 
 /// A refusal with what would have helped.
-fn with_cure(error: anyhow::Error, object: &Address) -> anyhow::Error {
+fn with_cure(error: anyhow::Error, object: &ObjectAddress) -> anyhow::Error {
     let mut refusal = match error.downcast::<ServiceRefusal>() {
         Ok(refusal) => refusal,
         Err(other) => return other,
@@ -182,7 +182,7 @@ fn with_cure(error: anyhow::Error, object: &Address) -> anyhow::Error {
     match (&*refusal.code, object) {
         ("DirectoryNotEmpty", _) => refusal.message.push_str(" Add --recursive"),
         // The service does not tell the limits.
-        ("OutOfRangeInput", Address::Table(_)) => {
+        ("OutOfRangeInput", ObjectAddress::Table(_)) => {
             refusal.message.push_str(" The name of a table has 3 to 63 letters and digits");
         }
         _ => {}

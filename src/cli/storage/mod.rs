@@ -25,8 +25,8 @@ use serde_json::Value;
 use super::connection::of_server;
 use super::locate::{AccountOf, LocatedFile, Socket, Where};
 use super::{EXIT_BUSY, EXIT_DIFFERENT, EXIT_FAILED, out};
-use crate::control::address::Address;
-use crate::control::protocol::Connection;
+use crate::control::address::ObjectAddress;
+use crate::control::protocol::ConnectionInfo;
 use crate::core::service::ServiceKind;
 use crate::engine::{Clock, SystemClock, new_guid};
 use crate::rest::auth::{AccountSas, Credential};
@@ -109,7 +109,7 @@ impl<'a> StorageRequest<'a> {
 fn on_object(
     text: &Path,
     server: &AccountOf,
-    work: impl FnOnce(&Session, &Address) -> Result<ExitCode>,
+    work: impl FnOnce(&Session, &ObjectAddress) -> Result<ExitCode>,
 ) -> Result<ExitCode> {
     let (object, server) = locate(text, server)?;
     let session = Session::open(&server)?;
@@ -120,7 +120,7 @@ fn on_object(
 /// A client of one account's services.
 struct Session {
     client: Client,
-    told: Connection,
+    told: ConnectionInfo,
     token: String,
 }
 
@@ -186,8 +186,8 @@ fn message(body: &[u8]) -> Option<String> {
 
 /// The object that the text names, and its server. A file may also be named as commands for files
 /// name it: `SHARE:/PATH`, or a path on a mount.
-fn locate(text: &Path, server: &AccountOf) -> Result<(Address, AccountOf)> {
-    if let Some(address) = text.to_str().and_then(Address::read) {
+fn locate(text: &Path, server: &AccountOf) -> Result<(ObjectAddress, AccountOf)> {
+    if let Some(address) = text.to_str().and_then(ObjectAddress::read) {
         return Ok((address, server.clone()));
     }
     let files = Where { of: server.clone(), share_name: None };
@@ -195,19 +195,19 @@ fn locate(text: &Path, server: &AccountOf) -> Result<(Address, AccountOf)> {
         bail!("{}: expected {ADDRESS_FORM}", text.display());
     };
     let share = share_name.context("the share has no name")?;
-    let object = Address::File { share, path: path.trim_matches('/').to_owned() };
+    let object = ObjectAddress::File { share, path: path.trim_matches('/').to_owned() };
     Ok((object, AccountOf { server: Socket::at(control), account }))
 }
 
 /// The end of a command: a refusal is told with the service's code.
-fn ended(what: &Address, done: Result<ExitCode>) -> Result<ExitCode> {
+fn ended(what: &ObjectAddress, done: Result<ExitCode>) -> Result<ExitCode> {
     let error = match done {
         Ok(code) => return Ok(code),
         Err(error) => error,
     };
     let Some(refusal) = error.downcast_ref::<ServiceRefusal>() else { return Err(error) };
     let what = match what {
-        Address::Service(service) => format!("the {} service", service.title()),
+        ObjectAddress::Service(service) => format!("the {} service", service.title()),
         object => object.to_string(),
     };
     // The refusal, behind the name of the one that it is about where that is another.
@@ -229,22 +229,24 @@ fn is_held(code: &str) -> bool {
 }
 
 /// The path of an object behind the account, encoded.
-fn path_of(address: &Address) -> String {
+fn path_of(address: &ObjectAddress) -> String {
     let encoded = |text: &str| utf8_percent_encode(text, &UNRESERVED).to_string();
     let key = |key: &str| encoded(&key.replace('\'', "''"));
     match address {
-        Address::Service(_) => String::new(),
-        Address::File { share, path } if path.is_empty() => encoded(share),
-        Address::File { share: first, path: rest }
-        | Address::Blob { container: first, name: rest } => {
+        ObjectAddress::Service(_) => String::new(),
+        ObjectAddress::File { share, path } if path.is_empty() => encoded(share),
+        ObjectAddress::File { share: first, path: rest }
+        | ObjectAddress::Blob { container: first, name: rest } => {
             format!("{}/{}", encoded(first), encoded(rest))
         }
-        Address::Container(name)
-        | Address::Queue(name)
-        | Address::Table(name)
-        | Address::Partition { table: name, .. } => encoded(name),
-        Address::Message { queue, id } => format!("{}/messages/{}", encoded(queue), encoded(id)),
-        Address::Entity { table, partition, row } => {
+        ObjectAddress::Container(name)
+        | ObjectAddress::Queue(name)
+        | ObjectAddress::Table(name)
+        | ObjectAddress::Partition { table: name, .. } => encoded(name),
+        ObjectAddress::Message { queue, id } => {
+            format!("{}/messages/{}", encoded(queue), encoded(id))
+        }
+        ObjectAddress::Entity { table, partition, row } => {
             let (table, partition, row) = (encoded(table), key(partition), key(row));
             format!("{table}(PartitionKey='{partition}',RowKey='{row}')")
         }
