@@ -19,7 +19,7 @@ use crate::core::blob::tier::Tier;
 use crate::core::blob::{BlobDenial, BlobState, ContainerState};
 use crate::core::lease::{LeaseKind, LeaseStatus, TimedLease};
 use crate::core::table::etag::etag;
-use crate::core::table::{Denial, Key, TableName};
+use crate::core::table::{EntityKey, TableDenial, TableName};
 use crate::core::time::iso;
 use crate::core::{Timestamp, Writer};
 use crate::engine::blob::{self, BlobAt, BlobService};
@@ -85,7 +85,7 @@ impl ControlConnection {
             ObjectAddress::Container(name) => self.why_container(name)?,
             ObjectAddress::Message { queue, id } => self.why_message(queue, id)?,
             ObjectAddress::Entity { table, partition, row } => {
-                self.why_entity(table, &Key::new(partition, row))?
+                self.why_entity(table, &EntityKey::new(partition, row))?
             }
             _ => Err(format!(
                 "{address}: expected blob:CONTAINER[/NAME], queue:NAME/ID, \
@@ -208,8 +208,8 @@ impl ControlConnection {
         Ok(ObjectState { in_the_way, facts, changes: self.with_last(changes, last), ..told() })
     }
 
-    fn why_entity(&self, name: &str, key: &Key) -> Result<ObjectState, RequestFailure> {
-        let denied = |error: Denial| RequestFailure::from(TableError::from(error));
+    fn why_entity(&self, name: &str, key: &EntityKey) -> Result<ObjectState, RequestFailure> {
+        let denied = |error: TableDenial| RequestFailure::from(TableError::from(error));
         let name = TableName::parse(name).map_err(denied)?;
         key.check().map_err(denied)?;
         let service = self.account.table()?;
@@ -217,7 +217,7 @@ impl ControlConnection {
         let changes: Vec<_> =
             standing.changes.iter().rev().map(|change| self.table_row(change)).collect();
         let Some(ticks) = standing.ticks else {
-            return Err(absent(&Denial::ResourceNotFound, &changes));
+            return Err(absent(&TableDenial::ResourceNotFound, &changes));
         };
         let address = ObjectAddress::Entity {
             table: name.to_string(),
@@ -317,7 +317,7 @@ fn of_queue(change: &queue::Changed) -> ObjectAddress {
 fn of_table(change: &table::Changed) -> ObjectAddress {
     let table = change.table.clone();
     match change.key.clone() {
-        Some(Key { partition, row }) => ObjectAddress::Entity { table, partition, row },
+        Some(EntityKey { partition, row }) => ObjectAddress::Entity { table, partition, row },
         None => ObjectAddress::Table(table),
     }
 }

@@ -12,7 +12,7 @@ use fuser::Errno;
 use super::driver::Requester;
 use super::park::Waited;
 use super::state::State;
-use crate::core::pattern::Seen;
+use crate::core::pattern::PatternSubject;
 use crate::core::service::ServiceKind;
 use crate::core::smb::SharePath;
 use crate::engine::Controls;
@@ -181,8 +181,8 @@ fn place(state: &State, path: &SharePath) -> String {
     format!("{}{path}", state.share().name())
 }
 
-fn seen<'a>(of: &'a MountControls, call: Call, place: &'a str) -> Seen<'a> {
-    Seen {
+fn seen<'a>(of: &'a MountControls, call: Call, place: &'a str) -> PatternSubject<'a> {
+    PatternSubject {
         service: ServiceKind::File,
         operation: call.name(),
         documented: call.name(),

@@ -14,7 +14,7 @@ use super::open_files::{Open, OpenFile};
 use super::state::{DataPath, State};
 use super::{nameless, privileges, unchecked};
 use crate::core::FileId;
-use crate::core::smb::create::{Action, Disposition, OpenRequest};
+use crate::core::smb::create::{CreateAction, Disposition, OpenRequest};
 use crate::core::smb::{Access, Denial, ShareMode, SharePath};
 use crate::engine::file::{Error, Handle, Kind, OpenFor, Opened, PosixOpen, Stat, StoreError};
 use crate::sync::front_end;
@@ -244,7 +244,7 @@ fn answer_create(
     opened: Opened,
     reply: ReplyCreate,
 ) {
-    if opened.action == Action::Opened {
+    if opened.action == CreateAction::Opened {
         // Somebody else made it since the kernel looked.
         strip_privileges(state, ask, &opened);
     }
@@ -371,7 +371,7 @@ fn data_path(
     let comes_to_us = state.options.mandatory_locks || writes && state.share().has_coarse_times();
     if backing.is_some() && !comes_to_us {
         // The kernel opens the file for the program, and would call any failure EIO.
-        if writes && opened.action == Action::Opened {
+        if writes && opened.action == CreateAction::Opened {
             state.share().check_writable()?;
         }
         return Ok((None, backing, flags));

@@ -13,7 +13,7 @@ use super::words::{
     action_name, all_ranges, attributes, byte_range, disposition, lock_kind, options, rights,
     share_mode,
 };
-use crate::core::smb::create::{Action, Disposition, OpenRequest, Options};
+use crate::core::smb::create::{CreateAction, Disposition, OpenRequest, Options};
 use crate::core::smb::ranges::{RangeLock, Ticket};
 use crate::core::smb::{Access, Denial, ShareMode, SharePath};
 use crate::core::{Client, Owner};
@@ -214,7 +214,7 @@ impl<'a> Player<'a> {
         h: &str,
         path: &SharePath,
         request: &OpenRequest,
-    ) -> Result<(Action, u64)> {
+    ) -> Result<(CreateAction, u64)> {
         let cx = self.client(conn);
         let opened = self.share.open(&cx, path, request)?;
         let eof = self.share.standard(&opened.handle)?.size;

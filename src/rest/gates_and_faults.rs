@@ -20,7 +20,7 @@ use super::http::request::Request;
 use super::refusal::Refusal;
 use super::service::Operation;
 use super::site::Site;
-use crate::core::pattern::Seen;
+use crate::core::pattern::PatternSubject;
 use crate::core::service::ServiceKind;
 use crate::engine::Caller;
 use crate::engine::controls::{FaultAction, Point, Stop, Visitor};
@@ -172,8 +172,8 @@ fn seen<'a>(
     operation: &'a Operation,
     visit: &'a Visit,
     header: &'a (dyn Fn(&str) -> Option<&'a str> + Sync),
-) -> Seen<'a> {
-    Seen {
+) -> PatternSubject<'a> {
+    PatternSubject {
         service: site.service.kind,
         operation: operation.name,
         documented: documented::name_of(site.service.kind, operation.name),

@@ -11,8 +11,8 @@ use super::access::{Asked, BlobAt, Selector};
 use super::error::{BlobError, BlobResult};
 use super::history::Changed;
 use crate::core::blob::{
-    Ask, BlobDenial, BlobState, BlobType, ContainerState, Encryption, Found, Operation, admit,
-    admit_container,
+    AdmitRequest, BlobDenial, BlobState, BlobType, ContainerState, Encryption, FoundObject,
+    Operation, admit, admit_container,
 };
 use crate::core::lease::{BlobLease, LeaseClass};
 use crate::core::{Etag, Timestamp, Writer};
@@ -71,11 +71,13 @@ impl Place {
             .ok_or_else(|| BlobDenial::BlobNotFound.into())
     }
 
-    fn found(&self) -> Found<'_> {
+    fn found(&self) -> FoundObject<'_> {
         match &self.row {
-            None => Found::Nothing,
-            Some(row) if row.key == StateKey::Uncommitted => Found::Uncommitted(&row.record.lease),
-            Some(row) => Found::Blob(&row.record),
+            None => FoundObject::Nothing,
+            Some(row) if row.key == StateKey::Uncommitted => {
+                FoundObject::Uncommitted(&row.record.lease)
+            }
+            Some(row) => FoundObject::Blob(&row.record),
         }
     }
 }
@@ -131,7 +133,7 @@ impl Look<'_> {
         asked: &Asked,
         place: &Place,
     ) -> BlobResult<()> {
-        let ask = Ask {
+        let ask = AdmitRequest {
             operation,
             conditions: &asked.conditions,
             tags: asked.tags.as_ref(),
@@ -166,7 +168,7 @@ impl Look<'_> {
         asked: &Asked,
         container: &ContainerRow<ContainerState>,
     ) -> BlobResult<()> {
-        let ask = Ask {
+        let ask = AdmitRequest {
             operation,
             conditions: &asked.conditions,
             tags: None,

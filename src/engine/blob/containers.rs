@@ -7,7 +7,7 @@ use super::change::Change;
 use super::lease::{LeaseAction, Leased};
 use super::{BlobError, BlobResult, BlobService, Size};
 use crate::core::Timestamp;
-use crate::core::blob::{BlobDenial, ContainerState, Metadata, Operation, PublicAccess};
+use crate::core::blob::{BlobDenial, BlobMetadata, ContainerState, Operation, PublicAccess};
 use crate::core::conditions::Conditions;
 use crate::core::lease::ContainerLease;
 use crate::core::policy::{StoredPolicy, check_policies};
@@ -19,7 +19,7 @@ use crate::store::blob::{ContainerRow, Retained, Tx};
 #[derive(Clone, Debug, Default)]
 pub struct NewContainer {
     /// `x-ms-meta-*`.
-    pub metadata: Metadata,
+    pub metadata: BlobMetadata,
     /// The part that anonymous requests may read.
     pub access: PublicAccess,
     /// `x-ms-default-encryption-scope`.
@@ -117,7 +117,7 @@ impl BlobService {
         cx: &Context,
         name: &str,
         asked: Asked,
-        metadata: Metadata,
+        metadata: BlobMetadata,
     ) -> BlobResult<ContainerState> {
         let operation = Operation::ContainerSetMetadata;
         self.change_container(cx, operation, name, asked, move |_, state| {

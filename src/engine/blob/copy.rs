@@ -12,7 +12,9 @@ use super::{BlobError, BlobResult, BlobService, Content, NewBlob, Size, Written}
 use crate::core::blob::copy::{CopyRecord, CopyStatus, HeldCopy, check_abort, check_source_tier};
 use crate::core::blob::tags::query::TagQuery;
 use crate::core::blob::tier::Tier;
-use crate::core::blob::{BlobDenial, BlobState, BlobType, ContentProperties, Metadata, Operation};
+use crate::core::blob::{
+    BlobDenial, BlobMetadata, BlobState, BlobType, ContentProperties, Operation,
+};
 use crate::core::conditions::copy::source_failure;
 use crate::core::conditions::{Conditions, Subject};
 use crate::engine::Context;
@@ -37,7 +39,7 @@ pub enum CopyFrom {
         /// Properties of the source.
         properties: ContentProperties,
         /// Metadata of the source.
-        metadata: Metadata,
+        metadata: BlobMetadata,
     },
 }
 
@@ -60,7 +62,7 @@ pub struct CopyRequest {
     /// The source as the answer shows it.
     pub source: String,
     /// Metadata in place of the source's.
-    pub metadata: Option<Metadata>,
+    pub metadata: Option<BlobMetadata>,
     /// Properties in place of the source's.
     pub properties: Option<ContentProperties>,
     /// Whether the tags of the source are copied; else those of `new` count.

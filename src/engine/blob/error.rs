@@ -3,7 +3,7 @@
 //! A refusal may name the last writer. REST decides statuses and codes.
 
 use crate::core::blob::{BlobDenial, BlobState, Operation};
-use crate::core::conditions::Failure;
+use crate::core::conditions::ConditionFailure;
 use crate::core::conflict::Conflict;
 use crate::core::lease::LeaseDenial;
 use crate::core::{Etag, Timestamp, Writer};
@@ -73,7 +73,7 @@ impl BlobError {
     #[must_use]
     pub(super) fn of_state(mut self, state: &BlobState) -> Self {
         if let Self::Denied { denial, unchanged, .. } = &mut self
-            && matches!(denial, BlobDenial::Condition(Failure::NotModified(_)))
+            && matches!(denial, BlobDenial::Condition(ConditionFailure::NotModified(_)))
         {
             *unchanged = Some((state.etag, state.modified));
         }

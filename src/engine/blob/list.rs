@@ -9,7 +9,7 @@ use std::ops::Bound;
 use super::change::{Look, Row};
 use super::{BlobResult, BlobService};
 use crate::core::Timestamp;
-use crate::core::blob::tags::query::{Comparison, Key, Operator, TagQuery};
+use crate::core::blob::tags::query::{ComparisonKey, Operator, TagComparison, TagQuery};
 use crate::core::blob::{BlobDenial, BlobState, ContainerState};
 use crate::engine::Context;
 pub use crate::store::blob::ListPosition;
@@ -119,7 +119,7 @@ impl BlobService {
         from: Option<(String, String)>,
         max: usize,
     ) -> BlobResult<FoundPage> {
-        if !query.conjuncts().iter().any(|one| matches!(one.key, Key::Tag(_))) {
+        if !query.conjuncts().iter().any(|one| matches!(one.key, ComparisonKey::Tag(_))) {
             return Err(BlobDenial::InvalidTagQuery.into());
         }
         let container = container.map(str::to_owned);
@@ -187,7 +187,9 @@ impl Listed {
 
 /// The container that an expression names.
 fn container_of(query: &TagQuery) -> Option<&str> {
-    let named = |one: &&Comparison| one.key == Key::Container && one.operator == Operator::Equal;
+    let named = |one: &&TagComparison| {
+        one.key == ComparisonKey::Container && one.operator == Operator::Equal
+    };
     query.conjuncts().into_iter().find(named).map(|one| one.value.as_str())
 }
 
@@ -200,10 +202,10 @@ fn find(
     max: usize,
 ) -> BlobResult<FoundPage> {
     let conjuncts = query.conjuncts();
-    let tags = || conjuncts.iter().filter(|one| matches!(one.key, Key::Tag(_)));
+    let tags = || conjuncts.iter().filter(|one| matches!(one.key, ComparisonKey::Tag(_)));
     // An equality leaves fewest.
     let narrow = tags().find(|one| one.operator == Operator::Equal).or_else(|| tags().next());
-    let Some(Comparison { key: Key::Tag(key), operator, value }) = narrow else {
+    let Some(TagComparison { key: ComparisonKey::Tag(key), operator, value }) = narrow else {
         return Err(BlobDenial::InvalidTagQuery.into());
     };
     let (low, high) = bounds(*operator, value);

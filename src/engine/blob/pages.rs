@@ -11,7 +11,7 @@ use super::error::BlobError;
 use super::{BlobResult, BlobService, Content, Size, Written};
 use crate::core::Timestamp;
 use crate::core::blob::pages::{
-    self, Listed, PageRange, SequenceAction, SequenceConditions, Written as WrittenPages,
+    self, ListedRange, PageRange, SequenceAction, SequenceConditions, WrittenPages,
     page_difference, page_list,
 };
 use crate::core::blob::{BlobDenial, BlobState, ContentProperties, Operation};
@@ -46,7 +46,7 @@ pub struct Paged {
     /// The blob.
     pub state: BlobState,
     /// Written ranges in order; in a difference, cleared ones among them.
-    pub ranges: Vec<Listed>,
+    pub ranges: Vec<ListedRange>,
     /// Where the next page of the list begins.
     pub next: Option<u64>,
 }
@@ -72,7 +72,7 @@ impl PageQuery {
     }
 
     /// The first ranges of a list, and where to go on.
-    fn page(&self, state: BlobState, mut ranges: Vec<Listed>) -> Paged {
+    fn page(&self, state: BlobState, mut ranges: Vec<ListedRange>) -> Paged {
         let next = ranges.get(self.max).map(|listed| listed.range.start);
         ranges.truncate(self.max);
         Paged { state, ranges, next }

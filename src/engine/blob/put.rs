@@ -11,7 +11,7 @@ use crate::core::blob::pages;
 use crate::core::blob::tags::Tags;
 use crate::core::blob::tier::Tier;
 use crate::core::blob::{
-    BlobDenial, BlobState, BlobType, ContentProperties, Encryption, Metadata, Operation,
+    BlobDenial, BlobMetadata, BlobState, BlobType, ContentProperties, Encryption, Operation,
 };
 use crate::core::{Etag, Timestamp};
 use crate::engine::Context;
@@ -23,7 +23,7 @@ pub struct NewBlob {
     /// The six properties of the content.
     pub content: ContentProperties,
     /// `x-ms-meta-*`.
-    pub metadata: Metadata,
+    pub metadata: BlobMetadata,
     /// `x-ms-tags`.
     pub tags: Tags,
     /// `x-ms-access-tier`.

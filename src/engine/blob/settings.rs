@@ -6,10 +6,10 @@
 use super::access::{Asked, BlobAt};
 use super::{BlobResult, BlobService, Size, Written};
 use crate::core::Timestamp;
-use crate::core::blob::immutability::Policy;
+use crate::core::blob::immutability::ImmutabilityPolicy;
 use crate::core::blob::tags::Tags;
 use crate::core::blob::tier::{Tier, TierChange};
-use crate::core::blob::{BlobState, ContentProperties, Metadata, Operation};
+use crate::core::blob::{BlobMetadata, BlobState, ContentProperties, Operation};
 use crate::engine::Context;
 
 impl BlobService {
@@ -45,7 +45,7 @@ impl BlobService {
         cx: &Context,
         at: &BlobAt,
         asked: Asked,
-        metadata: Metadata,
+        metadata: BlobMetadata,
     ) -> BlobResult<Written> {
         let at = at.clone();
         let operation = Operation::BlobSetMetadata;
@@ -106,7 +106,7 @@ impl BlobService {
         cx: &Context,
         at: &BlobAt,
         asked: Asked,
-        policy: Policy,
+        policy: ImmutabilityPolicy,
     ) -> BlobResult<BlobState> {
         let operation = Operation::BlobSetImmutabilityPolicy;
         self.remark(cx, operation, at, asked, move |state, now| {

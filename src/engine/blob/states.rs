@@ -7,9 +7,9 @@ use super::access::{Asked, BlobAt, Selector};
 use super::change::{Change, Place, Row, old_state, version_of};
 use super::{BlobError, BlobResult, BlobService, Size};
 use crate::core::Timestamp;
-use crate::core::blob::deletion::{DeleteSnapshots, Named, Removal, plan};
+use crate::core::blob::deletion::{DeleteBlobSnapshots, DeletionTarget, Removal, plan};
 use crate::core::blob::tier::TierConditions;
-use crate::core::blob::{BlobDenial, BlobState, Metadata, Operation};
+use crate::core::blob::{BlobDenial, BlobMetadata, BlobState, Operation};
 use crate::engine::Context;
 use crate::store::blob::{StateKey, StateKind};
 
@@ -17,7 +17,7 @@ use crate::store::blob::{StateKey, StateKind};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DeleteBlob {
     /// `x-ms-delete-snapshots`.
-    pub snapshots: Option<DeleteSnapshots>,
+    pub snapshots: Option<DeleteBlobSnapshots>,
     /// `deletetype=permanent`: also what is kept after an earlier deletion.
     pub permanent: bool,
     /// `x-ms-access-tier-if-*`.
@@ -39,7 +39,7 @@ impl BlobService {
         cx: &Context,
         at: &BlobAt,
         asked: Asked,
-        metadata: Metadata,
+        metadata: BlobMetadata,
     ) -> BlobResult<(Timestamp, BlobState)> {
         let at = at.clone();
         let operation = Operation::BlobCreateSnapshot;
@@ -146,10 +146,10 @@ fn remove(
 ) -> BlobResult<Deleted> {
     let row = place.row.ok_or(BlobDenial::BlobNotFound)?;
     let named = match (at.selector, row.key) {
-        (Selector::Current, _) => Named::Base,
-        (Selector::Snapshot(_), _) => Named::Snapshot,
-        (Selector::Version(_), StateKey::Current) => Named::CurrentVersion,
-        (Selector::Version(_), _) => Named::OldVersion,
+        (Selector::Current, _) => DeletionTarget::Base,
+        (Selector::Snapshot(_), _) => DeletionTarget::Snapshot,
+        (Selector::Version(_), StateKey::Current) => DeletionTarget::CurrentVersion,
+        (Selector::Version(_), _) => DeletionTarget::OldVersion,
     };
     let has_snapshots = change.tx.has_states(place.container, &at.name, StateKind::Snapshot)?;
     let removal = plan(named, delete.snapshots, has_snapshots)?;
@@ -165,7 +165,7 @@ fn remove(
         }
     }
     if matches!(removal, Removal::Named | Removal::All) {
-        if named == Named::Base {
+        if named == DeletionTarget::Base {
             change.tx.drop_blocks(place.container, &at.name)?;
         }
         remove_state(change, &row)?;

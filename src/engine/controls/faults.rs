@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::{is_over, make_room};
-use crate::core::pattern::{Pattern, Seen};
+use crate::core::pattern::{Pattern, PatternSubject};
 
 /// The effect of a fault on a request.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -143,14 +143,14 @@ impl Faults {
     }
 
     /// The fault that applies to a request.
-    pub fn meet(&self, seen: &Seen<'_>) -> Option<Fault> {
+    pub fn meet(&self, seen: &PatternSubject<'_>) -> Option<Fault> {
         self.meet_of(seen, |_| true)
     }
 
     /// The fault that applies to a request, of those whose action is possible for it.
     pub fn meet_of(
         &self,
-        seen: &Seen<'_>,
+        seen: &PatternSubject<'_>,
         possible: impl Fn(&FaultAction) -> bool,
     ) -> Option<Fault> {
         if !self.are_set() {
@@ -219,7 +219,7 @@ mod tests {
     use crate::core::service::ServiceKind;
 
     fn meet(faults: &Faults, path: &str) -> Option<u64> {
-        let seen = Seen {
+        let seen = PatternSubject {
             service: ServiceKind::Blob,
             operation: "BlockBlobUpload",
             documented: "Put Blob",

@@ -14,7 +14,7 @@ use tokio::sync::oneshot::error::TryRecvError;
 use tokio::time::timeout;
 
 use super::{Controls, is_over, make_room};
-use crate::core::pattern::{Pattern, Seen};
+use crate::core::pattern::{Pattern, PatternSubject};
 use crate::core::service::ServiceKind;
 use crate::engine::stream::{AtGate, EventStream, What};
 
@@ -134,7 +134,7 @@ struct Entered<'a> {
 
 impl GateRow {
     /// True if the gate stops this request at this point.
-    fn stops(&self, point: Point, seen: &Seen<'_>) -> bool {
+    fn stops(&self, point: Point, seen: &PatternSubject<'_>) -> bool {
         let gate = &self.gate;
         gate.point == point && !is_over(gate.times) && gate.pattern.matches(seen)
     }
@@ -180,7 +180,7 @@ impl Controls {
     pub fn stop(
         self: &Arc<Self>,
         point: Point,
-        seen: &Seen<'_>,
+        seen: &PatternSubject<'_>,
         visitor: impl FnOnce() -> Visitor,
     ) -> Option<Stopped> {
         if !self.gates.are_set() {
@@ -282,7 +282,7 @@ impl Gates {
     }
 
     /// The gates at a point that a request fits and that can stop one more, oldest first.
-    pub fn fitting(&self, point: Point, seen: &Seen<'_>) -> Vec<u64> {
+    pub fn fitting(&self, point: Point, seen: &PatternSubject<'_>) -> Vec<u64> {
         if !self.are_set() {
             return Vec::new();
         }
@@ -307,7 +307,7 @@ impl Gates {
     pub async fn pass(
         &self,
         point: Point,
-        seen: &Seen<'_>,
+        seen: &PatternSubject<'_>,
         visitor: impl FnOnce() -> Visitor,
     ) -> bool {
         if !self.are_set() {
@@ -397,7 +397,7 @@ mod tests {
 
     async fn pass(gates: Arc<Gates>, point: Point) -> bool {
         let nothing = |_: &str| None;
-        let seen = Seen {
+        let seen = PatternSubject {
             service: ServiceKind::Table,
             operation: "TableInsertEntity",
             documented: "Insert Entity",

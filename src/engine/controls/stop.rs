@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::Controls;
 use super::gates::{Point, Visitor};
 use crate::core::Timestamp;
-use crate::core::pattern::Seen;
+use crate::core::pattern::PatternSubject;
 use crate::engine::Clock;
 
 /// The stop that a request has ahead of it.
@@ -28,7 +28,7 @@ impl Stop {
     pub fn ahead_of(
         controls: &Arc<Controls>,
         clock: &Arc<dyn Clock>,
-        seen: &Seen<'_>,
+        seen: &PatternSubject<'_>,
         visitor: impl FnOnce() -> Visitor,
     ) -> Option<Arc<Self>> {
         let gates = controls.gates.fitting(Point::Checked, seen);

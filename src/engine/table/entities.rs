@@ -6,7 +6,8 @@
 use super::history::Changed;
 use super::{Change, Done, Purpose, Size, TableResult, TableService, table_of};
 use crate::core::table::{
-    self as rules, Denial, Effect, Fields as _, How, Key, Properties, TableName, Ticks,
+    self as rules, Effect, EntityFields as _, EntityKey, How, Properties, TableDenial, TableName,
+    Ticks,
 };
 use crate::engine::context::Context;
 use crate::store::table::{StoredEntity, TableId};
@@ -18,9 +19,9 @@ const SMALL_BYTES: usize = 64 << 10;
 #[derive(Clone, PartialEq, Debug)]
 pub struct Write {
     /// The change, with its condition.
-    pub change: rules::Change,
+    pub change: rules::EntityChange,
     /// The entity.
-    pub key: Key,
+    pub key: EntityKey,
     /// The given properties; none for a deletion.
     pub properties: Properties,
 }
@@ -29,7 +30,7 @@ pub struct Write {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Written {
     /// Its key.
-    pub key: Key,
+    pub key: EntityKey,
     /// Its timestamp, which is its ETag too; none after a deletion (S90).
     pub ticks: Option<Ticks>,
     /// The entity, after an insertion.
@@ -38,7 +39,7 @@ pub struct Written {
 
 impl Write {
     /// Checks what needs no look at the table.
-    pub(super) fn check(&self) -> Result<(), Denial> {
+    pub(super) fn check(&self) -> Result<(), TableDenial> {
         self.change.check_form()?;
         self.key.check()?;
         self.properties.check_each()?;
@@ -52,11 +53,11 @@ impl Write {
 
 impl TableService {
     /// Get Entity.
-    pub async fn entity(&self, table: &TableName, key: &Key) -> TableResult<StoredEntity> {
+    pub async fn entity(&self, table: &TableName, key: &EntityKey) -> TableResult<StoredEntity> {
         let (name, key) = (table.clone(), key.clone());
         self.look(move |tx| {
             let table = table_of(tx, &name)?;
-            Ok(tx.entity(table, &key)?.ok_or(Denial::ResourceNotFound)?)
+            Ok(tx.entity(table, &key)?.ok_or(TableDenial::ResourceNotFound)?)
         })
         .await
     }
@@ -72,8 +73,8 @@ impl TableService {
         let size = if write.bytes() > SMALL_BYTES { Size::Large } else { Size::Small };
         let name = table.clone();
         let purpose = match write.change {
-            rules::Change::Delete(_) => Purpose::Delete,
-            rules::Change::Insert | rules::Change::Write(..) => Purpose::Store,
+            rules::EntityChange::Delete(_) => Purpose::Delete,
+            rules::EntityChange::Insert | rules::EntityChange::Write(..) => Purpose::Store,
         };
         self.change_for(purpose, context, size, move |change| {
             let id = change.table(&name)?;
@@ -99,7 +100,7 @@ impl Change<'_> {
         let Write { change, key, properties } = write;
         // A merge reads the entity once, for the condition and for its properties.
         let kept = match &change {
-            rules::Change::Write(How::Merge, _) => self.tx.entity(table, &key)?,
+            rules::EntityChange::Write(How::Merge, _) => self.tx.entity(table, &key)?,
             _ => None,
         };
         let there = match &kept {
@@ -109,8 +110,10 @@ impl Change<'_> {
         // A refusal without a name is better than none.
         let by = || self.tx.last_writer(table, &key).ok().flatten().map(Box::new);
         let effect = change.decide(there).map_err(|denial| match denial {
-            Denial::UpdateConditionNotSatisfied(_) => Denial::UpdateConditionNotSatisfied(by()),
-            Denial::EntityAlreadyExists(_) => Denial::EntityAlreadyExists(by()),
+            TableDenial::UpdateConditionNotSatisfied(_) => {
+                TableDenial::UpdateConditionNotSatisfied(by())
+            }
+            TableDenial::EntityAlreadyExists(_) => TableDenial::EntityAlreadyExists(by()),
             other => other,
         })?;
         let operation = format!("{}{within}", change.operation());
@@ -138,7 +141,7 @@ impl Change<'_> {
         if !self.rehearsal {
             self.tx.put_entity(table, &entity, &by)?;
         }
-        let inserted = matches!(change, rules::Change::Insert).then_some(entity);
+        let inserted = matches!(change, rules::EntityChange::Insert).then_some(entity);
         let written = Written { key: key.clone(), ticks: Some(ticks), inserted };
         let changed = Changed { table: name.to_string(), key: Some(key), ticks: Some(ticks), by };
         Ok((written, changed))

@@ -5,7 +5,7 @@
 
 use super::{TableError, TableResult, TableService, table_of};
 use crate::core::Writer;
-use crate::core::table::{Fields, Key, TableName, Ticks};
+use crate::core::table::{EntityFields, EntityKey, TableName, Ticks};
 
 /// A change of an entity or a table.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -13,7 +13,7 @@ pub struct Changed {
     /// The table, as it was created.
     pub table: String,
     /// The entity; none if the table as a whole was changed.
-    pub key: Option<Key>,
+    pub key: Option<EntityKey>,
     /// The timestamp that the entity has since; none if it was deleted.
     pub ticks: Option<Ticks>,
     /// The request.
@@ -35,13 +35,13 @@ pub struct Standing {
 
 impl TableService {
     /// Reports the last write of an entity and its latest changes. May wait; not for an event loop.
-    pub fn why(&self, table: &TableName, key: &Key) -> TableResult<Standing> {
+    pub fn why(&self, table: &TableName, key: &EntityKey) -> TableResult<Standing> {
         let (entity, last_writer) = self.store.read(|tx| {
             let table = table_of(tx, table)?;
             Ok::<_, TableError>((tx.entity(table, key)?, tx.last_writer(table, key)?))
         })?;
         Ok(Standing {
-            ticks: entity.as_ref().map(Fields::timestamp),
+            ticks: entity.as_ref().map(EntityFields::timestamp),
             properties: entity.map_or(0, |entity| entity.properties().count()),
             last_writer,
             changes: self.changes(|change| {

@@ -51,7 +51,7 @@ use super::clock::Present;
 use super::context::Context;
 use super::recent::Recent;
 use super::sweeper::Sweeper;
-use crate::core::table::{Denial, TableName, Ticks};
+use crate::core::table::{TableDenial, TableName, Ticks};
 use crate::core::{Timestamp, Writer};
 use crate::store::table::{TableId, TableStore, Tx};
 
@@ -273,7 +273,7 @@ impl Change<'_> {
 }
 
 fn table_of(tx: &Tx<'_>, name: &TableName) -> TableResult<TableId> {
-    Ok(tx.table_id(name)?.ok_or(Denial::TableNotFound)?)
+    Ok(tx.table_id(name)?.ok_or(TableDenial::TableNotFound)?)
 }
 
 impl std::fmt::Debug for TableService {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use super::{TableResult, TableService, table_of};
 use crate::core::table::range::clipped;
-use crate::core::table::{Fields, Filter, Key, Position, Range, TableName, Top};
+use crate::core::table::{EntityFields, EntityKey, Filter, Position, Range, TableName, Top};
 use crate::store::table::{EntityRef, Scanned, Tx};
 
 /// Entities that one slice looks at.
@@ -33,7 +33,7 @@ pub struct Query {
     /// The most of a page.
     pub top: Top,
     /// Where to continue: the next entity.
-    pub from: Option<Key>,
+    pub from: Option<EntityKey>,
     /// The keys that the caller may see.
     pub reach: Range,
 }
@@ -77,15 +77,19 @@ enum Ended {
     /// Everything was read.
     Wholly,
     /// The page is complete; the next one begins at this entity.
-    Complete(Key),
+    Complete(EntityKey),
     /// The slice is over; there may be more from this entity on.
-    Cut(Key),
+    Cut(EntityKey),
 }
 
 impl TableService {
     /// Fills `page` with entities. Returns it with the key of the next page's first entity, if
     /// there may be a next page.
-    pub async fn query<P: Page>(&self, query: Query, page: P) -> TableResult<(P, Option<Key>)> {
+    pub async fn query<P: Page>(
+        &self,
+        query: Query,
+        page: P,
+    ) -> TableResult<(P, Option<EntityKey>)> {
         let begun = Instant::now();
         let query = Arc::new(query);
         let mut progress = Progress::new(page, &query);
@@ -180,7 +184,7 @@ impl<P: Page> Progress<P> {
         query: &Query,
         budget: &mut Budget,
     ) -> Option<Ended> {
-        let key = || Key::new(entity.partition(), entity.row());
+        let key = || EntityKey::new(entity.partition(), entity.row());
         if budget.rows == 0 || budget.bytes < entity.bytes() {
             return Some(Ended::Cut(key()));
         }

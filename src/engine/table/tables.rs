@@ -4,7 +4,7 @@
 
 use super::{Done, Purpose, Size, TableResult, TableService};
 use crate::core::table::query::PAGE_MAX;
-use crate::core::table::{Denial, Filter, TableName, Top, ValueRef};
+use crate::core::table::{Filter, TableDenial, TableName, Top, ValueRef};
 use crate::engine::context::Context;
 
 /// The property that a table has in a filter.
@@ -44,7 +44,7 @@ impl TableService {
         let name = name.clone();
         self.change(context, Size::Small, move |change| {
             if change.tx.table_id(&name)?.is_some() || !change.tx.create_table(&name)? {
-                return Err(Denial::TableAlreadyExists.into());
+                return Err(TableDenial::TableAlreadyExists.into());
             }
             Ok(Done::with((), vec![change.of_table(&name, "Create Table")]))
         })
@@ -56,7 +56,7 @@ impl TableService {
         let name = name.clone();
         self.change_for(Purpose::Delete, context, Size::Small, move |change| {
             if !change.tx.delete_table(&name)? {
-                return Err(Denial::ResourceNotFound.into());
+                return Err(TableDenial::ResourceNotFound.into());
             }
             let changes = vec![change.of_table(&name, "Delete Table")];
             Ok(Done { answer: (), changes, dropped: true })
@@ -67,7 +67,7 @@ impl TableService {
     /// The name of a table as it was created.
     pub async fn table(&self, name: &TableName) -> TableResult<String> {
         let name = name.clone();
-        self.look(move |tx| Ok(tx.table(&name)?.ok_or(Denial::ResourceNotFound)?.name)).await
+        self.look(move |tx| Ok(tx.table(&name)?.ok_or(TableDenial::ResourceNotFound)?.name)).await
     }
 
     /// A page of tables.

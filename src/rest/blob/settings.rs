@@ -7,7 +7,7 @@ use super::BlobCall;
 use super::body::DOCUMENT_MAX;
 use super::headers::bad_tags;
 use crate::core::blob::Operation;
-use crate::core::blob::deletion::DeleteSnapshots;
+use crate::core::blob::deletion::DeleteBlobSnapshots;
 use crate::core::blob::tags::Tags;
 use crate::core::blob::tier::{TierChange, TierConditions};
 use crate::core::lease::LeaseId;
@@ -119,8 +119,8 @@ impl BlobCall<'_> {
         let (at, asked) = (self.blob_at()?, self.asked(Operation::BlobDelete)?);
         let snapshots = match self.header(SNAPSHOTS)? {
             None => None,
-            Some("include") => Some(DeleteSnapshots::Include),
-            Some("only") => Some(DeleteSnapshots::Only),
+            Some("include") => Some(DeleteBlobSnapshots::Include),
+            Some("only") => Some(DeleteBlobSnapshots::Only),
             Some(text) => {
                 return Err(Refusal::header(SNAPSHOTS, text, "it must be include or only"));
             }

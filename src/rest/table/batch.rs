@@ -10,11 +10,12 @@ use super::entities::{insertion, letters_of_update, update};
 use super::error::{refusal_of_form, within};
 use super::headers::{Prefer, condition, json_type, level, verb};
 use super::{TableCall, option_in, table_name};
-use crate::core::table::json::{Level, Scope};
+use crate::core::table::json::{MetadataLevel, Scope};
 use crate::core::table::locator::{Locator, write_entity};
 use crate::core::table::transaction::OPERATIONS_MAX;
 use crate::core::table::{
-    Change, Denial, Fault, Fields as _, How, Properties, Select, TableName, etag, transaction,
+    EntityChange, EntityFields as _, How, Properties, Select, TableDenial, TableName,
+    TransactionDenial, etag, transaction,
 };
 use crate::engine::new_guid;
 use crate::engine::table::{TableError, Write, Written};
@@ -38,14 +39,14 @@ const PART_HEAD: [(&str, &str); 2] =
 struct Operation {
     table: TableName,
     write: Write,
-    level: Level,
+    level: MetadataLevel,
     prefer: Option<Prefer>,
 }
 
 /// The entity whose operation made a transaction fail.
 fn object(operations: &[Operation], error: &TableError) -> String {
     let failed = match error {
-        TableError::Fault(Fault { index, .. }) => operations.get(*index),
+        TableError::Fault(TransactionDenial { index, .. }) => operations.get(*index),
         TableError::Denied(_) | TableError::Store(_) => None,
     };
     let named = |one: &Operation| {
@@ -79,13 +80,15 @@ impl<'a> TableCall<'a> {
         let outer = outer.map_err(malformed)?;
         let [only] = outer.as_slice() else {
             let why = "a batch has one change set, or one GET by itself";
-            return Err(refusal_of_form(Denial::invalid(why)));
+            return Err(refusal_of_form(TableDenial::invalid(why)));
         };
         let kind = header(&only.headers, "content-type").unwrap_or_default();
         if let Ok(inner) = boundary(kind) {
             let inner = parts(only.body, inner, PARTS_MAX).map_err(malformed)?;
             if inner.is_empty() {
-                return Err(refusal_of_form(Denial::invalid("the change set has no operations")));
+                return Err(refusal_of_form(TableDenial::invalid(
+                    "the change set has no operations",
+                )));
             }
             return Ok(Batch::Changes(inner));
         }
@@ -93,14 +96,14 @@ impl<'a> TableCall<'a> {
         if request.method == "GET" {
             return Ok(Batch::Get(request));
         }
-        Err(refusal_of_form(Denial::invalid("a change stands in a change set")))
+        Err(refusal_of_form(TableDenial::invalid("a change stands in a change set")))
     }
 
     async fn transact(self, parts: &[Part<'_>]) -> Result<Vec<String>, Refusal> {
         if parts.len() > OPERATIONS_MAX {
             let text =
                 "The batch request operation exceeds the maximum 100 changes per change set.";
-            let denial = Denial::InvalidInput(text.into());
+            let denial = TableDenial::InvalidInput(text.into());
             return Err(within(OPERATIONS_MAX - 1, refusal_of_form(denial)));
         }
         let mut operations = Vec::with_capacity(parts.len());
@@ -140,12 +143,12 @@ impl<'a> TableCall<'a> {
                 (table, update(How::Merge, condition()?, key, request.body)?)
             }
             (Some(Verb::Delete), Locator::Entity(table, key)) => {
-                let change = Change::Delete(condition()?);
+                let change = EntityChange::Delete(condition()?);
                 (table, Write { change, key, properties: Properties::default() })
             }
             _ => {
                 let why = format!("{} {} is not a change", request.method, request.target);
-                return Err(refusal_of_form(Denial::invalid(why.escape_debug())));
+                return Err(refusal_of_form(TableDenial::invalid(why.escape_debug())));
             }
         };
         let table = table_name(&table)?;
@@ -172,9 +175,9 @@ impl<'a> TableCall<'a> {
     /// Checks the permissions of a SAS for one operation.
     fn check_operation(self, operation: &Operation) -> Result<(), Refusal> {
         self.check_letters(match &operation.write.change {
-            Change::Insert => &[Permission::Add],
-            Change::Write(_, condition) => letters_of_update(condition),
-            Change::Delete(_) => &[Permission::Delete],
+            EntityChange::Insert => &[Permission::Add],
+            EntityChange::Write(_, condition) => letters_of_update(condition),
+            EntityChange::Delete(_) => &[Permission::Delete],
         })?;
         self.check_table(&operation.table)?;
         self.check_reach(&operation.write.key)
@@ -183,7 +186,7 @@ impl<'a> TableCall<'a> {
     fn part(self, operation: &Operation, written: &Written) -> String {
         let mut head = Head::default();
         let applied = operation.prefer.map(Prefer::applied);
-        let inserts = matches!(operation.write.change, Change::Insert);
+        let inserts = matches!(operation.write.change, EntityChange::Insert);
         let mut location = format!("{}/", self.base());
         write_entity(
             operation.table.as_str(),
@@ -221,7 +224,7 @@ impl<'a> TableCall<'a> {
     fn error_part(self, refusal: &Refusal) -> String {
         let mut head = Head::default();
         head.push("DataServiceVersion", "3.0;");
-        head.push("Content-Type", json_type(Level::Minimal));
+        head.push("Content-Type", json_type(MetadataLevel::Minimal));
         let status = refusal.status;
         let reason = status.canonical_reason().unwrap_or_default();
         inner_answer(
@@ -241,7 +244,7 @@ impl<'a> TableCall<'a> {
 
     async fn inner_get(self, request: &InnerRequest<'_>) -> Result<String, Refusal> {
         let Locator::Entity(table, key) = self.inner_locator(request.target)? else {
-            return Err(refusal_of_form(Denial::invalid("a GET in a batch names one entity")));
+            return Err(refusal_of_form(TableDenial::invalid("a GET in a batch names one entity")));
         };
         let table = table_name(&table)?;
         key.check().map_err(refusal_of_form)?;
@@ -298,5 +301,5 @@ fn accepted(fill: impl FnOnce(&mut multipart::Writer)) -> Reply {
 }
 
 fn malformed(error: Malformed) -> Refusal {
-    refusal_of_form(Denial::invalid(error))
+    refusal_of_form(TableDenial::invalid(error))
 }

@@ -10,8 +10,8 @@ use hyper::StatusCode;
 use super::error::refusal_of_form;
 use super::headers::json;
 use super::{TableCall, option};
-use crate::core::table::json::write::List;
-use crate::core::table::{Denial, Filter, Key, Select, TableName, Top, token};
+use crate::core::table::json::write::EntityListWriter;
+use crate::core::table::{EntityKey, Filter, Select, TableDenial, TableName, Top, token};
 use crate::engine::table::{EntityRef, Page, Query};
 use crate::rest::refusal::Refusal;
 use crate::rest::service::Answer;
@@ -23,7 +23,7 @@ const PAGE_BYTES: usize = 4 << 20;
 const ABSENT: [&str; 5] = ["$orderby", "$skip", "$count", "$expand", "$inlinecount"];
 
 /// A page of entities, while it is written.
-struct JsonPage(List);
+struct JsonPage(EntityListWriter);
 
 impl Page for JsonPage {
     fn add(&mut self, entity: &EntityRef<'_>) -> ControlFlow<()> {
@@ -47,7 +47,7 @@ impl TableCall<'_> {
         let found = self.service()?.query(query, page).await;
         let (JsonPage(list), next) = found.map_err(|error| self.refusal(&error))?;
         let mut answer = json(StatusCode::OK, scope.level, list.finish());
-        if let Some(Key { partition, row }) = next {
+        if let Some(EntityKey { partition, row }) = next {
             answer = answer
                 .header("x-ms-continuation-nextpartitionkey", token::write(&partition))
                 .header("x-ms-continuation-nextrowkey", token::write(&row));
@@ -62,7 +62,7 @@ impl TableCall<'_> {
         let filter = filter.map(|text| Filter::parse(&text)).transpose();
         let key = |name| token::read(&get(name).unwrap_or_default()).map_err(refusal_of_form);
         let from = match (key("nextpartitionkey")?, key("nextrowkey")?) {
-            (Some(partition), row) => Some(Key { partition, row: row.unwrap_or_default() }),
+            (Some(partition), row) => Some(EntityKey { partition, row: row.unwrap_or_default() }),
             (None, _) => None,
         };
         Ok(Query {
@@ -82,7 +82,7 @@ impl TableCall<'_> {
             None => Ok(()),
             Some(name) => {
                 let why = format!("queries have no option {name}");
-                Err(refusal_of_form(Denial::NotImplemented(why)))
+                Err(refusal_of_form(TableDenial::NotImplemented(why)))
             }
         }
     }

@@ -6,7 +6,7 @@ use super::*;
 use crate::core::Writer;
 use crate::core::policy::SentPolicy;
 use crate::core::table::range::Edge;
-use crate::core::table::{Fields as _, Key, Position, Properties, Range, TableName};
+use crate::core::table::{EntityFields as _, EntityKey, Position, Properties, Range, TableName};
 use crate::core::table::{Ticks, Value};
 
 fn store() -> (TempDir, TableStore) {
@@ -32,7 +32,7 @@ fn read<T>(store: &TableStore, read: impl FnOnce(&Tx<'_>) -> Result<T, DbError>)
 
 fn entity(partition: &str, row: &str) -> StoredEntity {
     let properties = Properties::new(vec![("i".into(), Value::Int32(1))]);
-    StoredEntity::new(Key::new(partition, row), Ticks(5), &properties)
+    StoredEntity::new(EntityKey::new(partition, row), Ticks(5), &properties)
 }
 
 fn made(store: &TableStore, table: &str) -> TableId {
@@ -161,7 +161,7 @@ fn the_last_writer_is_in_the_row() {
     };
     let given = by.clone();
     write(&store, move |tx| tx.put_entity(table, &entity("p", "r"), &given));
-    let key = Key::new("p", "r");
+    let key = EntityKey::new("p", "r");
     assert_eq!(read(&store, |tx| tx.last_writer(table, &key)), Some(by));
     assert_eq!(read(&store, |tx| tx.written(table, &key)), Some(Ticks(5)));
     assert_eq!(read(&store, |tx| tx.entity(table, &key)), Some(entity("p", "r")));

@@ -1,7 +1,7 @@
 //! The rules of all operations, written out a second time as a table to compare with.
 
 use super::{EtagEffect, Operation};
-use crate::core::conditions::Form;
+use crate::core::conditions::ConditionForm;
 use crate::core::lease::LeaseClass;
 
 /// Operation, conditions, source conditions, form, lease class, `ETag`. Operations that are not
@@ -69,10 +69,10 @@ fn shown(operation: Operation) -> String {
         letters => letters,
     };
     let form = match rules.form {
-        Form::Read => "read",
-        Form::Create => "create",
-        Form::Update => "update",
-        Form::UpdateExisting => "exists",
+        ConditionForm::Read => "read",
+        ConditionForm::Create => "create",
+        ConditionForm::Update => "update",
+        ConditionForm::UpdateExisting => "exists",
     };
     let lease = match rules.lease {
         LeaseClass::Ignored => "-",

@@ -14,7 +14,7 @@ pub use demands::{Demands, LeaseDemand, RangeDemand};
 
 /// A REST operation, from the point of view of one file or directory it touches.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Operation {
+pub enum FileOperation {
     /// List Directories and Files.
     ListDirectory,
     /// Get File Properties.
@@ -123,7 +123,7 @@ impl Check {
     ];
 }
 
-impl Operation {
+impl FileOperation {
     /// Every operation, with every combination of its flags, once.
     pub const ALL: [Self; 38] = [
         Self::ListDirectory,

@@ -17,8 +17,8 @@ mod tests;
 
 use std::cmp::Ordering;
 
-use super::denial::Denial;
-use super::entity::Fields;
+use super::denial::TableDenial;
+use super::entity::EntityFields;
 use super::range::Range;
 use super::value::{Value, ValueRef};
 
@@ -37,7 +37,7 @@ enum Term {
     Any(Vec<Term>),
     All(Vec<Term>),
     Not(Box<Term>),
-    Compare(Operand, Comparison, Operand),
+    Compare(Operand, ComparisonOperator, Operand),
     /// An operand that stands alone: a Boolean.
     Lone(Operand),
 }
@@ -49,7 +49,7 @@ enum Operand {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Comparison {
+enum ComparisonOperator {
     Equal,
     NotEqual,
     Greater,
@@ -60,9 +60,9 @@ enum Comparison {
 
 impl Filter {
     /// Reads the text of a filter.
-    pub fn parse(text: &str) -> Result<Self, Denial> {
+    pub fn parse(text: &str) -> Result<Self, TableDenial> {
         if text.len() > FILTER_BYTES_MAX {
-            return Err(Denial::invalid(format!(
+            return Err(TableDenial::invalid(format!(
                 "$filter has {} bytes; {FILTER_BYTES_MAX} are allowed",
                 text.len()
             )));
@@ -71,7 +71,7 @@ impl Filter {
     }
 
     /// True if the entity matches.
-    pub fn matches(&self, entity: &impl Fields) -> bool {
+    pub fn matches(&self, entity: &impl EntityFields) -> bool {
         self.0.holds(&|name| entity.field(name))
     }
 
@@ -115,7 +115,7 @@ impl Operand {
     }
 }
 
-impl Comparison {
+impl ComparisonOperator {
     /// Values that do not compare are different: only `ne` holds for them.
     fn holds(self, left: ValueRef<'_>, right: ValueRef<'_>) -> bool {
         self.admits(left.order(right))

@@ -1,12 +1,12 @@
 //! Snapshots, versions, soft delete.
 
 use super::*;
-use crate::core::blob::deletion::DeleteSnapshots;
+use crate::core::blob::deletion::DeleteBlobSnapshots;
 
 fn delete_with(
     bench: &Bench,
     at: &BlobAt,
-    snapshots: Option<DeleteSnapshots>,
+    snapshots: Option<DeleteBlobSnapshots>,
 ) -> BlobResult<Deleted> {
     let delete = DeleteBlob { snapshots, ..DeleteBlob::default() };
     within(bench.service.delete_blob(&bench.cx(), at, Asked::default(), delete))
@@ -34,10 +34,10 @@ fn a_snapshot_keeps_its_content_and_stands_in_the_way_of_deletion() {
     assert_eq!(bench.names(everything()), ["b snapshot", "b snapshot", "b"]);
     delete_with(&bench, &old, None).unwrap();
     assert_eq!(denial(bench.get_at(&old)), BlobDenial::BlobNotFound);
-    delete_with(&bench, &at("b"), Some(DeleteSnapshots::Only)).unwrap();
+    delete_with(&bench, &at("b"), Some(DeleteBlobSnapshots::Only)).unwrap();
     assert_eq!(bench.names(everything()), ["b"]);
     bench.snapshot("b");
-    let deleted = delete_with(&bench, &at("b"), Some(DeleteSnapshots::Include)).unwrap();
+    let deleted = delete_with(&bench, &at("b"), Some(DeleteBlobSnapshots::Include)).unwrap();
     assert!(deleted.permanent);
     assert_eq!(bench.names(everything()), Vec::<String>::new());
 }
@@ -88,7 +88,7 @@ fn soft_delete_keeps_what_is_deleted_and_overwritten_for_its_days() {
     within(bench.service.undelete_blob(&bench.cx(), &at("b"))).unwrap();
     assert_eq!(bench.names(everything()), ["b snapshot", "b snapshot", "b"]);
     assert_eq!(bench.get("b").unwrap(), b"three");
-    delete_with(&bench, &at("b"), Some(DeleteSnapshots::Include)).unwrap();
+    delete_with(&bench, &at("b"), Some(DeleteBlobSnapshots::Include)).unwrap();
     bench.pass(24 * 3_600);
     assert_eq!(bench.names(everything()), Vec::<String>::new(), "its time is over");
     within(bench.service.undelete_blob(&bench.cx(), &at("b"))).unwrap();

@@ -2,12 +2,12 @@
 
 use super::*;
 use crate::core::blob::tags::Tags;
-use crate::core::blob::tags::query::{TagQuery, Use};
+use crate::core::blob::tags::query::{TagLanguage, TagQuery};
 use crate::core::blob::tier::Tier;
 use crate::core::blob::{ContentProperties, PublicAccess};
-use crate::core::conditions::{Condition, Failure};
+use crate::core::conditions::{Condition, ConditionFailure};
 
-const NOT_MET: BlobDenial = BlobDenial::Condition(Failure::NotMet(Condition::Match));
+const NOT_MET: BlobDenial = BlobDenial::Condition(ConditionFailure::NotMet(Condition::Match));
 
 #[test]
 fn what_is_put_is_read_and_the_last_write_wins() {
@@ -119,7 +119,7 @@ fn blobs_are_found_by_their_tags_at_once_and_no_longer_once_they_are_gone() {
         put.unwrap();
     };
     let found = |text: &str, max| {
-        let query = TagQuery::parse(text, Use::Find).unwrap();
+        let query = TagQuery::parse(text, TagLanguage::Find).unwrap();
         let (found, next) =
             within(bench.service.find_blobs(&bench.cx(), None, query, None, max)).unwrap();
         (found.into_iter().map(|one| one.name).collect::<Vec<_>>(), next)

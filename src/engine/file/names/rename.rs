@@ -12,7 +12,7 @@ use super::super::rest::rename::{Renamed, RestMove, RestRename};
 use super::super::share::Change;
 use super::super::share::{Attempt, Missed, Seen, Share};
 use crate::core::smb::name::same_name;
-use crate::core::smb::opens::Slot;
+use crate::core::smb::opens::OpenSlot;
 use crate::core::smb::{Access, Denial, Holder, ShareMode, SharePath};
 use crate::core::{HandleId, Timestamp};
 use crate::engine::Context;
@@ -24,7 +24,7 @@ use crate::store::share::{Case, Found, Kind, RenameHow};
 #[derive(Clone, Copy)]
 pub(in crate::engine::file) enum RenameRules<'a> {
     /// Through a handle: its own rights count, not a momentary open's.
-    Handle(Slot, HandleId),
+    Handle(OpenSlot, HandleId),
     /// By name on the mount: a momentary open of the source with D that shares everything.
     Mount,
     /// By name on a mount that behaves as POSIX: opens of the target or below a directory refuse

@@ -11,7 +11,7 @@ use super::super::share::Share;
 use super::open::Wake;
 use super::table::FileCell;
 use crate::core::smb::file::Closed;
-use crate::core::smb::opens::Slot;
+use crate::core::smb::opens::OpenSlot;
 use crate::core::smb::{Access, Denial, SharePath};
 use crate::core::{FileId, HandleId, Owner};
 use crate::engine::Context;
@@ -123,7 +123,7 @@ impl Share {
         &self,
         who: &Owner,
         cell: &Arc<FileCell>,
-        slot: Slot,
+        slot: OpenSlot,
         id: HandleId,
     ) -> Result<u64> {
         self.force_close_with(who, cell, slot, id, false)
@@ -133,7 +133,7 @@ impl Share {
         &self,
         who: &Owner,
         cell: &Arc<FileCell>,
-        slot: Slot,
+        slot: OpenSlot,
         id: HandleId,
         with_share: bool,
     ) -> Result<u64> {
@@ -158,7 +158,7 @@ impl Share {
         &self,
         who: &Owner,
         cell: &Arc<FileCell>,
-        slot: Slot,
+        slot: OpenSlot,
         id: HandleId,
     ) -> Result<Option<Closed>> {
         match self.end(cell, slot, id, Some(who)) {

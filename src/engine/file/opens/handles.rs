@@ -10,7 +10,7 @@ use super::super::rest::listing::PAGE_MAX;
 use super::super::share::Share;
 use super::open::Handle;
 use super::table::FileCell;
-use crate::core::smb::opens::{Open, Slot};
+use crate::core::smb::opens::{Open, OpenSlot};
 use crate::core::smb::{Access, Denial, ShareMode, SharePath};
 use crate::core::{FileId, HandleId, Owner, Timestamp};
 use crate::store::share::{Found, Kind};
@@ -63,7 +63,7 @@ pub struct HandlePage {
 /// The place of an open in the table.
 pub(in crate::engine::file) struct OpenAt {
     pub cell: Arc<FileCell>,
-    pub slot: Slot,
+    pub slot: OpenSlot,
     pub id: HandleId,
 }
 

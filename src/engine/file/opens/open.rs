@@ -8,9 +8,9 @@ use super::super::share::Change;
 use super::super::share::{Attempt, Missed, Share, retry};
 use super::posix::{Creation, PosixOpen};
 use super::table::{FileCell, Latched};
-use crate::core::smb::create::{Action, OpenRequest, Target};
-use crate::core::smb::file::{Closed, Ending, Grant};
-use crate::core::smb::opens::Slot;
+use crate::core::smb::create::{CreateAction, ExistingFile, OpenRequest};
+use crate::core::smb::file::{Closed, Ending, OpenGrant};
+use crate::core::smb::opens::OpenSlot;
 use crate::core::smb::ranges::Ticket;
 use crate::core::smb::{Access, Attributes, Denial, SharePath};
 use crate::core::{FileId, HandleId, Owner};
@@ -25,12 +25,12 @@ use crate::sync::front_end;
 #[derive(Debug)]
 pub struct Handle {
     id: HandleId,
-    slot: Slot,
+    slot: OpenSlot,
     cell: Arc<FileCell>,
 }
 
 impl Handle {
-    pub(super) fn new(id: HandleId, slot: Slot, cell: &Arc<FileCell>) -> Self {
+    pub(super) fn new(id: HandleId, slot: OpenSlot, cell: &Arc<FileCell>) -> Self {
         Self { id, slot, cell: Arc::clone(cell) }
     }
 
@@ -44,7 +44,7 @@ impl Handle {
         self.cell.id
     }
 
-    pub(in crate::engine::file) fn slot(&self) -> Slot {
+    pub(in crate::engine::file) fn slot(&self) -> OpenSlot {
         self.slot
     }
 
@@ -59,7 +59,7 @@ pub struct Opened {
     /// The open.
     pub handle: Handle,
     /// Whether the file was opened, created or overwritten.
-    pub action: Action,
+    pub action: CreateAction,
     /// The file's path as spelled on disk.
     pub path: SharePath,
     /// The file as it is now.
@@ -138,13 +138,15 @@ impl Share {
         latched: &mut Latched,
     ) -> Result<Opened> {
         let Found { path, stat } = found.clone();
-        let mut target =
-            Target { directory: stat.kind == Kind::Directory, attributes: Attributes::default() };
+        let mut target = ExistingFile {
+            directory: stat.kind == Kind::Directory,
+            attributes: Attributes::default(),
+        };
         let action = request.on_existing(&target)?;
         if request.wants_attributes(action) {
             target = self.target(&path, &stat)?;
         }
-        let empties = matches!(action, Action::Overwritten | Action::Superseded);
+        let empties = matches!(action, CreateAction::Overwritten | CreateAction::Superseded);
         let cuts =
             posix.truncate && posix.cuts_only.is_none_or(|file| file == stat.id) && stat.size > 0;
         if empties || cuts {
@@ -237,7 +239,7 @@ impl Share {
             let make = |path: &SharePath| self.make(path, request, posix.creation);
             self.make_entry(path, make, |path, (made, stat)| {
                 self.with_file(stat.id, |cell, latched| {
-                    let target = Target {
+                    let target = ExistingFile {
                         directory: stat.kind == Kind::Directory,
                         attributes: request.attributes,
                     };
@@ -342,8 +344,8 @@ impl Share {
         })
     }
 
-    pub(super) fn grant(&self, cx: &Context) -> Grant {
-        Grant { id: self.next_handle(), owner: cx.owner().clone(), now: cx.now }
+    pub(super) fn grant(&self, cx: &Context) -> OpenGrant {
+        OpenGrant { id: self.next_handle(), owner: cx.owner().clone(), now: cx.now }
     }
 
     /// Ends an open: its share mode and locks are gone, and a name that was waiting for this to
@@ -375,7 +377,7 @@ impl Share {
     pub(in crate::engine::file) fn end(
         &self,
         cell: &Arc<FileCell>,
-        slot: Slot,
+        slot: OpenSlot,
         id: HandleId,
         by: Option<&Owner>,
     ) -> Result<Closed> {
@@ -386,7 +388,7 @@ impl Share {
     fn end_now(
         &self,
         cell: &Arc<FileCell>,
-        slot: Slot,
+        slot: OpenSlot,
         id: HandleId,
         by: Option<&Owner>,
     ) -> Result<Closed> {
@@ -422,7 +424,7 @@ impl Share {
     }
 
     /// The bytes of disk that the end of an open may give back.
-    fn freed_by_end(&self, latched: &Latched, slot: Slot, id: HandleId) -> u64 {
+    fn freed_by_end(&self, latched: &Latched, slot: OpenSlot, id: HandleId) -> u64 {
         if let Some(fd) = &latched.nameless {
             return Stat::of(fd).map_or(0, |stat| stat.freed());
         }
@@ -438,7 +440,7 @@ impl Share {
         &self,
         file: FileId,
         latched: &mut Latched,
-        slot: Slot,
+        slot: OpenSlot,
         id: HandleId,
         by: Option<&Owner>,
     ) -> Result<Closed> {
@@ -507,7 +509,7 @@ fn emptied(fd: &OwnedFd, before: Stat) -> Stat {
 }
 
 /// Removes an open whose work on the disk failed, without a mark and without a removal.
-fn take_back(latched: &mut Latched, slot: Slot, id: HandleId) {
+fn take_back(latched: &mut Latched, slot: OpenSlot, id: HandleId) {
     let taken = latched.state.close(slot, id, Ending::Forced);
     debug_assert!(taken.is_ok(), "it was granted under this very lock");
 }

@@ -12,7 +12,7 @@ use super::io::BeforeResize;
 use super::open::{Handle, Opened};
 use super::table::Latched;
 use crate::core::FileId;
-use crate::core::smb::create::{Action, OpenRequest};
+use crate::core::smb::create::{CreateAction, OpenRequest};
 use crate::core::smb::{Access, Denial, ShareMode, SharePath};
 use crate::engine::Context;
 use crate::engine::non_blocking::{begin_change, check_may_free};
@@ -183,7 +183,13 @@ impl Share {
             let slot = latched.state.open_again((handle.slot(), handle.id()), request, grant)?;
             self.note_grant(cx, (stat.id, path), id, request);
             let handle = Handle::new(id, slot, handle.cell());
-            Ok(Opened { handle, action: Action::Opened, path: path.clone(), stat, made: None })
+            Ok(Opened {
+                handle,
+                action: CreateAction::Opened,
+                path: path.clone(),
+                stat,
+                made: None,
+            })
         })
     }
 

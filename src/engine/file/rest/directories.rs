@@ -10,7 +10,7 @@ use super::super::share::{Asked, Attempt, Missed, Seen, Share};
 use super::momentary::{Asking, Granted, Visit, Wanted};
 use super::property_changes::PropertyChanges;
 use super::smb_properties::SmbProperties;
-use crate::core::smb::operation::Operation;
+use crate::core::smb::operation::FileOperation;
 use crate::core::smb::{Denial, SharePath};
 use crate::core::{FileId, Timestamp};
 use crate::engine::Context;
@@ -41,7 +41,7 @@ impl Share {
         properties: &PropertyChanges,
         metadata: &Metadata,
     ) -> Result<DirectoryProperties> {
-        let wants = Operation::CreateDirectory.wants();
+        let wants = FileOperation::CreateDirectory.wants();
         let answer = self.when_free(REST_PATIENCE, &[path], wants, || {
             Asked::again(self.at_name(path, |seen| match seen {
                 Ok(seen) => self.refuse_taken(&seen),
@@ -111,7 +111,7 @@ impl Share {
         cx: &Context,
         path: &SharePath,
     ) -> Result<DirectoryProperties> {
-        let operation = Operation::GetDirectoryProperties;
+        let operation = FileOperation::GetDirectoryProperties;
         self.on_directory("Get Directory Properties", operation, cx, path, |granted| {
             let Granted { found, record, .. } = granted;
             let smb = SmbProperties::of(&found.stat, &record);
@@ -126,7 +126,7 @@ impl Share {
         path: &SharePath,
         properties: &PropertyChanges,
     ) -> Result<DirectoryProperties> {
-        let operation = Operation::SetDirectoryProperties;
+        let operation = FileOperation::SetDirectoryProperties;
         self.on_directory("Set Directory Properties", operation, cx, path, |granted| {
             let Granted { now, found, fd, mut record, .. } = granted;
             let written = properties.written.named(now);
@@ -143,7 +143,7 @@ impl Share {
         path: &SharePath,
         metadata: Metadata,
     ) -> Result<DirectoryProperties> {
-        let operation = Operation::SetDirectoryMetadata;
+        let operation = FileOperation::SetDirectoryMetadata;
         self.on_directory("Set Directory Metadata", operation, cx, path, |granted| {
             let Granted { found, fd, mut record, .. } = granted;
             record.metadata = metadata;
@@ -155,7 +155,7 @@ impl Share {
 
     /// Deletes an empty directory without opens. The directory is gone at once, never pending.
     pub fn delete_directory(&self, cx: &Context, path: &SharePath) -> Result<()> {
-        let operation = Operation::DeleteDirectory;
+        let operation = FileOperation::DeleteDirectory;
         let asking = Asking { cx, lease_id: None };
         let visit = Visit { operation, asking, wanted: Wanted::Directory, range: None };
         let visited = self.when_free(REST_PATIENCE, &[path], operation.wants(), || {
@@ -181,7 +181,7 @@ impl Share {
     fn on_directory<T>(
         &self,
         name: &'static str,
-        operation: Operation,
+        operation: FileOperation,
         cx: &Context,
         path: &SharePath,
         step: impl FnOnce(Granted<'_>) -> Result<T>,

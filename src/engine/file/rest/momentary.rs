@@ -19,7 +19,7 @@ use super::super::share::{Asked, Attempt, Missed, Seen, Share, retry};
 use crate::core::Timestamp;
 use crate::core::lease::LeaseId;
 use crate::core::smb::momentary::Circumstances;
-use crate::core::smb::operation::{LeaseDemand, Operation};
+use crate::core::smb::operation::{FileOperation, LeaseDemand};
 use crate::core::smb::ranges::ByteRange;
 use crate::core::smb::{Access, Attributes, Denial, SharePath};
 use crate::engine::Context;
@@ -62,7 +62,7 @@ pub(in crate::engine::file) enum Wanted {
 /// An operation on a file.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::engine::file) struct Visit<'a> {
-    pub operation: Operation,
+    pub operation: FileOperation,
     pub asking: Asking<'a>,
     pub wanted: Wanted,
     /// The bytes to be read; all, if none are named.
@@ -87,7 +87,7 @@ impl Share {
     pub(in crate::engine::file) fn momentarily<T>(
         &self,
         name: &'static str,
-        operation: Operation,
+        operation: FileOperation,
         asking: Asking<'_>,
         (path, wanted): (&SharePath, Wanted),
         range: Option<ByteRange>,
@@ -207,7 +207,7 @@ impl Share {
 
 /// Checks the rules for an operation on the file of `path`, whose lock the caller holds.
 pub(in crate::engine::file) fn ask(
-    operation: Operation,
+    operation: FileOperation,
     latched: &mut Latched,
     (path, record): (&SharePath, &Record),
     lease_id: Option<LeaseId>,
@@ -226,7 +226,7 @@ pub(in crate::engine::file) fn ask(
 
 /// True if the operation changes bytes, attributes or the record. A lease asks for all access and
 /// changes none of them.
-fn writes_bytes(operation: Operation) -> bool {
+fn writes_bytes(operation: FileOperation) -> bool {
     let demands = operation.demands();
     demands.access.contains(Access::W) && demands.lease == LeaseDemand::Write
 }

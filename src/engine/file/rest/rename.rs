@@ -18,7 +18,7 @@ use super::smb_properties::SmbProperties;
 use crate::core::lease::LeaseId;
 use crate::core::smb::file::FileState;
 use crate::core::smb::momentary::Circumstances;
-use crate::core::smb::operation::Operation;
+use crate::core::smb::operation::FileOperation;
 use crate::core::smb::{Denial, SharePath};
 use crate::core::{FileId, Timestamp};
 use crate::engine::Context;
@@ -79,7 +79,7 @@ impl RestRename<'_> {
             read_only: false,
             range: None,
         };
-        Ok(FileState::default().check_operation(Operation::CreateFileNew, &at)?)
+        Ok(FileState::default().check_operation(FileOperation::CreateFileNew, &at)?)
     }
 
     fn changes_nothing(&self) -> bool {
@@ -116,7 +116,7 @@ impl Share {
         } else {
             let rules = RenameRules::Rest(options, cx.now);
             let rename = Rename { to, replace: options.replace, rules };
-            let wants = Operation::RenameSource.wants();
+            let wants = FileOperation::RenameSource.wants();
             self.when_free(REST_PATIENCE, &[from, to], wants, || {
                 Asked::again(self.rename_found(rename, || {
                     let found = self.find(from)?;
@@ -142,9 +142,9 @@ impl Share {
         options: &RestRename<'_>,
     ) -> Result<()> {
         let (operation, record) = if options.directory {
-            (Operation::RenameDirectory, Record::default())
+            (FileOperation::RenameDirectory, Record::default())
         } else {
-            (Operation::RenameSource, self.record(&source.path, source.stat.id)?)
+            (FileOperation::RenameSource, self.record(&source.path, source.stat.id)?)
         };
         ask(operation, latched, (&source.path, &record), options.source_lease, None)
     }
@@ -156,7 +156,7 @@ impl Share {
         target: &Found,
         options: &RestRename<'_>,
     ) -> Result<()> {
-        let operation = Operation::RenameTarget { ignore_read_only: options.ignore_read_only };
+        let operation = FileOperation::RenameTarget { ignore_read_only: options.ignore_read_only };
         let record = self.record(&target.path, target.stat.id)?;
         ask(operation, replaced, (&target.path, &record), options.destination_lease, None)
     }

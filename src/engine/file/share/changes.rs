@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::Share;
 use crate::core::HandleId;
-use crate::core::smb::operation::{LeaseDemand, Operation};
+use crate::core::smb::operation::{FileOperation, LeaseDemand};
 use crate::core::smb::{Denial, SharePath};
 use crate::engine::file::error::Result;
 use crate::engine::file::opens::ClosedHandle;
@@ -99,14 +99,16 @@ impl Share {
     }
 
     /// An operation of REST was carried out on `path`.
-    pub(in crate::engine::file) fn tell_done(&self, operation: Operation, path: &SharePath) {
+    pub(in crate::engine::file) fn tell_done(&self, operation: FileOperation, path: &SharePath) {
         match operation {
-            Operation::DeleteFile | Operation::DeleteDirectory => self.tell(Change::Name(path)),
+            FileOperation::DeleteFile | FileOperation::DeleteDirectory => {
+                self.tell(Change::Name(path))
+            }
             // Everything else that needs the lease to write, or write access, leaves a mark.
             _ if operation.demands().lease == LeaseDemand::Write
                 || matches!(
                     operation,
-                    Operation::SetDirectoryProperties | Operation::SetDirectoryMetadata
+                    FileOperation::SetDirectoryProperties | FileOperation::SetDirectoryMetadata
                 ) =>
             {
                 self.tell(Change::Attributes(path));

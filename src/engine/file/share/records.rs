@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 
 use super::Share;
-use crate::core::smb::create::Target;
+use crate::core::smb::create::ExistingFile;
 use crate::core::smb::{Attributes, SharePath};
 use crate::core::{FileId, Timestamp};
 use crate::engine::file::error::{Error, Result};
@@ -105,9 +105,13 @@ impl Share {
     }
 
     /// The facts of an existing file that the rules ask for.
-    pub(in crate::engine::file) fn target(&self, path: &SharePath, stat: &Stat) -> Result<Target> {
+    pub(in crate::engine::file) fn target(
+        &self,
+        path: &SharePath,
+        stat: &Stat,
+    ) -> Result<ExistingFile> {
         let attributes = self.record(path, stat.id)?.attributes.unwrap_or_default();
-        Ok(Target { directory: stat.kind == Kind::Directory, attributes })
+        Ok(ExistingFile { directory: stat.kind == Kind::Directory, attributes })
     }
 
     pub(in crate::engine::file) fn is_read_only(

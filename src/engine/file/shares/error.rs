@@ -6,7 +6,7 @@
 use crate::core::MetadataError;
 use crate::core::lease::LeaseDenial;
 use crate::core::policy::PolicyFault;
-use crate::core::smb::NameError;
+use crate::core::smb::FileNameError;
 use crate::store::share::{SNAPSHOTS_MAX, SnapshotError};
 use crate::store::{RootError, StoreError};
 
@@ -54,7 +54,7 @@ pub enum ShareDenial {
     SnapshotCancelled,
     /// No share can have that name.
     #[error("The specified resource name is invalid: {0}.")]
-    InvalidResourceName(NameError),
+    InvalidResourceName(FileNameError),
     /// A lease rule.
     #[error(transparent)]
     Lease(#[from] LeaseDenial),

@@ -17,7 +17,7 @@ use tokio::runtime::Runtime;
 use super::*;
 use crate::core::table::etag::etag;
 use crate::core::table::{
-    self as rules, Fields, Filter, How, IfMatch, Key, Properties, Top, Value,
+    self as rules, EntityFields, EntityKey, Filter, How, IfMatch, Properties, Top, Value,
 };
 use crate::core::{Client, Owner, Timestamp};
 use crate::engine::context::Caller;
@@ -105,24 +105,24 @@ impl Fixture {
     fn write(
         &self,
         table: &str,
-        change: rules::Change,
+        change: rules::EntityChange,
         (partition, row): (&str, &str),
         properties: Properties,
     ) -> TableResult<Written> {
-        let key = Key::new(partition, row);
+        let key = EntityKey::new(partition, row);
         let write = Write { change, key, properties };
         self.wait(self.service().write(&self.context(), &name(table), write))
     }
 
     fn insert(&self, table: &str, key: (&str, &str), number: i32) -> TableResult<Written> {
-        self.write(table, rules::Change::Insert, key, int(number))
+        self.write(table, rules::EntityChange::Insert, key, int(number))
     }
 
     fn get(&self, table: &str, (partition, row): (&str, &str)) -> TableResult<StoredEntity> {
-        self.wait(self.service().entity(&name(table), &Key::new(partition, row)))
+        self.wait(self.service().entity(&name(table), &EntityKey::new(partition, row)))
     }
 
-    fn page(&self, query: Query, most: usize) -> TableResult<(Vec<String>, Option<Key>)> {
+    fn page(&self, query: Query, most: usize) -> TableResult<(Vec<String>, Option<EntityKey>)> {
         let page = Texts { found: Vec::new(), most };
         let (page, next) = self.wait(self.service().query(query, page))?;
         Ok((page.found, next))
@@ -137,15 +137,15 @@ impl Fixture {
     }
 }
 
-fn denied<T: std::fmt::Debug>(result: TableResult<T>) -> Denial {
+fn denied<T: std::fmt::Debug>(result: TableResult<T>) -> TableDenial {
     match result {
         Err(TableError::Denied(denial)) => denial,
         other => panic!("not refused: {other:?}"),
     }
 }
 
-fn with(how: How, condition: IfMatch) -> rules::Change {
-    rules::Change::Write(how, condition)
+fn with(how: How, condition: IfMatch) -> rules::EntityChange {
+    rules::EntityChange::Write(how, condition)
 }
 
 fn tag_of(written: &Written) -> IfMatch {

@@ -89,11 +89,11 @@ impl World {
             Condition::Stale => IfMatch::Is(etag(Ticks(1))),
         };
         let (change, values) = match step {
-            Step::Insert(values) => (rules::Change::Insert, values.clone()),
+            Step::Insert(values) => (rules::EntityChange::Insert, values.clone()),
             Step::Write(how, condition, values) => (with(*how, tag(condition)), values.clone()),
-            Step::Delete(condition) => (rules::Change::Delete(tag(condition)), Vec::new()),
+            Step::Delete(condition) => (rules::EntityChange::Delete(tag(condition)), Vec::new()),
         };
-        let key = Key::new(&*key.0, &*key.1);
+        let key = EntityKey::new(&*key.0, &*key.1);
         Write { change, key, properties: Properties::new(values) }
     }
 
@@ -244,14 +244,16 @@ impl Page for Whole {
     }
 }
 
-fn same(denial: &Denial, refused: Refused) -> bool {
+fn same(denial: &TableDenial, refused: Refused) -> bool {
     match refused {
-        Refused::TableNotFound => *denial == Denial::TableNotFound,
-        Refused::ResourceNotFound => *denial == Denial::ResourceNotFound,
-        Refused::EntityAlreadyExists => matches!(denial, Denial::EntityAlreadyExists(Some(_))),
-        Refused::ConditionNotMet => matches!(denial, Denial::UpdateConditionNotSatisfied(Some(_))),
-        Refused::MissingHeader => *denial == Denial::MissingIfMatch,
-        Refused::TableAlreadyExists => *denial == Denial::TableAlreadyExists,
+        Refused::TableNotFound => *denial == TableDenial::TableNotFound,
+        Refused::ResourceNotFound => *denial == TableDenial::ResourceNotFound,
+        Refused::EntityAlreadyExists => matches!(denial, TableDenial::EntityAlreadyExists(Some(_))),
+        Refused::ConditionNotMet => {
+            matches!(denial, TableDenial::UpdateConditionNotSatisfied(Some(_)))
+        }
+        Refused::MissingHeader => *denial == TableDenial::MissingIfMatch,
+        Refused::TableAlreadyExists => *denial == TableDenial::TableAlreadyExists,
     }
 }
 

@@ -15,7 +15,7 @@ use super::super::sweeper::sweep_once;
 use super::reference::{Demand, Keep, Lease, Name, No};
 use super::*;
 use crate::core::blob::copy::CopyStatus;
-use crate::core::conditions::Failure;
+use crate::core::conditions::ConditionFailure;
 use crate::core::lease::{LeaseDenial, LeaseState};
 
 const NAMES: [&str; 3] = ["a", "a/b", "c"];
@@ -37,7 +37,7 @@ fn word(denial: &BlobDenial) -> No {
         D::AppendPositionConditionNotMet => "position",
         D::BlobIsSealed => "sealed",
         D::InvalidPageRange => "range",
-        D::Condition(Failure::NotMet(_)) | D::CopyCondition(_) => "condition",
+        D::Condition(ConditionFailure::NotMet(_)) | D::CopyCondition(_) => "condition",
         D::Lease(denial) => match denial {
             LeaseDenial::LeaseIdMissing(_) => "lease ID missing",
             LeaseDenial::LeaseIdMismatchWithBlobOperation => "lease ID mismatch",

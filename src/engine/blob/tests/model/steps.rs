@@ -5,7 +5,7 @@ use super::super::*;
 use super::{PAGES, Run, answered};
 use crate::core::blob::append::AppendConditions;
 use crate::core::blob::blocks::{BlockId, BlockSearch, ListedBlock};
-use crate::core::blob::deletion::DeleteSnapshots;
+use crate::core::blob::deletion::DeleteBlobSnapshots;
 use crate::core::blob::pages::SequenceConditions;
 use crate::core::blob::tags::Tags;
 
@@ -219,7 +219,7 @@ impl Run {
         let name = self.name();
         let demand = self.demand(name);
         let mut state = self.settled(name);
-        let some = [None, Some(DeleteSnapshots::Include), Some(DeleteSnapshots::Only)];
+        let some = [None, Some(DeleteBlobSnapshots::Include), Some(DeleteBlobSnapshots::Only)];
         let snapshots = self.pick(&some);
         let keep = self.keep();
         let admitted = match (&state.blob, state.uncommitted) {
@@ -241,7 +241,7 @@ impl Run {
                     }
                 }
             }
-            if snapshots != Some(DeleteSnapshots::Only) {
+            if snapshots != Some(DeleteBlobSnapshots::Only) {
                 state.blocks.clear();
                 state.uncommitted = None;
                 if let Some(mut blob) = state.blob.take() {

@@ -7,7 +7,7 @@ use super::{Bytes, Copied, CopyOptions, Destination, FileSource, Running, STRETC
 use crate::core::Timestamp;
 use crate::core::smb::file::FileState;
 use crate::core::smb::momentary::Circumstances;
-use crate::core::smb::operation::Operation;
+use crate::core::smb::operation::FileOperation;
 use crate::core::smb::{Denial, SharePath};
 use crate::engine::Context;
 use crate::engine::file::error::{Error, Result};
@@ -20,7 +20,7 @@ impl Share {
     pub(super) fn copy_source(&self, cx: &Context, path: &SharePath) -> Result<FileSource> {
         let asking = Asking { cx, lease_id: None };
         let at = (path, Wanted::File);
-        self.momentarily("copy from", Operation::CopySource, asking, at, None, |granted| {
+        self.momentarily("copy from", FileOperation::CopySource, asking, at, None, |granted| {
             let Granted { found, fd, record, .. } = granted;
             // Under the lock no request of ours is half way through writing it.
             let stat = Stat::of(&fd)?;
@@ -73,7 +73,7 @@ impl Share {
         options: &CopyOptions,
     ) -> Result<(Copied, Option<Running>)> {
         let operation =
-            Operation::CopyDestinationOver { ignore_read_only: options.ignore_read_only };
+            FileOperation::CopyDestinationOver { ignore_read_only: options.ignore_read_only };
         self.momentarily("Copy File", operation, asking, (to, Wanted::File), None, |granted| {
             let Granted { found, fd, record, cell, .. } = granted;
             let id = found.stat.id;
@@ -102,7 +102,7 @@ impl Share {
             read_only: false,
             range: None,
         };
-        FileState::default().check_operation(Operation::CreateFileNew, &at)?;
+        FileState::default().check_operation(FileOperation::CreateFileNew, &at)?;
         let _names = self.names()?;
         let make = |path: &SharePath| {
             let (_, stat) = self.disk().create_file(path, self.options().file_mode)?;

@@ -7,7 +7,7 @@ use super::super::momentary::{Asking, Granted, Wanted};
 use super::super::smb_properties::SmbProperties;
 use super::{Copied, Destination, FileSource, Running, STRETCH_BYTES};
 use crate::core::lease::LeaseId;
-use crate::core::smb::operation::Operation;
+use crate::core::smb::operation::FileOperation;
 use crate::core::smb::ranges::ByteRange;
 use crate::core::smb::{Denial, SharePath};
 use crate::core::{FileId, Timestamp};
@@ -134,7 +134,7 @@ impl Share {
         let asking = Asking { cx: &under_way.cx, lease_id: under_way.lease_id };
         let at = (&under_way.to, Wanted::File);
         let stretch =
-            self.momentarily("Copy File", Operation::CopyStep, asking, at, None, |granted| {
+            self.momentarily("Copy File", FileOperation::CopyStep, asking, at, None, |granted| {
                 let Granted { found, fd, mut record, cell, .. } = granted;
                 let id = under_way.file;
                 if found.stat.id != id {
@@ -177,7 +177,7 @@ impl Share {
         let asking = Asking { cx, lease_id: None };
         let range = ByteRange::new(bytes.start, bytes.end - bytes.start).ok();
         let at = (path, Wanted::File);
-        self.momentarily("copy from", Operation::CopySource, asking, at, range, |granted| {
+        self.momentarily("copy from", FileOperation::CopySource, asking, at, range, |granted| {
             let now = Stat::of(&granted.fd)?;
             if ETag::of(&now, &granted.record) != etag {
                 return Err(Denial::CopySourceChanged.into());
@@ -211,7 +211,7 @@ impl Share {
     /// Ends the copy of that ID; the destination is left empty, with its metadata.
     pub fn abort_copy(&self, asking: Asking<'_>, path: &SharePath, copy_id: &str) -> Result<()> {
         let at = (path, Wanted::File);
-        self.momentarily("Abort Copy File", Operation::AbortCopy, asking, at, None, |granted| {
+        self.momentarily("Abort Copy File", FileOperation::AbortCopy, asking, at, None, |granted| {
             let Granted { now, found, fd, mut record, cell, .. } = granted;
             let pending = record.copy.as_mut().filter(|c| c.status == CopyStatus::Pending);
             let state = pending.ok_or(Denial::NoPendingCopy)?;

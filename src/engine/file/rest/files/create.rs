@@ -12,7 +12,7 @@ use crate::core::Timestamp;
 use crate::core::lease::FileLease;
 use crate::core::smb::file::FileState;
 use crate::core::smb::momentary::Circumstances;
-use crate::core::smb::operation::Operation;
+use crate::core::smb::operation::FileOperation;
 use crate::core::smb::{Denial, SharePath};
 use crate::engine::file::error::{Error, Result};
 use crate::engine::file::opens::releases::REST_PATIENCE;
@@ -45,7 +45,7 @@ impl Share {
         let wish = Wish { now, size, properties, bytes };
         self.arguments(NAME, asking, path, wish.check())?;
         let visit = Visit {
-            operation: Operation::CreateFileOver,
+            operation: FileOperation::CreateFileOver,
             asking,
             wanted: Wanted::File,
             range: None,
@@ -146,7 +146,7 @@ fn check_new(asking: Asking<'_>, path: &SharePath) -> Result<()> {
         read_only: false,
         range: None,
     };
-    Ok(FileState::default().check_operation(Operation::CreateFileNew, &at)?)
+    Ok(FileState::default().check_operation(FileOperation::CreateFileNew, &at)?)
 }
 
 impl Wish<'_> {

@@ -2,7 +2,7 @@
 
 use super::super::momentary::{Asking, Granted, Wanted};
 use crate::core::smb::SharePath;
-use crate::core::smb::operation::Operation;
+use crate::core::smb::operation::FileOperation;
 use crate::engine::events::Happening;
 use crate::engine::file::error::Result;
 use crate::engine::file::share::Share;
@@ -17,7 +17,7 @@ impl Share {
             self.forget_file(latched, cell.id, found.stat.links);
             self.flush_name(&found.path)
         };
-        self.momentarily("Delete File", Operation::DeleteFile, asking, target, None, step)?;
+        self.momentarily("Delete File", FileOperation::DeleteFile, asking, target, None, step)?;
         self.note(path, asking.cx.owner(), Happening::Removed);
         Ok(())
     }

@@ -10,7 +10,7 @@ use std::os::fd::AsFd;
 use super::super::momentary::{Asking, Granted, Wanted};
 use super::file_properties::FileProperties;
 use super::read::clipped;
-use crate::core::smb::operation::Operation;
+use crate::core::smb::operation::FileOperation;
 use crate::core::smb::{Denial, SharePath};
 use crate::engine::file::error::Result;
 use crate::engine::file::share::Share;
@@ -59,13 +59,19 @@ impl Share {
         options: &DiffOptions,
     ) -> Result<RangeChanges> {
         let target = (path, Wanted::File);
-        let (properties, new, window) =
-            self.momentarily("List Ranges", Operation::ListRanges, asking, target, None, |at| {
+        let (properties, new, window) = self.momentarily(
+            "List Ranges",
+            FileOperation::ListRanges,
+            asking,
+            target,
+            None,
+            |at| {
                 let window = options.bytes(at.found.stat.size)?;
                 let properties = self.properties_of(&at)?;
                 let Granted { fd, .. } = at;
                 Ok((properties, fd, window))
-            })?;
+            },
+        )?;
         let mut old = since.earlier(&properties.path)?;
         let id = properties.stat.id;
         let other = match &old {

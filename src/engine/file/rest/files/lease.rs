@@ -8,7 +8,7 @@ use super::super::momentary::{Asking, Granted, Wanted};
 use super::file_properties::FileProperties;
 use crate::core::lease::FileLease;
 use crate::core::smb::SharePath;
-use crate::core::smb::operation::Operation;
+use crate::core::smb::operation::FileOperation;
 use crate::core::{FileId, LeaseId};
 use crate::engine::file::error::Result;
 use crate::engine::file::share::{Missed, Share, retry};
@@ -34,7 +34,7 @@ impl Share {
         duration: Option<i64>,
         proposed: Option<LeaseId>,
     ) -> Result<Leased> {
-        let operation = ("Lease File", Operation::LeaseAcquire);
+        let operation = ("Lease File", FileOperation::LeaseAcquire);
         let (id, properties) = self.lease_action(operation, asking, path, |lease| {
             let fresh = random::lease_id()?;
             Ok(lease.acquire(duration, proposed, fresh)?)
@@ -50,7 +50,7 @@ impl Share {
         current: LeaseId,
         proposed: LeaseId,
     ) -> Result<Leased> {
-        let operation = ("Lease File", Operation::LeaseOther);
+        let operation = ("Lease File", FileOperation::LeaseOther);
         let (id, properties) = self
             .lease_action(operation, asking, path, |lease| Ok(lease.change(current, proposed)?))?;
         Ok(Leased { id, properties })
@@ -63,7 +63,7 @@ impl Share {
         path: &SharePath,
         id: LeaseId,
     ) -> Result<FileProperties> {
-        let operation = ("Lease File", Operation::LeaseOther);
+        let operation = ("Lease File", FileOperation::LeaseOther);
         let ((), properties) =
             self.lease_action(operation, asking, path, |lease| Ok(lease.release(id)?))?;
         Ok(properties)
@@ -71,7 +71,7 @@ impl Share {
 
     /// Ends the lease at once; anyone may.
     pub fn lease_break(&self, asking: Asking<'_>, path: &SharePath) -> Result<FileProperties> {
-        let operation = ("Lease File", Operation::LeaseOther);
+        let operation = ("Lease File", FileOperation::LeaseOther);
         let ((), properties) =
             self.lease_action(operation, asking, path, |lease| Ok(lease.break_now()?))?;
         Ok(properties)
@@ -82,7 +82,7 @@ impl Share {
     /// again when the lease takes effect.
     fn lease_action<T>(
         &self,
-        (name, operation): (&'static str, Operation),
+        (name, operation): (&'static str, FileOperation),
         asking: Asking<'_>,
         path: &SharePath,
         action: impl Fn(&mut FileLease) -> Result<T>,

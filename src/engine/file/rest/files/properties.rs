@@ -5,7 +5,7 @@ use super::super::property_changes::FileChanges;
 use super::change::set_written;
 use super::file_properties::FileProperties;
 use crate::core::check_metadata;
-use crate::core::smb::operation::Operation;
+use crate::core::smb::operation::FileOperation;
 use crate::core::smb::{Denial, SharePath};
 use crate::engine::file::error::Result;
 use crate::engine::file::share::Share;
@@ -21,7 +21,7 @@ impl Share {
     ) -> Result<FileProperties> {
         const NAME: &str = "Set File Properties";
         self.arguments(NAME, asking, path, changes.check())?;
-        let operation = Operation::SetFileProperties {
+        let operation = FileOperation::SetFileProperties {
             resize: changes.size.is_some(),
             attributes: changes.smb.attributes.is_some(),
         };
@@ -53,7 +53,7 @@ impl Share {
         let legal = check_metadata(metadata.iter()).map_err(Denial::from);
         self.arguments(NAME, asking, path, legal)?;
         let target = (path, Wanted::File);
-        self.momentarily(NAME, Operation::SetFileMetadata, asking, target, None, |granted| {
+        self.momentarily(NAME, FileOperation::SetFileMetadata, asking, target, None, |granted| {
             let mut record = granted.record.clone();
             record.metadata = metadata.clone();
             record.changed = None;

@@ -13,7 +13,7 @@ use std::thread;
 
 use super::super::momentary::{Asking, Granted, Wanted};
 use super::file_properties::FileProperties;
-use crate::core::smb::operation::Operation;
+use crate::core::smb::operation::FileOperation;
 use crate::core::smb::ranges::ByteRange;
 use crate::core::smb::{Denial, SharePath};
 use crate::engine::file::error::Result;
@@ -59,7 +59,7 @@ impl Share {
     pub fn file_properties(&self, asking: Asking<'_>, path: &SharePath) -> Result<FileProperties> {
         self.momentarily(
             "Get File Properties",
-            Operation::GetFileProperties,
+            FileOperation::GetFileProperties,
             asking,
             (path, Wanted::File),
             None,
@@ -76,15 +76,21 @@ impl Share {
     ) -> Result<FileReader> {
         let asked = range.as_ref().map(byte_range);
         let target = (path, Wanted::File);
-        let (cell, fd, (range, bytes), properties) =
-            self.momentarily("Get File", Operation::GetFile, asking, target, asked, |granted| {
+        let (cell, fd, (range, bytes), properties) = self.momentarily(
+            "Get File",
+            FileOperation::GetFile,
+            asking,
+            target,
+            asked,
+            |granted| {
                 let range = clipped(range, granted.found.stat.size)?;
                 let properties = self.properties_of(&granted)?;
                 let Granted { cell, fd, latched, .. } = granted;
                 let bytes = read_at_once(cell, &fd, &range)?;
                 latched.pin();
                 Ok((Arc::clone(cell), fd, (range, bytes), properties))
-            })?;
+            },
+        )?;
         Ok(FileReader { share: Arc::clone(self), cell, fd, range, bytes, properties })
     }
 
@@ -96,13 +102,20 @@ impl Share {
         window: Option<Range<u64>>,
     ) -> Result<RangeList> {
         let target = (path, Wanted::File);
-        self.momentarily("List Ranges", Operation::ListRanges, asking, target, None, |granted| {
-            let window = clipped(window, granted.found.stat.size)?;
-            let properties = self.properties_of(&granted)?;
-            let account = granted.record.ranges.as_ref();
-            let ranges = data_pages(Accounted { fd: granted.fd.as_fd(), account }, window)?;
-            Ok(RangeList { properties, ranges })
-        })
+        self.momentarily(
+            "List Ranges",
+            FileOperation::ListRanges,
+            asking,
+            target,
+            None,
+            |granted| {
+                let window = clipped(window, granted.found.stat.size)?;
+                let properties = self.properties_of(&granted)?;
+                let account = granted.record.ranges.as_ref();
+                let ranges = data_pages(Accounted { fd: granted.fd.as_fd(), account }, window)?;
+                Ok(RangeList { properties, ranges })
+            },
+        )
     }
 }
 
