@@ -20,7 +20,7 @@ use crate::control::controls::ClockRequest;
 use crate::control::{ControlAnswer, ControlRequest};
 use crate::core::service::ServiceKind;
 use crate::core::{Timestamp, time};
-use crate::engine::{Clock, SystemClock};
+use crate::engine::{SystemClock, TimeSource};
 use crate::rest::auth::{self, Credential, Level, Permissions, ServiceSas, service_token};
 
 /// Where a service listens unless it was told otherwise.

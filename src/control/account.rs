@@ -9,9 +9,9 @@ use super::server::ControlLines;
 use crate::core::lease::{FileLease, LeaseDenial, LeaseState};
 use crate::core::smb::{Denial, SharePath};
 use crate::engine::file::shares::{
-    Control, DeleteSnapshots, ListOptions, NewShare, ShareChanges, ShareRef, SnapshotName,
+    Control, DeleteShareSnapshots, ListOptions, NewShare, ShareChanges, ShareRef, SnapshotName,
 };
-use crate::engine::file::{Asking, Error, FileServiceError, Obstacle, Share, ShareDenial};
+use crate::engine::file::{Asking, FileError, FileServiceError, Obstacle, Share, ShareDenial};
 
 /// How often a client is told how far a snapshot is.
 const REPORT_EVERY: Duration = Duration::from_millis(100);
@@ -61,8 +61,11 @@ impl ControlConnection {
         name: &str,
         snapshots: bool,
     ) -> Result<ControlAnswer, RequestFailure> {
-        let snapshots =
-            if snapshots { DeleteSnapshots::IncludeLeased } else { DeleteSnapshots::None };
+        let snapshots = if snapshots {
+            DeleteShareSnapshots::IncludeLeased
+        } else {
+            DeleteShareSnapshots::None
+        };
         self.account.file().delete_share(
             &self.context("shares delete"),
             &ShareRef::new(name),
@@ -136,7 +139,7 @@ impl ControlConnection {
         match share.lease_break(Asking { cx: &self.context("lease break"), lease_id: None }, &path)
         {
             Ok(_) => Ok(ControlAnswer::LeaseBroken { was_leased, seconds: 0 }),
-            Err(Error::Denied(Denial::Lease(denial))) if is_none(denial) => none,
+            Err(FileError::Denied(Denial::Lease(denial))) if is_none(denial) => none,
             Err(error) => Err(RequestFailure::Refused(share, path, error)),
         }
     }

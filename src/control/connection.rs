@@ -25,7 +25,7 @@ use crate::core::smb::{Denial, ShareMode, SharePath};
 use crate::core::{Client, HandleId, Owner};
 use crate::engine::blob::BlobError;
 use crate::engine::file::shares::ListOptions;
-use crate::engine::file::{Error, FileService, FileServiceError, Handle, Share};
+use crate::engine::file::{FileError, FileService, FileServiceError, Handle, Share};
 use crate::engine::queue::QueueError;
 use crate::engine::table::TableError;
 use crate::engine::{Account, EventLog};
@@ -35,7 +35,7 @@ const SESSIONS: u64 = 1 << 32;
 
 /// Why a request was not carried out.
 pub(super) enum RequestFailure {
-    Refused(Arc<Share>, SharePath, Error),
+    Refused(Arc<Share>, SharePath, FileError),
     Share(FileServiceError),
     Object(Box<RefusalDetail>),
     Failed(FailureKind, String),
@@ -326,7 +326,7 @@ impl ControlConnection {
         &self,
         name: Option<&str>,
         path: Option<&SharePath>,
-        ask: impl Fn(&Share) -> Result<T, Error>,
+        ask: impl Fn(&Share) -> Result<T, FileError>,
     ) -> Result<Vec<(Arc<Share>, T)>, RequestFailure> {
         let all = name.is_none() && path.is_none();
         let shares = if all { self.shares() } else { vec![self.share(name)?] };
@@ -334,7 +334,7 @@ impl ControlConnection {
         for share in shares {
             match ask(&share) {
                 Ok(answer) => told.push((share, answer)),
-                Err(Error::Denied(Denial::ShareDeleted | Denial::ShareReplaced)) if all => {}
+                Err(FileError::Denied(Denial::ShareDeleted | Denial::ShareReplaced)) if all => {}
                 Err(error) => {
                     let path = path.cloned().unwrap_or_else(SharePath::root);
                     return Err(RequestFailure::Refused(share, path, error));
@@ -491,10 +491,10 @@ fn answer(account: &str, done: Result<ControlAnswer, RequestFailure>) -> Control
     match done {
         Ok(answer) => answer,
         Err(RequestFailure::Failed(kind, message)) => ControlAnswer::Failed { kind, message },
-        Err(RequestFailure::Refused(share, path, Error::Denied(denial))) => {
+        Err(RequestFailure::Refused(share, path, FileError::Denied(denial))) => {
             ControlAnswer::Refused(report::refused(account, &share, &path, &denial))
         }
-        Err(RequestFailure::Refused(_, path, Error::Store(error))) => {
+        Err(RequestFailure::Refused(_, path, FileError::Store(error))) => {
             failed(format!("{path}: {error}"))
         }
         Err(RequestFailure::Object(refused)) => ControlAnswer::Refused(*refused),

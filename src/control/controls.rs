@@ -18,12 +18,12 @@ use super::request_path::{request_path, service_of};
 use crate::core::Timestamp;
 use crate::core::pattern::{Pattern, is_on_mount};
 use crate::core::time::{iso, parse_iso};
-use crate::engine::clock::Turn;
+use crate::engine::clock::ClockChange;
 use crate::engine::controls::{
     FaultAction, FaultRow, Frequency, GateRow, NewFault, NewGate, Point, RULES_MAX, WaitingRow,
     kept,
 };
-use crate::engine::{Clock as _, Controls};
+use crate::engine::{Controls, TimeSource as _};
 
 /// How long a request waits at a gate at most, unless a test says otherwise, in milliseconds.
 const LIMIT_MS: u64 = 60_000;
@@ -254,17 +254,17 @@ impl ControlConnection {
             ClockRequest::Advance { ms } => {
                 let by = Duration::from_millis(*ms);
                 check_moment(clock.now().after(by))?;
-                Some(Turn::Advance(by))
+                Some(ClockChange::Advance(by))
             }
             ClockRequest::Set { time } => {
                 let moment = parse_iso(time).ok_or_else(|| {
                     format!("'{time}' is not a time: expected one as in 2026-01-02T03:04:05Z")
                 })?;
                 check_moment(moment)?;
-                Some(Turn::Set(moment))
+                Some(ClockChange::Set(moment))
             }
-            ClockRequest::Freeze {} => Some(Turn::Freeze),
-            ClockRequest::Run {} => Some(Turn::Run),
+            ClockRequest::Freeze {} => Some(ClockChange::Freeze),
+            ClockRequest::Run {} => Some(ClockChange::Run),
         };
         let now = match turn {
             Some(turn) => clock.turn(turn).map_err(|error| {

@@ -18,7 +18,7 @@ use crate::core::time::iso;
 use crate::engine::Account;
 use crate::engine::events::{Conflicted, Event, Happening};
 use crate::engine::programs::{Programs, words};
-use crate::engine::ring::Page;
+use crate::engine::ring::RingPage;
 
 /// The longest that one request waits for an event: a follower asks again.
 pub const FOLLOW_WAIT_MAX: Duration = Duration::from_secs(1);
@@ -185,7 +185,7 @@ pub fn page(
 ) -> EventPage {
     let log = &account.file().options().events;
     let page = log.follow(seq, patience.min(FOLLOW_WAIT_MAX));
-    let Page { mut events, lost, last, newest } = page;
+    let RingPage { mut events, lost, last, newest } = page;
     events.retain(|event| filter.lets_through(event));
     EventPage { events: rows(serving, account.name(), &events), lost, last, newest }
 }

@@ -13,7 +13,7 @@ use crate::core::smb::create::{Disposition, OpenRequest};
 use crate::core::smb::ranges::{ByteRange, LockKind};
 use crate::core::smb::{Access, Denial};
 use crate::engine::Context;
-use crate::engine::file::{Error, Handle, Share};
+use crate::engine::file::{FileError, Handle, Share};
 
 /// The most opens that one connection holds.
 pub const HOLDS_MAX: usize = 1024;
@@ -98,7 +98,9 @@ impl ControlConnection {
         let (share, held) = self.holds.swap_remove(at.unwrap_or_default());
         match share.close(&held) {
             Ok(()) => Ok(ControlAnswer::Holding { open: true }),
-            Err(Error::Denied(Denial::HandleClosed)) => Ok(ControlAnswer::Holding { open: false }),
+            Err(FileError::Denied(Denial::HandleClosed)) => {
+                Ok(ControlAnswer::Holding { open: false })
+            }
             Err(error) => Err(RequestFailure::system(format!("closing handle {handle}: {error}"))),
         }
     }
@@ -108,7 +110,7 @@ impl ControlConnection {
 pub(super) fn close(share: &Share, handle: &Handle) {
     match share.close(handle) {
         // Closed by force: the open has ended already.
-        Ok(()) | Err(Error::Denied(Denial::HandleClosed)) => {}
+        Ok(()) | Err(FileError::Denied(Denial::HandleClosed)) => {}
         Err(error) => log::error!("closing handle {}: {error}", handle.id()),
     }
 }

@@ -238,15 +238,15 @@ impl ControlConnection {
         self.account.file().options().clock.now()
     }
 
-    fn blob_row(&self, change: &blob::Changed) -> ChangeRow {
+    fn blob_row(&self, change: &blob::ChangedBlob) -> ChangeRow {
         self.row(&of_blob(change), &change.by, change.etag.map(crate::core::Etag::quoted))
     }
 
-    fn queue_row(&self, change: &queue::Changed) -> ChangeRow {
+    fn queue_row(&self, change: &queue::ChangedMessage) -> ChangeRow {
         self.row(&of_queue(change), &change.by, None)
     }
 
-    fn table_row(&self, change: &table::Changed) -> ChangeRow {
+    fn table_row(&self, change: &table::ChangedEntity) -> ChangeRow {
         self.row(&of_table(change), &change.by, change.ticks.map(etag))
     }
 
@@ -298,7 +298,7 @@ pub(super) fn address(text: &str) -> Result<ObjectAddress, String> {
     ObjectAddress::read(text).ok_or_else(|| format!("{text}: expected {form}"))
 }
 
-fn of_blob(change: &blob::Changed) -> ObjectAddress {
+fn of_blob(change: &blob::ChangedBlob) -> ObjectAddress {
     let container = change.container.clone();
     match change.name.clone() {
         Some(name) => ObjectAddress::Blob { container, name },
@@ -306,7 +306,7 @@ fn of_blob(change: &blob::Changed) -> ObjectAddress {
     }
 }
 
-fn of_queue(change: &queue::Changed) -> ObjectAddress {
+fn of_queue(change: &queue::ChangedMessage) -> ObjectAddress {
     let queue = change.queue.clone();
     match change.id {
         Some(id) => ObjectAddress::Message { queue, id: id.to_string() },
@@ -314,7 +314,7 @@ fn of_queue(change: &queue::Changed) -> ObjectAddress {
     }
 }
 
-fn of_table(change: &table::Changed) -> ObjectAddress {
+fn of_table(change: &table::ChangedEntity) -> ObjectAddress {
     let table = change.table.clone();
     match change.key.clone() {
         Some(EntityKey { partition, row }) => ObjectAddress::Entity { table, partition, row },

@@ -11,7 +11,7 @@ use crate::core::time::iso;
 use crate::core::{Owner, Timestamp};
 use crate::engine::Account;
 use crate::engine::events::Happening;
-use crate::engine::file::{HandleInfo, Kind, Obstacle, Share, ShareDenial};
+use crate::engine::file::{Kind, ListedHandle, Obstacle, Share, ShareDenial};
 use crate::engine::programs::{Programs, told};
 
 /// The most opens in one answer; how many more there are is said.
@@ -24,19 +24,19 @@ const REFUSALS_MAX: usize = 5;
 pub fn rows<'a>(
     account: &str,
     share_name: &str,
-    opens: impl IntoIterator<Item = &'a HandleInfo>,
+    opens: impl IntoIterator<Item = &'a ListedHandle>,
     now: Timestamp,
 ) -> Vec<HandleRow> {
     let mut programs = Programs::default();
     let row =
-        |open: &HandleInfo| row(account, share_name, open, &programs.resolve(&open.owner), now);
+        |open: &ListedHandle| row(account, share_name, open, &programs.resolve(&open.owner), now);
     opens.into_iter().map(row).collect()
 }
 
 fn row(
     account: &str,
     share_name: &str,
-    open: &HandleInfo,
+    open: &ListedHandle,
     owner: &Owner,
     now: Timestamp,
 ) -> HandleRow {

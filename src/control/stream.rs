@@ -20,8 +20,8 @@ use crate::core::time::iso;
 use crate::engine::controls::Visitor;
 use crate::engine::events::Happening;
 use crate::engine::programs::{Programs, resolved};
-use crate::engine::ring::Page;
-use crate::engine::stream::{Answered, AtGate, Change, Entry, What};
+use crate::engine::ring::RingPage;
+use crate::engine::stream::{AnsweredRequest, AtGate, ServerChange, StreamEntry, StreamEvent};
 
 /// The longest page, in bytes of JSON, unless its only event is longer: a client chooses most of an
 /// event's texts, and a page is kept for as long as a client does not read it.
@@ -117,7 +117,7 @@ impl StreamRequest {
 impl ControlConnection {
     /// The next events of the stream.
     pub(super) fn stream(&self, request: &StreamRequest) -> ControlAnswer {
-        let Page { events: entries, lost, last, newest } =
+        let RingPage { events: entries, lost, last, newest } =
             self.serving.accounts().controls().stream.after(request.after);
         let mut programs = Programs::default();
         let rows = entries.iter().map(|entry| row(&*self.serving, &mut programs, entry));
@@ -130,12 +130,12 @@ impl ControlConnection {
         let stream = &self.serving.accounts().controls().stream;
         // The process of a command waits for its answer, so its program is known now.
         let by = || resolved(&self.owner).to_string();
-        let change = || Change { kind, by: by(), id, detail: detail.into() };
-        stream.push(None, || What::Changed(change()));
+        let change = || ServerChange { kind, by: by(), id, detail: detail.into() };
+        stream.push(None, || StreamEvent::Changed(change()));
     }
 }
 
-fn row(serving: &dyn Serving, programs: &mut Programs, entry: &Entry) -> StreamRow {
+fn row(serving: &dyn Serving, programs: &mut Programs, entry: &StreamEntry) -> StreamRow {
     let mut row = StreamRow {
         seq: entry.seq,
         time: iso(entry.time),
@@ -147,7 +147,7 @@ fn row(serving: &dyn Serving, programs: &mut Programs, entry: &Entry) -> StreamR
         more: Map::new(),
     };
     match &*entry.what {
-        What::Logged(event) => {
+        StreamEvent::Logged(event) => {
             let account = entry.account.as_deref().unwrap_or_default();
             let logged = events::row(serving, account, programs, event);
             row.service = Some(logged.service.clone());
@@ -166,20 +166,20 @@ fn row(serving: &dyn Serving, programs: &mut Programs, entry: &Entry) -> StreamR
                 row.more.remove(known);
             }
         }
-        What::Request(answered) => {
+        StreamEvent::Request(answered) => {
             "request".clone_into(&mut row.event);
             row.service = Some(answered.service.label().to_owned());
             row.object = object_of(answered.service, &answered.path);
             row.more = request(serving, programs, entry.system, answered);
         }
-        What::Gated(at) => at_gate(&mut row, "gated", at),
-        What::Released(at) => at_gate(&mut row, "released", at),
-        What::Abandoned(at) => at_gate(&mut row, "abandoned", at),
-        What::Fault { fault, visitor } => {
+        StreamEvent::Gated(at) => at_gate(&mut row, "gated", at),
+        StreamEvent::Released(at) => at_gate(&mut row, "released", at),
+        StreamEvent::Abandoned(at) => at_gate(&mut row, "abandoned", at),
+        StreamEvent::Fault { fault, visitor } => {
             visit(&mut row, "fault", visitor);
             row.more.insert("fault".into(), json!(fault));
         }
-        What::Changed(Change { kind, by, id, detail }) => {
+        StreamEvent::Changed(ServerChange { kind, by, id, detail }) => {
             (*kind).clone_into(&mut row.event);
             row.more.insert("client".into(), json!(by));
             if let Some(id) = id {
@@ -196,7 +196,7 @@ fn request(
     serving: &dyn Serving,
     programs: &mut Programs,
     ended: Timestamp,
-    answered: &Answered,
+    answered: &AnsweredRequest,
 ) -> Map<String, Value> {
     let took = i64::try_from(answered.took.as_nanos()).unwrap_or(i64::MAX);
     let started = Timestamp(ended.0.saturating_sub(took));

@@ -47,14 +47,14 @@ mod sweeper;
 pub mod table;
 
 pub use account::{Account, AccountOptions, Accounts};
-pub use clock::{Clock, ManualClock, SystemClock, TestClock};
+pub use clock::{ManualClock, SystemClock, TestClock, TimeSource};
 pub use context::{Caller, Context};
 pub use controls::Controls;
 pub use events::EventLog;
 pub use non_blocking::{rehearse, without_waiting};
 pub use random::{new_guid, new_secret};
 pub use recent::HISTORY_MAX;
-pub use service_properties::{Parts, ServiceProperties};
+pub use service_properties::{PropertyParts, ServiceProperties};
 pub use states::{DamagedState, SavedState, StateError, States};
 
 pub use crate::store::db::DbError;

@@ -17,7 +17,7 @@ use super::opens::{tell_siblings, ttl};
 use super::privileges;
 use super::state::State;
 use crate::core::smb::{Access, Denial, ShareMode, SharePath};
-use crate::engine::file::{Error, Found, Kind, OpenFor, Stat, proc_path};
+use crate::engine::file::{FileError, Found, Kind, OpenFor, Stat, proc_path};
 use crate::sync::front_end;
 
 /// The extended attribute with latchfs's own record, which is hidden from programs.
@@ -105,8 +105,8 @@ pub fn set(
     let (asked, again) = (Arc::clone(state), Arc::clone(state));
     state.park.until(
         move |last| {
-            let waits = |refused: &Error| {
-                let (Error::Denied(denial), Ok(path)) = (refused, path_of(&asked, node)) else {
+            let waits = |refused: &FileError| {
+                let (FileError::Denied(denial), Ok(path)) = (refused, path_of(&asked, node)) else {
                     return false;
                 };
                 asked.share().only_flushed_in_the_way(&path, denial, Access::W, ShareMode::RWD)
@@ -161,7 +161,7 @@ fn resize(
     caller: Requester,
     (node, fh): (u64, Option<u64>),
     size: u64,
-) -> Result<(), Error> {
+) -> Result<(), FileError> {
     let strip = |fd: &OwnedFd| {
         if caller.uid == 0 { Ok(()) } else { privileges::strip_to_resize(fd) }
     };

@@ -18,7 +18,7 @@ use super::state::State;
 use crate::core::smb::SharePath;
 use crate::core::smb::file_ranges::RangeUse;
 use crate::core::smb::ranges::{ByteRange, LockOwner};
-use crate::engine::file::{Error, Stat, StoreError, read_at, read_bytes_now, write_at};
+use crate::engine::file::{FileError, Stat, StoreError, read_at, read_bytes_now, write_at};
 use crate::sync::front_end;
 
 pub type Done<T> = Result<T, Errno>;
@@ -27,7 +27,7 @@ pub type Done<T> = Result<T, Errno>;
 const COPY_MAX: usize = 16 << 20;
 
 fn store_errno(error: StoreError) -> Errno {
-    errno(&Error::Store(error))
+    errno(&FileError::Store(error))
 }
 
 fn file(state: &State, fh: u64) -> Done<Arc<OpenFile>> {

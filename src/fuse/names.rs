@@ -14,7 +14,7 @@ use super::opens::{tell_siblings, ttl};
 use super::state::State;
 use crate::core::smb::create::{Disposition, OpenRequest};
 use crate::core::smb::{Access, Denial, ShareMode, SharePath};
-use crate::engine::file::{Error, Found, PosixOpen, Stat, Unlinked};
+use crate::engine::file::{FileError, Found, PosixOpen, Stat, Unlinked};
 
 /// `lookup`. If the name is pending and all its opens are being released, waits for the releases:
 /// the name is gone right after the last `close(2)`.
@@ -47,7 +47,7 @@ fn answer_lookup(
     state: &State,
     parent: u64,
     name: &str,
-    found: Result<Found, Error>,
+    found: Result<Found, FileError>,
     reply: ReplyEntry,
 ) {
     match found {
@@ -64,7 +64,7 @@ fn answer_lookup(
 fn make(
     state: &Arc<State>,
     (parent, name): (u64, &str),
-    mut make: impl FnMut(&State, &SharePath) -> Result<Stat, Error> + Send + 'static,
+    mut make: impl FnMut(&State, &SharePath) -> Result<Stat, FileError> + Send + 'static,
     reply: ReplyEntry,
 ) {
     let Some(path) = state.nodes.child(parent, name) else { return reply.error(Errno::ESTALE) };
@@ -98,7 +98,7 @@ fn make_node(
     caller: Requester,
     path: &SharePath,
     (kind, mode): (FileType, u32),
-) -> Result<Stat, Error> {
+) -> Result<Stat, FileError> {
     let cx = state.context(caller.pid, "mknod");
     let creation = state.creation(caller, mode);
     match kind {
@@ -245,9 +245,9 @@ fn passes_soon<T>(
     state: &State,
     path: &SharePath,
     access: Access,
-    answer: &Result<T, Error>,
+    answer: &Result<T, FileError>,
 ) -> bool {
-    let Err(Error::Denied(denial)) = answer else { return false };
+    let Err(FileError::Denied(denial)) = answer else { return false };
     state.share().only_flushed_in_the_way(path, denial, access, ShareMode::RWD)
 }
 
@@ -304,7 +304,7 @@ fn rename_now(state: &Arc<State>, caller: Requester, moved: Moved, reply: ReplyE
                 }
             };
             let place = match &answer {
-                Err(Error::Denied(Denial::Open(_))) => &target,
+                Err(FileError::Denied(Denial::Open(_))) => &target,
                 _ => &source,
             };
             let waits = !last && passes_soon(&asked, place, Access::D, &answer);

@@ -18,7 +18,7 @@ use crate::core::smb::ranges::{RangeLock, Ticket};
 use crate::core::smb::{Access, Denial, ShareMode, SharePath};
 use crate::core::{Client, Owner};
 use crate::engine::Context;
-use crate::engine::file::{Error, Handle, IO_MAX, Kind, Result, Share};
+use crate::engine::file::{FileError, Handle, IO_MAX, Kind, Result, Share};
 
 /// The file that every trace works on, and what is in it.
 const TRACE_FILE: (&str, &str) = ("f", "01234567890123456789");
@@ -110,7 +110,7 @@ impl<'a> Player<'a> {
     pub fn finish(&mut self) -> Result<()> {
         for (_, held) in self.handles.drain() {
             match self.share.close(&held.handle) {
-                Ok(()) | Err(Error::Denied(_)) => {}
+                Ok(()) | Err(FileError::Denied(_)) => {}
                 Err(error) => return Err(error),
             }
         }
@@ -330,7 +330,7 @@ impl<'a> Player<'a> {
         match waiting.answers.recv_timeout(patience) {
             Ok(got) => {
                 self.waiting.remove(tag);
-                answer(got.map(|()| None).map_err(Error::from))
+                answer(got.map(|()| None).map_err(FileError::from))
             }
             Err(RecvTimeoutError::Timeout) => {
                 PlayAnswer { status: STILL_WAITING, out: None, why: None }

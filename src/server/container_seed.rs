@@ -14,9 +14,9 @@ use super::options::FillProgress;
 use crate::core::blob::name::{check_blob, check_container};
 use crate::core::blob::{BlobType, Operation};
 use crate::core::{Client, Owner};
-use crate::engine::blob::{Asked, BlobAt, BlobService, BodyShape, Content, NewBlob};
+use crate::engine::blob::{AccessConditions, BlobAt, BlobService, BodyShape, Content, NewBlob};
 use crate::engine::file::shares::{Control, Progress};
-use crate::engine::{Caller, Clock, Context};
+use crate::engine::{Caller, Context, TimeSource};
 
 /// Bytes copied in one step.
 const PIECE_BYTES: usize = 1 << 20;
@@ -24,7 +24,7 @@ const PIECE_BYTES: usize = 1 << 20;
 /// Fills `container`. What the user should know comes back.
 pub fn fill(
     service: &BlobService,
-    clock: &dyn Clock,
+    clock: &dyn TimeSource,
     container: &str,
     directory: &Path,
     progress: &mut FillProgress<'_>,
@@ -54,7 +54,7 @@ pub fn fill(
 
 struct Filling<'a, 'p> {
     service: &'a BlobService,
-    clock: &'a dyn Clock,
+    clock: &'a dyn TimeSource,
     container: &'a str,
     progress: &'a mut FillProgress<'p>,
     done: Progress,
@@ -113,7 +113,8 @@ impl Filling<'_, '_> {
     }
 
     async fn put(&mut self, at: &BlobAt, path: &PathBuf) -> Result<(), String> {
-        let (operation, asked, cx) = (Operation::BlockBlobUpload, Asked::default(), self.cx());
+        let (operation, asked, cx) =
+            (Operation::BlockBlobUpload, AccessConditions::default(), self.cx());
         let admitted = self.service.check(&cx, operation, at, &asked).await;
         admitted.map_err(|error| error.to_string())?;
         let mut file = File::open(path).map_err(|why| about(path, &why))?;

@@ -17,7 +17,7 @@ use crate::core::smb::name::is_share_name;
 use crate::engine::file::shares::{ListOptions, NewShare};
 use crate::engine::file::{FileOptions, FileService, FileServiceError};
 use crate::engine::{
-    Account, AccountOptions, Accounts, Clock, Controls, EventLog, States, SystemClock,
+    Account, AccountOptions, Accounts, Controls, EventLog, States, SystemClock, TimeSource,
 };
 use crate::rest::auth::Credential;
 use crate::store::share::SnapshotError;

@@ -11,9 +11,9 @@ use super::{Action, Point, Requests, Server};
 use crate::control::controls::{FaultEntry, FaultRequest, GateRequest, point_name};
 use crate::control::{ControlAnswer, ControlRequest};
 use crate::core::Timestamp;
-use crate::engine::Clock as _;
 use crate::engine::Controls;
-use crate::engine::clock::Turn;
+use crate::engine::TimeSource as _;
+use crate::engine::clock::ClockChange;
 
 /// A gate to add.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -174,26 +174,26 @@ impl<'a> Clock<'a> {
 
     /// Turns it forward. Returns the time that it then shows.
     pub fn advance(&self, by: Duration) -> Timestamp {
-        self.turned(Turn::Advance(by))
+        self.turned(ClockChange::Advance(by))
     }
 
     /// Turns it forward to this moment, which must not be past.
     pub fn set(&self, moment: Timestamp) -> Result<Timestamp, Error> {
-        Ok(self.0.clock.turn(Turn::Set(moment))?)
+        Ok(self.0.clock.turn(ClockChange::Set(moment))?)
     }
 
     /// Stops it. Returns the time that it shows.
     pub fn freeze(&self) -> Timestamp {
-        self.turned(Turn::Freeze)
+        self.turned(ClockChange::Freeze)
     }
 
     /// Lets it go again, from where it is. Returns the time that it shows.
     pub fn run(&self) -> Timestamp {
-        self.turned(Turn::Run)
+        self.turned(ClockChange::Run)
     }
 
     /// Turns the clock in a way that is never back.
-    fn turned(self, turn: Turn) -> Timestamp {
+    fn turned(self, turn: ClockChange) -> Timestamp {
         self.0.clock.turn(turn).unwrap_or_else(|_| self.now())
     }
 }

@@ -44,7 +44,7 @@ impl Error {
     /// The rule of the File service that refused; none if the error is another one.
     pub fn denial(&self) -> Option<&Denial> {
         match self {
-            Self::Hold(HoldError::Open(file::Error::Denied(denial))) => Some(denial),
+            Self::Hold(HoldError::Open(file::FileError::Denied(denial))) => Some(denial),
             _ => None,
         }
     }

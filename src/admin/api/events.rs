@@ -213,12 +213,12 @@ fn write_page(text: &mut String, page: &StreamPage) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::stream::{Change, What};
+    use crate::engine::stream::{ServerChange, StreamEvent};
 
     fn happen(events: &EventStream) {
         let by = String::new();
-        let change = Change { kind: "clock", by, id: None, detail: String::new() };
-        events.push(None, || What::Changed(change));
+        let change = ServerChange { kind: "clock", by, id: None, detail: String::new() };
+        events.push(None, || StreamEvent::Changed(change));
     }
 
     /// A reader of a stream of the newest four events.

@@ -28,7 +28,7 @@ use super::{EXIT_BUSY, EXIT_DIFFERENT, EXIT_FAILED, out};
 use crate::control::address::ObjectAddress;
 use crate::control::protocol::ConnectionInfo;
 use crate::core::service::ServiceKind;
-use crate::engine::{Clock, SystemClock, new_guid};
+use crate::engine::{SystemClock, TimeSource, new_guid};
 use crate::rest::auth::{AccountSas, Credential};
 use crate::rest::{Client, Element, Got};
 

@@ -3,9 +3,9 @@
 //! Positions, sizes and the seal are decided in [`crate::core::blob::append`], inside the
 //! transaction that appends: two appenders at one position have one winner.
 
-use super::access::{Asked, BlobAt};
+use super::access::{AccessConditions, BlobAt};
 use super::error::BlobError;
-use super::{BlobResult, BlobService, Content, Size, Written};
+use super::{BlobResult, BlobService, Content, Size, WrittenBlob};
 use crate::core::blob::append::{AppendConditions, Appendable};
 use crate::core::blob::{BlobState, Operation};
 use crate::engine::Context;
@@ -16,7 +16,7 @@ pub struct Appended {
     /// Where the block begins.
     pub offset: u64,
     /// The blob as it is now.
-    pub written: Written,
+    pub written: WrittenBlob,
 }
 
 impl BlobService {
@@ -26,7 +26,7 @@ impl BlobService {
         cx: &Context,
         operation: Operation,
         at: &BlobAt,
-        asked: Asked,
+        asked: AccessConditions,
         conditions: AppendConditions,
         content: Content,
     ) -> BlobResult<Appended> {
@@ -57,9 +57,9 @@ impl BlobService {
         &self,
         cx: &Context,
         at: &BlobAt,
-        asked: Asked,
+        asked: AccessConditions,
         conditions: AppendConditions,
-    ) -> BlobResult<Written> {
+    ) -> BlobResult<WrittenBlob> {
         let at = at.clone();
         let operation = Operation::AppendBlobSeal;
         self.change(cx, Size::Small, move |change| {

@@ -6,9 +6,9 @@
 
 use std::sync::Arc;
 
-use super::access::{Asked, BlobAt};
-use super::change::{Aside, Change, Place};
-use super::{BlobError, BlobResult, BlobService, Content, NewBlob, Size, Written};
+use super::access::{AccessConditions, BlobAt};
+use super::change::{BlobChange, ResolvedBlob, SetAside};
+use super::{BlobError, BlobResult, BlobService, Content, NewBlob, Size, WrittenBlob};
 use crate::core::Etag;
 use crate::core::blob::blocks::{BlockId, COMMITTED_MAX, ListedBlock, check_new_block};
 use crate::core::blob::{BlobDenial, BlobState, BlobType, Encryption, Operation};
@@ -37,7 +37,7 @@ pub struct BlockLists {
 /// A Put Block List.
 struct Commit {
     at: BlobAt,
-    asked: Asked,
+    asked: AccessConditions,
     new: NewBlob,
     list: Vec<ListedBlock>,
 }
@@ -49,7 +49,7 @@ impl BlobService {
         cx: &Context,
         operation: Operation,
         at: &BlobAt,
-        asked: Asked,
+        asked: AccessConditions,
         id: BlockId,
         content: Content,
     ) -> BlobResult<()> {
@@ -74,17 +74,17 @@ impl BlobService {
         &self,
         cx: &Context,
         at: &BlobAt,
-        asked: Asked,
+        asked: AccessConditions,
         new: NewBlob,
         list: Vec<ListedBlock>,
-    ) -> BlobResult<Written> {
+    ) -> BlobResult<WrittenBlob> {
         if list.len() > COMMITTED_MAX {
             return Err(BlobDenial::BlockListTooLong.into());
         }
         let commit = Arc::new(Commit { at: at.clone(), asked, new, list });
         let whole = {
             let commit = Arc::clone(&commit);
-            move |change: &Change<'_>| {
+            move |change: &BlobChange<'_>| {
                 let place = change.admitted(LIST, &commit.at, &commit.asked)?;
                 let list = commit.resolve(change.tx, &place)?;
                 commit.publish(change, &place, list)
@@ -106,7 +106,7 @@ impl BlobService {
 
     /// Finds the blocks in a read, writes the list in slices, and commits it in a short
     /// transaction.
-    async fn commit_staged(&self, cx: &Context, commit: &Arc<Commit>) -> BlobResult<Written> {
+    async fn commit_staged(&self, cx: &Context, commit: &Arc<Commit>) -> BlobResult<WrittenBlob> {
         let found = Arc::clone(commit);
         let list = self
             .look_elsewhere(cx, move |look| {
@@ -131,7 +131,7 @@ impl BlobService {
         &self,
         cx: &Context,
         at: &BlobAt,
-        asked: Asked,
+        asked: AccessConditions,
     ) -> BlobResult<BlockLists> {
         let at = at.clone();
         self.look_elsewhere(cx, move |look| {
@@ -156,7 +156,7 @@ const LIST: Operation = Operation::BlockBlobCommitBlockList;
 
 impl Commit {
     /// Finds the listed blocks.
-    fn resolve(&self, tx: &Tx<'_>, place: &Place) -> BlobResult<BlockList> {
+    fn resolve(&self, tx: &Tx<'_>, place: &ResolvedBlob) -> BlobResult<BlockList> {
         let choices: Vec<_> = self
             .list
             .iter()
@@ -168,7 +168,7 @@ impl Commit {
     }
 
     /// Refuses a list without the customer's key of its blocks.
-    fn check_key(&self, place: &Place, list: &BlockList) -> BlobResult<()> {
+    fn check_key(&self, place: &ResolvedBlob, list: &BlockList) -> BlobResult<()> {
         let Some(row) = &place.row else { return Ok(()) };
         let key = self.asked.key.as_deref();
         if list.has_uncommitted() {
@@ -181,14 +181,19 @@ impl Commit {
     }
 
     /// Makes the blob of the blocks that were found.
-    fn publish(&self, change: &Change<'_>, place: &Place, list: BlockList) -> BlobResult<Written> {
+    fn publish(
+        &self,
+        change: &BlobChange<'_>,
+        place: &ResolvedBlob,
+        list: BlockList,
+    ) -> BlobResult<WrittenBlob> {
         self.check_key(place, &list)?;
         let mut state = change.new_state(BlobType::Block, place)?;
         self.new.clone().apply(&mut state, place, change.now)?;
         state.blocks = u32::try_from(list.blocks()).unwrap_or(u32::MAX);
         state.length = list.length();
         // The blob stays in place until its blocks are part of the new one.
-        let state = change.publish(LIST, &self.at, place, state, Aside::Copied, |state| {
+        let state = change.publish(LIST, &self.at, place, state, SetAside::Copied, |state| {
             let made = change.tx.commit_blocks(place.container, &self.at.name, state, list)?;
             made.ok_or(BlobError::Stale)
         })?;
@@ -199,7 +204,7 @@ impl Commit {
 /// Refuses an ID of another length than the others, and one block too many. True if there is no
 /// other block.
 fn check_block(
-    change: &Change<'_>,
+    change: &BlobChange<'_>,
     container: ContainerId,
     name: &str,
     id: &BlockId,
@@ -215,9 +220,9 @@ fn check_block(
 /// After a block was put: a lease that is over is forgotten, and a name without a blob becomes an
 /// uncommitted blob.
 fn keep_uncommitted(
-    change: &Change<'_>,
+    change: &BlobChange<'_>,
     name: &str,
-    place: Place,
+    place: ResolvedBlob,
     staged: Encryption,
 ) -> BlobResult<()> {
     let Some(mut row) = place.row else {

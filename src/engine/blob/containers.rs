@@ -2,9 +2,9 @@
 //!
 //! Decides which changes move a container's `ETag`. Blobs coming and going do not.
 
-use super::access::Asked;
-use super::change::Change;
-use super::lease::{LeaseAction, Leased};
+use super::access::AccessConditions;
+use super::change::BlobChange;
+use super::lease::{LeaseAction, LeaseAnswer};
 use super::{BlobError, BlobResult, BlobService, Size};
 use crate::core::Timestamp;
 use crate::core::blob::{BlobDenial, BlobMetadata, ContainerState, Operation, PublicAccess};
@@ -86,7 +86,7 @@ impl BlobService {
         cx: &Context,
         operation: Operation,
         name: &str,
-        asked: Asked,
+        asked: AccessConditions,
     ) -> BlobResult<ContainerState> {
         let name = name.to_owned();
         self.look(cx, move |look| {
@@ -116,7 +116,7 @@ impl BlobService {
         &self,
         cx: &Context,
         name: &str,
-        asked: Asked,
+        asked: AccessConditions,
         metadata: BlobMetadata,
     ) -> BlobResult<ContainerState> {
         let operation = Operation::ContainerSetMetadata;
@@ -132,7 +132,7 @@ impl BlobService {
         &self,
         cx: &Context,
         name: &str,
-        asked: Asked,
+        asked: AccessConditions,
         access: PublicAccess,
         policies: Vec<StoredPolicy>,
     ) -> BlobResult<ContainerState> {
@@ -151,11 +151,11 @@ impl BlobService {
         cx: &Context,
         operation: Operation,
         name: &str,
-        asked: Asked,
+        asked: AccessConditions,
         set: F,
     ) -> BlobResult<ContainerState>
     where
-        F: FnOnce(&Change<'_>, &mut ContainerState) -> BlobResult<()> + Clone + Send + 'static,
+        F: FnOnce(&BlobChange<'_>, &mut ContainerState) -> BlobResult<()> + Clone + Send + 'static,
     {
         let name = name.to_owned();
         self.change(cx, Size::Small, move |change| {
@@ -172,7 +172,12 @@ impl BlobService {
     }
 
     /// Delete Container. Leases of its blobs do not stand in the way.
-    pub async fn delete_container(&self, cx: &Context, name: &str, asked: Asked) -> BlobResult<()> {
+    pub async fn delete_container(
+        &self,
+        cx: &Context,
+        name: &str,
+        asked: AccessConditions,
+    ) -> BlobResult<()> {
         let name = name.to_owned();
         self.delete(cx, Size::Small, move |change| {
             let mut row = change.container(&name)?;
@@ -241,12 +246,12 @@ impl BlobService {
         name: &str,
         conditions: Conditions,
         action: LeaseAction,
-    ) -> BlobResult<Leased> {
+    ) -> BlobResult<LeaseAnswer> {
         let name = name.to_owned();
         self.change(cx, Size::Small, move |change| {
             let mut row = change.container(&name)?;
             let operation = action.on_container();
-            let asked = Asked { conditions, ..Asked::default() };
+            let asked = AccessConditions { conditions, ..AccessConditions::default() };
             change.admit_container(operation, &asked, &row)?;
             let applied = action.apply(&mut row.record.lease, change.now);
             let leaser = row.record.leaser.take();
@@ -256,7 +261,7 @@ impl BlobService {
             row.record.leaser = action.leaser(by);
             change.tx.update_container(row.id, &row.record)?;
             let version = Some((row.record.etag, row.record.modified));
-            Ok(Leased { id, seconds, version })
+            Ok(LeaseAnswer { id, seconds, version })
         })
         .await
     }

@@ -5,10 +5,10 @@
 //! Copies whose bytes are still to be fetched are in [`super::fetching`]; the answers of conditions
 //! are decided in [`crate::core::conditions::copy`].
 
-use super::access::{Asked, BlobAt};
-use super::change::{Aside, Change, Place, Row};
+use super::access::{AccessConditions, BlobAt};
+use super::change::{BlobChange, BlobRow, ResolvedBlob, SetAside};
 use super::fetching::forget_fetch;
-use super::{BlobError, BlobResult, BlobService, Content, NewBlob, Size, Written};
+use super::{BlobError, BlobResult, BlobService, Content, NewBlob, Size, WrittenBlob};
 use crate::core::blob::copy::{CopyRecord, CopyStatus, HeldCopy, check_abort, check_source_tier};
 use crate::core::blob::tags::query::TagQuery;
 use crate::core::blob::tier::Tier;
@@ -75,9 +75,9 @@ pub struct CopyRequest {
 
 /// The answer of a copy.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Copied {
+pub struct CopiedBlob {
     /// The new blob.
-    pub written: Written,
+    pub written: WrittenBlob,
     /// Its copy.
     pub copy: CopyRecord,
 }
@@ -90,10 +90,10 @@ impl BlobService {
         cx: &Context,
         operation: Operation,
         at: &BlobAt,
-        asked: Asked,
+        asked: AccessConditions,
         from: CopyFrom,
         request: CopyRequest,
-    ) -> BlobResult<Copied> {
+    ) -> BlobResult<CopiedBlob> {
         let at = at.clone();
         let size = match &from {
             // The copy gets every row of extents.
@@ -109,7 +109,7 @@ impl BlobService {
                     let mut record = BlobState::new(kind, crate::core::Etag::default(), change.now);
                     record.length = content.length();
                     (record.content, record.metadata) = (properties, metadata);
-                    Source { record, bytes: Bytes::New(content) }
+                    BlobCopySource { record, bytes: CopyBytes::New(content) }
                 }
             };
             let place = change.admitted(operation, &at, &asked)?;
@@ -128,7 +128,7 @@ impl BlobService {
         &self,
         cx: &Context,
         at: &BlobAt,
-        asked: Asked,
+        asked: AccessConditions,
         id: String,
     ) -> BlobResult<()> {
         let at = at.clone();
@@ -157,26 +157,26 @@ impl BlobService {
 }
 
 /// The source of a copy inside the transaction.
-struct Source {
+struct BlobCopySource {
     record: BlobState,
-    bytes: Bytes,
+    bytes: CopyBytes,
 }
 
-pub(super) enum Bytes {
+pub(super) enum CopyBytes {
     Shared(StateId),
     New(Content),
 }
 
 /// Finds the source and asks the rules about it. `tier` is the tier that the destination asks for.
 fn find_source(
-    change: &Change<'_>,
+    change: &BlobChange<'_>,
     operation: Operation,
     at: &BlobAt,
     asked: &SourceAsked,
     tier: Option<Tier>,
-) -> BlobResult<Source> {
-    let found = change.place(at).and_then(Place::admitted);
-    let row: Row = found.map_err(|error| error.of_source(operation))?;
+) -> BlobResult<BlobCopySource> {
+    let found = change.place(at).and_then(ResolvedBlob::admitted);
+    let row: BlobRow = found.map_err(|error| error.of_source(operation))?;
     row.record.encryption.check_key(asked.key.as_deref())?;
     let etag = row.record.etag.to_string();
     let subject = Subject {
@@ -200,17 +200,17 @@ fn find_source(
     if let Some(kind) = operation.rules().copy {
         check_source_tier(kind, &row.record.tier, tier, change.now)?;
     }
-    Ok(Source { bytes: Bytes::Shared(row.id), record: row.record })
+    Ok(BlobCopySource { bytes: CopyBytes::Shared(row.id), record: row.record })
 }
 
 fn copy(
-    change: &Change<'_>,
+    change: &BlobChange<'_>,
     operation: Operation,
     at: &BlobAt,
-    place: &Place,
-    source: Source,
+    place: &ResolvedBlob,
+    source: BlobCopySource,
     request: CopyRequest,
-) -> BlobResult<Copied> {
+) -> BlobResult<CopiedBlob> {
     let mut from = source.record;
     if operation == Operation::BlockBlobPutBlobFromUrl && from.kind != BlobType::Block {
         // What only append and page blobs have stays behind.
@@ -245,27 +245,27 @@ fn copy(
         (state.length, state.blocks) = (0, 0);
     }
     let written = publish(change, operation, at, place, state, source.bytes)?;
-    Ok(Copied { written: written.into(), copy: record })
+    Ok(CopiedBlob { written: written.into(), copy: record })
 }
 
 /// Makes the destination the blob, with the bytes of its source.
 pub(super) fn publish(
-    change: &Change<'_>,
+    change: &BlobChange<'_>,
     operation: Operation,
     at: &BlobAt,
-    place: &Place,
+    place: &ResolvedBlob,
     state: BlobState,
-    bytes: Bytes,
+    bytes: CopyBytes,
 ) -> BlobResult<BlobState> {
     // A blob may be copied over itself: it stays until the new one has taken its bytes.
-    change.publish(operation, at, place, state, Aside::Copied, |state| {
+    change.publish(operation, at, place, state, SetAside::Copied, |state| {
         let (container, key) = (place.container, StateKey::Current);
         change.tx.drop_blocks(container, &at.name)?;
         Ok(match bytes {
-            Bytes::Shared(from) => {
+            CopyBytes::Shared(from) => {
                 change.tx.put_shared(container, &at.name, key, state, from, None)?
             }
-            Bytes::New(content) => change.tx.put(container, &at.name, key, state, content)?,
+            CopyBytes::New(content) => change.tx.put(container, &at.name, key, state, content)?,
         })
     })
 }

@@ -4,7 +4,7 @@
 //! Decides that only a container without blobs is filled. The caller provides the blobs.
 
 use super::access::BlobAt;
-use super::change::Look;
+use super::change::BlobView;
 use super::{BlobError, BlobResult, BlobService, Size};
 use crate::core::blob::{BlobState, ContainerState, Operation};
 use crate::engine::Context;
@@ -65,7 +65,7 @@ impl BlobService {
 }
 
 /// The container of that name, and whether it has blobs.
-fn container_in_use(look: &Look<'_>, name: &str) -> BlobResult<Option<(ContainerId, bool)>> {
+fn container_in_use(look: &BlobView<'_>, name: &str) -> BlobResult<Option<(ContainerId, bool)>> {
     let Some(row) = look.tx.container::<ContainerState>(name)? else { return Ok(None) };
     let any = ListBlobs { limit: 1, uncommitted: true, deleted: true, ..ListBlobs::default() };
     let used = !look.tx.list_blobs::<BlobState>(row.id, &any)?.items.is_empty();

@@ -3,7 +3,7 @@
 //! What an action does in which state is decided in [`crate::core::lease`]. A lease is committed
 //! before it is answered, so it outlives a restart.
 
-use super::access::{Asked, BlobAt};
+use super::access::{AccessConditions, BlobAt};
 use super::{BlobError, BlobResult, BlobService, Size};
 use crate::core::blob::tags::query::TagQuery;
 use crate::core::blob::{BlobDenial, Operation};
@@ -42,7 +42,7 @@ pub enum LeaseAction {
 
 /// The answer to a lease request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Leased {
+pub struct LeaseAnswer {
     /// `x-ms-lease-id`.
     pub id: Option<LeaseId>,
     /// `x-ms-lease-time`.
@@ -115,11 +115,11 @@ impl BlobService {
         conditions: Conditions,
         tags: Option<TagQuery>,
         action: LeaseAction,
-    ) -> BlobResult<Leased> {
+    ) -> BlobResult<LeaseAnswer> {
         let at = at.clone();
         self.change(cx, Size::Small, move |change| {
             let operation = action.on_blob();
-            let asked = Asked { conditions, tags, ..Asked::default() };
+            let asked = AccessConditions { conditions, tags, ..AccessConditions::default() };
             let place = change.admitted(operation, &at, &asked)?;
             let mut row = place.row.ok_or(BlobDenial::BlobNotFound)?;
             let applied = action.apply(&mut row.record.lease, change.now);
@@ -131,7 +131,7 @@ impl BlobService {
             change.tx.update(row.id, &row.record)?;
             let committed = row.key != StateKey::Uncommitted;
             let version = committed.then_some((row.record.etag, row.record.modified));
-            Ok(Leased { id, seconds, version })
+            Ok(LeaseAnswer { id, seconds, version })
         })
         .await
     }

@@ -6,7 +6,7 @@
 
 use std::ops::Bound;
 
-use super::change::{Look, Row};
+use super::change::{BlobRow, BlobView};
 use super::{BlobResult, BlobService};
 use crate::core::Timestamp;
 use crate::core::blob::tags::query::{ComparisonKey, Operator, TagComparison, TagQuery};
@@ -45,23 +45,23 @@ pub struct ListQuery {
 #[derive(Debug, Default)]
 pub struct ListPage {
     /// Blobs and prefixes, in order.
-    pub items: Vec<Item>,
+    pub items: Vec<BlobListItem>,
     /// Where the next page begins.
     pub next: Option<ListPosition>,
 }
 
 /// An entry of a listing.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Item {
+pub enum BlobListItem {
     /// Names that begin alike.
     Prefix(String),
     /// A state of a blob.
-    Blob(Box<Listed>),
+    Blob(Box<BlobListing>),
 }
 
 /// A state of a blob, as it is listed.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Listed {
+pub struct BlobListing {
     /// The name.
     pub name: String,
     /// The moment of a snapshot.
@@ -82,7 +82,7 @@ pub struct Listed {
 
 /// A blob that was found by its tags.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Found {
+pub struct FoundBlob {
     /// Its container.
     pub container: String,
     /// Its name.
@@ -92,7 +92,7 @@ pub struct Found {
 }
 
 /// Blobs that were found, and container and name that the next page begins with.
-pub type FoundPage = (Vec<Found>, Option<(String, String)>);
+pub type FoundPage = (Vec<FoundBlob>, Option<(String, String)>);
 
 impl BlobService {
     /// List Blobs.
@@ -139,7 +139,7 @@ impl BlobService {
     }
 }
 
-fn list(look: &Look<'_>, container: ContainerId, query: ListQuery) -> BlobResult<ListPage> {
+fn list(look: &BlobView<'_>, container: ContainerId, query: ListQuery) -> BlobResult<ListPage> {
     let ask = ListBlobs {
         prefix: query.prefix,
         delimiter: query.delimiter,
@@ -153,21 +153,23 @@ fn list(look: &Look<'_>, container: ContainerId, query: ListQuery) -> BlobResult
         deleted_with_versions: query.deleted_with_versions,
     };
     let listing = look.tx.list_blobs::<BlobState>(container, &ask)?;
-    let kept = |row: &Row| row.retained.is_none_or(|kept| kept.until > look.now);
+    let kept = |row: &BlobRow| row.retained.is_none_or(|kept| kept.until > look.now);
     let items = listing.items.into_iter().filter_map(|item| match item {
-        ListedBlob::Prefix(prefix) => Some(Item::Prefix(prefix)),
+        ListedBlob::Prefix(prefix) => Some(BlobListItem::Prefix(prefix)),
         ListedBlob::Blob(row) if !kept(&row) => None,
-        ListedBlob::Blob(row) => Some(Item::Blob(Box::new(Listed::of(look.at_now(*row))))),
+        ListedBlob::Blob(row) => {
+            Some(BlobListItem::Blob(Box::new(BlobListing::of(look.at_now(*row)))))
+        }
         ListedBlob::DeletedWithVersions(row) => {
-            let newest = Listed::of(look.at_now(*row));
-            Some(Item::Blob(Box::new(Listed { has_versions_only: true, ..newest })))
+            let newest = BlobListing::of(look.at_now(*row));
+            Some(BlobListItem::Blob(Box::new(BlobListing { has_versions_only: true, ..newest })))
         }
     });
     Ok(ListPage { items: items.collect(), next: listing.next })
 }
 
-impl Listed {
-    fn of(row: Row) -> Self {
+impl BlobListing {
+    fn of(row: BlobRow) -> Self {
         let snapshot = match row.key {
             StateKey::Snapshot(moment) => Some(moment),
             _ => None,
@@ -195,7 +197,7 @@ fn container_of(query: &TagQuery) -> Option<&str> {
 
 /// Reads the blobs that one comparison of the expression leaves, and tries the whole on each.
 fn find(
-    look: &Look<'_>,
+    look: &BlobView<'_>,
     container: Option<ContainerId>,
     query: &TagQuery,
     from: Option<&(String, String)>,
@@ -211,9 +213,9 @@ fn find(
     let (low, high) = bounds(*operator, value);
     let from = from.map(|(container, name)| (container.as_str(), name.as_str()));
     let search = TagSearch { container, key, low, high, from, limit: max };
-    let accept = |container: &str, row: &Row| query.holds(container, &row.record.tags);
+    let accept = |container: &str, row: &BlobRow| query.holds(container, &row.record.tags);
     let page = look.tx.find(&search, accept)?;
-    let found = page.items.into_iter().map(|(container, row)| Found {
+    let found = page.items.into_iter().map(|(container, row)| FoundBlob {
         container,
         name: row.name,
         state: row.record.at(look.now),

@@ -5,10 +5,10 @@
 
 use std::ops::Range;
 
-use super::access::{Asked, BlobAt, Selector};
-use super::change::{Look, Row};
+use super::access::{AccessConditions, BlobAt, Selector};
+use super::change::{BlobRow, BlobView};
 use super::error::BlobError;
-use super::{BlobResult, BlobService, Content, Size, Written};
+use super::{BlobResult, BlobService, Content, Size, WrittenBlob};
 use crate::core::Timestamp;
 use crate::core::blob::pages::{
     self, ListedRange, PageRange, SequenceAction, SequenceConditions, WrittenPages,
@@ -79,7 +79,7 @@ impl PageQuery {
     }
 }
 
-fn written(look: &Look<'_>, id: StateId, window: Range<u64>) -> BlobResult<Vec<WrittenPages>> {
+fn written(look: &BlobView<'_>, id: StateId, window: Range<u64>) -> BlobResult<Vec<WrittenPages>> {
     let found = look.tx.written(id, window)?;
     let pages = found.into_iter().map(|one| {
         let range = PageRange { start: one.start, end: one.end };
@@ -95,9 +95,9 @@ impl BlobService {
         cx: &Context,
         operation: Operation,
         at: &BlobAt,
-        asked: Asked,
+        asked: AccessConditions,
         put: PutPages,
-    ) -> BlobResult<Written> {
+    ) -> BlobResult<WrittenBlob> {
         let at = at.clone();
         // A range to be cleared may be as long as the blob.
         let short = put.last.saturating_sub(put.first) < pages::PUT_MAX;
@@ -132,7 +132,7 @@ impl BlobService {
         &self,
         cx: &Context,
         at: &BlobAt,
-        asked: Asked,
+        asked: AccessConditions,
         query: PageQuery,
     ) -> BlobResult<Paged> {
         let at = at.clone();
@@ -150,7 +150,7 @@ impl BlobService {
         &self,
         cx: &Context,
         at: &BlobAt,
-        asked: Asked,
+        asked: AccessConditions,
         previous: Timestamp,
         query: PageQuery,
     ) -> BlobResult<Paged> {
@@ -164,8 +164,8 @@ impl BlobService {
                 return Err(BlobDenial::PreviousSnapshotCannotBeNewer.into());
             }
             let before = look.tx.state(container, &at.name, StateKey::Snapshot(previous))?;
-            let before: Row = before
-                .filter(|row: &Row| row.retained.is_none())
+            let before: BlobRow = before
+                .filter(|row: &BlobRow| row.retained.is_none())
                 .ok_or(BlobDenial::PreviousSnapshotNotFound)?;
             if before.record.creation != row.record.creation {
                 return Err(BlobDenial::BlobOverwritten.into());
@@ -184,11 +184,11 @@ impl BlobService {
         &self,
         cx: &Context,
         at: &BlobAt,
-        asked: Asked,
+        asked: AccessConditions,
         content: Option<ContentProperties>,
         length: Option<u64>,
         sequence: Option<SequenceAction>,
-    ) -> BlobResult<Written> {
+    ) -> BlobResult<WrittenBlob> {
         let operation = match length {
             Some(_) => Operation::PageBlobResize,
             None => Operation::PageBlobUpdateSequenceNumber,

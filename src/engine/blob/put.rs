@@ -3,8 +3,8 @@
 //! Decides what a new blob takes over from the one before it: creation time, lease, tier. Blocks
 //! are in [`super::blocks`].
 
-use super::access::{Asked, BlobAt};
-use super::change::{Aside, Change, Place};
+use super::access::{AccessConditions, BlobAt};
+use super::change::{BlobChange, ResolvedBlob, SetAside};
 use super::{BlobResult, BlobService, Content, ContentWriter, Size};
 use crate::core::blob::immutability::Immutability;
 use crate::core::blob::pages;
@@ -40,7 +40,7 @@ pub struct NewBlob {
 
 /// The answer to a write.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Written {
+pub struct WrittenBlob {
     /// The new `ETag`.
     pub etag: Etag,
     /// Last-Modified.
@@ -51,7 +51,7 @@ pub struct Written {
     pub state: BlobState,
 }
 
-impl From<BlobState> for Written {
+impl From<BlobState> for WrittenBlob {
     fn from(state: BlobState) -> Self {
         Self { etag: state.etag, modified: state.modified, version: state.version, state }
     }
@@ -62,7 +62,7 @@ impl NewBlob {
     pub(super) fn apply(
         self,
         state: &mut BlobState,
-        place: &Place,
+        place: &ResolvedBlob,
         now: Timestamp,
     ) -> Result<(), BlobDenial> {
         let (scope, only) = &place.scope;
@@ -121,7 +121,7 @@ impl BlobService {
         cx: &Context,
         operation: Operation,
         at: &BlobAt,
-        asked: &Asked,
+        asked: &AccessConditions,
     ) -> BlobResult<Admitted> {
         let (at, asked) = (at.clone(), asked.clone());
         self.look(cx, move |look| {
@@ -146,11 +146,11 @@ impl BlobService {
         &self,
         cx: &Context,
         at: &BlobAt,
-        asked: Asked,
+        asked: AccessConditions,
         kind: BlobType,
         new: NewBlob,
         content: Content,
-    ) -> BlobResult<Written> {
+    ) -> BlobResult<WrittenBlob> {
         let operation = match kind {
             BlobType::Block => Operation::BlockBlobUpload,
             BlobType::Append => Operation::AppendBlobCreate,
@@ -169,19 +169,19 @@ impl BlobService {
 
 /// Put Blob inside its transaction.
 fn put(
-    change: &Change<'_>,
+    change: &BlobChange<'_>,
     operation: Operation,
     at: &BlobAt,
-    asked: &Asked,
+    asked: &AccessConditions,
     kind: BlobType,
     new: NewBlob,
     content: Content,
-) -> BlobResult<Written> {
+) -> BlobResult<WrittenBlob> {
     let place = change.admitted(operation, at, asked)?;
     let mut state = change.new_state(kind, &place)?;
     state.length = content.length();
     new.apply(&mut state, &place, change.now)?;
-    let state = change.publish(operation, at, &place, state, Aside::Moved, |state| {
+    let state = change.publish(operation, at, &place, state, SetAside::Moved, |state| {
         let container = place.container;
         change.tx.drop_blocks(container, &at.name)?;
         let id = change.tx.put(container, &at.name, StateKey::Current, state, content)?;

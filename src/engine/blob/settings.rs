@@ -3,8 +3,8 @@
 //! Decides which of them move the `ETag` (properties and metadata) and which make a version
 //! (metadata).
 
-use super::access::{Asked, BlobAt};
-use super::{BlobResult, BlobService, Size, Written};
+use super::access::{AccessConditions, BlobAt};
+use super::{BlobResult, BlobService, Size, WrittenBlob};
 use crate::core::Timestamp;
 use crate::core::blob::immutability::ImmutabilityPolicy;
 use crate::core::blob::tags::Tags;
@@ -18,9 +18,9 @@ impl BlobService {
         &self,
         cx: &Context,
         at: &BlobAt,
-        asked: Asked,
+        asked: AccessConditions,
         content: Option<ContentProperties>,
-    ) -> BlobResult<Written> {
+    ) -> BlobResult<WrittenBlob> {
         let at = at.clone();
         let operation = Operation::BlobSetHttpHeaders;
         self.change(cx, Size::Small, move |change| {
@@ -44,9 +44,9 @@ impl BlobService {
         &self,
         cx: &Context,
         at: &BlobAt,
-        asked: Asked,
+        asked: AccessConditions,
         metadata: BlobMetadata,
-    ) -> BlobResult<Written> {
+    ) -> BlobResult<WrittenBlob> {
         let at = at.clone();
         let operation = Operation::BlobSetMetadata;
         self.change(cx, self.memory.size_of_replacing(), move |change| {
@@ -75,7 +75,7 @@ impl BlobService {
         &self,
         cx: &Context,
         at: &BlobAt,
-        asked: Asked,
+        asked: AccessConditions,
         tags: Tags,
     ) -> BlobResult<()> {
         self.remark(cx, Operation::BlobSetTags, at, asked, move |state, _| {
@@ -90,7 +90,7 @@ impl BlobService {
         &self,
         cx: &Context,
         at: &BlobAt,
-        asked: Asked,
+        asked: AccessConditions,
         tier: Tier,
     ) -> BlobResult<TierChange> {
         let ready = cx.now.after(self.memory.options.rehydration);
@@ -105,7 +105,7 @@ impl BlobService {
         &self,
         cx: &Context,
         at: &BlobAt,
-        asked: Asked,
+        asked: AccessConditions,
         policy: ImmutabilityPolicy,
     ) -> BlobResult<BlobState> {
         let operation = Operation::BlobSetImmutabilityPolicy;
@@ -121,7 +121,7 @@ impl BlobService {
         &self,
         cx: &Context,
         at: &BlobAt,
-        asked: Asked,
+        asked: AccessConditions,
     ) -> BlobResult<()> {
         let operation = Operation::BlobDeleteImmutabilityPolicy;
         self.remark(cx, operation, at, asked, move |state, now| {
@@ -135,7 +135,7 @@ impl BlobService {
         &self,
         cx: &Context,
         at: &BlobAt,
-        asked: Asked,
+        asked: AccessConditions,
         hold: bool,
     ) -> BlobResult<()> {
         self.remark(cx, Operation::BlobSetLegalHold, at, asked, move |state, _| {
@@ -151,7 +151,7 @@ impl BlobService {
         cx: &Context,
         operation: Operation,
         at: &BlobAt,
-        asked: Asked,
+        asked: AccessConditions,
         set: impl FnOnce(&mut BlobState, Timestamp) -> BlobResult<T> + Clone + Send + 'static,
     ) -> BlobResult<T> {
         let at = at.clone();

@@ -3,8 +3,8 @@
 //! Decides what becomes of the states of a blob. Which states a request removes is decided in
 //! [`crate::core::blob::deletion`].
 
-use super::access::{Asked, BlobAt, Selector};
-use super::change::{Change, Place, Row, old_state, version_of};
+use super::access::{AccessConditions, BlobAt, Selector};
+use super::change::{BlobChange, BlobRow, ResolvedBlob, old_state, version_of};
 use super::{BlobError, BlobResult, BlobService, Size};
 use crate::core::Timestamp;
 use crate::core::blob::deletion::{DeleteBlobSnapshots, DeletionTarget, Removal, plan};
@@ -26,7 +26,7 @@ pub struct DeleteBlob {
 
 /// The answer of Delete Blob.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Deleted {
+pub struct DeletedBlob {
     /// `x-ms-delete-type-permanent`.
     pub permanent: bool,
 }
@@ -38,7 +38,7 @@ impl BlobService {
         &self,
         cx: &Context,
         at: &BlobAt,
-        asked: Asked,
+        asked: AccessConditions,
         metadata: BlobMetadata,
     ) -> BlobResult<(Timestamp, BlobState)> {
         let at = at.clone();
@@ -72,9 +72,9 @@ impl BlobService {
         &self,
         cx: &Context,
         at: &BlobAt,
-        asked: Asked,
+        asked: AccessConditions,
         delete: DeleteBlob,
-    ) -> BlobResult<Deleted> {
+    ) -> BlobResult<DeletedBlob> {
         let at = at.clone();
         // There may be thousands of snapshots.
         let size = if delete.snapshots.is_some() { Size::Large } else { Size::Small };
@@ -101,9 +101,9 @@ impl BlobService {
         let at = at.clone();
         self.change(cx, Size::Large, move |change| {
             let container = change.container(&at.container)?.id;
-            let states: Vec<Row> = change.tx.states(container, &at.name)?;
-            let kept = |row: &&Row| row.retained.is_some_and(|kept| kept.until > change.now);
-            let is_base = |row: &&Row| matches!(row.key, StateKey::Deleted(_));
+            let states: Vec<BlobRow> = change.tx.states(container, &at.name)?;
+            let kept = |row: &&BlobRow| row.retained.is_some_and(|kept| kept.until > change.now);
+            let is_base = |row: &&BlobRow| matches!(row.key, StateKey::Deleted(_));
             // The latest of several deleted blobs comes back as the blob; a name that was used
             // again has none (see `Change::bury`).
             let last = states.iter().rev().filter(kept).find(is_base).map(|row| row.id);
@@ -139,11 +139,11 @@ impl BlobService {
 
 /// Removes what the request names, once the rules have admitted it.
 fn remove(
-    change: &Change<'_>,
+    change: &BlobChange<'_>,
     at: &BlobAt,
-    place: Place,
+    place: ResolvedBlob,
     delete: DeleteBlob,
-) -> BlobResult<Deleted> {
+) -> BlobResult<DeletedBlob> {
     let row = place.row.ok_or(BlobDenial::BlobNotFound)?;
     let named = match (at.selector, row.key) {
         (Selector::Current, _) => DeletionTarget::Base,
@@ -155,7 +155,7 @@ fn remove(
     let removal = plan(named, delete.snapshots, has_snapshots)?;
     if matches!(removal, Removal::Snapshots | Removal::All) {
         let kind = StateKind::Snapshot;
-        let snapshots: Vec<Row> = change.tx.states_of(place.container, &at.name, kind)?;
+        let snapshots: Vec<BlobRow> = change.tx.states_of(place.container, &at.name, kind)?;
         let live = || snapshots.iter().filter(|row| row.retained.is_none());
         for snapshot in live() {
             snapshot.record.immutability.check(change.now)?;
@@ -170,11 +170,11 @@ fn remove(
         }
         remove_state(change, &row)?;
     }
-    Ok(Deleted { permanent: change.retention().is_none() })
+    Ok(DeletedBlob { permanent: change.retention().is_none() })
 }
 
 /// Removes one state: for good, or for a while, or to the versions.
-fn remove_state(change: &Change<'_>, row: &Row) -> BlobResult<()> {
+fn remove_state(change: &BlobChange<'_>, row: &BlobRow) -> BlobResult<()> {
     let old = old_state(&row.record);
     match (row.key, change.retention()) {
         (StateKey::Current, _) if change.memory.options.versioning => {
@@ -191,7 +191,11 @@ fn remove_state(change: &Change<'_>, row: &Row) -> BlobResult<()> {
 }
 
 /// Removes the snapshot or version of an earlier deletion for good.
-fn remove_retained(change: &Change<'_>, at: &BlobAt, place: &Place) -> BlobResult<Deleted> {
+fn remove_retained(
+    change: &BlobChange<'_>,
+    at: &BlobAt,
+    place: &ResolvedBlob,
+) -> BlobResult<DeletedBlob> {
     let key = match at.selector {
         Selector::Current => return Err(BlobDenial::BlobNotFound.into()),
         Selector::Snapshot(moment) => StateKey::Snapshot(moment),
@@ -203,5 +207,5 @@ fn remove_retained(change: &Change<'_>, at: &BlobAt, place: &Place) -> BlobResul
     row.record.immutability.check(change.now)?;
     change.tx.remove(row.id)?;
     change.writer(Operation::BlobDelete, &at.container, Some(&at.name), None);
-    Ok(Deleted { permanent: true })
+    Ok(DeletedBlob { permanent: true })
 }

@@ -73,7 +73,7 @@ pub struct NewFault {
 
 /// A fault that a request meets.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Fault {
+pub struct FaultHit {
     /// Its number.
     pub id: u64,
     /// The effect on the request.
@@ -97,11 +97,11 @@ pub struct FaultRow {
 #[derive(Debug, Default)]
 pub struct Faults {
     count: AtomicUsize,
-    state: Mutex<State>,
+    state: Mutex<FaultTable>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct FaultTable {
     last_id: u64,
     rows: Vec<FaultRow>,
 }
@@ -143,7 +143,7 @@ impl Faults {
     }
 
     /// The fault that applies to a request.
-    pub fn meet(&self, seen: &PatternSubject<'_>) -> Option<Fault> {
+    pub fn meet(&self, seen: &PatternSubject<'_>) -> Option<FaultHit> {
         self.meet_of(seen, |_| true)
     }
 
@@ -152,7 +152,7 @@ impl Faults {
         &self,
         seen: &PatternSubject<'_>,
         possible: impl Fn(&FaultAction) -> bool,
-    ) -> Option<Fault> {
+    ) -> Option<FaultHit> {
         if !self.are_set() {
             return None;
         }
@@ -164,13 +164,13 @@ impl Faults {
         for row in matching {
             if row.fault.frequency.strikes(&mut row.state) {
                 row.met += 1;
-                return Some(Fault { id: row.id, action: row.fault.action.clone() });
+                return Some(FaultHit { id: row.id, action: row.fault.action.clone() });
             }
         }
         None
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, FaultTable> {
         // Nothing in here panics half done.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -3,8 +3,8 @@
 //! Decides that the condition is checked in the writer's transaction, so that of two requests
 //! with one ETag exactly one succeeds (S81, S84).
 
-use super::history::Changed;
-use super::{Change, Done, Purpose, Size, TableResult, TableService, table_of};
+use super::history::ChangedEntity;
+use super::{ChangeOutcome, Purpose, Size, TableChange, TableResult, TableService, table_of};
 use crate::core::table::{
     self as rules, Effect, EntityFields as _, EntityKey, How, Properties, TableDenial, TableName,
     Ticks,
@@ -28,7 +28,7 @@ pub struct Write {
 
 /// An entity after a write.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Written {
+pub struct WrittenEntity {
     /// Its key.
     pub key: EntityKey,
     /// Its timestamp, which is its ETag too; none after a deletion (S90).
@@ -68,7 +68,7 @@ impl TableService {
         context: &Context,
         table: &TableName,
         write: Write,
-    ) -> TableResult<Written> {
+    ) -> TableResult<WrittenEntity> {
         write.check()?;
         let size = if write.bytes() > SMALL_BYTES { Size::Large } else { Size::Small };
         let name = table.clone();
@@ -80,13 +80,13 @@ impl TableService {
             let id = change.table(&name)?;
             let ticks = change.tick();
             let (answer, changed) = change.write(id, &name, write, ticks, "")?;
-            Ok(Done::with(answer, vec![changed]))
+            Ok(ChangeOutcome::with(answer, vec![changed]))
         })
         .await
     }
 }
 
-impl Change<'_> {
+impl TableChange<'_> {
     /// Carries a write out at `ticks`. `within` is appended to the operation's name in what is
     /// remembered of it.
     pub(super) fn write(
@@ -96,7 +96,7 @@ impl Change<'_> {
         write: Write,
         ticks: Ticks,
         within: &str,
-    ) -> TableResult<(Written, Changed)> {
+    ) -> TableResult<(WrittenEntity, ChangedEntity)> {
         let Write { change, key, properties } = write;
         // A merge reads the entity once, for the condition and for its properties.
         let kept = match &change {
@@ -123,8 +123,9 @@ impl Change<'_> {
                 if !self.rehearsal {
                     self.tx.remove_entity(table, &key)?;
                 }
-                let written = Written { key: key.clone(), ticks: None, inserted: None };
-                let changed = Changed { table: name.to_string(), key: Some(key), ticks: None, by };
+                let written = WrittenEntity { key: key.clone(), ticks: None, inserted: None };
+                let changed =
+                    ChangedEntity { table: name.to_string(), key: Some(key), ticks: None, by };
                 return Ok((written, changed));
             }
             Effect::Create | Effect::Alter(How::Replace) => properties,
@@ -142,13 +143,14 @@ impl Change<'_> {
             self.tx.put_entity(table, &entity, &by)?;
         }
         let inserted = matches!(change, rules::EntityChange::Insert).then_some(entity);
-        let written = Written { key: key.clone(), ticks: Some(ticks), inserted };
-        let changed = Changed { table: name.to_string(), key: Some(key), ticks: Some(ticks), by };
+        let written = WrittenEntity { key: key.clone(), ticks: Some(ticks), inserted };
+        let changed =
+            ChangedEntity { table: name.to_string(), key: Some(key), ticks: Some(ticks), by };
         Ok((written, changed))
     }
 }
 
-impl Written {
+impl WrittenEntity {
     /// The ETag of the entity.
     pub fn etag(&self) -> Option<String> {
         self.ticks.map(rules::etag::etag)

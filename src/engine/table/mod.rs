@@ -34,10 +34,10 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
-pub use entities::{Write, Written};
+pub use entities::{Write, WrittenEntity};
 pub use error::{TableError, TableResult};
-pub use history::{Changed, Standing};
-pub use query::{Page, Query, SLICE_ROWS};
+pub use history::{ChangedEntity, EntityExplanation};
+pub use query::{EntityQuery, EntitySink, SLICE_ROWS};
 pub use tables::{TablePage, TableQuery};
 
 // What answers are made of, as front ends see it.
@@ -60,29 +60,29 @@ pub struct TableService {
     // Before the store: the sweeper's thread ends first.
     _sweeper: Sweeper,
     store: Arc<TableStore>,
-    memory: Arc<Memory>,
+    memory: Arc<TableMemory>,
 }
 
 /// The state that requests under way share. It does not hold the store: a request may outlive its
 /// caller on the writer's thread, which must not be the one that closes the database.
-struct Memory {
+struct TableMemory {
     ticker: Ticker,
-    history: Recent<Changed>,
+    history: Recent<ChangedEntity>,
     present: Present,
     /// Wakes the sweeper. Rung by what was committed, so that it rings without the client too.
     bell: Arc<Bell>,
 }
 
 /// The answer of a request, and its entries in the history.
-struct Done<T> {
+struct ChangeOutcome<T> {
     answer: T,
-    changes: Vec<Changed>,
+    changes: Vec<ChangedEntity>,
     /// The sweeper has something to remove.
     dropped: bool,
 }
 
 /// A change under way, in the writer's transaction.
-struct Change<'a> {
+struct TableChange<'a> {
     tx: &'a Tx<'a>,
     ticker: &'a Ticker,
     context: &'a Context,
@@ -106,7 +106,7 @@ impl TableService {
         let ceiling = store.read::<_, TableError>(|tx| Ok(tx.tick_ceiling()?))?;
         let (ticker, history) = (Ticker::new(ceiling), Recent::default());
         let present = Present::default();
-        let memory = Memory { ticker, history, present, bell: Arc::default() };
+        let memory = TableMemory { ticker, history, present, bell: Arc::default() };
         let store = Arc::new(store);
         let sweeper = sweeper::start(Arc::clone(&store), Arc::clone(&memory.bell))?;
         Ok(Self { _sweeper: sweeper, store, memory: Arc::new(memory) })
@@ -122,7 +122,7 @@ impl TableService {
         &self,
         context: &Context,
         size: Size,
-        change: impl FnOnce(&Change<'_>) -> TableResult<Done<T>> + Clone + Send + 'static,
+        change: impl FnOnce(&TableChange<'_>) -> TableResult<ChangeOutcome<T>> + Clone + Send + 'static,
     ) -> TableResult<T> {
         self.change_for(Purpose::Store, context, size, change).await
     }
@@ -134,7 +134,7 @@ impl TableService {
         purpose: Purpose,
         context: &Context,
         size: Size,
-        change: impl FnOnce(&Change<'_>) -> TableResult<Done<T>> + Clone + Send + 'static,
+        change: impl FnOnce(&TableChange<'_>) -> TableResult<ChangeOutcome<T>> + Clone + Send + 'static,
     ) -> TableResult<T> {
         let now = match context.due_stop() {
             Some(stop) => {
@@ -147,7 +147,7 @@ impl TableService {
         let write = move |tx: &Tx<'_>| {
             context.now = memory.present.of(context.now);
             let ticker = &memory.ticker;
-            let done = change(&Change { tx, ticker, context: &context, rehearsal: false })?;
+            let done = change(&TableChange { tx, ticker, context: &context, rehearsal: false })?;
             Ok((done, ticker.save(tx)?))
         };
         let write = match size {
@@ -168,14 +168,14 @@ impl TableService {
     async fn check<T: Send + 'static>(
         &self,
         context: &Context,
-        change: impl FnOnce(&Change<'_>) -> TableResult<Done<T>> + Send + 'static,
+        change: impl FnOnce(&TableChange<'_>) -> TableResult<ChangeOutcome<T>> + Send + 'static,
     ) -> TableResult<()> {
         let (store, memory) = (Arc::clone(&self.store), Arc::clone(&self.memory));
         let context = context.clone();
         let check = move || {
             store.rehearse(|tx| {
                 let ticker = &memory.ticker;
-                change(&Change { tx, ticker, context: &context, rehearsal: true })
+                change(&TableChange { tx, ticker, context: &context, rehearsal: true })
             })
         };
         let checked = tokio::task::spawn_blocking(check).await;
@@ -204,9 +204,12 @@ impl TableService {
     }
 }
 
-impl Memory {
-    fn committed<T>(&self, outcome: TableResult<(Done<T>, Option<Ticks>)>) -> TableResult<T> {
-        let (Done { answer, changes, dropped }, saved) = outcome?;
+impl TableMemory {
+    fn committed<T>(
+        &self,
+        outcome: TableResult<(ChangeOutcome<T>, Option<Ticks>)>,
+    ) -> TableResult<T> {
+        let (ChangeOutcome { answer, changes, dropped }, saved) = outcome?;
         if let Some(saved) = saved {
             self.ticker.saved(saved);
         }
@@ -232,19 +235,19 @@ impl Drop for TableService {
     }
 }
 
-impl<T> Done<T> {
+impl<T> ChangeOutcome<T> {
     /// An answer of a request that the history does not keep.
     fn quietly(answer: T) -> Self {
         Self { answer, changes: Vec::new(), dropped: false }
     }
 
     /// An answer of a request that made these changes.
-    fn with(answer: T, changes: Vec<Changed>) -> Self {
+    fn with(answer: T, changes: Vec<ChangedEntity>) -> Self {
         Self { answer, changes, dropped: false }
     }
 }
 
-impl Change<'_> {
+impl TableChange<'_> {
     /// The table of that name.
     fn table(&self, name: &TableName) -> TableResult<TableId> {
         table_of(self.tx, name)
@@ -259,13 +262,13 @@ impl Change<'_> {
     }
 
     /// The entry in the history for a change of a table as a whole.
-    fn of_table(&self, name: &TableName, operation: &str) -> Changed {
+    fn of_table(&self, name: &TableName, operation: &str) -> ChangedEntity {
         let by = self.writer(operation, self.context.now);
-        Changed { table: name.to_string(), key: None, ticks: None, by }
+        ChangedEntity { table: name.to_string(), key: None, ticks: None, by }
     }
 }
 
-impl Change<'_> {
+impl TableChange<'_> {
     /// The writer that an object changed by this request keeps.
     fn writer(&self, operation: &str, when: Timestamp) -> Writer {
         Writer { when, ..self.context.writer(operation) }

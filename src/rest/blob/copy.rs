@@ -28,8 +28,9 @@ use crate::core::conditions::Subject;
 use crate::core::conditions::copy::source_failure;
 use crate::engine::Account;
 use crate::engine::blob::{
-    Asked, BlobAt, BlobContent, BlobResult, BodyShape, Content, ContentError, ContentWriter,
-    Copied, CopyFrom, CopyRequest, DbError, Opened, PageChange, PutPages, SourceAsked,
+    AccessConditions, BlobAt, BlobContent, BlobResult, BodyShape, Content, ContentError,
+    ContentWriter, CopiedBlob, CopyFrom, CopyRequest, DbError, OpenedBlob, PageChange, PutPages,
+    SourceAsked,
 };
 use crate::engine::{new_guid, without_waiting};
 use crate::rest::auth::{
@@ -125,7 +126,11 @@ impl BlobCall<'_> {
     }
 
     /// The answer to a copy.
-    pub(super) fn copied_reply(&self, operation: Operation, copied: BlobResult<Copied>) -> Answer {
+    pub(super) fn copied_reply(
+        &self,
+        operation: Operation,
+        copied: BlobResult<CopiedBlob>,
+    ) -> Answer {
         let copied = self.told(copied)?;
         let reply = match operation {
             Operation::BlockBlobPutBlobFromUrl => Reply::created(),
@@ -239,7 +244,7 @@ impl BlobCall<'_> {
         &self,
         operation: Operation,
         to: &BlobAt,
-        asked: &Asked,
+        asked: &AccessConditions,
     ) -> Result<Fetched, Refusal> {
         const RANGE: &str = "x-ms-source-range";
         let range = match self.header(RANGE)? {
@@ -262,7 +267,7 @@ impl BlobCall<'_> {
         source: BlobSource,
         source_asked: &SourceAsked,
         to: &BlobAt,
-        asked: &Asked,
+        asked: &AccessConditions,
         wanted: Wanted,
     ) -> Result<Fetched, Refusal> {
         let fetched = match source {
@@ -293,7 +298,7 @@ impl BlobCall<'_> {
         &self,
         operation: Operation,
         to: &BlobAt,
-        asked: &Asked,
+        asked: &AccessConditions,
         length: u64,
         part: bool,
     ) -> Result<ContentWriter, Refusal> {
@@ -320,15 +325,16 @@ impl BlobCall<'_> {
         own: &OwnBlob,
         source_asked: &SourceAsked,
         to: &BlobAt,
-        asked: &Asked,
+        asked: &AccessConditions,
         wanted: Wanted,
     ) -> Result<Fetched, Refusal> {
         opening::open(&SERVICE_TABLE, &own.account, &self.site.options.limits).await?;
         let source = own.account.open_blob().ok_or_else(not_open)?;
-        let asked_of_source = Asked { key: source_asked.key.clone(), ..Asked::default() };
+        let asked_of_source =
+            AccessConditions { key: source_asked.key.clone(), ..AccessConditions::default() };
         let opened = source.open_blob(self.cx(), &own.at, asked_of_source, wanted.range).await;
         let opened = opened.map_err(|error| error.of_source(operation));
-        let Opened { blob, range, content } = self.told(opened)?;
+        let OpenedBlob { blob, range, content } = self.told(opened)?;
         let etag = blob.state.etag.to_string();
         let tags = source_asked.tags.as_ref();
         let subject = Subject {

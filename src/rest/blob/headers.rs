@@ -17,7 +17,7 @@ use crate::core::blob::{BlobMetadata, BlobState, BlobType, ContentProperties, En
 use crate::core::lease::{LeaseKind, TimedLease};
 use crate::core::time::{iso, parse_rfc1123, rfc1123};
 use crate::core::{Etag, Timestamp, check_metadata};
-use crate::engine::blob::{Blob, NewBlob, Written};
+use crate::engine::blob::{Blob, NewBlob, WrittenBlob};
 use crate::rest::auth::Permission;
 use crate::rest::http::header_case::META;
 use crate::rest::http::reply::Reply;
@@ -201,7 +201,7 @@ impl Reply {
 
     /// The headers of the answer to a write.
     #[must_use]
-    pub(super) fn blob_written(self, written: &Written) -> Self {
+    pub(super) fn blob_written(self, written: &WrittenBlob) -> Self {
         self.etag(written.etag, written.modified)
             .header("x-ms-request-server-encrypted", "true")
             .maybe("x-ms-version-id", written.version.map(iso))

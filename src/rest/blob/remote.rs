@@ -19,8 +19,8 @@ use crate::core::time::parse_rfc1123;
 use crate::core::{Etag, Timestamp};
 use crate::engine::Context;
 use crate::engine::blob::{
-    Asked, BlobAt, BlobResult, BlobService, Content, ContentWriter, CopyRequest, DbError,
-    SourceAsked,
+    AccessConditions, BlobAt, BlobResult, BlobService, Content, ContentWriter, CopyRequest,
+    DbError, SourceAsked,
 };
 use crate::rest::http::fetch::{self, Stretch};
 use crate::rest::refusal::Refusal;
@@ -77,7 +77,7 @@ impl BlobCall<'_> {
         url: &Uri,
         source_asked: &SourceAsked,
         to: &BlobAt,
-        asked: &Asked,
+        asked: &AccessConditions,
         wanted: Wanted,
     ) -> Result<Fetched, Refusal> {
         let _place = self.place()?;
@@ -103,7 +103,7 @@ impl BlobCall<'_> {
         &self,
         url: &Uri,
         at: BlobAt,
-        asked: Asked,
+        asked: AccessConditions,
         source_asked: &SourceAsked,
         mut request: CopyRequest,
     ) -> Answer {

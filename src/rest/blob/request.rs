@@ -16,7 +16,7 @@ use crate::core::blob::tags::query::{TagLanguage, TagQuery};
 use crate::core::conditions::{ConditionFailure, Conditions, EtagList};
 use crate::core::lease::LeaseClass;
 use crate::core::time::{parse_iso, parse_rfc1123};
-use crate::engine::blob::{Asked, BlobAt, Selector, SourceAsked};
+use crate::engine::blob::{AccessConditions, BlobAt, Selector, SourceAsked};
 use crate::rest::auth::{AuthError, GrantedBy, Permission};
 use crate::rest::http::request::{Query, Request};
 use crate::rest::refusal::Refusal;
@@ -59,7 +59,7 @@ impl BlobCall<'_> {
     }
 
     /// The demands of the request on the blob or container.
-    pub(super) fn asked(&self, operation: Operation) -> Result<Asked, Refusal> {
+    pub(super) fn asked(&self, operation: Operation) -> Result<AccessConditions, Refusal> {
         let rules = operation.rules();
         let mut accepts = rules.accepts;
         if operation.name().starts_with("Container") && !accepts.0.is_empty() {
@@ -82,7 +82,7 @@ impl BlobCall<'_> {
         }
         // A SAS that permits to create and not to write never overwrites.
         let only_new = !self.grant.permits(Permission::Write);
-        Ok(Asked { conditions, tags, lease, key, only_new })
+        Ok(AccessConditions { conditions, tags, lease, key, only_new })
     }
 
     /// The date of a header.

@@ -12,7 +12,7 @@ use crate::core::blob::tags::Tags;
 use crate::core::blob::tier::{TierChange, TierConditions};
 use crate::core::lease::LeaseId;
 use crate::core::time::{iso, rfc1123};
-use crate::engine::blob::{BlobAt, DeleteBlob, LeaseAction, Leased, Selector};
+use crate::engine::blob::{BlobAt, DeleteBlob, LeaseAction, LeaseAnswer, Selector};
 use crate::engine::new_guid;
 use crate::rest::auth::Permission;
 use crate::rest::http::reply::Reply;
@@ -196,7 +196,7 @@ impl BlobCall<'_> {
 }
 
 /// The answer to a lease request.
-pub(super) fn leased_reply(action: LeaseAction, leased: &Leased) -> Reply {
+pub(super) fn leased_reply(action: LeaseAction, leased: &LeaseAnswer) -> Reply {
     let reply = match action {
         LeaseAction::Acquire { .. } => Reply::created(),
         LeaseAction::Break(_) => Reply::accepted(),

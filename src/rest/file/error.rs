@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use crate::core::lease::LeaseDenial;
 use crate::core::smb::ranges::LockKind;
 use crate::core::smb::{Denial, FileNameError, Holder};
-use crate::engine::file::{Error, FileServiceError, ShareDenial, SnapshotError, StoreError};
+use crate::engine::file::{FileError, FileServiceError, ShareDenial, SnapshotError, StoreError};
 use crate::engine::programs::resolved;
 use crate::rest::common_errors::metadata_code;
 use crate::rest::refusal::{Code, Refusal};
@@ -24,11 +24,11 @@ const BAD_RANGE: StatusCode = StatusCode::RANGE_NOT_SATISFIABLE;
 const BROKEN: StatusCode = StatusCode::INTERNAL_SERVER_ERROR;
 const BUSY: StatusCode = StatusCode::SERVICE_UNAVAILABLE;
 
-impl From<Error> for Refusal {
-    fn from(error: Error) -> Self {
+impl From<FileError> for Refusal {
+    fn from(error: FileError) -> Self {
         match error {
-            Error::Denied(denial) => denial.into(),
-            Error::Store(error) => error.into(),
+            FileError::Denied(denial) => denial.into(),
+            FileError::Store(error) => error.into(),
         }
     }
 }

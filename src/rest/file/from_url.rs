@@ -18,7 +18,7 @@ use super::download::{self, Download};
 use super::source::{FileSource, OwnFile, Use};
 use crate::core::smb::SharePath;
 use crate::engine::file::{
-    Asking, Awaiting, Copied, CopyOptions, IO_MAX, Share, Taken, TimeChange,
+    Asking, Awaiting, CopiedFile, CopyOptions, CopyProperty, IO_MAX, Share, TimeChange,
 };
 use crate::rest::http::checksum::{crc64, crc64_header, crc64_text, md5};
 use crate::rest::http::fetch::{Fetched, Stretch};
@@ -107,7 +107,7 @@ impl FileCall<'_> {
         to: &SharePath,
         options: &CopyOptions,
         place: OwnedSemaphorePermit,
-    ) -> Result<Copied, Refusal> {
+    ) -> Result<CopiedFile, Refusal> {
         check_nothing_taken(options)?;
         let authorization = self.request.header(SOURCE_AUTHORIZATION)?;
         let runtime = Handle::current();
@@ -157,11 +157,11 @@ async fn hand_in(share: Arc<Share>, mut awaiting: Awaiting, mut fetched: Fetched
 fn check_nothing_taken(options: &CopyOptions) -> Result<(), Refusal> {
     let why = "a source on another server has no such property";
     let taken = [
-        ("x-ms-file-attributes", options.attributes == Taken::Source),
+        ("x-ms-file-attributes", options.attributes == CopyProperty::Source),
         ("x-ms-file-creation-time", options.created == TimeChange::Source),
         ("x-ms-file-last-write-time", options.written == TimeChange::Source),
         ("x-ms-file-change-time", options.changed == TimeChange::Source),
-        ("x-ms-file-permission-copy-mode", options.permission_key == Taken::Source),
+        ("x-ms-file-permission-copy-mode", options.permission_key == CopyProperty::Source),
     ];
     match taken.iter().find(|(_, taken)| *taken) {
         Some((name, _)) => Err(Refusal::header(name, "source", why)),

@@ -6,7 +6,9 @@
 use crate::core::smb::Attributes;
 use crate::core::time::{iso, parse_iso, rfc1123};
 use crate::core::{FileId, Timestamp};
-use crate::engine::file::shares::{DraftPermission, PERMISSION_HEADER_BYTES_MAX, Permission};
+use crate::engine::file::shares::{
+    DraftPermission, PERMISSION_HEADER_BYTES_MAX, SecurityDescriptor,
+};
 use crate::engine::file::{
     CopyState, CopyStatus, FileProperties, HttpHeaders, Metadata, PropertyChanges, Share,
     SmbProperties, TimeChange,
@@ -114,9 +116,9 @@ fn permission<'a>(request: &Request, share: &'a Share) -> Result<Option<Given<'a
         (Some(text), None) => {
             let permission = match request.header("x-ms-file-permission-format")? {
                 Some(format) if format.eq_ignore_ascii_case("binary") => {
-                    Permission::Binary(text.to_owned())
+                    SecurityDescriptor::Binary(text.to_owned())
                 }
-                _ => Permission::Sddl(text.to_owned()),
+                _ => SecurityDescriptor::Sddl(text.to_owned()),
             };
             Ok(Some(Given::Draft(share.draft_permission(&permission)?)))
         }

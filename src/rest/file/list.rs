@@ -116,7 +116,7 @@ impl FileCall<'_> {
                     continue;
                 }
                 let file = view.file(
-                    &page.path.join(&listed.name).map_err(crate::engine::file::Error::from)?,
+                    &page.path.join(&listed.name).map_err(crate::engine::file::FileError::from)?,
                 )?;
                 let smb = Some(SmbProperties::of(&file.stat, &file.record));
                 page.entries.push(DirectoryEntry { name: listed.name, stat: file.stat, smb });

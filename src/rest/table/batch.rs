@@ -18,7 +18,7 @@ use crate::core::table::{
     TransactionDenial, etag, transaction,
 };
 use crate::engine::new_guid;
-use crate::engine::table::{TableError, Write, Written};
+use crate::engine::table::{TableError, Write, WrittenEntity};
 use crate::rest::auth::Permission;
 use crate::rest::http::multipart::{
     self, InnerRequest, Malformed, Part, boundary, header, inner_answer, inner_request, parts,
@@ -183,7 +183,7 @@ impl<'a> TableCall<'a> {
         self.check_reach(&operation.write.key)
     }
 
-    fn part(self, operation: &Operation, written: &Written) -> String {
+    fn part(self, operation: &Operation, written: &WrittenEntity) -> String {
         let mut head = Head::default();
         let applied = operation.prefer.map(Prefer::applied);
         let inserts = matches!(operation.write.change, EntityChange::Insert);

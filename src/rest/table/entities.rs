@@ -15,7 +15,7 @@ use crate::core::table::{
     EntityChange, EntityFields as _, EntityKey, How, IfMatch, Properties, Select, TableDenial,
     TableName, etag,
 };
-use crate::engine::table::{Write, Written};
+use crate::engine::table::{Write, WrittenEntity};
 use crate::rest::auth::Permission;
 use crate::rest::refusal::{ObjectName, Refusal};
 use crate::rest::service::Answer;
@@ -97,7 +97,7 @@ impl TableCall<'_> {
         condition(self.header("if-match")?, self.header("if-none-match")?)
     }
 
-    async fn write(self, table: &TableName, write: Write) -> Result<Written, Refusal> {
+    async fn write(self, table: &TableName, write: Write) -> Result<WrittenEntity, Refusal> {
         let written = self.service()?.write(self.context, table, write).await;
         written.map_err(|error| self.refusal(&error))
     }

@@ -12,7 +12,7 @@ use super::headers::json;
 use super::{TableCall, option};
 use crate::core::table::json::write::EntityListWriter;
 use crate::core::table::{EntityKey, Filter, Select, TableDenial, TableName, Top, token};
-use crate::engine::table::{EntityRef, Page, Query};
+use crate::engine::table::{EntityQuery, EntityRef, EntitySink};
 use crate::rest::refusal::Refusal;
 use crate::rest::service::Answer;
 
@@ -25,7 +25,7 @@ const ABSENT: [&str; 5] = ["$orderby", "$skip", "$count", "$expand", "$inlinecou
 /// A page of entities, while it is written.
 struct JsonPage(EntityListWriter);
 
-impl Page for JsonPage {
+impl EntitySink for JsonPage {
     fn add(&mut self, entity: &EntityRef<'_>) -> ControlFlow<()> {
         self.0.entity(entity);
         if self.0.len() >= PAGE_BYTES { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -55,7 +55,7 @@ impl TableCall<'_> {
         Ok(answer)
     }
 
-    fn entity_query(self, table: TableName) -> Result<Query, Refusal> {
+    fn entity_query(self, table: TableName) -> Result<EntityQuery, Refusal> {
         self.check_options()?;
         let get = |name| option(self.request, name);
         let filter = get("$filter").filter(|text| !text.trim().is_empty());
@@ -65,7 +65,7 @@ impl TableCall<'_> {
             (Some(partition), row) => Some(EntityKey { partition, row: row.unwrap_or_default() }),
             (None, _) => None,
         };
-        Ok(Query {
+        Ok(EntityQuery {
             table,
             filter: filter.map_err(refusal_of_form)?,
             top: Top::parse(get("$top").as_deref()).map_err(refusal_of_form)?,

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use latchfs::engine::file::FileOptions;
-use latchfs::engine::{AccountOptions, Accounts, Clock, ManualClock, SystemClock};
+use latchfs::engine::{AccountOptions, Accounts, ManualClock, SystemClock, TimeSource};
 use latchfs::rest::{self, Admission, RestOptions, Server};
 use latchfs::store::DataRoot;
 use serde_json::json;

@@ -7,7 +7,9 @@ use latchfs::core::time::{parse_rfc1123, rfc1123};
 use latchfs::core::{Client, Owner, Timestamp};
 use latchfs::engine::blob::{BlobOptions, BlobService};
 use latchfs::engine::file::FileOptions;
-use latchfs::engine::{AccountOptions, Accounts, Caller, Clock, Context, ManualClock, SystemClock};
+use latchfs::engine::{
+    AccountOptions, Accounts, Caller, Context, ManualClock, SystemClock, TimeSource,
+};
 use latchfs::rest::{self, Admission, CopySources, RestOptions, Server};
 use latchfs::store::DataRoot;
 
@@ -82,7 +84,7 @@ impl Blobs {
 
     fn start(&mut self) {
         let root = DataRoot::open(self.folder.path()).unwrap();
-        let clock: Arc<dyn Clock> = self.clock.clone();
+        let clock: Arc<dyn TimeSource> = self.clock.clone();
         let file = FileOptions { clock, ..FileOptions::default() };
         let options = AccountOptions { file, blob: self.options.clone() };
         let accounts = Accounts::open(&root, ACCOUNT, ["second"], &options).unwrap();

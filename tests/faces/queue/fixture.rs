@@ -7,7 +7,7 @@ use std::time::Duration;
 use latchfs::core::Timestamp;
 use latchfs::core::service::ServiceKind;
 use latchfs::engine::file::FileOptions;
-use latchfs::engine::{AccountOptions, Accounts, Clock, ManualClock};
+use latchfs::engine::{AccountOptions, Accounts, ManualClock, TimeSource};
 use latchfs::rest::auth::{Authorizer, Credential, Credentials};
 use latchfs::rest::{self, Admission, RestOptions, Server};
 use latchfs::store::DataRoot;
@@ -78,7 +78,7 @@ impl Fixture {
         self.accounts = None;
         self.root = None;
         let root = DataRoot::open(self.folder.path()).unwrap();
-        let clock: Arc<dyn Clock> = Arc::<ManualClock>::clone(&self.clock);
+        let clock: Arc<dyn TimeSource> = Arc::<ManualClock>::clone(&self.clock);
         let file = FileOptions { clock, ..FileOptions::default() };
         let options = AccountOptions { file, ..AccountOptions::default() };
         let accounts = Arc::new(Accounts::open(&root, ACCOUNT, [""; 0], &options).unwrap());

@@ -8,7 +8,7 @@ use latchfs::core::smb::create::OpenRequest;
 use latchfs::core::smb::{Access, ShareMode, SharePath};
 use latchfs::core::{Client, Owner, Timestamp};
 use latchfs::engine::file::shares::NewShare;
-use latchfs::engine::file::{Error, FileOptions, FileService, Handle, Share};
+use latchfs::engine::file::{FileError, FileOptions, FileService, Handle, Share};
 use latchfs::engine::{Account, Accounts, Context};
 use latchfs::rest::auth::{AccountSas, Authorizer, Credential, Credentials, ServiceSas};
 use latchfs::rest::{self, Admission, ErrorNames, Limits, RestOptions, Server};
@@ -91,7 +91,7 @@ impl Fixture {
     }
 
     /// The same, with the refusal, if it is refused.
-    pub fn try_open(&self, name: &str, access: &str, share: &str) -> Result<Handle, Error> {
+    pub fn try_open(&self, name: &str, access: &str, share: &str) -> Result<Handle, FileError> {
         let client = Arc::new(Client { session: 7, name: "mount".to_owned() });
         let owner = Owner { client, pid: 4711, program: Some("excel".into()) };
         let (access, share) = (Access::parse(access).unwrap(), ShareMode::parse(share).unwrap());

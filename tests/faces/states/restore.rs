@@ -12,7 +12,7 @@ use latchfs::control::{ControlAnswer, ControlClient as Control, ControlRequest, 
 use latchfs::core::service::ServiceKind;
 use latchfs::core::smb::ShareMode;
 use latchfs::core::time::parse_iso;
-use latchfs::engine::{Clock, StateError, SystemClock};
+use latchfs::engine::{StateError, SystemClock, TimeSource};
 use latchfs::server::HoldOptions;
 
 use super::fixture::{ACCOUNTS, LEASE, LONG, address, builder, clients, element, keep, listed};

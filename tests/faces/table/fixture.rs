@@ -132,7 +132,7 @@ impl Tables {
 
     /// Turns the clock by that many seconds.
     pub fn turn_clock(&self, seconds: i64) {
-        let now = latchfs::engine::Clock::now(&*self.clock);
+        let now = latchfs::engine::TimeSource::now(&*self.clock);
         self.clock.set(Timestamp(now.0 + seconds * 1_000_000_000));
     }
 

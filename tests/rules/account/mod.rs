@@ -21,7 +21,7 @@ use latchfs::core::smb::create::OpenRequest;
 use latchfs::core::smb::{Access, ShareMode, SharePath};
 use latchfs::core::{Client, Owner, Timestamp};
 use latchfs::engine::file::shares::{FileServiceResult, NewShare, ShareDenial, ShareRef};
-use latchfs::engine::file::{FileOptions, FileService, FileServiceError, Opened, Share};
+use latchfs::engine::file::{FileOptions, FileService, FileServiceError, OpenedFile, Share};
 use latchfs::engine::{Context, EventLog, ManualClock};
 use latchfs::store::RootError;
 use latchfs::store::share::{Control, Progress};
@@ -103,7 +103,11 @@ fn path(text: &str) -> SharePath {
     SharePath::new(text).unwrap()
 }
 
-fn open_file(share: &Share, file: &str, access: Access) -> latchfs::engine::file::Result<Opened> {
+fn open_file(
+    share: &Share,
+    file: &str,
+    access: Access,
+) -> latchfs::engine::file::Result<OpenedFile> {
     share.open(&somebody(), &path(file), &OpenRequest::plain(access, ShareMode::RWD))
 }
 

@@ -7,9 +7,9 @@ fn delete_with(
     bench: &Bench,
     at: &BlobAt,
     snapshots: Option<DeleteBlobSnapshots>,
-) -> BlobResult<Deleted> {
+) -> BlobResult<DeletedBlob> {
     let delete = DeleteBlob { snapshots, ..DeleteBlob::default() };
-    within(bench.service.delete_blob(&bench.cx(), at, Asked::default(), delete))
+    within(bench.service.delete_blob(&bench.cx(), at, AccessConditions::default(), delete))
 }
 
 fn retain(bench: &Bench, days: Option<u16>) {
@@ -55,7 +55,12 @@ fn versions_keep_what_is_overwritten_and_deleted() {
     let refused = denial(delete_with(&bench, &current, None));
     assert_eq!(refused, BlobDenial::OperationNotAllowedOnRootBlob);
     let metadata = vec![("k".to_owned(), "v".to_owned())];
-    let set = within(bench.service.set_metadata(&bench.cx(), &at("b"), Asked::default(), metadata));
+    let set = within(bench.service.set_metadata(
+        &bench.cx(),
+        &at("b"),
+        AccessConditions::default(),
+        metadata,
+    ));
     let third = set.unwrap().version.unwrap();
     assert!(third > second);
     assert_eq!(bench.names(everything()), ["b version", "b version", "b"]);
@@ -101,7 +106,7 @@ fn a_deleted_container_is_kept_like_a_blob() {
     retain(&bench, Some(7));
     bench.put("b", b"one");
     let (service, cx) = (&bench.service, bench.cx());
-    within(service.delete_container(&cx, "c", Asked::default())).unwrap();
+    within(service.delete_container(&cx, "c", AccessConditions::default())).unwrap();
     let list = |deleted| {
         let page = within(service.list_containers(&cx, "", None, 10, deleted)).unwrap();
         page.containers

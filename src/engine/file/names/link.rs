@@ -2,7 +2,7 @@
 //!
 //! A name that the link replaces follows the same rule as the target of a rename.
 
-use super::super::error::{Error, Result};
+use super::super::error::{FileError, Result};
 use super::super::opens::open::Handle;
 use super::super::opens::table::Latched;
 use super::super::share::{Attempt, Missed, Seen, Share, retry};
@@ -22,7 +22,7 @@ impl Share {
     /// the name is pending. A link through a handle is not (dp48).
     pub fn link(&self, cx: &Context, from: &SharePath, to: &SharePath) -> Result<()> {
         let not_pending = |latched: &Latched, path: &SharePath| {
-            latched.state.check_not_pending(path).map_err(Error::from)
+            latched.state.check_not_pending(path).map_err(FileError::from)
         };
         let answer = self.link_found(to, false, || Ok(self.find(from)?), not_pending);
         self.note_refusal("link", from, cx.owner(), answer)

@@ -1,6 +1,6 @@
 //! Lookups and listings: which names exist and which files they lead to. No rule applies to them.
 
-use super::super::error::{Error, Result};
+use super::super::error::{FileError, Result};
 use super::super::share::Share;
 use crate::core::FileId;
 use crate::core::smb::SharePath;
@@ -9,7 +9,7 @@ use crate::store::share::{Found, Listed, OpenDirectory, Stat};
 
 /// The space of a file system.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Space {
+pub struct FileSystemSpace {
     /// Size in bytes.
     pub total: u64,
     /// Free bytes.
@@ -51,10 +51,10 @@ impl Share {
     }
 
     /// The space of the file system below the share.
-    pub fn space(&self) -> Result<Space> {
+    pub fn space(&self) -> Result<FileSystemSpace> {
         let stat = rustix::fs::statvfs(self.disk().root_path())
-            .map_err(|errno| Error::Store(StoreError::from_errno("statfs", errno)))?;
-        Ok(Space {
+            .map_err(|errno| FileError::Store(StoreError::from_errno("statfs", errno)))?;
+        Ok(FileSystemSpace {
             total: stat.f_blocks * stat.f_frsize,
             free: stat.f_bavail * stat.f_frsize,
             files: stat.f_files,

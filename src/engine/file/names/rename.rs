@@ -5,11 +5,11 @@
 //! identity. A directory is renamed under the share's name lock alone, since every path below it
 //! changes.
 
-use super::super::error::{Error, Result};
+use super::super::error::{FileError, Result};
 use super::super::opens::open::{Handle, check_gets_entries};
 use super::super::opens::table::Latched;
 use super::super::rest::rename::{Renamed, RestMove, RestRename};
-use super::super::share::Change;
+use super::super::share::ChangeNotice;
 use super::super::share::{Attempt, Missed, Seen, Share};
 use crate::core::smb::name::same_name;
 use crate::core::smb::opens::OpenSlot;
@@ -56,8 +56,8 @@ impl Share {
         let rules = RenameRules::Handle(handle.slot(), handle.id());
         let answer = self.rename_found(Rename { to, replace, rules }, || self.found_by(handle));
         self.note_refusal("rename", &path, &owner, answer.map(drop))?;
-        self.tell(Change::Name(&path));
-        self.tell(Change::Name(to));
+        self.tell(ChangeNotice::Name(&path));
+        self.tell(ChangeNotice::Name(to));
         Ok(())
     }
 
@@ -118,7 +118,7 @@ impl Share {
                 return self.lock_seen(source, |_, latched| {
                     match self.rename_to_free(latched, &source.found, &to, rename.rules) {
                         // Made since it was looked for: it is there to be replaced.
-                        Err(Error::Denied(Denial::NameTaken))
+                        Err(FileError::Denied(Denial::NameTaken))
                             if rename.replace && !self.is_respelling(&source.found.path, &to) =>
                         {
                             Err(Missed::Moved)

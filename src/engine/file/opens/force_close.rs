@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::super::error::{Error, Result};
+use super::super::error::{FileError, Result};
 use super::super::share::Share;
 use super::open::Wake;
 use super::table::FileCell;
@@ -163,7 +163,7 @@ impl Share {
     ) -> Result<Option<Closed>> {
         match self.end(cell, slot, id, Some(who)) {
             Ok(closed) => Ok(Some(closed)),
-            Err(Error::Denied(Denial::HandleClosed)) => Ok(None),
+            Err(FileError::Denied(Denial::HandleClosed)) => Ok(None),
             Err(error) => Err(error),
         }
     }

@@ -17,7 +17,7 @@ use crate::store::share::{Found, Kind};
 
 /// One open, as listings show it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct HandleInfo {
+pub struct ListedHandle {
     /// Its identity.
     pub id: HandleId,
     /// The name it was opened by, as it is now.
@@ -55,7 +55,7 @@ pub struct Described {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct HandlePage {
     /// The handles, by identity.
-    pub handles: Vec<HandleInfo>,
+    pub handles: Vec<ListedHandle>,
     /// The last of them, if more follow: the next page starts after it.
     pub next: Option<HandleId>,
 }
@@ -111,7 +111,7 @@ impl Share {
     }
 
     /// All handles in one list, by identity, without the identities of their parent directories.
-    pub fn all_handles(&self, path: &SharePath, recursive: bool) -> Result<Vec<HandleInfo>> {
+    pub fn all_handles(&self, path: &SharePath, recursive: bool) -> Result<Vec<ListedHandle>> {
         let _names = self.names()?;
         let scope = self.scope(path, recursive)?;
         let mut handles = Vec::new();
@@ -178,8 +178,8 @@ pub(in crate::engine::file) fn describe(
     file: FileId,
     (open, path): (&Open, &SharePath),
     delete_pending: bool,
-) -> HandleInfo {
-    HandleInfo {
+) -> ListedHandle {
+    ListedHandle {
         id: open.id,
         path: path.clone(),
         file,

@@ -3,8 +3,8 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use super::super::error::{Error, Result};
-use super::super::share::Change;
+use super::super::error::{FileError, Result};
+use super::super::share::ChangeNotice;
 use super::super::share::{Attempt, Missed, Share, retry};
 use super::posix::{Creation, PosixOpen};
 use super::table::{FileCell, Latched};
@@ -55,7 +55,7 @@ impl Handle {
 
 /// A granted open.
 #[derive(Debug)]
-pub struct Opened {
+pub struct OpenedFile {
     /// The open.
     pub handle: Handle,
     /// Whether the file was opened, created or overwritten.
@@ -71,7 +71,12 @@ pub struct Opened {
 
 impl Share {
     /// Opens, creates or overwrites as an SMB client can ask for it.
-    pub fn open(&self, cx: &Context, path: &SharePath, request: &OpenRequest) -> Result<Opened> {
+    pub fn open(
+        &self,
+        cx: &Context,
+        path: &SharePath,
+        request: &OpenRequest,
+    ) -> Result<OpenedFile> {
         self.open_posix(cx, path, request, PosixOpen::default())
     }
 
@@ -82,7 +87,7 @@ impl Share {
         path: &SharePath,
         request: &OpenRequest,
         posix: PosixOpen,
-    ) -> Result<Opened> {
+    ) -> Result<OpenedFile> {
         let answer = self.open_unnoted(cx, path, request, posix);
         self.note_open(cx, path, answer)
     }
@@ -92,8 +97,8 @@ impl Share {
         &self,
         cx: &Context,
         path: &SharePath,
-        answer: Result<Opened>,
-    ) -> Result<Opened> {
+        answer: Result<OpenedFile>,
+    ) -> Result<OpenedFile> {
         self.note_refusal("open", path, cx.owner(), answer)
     }
 
@@ -105,7 +110,7 @@ impl Share {
         path: &SharePath,
         request: &OpenRequest,
         posix: PosixOpen,
-    ) -> Result<Opened> {
+    ) -> Result<OpenedFile> {
         request.check_options()?;
         let _names = self.names()?;
         // The mount creates what its kernel has just not found: made without looking first, and
@@ -114,7 +119,7 @@ impl Share {
             match self.open_absent(cx, path, request, posix) {
                 Err(
                     Missed::Moved
-                    | Missed::Failed(Error::Denied(Denial::ParentDeletePending { .. })),
+                    | Missed::Failed(FileError::Denied(Denial::ParentDeletePending { .. })),
                 ) => {}
                 Err(Missed::Failed(error)) => return Err(error),
                 Ok(made) => return Ok(made),
@@ -136,7 +141,7 @@ impl Share {
         (request, posix): (&OpenRequest, PosixOpen),
         cell: &Arc<FileCell>,
         latched: &mut Latched,
-    ) -> Result<Opened> {
+    ) -> Result<OpenedFile> {
         let Found { path, stat } = found.clone();
         let mut target = ExistingFile {
             directory: stat.kind == Kind::Directory,
@@ -171,7 +176,7 @@ impl Share {
         }
         self.note_grant(cx, (stat.id, &path), id, request);
         let handle = Handle { id, slot, cell: Arc::clone(cell) };
-        Ok(Opened { handle, action, path, stat, made })
+        Ok(OpenedFile { handle, action, path, stat, made })
     }
 
     /// Notes a grant, if grants are noted; the file's lock is held.
@@ -234,8 +239,8 @@ impl Share {
         path: &SharePath,
         request: &OpenRequest,
         posix: PosixOpen,
-    ) -> Attempt<Opened> {
-        let made = request.on_absent().map_err(Error::from).and_then(|action| {
+    ) -> Attempt<OpenedFile> {
+        let made = request.on_absent().map_err(FileError::from).and_then(|action| {
             let make = |path: &SharePath| self.make(path, request, posix.creation);
             self.make_entry(path, make, |path, (made, stat)| {
                 self.with_file(stat.id, |cell, latched| {
@@ -248,13 +253,13 @@ impl Share {
                     let slot = latched.state.open(request, action, &target, path, grant)?;
                     self.note_grant(cx, (stat.id, path), id, request);
                     let handle = Handle { id, slot, cell: Arc::clone(cell) };
-                    Ok(Opened { handle, action, path: path.clone(), stat, made })
+                    Ok(OpenedFile { handle, action, path: path.clone(), stat, made })
                 })?
             })
         });
         match made {
             // Somebody else made it in between: it exists now.
-            Err(Error::Denied(Denial::NameTaken)) => Err(Missed::Moved),
+            Err(FileError::Denied(Denial::NameTaken)) => Err(Missed::Moved),
             made => Ok(made?),
         }
     }
@@ -402,14 +407,14 @@ impl Share {
             begin_change()?;
             let closed = self.end_latched(cell.id, latched, slot, id, by);
             // Whatever the disk says, the open is over: its locks go, and others get theirs.
-            Ok::<_, Error>((closed, Wake::after_close(latched, id, by.is_some())))
+            Ok::<_, FileError>((closed, Wake::after_close(latched, id, by.is_some())))
         })??;
         drop(names);
         if let Ok(closed) = &closed
             && closed.remove
         {
             // Before others are woken: one of them may make a file of that name.
-            self.tell(Change::Name(&closed.path));
+            self.tell(ChangeNotice::Name(&closed.path));
         }
         self.wake(wake);
         let closed = closed?;
@@ -481,10 +486,10 @@ impl Share {
             }
             // A refusal lets no request through, and requests that it woke would ask again at once.
             let wake = if answer.is_ok() { Wake::changed(latched) } else { Wake::nobody() };
-            Ok::<_, Error>((answer, path, wake))
+            Ok::<_, FileError>((answer, path, wake))
         })??;
         self.wake(wake);
-        self.note_refusal("set share mode", &path, cx.owner(), answer.map_err(Error::from))
+        self.note_refusal("set share mode", &path, cx.owner(), answer.map_err(FileError::from))
     }
 }
 

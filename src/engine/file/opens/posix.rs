@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use rustix::fs::{FileType, Gid, Mode, Uid};
 
-use super::super::error::{Error, Result};
+use super::super::error::{FileError, Result};
 use super::super::share::Share;
 use super::io::BeforeResize;
-use super::open::{Handle, Opened};
+use super::open::{Handle, OpenedFile};
 use super::table::Latched;
 use crate::core::FileId;
 use crate::core::smb::create::{CreateAction, OpenRequest};
@@ -174,7 +174,7 @@ impl Share {
         handle: &Handle,
         request: &OpenRequest,
         stat: Stat,
-    ) -> Result<Opened> {
+    ) -> Result<OpenedFile> {
         let _names = self.names()?;
         self.latched(handle, |latched, path| {
             begin_change()?;
@@ -183,7 +183,7 @@ impl Share {
             let slot = latched.state.open_again((handle.slot(), handle.id()), request, grant)?;
             self.note_grant(cx, (stat.id, path), id, request);
             let handle = Handle::new(id, slot, handle.cell());
-            Ok(Opened {
+            Ok(OpenedFile {
                 handle,
                 action: CreateAction::Opened,
                 path: path.clone(),
@@ -262,7 +262,7 @@ impl Share {
 const SET_ID: u32 = 0o6000;
 const SET_GROUP_ID: u32 = 0o2000;
 
-fn store_error(what: &'static str, errno: rustix::io::Errno) -> Error {
+fn store_error(what: &'static str, errno: rustix::io::Errno) -> FileError {
     crate::store::StoreError::from_errno(what, errno).into()
 }
 

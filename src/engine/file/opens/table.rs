@@ -14,7 +14,7 @@ use std::os::fd::OwnedFd;
 
 use dashmap::DashMap;
 
-use super::waiting::Waiting;
+use super::waiting::LockWaiters;
 use crate::core::FileId;
 use crate::core::smb::file::FileState;
 use crate::engine::non_blocking::{check_may_wait, check_not_given_up, is_non_blocking};
@@ -54,7 +54,7 @@ pub struct Latched {
     /// The rules' view of the file.
     pub state: FileState,
     /// Waiting lock requests.
-    pub waiting: Waiting,
+    pub waiting: LockWaiters,
     /// Keeps the inode number of a leased file in use; see `Share::anchor_of`.
     pub anchor: Option<OwnedFd>,
     /// A descriptor of the file, once a name was removed while it had opens: there may be no path
@@ -193,11 +193,11 @@ impl Eq for ById {}
 
 /// All files of one share that are in use.
 #[derive(Debug, Default)]
-pub struct Table {
+pub struct OpenTable {
     cells: DashMap<ById, ()>,
 }
 
-impl Table {
+impl OpenTable {
     /// Does `step` under the lock of the file, making its cell if there is none. In non-blocking
     /// mode [`StoreError::WouldWait`], if another thread has the lock.
     pub fn with<T>(
@@ -317,7 +317,7 @@ mod tests {
 
     #[test]
     fn a_file_has_one_cell_however_many_ask_for_it_at_once() {
-        let table = Table::default();
+        let table = OpenTable::default();
         let id = FileId { ino: 1, born: 1 };
         for _ in 0..200 {
             let cells: Vec<_> = thread::scope(|scope| {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::super::error::Result;
 use super::super::share::Share;
-use super::handles::{HandleInfo, describe};
+use super::handles::{ListedHandle, describe};
 use crate::core::lease::FileLease;
 use crate::core::smb::ranges::RangeLock;
 use crate::core::smb::{Attributes, SharePath};
@@ -22,7 +22,7 @@ pub enum Obstacle {
     /// The file has the read-only attribute.
     ReadOnly,
     /// An open of the file.
-    Open(HandleInfo),
+    Open(ListedHandle),
     /// A byte-range lock on the file.
     Lock(RangeLock),
 }

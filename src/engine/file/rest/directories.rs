@@ -4,7 +4,7 @@
 //! empty, by the disk.
 //! Listing is in [`super::listing`], renaming in [`super::rename`].
 
-use super::super::error::{Error, Result};
+use super::super::error::{FileError, Result};
 use super::super::opens::releases::REST_PATIENCE;
 use super::super::share::{Asked, Attempt, Missed, Seen, Share};
 use super::momentary::{Asking, Granted, Visit, Wanted};
@@ -81,7 +81,7 @@ impl Share {
         });
         match made {
             // Somebody else made it in between: it exists now.
-            Err(Error::Denied(Denial::NameTaken)) => Err(Missed::Moved),
+            Err(FileError::Denied(Denial::NameTaken)) => Err(Missed::Moved),
             answer => Ok(answer?),
         }
     }

@@ -7,7 +7,7 @@
 
 use std::os::fd::OwnedFd;
 
-use super::super::error::{Error, Result};
+use super::super::error::{FileError, Result};
 use super::super::share::Share;
 use super::smb_properties::SmbProperties;
 use crate::core::FileId;
@@ -153,7 +153,7 @@ impl Share {
         match self.disk().open_file(path, OpenFor::Path) {
             Ok(fd) => match self.load_record(&fd, id) {
                 // One that this process may not read has none to show.
-                Err(Error::Store(StoreError::PermissionDenied)) => Ok(Some(Record::default())),
+                Err(FileError::Store(StoreError::PermissionDenied)) => Ok(Some(Record::default())),
                 loaded => loaded.map(Some),
             },
             Err(StoreError::NotFound | StoreError::ParentNotFound) => Ok(None),

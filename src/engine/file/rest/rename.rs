@@ -10,7 +10,7 @@ use super::super::error::Result;
 use super::super::names::rename::{Rename, RenameRules};
 use super::super::opens::releases::REST_PATIENCE;
 use super::super::opens::table::Latched;
-use super::super::share::Change;
+use super::super::share::ChangeNotice;
 use super::super::share::{Asked, Share};
 use super::momentary::ask;
 use super::property_changes::PropertyChanges;
@@ -127,10 +127,10 @@ impl Share {
         };
         let operation = if options.directory { "Rename Directory" } else { "Rename File" };
         let moved = self.note_refusal(operation, from, cx.owner(), answer)?;
-        self.tell(Change::Name(from));
-        self.tell(Change::Name(to));
+        self.tell(ChangeNotice::Name(from));
+        self.tell(ChangeNotice::Name(to));
         // A file that is open answers by its old name too, until the kernel has forgotten that.
-        self.tell(Change::Answered);
+        self.tell(ChangeNotice::Answered);
         Ok(moved.expect("a rename by REST's rules answers REST"))
     }
 

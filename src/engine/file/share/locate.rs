@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::Share;
 use crate::core::FileId;
 use crate::core::smb::{Denial, SharePath};
-use crate::engine::file::error::{Error, Result};
+use crate::engine::file::error::{FileError, Result};
 use crate::engine::file::opens::table::{FileCell, Latched};
 use crate::engine::non_blocking::check_may_wait;
 use crate::store::StoreError;
@@ -26,13 +26,13 @@ pub(in crate::engine::file) enum Missed {
     /// The name leads to another file now: look it up again.
     Moved,
     /// The operation failed.
-    Failed(Error),
+    Failed(FileError),
 }
 
 /// The result of one attempt.
 pub(in crate::engine::file) type Attempt<T> = std::result::Result<T, Missed>;
 
-impl<E: Into<Error>> From<E> for Missed {
+impl<E: Into<FileError>> From<E> for Missed {
     fn from(error: E) -> Self {
         Self::Failed(error.into())
     }

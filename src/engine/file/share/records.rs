@@ -12,7 +12,7 @@ use super::Share;
 use crate::core::smb::create::ExistingFile;
 use crate::core::smb::{Attributes, SharePath};
 use crate::core::{FileId, Timestamp};
-use crate::engine::file::error::{Error, Result};
+use crate::engine::file::error::{FileError, Result};
 use crate::engine::file::rest::copy::Running;
 use crate::store::StoreError;
 use crate::store::share::{
@@ -63,7 +63,7 @@ impl Share {
             None => self.load_record(&self.disk.open_file(path, OpenFor::Path)?, id),
         };
         match loaded {
-            Err(Error::Store(StoreError::PermissionDenied)) => Ok(Record::default()),
+            Err(FileError::Store(StoreError::PermissionDenied)) => Ok(Record::default()),
             loaded => loaded,
         }
     }

@@ -114,7 +114,7 @@ pub enum FileServiceError {
         /// The step that failed, and its share.
         what: String,
         /// The error.
-        source: super::super::Error,
+        source: super::super::FileError,
     },
 }
 
@@ -160,7 +160,7 @@ impl FileServiceError {
     /// The file that cannot be understood, and why, if that is the cause.
     pub(super) fn damage(&self) -> Option<String> {
         let found = match self {
-            Self::Share { source: super::super::Error::Store(error), .. } => Some(error),
+            Self::Share { source: super::super::FileError::Store(error), .. } => Some(error),
             other => other.store_error(),
         };
         found.filter(|error| matches!(error, StoreError::Damaged { .. })).map(ToString::to_string)

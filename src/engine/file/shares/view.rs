@@ -14,7 +14,7 @@ use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
-use super::super::error::{Error, Result};
+use super::super::error::{FileError, Result};
 use super::super::opens::io::IO_MAX;
 use super::super::share::Share;
 use crate::core::smb::{Denial, SharePath};
@@ -193,9 +193,9 @@ impl SnapshotView {
     pub(in crate::engine) fn earlier(&self, path: &SharePath) -> Result<Option<EarlierFile>> {
         match self.open_accounted(path) {
             Ok(file) => Ok(Some(file)),
-            Err(Error::Denied(Denial::NotFound | Denial::PathNotFound | Denial::IsDirectory)) => {
-                Ok(None)
-            }
+            Err(FileError::Denied(
+                Denial::NotFound | Denial::PathNotFound | Denial::IsDirectory,
+            )) => Ok(None),
             Err(error) => Err(error),
         }
     }

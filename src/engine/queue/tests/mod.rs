@@ -40,7 +40,7 @@ impl World {
     fn restart(&mut self) {
         drop(self.service.take());
         let path = self.folder.path().join("queue.db");
-        let clock: Arc<dyn Clock> = Arc::<ManualClock>::clone(&self.clock);
+        let clock: Arc<dyn TimeSource> = Arc::<ManualClock>::clone(&self.clock);
         self.service = Some(QueueService::open(&path, Sync::Normal, clock).unwrap());
     }
 

@@ -40,7 +40,7 @@ struct Texts {
     most: usize,
 }
 
-impl Page for Texts {
+impl EntitySink for Texts {
     fn add(&mut self, entity: &EntityRef<'_>) -> ControlFlow<()> {
         self.found.push(format!("{}/{}", entity.partition(), entity.row()));
         if self.found.len() == self.most {
@@ -108,13 +108,13 @@ impl Fixture {
         change: rules::EntityChange,
         (partition, row): (&str, &str),
         properties: Properties,
-    ) -> TableResult<Written> {
+    ) -> TableResult<WrittenEntity> {
         let key = EntityKey::new(partition, row);
         let write = Write { change, key, properties };
         self.wait(self.service().write(&self.context(), &name(table), write))
     }
 
-    fn insert(&self, table: &str, key: (&str, &str), number: i32) -> TableResult<Written> {
+    fn insert(&self, table: &str, key: (&str, &str), number: i32) -> TableResult<WrittenEntity> {
         self.write(table, rules::EntityChange::Insert, key, int(number))
     }
 
@@ -122,7 +122,11 @@ impl Fixture {
         self.wait(self.service().entity(&name(table), &EntityKey::new(partition, row)))
     }
 
-    fn page(&self, query: Query, most: usize) -> TableResult<(Vec<String>, Option<EntityKey>)> {
+    fn page(
+        &self,
+        query: EntityQuery,
+        most: usize,
+    ) -> TableResult<(Vec<String>, Option<EntityKey>)> {
         let page = Texts { found: Vec::new(), most };
         let (page, next) = self.wait(self.service().query(query, page))?;
         Ok((page.found, next))
@@ -131,7 +135,7 @@ impl Fixture {
     fn found(&self, table: &str, filter: &str) -> Vec<String> {
         let filter = Some(Filter::parse(filter).unwrap());
         let (found, next) =
-            self.page(Query { filter, ..Query::all(name(table)) }, usize::MAX).unwrap();
+            self.page(EntityQuery { filter, ..EntityQuery::all(name(table)) }, usize::MAX).unwrap();
         assert_eq!(next, None);
         found
     }
@@ -148,6 +152,6 @@ fn with(how: How, condition: IfMatch) -> rules::EntityChange {
     rules::EntityChange::Write(how, condition)
 }
 
-fn tag_of(written: &Written) -> IfMatch {
+fn tag_of(written: &WrittenEntity) -> IfMatch {
     IfMatch::Is(written.etag().unwrap())
 }

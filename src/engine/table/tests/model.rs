@@ -98,7 +98,7 @@ impl World {
     }
 
     /// Remembers the new ETag; it must be later than all before.
-    fn note(&mut self, table: usize, written: &Written, at_once: Option<Ticks>) {
+    fn note(&mut self, table: usize, written: &WrittenEntity, at_once: Option<Ticks>) {
         let key = (written.key.partition.clone(), written.key.row.clone());
         match written.ticks {
             Some(ticks) => {
@@ -193,7 +193,7 @@ impl World {
     fn compare(&mut self, table: usize) -> Result<(), String> {
         let Some(rows) = self.reference.tables.get(TABLES[table]) else { return Ok(()) };
         let top = Top(1 + self.random.below(7));
-        let mut query = Query { top, ..Query::all(name(TABLES[table])) };
+        let mut query = EntityQuery { top, ..EntityQuery::all(name(TABLES[table])) };
         let mut found = Vec::new();
         loop {
             let page = Whole(Vec::new());
@@ -231,7 +231,7 @@ impl World {
 
 struct Whole(Vec<(RowKey, Vec<(String, Value)>)>);
 
-impl Page for Whole {
+impl EntitySink for Whole {
     fn add(&mut self, entity: &EntityRef<'_>) -> ControlFlow<()> {
         let values = entity.properties().map(|(name, value)| (name.to_owned(), value.to_owned()));
         let key = (entity.partition().to_owned(), entity.row().to_owned());

@@ -20,7 +20,7 @@ fn filled(count: usize) -> Fixture {
 #[test]
 fn pages_have_a_thousand_entities_and_the_last_no_token_t47() {
     let fixture = filled(2_500);
-    let mut query = Query::all(name("tab"));
+    let mut query = EntityQuery::all(name("tab"));
     let mut sizes = Vec::new();
     let mut all = Vec::new();
     loop {
@@ -33,7 +33,7 @@ fn pages_have_a_thousand_entities_and_the_last_no_token_t47() {
     assert_eq!(sizes, [1000, 1000, 500]);
     assert_eq!(all, (0..2_500).map(|n| format!("p/{n:05}")).collect::<Vec<_>>());
     let (found, next) = fixture
-        .page(Query { from: Some(EntityKey::new("p", "01500")), ..query }, usize::MAX)
+        .page(EntityQuery { from: Some(EntityKey::new("p", "01500")), ..query }, usize::MAX)
         .unwrap();
     assert_eq!((found.len(), next), (1000, None), "a full last page needs no token");
 }
@@ -41,26 +41,27 @@ fn pages_have_a_thousand_entities_and_the_last_no_token_t47() {
 #[test]
 fn a_token_names_the_next_entity_and_outlives_it_t48_t49() {
     let fixture = filled(5);
-    let query = Query { top: Top(2), ..Query::all(name("tab")) };
+    let query = EntityQuery { top: Top(2), ..EntityQuery::all(name("tab")) };
     let (found, next) = fixture.page(query.clone(), usize::MAX).unwrap();
     assert_eq!(found, ["p/00000", "p/00001"]);
     assert_eq!(next, Some(EntityKey::new("p", "00002")));
     let delete = rules::EntityChange::Delete(IfMatch::Any);
     fixture.write("tab", delete, ("p", "00002"), Properties::default()).unwrap();
-    let (found, next) = fixture.page(Query { from: next, ..query.clone() }, usize::MAX).unwrap();
+    let (found, next) =
+        fixture.page(EntityQuery { from: next, ..query.clone() }, usize::MAX).unwrap();
     assert_eq!(found, ["p/00003", "p/00004"]);
     assert_eq!(next, None);
-    let (found, next) = fixture.page(Query { top: Top(0), ..query }, usize::MAX).unwrap();
+    let (found, next) = fixture.page(EntityQuery { top: Top(0), ..query }, usize::MAX).unwrap();
     assert_eq!((found.len(), next), (0, None));
 }
 
 #[test]
 fn a_token_is_given_only_if_something_matches_after_it() {
     let fixture = filled(10);
-    let query = |text: &str, top| Query {
+    let query = |text: &str, top| EntityQuery {
         filter: Some(Filter::parse(text).unwrap()),
         top: Top(top),
-        ..Query::all(name("tab"))
+        ..EntityQuery::all(name("tab"))
     };
     assert_eq!(fixture.page(query("i lt 3", 3), usize::MAX).unwrap().1, None);
     let (_, next) = fixture.page(query("i lt 3 or i eq 8", 3), usize::MAX).unwrap();
@@ -70,7 +71,7 @@ fn a_token_is_given_only_if_something_matches_after_it() {
 #[test]
 fn a_full_page_ends_though_more_were_asked_for() {
     let fixture = filled(10);
-    let (found, next) = fixture.page(Query::all(name("tab")), 4).unwrap();
+    let (found, next) = fixture.page(EntityQuery::all(name("tab")), 4).unwrap();
     assert_eq!((found.len(), next), (4, Some(EntityKey::new("p", "00004"))));
 }
 
@@ -81,10 +82,10 @@ fn a_caller_sees_only_what_is_in_its_reach_t75() {
         start: Position::before(EntityKey::new("p", "00003")),
         end: Position::after(EntityKey::new("p", "00005")),
     };
-    let query = Query { reach, ..Query::all(name("tab")) };
+    let query = EntityQuery { reach, ..EntityQuery::all(name("tab")) };
     let (found, next) = fixture.page(query.clone(), usize::MAX).unwrap();
     assert_eq!((found.len(), next), (3, None));
-    let outside = Query { from: Some(EntityKey::new("p", "00006")), ..query };
+    let outside = EntityQuery { from: Some(EntityKey::new("p", "00006")), ..query };
     assert_eq!(fixture.page(outside, usize::MAX).unwrap().0, [""; 0]);
 }
 
@@ -96,9 +97,9 @@ fn empty_keys_are_entities_like_others_t32() {
         assert!(fixture.get("tab", key).is_ok());
     }
     assert_eq!(fixture.found("tab", "PartitionKey eq ''"), ["/", "/r"]);
-    let query = Query { top: Top(1), ..Query::all(name("tab")) };
+    let query = EntityQuery { top: Top(1), ..EntityQuery::all(name("tab")) };
     let (_, next) = fixture.page(query.clone(), usize::MAX).unwrap();
-    let (found, _) = fixture.page(Query { from: next, ..query }, usize::MAX).unwrap();
+    let (found, _) = fixture.page(EntityQuery { from: next, ..query }, usize::MAX).unwrap();
     assert_eq!(found, ["/r"]);
 }
 
@@ -110,12 +111,12 @@ fn an_unselective_scan_is_cut_into_slices_t61() {
     assert_eq!(fixture.found("tab", &format!("RowKey eq '{row}'")), [format!("p/{row}")]);
     // Something was: the page ends at the cut, so that no transaction is seen in part.
     let filter = Some(Filter::parse(&format!("i lt 5 or i ge {SLICE_ROWS}")).unwrap());
-    let query = Query { filter, ..Query::all(name("tab")) };
+    let query = EntityQuery { filter, ..EntityQuery::all(name("tab")) };
     let (found, next) = fixture.page(query.clone(), usize::MAX).unwrap();
     assert_eq!(
         (found.len(), next.clone()),
         (5, Some(EntityKey::new("p", format!("{SLICE_ROWS:05}"))))
     );
-    let (found, next) = fixture.page(Query { from: next, ..query }, usize::MAX).unwrap();
+    let (found, next) = fixture.page(EntityQuery { from: next, ..query }, usize::MAX).unwrap();
     assert_eq!((found.len(), next), (50, None));
 }

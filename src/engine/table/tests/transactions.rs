@@ -11,7 +11,7 @@ fn op(change: rules::EntityChange, row: &str, number: i32) -> (TableName, Write)
     (name("tab"), Write { change, key: EntityKey::new("p", row), properties })
 }
 
-fn transact(fixture: &Fixture, writes: Vec<(TableName, Write)>) -> TableResult<Vec<Written>> {
+fn transact(fixture: &Fixture, writes: Vec<(TableName, Write)>) -> TableResult<Vec<WrittenEntity>> {
     fixture.wait(fixture.service().transact(&fixture.context(), writes))
 }
 
@@ -122,7 +122,7 @@ fn readers_see_all_of_a_transaction_or_nothing_t72() {
         while !done.load(std::sync::atomic::Ordering::SeqCst) || looks < 5 {
             let mut page = Numbers(Vec::new());
             (page, _) =
-                fixture.wait(fixture.service().query(Query::all(name("tab")), page)).unwrap();
+                fixture.wait(fixture.service().query(EntityQuery::all(name("tab")), page)).unwrap();
             assert_eq!(page.0.len(), 100);
             assert!(page.0.windows(2).all(|pair| pair[0] == pair[1]), "{:?}", page.0);
             looks += 1;
@@ -132,7 +132,7 @@ fn readers_see_all_of_a_transaction_or_nothing_t72() {
 
 struct Numbers(Vec<i32>);
 
-impl Page for Numbers {
+impl EntitySink for Numbers {
     fn add(&mut self, entity: &EntityRef<'_>) -> ControlFlow<()> {
         if let Some(rules::ValueRef::Int32(number)) = entity.field("i") {
             self.0.push(number);

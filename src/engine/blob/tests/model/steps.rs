@@ -50,7 +50,7 @@ impl Run {
             }
             state
         });
-        let asked = Asked { lease: demand.lease.map(id), ..Asked::default() };
+        let asked = AccessConditions { lease: demand.lease.map(id), ..AccessConditions::default() };
         let put = blocks::put_block(&self.bench, name, &[block], &bytes, asked);
         self.wrote("put block", name, put.map(|()| None), expected);
     }

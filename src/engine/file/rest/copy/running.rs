@@ -11,16 +11,16 @@ use dashmap::DashSet;
 use crate::core::FileId;
 use crate::store::share::{CopyStatus, Record};
 
-type Copies = DashSet<(FileId, String)>;
+type CopySet = DashSet<(FileId, String)>;
 
 /// The copies under way, by destination and copy ID.
 #[derive(Debug, Default)]
-pub(in crate::engine) struct RunningCopies(Arc<Copies>);
+pub(in crate::engine) struct RunningCopies(Arc<CopySet>);
 
 /// Marks a copy as under way until it is dropped.
 #[derive(Debug)]
 pub(in crate::engine) struct Running {
-    copies: Arc<Copies>,
+    copies: Arc<CopySet>,
     key: (FileId, String),
 }
 

@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 
 use super::super::momentary::{Asking, Granted, Wanted};
 use super::super::smb_properties::SmbProperties;
-use super::{Copied, Destination, FileSource, Running, STRETCH_BYTES};
+use super::{CopiedFile, Destination, FileSource, Running, STRETCH_BYTES};
 use crate::core::lease::LeaseId;
 use crate::core::smb::operation::FileOperation;
 use crate::core::smb::ranges::ByteRange;
@@ -34,21 +34,21 @@ pub(super) struct UnderWay {
 
 /// The rest of a pending copy of a file.
 #[derive(Debug)]
-pub struct Copying {
+pub struct PendingFileCopy {
     under_way: UnderWay,
     source: FileSource,
 }
 
 /// The outcome of a stretch.
-pub(super) enum Stretch {
+pub(super) enum StretchOutcome {
     /// More is left.
     Copied(CopyProgress),
     /// Nothing is left, or the copy was aborted.
-    Ended(Box<Copied>),
+    Ended(Box<CopiedFile>),
 }
 
-impl Stretch {
-    fn ended(copied: Copied) -> Self {
+impl StretchOutcome {
+    fn ended(copied: CopiedFile) -> Self {
         Self::Ended(Box::new(copied))
     }
 }
@@ -56,7 +56,7 @@ impl Stretch {
 impl UnderWay {
     pub(super) fn new(
         asking: Asking<'_>,
-        copied: &Copied,
+        copied: &CopiedFile,
         running: Running,
         written: Option<Timestamp>,
     ) -> Self {
@@ -79,7 +79,7 @@ impl UnderWay {
     }
 }
 
-impl Copying {
+impl PendingFileCopy {
     pub(super) fn new(under_way: UnderWay, source: FileSource) -> Self {
         Self { under_way, source }
     }
@@ -92,13 +92,13 @@ impl Share {
     pub fn finish_copy(
         &self,
         from: Option<&Self>,
-        mut copying: Copying,
+        mut copying: PendingFileCopy,
         progress: &mut dyn FnMut(CopyProgress) -> Control,
-    ) -> Result<Copied> {
+    ) -> Result<CopiedFile> {
         let error = loop {
             match self.copy_stretch(from, &mut copying) {
-                Ok(Stretch::Ended(copied)) => return Ok(*copied),
-                Ok(Stretch::Copied(so_far)) => {
+                Ok(StretchOutcome::Ended(copied)) => return Ok(*copied),
+                Ok(StretchOutcome::Copied(so_far)) => {
                     if progress(so_far) == Control::Cancel {
                         break Denial::Cancelled.into();
                     }
@@ -110,8 +110,12 @@ impl Share {
         Err(error)
     }
 
-    fn copy_stretch(&self, from: Option<&Self>, copying: &mut Copying) -> Result<Stretch> {
-        let Copying { under_way, source } = copying;
+    fn copy_stretch(
+        &self,
+        from: Option<&Self>,
+        copying: &mut PendingFileCopy,
+    ) -> Result<StretchOutcome> {
+        let PendingFileCopy { under_way, source } = copying;
         let start = under_way.done;
         let end = start.saturating_add(STRETCH_BYTES).min(under_way.size);
         if let (Some(from), Some(path)) = (from, &source.path) {
@@ -130,7 +134,7 @@ impl Share {
         under_way: &mut UnderWay,
         end: u64,
         write: impl FnOnce(&OwnedFd) -> Result<()>,
-    ) -> Result<Stretch> {
+    ) -> Result<StretchOutcome> {
         let asking = Asking { cx: &under_way.cx, lease_id: under_way.lease_id };
         let at = (&under_way.to, Wanted::File);
         let stretch =
@@ -142,19 +146,21 @@ impl Share {
                 }
                 let to = Destination { path: &found.path, id, fd: &fd, cell, before: None };
                 if !under_way.is_pending_in(&record) {
-                    return aborted(&to, record).map(Stretch::ended);
+                    return aborted(&to, record).map(StretchOutcome::ended);
                 }
                 let _writing = cell.lock_to_write()?;
                 write(&fd)?;
                 if end == under_way.size {
-                    return self.copy_done(&to, record, under_way.written).map(Stretch::ended);
+                    return self
+                        .copy_done(&to, record, under_way.written)
+                        .map(StretchOutcome::ended);
                 }
                 let so_far = CopyProgress { done: end, total: under_way.size };
                 if let Some(state) = &mut record.copy {
                     state.progress = so_far;
                 }
                 self.keep(&fd, id, &mut record, None)?;
-                Ok(Stretch::Copied(so_far))
+                Ok(StretchOutcome::Copied(so_far))
             })?;
         under_way.done = end;
         Ok(stretch)
@@ -228,9 +234,9 @@ impl Share {
 }
 
 /// The destination of a copy that another request has aborted.
-fn aborted(to: &Destination<'_>, record: Record) -> Result<Copied> {
+fn aborted(to: &Destination<'_>, record: Record) -> Result<CopiedFile> {
     let smb = SmbProperties::of(&Stat::of(to.fd)?, &record);
     // Overwritten since: then nothing speaks of this copy any more.
     let state = record.copy.ok_or(Denial::NotFound)?;
-    Ok(Copied { path: to.path.clone(), id: to.id, state, smb })
+    Ok(CopiedFile { path: to.path.clone(), id: to.id, state, smb })
 }

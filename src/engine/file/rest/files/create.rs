@@ -14,7 +14,7 @@ use crate::core::smb::file::FileState;
 use crate::core::smb::momentary::Circumstances;
 use crate::core::smb::operation::FileOperation;
 use crate::core::smb::{Denial, SharePath};
-use crate::engine::file::error::{Error, Result};
+use crate::engine::file::error::{FileError, Result};
 use crate::engine::file::opens::releases::REST_PATIENCE;
 use crate::engine::file::share::{Asked, Missed, Seen, Share};
 use crate::store::StoreError;
@@ -65,7 +65,7 @@ impl Share {
                 }
                 Err(StoreError::NotFound) => match self.create_new(asking, path, wish) {
                     // Somebody else made it in between: it exists now.
-                    Err(Error::Denied(Denial::NameTaken)) => Err(Missed::Moved),
+                    Err(FileError::Denied(Denial::NameTaken)) => Err(Missed::Moved),
                     made => Ok(Visited::quietly(made?)),
                 },
                 Err(error) => Err(error.into()),

@@ -17,7 +17,7 @@ use crate::engine::random;
 
 /// A lease that is held now.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Leased {
+pub struct LeasedFile {
     /// Its ID.
     pub id: LeaseId,
     /// The file, which it left as it was.
@@ -33,13 +33,13 @@ impl Share {
         path: &SharePath,
         duration: Option<i64>,
         proposed: Option<LeaseId>,
-    ) -> Result<Leased> {
+    ) -> Result<LeasedFile> {
         let operation = ("Lease File", FileOperation::LeaseAcquire);
         let (id, properties) = self.lease_action(operation, asking, path, |lease| {
             let fresh = random::lease_id()?;
             Ok(lease.acquire(duration, proposed, fresh)?)
         })?;
-        Ok(Leased { id, properties })
+        Ok(LeasedFile { id, properties })
     }
 
     /// Gives the lease another ID.
@@ -49,11 +49,11 @@ impl Share {
         path: &SharePath,
         current: LeaseId,
         proposed: LeaseId,
-    ) -> Result<Leased> {
+    ) -> Result<LeasedFile> {
         let operation = ("Lease File", FileOperation::LeaseOther);
         let (id, properties) = self
             .lease_action(operation, asking, path, |lease| Ok(lease.change(current, proposed)?))?;
-        Ok(Leased { id, properties })
+        Ok(LeasedFile { id, properties })
     }
 
     /// Gives the lease up.
