@@ -11,7 +11,7 @@ use crate::core::time::iso;
 use crate::core::{Owner, Timestamp};
 use crate::engine::Account;
 use crate::engine::events::Happening;
-use crate::engine::file::{Kind, ListedHandle, Obstacle, Share, ShareDenial};
+use crate::engine::file::{FileKind, ListedHandle, Obstacle, Share, ShareDenial};
 use crate::engine::programs::{Programs, told};
 
 /// The most opens in one answer; how many more there are is said.
@@ -104,7 +104,7 @@ pub fn why(
         }
     }
     why.opens = rows(account.name(), share.name(), &opens, share.now());
-    if found.stat.kind == Kind::Directory {
+    if found.stat.kind == FileKind::Directory {
         let all = share.all_handles(&found.path, true)?.len();
         // Saturating: opens come and go between the two looks.
         why.opens_below = all.saturating_sub(why.opens.len());

@@ -15,7 +15,7 @@ use super::queue::{QueueResult, QueueService};
 use super::service_properties::{PropertyParts, ServiceProperties};
 use super::table::{TableResult, TableService};
 use crate::core::service::ServiceKind;
-use crate::store::db::{DbError, Sync};
+use crate::store::db::{DbError, SyncMode};
 use crate::store::{DataRoot, StateDir};
 
 /// The part of the Blob service's properties that says what its retention policy means. Not one of
@@ -75,7 +75,8 @@ impl Account {
         folder: Option<&Path>,
     ) -> Result<Self, FileServiceError> {
         let properties = open_properties(&file.services_path())?;
-        let sync = if file.options().share.sync_always { Sync::Always } else { Sync::Normal };
+        let sync =
+            if file.options().share.sync_always { SyncMode::Always } else { SyncMode::Normal };
         let blob = FirstUse::at(folder.map(Path::to_owned), sync);
         let queue = FirstUse::at(folder.map(|folder| folder.join("queue.db")), sync);
         let table = FirstUse::at(folder.map(|folder| folder.join("table.db")), sync);

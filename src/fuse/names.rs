@@ -14,7 +14,7 @@ use super::opens::{tell_siblings, ttl};
 use super::state::State;
 use crate::core::smb::create::{Disposition, OpenRequest};
 use crate::core::smb::{Access, Denial, ShareMode, SharePath};
-use crate::engine::file::{FileError, Found, PosixOpen, Stat, Unlinked};
+use crate::engine::file::{FileError, FoundFile, PosixOpen, Stat, Unlinked};
 
 /// `lookup`. If the name is pending and all its opens are being released, waits for the releases:
 /// the name is gone right after the last `close(2)`.
@@ -47,11 +47,11 @@ fn answer_lookup(
     state: &State,
     parent: u64,
     name: &str,
-    found: Result<Found, FileError>,
+    found: Result<FoundFile, FileError>,
     reply: ReplyEntry,
 ) {
     match found {
-        Ok(Found { stat, .. }) => {
+        Ok(FoundFile { stat, .. }) => {
             let (node, generation) = state.enter(parent, name, &stat);
             let ttl = ttl(state, node, &stat);
             reply.entry(&ttl, &state.attr(node, &stat), Generation(generation));
@@ -70,7 +70,7 @@ fn make(
     let Some(path) = state.nodes.child(parent, name) else { return reply.error(Errno::ESTALE) };
     let (asked, again, name) = (Arc::clone(state), Arc::clone(state), name.to_owned());
     state.park.answer(
-        move || make(&asked, &path).map(|stat| Found { path: path.clone(), stat }),
+        move || make(&asked, &path).map(|stat| FoundFile { path: path.clone(), stat }),
         move |made| answer_lookup(&again, parent, &name, made, reply),
     );
 }

@@ -17,7 +17,7 @@ use crate::core::FileId;
 use crate::core::smb::create::{CreateAction, Disposition, OpenRequest};
 use crate::core::smb::{Access, Denial, ShareMode, SharePath};
 use crate::engine::file::{
-    FileError, Handle, Kind, OpenFor, OpenedFile, PosixOpen, Stat, StoreError,
+    FileError, FileKind, Handle, OpenFor, OpenedFile, PosixOpen, Stat, StoreError,
 };
 use crate::sync::front_end;
 
@@ -574,7 +574,7 @@ pub fn ask_again(state: &State, path: &SharePath) {
 
 /// True if the file has names beside the one it was found by.
 pub fn has_other_names(stat: &Stat) -> bool {
-    stat.kind != Kind::Directory && stat.links > 1
+    stat.kind != FileKind::Directory && stat.links > 1
 }
 
 /// How long the kernel may remember a name and its file's attributes: not at all while the name

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::fs::Mode;
 use rustix::io::Errno;
 
-use crate::engine::file::{FileError, Kind, Stat, StoreError, proc_path};
+use crate::engine::file::{FileError, FileKind, Stat, StoreError, proc_path};
 
 const SET_USER_ID: u32 = 0o4000;
 const SET_GROUP_ID: u32 = 0o2000;
@@ -21,7 +21,7 @@ pub fn strip_to_resize(fd: &OwnedFd) -> Result<(), FileError> {
 /// locking) and capabilities from a file.
 pub fn strip(fd: impl AsFd) -> std::io::Result<()> {
     let stat = Stat::of(&fd).map_err(std::io::Error::other)?;
-    if stat.kind != Kind::File {
+    if stat.kind != FileKind::File {
         return Ok(());
     }
     let mut mode = stat.mode & !SET_USER_ID;

@@ -18,7 +18,7 @@ use crate::core::smb::ranges::{RangeLock, Ticket};
 use crate::core::smb::{Access, Denial, ShareMode, SharePath};
 use crate::core::{Client, Owner};
 use crate::engine::Context;
-use crate::engine::file::{FileError, Handle, IO_MAX, Kind, Result, Share};
+use crate::engine::file::{FileError, FileKind, Handle, IO_MAX, Result, Share};
 
 /// The file that every trace works on, and what is in it.
 const TRACE_FILE: (&str, &str) = ("f", "01234567890123456789");
@@ -388,7 +388,7 @@ impl<'a> Player<'a> {
             for name in self.names_in(&dir)? {
                 let path = dir.join(&name)?;
                 found.push(path.as_str().to_owned());
-                if self.share.stat(&path)?.kind == Kind::Directory {
+                if self.share.stat(&path)?.kind == FileKind::Directory {
                     left.push(path);
                 }
             }

@@ -15,7 +15,7 @@ use crate::core::blob::name::{check_blob, check_container};
 use crate::core::blob::{BlobType, Operation};
 use crate::core::{Client, Owner};
 use crate::engine::blob::{AccessConditions, BlobAt, BlobService, BodyShape, Content, NewBlob};
-use crate::engine::file::shares::{Control, Progress};
+use crate::engine::file::shares::{CloneProgress, Control};
 use crate::engine::{Caller, Context, TimeSource};
 
 /// Bytes copied in one step.
@@ -40,7 +40,8 @@ pub fn fill(
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(StartError::system("starting a runtime"))?;
-    let mut filling = Filling { service, clock, container, progress, done: Progress::default() };
+    let mut filling =
+        Filling { service, clock, container, progress, done: CloneProgress::default() };
     let filled = runtime.block_on(async {
         let filled = filling.run(directory).await;
         if filled.is_err() {
@@ -57,7 +58,7 @@ struct Filling<'a, 'p> {
     clock: &'a dyn TimeSource,
     container: &'a str,
     progress: &'a mut FillProgress<'p>,
-    done: Progress,
+    done: CloneProgress,
 }
 
 impl Filling<'_, '_> {

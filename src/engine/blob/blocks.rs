@@ -13,7 +13,7 @@ use crate::core::Etag;
 use crate::core::blob::blocks::{BlockId, COMMITTED_MAX, ListedBlock, check_new_block};
 use crate::core::blob::{BlobDenial, BlobState, BlobType, Encryption, Operation};
 use crate::engine::Context;
-use crate::store::blob::{BlockChoice, BlockList, ContainerId, STAGE_ABOVE, StateKey, Tx};
+use crate::store::blob::{BlobTx, BlockChoice, BlockList, ContainerId, STAGE_ABOVE, StateKey};
 use crate::store::db::{DbError, Purpose};
 
 /// How often a long list is prepared again because its blocks changed; then it is committed in one
@@ -156,7 +156,7 @@ const LIST: Operation = Operation::BlockBlobCommitBlockList;
 
 impl Commit {
     /// Finds the listed blocks.
-    fn resolve(&self, tx: &Tx<'_>, place: &ResolvedBlob) -> BlobResult<BlockList> {
+    fn resolve(&self, tx: &BlobTx<'_>, place: &ResolvedBlob) -> BlobResult<BlockList> {
         let choices: Vec<_> = self
             .list
             .iter()

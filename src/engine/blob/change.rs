@@ -18,15 +18,15 @@ use crate::core::lease::{BlobLease, LeaseClass};
 use crate::core::{Etag, Timestamp, Writer};
 use crate::engine::Context;
 use crate::store::blob::{
-    ContainerId, ContainerRow, Retained, StateId, StateKey, StateKind, Tx, WriteTx,
+    BlobTx, ContainerId, ContainerRow, Retained, StateId, StateKey, StateKind, WriteTx,
 };
 
 /// A state of a blob.
-pub(super) type BlobRow = crate::store::blob::Row<BlobState>;
+pub(super) type BlobRow = crate::store::blob::StateRow<BlobState>;
 
 /// A look at one committed state of the database.
 pub(super) struct BlobView<'a> {
-    pub tx: &'a Tx<'a>,
+    pub tx: &'a BlobTx<'a>,
     pub memory: &'a BlobMemory,
     pub now: Timestamp,
 }

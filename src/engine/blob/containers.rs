@@ -13,7 +13,7 @@ use crate::core::lease::ContainerLease;
 use crate::core::policy::{StoredPolicy, check_policies};
 use crate::engine::Context;
 use crate::engine::non_blocking::check_may_wait;
-use crate::store::blob::{ContainerRow, Retained, Tx};
+use crate::store::blob::{BlobTx, ContainerRow, Retained};
 
 /// The arguments of Create Container.
 #[derive(Clone, Debug, Default)]
@@ -100,7 +100,7 @@ impl BlobService {
     /// A container as it authorises requests; `None` if there is none, or it cannot be read. One
     /// point read; in non-blocking mode it gives up instead of waiting for a connection.
     pub fn container_now(&self, name: &str) -> Option<ContainerState> {
-        let find = |tx: &Tx<'_>| Ok::<_, BlobError>(tx.container::<ContainerState>(name)?);
+        let find = |tx: &BlobTx<'_>| Ok::<_, BlobError>(tx.container::<ContainerState>(name)?);
         let row = match self.store.try_read(find) {
             Ok(row) => row,
             Err(find) => {

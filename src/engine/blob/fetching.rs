@@ -14,7 +14,7 @@ use crate::core::Timestamp;
 use crate::core::blob::copy::{CopyRecord, CopyStatus, HeldCopy, check_abort};
 use crate::core::blob::{BlobDenial, BlobState, BlobType, Operation};
 use crate::engine::Context;
-use crate::store::blob::{BlobStore, HeldBlobs, StateKey, Tx, WriteTx};
+use crate::store::blob::{BlobStore, BlobTx, HeldBlobs, StateKey, WriteTx};
 use crate::store::db::{DbError, Purpose};
 
 /// The name that the copies under way are stored under.
@@ -148,7 +148,7 @@ fn end(
     }
 }
 
-fn fetches(tx: &Tx<'_>) -> BlobResult<Vec<Fetch>> {
+fn fetches(tx: &BlobTx<'_>) -> BlobResult<Vec<Fetch>> {
     let Some(text) = tx.setting(SETTING)? else { return Ok(Vec::new()) };
     let read = serde_json::from_str(&text);
     read.map_err(|error| DbError::damaged(format!("the copies under way: {error}")).into())

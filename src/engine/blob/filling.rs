@@ -8,7 +8,7 @@ use super::change::BlobView;
 use super::{BlobError, BlobResult, BlobService, Size};
 use crate::core::blob::{BlobState, ContainerState, Operation};
 use crate::engine::Context;
-use crate::store::blob::{BlobStore, ContainerId, ListBlobs, Tx, WriteTx};
+use crate::store::blob::{BlobStore, BlobTx, ContainerId, ListBlobs, WriteTx};
 use crate::store::db::Purpose;
 
 /// The container that is being filled. No request can name it.
@@ -72,7 +72,7 @@ fn container_in_use(look: &BlobView<'_>, name: &str) -> BlobResult<Option<(Conta
     Ok(Some((row.id, used)))
 }
 
-fn has_filling(tx: &Tx<'_>) -> BlobResult<Option<ContainerId>> {
+fn has_filling(tx: &BlobTx<'_>) -> BlobResult<Option<ContainerId>> {
     Ok(tx.container::<ContainerState>(FILLING)?.map(|row| row.id))
 }
 

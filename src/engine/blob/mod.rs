@@ -71,7 +71,7 @@ pub use states::{DeleteBlob, DeletedBlob};
 pub use crate::store::blob::{
     Content, ContentError, ContentReader, ContentWriter, Retained, StateKey,
 };
-pub use crate::store::db::{DbError, Sync};
+pub use crate::store::db::{DbError, SyncMode};
 
 use self::change::{BlobChange, BlobView};
 use self::service::Settings;
@@ -130,7 +130,7 @@ impl BlobService {
     /// Opens the store in `folder`, made if missing.
     pub fn open(
         folder: &Path,
-        sync: Sync,
+        sync: SyncMode,
         options: BlobOptions,
         clock: Arc<dyn TimeSource>,
     ) -> BlobResult<Self> {
@@ -154,7 +154,7 @@ impl BlobService {
     }
 
     /// When a commit is on the disk.
-    pub fn sync(&self) -> Sync {
+    pub fn sync(&self) -> SyncMode {
         self.store.sync()
     }
 

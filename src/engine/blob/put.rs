@@ -134,8 +134,8 @@ impl BlobService {
     /// A place for the body of a write to `at`.
     pub fn begin_body(&self, at: &BlobAt, shape: BodyShape) -> BlobResult<ContentWriter> {
         let place = match shape.part {
-            Some(admitted) => blob::Place::PartOf(admitted.container, &at.name),
-            None => blob::Place::Whole,
+            Some(admitted) => blob::BodyRole::PartOf(admitted.container, &at.name),
+            None => blob::BodyRole::Whole,
         };
         let plan = ContentPlan { length: shape.length, place, md5: shape.md5 };
         Ok(self.store.content(plan)?)

@@ -12,7 +12,7 @@ use super::{BlobResult, BlobService, ContentReader, DbError};
 use crate::core::blob::copy::CopyStatus;
 use crate::core::blob::{BlobDenial, BlobState, BlobType, Operation};
 use crate::engine::Context;
-use crate::store::blob::{StateId, StateKey, Tx};
+use crate::store::blob::{BlobTx, StateId, StateKey};
 
 /// A blob, a snapshot or a version.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -73,13 +73,13 @@ impl BlobService {
     ) -> BlobResult<OpenedBlob> {
         let at = Arc::new((at.clone(), asked, range));
         let short = Arc::clone(&at);
-        let few = |tx: &Tx<'_>, id, range| tx.short_reader(id, range);
+        let few = |tx: &BlobTx<'_>, id, range| tx.short_reader(id, range);
         let opened = self.look(cx, move |look| open(look, &short, few)).await?;
         if let Some(opened) = opened {
             return Ok(opened);
         }
         // Many extents, or many files, are read where a thread may block.
-        let whole = |tx: &Tx<'_>, id, range| tx.range_reader(id, range).map(Some);
+        let whole = |tx: &BlobTx<'_>, id, range| tx.range_reader(id, range).map(Some);
         let opened = self.look_elsewhere(cx, move |look| open(look, &at, whole)).await?;
         Ok(opened.ok_or_else(|| DbError::Io("a reader was not made".to_owned()))?)
     }
@@ -89,7 +89,7 @@ impl BlobService {
 fn open(
     look: &BlobView<'_>,
     (at, asked, range): &(BlobAt, AccessConditions, Option<Range<u64>>),
-    read: impl Fn(&Tx<'_>, StateId, Range<u64>) -> Result<Option<ContentReader>, DbError>,
+    read: impl Fn(&BlobTx<'_>, StateId, Range<u64>) -> Result<Option<ContentReader>, DbError>,
 ) -> BlobResult<Option<OpenedBlob>> {
     let place = look.admitted(Operation::BlobDownload, at, asked)?;
     let row = place.admitted()?;

@@ -42,8 +42,8 @@ pub use tally::Tally;
 // Types of the store that arguments and answers are made of.
 pub use crate::store::StoreError;
 pub use crate::store::share::data::{read_at, read_bytes_now, set_len, write_at};
-pub use crate::store::share::difference::Changed;
+pub use crate::store::share::difference::ChangedRange;
 pub use crate::store::share::{
-    Case, Control, CopyProgress, CopyState, CopyStatus, ETag, Found, HttpHeaders, Kind, Listed,
-    Metadata, OpenDirectory, OpenFor, Record, Records, SnapshotError, Stat, proc_path,
+    Case, Control, CopyProgress, CopyState, CopyStatus, ETag, FileKind, FoundFile, HttpHeaders,
+    ListedName, Metadata, OpenDirectory, OpenFor, Record, Records, SnapshotError, Stat, proc_path,
 };

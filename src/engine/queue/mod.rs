@@ -42,7 +42,7 @@ use super::clock::TimeSource;
 use super::sweeper::Sweeper;
 use crate::core::queue::{ChangedBy, MessageId, Tick};
 use crate::core::{Timestamp, Writer};
-use crate::store::db::{Purpose, Sync};
+use crate::store::db::{Purpose, SyncMode};
 use crate::store::queue::{QueueId, QueueRows, QueueStore};
 
 /// The Queue service of one account.
@@ -73,7 +73,7 @@ struct QueueView<'a> {
 
 impl QueueService {
     /// Opens the database at `path`, made if missing, and starts the sweeper.
-    pub fn open(path: &Path, sync: Sync, clock: Arc<dyn TimeSource>) -> QueueResult<Self> {
+    pub fn open(path: &Path, sync: SyncMode, clock: Arc<dyn TimeSource>) -> QueueResult<Self> {
         let store = Arc::new(QueueStore::open(path, sync)?);
         let ceiling = store.read_waiting::<_, QueueError>(|rows| Ok(rows.change_ceiling()?))?;
         let memory = Arc::new(QueueMemory::above(ceiling));

@@ -42,7 +42,7 @@ pub use tables::{TablePage, TableQuery};
 
 // What answers are made of, as front ends see it.
 use crate::store::db::Purpose;
-pub use crate::store::db::{DbError, Sync};
+pub use crate::store::db::{DbError, SyncMode};
 pub use crate::store::table::{EntityRef, StoredEntity};
 
 use self::ticker::Ticker;
@@ -53,7 +53,7 @@ use super::recent::Recent;
 use super::sweeper::Sweeper;
 use crate::core::table::{TableDenial, TableName, Ticks};
 use crate::core::{Timestamp, Writer};
-use crate::store::table::{TableId, TableStore, Tx};
+use crate::store::table::{TableId, TableStore, TableTx};
 
 /// The Table service of one account.
 pub struct TableService {
@@ -83,7 +83,7 @@ struct ChangeOutcome<T> {
 
 /// A change under way, in the writer's transaction.
 struct TableChange<'a> {
-    tx: &'a Tx<'a>,
+    tx: &'a TableTx<'a>,
     ticker: &'a Ticker,
     context: &'a Context,
     /// The transaction only reads: the change is checked, and nothing is written.
@@ -101,7 +101,7 @@ enum Size {
 
 impl TableService {
     /// Opens the database file, made if missing, and starts to remove what deleted tables left.
-    pub fn open(file: &Path, sync: Sync) -> TableResult<Self> {
+    pub fn open(file: &Path, sync: SyncMode) -> TableResult<Self> {
         let store = TableStore::open(file, sync)?;
         let ceiling = store.read::<_, TableError>(|tx| Ok(tx.tick_ceiling()?))?;
         let (ticker, history) = (Ticker::new(ceiling), Recent::default());
@@ -144,7 +144,7 @@ impl TableService {
             None => context.now,
         };
         let (memory, mut context) = (Arc::clone(&self.memory), Context { now, ..context.clone() });
-        let write = move |tx: &Tx<'_>| {
+        let write = move |tx: &TableTx<'_>| {
             context.now = memory.present.of(context.now);
             let ticker = &memory.ticker;
             let done = change(&TableChange { tx, ticker, context: &context, rehearsal: false })?;
@@ -185,7 +185,7 @@ impl TableService {
     /// Reads a bounded number of rows: at once if a connection is free, else on another thread.
     async fn look<T: Send + 'static>(
         &self,
-        look: impl Fn(&Tx<'_>) -> TableResult<T> + Send + 'static,
+        look: impl Fn(&TableTx<'_>) -> TableResult<T> + Send + 'static,
     ) -> TableResult<T> {
         match self.store.try_read(&look) {
             Some(answer) => answer,
@@ -196,7 +196,7 @@ impl TableService {
     /// Reads on a thread that may block.
     async fn elsewhere<T: Send + 'static>(
         &self,
-        look: impl FnOnce(&Tx<'_>) -> TableResult<T> + Send + 'static,
+        look: impl FnOnce(&TableTx<'_>) -> TableResult<T> + Send + 'static,
     ) -> TableResult<T> {
         let store = Arc::clone(&self.store);
         let answer = tokio::task::spawn_blocking(move || store.read(look)).await;
@@ -275,7 +275,7 @@ impl TableChange<'_> {
     }
 }
 
-fn table_of(tx: &Tx<'_>, name: &TableName) -> TableResult<TableId> {
+fn table_of(tx: &TableTx<'_>, name: &TableName) -> TableResult<TableId> {
     Ok(tx.table_id(name)?.ok_or(TableDenial::TableNotFound)?)
 }
 

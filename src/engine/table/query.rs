@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use super::{TableResult, TableService, table_of};
 use crate::core::table::range::clipped;
 use crate::core::table::{EntityFields, EntityKey, Filter, Position, Range, TableName, Top};
-use crate::store::table::{EntityRef, Scanned, Tx};
+use crate::store::table::{EntityRef, Scanned, TableTx};
 
 /// Entities that one slice looks at.
 pub const SLICE_ROWS: usize = 10_000;
@@ -157,7 +157,7 @@ impl<P: EntitySink> PageProgress<P> {
 
     fn read_slice(
         &mut self,
-        tx: &Tx<'_>,
+        tx: &TableTx<'_>,
         query: &EntityQuery,
         mut budget: Budget,
     ) -> TableResult<SliceEnd> {

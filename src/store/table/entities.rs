@@ -6,7 +6,7 @@ use rusqlite::{OptionalExtension, Row, Statement, params};
 
 use super::body::{self, Body};
 use super::tables::{TableId, unreadable};
-use super::{Tx, writer};
+use super::{TableTx, writer};
 use crate::core::Writer;
 use crate::core::table::range::{Edge, Side};
 use crate::core::table::{EntityFields, EntityKey, Position, Properties, Range, Ticks, ValueRef};
@@ -99,7 +99,7 @@ pub enum Scanned {
     Stopped,
 }
 
-impl Tx<'_> {
+impl TableTx<'_> {
     /// The entity of that key.
     pub fn entity(&self, table: TableId, key: &EntityKey) -> Result<Option<StoredEntity>, DbError> {
         let mut statement = self.0.prepare_cached(

@@ -5,7 +5,7 @@
 
 use rusqlite::{OptionalExtension, params};
 
-use super::Tx;
+use super::TableTx;
 use crate::core::policy::SentPolicy;
 use crate::core::table::TableName;
 use crate::store::db::DbError;
@@ -23,7 +23,7 @@ pub struct TableRow {
     pub name: String,
 }
 
-impl Tx<'_> {
+impl TableTx<'_> {
     /// The table of that name, in any case.
     pub fn table(&self, name: &TableName) -> Result<Option<TableRow>, DbError> {
         let mut statement =

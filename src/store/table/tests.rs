@@ -11,7 +11,7 @@ use crate::core::table::{Ticks, Value};
 
 fn store() -> (TempDir, TableStore) {
     let dir = TempDir::new().unwrap();
-    let store = TableStore::open(&dir.path().join("table.db"), Sync::Normal).unwrap();
+    let store = TableStore::open(&dir.path().join("table.db"), SyncMode::Normal).unwrap();
     (dir, store)
 }
 
@@ -21,12 +21,12 @@ fn name(text: &str) -> TableName {
 
 fn write<T: Send + 'static>(
     store: &TableStore,
-    write: impl FnOnce(&Tx<'_>) -> Result<T, DbError> + Send + 'static,
+    write: impl FnOnce(&TableTx<'_>) -> Result<T, DbError> + Send + 'static,
 ) -> T {
     store.write(write).unwrap()
 }
 
-fn read<T>(store: &TableStore, read: impl FnOnce(&Tx<'_>) -> Result<T, DbError>) -> T {
+fn read<T>(store: &TableStore, read: impl FnOnce(&TableTx<'_>) -> Result<T, DbError>) -> T {
     store.read(read).unwrap()
 }
 
@@ -142,7 +142,7 @@ fn policies_and_the_ceiling_are_kept() {
     assert!(!write(&store, |tx| tx.set_policies(&name("missing"), &[])));
     write(&store, |tx| tx.set_tick_ceiling(Ticks(7)));
     drop(store);
-    let store = TableStore::open(&dir.path().join("table.db"), Sync::Normal).unwrap();
+    let store = TableStore::open(&dir.path().join("table.db"), SyncMode::Normal).unwrap();
     assert_eq!(read(&store, |tx| tx.policies(&name("abc"))), Some(kept));
     assert_eq!(read(&store, |tx| tx.policies(&name("missing"))), None);
     let ceiling = read(&store, |tx| Ok(Some(tx.tick_ceiling()?)));

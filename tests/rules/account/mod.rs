@@ -24,7 +24,7 @@ use latchfs::engine::file::shares::{FileServiceResult, NewShare, ShareDenial, Sh
 use latchfs::engine::file::{FileOptions, FileService, FileServiceError, OpenedFile, Share};
 use latchfs::engine::{Context, EventLog, ManualClock};
 use latchfs::store::RootError;
-use latchfs::store::share::{Control, Progress};
+use latchfs::store::share::{CloneProgress, Control};
 
 /// Monday, 5 January 2026, 10:00:00 UTC.
 const START: Timestamp = Timestamp(1_767_607_200_000_000_000);
@@ -117,7 +117,7 @@ fn refused<T: std::fmt::Debug>(answer: FileServiceResult<T>) -> ShareDenial {
     error.denial().unwrap_or_else(|| panic!("not refused by a rule: {error}")).clone()
 }
 
-fn go_on(_: Progress) -> Control {
+fn go_on(_: CloneProgress) -> Control {
     Control::Continue
 }
 

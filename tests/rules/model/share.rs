@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use latchfs::core::smb::create::{Disposition, OpenRequest, Options};
 use latchfs::core::smb::{Access, Attributes, Denial, Rights, ShareMode};
-use latchfs::engine::file::{Case, FileError, Handle, Kind, Share, Unlinked};
+use latchfs::engine::file::{Case, FileError, FileKind, Handle, Share, Unlinked};
 use latchfs::engine::{Context, EventLog};
 
 use super::random::{History, Random, seeds, steps};
@@ -302,7 +302,7 @@ impl World {
         for (name, &node) in &self.tree.names {
             let stat = self.share().stat(&path(name)).map_err(|error| error.to_string())?;
             let node = &self.tree.nodes[node];
-            let same_kind = node.directory == (stat.kind == Kind::Directory);
+            let same_kind = node.directory == (stat.kind == FileKind::Directory);
             if !same_kind {
                 return Err(format!("{name} is {:?}", stat.kind));
             }

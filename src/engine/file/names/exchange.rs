@@ -9,7 +9,7 @@ use super::super::share::{Attempt, Seen, Share};
 use super::rename::{check_momentary, is_directory};
 use crate::core::smb::{Denial, SharePath};
 use crate::engine::Context;
-use crate::store::share::{Found, RenameHow};
+use crate::store::share::{FoundFile, RenameHow};
 
 /// How opens below a directory affect its move.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl Share {
     }
 
     /// Refuses exchanges that are impossible whatever the opens of the two share.
-    fn check_ends(&self, one: &Found, other: &Found, below: Below) -> Result<()> {
+    fn check_ends(&self, one: &FoundFile, other: &FoundFile, below: Below) -> Result<()> {
         if one.path.is_root() || other.path.is_root() {
             return Err(Denial::ShareRoot.into());
         }

@@ -9,7 +9,7 @@ use super::super::share::{Attempt, Missed, Seen, Share, retry};
 use super::rename::is_directory;
 use crate::core::smb::{Denial, SharePath};
 use crate::engine::Context;
-use crate::store::share::Found;
+use crate::store::share::FoundFile;
 
 impl Share {
     /// Adds a name to the file of a handle; the handle needs no right for it (di35).
@@ -33,7 +33,7 @@ impl Share {
         &self,
         to: &SharePath,
         replace: bool,
-        find: impl Fn() -> Result<Found>,
+        find: impl Fn() -> Result<FoundFile>,
         check: impl Fn(&Latched, &SharePath) -> Result<()>,
     ) -> Result<()> {
         let _names = self.names()?;
@@ -86,7 +86,7 @@ impl Share {
     /// Removes the target of a replacing link, if the source is there to take its place.
     fn clear_for_link(&self, source: &Seen, target: &Seen) -> Attempt<()> {
         self.lock_both(source, target, |_, replaced| {
-            let Found { path, stat } = &target.found;
+            let FoundFile { path, stat } = &target.found;
             self.check_replaced(replaced, &target.found)?;
             let links = self.links(path, stat.id, false);
             self.remove_name(path, stat.id, false)?;

@@ -18,7 +18,7 @@ use crate::core::{HandleId, Timestamp};
 use crate::engine::Context;
 use crate::engine::non_blocking::check_may_free;
 use crate::store::StoreError;
-use crate::store::share::{Case, Found, Kind, RenameHow};
+use crate::store::share::{Case, FileKind, FoundFile, RenameHow};
 
 /// The rules by which a name is moved.
 #[derive(Clone, Copy)]
@@ -94,7 +94,7 @@ impl Share {
     pub(in crate::engine::file) fn rename_found(
         &self,
         rename: Rename<'_>,
-        find: impl Fn() -> Result<Found>,
+        find: impl Fn() -> Result<FoundFile>,
     ) -> Result<Moved> {
         let any_directory = |source: &Seen| is_directory(&source.found);
         self.at_ends(
@@ -135,7 +135,7 @@ impl Share {
     /// renames that are impossible whatever the opens share.
     fn rename_target(
         &self,
-        source: &Found,
+        source: &FoundFile,
         rename: Rename<'_>,
     ) -> Result<(SharePath, Seen, Option<Seen>)> {
         let to = rename.to;
@@ -170,7 +170,7 @@ impl Share {
     fn rename_to_free(
         &self,
         latched: &mut Latched,
-        source: &Found,
+        source: &FoundFile,
         to: &SharePath,
         rules: RenameRules<'_>,
     ) -> Result<Moved> {
@@ -199,7 +199,7 @@ impl Share {
             // A file and a directory are never locked together by identity: that
             // order is for files, and a directory's lock may be held for an entry's.
             // Links and special files are not REST's to replace.
-            if !rename.replace || same_file || over.stat.kind != Kind::File {
+            if !rename.replace || same_file || over.stat.kind != FileKind::File {
                 return self.refuse_taken(target);
             }
         } else if !rename.replace {
@@ -234,9 +234,9 @@ impl Share {
     fn check_both(
         &self,
         latched: &mut Latched,
-        source: &Found,
+        source: &FoundFile,
         replaced: &mut Latched,
-        target: &Found,
+        target: &FoundFile,
         rename: Rename<'_>,
     ) -> Result<()> {
         if let RenameRules::Rest(options, _) = rename.rules {
@@ -258,7 +258,7 @@ impl Share {
     pub(in crate::engine::file) fn check_replaced(
         &self,
         replaced: &mut Latched,
-        target: &Found,
+        target: &FoundFile,
     ) -> Result<()> {
         replaced.state.check_nobody()?;
         replaced.state.check_access(Access::D, ShareMode::RWD)?;
@@ -266,7 +266,7 @@ impl Share {
     }
 
     /// Checks what the disk knows about the target: attributes and emptiness.
-    fn check_facts(&self, target: &Found) -> Result<()> {
+    fn check_facts(&self, target: &FoundFile) -> Result<()> {
         let facts = self.delete_facts_of(&target.path, target.stat.id, is_directory(target))?;
         if facts.read_only {
             return Err(Denial::ReadOnly.into());
@@ -278,7 +278,7 @@ impl Share {
     fn check_source(
         &self,
         latched: &mut Latched,
-        source: &Found,
+        source: &FoundFile,
         rules: RenameRules<'_>,
     ) -> Result<()> {
         match rules {
@@ -317,8 +317,8 @@ impl Share {
     fn replace_by_directory(
         &self,
         latched: &mut Latched,
-        source: &Found,
-        target: &Found,
+        source: &FoundFile,
+        target: &FoundFile,
     ) -> Result<()> {
         self.move_name(latched, source, &target.path, RenameHow::Exchange)?;
         self.remove_name(&source.path, target.stat.id, false).inspect_err(|_| {
@@ -332,7 +332,7 @@ impl Share {
     fn move_name(
         &self,
         latched: &mut Latched,
-        source: &Found,
+        source: &FoundFile,
         to: &SharePath,
         how: RenameHow,
     ) -> Result<()> {
@@ -346,7 +346,7 @@ impl Share {
     /// Makes the changes that can fail before the name moves, so that a refusal changes nothing.
     fn prepare_move(
         &self,
-        source: &Found,
+        source: &FoundFile,
         to: &SharePath,
         rules: RenameRules<'_>,
     ) -> Result<Option<RestMove>> {
@@ -416,6 +416,6 @@ pub(in crate::engine::file) fn check_momentary(
     Ok(latched.state.check_access(Access::D, ShareMode::RWD)?)
 }
 
-pub(in crate::engine::file) fn is_directory(found: &Found) -> bool {
-    found.stat.kind == Kind::Directory
+pub(in crate::engine::file) fn is_directory(found: &FoundFile) -> bool {
+    found.stat.kind == FileKind::Directory
 }

@@ -13,7 +13,7 @@ use super::table::FileCell;
 use crate::core::smb::opens::{Open, OpenSlot};
 use crate::core::smb::{Access, Denial, ShareMode, SharePath};
 use crate::core::{FileId, HandleId, Owner, Timestamp};
-use crate::store::share::{Found, Kind};
+use crate::store::share::{FileKind, FoundFile};
 
 /// One open, as listings show it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -69,13 +69,13 @@ pub(in crate::engine::file) struct OpenAt {
 
 /// The file or subtree whose handles are listed.
 pub(in crate::engine::file) struct HandleScope {
-    found: Found,
+    found: FoundFile,
     recursive: bool,
 }
 
 impl HandleScope {
     pub(in crate::engine::file) fn is_directory(&self) -> bool {
-        self.found.stat.kind == Kind::Directory
+        self.found.stat.kind == FileKind::Directory
     }
 
     fn holds(&self, file: FileId, path: &SharePath) -> bool {
@@ -142,7 +142,7 @@ impl Share {
         recursive: bool,
     ) -> Result<HandleScope> {
         let found = self.disk().lookup(path)?;
-        if matches!(found.stat.kind, Kind::Symlink | Kind::Special) {
+        if matches!(found.stat.kind, FileKind::Symlink | FileKind::Special) {
             return Err(Denial::NotFound.into());
         }
         Ok(HandleScope { found, recursive })

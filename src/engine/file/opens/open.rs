@@ -18,7 +18,7 @@ use crate::engine::Context;
 use crate::engine::events::Happening;
 use crate::engine::non_blocking::{begin_change, check_may_free, is_non_blocking};
 use crate::store::StoreError;
-use crate::store::share::{Found, Kind, OpenFor, Record, Stat, data};
+use crate::store::share::{FileKind, FoundFile, OpenFor, Record, Stat, data};
 use crate::sync::front_end;
 
 /// An open that was granted. It lasts until it is given to [`Share::close`], or force-closed.
@@ -137,14 +137,14 @@ impl Share {
     fn open_latched(
         &self,
         cx: &Context,
-        found: &Found,
+        found: &FoundFile,
         (request, posix): (&OpenRequest, PosixOpen),
         cell: &Arc<FileCell>,
         latched: &mut Latched,
     ) -> Result<OpenedFile> {
-        let Found { path, stat } = found.clone();
+        let FoundFile { path, stat } = found.clone();
         let mut target = ExistingFile {
-            directory: stat.kind == Kind::Directory,
+            directory: stat.kind == FileKind::Directory,
             attributes: Attributes::default(),
         };
         let action = request.on_existing(&target)?;
@@ -245,7 +245,7 @@ impl Share {
             self.make_entry(path, make, |path, (made, stat)| {
                 self.with_file(stat.id, |cell, latched| {
                     let target = ExistingFile {
-                        directory: stat.kind == Kind::Directory,
+                        directory: stat.kind == FileKind::Directory,
                         attributes: request.attributes,
                     };
                     let grant = self.grant(cx);
@@ -333,7 +333,7 @@ impl Share {
         let parent = SharePath::new(parent)?;
         retry(|| {
             let seen = match self.see(&parent) {
-                Ok(seen) if seen.found.stat.kind != Kind::File => seen,
+                Ok(seen) if seen.found.stat.kind != FileKind::File => seen,
                 Ok(_) | Err(StoreError::NotFound) => return Err(Denial::PathNotFound.into()),
                 Err(error) => return Err(error.into()),
             };

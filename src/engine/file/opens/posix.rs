@@ -16,7 +16,7 @@ use crate::core::smb::create::{CreateAction, OpenRequest};
 use crate::core::smb::{Access, Denial, ShareMode, SharePath};
 use crate::engine::Context;
 use crate::engine::non_blocking::{begin_change, check_may_free};
-use crate::store::share::{Found, Kind, OpenFor, Stat, data, proc_path};
+use crate::store::share::{FileKind, FoundFile, OpenFor, Stat, data, proc_path};
 
 /// Permission bits and owner of a file to be made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -100,8 +100,8 @@ impl Share {
     ) -> Result<()> {
         let answer = {
             let _names = self.names()?;
-            self.at_file(path, |Found { path, stat }, cell, latched| {
-                if stat.kind == Kind::Directory {
+            self.at_file(path, |FoundFile { path, stat }, cell, latched| {
+                if stat.kind == FileKind::Directory {
                     return Err(Denial::IsDirectory.into());
                 }
                 latched.state.check_not_pending(path)?;
@@ -225,18 +225,18 @@ impl Share {
         // that hands its group down it then has that very group.
         let as_wanted = (new.uid, new.gid) == (creation.uid, creation.gid)
             && new.mode & 0o7777 == creation.mode & 0o7777;
-        if as_wanted && new.kind == Kind::File {
+        if as_wanted && new.kind == FileKind::File {
             return Ok(new);
         }
         let parent = self.disk().stat(&path.parent().unwrap_or_default())?;
         let inherits = parent.mode & SET_GROUP_ID != 0;
         let gid = if inherits { parent.gid } else { creation.gid };
         let mut mode = creation.mode & 0o7777;
-        if inherits && new.kind == Kind::Directory {
+        if inherits && new.kind == FileKind::Directory {
             mode |= SET_GROUP_ID;
         }
         let other_owner = (new.uid, new.gid) != (creation.uid, gid);
-        let other_mode = new.kind != Kind::Symlink && new.mode & 0o7777 != mode;
+        let other_mode = new.kind != FileKind::Symlink && new.mode & 0o7777 != mode;
         if !other_owner && !other_mode {
             return Ok(new);
         }
@@ -251,7 +251,7 @@ impl Share {
             }
         }
         // After the owner: changing that takes set-id bits away.
-        if new.kind != Kind::Symlink && (other_mode || mode & SET_ID != 0) {
+        if new.kind != FileKind::Symlink && (other_mode || mode & SET_ID != 0) {
             rustix::fs::chmod(proc_path(&fd), Mode::from_raw_mode(mode))
                 .map_err(|errno| store_error("setting permission bits", errno))?;
         }

@@ -25,7 +25,7 @@ use crate::core::smb::{Access, Attributes, Denial, SharePath};
 use crate::engine::Context;
 use crate::engine::non_blocking::check_may_wait;
 use crate::store::StoreError;
-use crate::store::share::{CopyStatus, Found, Kind, OpenFor, Record, Stat};
+use crate::store::share::{CopyStatus, FileKind, FoundFile, OpenFor, Record, Stat};
 
 /// A request: its context, and the lease ID that came with it.
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +41,7 @@ pub(in crate::engine::file) struct Granted<'a> {
     /// The time at which the rules are checked.
     pub now: Timestamp,
     /// The path as spelled on disk, and the attributes of the inode now.
-    pub found: &'a Found,
+    pub found: &'a FoundFile,
     /// Open for what the operation does with the bytes; a path alone, if that is nothing.
     pub fd: OwnedFd,
     /// Its metadata record.
@@ -159,7 +159,7 @@ impl Share {
 
     /// Opens the file for the checks: not for writing, since that alone can change the file
     /// (overlayfs copies it) although the rules refuse.
-    fn open_to_ask(&self, visit: &Visit<'_>, found: &Found) -> Result<OwnedFd> {
+    fn open_to_ask(&self, visit: &Visit<'_>, found: &FoundFile) -> Result<OwnedFd> {
         check_kind(visit.wanted, found.stat.kind)?;
         let reads = visit.operation.demands().access.contains(Access::R);
         let how = match visit.wanted {
@@ -171,7 +171,7 @@ impl Share {
     }
 
     /// Opens the same file for the operation itself.
-    fn open_to_act(&self, visit: &Visit<'_>, found: &Found, asked: OwnedFd) -> Result<OwnedFd> {
+    fn open_to_act(&self, visit: &Visit<'_>, found: &FoundFile, asked: OwnedFd) -> Result<OwnedFd> {
         if visit.wanted == Wanted::Directory || !writes_bytes(visit.operation) {
             return Ok(asked);
         }
@@ -186,7 +186,7 @@ impl Share {
     fn enter<T, S: FnOnce(Granted<'_>) -> Result<T>>(
         &self,
         visit: &Visit<'_>,
-        found: &Found,
+        found: &FoundFile,
         fd: OwnedFd,
         (cell, latched): (&Arc<FileCell>, &mut Latched),
         step: &mut Option<S>,
@@ -231,12 +231,12 @@ fn writes_bytes(operation: FileOperation) -> bool {
     demands.access.contains(Access::W) && demands.lease == LeaseDemand::Write
 }
 
-fn check_kind(wanted: Wanted, kind: Kind) -> Result<()> {
+fn check_kind(wanted: Wanted, kind: FileKind) -> Result<()> {
     match (wanted, kind) {
-        (Wanted::File, Kind::File) | (Wanted::Directory, Kind::Directory) => Ok(()),
-        (Wanted::File, Kind::Directory) => Err(Denial::IsDirectory.into()),
-        (Wanted::Directory, Kind::File) => Err(Denial::NotDirectory.into()),
+        (Wanted::File, FileKind::File) | (Wanted::Directory, FileKind::Directory) => Ok(()),
+        (Wanted::File, FileKind::Directory) => Err(Denial::IsDirectory.into()),
+        (Wanted::Directory, FileKind::File) => Err(Denial::NotDirectory.into()),
         // Links and special files are the mount's: REST does not know them.
-        (_, Kind::Symlink | Kind::Special) => Err(Denial::NotFound.into()),
+        (_, FileKind::Symlink | FileKind::Special) => Err(Denial::NotFound.into()),
     }
 }

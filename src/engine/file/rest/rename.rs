@@ -22,7 +22,7 @@ use crate::core::smb::operation::FileOperation;
 use crate::core::smb::{Denial, SharePath};
 use crate::core::{FileId, Timestamp};
 use crate::engine::Context;
-use crate::store::share::{Found, Kind, Metadata, OpenFor, Record, Stat};
+use crate::store::share::{FileKind, FoundFile, Metadata, OpenFor, Record, Stat};
 
 /// The options of a rename over REST.
 #[derive(Clone, Copy, Debug, Default)]
@@ -138,7 +138,7 @@ impl Share {
     pub(in crate::engine::file) fn check_rest_source(
         &self,
         latched: &mut Latched,
-        source: &Found,
+        source: &FoundFile,
         options: &RestRename<'_>,
     ) -> Result<()> {
         let (operation, record) = if options.directory {
@@ -153,7 +153,7 @@ impl Share {
     pub(in crate::engine::file) fn check_rest_target(
         &self,
         replaced: &mut Latched,
-        target: &Found,
+        target: &FoundFile,
         options: &RestRename<'_>,
     ) -> Result<()> {
         let operation = FileOperation::RenameTarget { ignore_read_only: options.ignore_read_only };
@@ -165,7 +165,7 @@ impl Share {
     /// the request with nothing changed. The file's lock is held.
     pub(in crate::engine::file) fn prepare_rest_move(
         &self,
-        source: &Found,
+        source: &FoundFile,
         to: &SharePath,
         (options, now): (&RestRename<'_>, Timestamp),
     ) -> Result<RestMove> {
@@ -209,11 +209,11 @@ impl Share {
 }
 
 /// Rename File is for files, Rename Directory for directories, and links are not REST's.
-fn check_kind(kind: Kind, directory: bool) -> Result<()> {
+fn check_kind(kind: FileKind, directory: bool) -> Result<()> {
     match (kind, directory) {
-        (Kind::File, false) | (Kind::Directory, true) => Ok(()),
-        (Kind::File, true) => Err(Denial::NotDirectory.into()),
-        (Kind::Directory, false) => Err(Denial::IsDirectory.into()),
-        (Kind::Symlink | Kind::Special, _) => Err(Denial::NotFound.into()),
+        (FileKind::File, false) | (FileKind::Directory, true) => Ok(()),
+        (FileKind::File, true) => Err(Denial::NotDirectory.into()),
+        (FileKind::Directory, false) => Err(Denial::IsDirectory.into()),
+        (FileKind::Symlink | FileKind::Special, _) => Err(Denial::NotFound.into()),
     }
 }

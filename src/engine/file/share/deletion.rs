@@ -15,7 +15,7 @@ use crate::core::smb::{Denial, SharePath};
 use crate::engine::file::error::{FileError, Result};
 use crate::engine::file::opens::table::Latched;
 use crate::engine::non_blocking::check_may_change;
-use crate::store::share::{Kind, Stat};
+use crate::store::share::{FileKind, Stat};
 use crate::store::{Drawer, Durability, Entries, StoreError, fnv1a};
 use crate::sync::Ordering;
 
@@ -166,7 +166,7 @@ impl Share {
     /// Removes a new entry that could not be finished.
     pub(in crate::engine::file) fn unmake(&self, path: &SharePath, stat: Stat) {
         let removed = self
-            .remove_name(path, stat.id, stat.kind == Kind::Directory)
+            .remove_name(path, stat.id, stat.kind == FileKind::Directory)
             .and_then(|()| Ok(self.records.forget(stat.id)?));
         if let Err(error) = removed {
             log::warn!("{path}: made, could not be finished, and stays: {error}");
@@ -237,7 +237,7 @@ impl Share {
             Ok(_) | Err(StoreError::NotFound | StoreError::ParentNotFound) => return Ok(()),
             Err(error) => return Err(error),
         };
-        let directory = stat.kind == Kind::Directory;
+        let directory = stat.kind == FileKind::Directory;
         match self.disk.remove(path, id, directory) {
             Ok(()) if directory || stat.links <= 1 => self.records.forget(id),
             Ok(()) => Ok(()),

@@ -14,7 +14,7 @@ use crate::core::smb::SharePath;
 use crate::core::{FileId, LeaseId};
 use crate::engine::file::error::{FileError, Result};
 use crate::engine::file::opens::table::Latched;
-use crate::store::share::{Kind, OpenFor, Stat};
+use crate::store::share::{FileKind, OpenFor, Stat};
 use crate::store::{Drawer, Durability, Entries};
 use crate::sync::MutexGuard;
 
@@ -142,7 +142,7 @@ impl Share {
                 for listed in &page {
                     let Ok(path) = dir.join(&listed.name) else { continue };
                     match entries.stat(&listed.name) {
-                        Ok(stat) if stat.kind == Kind::Directory => directories.push(path),
+                        Ok(stat) if stat.kind == FileKind::Directory => directories.push(path),
                         Ok(stat) => show(&path, stat.id),
                         Err(_) => {}
                     }

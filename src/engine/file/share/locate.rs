@@ -15,7 +15,7 @@ use crate::engine::file::error::{FileError, Result};
 use crate::engine::file::opens::table::{FileCell, Latched};
 use crate::engine::non_blocking::check_may_wait;
 use crate::store::StoreError;
-use crate::store::share::Found;
+use crate::store::share::FoundFile;
 use crate::sync::{AtomicU64, Ordering};
 
 /// How often an operation is repeated because its name changed, before it answers "not found".
@@ -41,7 +41,7 @@ impl<E: Into<FileError>> From<E> for Missed {
 /// A file that a name led to, and when it did.
 pub(in crate::engine::file) struct Seen {
     /// The file.
-    pub found: Found,
+    pub found: FoundFile,
     generation: u64,
 }
 
@@ -68,7 +68,7 @@ impl Share {
     pub(in crate::engine::file) fn at_file<T>(
         &self,
         path: &SharePath,
-        mut step: impl FnMut(&Found, &Arc<FileCell>, &mut Latched) -> Result<T>,
+        mut step: impl FnMut(&FoundFile, &Arc<FileCell>, &mut Latched) -> Result<T>,
     ) -> Result<T> {
         retry(|| {
             let seen = self.see(path)?;
@@ -111,7 +111,7 @@ impl Share {
     /// Looks a file up with `find`, for [`Share::lock_seen`].
     pub(in crate::engine::file) fn see_by<E>(
         &self,
-        find: impl FnOnce() -> std::result::Result<Found, E>,
+        find: impl FnOnce() -> std::result::Result<FoundFile, E>,
     ) -> std::result::Result<Seen, E> {
         let generation = self.disk.generation();
         Ok(Seen { found: find()?, generation })
@@ -162,7 +162,7 @@ impl Share {
     pub(in crate::engine::file) fn find(
         &self,
         path: &SharePath,
-    ) -> std::result::Result<Found, StoreError> {
+    ) -> std::result::Result<FoundFile, StoreError> {
         let found = self.disk.lookup(path)?;
         if self.making.load(Ordering::SeqCst) > 0
             && let Some(parent) = found.path.parent()

@@ -16,7 +16,7 @@ use crate::engine::file::error::{FileError, Result};
 use crate::engine::file::rest::copy::Running;
 use crate::store::StoreError;
 use crate::store::share::{
-    Granularity, Kind, OpenFor, Record, ShareDir, Stat, Touch, splits_a_block,
+    FileKind, Granularity, OpenFor, Record, ShareDir, Stat, Touch, splits_a_block,
 };
 
 impl Share {
@@ -111,7 +111,7 @@ impl Share {
         stat: &Stat,
     ) -> Result<ExistingFile> {
         let attributes = self.record(path, stat.id)?.attributes.unwrap_or_default();
-        Ok(ExistingFile { directory: stat.kind == Kind::Directory, attributes })
+        Ok(ExistingFile { directory: stat.kind == FileKind::Directory, attributes })
     }
 
     pub(in crate::engine::file) fn is_read_only(

@@ -60,7 +60,7 @@ pub use served::LeaseView;
 pub use view::{EarlierFile, SnapshotFile, SnapshotView};
 
 // What arguments and answers are made of, as front ends see it.
-pub use crate::store::share::{Control, ETag, Metadata, Progress, Record, SnapshotName};
+pub use crate::store::share::{CloneProgress, Control, ETag, Metadata, Record, SnapshotName};
 
 pub use super::share::DraftPermission;
 

@@ -105,7 +105,7 @@ fn a_table_is_swept_although_its_client_went_away() {
     give_up(&fixture, fixture.service().delete_table(&context, &table));
     drop(release);
     let deadline = std::time::Instant::now() + Duration::from_secs(20);
-    let gone = |tx: &Tx<'_>| Ok::<_, DbError>(tx.table(&name("tab"))?.is_none());
+    let gone = |tx: &TableTx<'_>| Ok::<_, DbError>(tx.table(&name("tab"))?.is_none());
     while !fixture.service().store.read(gone).unwrap()
         || fixture.service().store.write(|tx| tx.sweep_deleted(0)).unwrap()
     {

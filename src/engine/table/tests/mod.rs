@@ -68,7 +68,7 @@ impl Fixture {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
         let dir = TempDir::new().unwrap();
-        let service = TableService::open(&dir.path().join("table.db"), Sync::Normal).unwrap();
+        let service = TableService::open(&dir.path().join("table.db"), SyncMode::Normal).unwrap();
         Self { service: Some(service), runtime, dir, now: START }
     }
 
@@ -85,7 +85,7 @@ impl Fixture {
     fn restart(&mut self) {
         self.service = None;
         self.service =
-            Some(TableService::open(&self.dir.path().join("table.db"), Sync::Normal).unwrap());
+            Some(TableService::open(&self.dir.path().join("table.db"), SyncMode::Normal).unwrap());
     }
 
     fn context(&self) -> Context {

@@ -102,7 +102,7 @@ fn a_name_of_our_own_does_not_have_the_directory_read_again() {
         let id = Stat::of(&dir).unwrap().id;
         assert_eq!(count(&cache, temp.path()), 0);
         // Not on disk: whoever reads the directory again no longer knows it.
-        cache.slot(id).lock().unwrap().names.0.insert(Key::new("planted"), (Kind::File, 1));
+        cache.slot(id).lock().unwrap().names.0.insert(NameKey::new("planted"), (FileKind::File, 1));
         for (made, name) in ["a", "b", "c"].into_iter().enumerate() {
             let expected = cache.expect(id, name).unwrap();
             fs::write(temp.path().join(name), "").unwrap();
@@ -187,8 +187,8 @@ fn only_names_in_doubt_are_looked_at_again() {
     let dir = File::open(temp.path()).unwrap();
     let slot = cache.slot(Stat::of(&dir).unwrap().id);
     // A name that is not on disk stays as long as nothing puts it in doubt: nothing was re-read.
-    let planted = Key::new("planted");
-    slot.lock().unwrap().names.0.insert(planted, (Kind::File, 1));
+    let planted = NameKey::new("planted");
+    slot.lock().unwrap().names.0.insert(planted, (FileKind::File, 1));
     fs::write(temp.path().join("b"), "").unwrap();
     assert_eq!(count(&cache, temp.path()), 3);
 }
@@ -207,7 +207,7 @@ fn a_walk_in_pages_reads_the_directory_once_also_while_names_come_and_go() {
     let id = Stat::of(&dir).unwrap().id;
     let slot = cache.slot(id);
     // Not on disk: whoever reads the directory again no longer knows it.
-    slot.lock().unwrap().names.0.insert(Key::new("planted"), (Kind::File, 1));
+    slot.lock().unwrap().names.0.insert(NameKey::new("planted"), (FileKind::File, 1));
     let mut found = Vec::new();
     let mut after: Option<String> = None;
     let mut passed = None;
@@ -342,7 +342,7 @@ fn in_non_blocking_mode_many_names_in_doubt_are_left_so() {
             assert!(front_end::without_waiting(absent).is_none());
         }
         // Looked at one by one, not read again: what was planted is still known.
-        cache.slot(id).lock().unwrap().names.0.insert(Key::new("planted"), (Kind::File, 1));
+        cache.slot(id).lock().unwrap().names.0.insert(NameKey::new("planted"), (FileKind::File, 1));
         assert!(!absent().unwrap());
         assert_eq!(count(&cache, temp.path()), 1);
     }

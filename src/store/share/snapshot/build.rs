@@ -13,9 +13,9 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::super::clone::{
-    CloneError, Meter, Way, apply_link_stat, apply_stat, clone_file, copy_xattrs,
+    CloneError, CopyMethod, Meter, apply_link_stat, apply_stat, clone_file, copy_xattrs,
 };
-use super::super::stat::{Kind, Stat};
+use super::super::stat::{FileKind, Stat};
 use super::super::tree;
 use super::{SnapshotError, origin};
 use crate::store::error::{StoreError, doing};
@@ -86,13 +86,13 @@ fn enter(
     meter.copied(stat.id, || Stat::of(&target)).map_err(here)?;
 
     let mut below = Vec::new();
-    let folder = Folder { source, target, trees };
+    let folder = DirectoryPair { source, target, trees };
     for name in tree::entries(&folder.source).map_err(here)? {
         let name = name.map_err(here)?;
         let copied = folder.copy_entry(&name, meter);
         match copied.map_err(|error| SnapshotError::at(&tree::child(&path, &name), error))? {
-            Entry::Directory => below.push(Step::Enter(tree::child(&path, &name))),
-            Entry::Done => {}
+            CopiedEntry::Directory => below.push(Step::Enter(tree::child(&path, &name))),
+            CopiedEntry::Done => {}
         }
     }
     steps.push(Step::Leave(path, stat));
@@ -111,35 +111,35 @@ fn make_directory(trees: &Trees, path: &Path) -> Result<OwnedFd, StoreError> {
 }
 
 /// A directory and its copy, both open.
-struct Folder<'a> {
+struct DirectoryPair<'a> {
     source: OwnedFd,
     target: OwnedFd,
     trees: &'a Trees,
 }
 
-enum Entry {
+enum CopiedEntry {
     Directory,
     Done,
 }
 
-impl Folder<'_> {
-    fn copy_entry(&self, name: &CStr, meter: &mut Meter<'_>) -> Result<Entry, CloneError> {
+impl DirectoryPair<'_> {
+    fn copy_entry(&self, name: &CStr, meter: &mut Meter<'_>) -> Result<CopiedEntry, CloneError> {
         for _ in 0..LOOKS_MAX {
             let Some(kind) = tree::kind_at(&self.source, name)? else {
-                return Ok(Entry::Done);
+                return Ok(CopiedEntry::Done);
             };
             let copied = match kind {
-                FileType::Directory => return Ok(Entry::Directory),
+                FileType::Directory => return Ok(CopiedEntry::Directory),
                 FileType::RegularFile => self.copy_file(name, meter)?,
                 FileType::Symlink => self.copy_symlink(name, meter)?,
                 _ => {
                     meter.count(|done| done.skipped += 1)?;
-                    return Ok(Entry::Done);
+                    return Ok(CopiedEntry::Done);
                 }
             };
             if copied {
                 meter.count(|done| done.files_done += 1)?;
-                return Ok(Entry::Done);
+                return Ok(CopiedEntry::Done);
             }
         }
         Err(StoreError::Replaced.into())
@@ -153,7 +153,7 @@ impl Folder<'_> {
             Err(errno) => return Err(doing("opening a file")(errno).into()),
         };
         let stat = Stat::of(&source)?;
-        if stat.kind != Kind::File {
+        if stat.kind != FileKind::File {
             return Ok(false);
         }
         let alias = if stat.links > 1 { Some(alias(&source, &stat)?) } else { None };
@@ -165,7 +165,7 @@ impl Folder<'_> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let target = rustix::fs::openat(&self.target, name, flags, Mode::RUSR | Mode::WUSR)
             .map_err(|errno| StoreError::from_errno("making a file", errno))?;
-        clone_file(source, &target, Way::Reflink, meter)?;
+        clone_file(source, &target, CopyMethod::Reflink, meter)?;
         if self.trees.origins {
             origin::set(&target, stat.id);
         }
@@ -185,7 +185,7 @@ impl Folder<'_> {
             Err(errno) => return Err(doing("opening a link")(errno)),
         };
         let stat = Stat::of(&source)?;
-        if stat.kind != Kind::Symlink {
+        if stat.kind != FileKind::Symlink {
             return Ok(false);
         }
         let text =

@@ -17,7 +17,7 @@ use crate::engine::file::error::{FileError, Result};
 use crate::engine::file::share::{Missed, Share, retry};
 use crate::store::StoreError;
 use crate::store::share::data::{self, Reserved};
-use crate::store::share::{ETag, Kind, OpenFor, Record, Stat, clone};
+use crate::store::share::{ETag, FileKind, OpenFor, Record, Stat, clone};
 
 impl Share {
     pub(super) fn copy_source(&self, cx: &Context, path: &SharePath) -> Result<FileSource> {
@@ -47,7 +47,7 @@ impl Share {
                 // A link or special file: REST does not see it, and cannot make it either.
                 Ok(found)
                     if options.only_new
-                        || matches!(found.stat.kind, Kind::Symlink | Kind::Special) =>
+                        || matches!(found.stat.kind, FileKind::Symlink | FileKind::Special) =>
                 {
                     note(Err(Denial::NameTaken.into()))
                 }

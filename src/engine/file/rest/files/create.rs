@@ -18,7 +18,7 @@ use crate::engine::file::error::{FileError, Result};
 use crate::engine::file::opens::releases::REST_PATIENCE;
 use crate::engine::file::share::{Asked, Missed, Seen, Share};
 use crate::store::StoreError;
-use crate::store::share::{Found, Kind, Stat, data};
+use crate::store::share::{FileKind, FoundFile, Stat, data};
 
 /// The content and properties of a file to be created.
 #[derive(Clone, Copy)]
@@ -53,9 +53,9 @@ impl Share {
         let visited = self.when_free(REST_PATIENCE, &[path], visit.operation.wants(), || {
             Asked::again(self.at_name(path, |seen| match seen {
                 // A link or special file, which REST does not know, keeps its name all the same.
-                Ok(Seen { found: Found { stat, .. }, .. })
+                Ok(Seen { found: FoundFile { stat, .. }, .. })
                     if properties.only_new
-                        || matches!(stat.kind, Kind::Symlink | Kind::Special) =>
+                        || matches!(stat.kind, FileKind::Symlink | FileKind::Special) =>
                 {
                     Err(Denial::NameTaken.into())
                 }

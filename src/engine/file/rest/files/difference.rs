@@ -15,7 +15,7 @@ use crate::core::smb::{Denial, SharePath};
 use crate::engine::file::error::Result;
 use crate::engine::file::share::Share;
 use crate::engine::file::shares::{EarlierFile, SnapshotView};
-use crate::store::share::difference::Changed;
+use crate::store::share::difference::ChangedRange;
 use crate::store::share::pages::{Accounted, changed_pages};
 
 /// The options of a comparison.
@@ -37,7 +37,7 @@ pub struct RangeChanges {
     /// The file at the moment the request was admitted.
     pub properties: FileProperties,
     /// Ascending, apart from each other.
-    pub changes: Vec<Changed>,
+    pub changes: Vec<ChangedRange>,
 }
 
 impl DiffOptions {
