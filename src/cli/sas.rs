@@ -21,7 +21,7 @@ use crate::control::{ControlAnswer, ControlRequest};
 use crate::core::service::ServiceKind;
 use crate::core::{Timestamp, time};
 use crate::engine::{SystemClock, TimeSource};
-use crate::rest::auth::{self, Credential, Level, Permissions, ServiceSas, service_token};
+use crate::rest::auth::{self, Credential, Permissions, ResourceLevel, ServiceSas, service_token};
 
 /// Where a service listens unless it was told otherwise.
 fn default_origin(service: ServiceKind) -> String {
@@ -138,10 +138,10 @@ impl Sas {
         let permissions = self.permitted(letters.0, letters.1)?;
         pairs.push(("sp", permissions.letters()));
         pairs.push(("se", time::iso_seconds(signer.expiry)));
-        let level = if path.is_empty() { Level::Container } else { Level::Object };
+        let level = if path.is_empty() { ResourceLevel::Container } else { ResourceLevel::Object };
         let container = Some(resource.as_str());
         let target =
-            auth::Target { signatures, account: signer.account.name(), container, path, level };
+            auth::AuthTarget { signatures, account: signer.account.name(), container, path, level };
         let token = service_token(&signer.account, &target, pairs)?;
         let place = match path {
             "" => resource.clone(),

@@ -10,7 +10,7 @@ use rustix::io::ReadWriteFlags;
 
 use super::driver::Requester;
 use super::errno::{errno, of_system};
-use super::gates_and_faults::{self, Call};
+use super::gates_and_faults::{self, MountCall};
 use super::open_files::OpenFile;
 use super::opens::open_for;
 use super::pool::Turn;
@@ -210,7 +210,7 @@ fn write_controlled(
         on_pool(state, move |state| write_now(state, fh, (offset, &bytes), lock_owner), answer);
     };
     state.park.answer(path, move |path: Done<SharePath>| match path {
-        Ok(path) => gates_and_faults::arrive(&again, Call::Write, caller, &path, write),
+        Ok(path) => gates_and_faults::arrive(&again, MountCall::Write, caller, &path, write),
         Err(errno) => write(&again, Err(errno)),
     });
 }

@@ -70,7 +70,7 @@ mod watch;
 
 pub use dead::clear_dead;
 pub use errno::name_of as errno_name;
-pub use gates_and_faults::{Call, MountControls};
+pub use gates_and_faults::{MountCall, MountControls};
 pub use policy::ShareRule;
 pub use session::{Mount, MountError, is_bounded_root, may_administer};
 

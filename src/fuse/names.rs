@@ -9,7 +9,7 @@ use super::UnlinkMode;
 use super::cut;
 use super::driver::Requester;
 use super::errno::errno;
-use super::gates_and_faults::{self, Call};
+use super::gates_and_faults::{self, MountCall};
 use super::opens::{tell_siblings, ttl};
 use super::state::State;
 use crate::core::smb::create::{Disposition, OpenRequest};
@@ -178,7 +178,7 @@ pub fn remove(
 ) {
     let Some(path) = state.nodes.child(parent, name) else { return reply.error(Errno::ESTALE) };
     let (at, name) = (path.clone(), name.to_owned());
-    gates_and_faults::arrive(state, Call::Unlink, caller, &at, move |state, met| match met {
+    gates_and_faults::arrive(state, MountCall::Unlink, caller, &at, move |state, met| match met {
         Ok(()) => remove_now(state, caller, path, (parent, name), directory, reply),
         Err(errno) => reply.error(errno),
     });
@@ -273,7 +273,7 @@ pub fn rename(
     let replace = !flags.contains(RenameFlags::RENAME_NOREPLACE);
     let (from, to) = ((from.0, from.1.to_owned()), (to.0, to.1.to_owned()));
     let (at, moved) = (source.clone(), Moved { source, target, from, to, exchange, replace });
-    gates_and_faults::arrive(state, Call::Rename, caller, &at, move |state, met| match met {
+    gates_and_faults::arrive(state, MountCall::Rename, caller, &at, move |state, met| match met {
         Ok(()) => rename_now(state, caller, moved, reply),
         Err(errno) => reply.error(errno),
     });

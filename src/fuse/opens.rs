@@ -9,7 +9,7 @@ use fuser::{Errno, FopenFlags, Generation, ReplyCreate, ReplyEmpty, ReplyOpen};
 use super::attr::{NO_TTL, TTL};
 use super::driver::Requester;
 use super::errno::errno;
-use super::gates_and_faults::{self, Call};
+use super::gates_and_faults::{self, MountCall};
 use super::open_files::{Open, OpenFile};
 use super::state::{DataPath, State};
 use super::{nameless, privileges, unchecked};
@@ -164,7 +164,7 @@ pub fn open(state: &Arc<State>, caller: Requester, node: u64, flags: i32, reply:
     let Some(path) = state.nodes.path(node) else {
         return nameless::open(state, caller, node, flags, reply);
     };
-    gates_and_faults::arrive(state, Call::Open, caller, &path, move |state, met| match met {
+    gates_and_faults::arrive(state, MountCall::Open, caller, &path, move |state, met| match met {
         Ok(()) => open_now(state, caller, node, flags, reply),
         Err(errno) => reply.error(errno),
     });
@@ -181,7 +181,7 @@ fn open_now(state: &Arc<State>, caller: Requester, node: u64, flags: i32, reply:
         Ok(opened) => {
             let same = Arc::clone(ask);
             let answer = move |state: &Arc<State>| answer_open(state, node, &same, opened, reply);
-            gates_and_faults::leave(state, Call::Open, caller, &ask.path, answer);
+            gates_and_faults::leave(state, MountCall::Open, caller, &ask.path, answer);
         }
         Err(refused) => reply.error(ask.errno(state, &refused)),
     });
@@ -220,7 +220,7 @@ pub fn create(
     let Some(path) = state.nodes.child(parent, name) else { return reply.error(Errno::ESTALE) };
     let name = name.to_owned();
     let at = path.clone();
-    gates_and_faults::arrive(state, Call::Create, caller, &at, move |state, met| match met {
+    gates_and_faults::arrive(state, MountCall::Create, caller, &at, move |state, met| match met {
         Ok(()) => create_now(state, caller, path, (parent, name), (mode, flags), reply),
         Err(errno) => reply.error(errno),
     });

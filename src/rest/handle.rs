@@ -32,14 +32,14 @@ use super::http::blocking::{Undone, on_a_thread};
 use super::http::cors::Cors;
 use super::http::header_case;
 use super::http::limits::Limits;
-use super::http::observer::Asked;
-use super::http::reply::{Content, Reply};
+use super::http::observer::ObservedRequest;
+use super::http::reply::{Reply, ReplyBody};
 use super::http::request::{Query, Request, stamp};
 use super::opening;
 use super::receive::{Unread, collect};
 use super::refusal::{Code, Refusal};
 use super::request_event::RequestEvent;
-use super::service::{Answer, Operation, Run};
+use super::service::{Answer, Operation, OperationHandler};
 use super::site::Site;
 use super::source::RENAME_SOURCE;
 use super::version::{self, VERSION};
@@ -86,7 +86,7 @@ pub async fn handle(
     request: hyper::Request<Incoming>,
 ) -> Result<HttpAnswer, Dropped> {
     let now = site.now();
-    let mut asked = Asked::now(&site.options, request.method());
+    let mut asked = ObservedRequest::now(&site.options, request.method());
     let echo = Echo::of(&site, request.method(), request.uri(), request.headers(), now);
     let mut told = RequestEvent::begin(&site, &connection, &echo.request_id);
     let (head, body) = request.into_parts();
@@ -250,7 +250,7 @@ async fn serve(
     mut caller: Caller,
     mut request: Request,
     body: Unread<'_>,
-    asked: &mut Asked,
+    asked: &mut ObservedRequest,
     fate: &mut RequestControls,
 ) -> Answer {
     let limits = &site.options.limits;
@@ -291,7 +291,7 @@ async fn serve(
         context.stop = fate.stop(site, operation, &request, &context.caller);
     }
     let visit = fate.leaves_later(site, &request, &context.caller);
-    let answer = if let (None, Run::Whole(run)) = (&operation.needs, &operation.run) {
+    let answer = if let (None, OperationHandler::Whole(run)) = (&operation.needs, &operation.run) {
         // The sender is unknown: the body is not received and the connection proves nothing.
         let (account, context, grant) = (&account, &context, &grant);
         body.answer(run(&Call { site, account, request: &request, context, grant })).await
@@ -325,7 +325,7 @@ async fn carry_out(
 ) -> Answer {
     let limits = &site.options.limits;
     match operation.run {
-        Run::Streamed(run) => {
+        OperationHandler::Streamed(run) => {
             let call = Call {
                 site,
                 account: &account,
@@ -338,7 +338,7 @@ async fn carry_out(
             present(operation, &grant, &mut answer);
             answer
         }
-        Run::Async(run) => {
+        OperationHandler::Async(run) => {
             request.body = collect(body, limits).await?;
             let call = Call {
                 site,
@@ -352,7 +352,7 @@ async fn carry_out(
             present(operation, &grant, &mut answer);
             answer
         }
-        Run::Whole(run) => {
+        OperationHandler::Whole(run) => {
             request.body = collect(body, limits).await?;
             if context.due_stop().is_some() {
                 (request, context) = stopped(site, &account, run, context, &grant, request).await?;
@@ -536,9 +536,9 @@ fn finish(mut reply: Reply, echo: Echo, cors: &Cors) -> HttpAnswer {
         reply = cors.tell(reply, &echo.method, origin);
     }
     let (length, body) = match reply.body {
-        Content::Bytes(bytes) => (bytes.len() as u64, full(bytes)),
-        Content::HeadOf(length) => (length, full(Bytes::new())),
-        Content::Stream(length, body) => (length, body),
+        ReplyBody::Bytes(bytes) => (bytes.len() as u64, full(bytes)),
+        ReplyBody::HeadOf(length) => (length, full(Bytes::new())),
+        ReplyBody::Stream(length, body) => (length, body),
     };
     let mut response = Response::new(body);
     *response.status_mut() = reply.status;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use tokio::sync::Semaphore;
 
-use super::address::Names;
+use super::address::ListenerNames;
 use super::http::cors::Cors;
 use super::http::fetch::Fetcher;
 use super::http::server::RestOptions;
@@ -82,8 +82,8 @@ impl Site {
     }
 
     /// The names that requests may address.
-    pub fn names(&self) -> Names<'_> {
-        Names {
+    pub fn names(&self) -> ListenerNames<'_> {
+        ListenerNames {
             service: self.service.kind,
             accounts: &self.account_names,
             hosts: &self.options.hosts,

@@ -82,7 +82,7 @@ pub struct Listeners {
 /// One service that listens.
 struct ServiceListener {
     kind: ServiceKind,
-    server: rest::Server,
+    server: rest::RestServer,
     /// Scheme, host and port.
     origin: String,
 }
@@ -124,7 +124,7 @@ impl ListenOptions {
             if let Some(wait) = self.keep_alive.get(&kind) {
                 options.limits.idle_wait = *wait;
             }
-            let server = rest::Server::start(Arc::clone(accounts), service, options)
+            let server = rest::RestServer::start(Arc::clone(accounts), service, options)
                 .map_err(|source| StartError::Listen { kind, address: listen, source })?;
             let scheme = if secured.is_some() { "https" } else { "http" };
             let origin = format!("{scheme}://{}", self.public_address(server.addr()));

@@ -30,7 +30,7 @@ use crate::control::protocol::ConnectionInfo;
 use crate::core::service::ServiceKind;
 use crate::engine::{SystemClock, TimeSource, new_guid};
 use crate::rest::auth::{AccountSas, Credential};
-use crate::rest::{Client, Element, Got};
+use crate::rest::{Element, Got, HttpClient};
 
 pub use change::{Mk, Rm};
 pub use list::Ls;
@@ -119,7 +119,7 @@ fn on_object(
 
 /// A client of one account's services.
 struct Session {
-    client: Client,
+    client: HttpClient,
     told: ConnectionInfo,
     token: String,
 }
@@ -136,7 +136,7 @@ impl Session {
             ..AccountSas::default()
         };
         let agent = concat!("latchfs-cli/", env!("CARGO_PKG_VERSION"));
-        let client = Client::new(agent, told.ca_file.as_deref())?;
+        let client = HttpClient::new(agent, told.ca_file.as_deref())?;
         Ok(Self { client, token: sas.token(&account), told })
     }
 

@@ -30,7 +30,7 @@ pub(super) const DOCUMENT_MAX: usize = 8 << 20;
 const DRAIN_MAX: u64 = 64 << 20;
 
 /// A body that was received.
-pub(super) struct Received {
+pub(super) struct ReceivedBody {
     pub content: Content,
     /// Whether the request brought an MD5, which the answer repeats.
     pub by_md5: bool,
@@ -38,7 +38,7 @@ pub(super) struct Received {
     pub structured: bool,
 }
 
-impl Received {
+impl ReceivedBody {
     /// The form of the body, as the answer repeats it.
     pub(super) fn form(&self, reply: Reply) -> Reply {
         reply.maybe(STRUCTURED, self.structured.then_some(STRUCTURED_CRC64))
@@ -107,7 +107,7 @@ impl BlobCall<'_> {
         part: Option<Admitted>,
         at: &BlobAt,
         max: u64,
-    ) -> Result<Received, Refusal> {
+    ) -> Result<ReceivedBody, Refusal> {
         let whole = part.is_none();
         // Until all of the body is read, a refusal ends the connection.
         let kept = if whole { self.md5_header("x-ms-blob-content-md5") } else { Ok(None) };
@@ -129,7 +129,7 @@ impl BlobCall<'_> {
         if sent_crc.is_some_and(|sent| sent != content.crc64()) {
             return Err(crc64_mismatch());
         }
-        Ok(Received { content, by_md5: sent_md5.is_some(), structured: is_structured(self)? })
+        Ok(ReceivedBody { content, by_md5: sent_md5.is_some(), structured: is_structured(self)? })
     }
 
     /// A place for a body. Making a file and reserving its space is not done on the event loop.

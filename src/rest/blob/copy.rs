@@ -34,7 +34,7 @@ use crate::engine::blob::{
 };
 use crate::engine::{new_guid, without_waiting};
 use crate::rest::auth::{
-    AuthError, GrantedBy, Level, Permission, RequestView, Target, without_signature,
+    AuthError, AuthTarget, GrantedBy, Permission, RequestView, ResourceLevel, without_signature,
 };
 use crate::rest::http::checksum::{crc64_header, crc64_text};
 use crate::rest::http::reply::Reply;
@@ -43,7 +43,7 @@ use crate::rest::opening::{self, not_open};
 use crate::rest::refusal::Refusal;
 use crate::rest::service::Answer;
 use crate::rest::site::Site;
-use crate::rest::source::{COPY_SOURCE, SOURCE_AUTHORIZATION, Source};
+use crate::rest::source::{COPY_SOURCE, NamedSource, SOURCE_AUTHORIZATION};
 
 /// Bytes copied in one step.
 pub(super) const PIECE_BYTES: usize = 1 << 20;
@@ -62,21 +62,21 @@ enum BlobSource {
 }
 
 /// A source that was read into the store of the destination.
-pub(super) struct Fetched {
+pub(super) struct FetchedContent {
     pub content: Content,
     /// As far as its properties are known.
     pub state: BlobState,
 }
 
 /// The part of a source to read, and whether it becomes a blob or a part of one.
-pub(super) struct Wanted {
+pub(super) struct SourcePart {
     pub range: Option<Range<u64>>,
     /// For a block, pages or an appended block.
     pub part: bool,
 }
 
-impl From<Fetched> for CopyFrom {
-    fn from(Fetched { content, state }: Fetched) -> Self {
+impl From<FetchedContent> for CopyFrom {
+    fn from(FetchedContent { content, state }: FetchedContent) -> Self {
         Self::Fetched {
             kind: state.kind,
             content,
@@ -115,7 +115,7 @@ impl BlobCall<'_> {
                 return self.copy_elsewhere(&url, at, asked, &source_asked, request).await;
             }
             source => {
-                let wanted = Wanted { range: None, part: false };
+                let wanted = SourcePart { range: None, part: false };
                 let fetched =
                     self.fetch(operation, source, &source_asked, &at, &asked, wanted).await?;
                 fetched.into()
@@ -245,7 +245,7 @@ impl BlobCall<'_> {
         operation: Operation,
         to: &BlobAt,
         asked: &AccessConditions,
-    ) -> Result<Fetched, Refusal> {
+    ) -> Result<FetchedContent, Refusal> {
         const RANGE: &str = "x-ms-source-range";
         let range = match self.header(RANGE)? {
             None => None,
@@ -256,7 +256,7 @@ impl BlobCall<'_> {
         };
         let source_asked = self.source_asked(operation)?;
         let source = self.source(operation).await?;
-        let wanted = Wanted { range, part: true };
+        let wanted = SourcePart { range, part: true };
         self.fetch(operation, source, &source_asked, to, asked, wanted).await
     }
 
@@ -268,8 +268,8 @@ impl BlobCall<'_> {
         source_asked: &SourceAsked,
         to: &BlobAt,
         asked: &AccessConditions,
-        wanted: Wanted,
-    ) -> Result<Fetched, Refusal> {
+        wanted: SourcePart,
+    ) -> Result<FetchedContent, Refusal> {
         let fetched = match source {
             BlobSource::Own(own) => {
                 self.fetch_own(operation, &own, source_asked, to, asked, wanted).await
@@ -326,8 +326,8 @@ impl BlobCall<'_> {
         source_asked: &SourceAsked,
         to: &BlobAt,
         asked: &AccessConditions,
-        wanted: Wanted,
-    ) -> Result<Fetched, Refusal> {
+        wanted: SourcePart,
+    ) -> Result<FetchedContent, Refusal> {
         opening::open(&SERVICE_TABLE, &own.account, &self.site.options.limits).await?;
         let source = own.account.open_blob().ok_or_else(not_open)?;
         let asked_of_source =
@@ -352,7 +352,7 @@ impl BlobCall<'_> {
         let content = copied
             .unwrap_or_else(|error| Err(DbError::Panicked(error.to_string()).into()))
             .map_err(|error| self.content_refusal(error))?;
-        Ok(Fetched { content, state: blob.state })
+        Ok(FetchedContent { content, state: blob.state })
     }
 
     /// Asks the conditions of a source whose bytes are copied.
@@ -376,8 +376,8 @@ impl BlobCall<'_> {
     /// it.
     async fn source(&self, operation: Operation) -> Result<BlobSource, Refusal> {
         let own = match self.source_in(COPY_SOURCE)? {
-            Source::Own(own) => own,
-            Source::Elsewhere(url) => return Ok(BlobSource::Elsewhere(url)),
+            NamedSource::Own(own) => own,
+            NamedSource::Elsewhere(url) => return Ok(BlobSource::Elsewhere(url)),
         };
         let invalid = || Refusal::header(COPY_SOURCE, "", "it is no URL of a blob");
         let account = self.site.accounts.get(&own.address.account).ok_or_else(invalid)?;
@@ -455,16 +455,16 @@ impl SourceRight {
             https: self.https,
             client_ip: self.client_ip,
         };
-        let target = Target {
+        let target = AuthTarget {
             signatures: SERVICE_TABLE.signatures,
             account: account.name(),
             container: Some(&at.container),
             path: &at.name,
-            level: Level::Object,
+            level: ResourceLevel::Object,
         };
         let admission = &self.site.options.admission;
         match admission.source_grant(&SERVICE_TABLE, account, &view, &target) {
-            Ok(grant) if !grant.allows(Level::Object, Permission::Read) => Err(unverified(
+            Ok(grant) if !grant.allows(ResourceLevel::Object, Permission::Read) => Err(unverified(
                 StatusCode::FORBIDDEN,
                 "AuthorizationPermissionMismatch",
                 "the SAS of the source does not permit to read it",

@@ -16,19 +16,19 @@ use crate::rest::refusal::Refusal;
 const KEY_BYTES: usize = 32;
 
 /// The names of the headers of one key.
-struct Names {
+struct KeyHeaderNames {
     key: &'static str,
     sha256: &'static str,
     algorithm: &'static str,
 }
 
-const OF_BLOB: Names = Names {
+const OF_BLOB: KeyHeaderNames = KeyHeaderNames {
     key: "x-ms-encryption-key",
     sha256: "x-ms-encryption-key-sha256",
     algorithm: "x-ms-encryption-algorithm",
 };
 
-const OF_SOURCE: Names = Names {
+const OF_SOURCE: KeyHeaderNames = KeyHeaderNames {
     key: "x-ms-source-encryption-key",
     sha256: "x-ms-source-encryption-key-sha256",
     algorithm: "x-ms-source-encryption-algorithm",
@@ -48,7 +48,7 @@ impl BlobCall<'_> {
         }
     }
 
-    fn key_sent(&self, names: &Names) -> Result<Option<String>, Refusal> {
+    fn key_sent(&self, names: &KeyHeaderNames) -> Result<Option<String>, Refusal> {
         let sent = [names.key, names.sha256, names.algorithm];
         if !sent.iter().any(|name| self.headers.contains_key(*name)) {
             return Ok(None);

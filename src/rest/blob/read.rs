@@ -9,14 +9,14 @@ use hyper::StatusCode;
 use hyper::body::Incoming;
 
 use super::BlobCall;
-use super::download::Download;
+use super::download::BlobDownload;
 use super::headers::md5_text;
 use crate::core::blob::{BlobState, BlobType, Operation};
 use crate::core::time::rfc1123;
 use crate::rest::http::checksum::{
     STRUCTURED, STRUCTURED_CRC64, STRUCTURED_LENGTH, crc64, crc64_text, is_structured, md5,
 };
-use crate::rest::http::reply::{Content, Reply};
+use crate::rest::http::reply::{Reply, ReplyBody};
 use crate::rest::http::request::byte_range;
 use crate::rest::http::xml::Xml;
 use crate::rest::refusal::Refusal;
@@ -56,7 +56,7 @@ impl BlobCall<'_> {
             Reply::ok().maybe("content-md5", state.content.md5.map(md5_text))
         };
         reply = reply.blob(&opened.blob, self.now);
-        let download = Download { content: opened.content, range: sent };
+        let download = BlobDownload { content: opened.content, range: sent };
         if sum_md5 || sum_crc {
             if length > RANGE_SUM_MAX {
                 return Err(too_long());
@@ -70,7 +70,7 @@ impl BlobCall<'_> {
             } else {
                 reply.set("x-ms-content-crc64", crc64_text(crc64(&bytes)));
             }
-            reply.body = Content::Bytes(bytes);
+            reply.body = ReplyBody::Bytes(bytes);
         } else if structured {
             reply.set(STRUCTURED, STRUCTURED_CRC64);
             reply.set(STRUCTURED_LENGTH, length);
@@ -100,7 +100,7 @@ impl BlobCall<'_> {
         if state.kind == BlobType::Block {
             reply = self.tier_shown(reply, state);
         }
-        reply.body = Content::HeadOf(state.length);
+        reply.body = ReplyBody::HeadOf(state.length);
         Ok(reply)
     }
 

@@ -11,7 +11,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::FileCall;
 use super::headers::{SmbHeaders, copy_status};
-use super::source::{FileSource, OwnFile, Use};
+use super::source::{NamedFile, OwnFile, SourceUse};
 use crate::core::smb::{Attributes, SharePath};
 use crate::engine::file::{Control, CopiedFile, CopyOptions, CopyProperty, PendingFileCopy, Share};
 use crate::engine::new_guid;
@@ -24,14 +24,14 @@ use crate::rest::source::COPY_SOURCE;
 impl FileCall<'_> {
     pub(super) fn start_copy(&self) -> Answer {
         let (share, to) = (self.share_to_change()?, self.path()?);
-        let source = self.source(COPY_SOURCE, Use::Copy)?;
+        let source = self.source(COPY_SOURCE, SourceUse::Copy)?;
         let place = self.place()?;
         let mut headers = SmbHeaders::read(self.request, &share)?;
         let options = self.copy_options(&headers)?;
         let to_share = Arc::clone(&share);
         let copied = match source {
-            FileSource::Own(source) => self.copy_own(to_share, &source, &to, &options, place)?,
-            FileSource::Elsewhere(url) => {
+            NamedFile::Own(source) => self.copy_own(to_share, &source, &to, &options, place)?,
+            NamedFile::Elsewhere(url) => {
                 self.copy_elsewhere(to_share, &url, &to, &options, place)?
             }
         };

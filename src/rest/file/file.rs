@@ -8,7 +8,7 @@ use crate::core::smb::{Denial, SharePath};
 use crate::engine::file::shares::{SnapshotName, SnapshotView};
 use crate::engine::file::{FileChanges, FileKind, FileProperties, NewProperties, Semantics};
 use crate::rest::http::checksum::{STRUCTURED, checked_body};
-use crate::rest::http::reply::{Content, Reply};
+use crate::rest::http::reply::{Reply, ReplyBody};
 use crate::rest::refusal::Refusal;
 use crate::rest::service::Answer;
 
@@ -65,10 +65,10 @@ impl FileCall<'_> {
         let mut reply = shown(Reply::ok(), &file)
             .maybe("content-md5", file.headers().content_md5.as_deref())
             .header("x-ms-type", "File");
-        reply.body = Content::HeadOf(file.size());
+        reply.body = ReplyBody::HeadOf(file.size());
         if self.request.method == hyper::Method::GET {
             // Get File Metadata: headers alone.
-            reply.body = Content::Bytes(hyper::body::Bytes::new());
+            reply.body = ReplyBody::Bytes(hyper::body::Bytes::new());
         }
         Ok(reply)
     }

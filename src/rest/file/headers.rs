@@ -53,8 +53,8 @@ impl<'a> SmbHeaders<'a> {
         }
         match permission(request, share)? {
             None => {}
-            Some(Given::Key(key)) => headers.properties.permission_key = Some(key),
-            Some(Given::Draft(draft)) => {
+            Some(PermissionHeader::Key(key)) => headers.properties.permission_key = Some(key),
+            Some(PermissionHeader::Draft(draft)) => {
                 headers.properties.permission_key = Some(draft.key().to_owned());
                 headers.draft = Some(draft);
             }
@@ -93,12 +93,15 @@ fn time(request: &Request, name: &str) -> Result<TimeChange, Refusal> {
 }
 
 /// A permission as a request gives it.
-enum Given<'a> {
+enum PermissionHeader<'a> {
     Key(String),
     Draft(DraftPermission<'a>),
 }
 
-fn permission<'a>(request: &Request, share: &'a Share) -> Result<Option<Given<'a>>, Refusal> {
+fn permission<'a>(
+    request: &Request,
+    share: &'a Share,
+) -> Result<Option<PermissionHeader<'a>>, Refusal> {
     const TEXT: &str = "x-ms-file-permission";
     const KEY: &str = "x-ms-file-permission-key";
     let given = request.header(TEXT)?.filter(|text| {
@@ -120,11 +123,11 @@ fn permission<'a>(request: &Request, share: &'a Share) -> Result<Option<Given<'a
                 }
                 _ => SecurityDescriptor::Sddl(text.to_owned()),
             };
-            Ok(Some(Given::Draft(share.draft_permission(&permission)?)))
+            Ok(Some(PermissionHeader::Draft(share.draft_permission(&permission)?)))
         }
         (None, Some(key)) => {
             share.permission(key)?;
-            Ok(Some(Given::Key(key.to_owned())))
+            Ok(Some(PermissionHeader::Key(key.to_owned())))
         }
     }
 }

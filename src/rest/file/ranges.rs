@@ -18,12 +18,12 @@ use crate::rest::service::Answer;
 const MOVED: &str = "x-ms-file-support-rename";
 
 /// A page, and where the next one starts.
-struct Page {
+struct RangePage {
     parts: Vec<ChangedRange>,
     next: Option<u64>,
 }
 
-impl Page {
+impl RangePage {
     /// The first `limit` of these; there may be more.
     fn of(mut parts: Vec<ChangedRange>, limit: usize) -> Self {
         let next = parts.get(limit).map(|part| part.range().start);
@@ -70,7 +70,7 @@ impl FileCall<'_> {
                 self.data_ranges(from)?
             };
         Ok(Reply::ok()
-            .xml(Page::of(parts, limit).write())
+            .xml(RangePage::of(parts, limit).write())
             .version(file.etag(), file.last_modified())
             .header("x-ms-content-length", file.size()))
     }

@@ -92,13 +92,13 @@ impl RestOptions {
 }
 
 /// A listener being served. Ends when dropped.
-pub struct Server {
+pub struct RestServer {
     addr: SocketAddr,
     site: Arc<Site>,
     running: Option<(oneshot::Sender<()>, JoinHandle<()>)>,
 }
 
-impl Server {
+impl RestServer {
     /// Starts to serve `service` of these accounts.
     pub fn start(
         accounts: Arc<Accounts>,
@@ -142,7 +142,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for RestServer {
     fn drop(&mut self) {
         self.stop();
     }

@@ -36,7 +36,7 @@ const PART_HEAD: [(&str, &str); 2] =
     [("Content-Type", "application/http"), ("Content-Transfer-Encoding", "binary")];
 
 /// An operation of a transaction.
-struct Operation {
+struct BatchOperation {
     table: TableName,
     write: Write,
     level: MetadataLevel,
@@ -44,12 +44,12 @@ struct Operation {
 }
 
 /// The entity whose operation made a transaction fail.
-fn object(operations: &[Operation], error: &TableError) -> String {
+fn object(operations: &[BatchOperation], error: &TableError) -> String {
     let failed = match error {
         TableError::Fault(TransactionDenial { index, .. }) => operations.get(*index),
         TableError::Denied(_) | TableError::Store(_) => None,
     };
-    let named = |one: &Operation| {
+    let named = |one: &BatchOperation| {
         let key = &one.write.key;
         format!("{}/{}/{}", one.table.as_str(), key.partition, key.row)
     };
@@ -126,7 +126,7 @@ impl<'a> TableCall<'a> {
         Ok(operations.iter().zip(&written).map(|(one, done)| self.part(one, done)).collect())
     }
 
-    fn read_operation(self, part: &Part<'_>) -> Result<Operation, Refusal> {
+    fn read_operation(self, part: &Part<'_>) -> Result<BatchOperation, Refusal> {
         let request = inner_request(part.body).map_err(malformed)?;
         let get = |name| header(&request.headers, name);
         let named =
@@ -156,7 +156,7 @@ impl<'a> TableCall<'a> {
         let query = request.target.split_once('?').map_or("", |(_, query)| query);
         let format = option_in(query, "$format");
         let level = level(get("accept"), format.as_deref()).unwrap_or_default();
-        Ok(Operation { table, write, level, prefer: Prefer::read(get("prefer")) })
+        Ok(BatchOperation { table, write, level, prefer: Prefer::read(get("prefer")) })
     }
 
     /// The resource that the target of an operation names. The host is ignored.
@@ -173,7 +173,7 @@ impl<'a> TableCall<'a> {
     }
 
     /// Checks the permissions of a SAS for one operation.
-    fn check_operation(self, operation: &Operation) -> Result<(), Refusal> {
+    fn check_operation(self, operation: &BatchOperation) -> Result<(), Refusal> {
         self.check_letters(match &operation.write.change {
             EntityChange::Insert => &[Permission::Add],
             EntityChange::Write(_, condition) => letters_of_update(condition),
@@ -183,8 +183,8 @@ impl<'a> TableCall<'a> {
         self.check_reach(&operation.write.key)
     }
 
-    fn part(self, operation: &Operation, written: &WrittenEntity) -> String {
-        let mut head = Head::default();
+    fn part(self, operation: &BatchOperation, written: &WrittenEntity) -> String {
+        let mut head = PartHeaders::default();
         let applied = operation.prefer.map(Prefer::applied);
         let inserts = matches!(operation.write.change, EntityChange::Insert);
         let mut location = format!("{}/", self.base());
@@ -222,7 +222,7 @@ impl<'a> TableCall<'a> {
     }
 
     fn error_part(self, refusal: &Refusal) -> String {
-        let mut head = Head::default();
+        let mut head = PartHeaders::default();
         head.push("DataServiceVersion", "3.0;");
         head.push("Content-Type", json_type(MetadataLevel::Minimal));
         let status = refusal.status;
@@ -255,7 +255,7 @@ impl<'a> TableCall<'a> {
         let entity = self.service()?.entity(&table, &key).await;
         let entity = entity.map_err(|error| self.refusal(&error))?;
         let scope = Scope { level, base: self.base(), account: &self.address.account };
-        let mut head = Head::default();
+        let mut head = PartHeaders::default();
         head.push("DataServiceVersion", "3.0;");
         head.push("Content-Type", json_type(level));
         head.push("ETag", etag::etag(entity.timestamp()));
@@ -265,9 +265,9 @@ impl<'a> TableCall<'a> {
 }
 
 /// The headers of an answer within a part.
-struct Head(Vec<(&'static str, String)>);
+struct PartHeaders(Vec<(&'static str, String)>);
 
-impl Default for Head {
+impl Default for PartHeaders {
     fn default() -> Self {
         Self(vec![
             ("X-Content-Type-Options", "nosniff".to_owned()),
@@ -276,7 +276,7 @@ impl Default for Head {
     }
 }
 
-impl Head {
+impl PartHeaders {
     fn push(&mut self, name: &'static str, value: impl Into<String>) {
         self.0.push((name, value.into()));
     }
@@ -284,7 +284,7 @@ impl Head {
 
 /// The answer with these parts in its change set.
 fn answer(answers: &[String]) -> Reply {
-    let mut changes = multipart::Writer::new(format!("changesetresponse_{}", new_guid()));
+    let mut changes = multipart::MultipartWriter::new(format!("changesetresponse_{}", new_guid()));
     for answer in answers {
         changes.part(PART_HEAD, answer);
     }
@@ -293,8 +293,8 @@ fn answer(answers: &[String]) -> Reply {
     accepted(|batch| batch.part([("Content-Type", &content_type)], &changes))
 }
 
-fn accepted(fill: impl FnOnce(&mut multipart::Writer)) -> Reply {
-    let mut batch = multipart::Writer::new(format!("batchresponse_{}", new_guid()));
+fn accepted(fill: impl FnOnce(&mut multipart::MultipartWriter)) -> Reply {
+    let mut batch = multipart::MultipartWriter::new(format!("batchresponse_{}", new_guid()));
     fill(&mut batch);
     let content_type = batch.content_type();
     super::headers::reply(StatusCode::ACCEPTED).bytes(&content_type, batch.finish())

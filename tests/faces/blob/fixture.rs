@@ -10,7 +10,7 @@ use latchfs::engine::file::FileOptions;
 use latchfs::engine::{
     AccountOptions, Accounts, Caller, Context, ManualClock, SystemClock, TimeSource,
 };
-use latchfs::rest::{self, Admission, CopySources, RestOptions, Server};
+use latchfs::rest::{self, Admission, CopySources, RestOptions, RestServer};
 use latchfs::store::DataRoot;
 
 use crate::common::http;
@@ -42,7 +42,7 @@ type Headers<'a> = &'a [(&'a str, &'a str)];
 
 /// A server with the container `c`.
 pub struct Blobs {
-    server: Option<Server>,
+    server: Option<RestServer>,
     pub clock: Arc<ManualClock>,
     options: BlobOptions,
     admission: Admission,
@@ -93,7 +93,7 @@ impl Blobs {
             copy_sources: self.sources,
             ..RestOptions::new(self.admission.clone())
         };
-        self.server = Some(Server::start(Arc::new(accounts), &rest::BLOB, options).unwrap());
+        self.server = Some(RestServer::start(Arc::new(accounts), &rest::BLOB, options).unwrap());
     }
 
     /// Without a server, while `work` is done to the service.

@@ -11,7 +11,7 @@ use latchfs::engine::file::shares::NewShare;
 use latchfs::engine::file::{FileError, FileOptions, FileService, Handle, Share};
 use latchfs::engine::{Account, Accounts, Context};
 use latchfs::rest::auth::{AccountSas, Authorizer, Credential, Credentials, ServiceSas};
-use latchfs::rest::{self, Admission, ErrorNames, Limits, RestOptions, Server};
+use latchfs::rest::{self, Admission, ErrorNames, Limits, RestOptions, RestServer};
 
 use crate::common::http;
 pub use crate::common::http::{ACCOUNT, Got};
@@ -19,7 +19,7 @@ use crate::common::rest::Rest;
 
 /// A server with the share `docs`.
 pub struct Fixture {
-    pub server: Server,
+    pub server: RestServer,
     pub engine: Arc<FileService>,
     rest: Rest,
     folder: tempfile::TempDir,
@@ -123,13 +123,13 @@ impl Deref for Fixture {
     }
 }
 
-fn serve(accounts: Arc<Accounts>, choose: impl FnOnce(&mut RestOptions)) -> Server {
+fn serve(accounts: Arc<Accounts>, choose: impl FnOnce(&mut RestOptions)) -> RestServer {
     let mut options = RestOptions {
         listen: "127.0.0.1:0".parse().unwrap(),
         ..RestOptions::new(Admission::Everyone)
     };
     choose(&mut options);
-    Server::start(accounts, &rest::FILE, options).unwrap()
+    RestServer::start(accounts, &rest::FILE, options).unwrap()
 }
 
 /// The query of a SAS of the development account for everything, with these permissions.

@@ -19,8 +19,8 @@ pub use table::TABLE;
 use super::delegation::KEY_FIELDS;
 use super::error::AuthError;
 use super::grant::SasScope;
-use super::permission::Level;
-use super::request::{Query, RequestView, Target};
+use super::permission::ResourceLevel;
+use super::request::{AuthTarget, RequestView, SignedQuery};
 use super::signatures::SasText;
 
 /// From this `sv` on an account SAS signs its encryption scope.
@@ -30,7 +30,7 @@ const SCOPE_SINCE: &str = "2020-12-06";
 const OVERRIDES: [&str; 5] = ["rscc", "rscd", "rsce", "rscl", "rsct"];
 
 /// The text that an account SAS signs: each field followed by a line feed.
-fn account_text(account: &str, query: &Query) -> String {
+fn account_text(account: &str, query: &SignedQuery) -> String {
     let mut text = format!("{account}\n");
     for name in ["sp", "ss", "srt", "st", "se", "sip", "spr", "sv"] {
         push_line(&mut text, query.get(name));
@@ -43,7 +43,7 @@ fn account_text(account: &str, query: &Query) -> String {
 
 /// The text that a service SAS signs, without a line feed at its end. `resource` names a share or a
 /// file.
-fn service_text(resource: &str, query: &Query) -> String {
+fn service_text(resource: &str, query: &SignedQuery) -> String {
     let mut text = String::new();
     for name in ["sp", "st", "se"] {
         push_line(&mut text, query.get(name));
@@ -59,7 +59,7 @@ fn service_text(resource: &str, query: &Query) -> String {
 /// The text that a service SAS of the File service signs, and the resources that the SAS covers.
 /// The signature of another share or file does not match; no service SAS reaches resources above a
 /// share.
-pub(super) fn file_sas(target: &Target<'_>, query: &Query) -> SasText {
+pub(super) fn file_sas(target: &AuthTarget<'_>, query: &SignedQuery) -> SasText {
     let (scope, resource) = file_scope(target, query)?;
     Ok((scope, service_text(&resource, query)))
 }
@@ -67,8 +67,8 @@ pub(super) fn file_sas(target: &Target<'_>, query: &Query) -> SasText {
 /// As [`file_sas`], for a SAS that is made with a user delegation key.
 pub(super) fn file_delegation_sas(
     _: &RequestView<'_>,
-    target: &Target<'_>,
-    query: &Query,
+    target: &AuthTarget<'_>,
+    query: &SignedQuery,
 ) -> SasText {
     let (scope, resource) = file_scope(target, query)?;
     let mut text = String::new();
@@ -84,13 +84,16 @@ pub(super) fn file_delegation_sas(
     Ok((scope, text))
 }
 
-fn file_scope(target: &Target<'_>, query: &Query) -> Result<(SasScope, String), AuthError> {
+fn file_scope(
+    target: &AuthTarget<'_>,
+    query: &SignedQuery,
+) -> Result<(SasScope, String), AuthError> {
     let kind = query.get("sr").ok_or(AuthError::SasIncomplete("sr"))?;
     let beyond = |level| AuthError::ResourceTypeMismatch { level };
-    let share = target.container.ok_or_else(|| beyond(Level::Service))?;
+    let share = target.container.ok_or_else(|| beyond(ResourceLevel::Service))?;
     match kind {
         "s" => Ok((SasScope::Container, share_resource(target.account, share))),
-        "f" if target.path.is_empty() => Err(beyond(Level::Container)),
+        "f" if target.path.is_empty() => Err(beyond(ResourceLevel::Container)),
         "f" => Ok((SasScope::Object, file_resource(target.account, share, target.path))),
         other => Err(AuthError::SasUnreadable { field: "sr", value: other.to_owned() }),
     }

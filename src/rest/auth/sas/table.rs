@@ -8,7 +8,7 @@ use super::push_line;
 use crate::core::service::ServiceKind;
 use crate::rest::auth::error::AuthError;
 use crate::rest::auth::grant::{SasScope, TableScope};
-use crate::rest::auth::request::{Query, RequestView, Target};
+use crate::rest::auth::request::{AuthTarget, RequestView, SignedQuery};
 use crate::rest::auth::shared_key::{IsSigned, Scheme};
 use crate::rest::auth::signatures::{SasText, Signatures};
 
@@ -26,7 +26,7 @@ pub static TABLE: Signatures = Signatures {
 
 /// The text that a table SAS signs. The SAS covers the table that it names, at any of its
 /// addresses, and transactions, whose operations are checked one by one.
-fn table_sas(target: &Target<'_>, query: &Query) -> SasText {
+fn table_sas(target: &AuthTarget<'_>, query: &SignedQuery) -> SasText {
     let named = query.get("tn").ok_or(AuthError::SasIncomplete("tn"))?;
     let segment = target.container.unwrap_or_default();
     let addressed = segment.split_once('(').map_or(segment, |(name, _)| name);
@@ -68,7 +68,7 @@ fn texts(
             paths.push(rest.to_owned());
         }
     }
-    let comp = Query::of(request.raw_query).get("comp").map(|comp| format!("?comp={comp}"));
+    let comp = SignedQuery::of(request.raw_query).get("comp").map(|comp| format!("?comp={comp}"));
     let comp = comp.unwrap_or_default();
     paths
         .into_iter()
