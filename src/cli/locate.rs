@@ -17,7 +17,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 
-use super::serve::{DATA_DIR, MOUNT_DIR, Running, control_of, running};
+use super::serve::{DATA_DIR, MOUNT_DIR, RunningServer, control_of, running};
 use super::{EXIT_BUSY, EXIT_FAILED, out};
 use crate::control::address::{ObjectAddress, PrintedFile};
 use crate::control::{ControlAnswer, ControlClient, ControlRequest};
@@ -297,7 +297,7 @@ impl Socket {
         if let Some(server) = only(running.iter().filter(|server| server.is_of(&here))) {
             return Ok(server.control.clone());
         }
-        if let Some(Running { control, .. }) = only(running.iter()) {
+        if let Some(RunningServer { control, .. }) = only(running.iter()) {
             let data = data_of(control).display();
             if self.deletes {
                 bail!(
@@ -323,7 +323,7 @@ impl Socket {
     }
 }
 
-impl Running {
+impl RunningServer {
     /// Whether the server has its data in memory and was started in this directory.
     fn is_of(&self, directory: &Path) -> bool {
         self.started_in.as_deref() == Some(directory)

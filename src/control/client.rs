@@ -91,8 +91,8 @@ impl ControlClient {
         }
     }
 
-    /// As [`Client::ask`], for an answer that takes long: `progress` is called with the number of
-    /// files and bytes done.
+    /// As [`ControlClient::ask`], for an answer that takes long: `progress` is called with the
+    /// number of files and bytes done.
     pub fn ask_and_watch(
         &mut self,
         request: &ControlRequest,

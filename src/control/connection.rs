@@ -1,7 +1,7 @@
 //! One connection: carries its requests out, and keeps what it holds until it ends.
 //!
 //! A connection is a client of the control socket, or one of the HTTP API (`admin/api`). Only the
-//! socket has requests that answer more than once ([`Connection::carry_out`]).
+//! socket has requests that answer more than once ([`ControlConnection::carry_out`]).
 
 use std::path::Path;
 use std::sync::Arc;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use super::error::StartError;
 use super::options::FillProgress;
 use crate::core::blob::name::{check_blob, check_container};
-use crate::core::blob::{BlobType, Operation};
+use crate::core::blob::{BlobOperation, BlobType};
 use crate::core::{Client, Owner};
 use crate::engine::blob::{AccessConditions, BlobAt, BlobService, BodyShape, Content, NewBlob};
 use crate::engine::file::shares::{CloneProgress, Control};
@@ -115,7 +115,7 @@ impl Filling<'_, '_> {
 
     async fn put(&mut self, at: &BlobAt, path: &PathBuf) -> Result<(), String> {
         let (operation, asked, cx) =
-            (Operation::BlockBlobUpload, AccessConditions::default(), self.cx());
+            (BlobOperation::BlockBlobUpload, AccessConditions::default(), self.cx());
         let admitted = self.service.check(&cx, operation, at, &asked).await;
         admitted.map_err(|error| error.to_string())?;
         let mut file = File::open(path).map_err(|why| about(path, &why))?;

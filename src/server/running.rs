@@ -186,7 +186,7 @@ impl Server {
         self.listeners().ca_file.as_deref()
     }
 
-    /// The control socket, for `latchfs --control` and [`control::Client`].
+    /// The control socket, for `latchfs --control` and [`control::ControlClient`].
     pub fn control(&self) -> PathBuf {
         self.host.control()
     }
@@ -253,7 +253,7 @@ impl Server {
     }
 
     /// Keeps the events that happen from now on, as a server with an admin address does anyway: for
-    /// [`control::Request::Stream`].
+    /// [`control::ControlRequest::Stream`].
     pub fn keep_events(&self) {
         keep_events(&self.host.accounts);
     }

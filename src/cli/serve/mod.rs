@@ -55,7 +55,7 @@ use blobs::Blobs;
 use data::DataArgs;
 use listen::Listen;
 use observe::{Admin, EventArgs, Which};
-pub use registry::{Running, running};
+pub use registry::{RunningServer, running};
 use screen::Screen;
 pub use screen::page_with_token;
 

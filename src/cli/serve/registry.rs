@@ -31,7 +31,7 @@ impl Drop for RegistryEntry {
 }
 
 /// A server that runs.
-pub struct Running {
+pub struct RunningServer {
     /// Its control socket.
     pub control: PathBuf,
     /// Where it was started, if its data is in memory: no directory of the user's leads to it.
@@ -56,13 +56,13 @@ pub fn enter(control: &Path, started_in: Option<&Path>) -> Option<RegistryEntry>
 }
 
 /// The servers that run.
-pub fn running() -> Vec<Running> {
+pub fn running() -> Vec<RunningServer> {
     let Ok(folder) = folder() else { return Vec::new() };
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let servers = entries.filter_map(|entry| {
         let content = fs::read(entry.path()).ok()?;
         let mut paths = content.split(|byte| *byte == 0).map(|path| OsStr::from_bytes(path).into());
-        let server = Running { control: paths.next()?, started_in: paths.next() };
+        let server = RunningServer { control: paths.next()?, started_in: paths.next() };
         if !is_served(&server.control) {
             drop(fs::remove_file(entry.path()));
             return None;

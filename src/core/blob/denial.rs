@@ -29,8 +29,8 @@ pub enum BlobDenial {
     UnauthorizedBlobOverwrite,
     #[error("{0}")]
     Lease(#[from] LeaseDenial),
-    /// A condition on the blob or container; never [`Failure::NotFound`] or
-    /// [`Failure::AlreadyExists`], which have variants of their own.
+    /// A condition on the blob or container; never [`ConditionFailure::NotFound`] or
+    /// [`ConditionFailure::AlreadyExists`], which have variants of their own.
     #[error("{}", condition_text(*.0))]
     Condition(ConditionFailure),
     /// A condition on the source or destination of a copy.

@@ -34,5 +34,5 @@ pub mod tier;
 pub use admit::{AdmitRequest, FoundObject, admit, admit_container};
 pub use container::{ContainerState, PublicAccess};
 pub use denial::BlobDenial;
-pub use operation::Operation;
+pub use operation::BlobOperation;
 pub use state::{BlobMetadata, BlobState, BlobType, ContentProperties, Encryption};

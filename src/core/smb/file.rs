@@ -9,7 +9,7 @@
 
 use super::create::{CreateAction, ExistingFile, OpenRequest};
 use super::links::Links;
-use super::opens::{Open, OpenSlot, Opens};
+use super::opens::{FileOpens, Open, OpenSlot};
 use super::ranges::RangeTable;
 use super::share::Clash;
 use super::{Access, Denial, Rights, ShareMode, SharePath};
@@ -25,7 +25,7 @@ pub const OPENS_PER_FILE_MAX: usize = 1 << 20;
 pub struct FileState {
     /// Raised by every change.
     pub seq: u64,
-    opens: Opens,
+    opens: FileOpens,
     links: Links,
     /// Most files have neither: one pointer each.
     pub(in crate::core) ranges: Option<Box<RangeTable>>,
@@ -79,7 +79,7 @@ pub struct DeleteFacts {
 
 impl FileState {
     /// Opens the existing file behind `path`, or refuses. For a file just made, `action` is
-    /// [`Action::Created`] and nothing can refuse.
+    /// [`CreateAction::Created`] and nothing can refuse.
     pub fn open(
         &mut self,
         request: &OpenRequest,

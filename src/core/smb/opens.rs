@@ -105,7 +105,7 @@ enum SlabEntry {
 
 /// All opens of one file.
 #[derive(Clone, Debug, Default)]
-pub struct Opens {
+pub struct FileOpens {
     first: Option<Open>,
     /// Made with the second open, and kept until the file is forgotten.
     more: Option<Box<More>>,
@@ -127,7 +127,7 @@ struct More {
     suspects: [u32; Cause::COUNT],
 }
 
-impl Opens {
+impl FileOpens {
     /// Adds an open and returns its place.
     pub fn insert(&mut self, open: Open) -> OpenSlot {
         if let Some(more) = &mut self.more {
@@ -328,7 +328,7 @@ mod tests {
 
     #[test]
     fn a_slot_is_reused_but_answers_only_for_its_own_handle() {
-        let mut opens = Opens::default();
+        let mut opens = FileOpens::default();
         for kept in 0..2 {
             let first = opens.insert(open(10 + kept, Access::R, ShareMode::RWD));
             assert_eq!(opens.remove(first, HandleId(10 + kept)).unwrap().id, HandleId(10 + kept));
@@ -344,12 +344,12 @@ mod tests {
 
     #[test]
     fn the_open_in_the_way_is_found_again_after_it_moved_and_gone_after_it_closed() {
-        let mut opens = Opens::default();
+        let mut opens = FileOpens::default();
         for id in 0..10 {
             opens.insert(open(id, Access::R, ShareMode::RWD));
         }
         let blocker = opens.insert(open(77, Access::R, ShareMode::R));
-        let blames = |opens: &mut Opens, access| {
+        let blames = |opens: &mut FileOpens, access| {
             opens.check(access, ShareMode::RWD).err().map(|(_, open)| open.id)
         };
         for _ in 0..3 {
@@ -369,13 +369,14 @@ mod tests {
     fn a_flush_counts_for_a_tenth_of_a_second() {
         let at = |millis: i64| Timestamp(1_000_000_000 + millis * MILLISECOND_NANOS);
         for others in [0, 10] {
-            let mut opens = Opens::default();
+            let mut opens = FileOpens::default();
             let slot = opens.insert(open(1, Access::R, ShareMode::NONE));
             for other in 0..others {
                 opens.insert(open(10 + other, Access::NONE, ShareMode::RWD));
             }
-            let free =
-                |opens: &Opens, now| opens.all_in_the_way_flushed(Access::R, ShareMode::RWD, now);
+            let free = |opens: &FileOpens, now| {
+                opens.all_in_the_way_flushed(Access::R, ShareMode::RWD, now)
+            };
             assert!(!free(&opens, at(0)), "{others} others");
             assert!(opens.set_flushed(slot, HandleId(1), at(5)));
             assert!(free(&opens, at(5)) && free(&opens, at(105)), "{others} others");
@@ -390,6 +391,6 @@ mod tests {
     #[test]
     fn an_open_is_small_and_the_first_one_brings_nothing_with_it() {
         assert_eq!(size_of::<Open>(), 64);
-        assert_eq!(size_of::<Opens>(), 72);
+        assert_eq!(size_of::<FileOpens>(), 72);
     }
 }

@@ -7,7 +7,7 @@ use super::access::{AccessConditions, BlobAt};
 use super::error::BlobError;
 use super::{BlobResult, BlobService, Content, Size, WrittenBlob};
 use crate::core::blob::append::{AppendConditions, Appendable};
-use crate::core::blob::{BlobState, Operation};
+use crate::core::blob::{BlobOperation, BlobState};
 use crate::engine::Context;
 
 /// The answer of Append Block.
@@ -24,7 +24,7 @@ impl BlobService {
     pub async fn append_block(
         &self,
         cx: &Context,
-        operation: Operation,
+        operation: BlobOperation,
         at: &BlobAt,
         asked: AccessConditions,
         conditions: AppendConditions,
@@ -61,7 +61,7 @@ impl BlobService {
         conditions: AppendConditions,
     ) -> BlobResult<WrittenBlob> {
         let at = at.clone();
-        let operation = Operation::AppendBlobSeal;
+        let operation = BlobOperation::AppendBlobSeal;
         self.change(cx, Size::Small, move |change| {
             let row = change.admitted(operation, &at, &asked)?.admitted()?;
             let denied = appendable(&row.record).check_seal(conditions);

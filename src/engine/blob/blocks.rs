@@ -11,7 +11,7 @@ use super::change::{BlobChange, ResolvedBlob, SetAside};
 use super::{BlobError, BlobResult, BlobService, Content, NewBlob, Size, WrittenBlob};
 use crate::core::Etag;
 use crate::core::blob::blocks::{BlockId, COMMITTED_MAX, ListedBlock, check_new_block};
-use crate::core::blob::{BlobDenial, BlobState, BlobType, Encryption, Operation};
+use crate::core::blob::{BlobDenial, BlobOperation, BlobState, BlobType, Encryption};
 use crate::engine::Context;
 use crate::store::blob::{BlobTx, BlockChoice, BlockList, ContainerId, STAGE_ABOVE, StateKey};
 use crate::store::db::{DbError, Purpose};
@@ -47,7 +47,7 @@ impl BlobService {
     pub async fn put_block(
         &self,
         cx: &Context,
-        operation: Operation,
+        operation: BlobOperation,
         at: &BlobAt,
         asked: AccessConditions,
         id: BlockId,
@@ -135,7 +135,7 @@ impl BlobService {
     ) -> BlobResult<BlockLists> {
         let at = at.clone();
         self.look_elsewhere(cx, move |look| {
-            let place = look.admitted(Operation::BlockBlobGetBlockList, &at, &asked)?;
+            let place = look.admitted(BlobOperation::BlockBlobGetBlockList, &at, &asked)?;
             let uncommitted = look.tx.uncommitted_blocks(place.container, &at.name)?;
             let committed = match place.blob() {
                 Some(row) => look.tx.committed_blocks(row.id)?,
@@ -152,7 +152,7 @@ impl BlobService {
     }
 }
 
-const LIST: Operation = Operation::BlockBlobCommitBlockList;
+const LIST: BlobOperation = BlobOperation::BlockBlobCommitBlockList;
 
 impl Commit {
     /// Finds the listed blocks.

@@ -11,8 +11,8 @@ use super::access::{AccessConditions, BlobAt, Selector};
 use super::error::{BlobError, BlobResult};
 use super::history::ChangedBlob;
 use crate::core::blob::{
-    AdmitRequest, BlobDenial, BlobState, BlobType, ContainerState, Encryption, FoundObject,
-    Operation, admit, admit_container,
+    AdmitRequest, BlobDenial, BlobOperation, BlobState, BlobType, ContainerState, Encryption,
+    FoundObject, admit, admit_container,
 };
 use crate::core::lease::{BlobLease, LeaseClass};
 use crate::core::{Etag, Timestamp, Writer};
@@ -128,7 +128,7 @@ impl BlobView<'_> {
     /// Asks the rules about a request on a blob.
     pub fn admit(
         &self,
-        operation: Operation,
+        operation: BlobOperation,
         at: &BlobAt,
         asked: &AccessConditions,
         place: &ResolvedBlob,
@@ -157,7 +157,7 @@ impl BlobView<'_> {
     /// Finds a blob and asks the rules about a request on it.
     pub fn admitted(
         &self,
-        operation: Operation,
+        operation: BlobOperation,
         at: &BlobAt,
         asked: &AccessConditions,
     ) -> BlobResult<ResolvedBlob> {
@@ -169,7 +169,7 @@ impl BlobView<'_> {
     /// Asks the rules about a request on a container.
     pub fn admit_container(
         &self,
-        operation: Operation,
+        operation: BlobOperation,
         asked: &AccessConditions,
         container: &ContainerRow<ContainerState>,
     ) -> BlobResult<()> {
@@ -221,7 +221,7 @@ impl<'a> BlobChange<'a> {
     /// The request as the last writer of what it changes. The history gets it too.
     pub fn writer(
         &self,
-        operation: Operation,
+        operation: BlobOperation,
         container: &str,
         name: Option<&str>,
         etag: Option<Etag>,
@@ -261,7 +261,7 @@ impl<'a> BlobChange<'a> {
     /// Makes `state` the blob, in place of what was there. `put` writes its row.
     pub fn publish(
         &self,
-        operation: Operation,
+        operation: BlobOperation,
         at: &BlobAt,
         place: &ResolvedBlob,
         mut state: BlobState,
@@ -329,7 +329,7 @@ impl<'a> BlobChange<'a> {
     /// Changes the record of a blob whose content stays, and with it its `ETag` if `change` does.
     pub fn update(
         &self,
-        operation: Operation,
+        operation: BlobOperation,
         at: &BlobAt,
         row: &BlobRow,
         change: impl FnOnce(&mut BlobState) -> BlobResult<()>,

@@ -7,7 +7,7 @@ use super::change::BlobChange;
 use super::lease::{LeaseAction, LeaseAnswer};
 use super::{BlobError, BlobResult, BlobService, Size};
 use crate::core::Timestamp;
-use crate::core::blob::{BlobDenial, BlobMetadata, ContainerState, Operation, PublicAccess};
+use crate::core::blob::{BlobDenial, BlobMetadata, BlobOperation, ContainerState, PublicAccess};
 use crate::core::conditions::Conditions;
 use crate::core::lease::ContainerLease;
 use crate::core::policy::{StoredPolicy, check_policies};
@@ -71,7 +71,7 @@ impl BlobService {
             state.access = new.access;
             state.encryption_scope = new.encryption_scope;
             state.deny_scope_override = new.deny_scope_override;
-            let operation = Operation::ContainerCreate;
+            let operation = BlobOperation::ContainerCreate;
             state.writer = Some(change.writer(operation, &name, None, Some(etag)));
             let made = change.tx.add_container(&name, &state)?;
             made.ok_or(BlobDenial::ContainerAlreadyExists)?;
@@ -84,7 +84,7 @@ impl BlobService {
     pub async fn container(
         &self,
         cx: &Context,
-        operation: Operation,
+        operation: BlobOperation,
         name: &str,
         asked: AccessConditions,
     ) -> BlobResult<ContainerState> {
@@ -119,7 +119,7 @@ impl BlobService {
         asked: AccessConditions,
         metadata: BlobMetadata,
     ) -> BlobResult<ContainerState> {
-        let operation = Operation::ContainerSetMetadata;
+        let operation = BlobOperation::ContainerSetMetadata;
         self.change_container(cx, operation, name, asked, move |_, state| {
             state.metadata = metadata;
             Ok(())
@@ -137,7 +137,7 @@ impl BlobService {
         policies: Vec<StoredPolicy>,
     ) -> BlobResult<ContainerState> {
         check_policies(&policies).map_err(BlobDenial::from)?;
-        let operation = Operation::ContainerSetAccessPolicy;
+        let operation = BlobOperation::ContainerSetAccessPolicy;
         self.change_container(cx, operation, name, asked, move |change, state| {
             let effective = change.now.after(change.memory.options.acl_delay);
             state.set_access(access, policies, change.now, effective);
@@ -149,7 +149,7 @@ impl BlobService {
     async fn change_container<F>(
         &self,
         cx: &Context,
-        operation: Operation,
+        operation: BlobOperation,
         name: &str,
         asked: AccessConditions,
         set: F,
@@ -181,7 +181,7 @@ impl BlobService {
         let name = name.to_owned();
         self.delete(cx, Size::Small, move |change| {
             let mut row = change.container(&name)?;
-            let operation = Operation::ContainerDelete;
+            let operation = BlobOperation::ContainerDelete;
             change.admit_container(operation, &asked, &row)?;
             change.writer(operation, &name, None, None);
             let Some(retained) = change.retention() else {
@@ -210,7 +210,7 @@ impl BlobService {
             let row = found.filter(|row| is_kept(row, change.now));
             let row = row.ok_or(BlobDenial::ContainerNotFound)?;
             change.check_container_free(&to)?;
-            change.writer(Operation::ContainerRestore, &to, None, None);
+            change.writer(BlobOperation::ContainerRestore, &to, None, None);
             if !change.tx.restore_container(row.id, &to)? {
                 return Err(BlobDenial::ContainerAlreadyExists.into());
             }

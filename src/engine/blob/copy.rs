@@ -13,7 +13,7 @@ use crate::core::blob::copy::{CopyRecord, CopyStatus, HeldCopy, check_abort, che
 use crate::core::blob::tags::query::TagQuery;
 use crate::core::blob::tier::Tier;
 use crate::core::blob::{
-    BlobDenial, BlobMetadata, BlobState, BlobType, ContentProperties, Operation,
+    BlobDenial, BlobMetadata, BlobOperation, BlobState, BlobType, ContentProperties,
 };
 use crate::core::conditions::copy::source_failure;
 use crate::core::conditions::{Conditions, Subject};
@@ -88,7 +88,7 @@ impl BlobService {
     pub async fn copy_blob(
         &self,
         cx: &Context,
-        operation: Operation,
+        operation: BlobOperation,
         at: &BlobAt,
         asked: AccessConditions,
         from: CopyFrom,
@@ -115,7 +115,7 @@ impl BlobService {
             let place = change.admitted(operation, &at, &asked)?;
             let taken = place.blob().map(|row| row.record.kind);
             let differs = taken.is_some_and(|kind| kind != source.record.kind);
-            if operation == Operation::BlobStartCopyFromURL && differs {
+            if operation == BlobOperation::BlobStartCopyFromURL && differs {
                 return Err(BlobDenial::InvalidBlobType.into());
             }
             copy(change, operation, &at, &place, source, request)
@@ -132,7 +132,7 @@ impl BlobService {
         id: String,
     ) -> BlobResult<()> {
         let at = at.clone();
-        let operation = Operation::BlobAbortCopyFromURL;
+        let operation = BlobOperation::BlobAbortCopyFromURL;
         self.delete(cx, Size::Small, move |change| {
             let place = change.admitted(operation, &at, &asked)?;
             let container = place.container;
@@ -170,7 +170,7 @@ pub(super) enum CopyBytes {
 /// Finds the source and asks the rules about it. `tier` is the tier that the destination asks for.
 fn find_source(
     change: &BlobChange<'_>,
-    operation: Operation,
+    operation: BlobOperation,
     at: &BlobAt,
     asked: &SourceAsked,
     tier: Option<Tier>,
@@ -205,14 +205,14 @@ fn find_source(
 
 fn copy(
     change: &BlobChange<'_>,
-    operation: Operation,
+    operation: BlobOperation,
     at: &BlobAt,
     place: &ResolvedBlob,
     source: BlobCopySource,
     request: CopyRequest,
 ) -> BlobResult<CopiedBlob> {
     let mut from = source.record;
-    if operation == Operation::BlockBlobPutBlobFromUrl && from.kind != BlobType::Block {
+    if operation == BlobOperation::BlockBlobPutBlobFromUrl && from.kind != BlobType::Block {
         // What only append and page blobs have stays behind.
         from.kind = BlobType::Block;
         (from.blocks, from.sequence_number, from.sealed) = (0, 0, false);
@@ -228,7 +228,7 @@ fn copy(
     state.content = request.properties.unwrap_or(from.content);
     state.metadata = request.metadata.unwrap_or(from.metadata);
     let delay = change.memory.options.copy_delay;
-    let held = operation == Operation::BlobStartCopyFromURL && !delay.is_zero();
+    let held = operation == BlobOperation::BlobStartCopyFromURL && !delay.is_zero();
     let record = if held {
         let mut record = CopyRecord::pending(request.id, request.source, from.length);
         let due = change.now.after(delay);
@@ -237,7 +237,7 @@ fn copy(
     } else {
         CopyRecord::done(request.id, request.source, from.length, change.now)
     };
-    if operation != Operation::BlockBlobPutBlobFromUrl {
+    if operation != BlobOperation::BlockBlobPutBlobFromUrl {
         state.copy = Some(record.clone());
     }
     if held && state.kind != BlobType::Page {
@@ -251,7 +251,7 @@ fn copy(
 /// Makes the destination the blob, with the bytes of its source.
 pub(super) fn publish(
     change: &BlobChange<'_>,
-    operation: Operation,
+    operation: BlobOperation,
     at: &BlobAt,
     place: &ResolvedBlob,
     state: BlobState,

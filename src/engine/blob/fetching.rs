@@ -12,7 +12,7 @@ use super::copy::{CopiedBlob, CopyBytes, CopyRequest, publish};
 use super::{BlobError, BlobResult, BlobService, Content, Size};
 use crate::core::Timestamp;
 use crate::core::blob::copy::{CopyRecord, CopyStatus, HeldCopy, check_abort};
-use crate::core::blob::{BlobDenial, BlobState, BlobType, Operation};
+use crate::core::blob::{BlobDenial, BlobOperation, BlobState, BlobType};
 use crate::engine::Context;
 use crate::store::blob::{BlobStore, BlobTx, HeldBlobs, StateKey, WriteTx};
 use crate::store::db::{DbError, Purpose};
@@ -44,7 +44,7 @@ impl BlobService {
         request: CopyRequest,
     ) -> BlobResult<CopiedBlob> {
         let at = at.clone();
-        let operation = Operation::BlobStartCopyFromURL;
+        let operation = BlobOperation::BlobStartCopyFromURL;
         self.change(cx, self.memory.size_of_replacing(), move |change| {
             let place = change.admitted(operation, &at, &asked)?;
             if place.blob().is_some_and(|row| row.record.kind != kind) {

@@ -6,7 +6,7 @@
 use super::access::BlobAt;
 use super::change::BlobView;
 use super::{BlobError, BlobResult, BlobService, Size};
-use crate::core::blob::{BlobState, ContainerState, Operation};
+use crate::core::blob::{BlobOperation, BlobState, ContainerState};
 use crate::engine::Context;
 use crate::store::blob::{BlobStore, BlobTx, ContainerId, ListBlobs, WriteTx};
 use crate::store::db::Purpose;
@@ -49,7 +49,7 @@ impl BlobService {
                 change.tx.delete_container(there, None)?;
             } else {
                 let etag = Some(filled.record.etag);
-                let writer = change.writer(Operation::ContainerCreate, &name, None, etag);
+                let writer = change.writer(BlobOperation::ContainerCreate, &name, None, etag);
                 filled.record.writer = Some(writer);
             }
             change.tx.update_container(filled.id, &filled.record)?;

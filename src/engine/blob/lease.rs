@@ -6,7 +6,7 @@
 use super::access::{AccessConditions, BlobAt};
 use super::{BlobError, BlobResult, BlobService, Size};
 use crate::core::blob::tags::query::TagQuery;
-use crate::core::blob::{BlobDenial, Operation};
+use crate::core::blob::{BlobDenial, BlobOperation};
 use crate::core::conditions::Conditions;
 use crate::core::lease::{LeaseDenial, LeaseId, LeaseKind, TimedLease};
 use crate::core::{Etag, Timestamp, Writer};
@@ -84,24 +84,24 @@ impl LeaseAction {
     }
 
     /// The operation on a blob.
-    pub const fn on_blob(self) -> Operation {
+    pub const fn on_blob(self) -> BlobOperation {
         match self {
-            Self::Acquire { .. } => Operation::BlobAcquireLease,
-            Self::Renew(_) => Operation::BlobRenewLease,
-            Self::Change { .. } => Operation::BlobChangeLease,
-            Self::Release(_) => Operation::BlobReleaseLease,
-            Self::Break(_) => Operation::BlobBreakLease,
+            Self::Acquire { .. } => BlobOperation::BlobAcquireLease,
+            Self::Renew(_) => BlobOperation::BlobRenewLease,
+            Self::Change { .. } => BlobOperation::BlobChangeLease,
+            Self::Release(_) => BlobOperation::BlobReleaseLease,
+            Self::Break(_) => BlobOperation::BlobBreakLease,
         }
     }
 
     /// The operation on a container.
-    pub const fn on_container(self) -> Operation {
+    pub const fn on_container(self) -> BlobOperation {
         match self {
-            Self::Acquire { .. } => Operation::ContainerAcquireLease,
-            Self::Renew(_) => Operation::ContainerRenewLease,
-            Self::Change { .. } => Operation::ContainerChangeLease,
-            Self::Release(_) => Operation::ContainerReleaseLease,
-            Self::Break(_) => Operation::ContainerBreakLease,
+            Self::Acquire { .. } => BlobOperation::ContainerAcquireLease,
+            Self::Renew(_) => BlobOperation::ContainerRenewLease,
+            Self::Change { .. } => BlobOperation::ContainerChangeLease,
+            Self::Release(_) => BlobOperation::ContainerReleaseLease,
+            Self::Break(_) => BlobOperation::ContainerBreakLease,
         }
     }
 }

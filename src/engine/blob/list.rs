@@ -56,12 +56,12 @@ pub enum BlobListItem {
     /// Names that begin alike.
     Prefix(String),
     /// A state of a blob.
-    Blob(Box<BlobListing>),
+    Blob(Box<ListedState>),
 }
 
 /// A state of a blob, as it is listed.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct BlobListing {
+pub struct ListedState {
     /// The name.
     pub name: String,
     /// The moment of a snapshot.
@@ -158,17 +158,17 @@ fn list(look: &BlobView<'_>, container: ContainerId, query: ListQuery) -> BlobRe
         ListedBlob::Prefix(prefix) => Some(BlobListItem::Prefix(prefix)),
         ListedBlob::Blob(row) if !kept(&row) => None,
         ListedBlob::Blob(row) => {
-            Some(BlobListItem::Blob(Box::new(BlobListing::of(look.at_now(*row)))))
+            Some(BlobListItem::Blob(Box::new(ListedState::of(look.at_now(*row)))))
         }
         ListedBlob::DeletedWithVersions(row) => {
-            let newest = BlobListing::of(look.at_now(*row));
-            Some(BlobListItem::Blob(Box::new(BlobListing { has_versions_only: true, ..newest })))
+            let newest = ListedState::of(look.at_now(*row));
+            Some(BlobListItem::Blob(Box::new(ListedState { has_versions_only: true, ..newest })))
         }
     });
     Ok(ListPage { items: items.collect(), next: listing.next })
 }
 
-impl BlobListing {
+impl ListedState {
     fn of(row: BlobRow) -> Self {
         let snapshot = match row.key {
             StateKey::Snapshot(moment) => Some(moment),

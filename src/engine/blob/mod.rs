@@ -59,7 +59,7 @@ pub use history::{BlobExplanation, ChangedBlob};
 pub use lease::{LeaseAction, LeaseAnswer};
 pub use leased::Leases;
 pub use list::{
-    BlobListItem, BlobListing, FoundBlob, FoundPage, ListPage, ListPosition, ListQuery,
+    BlobListItem, FoundBlob, FoundPage, ListPage, ListPosition, ListQuery, ListedState,
 };
 pub use pages::{PageChange, PageQuery, Paged, PutPages};
 pub use put::{Admitted, BodyShape, NewBlob, WrittenBlob};

@@ -14,7 +14,7 @@ use crate::core::blob::pages::{
     self, ListedRange, PageRange, SequenceAction, SequenceConditions, WrittenPages,
     page_difference, page_list,
 };
-use crate::core::blob::{BlobDenial, BlobState, ContentProperties, Operation};
+use crate::core::blob::{BlobDenial, BlobOperation, BlobState, ContentProperties};
 use crate::engine::Context;
 use crate::store::blob::{StateId, StateKey};
 
@@ -93,7 +93,7 @@ impl BlobService {
     pub async fn put_pages(
         &self,
         cx: &Context,
-        operation: Operation,
+        operation: BlobOperation,
         at: &BlobAt,
         asked: AccessConditions,
         put: PutPages,
@@ -137,7 +137,7 @@ impl BlobService {
     ) -> BlobResult<Paged> {
         let at = at.clone();
         self.look_elsewhere(cx, move |look| {
-            let operation = Operation::PageBlobGetPageRanges;
+            let operation = BlobOperation::PageBlobGetPageRanges;
             let row = look.admitted(operation, &at, &asked)?.admitted()?;
             let written = written(look, row.id, query.window(row.record.length))?;
             Ok(query.page(row.record, page_list(&written)))
@@ -156,7 +156,7 @@ impl BlobService {
     ) -> BlobResult<Paged> {
         let at = at.clone();
         self.look_elsewhere(cx, move |look| {
-            let operation = Operation::PageBlobGetPageRangesDiff;
+            let operation = BlobOperation::PageBlobGetPageRangesDiff;
             let place = look.admitted(operation, &at, &asked)?;
             let container = place.container;
             let row = place.admitted()?;
@@ -190,8 +190,8 @@ impl BlobService {
         sequence: Option<SequenceAction>,
     ) -> BlobResult<WrittenBlob> {
         let operation = match length {
-            Some(_) => Operation::PageBlobResize,
-            None => Operation::PageBlobUpdateSequenceNumber,
+            Some(_) => BlobOperation::PageBlobResize,
+            None => BlobOperation::PageBlobUpdateSequenceNumber,
         };
         if length.is_some_and(|length| !pages::is_length(length)) {
             return Err(BlobDenial::InvalidPageRange.into());

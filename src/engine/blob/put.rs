@@ -11,7 +11,7 @@ use crate::core::blob::pages;
 use crate::core::blob::tags::Tags;
 use crate::core::blob::tier::Tier;
 use crate::core::blob::{
-    BlobDenial, BlobMetadata, BlobState, BlobType, ContentProperties, Encryption, Operation,
+    BlobDenial, BlobMetadata, BlobOperation, BlobState, BlobType, ContentProperties, Encryption,
 };
 use crate::core::{Etag, Timestamp};
 use crate::engine::Context;
@@ -119,7 +119,7 @@ impl BlobService {
     pub async fn check(
         &self,
         cx: &Context,
-        operation: Operation,
+        operation: BlobOperation,
         at: &BlobAt,
         asked: &AccessConditions,
     ) -> BlobResult<Admitted> {
@@ -152,9 +152,9 @@ impl BlobService {
         content: Content,
     ) -> BlobResult<WrittenBlob> {
         let operation = match kind {
-            BlobType::Block => Operation::BlockBlobUpload,
-            BlobType::Append => Operation::AppendBlobCreate,
-            BlobType::Page => Operation::PageBlobCreate,
+            BlobType::Block => BlobOperation::BlockBlobUpload,
+            BlobType::Append => BlobOperation::AppendBlobCreate,
+            BlobType::Page => BlobOperation::PageBlobCreate,
         };
         if kind == BlobType::Page && !pages::is_length(new.page_length) {
             return Err(BlobDenial::InvalidPageRange.into());
@@ -170,7 +170,7 @@ impl BlobService {
 /// Put Blob inside its transaction.
 fn put(
     change: &BlobChange<'_>,
-    operation: Operation,
+    operation: BlobOperation,
     at: &BlobAt,
     asked: &AccessConditions,
     kind: BlobType,

@@ -10,7 +10,7 @@ use super::access::{AccessConditions, BlobAt};
 use super::change::{BlobRow, BlobView};
 use super::{BlobResult, BlobService, ContentReader, DbError};
 use crate::core::blob::copy::CopyStatus;
-use crate::core::blob::{BlobDenial, BlobState, BlobType, Operation};
+use crate::core::blob::{BlobDenial, BlobOperation, BlobState, BlobType};
 use crate::engine::Context;
 use crate::store::blob::{BlobTx, StateId, StateKey};
 
@@ -54,7 +54,7 @@ impl BlobService {
     pub async fn properties(
         &self,
         cx: &Context,
-        operation: Operation,
+        operation: BlobOperation,
         at: &BlobAt,
         asked: AccessConditions,
     ) -> BlobResult<Blob> {
@@ -91,7 +91,7 @@ fn open(
     (at, asked, range): &(BlobAt, AccessConditions, Option<Range<u64>>),
     read: impl Fn(&BlobTx<'_>, StateId, Range<u64>) -> Result<Option<ContentReader>, DbError>,
 ) -> BlobResult<Option<OpenedBlob>> {
-    let place = look.admitted(Operation::BlobDownload, at, asked)?;
+    let place = look.admitted(BlobOperation::BlobDownload, at, asked)?;
     let row = place.admitted()?;
     let range = clipped(range.clone(), row.record.length)?;
     let content = if is_unwritten(&row.record) {

@@ -9,7 +9,7 @@ use crate::core::Timestamp;
 use crate::core::blob::immutability::ImmutabilityPolicy;
 use crate::core::blob::tags::Tags;
 use crate::core::blob::tier::{Tier, TierChange};
-use crate::core::blob::{BlobMetadata, BlobState, ContentProperties, Operation};
+use crate::core::blob::{BlobMetadata, BlobOperation, BlobState, ContentProperties};
 use crate::engine::Context;
 
 impl BlobService {
@@ -22,7 +22,7 @@ impl BlobService {
         content: Option<ContentProperties>,
     ) -> BlobResult<WrittenBlob> {
         let at = at.clone();
-        let operation = Operation::BlobSetHttpHeaders;
+        let operation = BlobOperation::BlobSetHttpHeaders;
         self.change(cx, Size::Small, move |change| {
             let row = change.admitted(operation, &at, &asked)?.admitted()?;
             let etag = change.etag()?;
@@ -48,7 +48,7 @@ impl BlobService {
         metadata: BlobMetadata,
     ) -> BlobResult<WrittenBlob> {
         let at = at.clone();
-        let operation = Operation::BlobSetMetadata;
+        let operation = BlobOperation::BlobSetMetadata;
         self.change(cx, self.memory.size_of_replacing(), move |change| {
             let place = change.admitted(operation, &at, &asked)?;
             let container = place.container;
@@ -78,7 +78,7 @@ impl BlobService {
         asked: AccessConditions,
         tags: Tags,
     ) -> BlobResult<()> {
-        self.remark(cx, Operation::BlobSetTags, at, asked, move |state, _| {
+        self.remark(cx, BlobOperation::BlobSetTags, at, asked, move |state, _| {
             state.tags = tags;
             Ok(())
         })
@@ -94,7 +94,7 @@ impl BlobService {
         tier: Tier,
     ) -> BlobResult<TierChange> {
         let ready = cx.now.after(self.memory.options.rehydration);
-        self.remark(cx, Operation::BlobSetTier, at, asked, move |state, now| {
+        self.remark(cx, BlobOperation::BlobSetTier, at, asked, move |state, now| {
             Ok(state.tier.set(state.kind, tier, now, ready)?)
         })
         .await
@@ -108,7 +108,7 @@ impl BlobService {
         asked: AccessConditions,
         policy: ImmutabilityPolicy,
     ) -> BlobResult<BlobState> {
-        let operation = Operation::BlobSetImmutabilityPolicy;
+        let operation = BlobOperation::BlobSetImmutabilityPolicy;
         self.remark(cx, operation, at, asked, move |state, now| {
             state.immutability.set_policy(policy, now)?;
             Ok(state.clone())
@@ -123,7 +123,7 @@ impl BlobService {
         at: &BlobAt,
         asked: AccessConditions,
     ) -> BlobResult<()> {
-        let operation = Operation::BlobDeleteImmutabilityPolicy;
+        let operation = BlobOperation::BlobDeleteImmutabilityPolicy;
         self.remark(cx, operation, at, asked, move |state, now| {
             Ok(state.immutability.delete_policy(now)?)
         })
@@ -138,7 +138,7 @@ impl BlobService {
         asked: AccessConditions,
         hold: bool,
     ) -> BlobResult<()> {
-        self.remark(cx, Operation::BlobSetLegalHold, at, asked, move |state, _| {
+        self.remark(cx, BlobOperation::BlobSetLegalHold, at, asked, move |state, _| {
             state.immutability.legal_hold = Some(hold);
             Ok(())
         })
@@ -149,7 +149,7 @@ impl BlobService {
     async fn remark<T: Send + 'static>(
         &self,
         cx: &Context,
-        operation: Operation,
+        operation: BlobOperation,
         at: &BlobAt,
         asked: AccessConditions,
         set: impl FnOnce(&mut BlobState, Timestamp) -> BlobResult<T> + Clone + Send + 'static,

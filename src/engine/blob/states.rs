@@ -9,7 +9,7 @@ use super::{BlobError, BlobResult, BlobService, Size};
 use crate::core::Timestamp;
 use crate::core::blob::deletion::{DeleteBlobSnapshots, DeletionTarget, Removal, plan};
 use crate::core::blob::tier::TierConditions;
-use crate::core::blob::{BlobDenial, BlobMetadata, BlobState, Operation};
+use crate::core::blob::{BlobDenial, BlobMetadata, BlobOperation, BlobState};
 use crate::engine::Context;
 use crate::store::blob::{StateKey, StateKind};
 
@@ -42,7 +42,7 @@ impl BlobService {
         metadata: BlobMetadata,
     ) -> BlobResult<(Timestamp, BlobState)> {
         let at = at.clone();
-        let operation = Operation::BlobCreateSnapshot;
+        let operation = BlobOperation::BlobCreateSnapshot;
         // The snapshot gets a copy of every row of extents.
         self.change(cx, Size::Large, move |change| {
             let place = change.admitted(operation, &at, &asked)?;
@@ -84,13 +84,13 @@ impl BlobService {
             if place.row.is_none() && delete.permanent {
                 return remove_retained(change, &at, &place);
             }
-            change.admit(Operation::BlobDelete, &at, &asked, &place)?;
+            change.admit(BlobOperation::BlobDelete, &at, &asked, &place)?;
             if let Some(row) = place.blob() {
                 let BlobState { tier, created, writer, .. } = &row.record;
                 let checked = tier.check(*created, &delete.tier);
                 checked.map_err(|denial| BlobError::by(denial, writer.as_ref(), None))?;
             }
-            change.writer(Operation::BlobDelete, &at.container, Some(&at.name), None);
+            change.writer(BlobOperation::BlobDelete, &at.container, Some(&at.name), None);
             remove(change, &at, place, delete)
         })
         .await
@@ -105,7 +105,7 @@ impl BlobService {
             let kept = |row: &&BlobRow| row.retained.is_some_and(|kept| kept.until > change.now);
             let is_base = |row: &&BlobRow| matches!(row.key, StateKey::Deleted(_));
             // The latest of several deleted blobs comes back as the blob; a name that was used
-            // again has none (see `Change::bury`).
+            // again has none (see `BlobChange::bury`).
             let last = states.iter().rev().filter(kept).find(is_base).map(|row| row.id);
             // Blocks that were put since are then blocks of the blob that comes back.
             let uncommitted = states.iter().find(|row| row.key == StateKey::Uncommitted);
@@ -130,7 +130,7 @@ impl BlobService {
                     change.tx.set_tags(row.id, record.tags.iter())?;
                 }
             }
-            change.writer(Operation::BlobUndelete, &at.container, Some(&at.name), None);
+            change.writer(BlobOperation::BlobUndelete, &at.container, Some(&at.name), None);
             Ok(())
         })
         .await
@@ -206,6 +206,6 @@ fn remove_retained(
     let row = row.ok_or(BlobDenial::BlobNotFound)?;
     row.record.immutability.check(change.now)?;
     change.tx.remove(row.id)?;
-    change.writer(Operation::BlobDelete, &at.container, Some(&at.name), None);
+    change.writer(BlobOperation::BlobDelete, &at.container, Some(&at.name), None);
     Ok(DeletedBlob { permanent: true })
 }

@@ -77,7 +77,7 @@ impl QueueMemory {
     }
 
     /// Raises the ceiling in the transaction of the change `at` if it lies below. The caller tells
-    /// by [`Memory::ceiling_is_saved`] that it is committed.
+    /// by [`QueueMemory::ceiling_is_saved`] that it is committed.
     pub fn save_ceiling(&self, rows: &QueueRows<'_>, at: Tick) -> Result<Option<Tick>, DbError> {
         if at.0 <= self.ceiling.load(Ordering::SeqCst) {
             return Ok(None);

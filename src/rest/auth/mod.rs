@@ -1,7 +1,7 @@
 //! Authorisation: who sent a request, and what it may do.
 //!
 //! Pure: a request is a [`RequestView`], time and addresses are in it, answers are values. It
-//! opens no share and knows no operation: the router says what is addressed ([`Target`]), an
+//! opens no share and knows no operation: the router says what is addressed ([`AuthTarget`]), an
 //! operation asks the [`Grant`] for its level and letters, and `rest/` writes the refusal.
 //!
 //! ```text

@@ -4,7 +4,7 @@ use hyper::body::Incoming;
 
 use super::BlobCall;
 use super::body::not_empty;
-use crate::core::blob::Operation;
+use crate::core::blob::BlobOperation;
 use crate::core::blob::append::{APPEND_MAX, AppendConditions};
 use crate::engine::blob::Appended;
 use crate::rest::http::reply::Reply;
@@ -21,7 +21,7 @@ impl BlobCall<'_> {
     }
 
     pub(super) async fn append_block(self, body: Incoming) -> Answer {
-        let operation = Operation::AppendBlobAppendBlock;
+        let operation = BlobOperation::AppendBlobAppendBlock;
         let mut body = Some(body);
         let prepared = async {
             self.check_length(APPEND_MAX)?;
@@ -50,7 +50,7 @@ impl BlobCall<'_> {
     }
 
     pub(super) async fn seal_blob(self, _: Incoming) -> Answer {
-        let (at, asked) = (self.blob_to_change()?, self.asked(Operation::AppendBlobSeal)?);
+        let (at, asked) = (self.blob_to_change()?, self.asked(BlobOperation::AppendBlobSeal)?);
         let conditions = self.append_conditions()?;
         let sealed = self.engine()?.seal_blob(self.cx(), &at, asked, conditions).await;
         let written = self.told(sealed)?;

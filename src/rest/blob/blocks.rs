@@ -6,7 +6,7 @@ use quick_xml::events::Event;
 
 use super::BlobCall;
 use super::body::{DOCUMENT_MAX, SentSums, not_empty};
-use crate::core::blob::Operation;
+use crate::core::blob::BlobOperation;
 use crate::core::blob::blocks::{BlockId, BlockIdError, BlockSearch, COMMITTED_MAX, ListedBlock};
 use crate::rest::http::checksum::{crc64, crc64_text};
 use crate::rest::http::reply::Reply;
@@ -21,7 +21,7 @@ pub(super) const BLOCK_MAX: u64 = 4_000 << 20;
 
 impl BlobCall<'_> {
     pub(super) async fn put_block(self, body: Incoming) -> Answer {
-        let operation = Operation::BlockBlobStageBlock;
+        let operation = BlobOperation::BlockBlobStageBlock;
         let mut body = Some(body);
         let prepared = async {
             self.check_length(BLOCK_MAX)?;
@@ -72,7 +72,7 @@ impl BlobCall<'_> {
     pub(super) async fn put_block_list(self, body: Incoming) -> Answer {
         let document = self.collect(body, DOCUMENT_MAX).await?;
         let at_once = document.len() <= AT_ONCE_MAX;
-        let operation = Operation::BlockBlobCommitBlockList;
+        let operation = BlobOperation::BlockBlobCommitBlockList;
         let (at, asked) = (self.blob_to_change()?, self.asked(operation)?);
         let sent = self.sums_sent()?;
         let new = self.new_blob(false)?;
@@ -90,7 +90,7 @@ impl BlobCall<'_> {
     }
 
     pub(super) async fn block_list(self, _: Incoming) -> Answer {
-        let operation = Operation::BlockBlobGetBlockList;
+        let operation = BlobOperation::BlockBlobGetBlockList;
         let (at, asked) = (self.blob_at()?, self.asked(operation)?);
         let wanted = self.query.get("blocklisttype").unwrap_or("committed").to_ascii_lowercase();
         let (committed, uncommitted) = match wanted.as_str() {

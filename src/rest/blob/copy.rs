@@ -23,7 +23,7 @@ use super::request::{SOURCE_IF_TAGS, selector};
 use crate::core::Timestamp;
 use crate::core::blob::append::APPEND_MAX;
 use crate::core::blob::name::ROOT;
-use crate::core::blob::{BlobDenial, BlobState, BlobType, Operation, pages};
+use crate::core::blob::{BlobDenial, BlobOperation, BlobState, BlobType, pages};
 use crate::core::conditions::Subject;
 use crate::core::conditions::copy::source_failure;
 use crate::engine::Account;
@@ -88,18 +88,18 @@ impl From<FetchedContent> for CopyFrom {
 
 impl BlobCall<'_> {
     pub(super) async fn copy_blob(self, _: Incoming) -> Answer {
-        self.copy_whole(Operation::BlobStartCopyFromURL).await
+        self.copy_whole(BlobOperation::BlobStartCopyFromURL).await
     }
 
     pub(super) async fn copy_from_url(self, _: Incoming) -> Answer {
-        self.copy_whole(Operation::BlobCopyFromURL).await
+        self.copy_whole(BlobOperation::BlobCopyFromURL).await
     }
 
     pub(super) async fn put_blob_from_url(self, _: Incoming) -> Answer {
-        self.copy_whole(Operation::BlockBlobPutBlobFromUrl).await
+        self.copy_whole(BlobOperation::BlockBlobPutBlobFromUrl).await
     }
 
-    async fn copy_whole(self, operation: Operation) -> Answer {
+    async fn copy_whole(self, operation: BlobOperation) -> Answer {
         let (at, asked) = (self.blob_to_change()?, self.asked(operation)?);
         let source_asked = self.source_asked(operation)?;
         let source = self.source(operation).await?;
@@ -111,7 +111,7 @@ impl BlobCall<'_> {
             BlobSource::Own(own) if own.account.name() == self.0.account.name() && !hashed => {
                 CopyFrom::Here { at: own.at, asked: source_asked }
             }
-            BlobSource::Elsewhere(url) if operation == Operation::BlobStartCopyFromURL => {
+            BlobSource::Elsewhere(url) if operation == BlobOperation::BlobStartCopyFromURL => {
                 return self.copy_elsewhere(&url, at, asked, &source_asked, request).await;
             }
             source => {
@@ -128,29 +128,29 @@ impl BlobCall<'_> {
     /// The answer to a copy.
     pub(super) fn copied_reply(
         &self,
-        operation: Operation,
+        operation: BlobOperation,
         copied: BlobResult<CopiedBlob>,
     ) -> Answer {
         let copied = self.told(copied)?;
         let reply = match operation {
-            Operation::BlockBlobPutBlobFromUrl => Reply::created(),
+            BlobOperation::BlockBlobPutBlobFromUrl => Reply::created(),
             _ => Reply::accepted()
                 .header("x-ms-copy-id", &copied.copy.id)
                 .header("x-ms-copy-status", copied.copy.status),
         };
         let md5 = copied.written.state.content.md5.map(super::headers::md5_text);
-        let synchronous = operation != Operation::BlobStartCopyFromURL;
+        let synchronous = operation != BlobOperation::BlobStartCopyFromURL;
         Ok(reply.blob_written(&copied.written).maybe("content-md5", md5.filter(|_| synchronous)))
     }
 
-    fn copy_request(&self, operation: Operation) -> Result<CopyRequest, Refusal> {
+    fn copy_request(&self, operation: BlobOperation) -> Result<CopyRequest, Refusal> {
         let new = self.new_blob(false)?;
         let metadata = Some(new.metadata.clone()).filter(|metadata| !metadata.is_empty());
         let keeps = match self.header("x-ms-copy-source-blob-properties")? {
             Some(text) => !text.eq_ignore_ascii_case("false"),
             None => true,
         };
-        let put = operation == Operation::BlockBlobPutBlobFromUrl;
+        let put = operation == BlobOperation::BlockBlobPutBlobFromUrl;
         let properties = match self.content_sent()? {
             Some(content) if put => Some(content),
             None if put && !keeps => Some(crate::core::blob::ContentProperties::default()),
@@ -183,7 +183,7 @@ impl BlobCall<'_> {
 
     pub(super) async fn abort_copy(self, _: Incoming) -> Answer {
         const ACTION: &str = "x-ms-copy-action";
-        let operation = Operation::BlobAbortCopyFromURL;
+        let operation = BlobOperation::BlobAbortCopyFromURL;
         let (at, asked) = (self.blob_to_change()?, self.asked(operation)?);
         match self.required(ACTION)? {
             text if text.eq_ignore_ascii_case("abort") => {}
@@ -198,7 +198,7 @@ impl BlobCall<'_> {
     }
 
     pub(super) async fn put_block_from_url(self, _: Incoming) -> Answer {
-        let operation = Operation::BlockBlobStageBlockFromURL;
+        let operation = BlobOperation::BlockBlobStageBlockFromURL;
         let (at, asked) = (self.blob_to_change()?, self.asked(operation)?);
         let id = self.block_id()?;
         let fetched = self.fetch_part(operation, &at, &asked).await?;
@@ -214,7 +214,7 @@ impl BlobCall<'_> {
     }
 
     pub(super) async fn append_from_url(self, _: Incoming) -> Answer {
-        let operation = Operation::AppendBlobAppendBlockFromUrl;
+        let operation = BlobOperation::AppendBlobAppendBlockFromUrl;
         let (at, asked) = (self.blob_to_change()?, self.asked(operation)?);
         let conditions = self.append_conditions()?;
         let content = not_empty(self.fetch_part(operation, &at, &asked).await?.content)?;
@@ -225,7 +225,7 @@ impl BlobCall<'_> {
     }
 
     pub(super) async fn put_page_from_url(self, _: Incoming) -> Answer {
-        let operation = Operation::PageBlobUploadPagesFromURL;
+        let operation = BlobOperation::PageBlobUploadPagesFromURL;
         let (at, asked) = (self.blob_to_change()?, self.asked(operation)?);
         let (range, conditions) = (self.page_range()?, self.sequence_conditions()?);
         let content = self.fetch_part(operation, &at, &asked).await?.content;
@@ -242,7 +242,7 @@ impl BlobCall<'_> {
     /// The bytes of a source for a part of the blob `to`.
     async fn fetch_part(
         &self,
-        operation: Operation,
+        operation: BlobOperation,
         to: &BlobAt,
         asked: &AccessConditions,
     ) -> Result<FetchedContent, Refusal> {
@@ -263,7 +263,7 @@ impl BlobCall<'_> {
     /// Reads a source into the store of the destination, and compares its checksums.
     async fn fetch(
         &self,
-        operation: Operation,
+        operation: BlobOperation,
         source: BlobSource,
         source_asked: &SourceAsked,
         to: &BlobAt,
@@ -296,16 +296,16 @@ impl BlobCall<'_> {
     /// A place for the bytes of a source, if the rules admit the write.
     pub(super) async fn begin_fetch(
         &self,
-        operation: Operation,
+        operation: BlobOperation,
         to: &BlobAt,
         asked: &AccessConditions,
         length: u64,
         part: bool,
     ) -> Result<ContentWriter, Refusal> {
         let max = match operation {
-            Operation::PageBlobUploadPagesFromURL => pages::PUT_MAX,
-            Operation::AppendBlobAppendBlockFromUrl => APPEND_MAX,
-            Operation::BlockBlobStageBlockFromURL => BLOCK_MAX,
+            BlobOperation::PageBlobUploadPagesFromURL => pages::PUT_MAX,
+            BlobOperation::AppendBlobAppendBlockFromUrl => APPEND_MAX,
+            BlobOperation::BlockBlobStageBlockFromURL => BLOCK_MAX,
             _ => PUT_MAX,
         };
         if length > max {
@@ -321,7 +321,7 @@ impl BlobCall<'_> {
     /// Reads a source of this server into the store of the destination.
     async fn fetch_own(
         &self,
-        operation: Operation,
+        operation: BlobOperation,
         own: &OwnBlob,
         source_asked: &SourceAsked,
         to: &BlobAt,
@@ -358,7 +358,7 @@ impl BlobCall<'_> {
     /// Asks the conditions of a source whose bytes are copied.
     pub(super) fn check_source(
         &self,
-        operation: Operation,
+        operation: BlobOperation,
         asked: &SourceAsked,
         subject: &Subject<'_>,
     ) -> Result<(), Refusal> {
@@ -374,7 +374,7 @@ impl BlobCall<'_> {
 
     /// The source that `x-ms-copy-source` names; a blob of this server only if the request may read
     /// it.
-    async fn source(&self, operation: Operation) -> Result<BlobSource, Refusal> {
+    async fn source(&self, operation: BlobOperation) -> Result<BlobSource, Refusal> {
         let own = match self.source_in(COPY_SOURCE)? {
             NamedSource::Own(own) => own,
             NamedSource::Elsewhere(url) => return Ok(BlobSource::Elsewhere(url)),
@@ -391,7 +391,7 @@ impl BlobCall<'_> {
         let same = account.name() == self.0.account.name();
         let covered = match self.grant.by {
             GrantedBy::Nothing => true,
-            GrantedBy::SharedKey => same && operation == Operation::BlobStartCopyFromURL,
+            GrantedBy::SharedKey => same && operation == BlobOperation::BlobStartCopyFromURL,
             GrantedBy::Bearer { .. } => same,
             GrantedBy::Sas { .. } | GrantedBy::Anonymous => false,
         };

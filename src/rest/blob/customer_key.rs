@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest as _, Sha256};
 
 use super::BlobCall;
-use crate::core::blob::Operation;
+use crate::core::blob::BlobOperation;
 use crate::core::conditions::copy::CopyKind;
 use crate::rest::refusal::Refusal;
 
@@ -41,7 +41,7 @@ impl BlobCall<'_> {
     }
 
     /// The SHA-256 of the customer's key of the source. The two forms of Copy Blob take none.
-    pub(super) fn source_key(&self, operation: Operation) -> Result<Option<String>, Refusal> {
+    pub(super) fn source_key(&self, operation: BlobOperation) -> Result<Option<String>, Refusal> {
         match operation.rules().copy {
             Some(CopyKind::PutBlobFromUrl | CopyKind::PartFromUrl) => self.key_sent(&OF_SOURCE),
             Some(CopyKind::CopyBlob | CopyKind::CopyBlobFromUrl) | None => Ok(None),

@@ -7,7 +7,7 @@ use hyper::body::Incoming;
 
 use super::BlobCall;
 use super::request::moment;
-use crate::core::blob::Operation;
+use crate::core::blob::BlobOperation;
 use crate::core::blob::pages::{
     PUT_MAX, SequenceAction, SequenceConditions, is_length, is_sequence_number,
 };
@@ -66,7 +66,7 @@ impl BlobCall<'_> {
     }
 
     async fn update_pages(self, mut body: Option<Incoming>) -> Answer {
-        let operation = Operation::PageBlobUploadPages;
+        let operation = BlobOperation::PageBlobUploadPages;
         let prepared = async {
             self.check_length(PUT_MAX)?;
             let (at, asked) = (self.blob_to_change()?, self.asked(operation)?);
@@ -92,7 +92,7 @@ impl BlobCall<'_> {
     }
 
     async fn clear_pages(self) -> Answer {
-        let operation = Operation::PageBlobClearPages;
+        let operation = BlobOperation::PageBlobClearPages;
         let (at, asked) = (self.blob_to_change()?, self.asked(operation)?);
         let (range, conditions) = (self.page_range()?, self.sequence_conditions()?);
         if self.announced()?.is_some_and(|length| length != 0) {
@@ -125,11 +125,11 @@ impl BlobCall<'_> {
         let engine = self.engine()?;
         let paged = match self.previous()? {
             None => {
-                let asked = self.asked(Operation::PageBlobGetPageRanges)?;
+                let asked = self.asked(BlobOperation::PageBlobGetPageRanges)?;
                 engine.page_ranges(self.cx(), &at, asked, query).await
             }
             Some(previous) => {
-                let asked = self.asked(Operation::PageBlobGetPageRangesDiff)?;
+                let asked = self.asked(BlobOperation::PageBlobGetPageRangesDiff)?;
                 engine.page_difference(self.cx(), &at, asked, previous, query).await
             }
         };
@@ -178,7 +178,7 @@ impl BlobCall<'_> {
         if length.is_none() && sequence.is_none() {
             return Ok(None);
         }
-        let operation = Operation::PageBlobResize;
+        let operation = BlobOperation::PageBlobResize;
         let (at, asked) = (self.blob_to_change()?, self.asked(operation)?);
         let content = self.content_sent()?;
         let set = self

@@ -13,7 +13,7 @@ use super::BlobCall;
 use super::body::{finish, write};
 use super::copy::{FetchedContent, PIECE_BYTES, SourcePart};
 use super::headers::md5_of;
-use crate::core::blob::{BlobState, BlobType, ContentProperties, Operation};
+use crate::core::blob::{BlobOperation, BlobState, BlobType, ContentProperties};
 use crate::core::conditions::Subject;
 use crate::core::time::parse_rfc1123;
 use crate::core::{Etag, Timestamp};
@@ -35,7 +35,7 @@ impl BlobCall<'_> {
     /// Asks another server for a source.
     async fn open_elsewhere(
         &self,
-        operation: Operation,
+        operation: BlobOperation,
         url: &Uri,
         asked: &SourceAsked,
         wanted: &SourcePart,
@@ -73,7 +73,7 @@ impl BlobCall<'_> {
     /// Reads a source on another server into the store of the destination.
     pub(super) async fn fetch_elsewhere(
         &self,
-        operation: Operation,
+        operation: BlobOperation,
         url: &Uri,
         source_asked: &SourceAsked,
         to: &BlobAt,
@@ -107,7 +107,7 @@ impl BlobCall<'_> {
         source_asked: &SourceAsked,
         mut request: CopyRequest,
     ) -> Answer {
-        let operation = Operation::BlobStartCopyFromURL;
+        let operation = BlobOperation::BlobStartCopyFromURL;
         let place = self.place()?;
         let wanted = SourcePart { range: None, part: false };
         let (mut source, length, state) =

@@ -9,7 +9,7 @@ use percent_encoding::percent_decode_str;
 
 use super::BlobCall;
 use crate::core::Timestamp;
-use crate::core::blob::Operation;
+use crate::core::blob::BlobOperation;
 use crate::core::blob::name::{BlobNameError, ROOT, check_blob, check_container};
 use crate::core::blob::operation::Accepted;
 use crate::core::blob::tags::query::{TagLanguage, TagQuery};
@@ -59,13 +59,13 @@ impl BlobCall<'_> {
     }
 
     /// The demands of the request on the blob or container.
-    pub(super) fn asked(&self, operation: Operation) -> Result<AccessConditions, Refusal> {
+    pub(super) fn asked(&self, operation: BlobOperation) -> Result<AccessConditions, Refusal> {
         let rules = operation.rules();
         let mut accepts = rules.accepts;
         if operation.name().starts_with("Container") && !accepts.0.is_empty() {
             accepts = self.container_conditions(accepts)?;
         }
-        let tagging = matches!(operation, Operation::BlobGetTags | Operation::BlobSetTags);
+        let tagging = matches!(operation, BlobOperation::BlobGetTags | BlobOperation::BlobSetTags);
         let (prefix, accepts) =
             if tagging { ("x-ms-blob-", Accepted("MNIUT")) } else { ("", accepts) };
         let conditions = conditions(self, prefix, accepts)?;
@@ -132,7 +132,7 @@ impl BlobCall<'_> {
     }
 
     /// The demands of a copy on its source.
-    pub(super) fn source_asked(&self, operation: Operation) -> Result<SourceAsked, Refusal> {
+    pub(super) fn source_asked(&self, operation: BlobOperation) -> Result<SourceAsked, Refusal> {
         let accepts = operation.rules().source;
         let conditions = conditions(self, "x-ms-source-", accepts)?;
         let tags = if accepts.has('T') { tag_query(self, SOURCE_IF_TAGS)? } else { None };

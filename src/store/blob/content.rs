@@ -162,8 +162,8 @@ impl ContentWriter {
         written.then(|| Ok(self.content()))
     }
 
-    /// Ends the body. With [`Sync::Always`](crate::store::db::Sync), and while a checkpoint is
-    /// under way, it waits for the disk.
+    /// Ends the body. With [`SyncMode::Always`](crate::store::db::SyncMode), and while a checkpoint
+    /// is under way, it waits for the disk.
     pub fn finish(mut self) -> Result<Content, ContentError> {
         if let Some(declared) = self.declared.filter(|declared| self.received != *declared) {
             return Err(ContentError::Length { declared, received: self.received });

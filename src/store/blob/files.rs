@@ -238,7 +238,7 @@ impl Files {
 }
 
 impl OpenFile {
-    /// Bytes were written that a commit may refer to soon. With [`Sync::Always`] and while a
+    /// Bytes were written that a commit may refer to soon. With [`SyncMode::Always`] and while a
     /// checkpoint is under way they are on the disk when this returns, else before the next
     /// checkpoint.
     pub(super) fn written(&self) -> Result<(), DbError> {

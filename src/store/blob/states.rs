@@ -150,7 +150,7 @@ impl BlobTx<'_> {
         Ok((unsigned(length)?, data))
     }
 
-    /// As [`Tx::range_reader`], for event loops: `None` if that takes more than a few rows and
+    /// As [`BlobTx::range_reader`], for event loops: `None` if that takes more than a few rows and
     /// files.
     pub fn short_reader(
         &self,

@@ -61,7 +61,7 @@ impl<'a> HeldWriter<'a> {
         })
     }
 
-    /// Attaches the saved database `file` as the schema `saved`. Before [`Held::begin`].
+    /// Attaches the saved database `file` as the schema `saved`. Before [`HeldWriter::begin`].
     pub fn attach(&self, file: &Path) -> Result<(), DbError> {
         let conn = &*self.connection;
         let numbers = |schema: &str| {

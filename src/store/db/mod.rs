@@ -12,8 +12,9 @@
 //!   copy              copy         all rows of one moment, in another file
 //! ```
 //!
-//! A request is answered after its COMMIT. With [`Sync::Normal`] a commit survives the death of
-//! the process, but the last ones may be lost when the machine dies; [`Sync::Always`] syncs each.
+//! A request is answered after its COMMIT. With [`SyncMode::Normal`] a commit survives the death of
+//! the process, but the last ones may be lost when the machine dies; [`SyncMode::Always`] syncs
+//! each.
 
 mod checkpoint;
 mod connection;

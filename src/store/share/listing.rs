@@ -27,7 +27,7 @@ pub struct ListedName {
 
 /// All entries of a directory, in the order of the disk.
 #[derive(Debug, Default)]
-pub(in crate::store) struct Entries {
+pub(in crate::store) struct DirectoryEntries {
     pub(in crate::store) listed: Vec<ListedName>,
     /// How many more have names that are no UTF-8: neither face can name those.
     pub(in crate::store) unnameable: usize,
@@ -35,8 +35,8 @@ pub(in crate::store) struct Entries {
 
 /// Reads the directory behind `dir`, from its start; an `O_PATH` descriptor will do. Nobody else
 /// may read through the descriptor meanwhile.
-pub(in crate::store) fn read_dir(dir: impl AsFd) -> Result<Entries, StoreError> {
-    let mut entries = Entries::default();
+pub(in crate::store) fn read_dir(dir: impl AsFd) -> Result<DirectoryEntries, StoreError> {
+    let mut entries = DirectoryEntries::default();
     let mut unknown = Vec::new();
     let mut buffer = vec![MaybeUninit::uninit(); BUFFER_BYTES];
     // A descriptor that can read is used itself: permission bits may let nobody open it again.

@@ -51,7 +51,7 @@ impl TableTx<'_> {
     }
 
     /// Deletes a table; false if there is none. Its entities stay until
-    /// [`Tx::sweep_deleted`] has removed them; nothing finds them meanwhile.
+    /// [`TableTx::sweep_deleted`] has removed them; nothing finds them meanwhile.
     pub fn delete_table(&self, name: &TableName) -> Result<bool, DbError> {
         let Some(TableId(id)) = self.table_id(name)? else { return Ok(false) };
         self.0.prepare_cached("DELETE FROM tables WHERE id = ?1")?.execute([id])?;

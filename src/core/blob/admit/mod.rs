@@ -12,7 +12,7 @@ mod tests;
 use super::container::ContainerState;
 use super::copy::CopyStatus;
 use super::denial::BlobDenial;
-use super::operation::{EtagEffect, Immutable, Operation, Rules};
+use super::operation::{BlobOperation, EtagEffect, Immutable, Rules};
 use super::state::BlobState;
 use super::tags::query::TagQuery;
 use super::tier::Tier;
@@ -24,7 +24,7 @@ use crate::core::lease::{BlobLease, LeaseId};
 #[derive(Clone, Copy, Debug)]
 pub struct AdmitRequest<'a> {
     /// The operation.
-    pub operation: Operation,
+    pub operation: BlobOperation,
     /// Its conditions. Those that the operation does not take must have been left out.
     pub conditions: &'a Conditions,
     /// `x-ms-if-tags`.

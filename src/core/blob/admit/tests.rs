@@ -24,12 +24,12 @@ fn id(last: u8) -> LeaseId {
 }
 
 /// The blob that fits the operation, changed an hour ago.
-fn blob(operation: Operation) -> BlobState {
+fn blob(operation: BlobOperation) -> BlobState {
     let kind = operation.rules().kind.unwrap_or(BlobType::Block);
     BlobState::new(kind, Etag::from_number(7), second(-3_600))
 }
 
-fn ask(operation: Operation, conditions: &Conditions) -> AdmitRequest<'_> {
+fn ask(operation: BlobOperation, conditions: &Conditions) -> AdmitRequest<'_> {
     AdmitRequest {
         operation,
         conditions,
@@ -42,8 +42,8 @@ fn ask(operation: Operation, conditions: &Conditions) -> AdmitRequest<'_> {
     }
 }
 
-fn on_blobs() -> impl Iterator<Item = Operation> {
-    Operation::ALL.iter().copied().filter(|operation| {
+fn on_blobs() -> impl Iterator<Item = BlobOperation> {
+    BlobOperation::ALL.iter().copied().filter(|operation| {
         let name = operation.name();
         !name.starts_with("Container") && !name.starts_with("Service")
     })
@@ -270,8 +270,8 @@ fn pending_copies_archives_and_policies_refuse_what_they_must() {
         copying.copy = Some(CopyRecord::pending("id".into(), "source".into(), 1));
         let answer = admit(&ask(operation, &none), CONTAINER, FoundObject::Blob(&copying));
         let read = matches!(rules.lease, LeaseClass::Read | LeaseClass::Ignored)
-            && operation != Operation::BlobCreateSnapshot;
-        let admitted = read || operation == Operation::BlobAbortCopyFromURL;
+            && operation != BlobOperation::BlobCreateSnapshot;
+        let admitted = read || operation == BlobOperation::BlobAbortCopyFromURL;
         assert_eq!(answer == Err(BlobDenial::PendingCopyOperation), !admitted, "{operation:?}");
 
         let mut archived = blob(operation);
@@ -286,7 +286,7 @@ fn pending_copies_archives_and_policies_refuse_what_they_must() {
         let due = Err(BlobDenial::BlobImmutableDueToPolicy(second(60)));
         let mut asked = ask(operation, &none);
         let stays = admit(&asked, CONTAINER, FoundObject::Blob(&kept)) != due;
-        let changes = rules.etag == EtagEffect::Moves || operation == Operation::BlobDelete;
+        let changes = rules.etag == EtagEffect::Moves || operation == BlobOperation::BlobDelete;
         assert_eq!(stays, !changes, "{operation:?}");
         asked.versioning = true;
         let stays = admit(&asked, CONTAINER, FoundObject::Blob(&kept)) != due;
@@ -298,16 +298,22 @@ fn pending_copies_archives_and_policies_refuse_what_they_must() {
 fn a_wrong_type_comes_before_the_lease_and_the_lease_before_conditions() {
     let (_, fails, _) = pair('M');
     let [_, (_, leased), ..] = leases();
-    let mut page = BlobState { lease: leased, ..blob(Operation::PageBlobUploadPages) };
-    let wrong =
-        admit(&ask(Operation::AppendBlobAppendBlock, &fails), CONTAINER, FoundObject::Blob(&page));
+    let mut page = BlobState { lease: leased, ..blob(BlobOperation::PageBlobUploadPages) };
+    let wrong = admit(
+        &ask(BlobOperation::AppendBlobAppendBlock, &fails),
+        CONTAINER,
+        FoundObject::Blob(&page),
+    );
     assert_eq!(wrong, Err(BlobDenial::InvalidBlobType));
     let missing = Err(LeaseDenial::LeaseIdMissing(LeaseOn::Blob).into());
     let found = FoundObject::Blob(&page);
-    assert_eq!(admit(&ask(Operation::PageBlobUploadPages, &fails), CONTAINER, found), missing);
+    assert_eq!(admit(&ask(BlobOperation::PageBlobUploadPages, &fails), CONTAINER, found), missing);
     page.immutability.legal_hold = Some(true);
-    let held =
-        admit(&ask(Operation::PageBlobUploadPages, &fails), CONTAINER, FoundObject::Blob(&page));
+    let held = admit(
+        &ask(BlobOperation::PageBlobUploadPages, &fails),
+        CONTAINER,
+        FoundObject::Blob(&page),
+    );
     assert_eq!(held, Err(BlobDenial::BlobImmutableDueToLegalHold));
 }
 
@@ -349,7 +355,7 @@ fn container_leases() -> [(&'static str, ContainerLease); 6] {
 fn every_operation_on_a_container_meets_every_lease_state_by_its_class() {
     let none = Conditions::default();
     let mut cells = 0;
-    for operation in Operation::ALL.iter().filter(|op| op.name().starts_with("Container")) {
+    for operation in BlobOperation::ALL.iter().filter(|op| op.name().starts_with("Container")) {
         for (state, lease) in container_leases() {
             for sent in [None, Some(id(1)), Some(id(2))] {
                 let mut container = ContainerState::new(Etag::from_number(7), second(-3_600));
@@ -384,7 +390,7 @@ fn every_operation_on_a_container_meets_every_lease_state_by_its_class() {
 #[test]
 fn containers_answer_each_condition_they_take() {
     let container = ContainerState::new(Etag::from_number(7), second(-3_600));
-    for operation in Operation::ALL.iter().filter(|op| op.name().starts_with("Container")) {
+    for operation in BlobOperation::ALL.iter().filter(|op| op.name().starts_with("Container")) {
         if operation.rules().accepts.0.is_empty() {
             continue;
         }

@@ -1,6 +1,6 @@
 //! The rules of each operation, as one table.
 
-use super::Operation as Op;
+use super::BlobOperation as Op;
 use crate::core::blob::state::BlobType;
 use crate::core::conditions::ConditionForm;
 use crate::core::conditions::copy::CopyKind;

@@ -1,7 +1,7 @@
 //! REST operations as momentary opens: which there are, and in which order they are checked.
 //!
-//! What each one asks of the file it touches is the table of [`Operation::demands`]. An operation
-//! with two ends (copy, rename, Put Range from URL) has a row for each.
+//! What each one asks of the file it touches is the table of [`FileOperation::demands`]. An
+//! operation with two ends (copy, rename, Put Range from URL) has a row for each.
 //!
 //! Not here: whether names and parents exist, whether a directory is empty, and whether a copy is
 //! running.

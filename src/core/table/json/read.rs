@@ -194,8 +194,8 @@ enum Raw {
 
 impl<'de> Deserialize<'de> for Members {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Collect;
-        impl<'de> Visitor<'de> for Collect {
+        struct MembersVisitor;
+        impl<'de> Visitor<'de> for MembersVisitor {
             type Value = Members;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -210,14 +210,14 @@ impl<'de> Deserialize<'de> for Members {
                 Ok(Members(members))
             }
         }
-        from.deserialize_map(Collect)
+        from.deserialize_map(MembersVisitor)
     }
 }
 
 impl<'de> Deserialize<'de> for Raw {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Collect;
-        impl<'de> Visitor<'de> for Collect {
+        struct RawVisitor;
+        impl<'de> Visitor<'de> for RawVisitor {
             type Value = Raw;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -262,7 +262,7 @@ impl<'de> Deserialize<'de> for Raw {
                 Ok(Raw::Nested)
             }
         }
-        from.deserialize_any(Collect)
+        from.deserialize_any(RawVisitor)
     }
 }
 

@@ -63,7 +63,8 @@ impl Scope<'_> {
         out.finish()
     }
 
-    /// The answer to a query: begun here, filled by [`List::entity`], ended by [`List::finish`].
+    /// The answer to a query: begun here, filled by [`EntityListWriter::entity`], ended by
+    /// [`EntityListWriter::finish`].
     pub fn entities(&self, table: &str, select: Select) -> EntityListWriter {
         let mut out = Object::start(String::with_capacity(4_096));
         self.metadata(&mut out, table, "", &select);

@@ -11,7 +11,7 @@ pub(super) fn put_block(
     asked: AccessConditions,
 ) -> BlobResult<()> {
     let body = bench.body(name, bytes, true);
-    let operation = Operation::BlockBlobStageBlock;
+    let operation = BlobOperation::BlockBlobStageBlock;
     let block = BlockId::from_bytes(block.to_vec());
     within(bench.service.put_block(&bench.cx(), operation, &at(name), asked, block, body))
 }

@@ -5,7 +5,7 @@ use crate::core::blob::copy::CopyStatus;
 use crate::core::conditions::copy::CopyRefusal;
 use crate::core::lease::LeaseDenial;
 
-const COPY: Operation = Operation::BlobStartCopyFromURL;
+const COPY: BlobOperation = BlobOperation::BlobStartCopyFromURL;
 
 fn copy(bench: &Bench, from: &BlobAt, to: &str, asked: AccessConditions) -> BlobResult<CopiedBlob> {
     copy_asked(bench, from, to, asked, SourceAsked::default())

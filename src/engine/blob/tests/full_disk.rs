@@ -24,7 +24,7 @@ fn a_copy_fails_on_a_disk_that_is_too_full_to_store_anything() {
     assert!(refused.is_some());
     within(service.end_copy(&cx, &to, "id1".into(), Err("the disk is full".into()))).unwrap();
     let read =
-        service.properties(&cx, Operation::BlobGetProperties, &to, AccessConditions::default());
+        service.properties(&cx, BlobOperation::BlobGetProperties, &to, AccessConditions::default());
     assert_eq!(within(read).unwrap().state.copy.unwrap().status, CopyStatus::Failed);
 }
 
@@ -45,7 +45,7 @@ fn the_service_opens_on_a_nearly_full_disk_after_a_copy_and_a_filling_were_cut_o
     for (free, status) in [(36 << 10, CopyStatus::Pending), (600 << 10, CopyStatus::Failed)] {
         tmpfs.fill_but(free);
         let service = open(tmpfs.path(), BlobOptions::default(), START);
-        let operation = Operation::BlobGetProperties;
+        let operation = BlobOperation::BlobGetProperties;
         let read = service.properties(&cx, operation, &to, AccessConditions::default());
         assert_eq!(within(read).unwrap().state.copy.unwrap().status, status, "{free} bytes free");
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::*;
-use crate::core::blob::{BlobDenial, BlobType, Operation};
+use crate::core::blob::{BlobDenial, BlobOperation, BlobType};
 use crate::core::conditions::{Conditions, EtagList};
 use crate::core::lease::LeaseId;
 use crate::core::{Client, Etag, Owner, Timestamp};
@@ -120,7 +120,7 @@ impl Bench {
 
     /// Bytes on their way into a blob.
     fn body(&self, name: &str, bytes: &[u8], part: bool) -> Content {
-        let (operation, free) = (Operation::BlockBlobUpload, at("no such blob"));
+        let (operation, free) = (BlobOperation::BlockBlobUpload, at("no such blob"));
         let (cx, asked) = (self.cx(), AccessConditions::default());
         let admitted = within(self.service.check(&cx, operation, &free, &asked)).unwrap();
         let part = part.then_some(admitted);
@@ -174,7 +174,7 @@ impl Bench {
     }
 
     fn head_at(&self, at: &BlobAt) -> BlobResult<Blob> {
-        let operation = Operation::BlobGetProperties;
+        let operation = BlobOperation::BlobGetProperties;
         within(self.service.properties(&self.cx(), operation, at, AccessConditions::default()))
     }
 

@@ -19,7 +19,7 @@ fn create(bench: &Bench, name: &str, kind: BlobType, page_length: u64) {
 
 fn append(bench: &Bench, bytes: &[u8], conditions: AppendConditions) -> BlobResult<Appended> {
     let body = bench.body("b", bytes, true);
-    let operation = Operation::AppendBlobAppendBlock;
+    let operation = BlobOperation::AppendBlobAppendBlock;
     let asked = AccessConditions::default();
     within(bench.service.append_block(&bench.cx(), operation, &at("b"), asked, conditions, body))
 }
@@ -55,9 +55,9 @@ fn put_pages(
     let (operation, change) = match bytes {
         Some(bytes) => {
             let body = bench.body("b", bytes, true);
-            (Operation::PageBlobUploadPages, PageChange::Update(body))
+            (BlobOperation::PageBlobUploadPages, PageChange::Update(body))
         }
-        None => (Operation::PageBlobClearPages, PageChange::Clear),
+        None => (BlobOperation::PageBlobClearPages, PageChange::Clear),
     };
     let put = PutPages { first, last, change, conditions: SequenceConditions::default() };
     within(bench.service.put_pages(
@@ -136,7 +136,7 @@ fn a_page_blob_is_resized_and_has_a_sequence_number() {
         change: PageChange::Clear,
         conditions: SequenceConditions { at_most: Some(6), ..SequenceConditions::default() },
     };
-    let operation = Operation::PageBlobClearPages;
+    let operation = BlobOperation::PageBlobClearPages;
     let refused = within(bench.service.put_pages(
         &bench.cx(),
         operation,

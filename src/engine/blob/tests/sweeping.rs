@@ -150,7 +150,7 @@ fn a_container_is_filled_as_a_whole_or_not_at_all() {
     assert!(within(bench.service.end_filling(&cx, "c")).unwrap());
     let read = bench.service.container(
         &cx,
-        Operation::ContainerGetProperties,
+        BlobOperation::ContainerGetProperties,
         "c",
         AccessConditions::default(),
     );

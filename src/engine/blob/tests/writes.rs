@@ -168,7 +168,7 @@ fn a_container_has_an_etag_of_its_own_that_blobs_do_not_move() {
     let bench = Bench::new();
     let (service, cx) = (&bench.service, bench.cx());
     let state = || {
-        let operation = Operation::ContainerGetProperties;
+        let operation = BlobOperation::ContainerGetProperties;
         within(service.container(&cx, operation, "c", AccessConditions::default())).unwrap()
     };
     let before = state();

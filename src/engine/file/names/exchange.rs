@@ -5,7 +5,7 @@
 //! mount behaves as POSIX (`--unlink=posix`): then they move with the directory.
 
 use super::super::error::Result;
-use super::super::share::{Attempt, Seen, Share};
+use super::super::share::{Seen, Share, TryResult};
 use super::rename::{check_momentary, is_directory};
 use crate::core::smb::{Denial, SharePath};
 use crate::engine::Context;
@@ -46,7 +46,7 @@ impl Share {
         })
     }
 
-    fn exchange_ends(&self, one: &Seen, other: &Seen, below: Below) -> Attempt<()> {
+    fn exchange_ends(&self, one: &Seen, other: &Seen, below: Below) -> TryResult<()> {
         let (from, to) = (&one.found, &other.found);
         self.check_ends(from, to, below)?;
         if from.stat.id == to.stat.id {

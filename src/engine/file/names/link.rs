@@ -5,7 +5,7 @@
 use super::super::error::{FileError, Result};
 use super::super::opens::open::Handle;
 use super::super::opens::table::Latched;
-use super::super::share::{Attempt, Missed, Seen, Share, retry};
+use super::super::share::{Missed, Seen, Share, TryResult, retry};
 use super::rename::is_directory;
 use crate::core::smb::{Denial, SharePath};
 use crate::engine::Context;
@@ -55,7 +55,7 @@ impl Share {
         source: &Seen,
         (to, replace): (&SharePath, bool),
         check: impl Fn(&Latched, &SharePath) -> Result<()>,
-    ) -> Attempt<()> {
+    ) -> TryResult<()> {
         if replace && let Ok(target) = self.see(to) {
             if is_directory(&target.found) {
                 return Err(Denial::NameTaken.into());
@@ -84,7 +84,7 @@ impl Share {
     }
 
     /// Removes the target of a replacing link, if the source is there to take its place.
-    fn clear_for_link(&self, source: &Seen, target: &Seen) -> Attempt<()> {
+    fn clear_for_link(&self, source: &Seen, target: &Seen) -> TryResult<()> {
         self.lock_both(source, target, |_, replaced| {
             let FoundFile { path, stat } = &target.found;
             self.check_replaced(replaced, &target.found)?;

@@ -10,7 +10,7 @@ use super::super::opens::open::{Handle, check_gets_entries};
 use super::super::opens::table::Latched;
 use super::super::rest::rename::{Renamed, RestMove, RestRename};
 use super::super::share::ChangeNotice;
-use super::super::share::{Attempt, Missed, Seen, Share};
+use super::super::share::{Missed, Seen, Share, TryResult};
 use crate::core::smb::name::same_name;
 use crate::core::smb::opens::OpenSlot;
 use crate::core::smb::{Access, Denial, Holder, ShareMode, SharePath};
@@ -44,7 +44,7 @@ pub(in crate::engine::file) struct Rename<'a> {
 }
 
 /// The moved file, for the answer of REST; `None` for the others.
-pub(in crate::engine::file) type Moved = Option<Renamed>;
+pub(in crate::engine::file) type RenamedForRest = Option<Renamed>;
 
 impl Share {
     /// Renames the file a handle is open on.
@@ -95,7 +95,7 @@ impl Share {
         &self,
         rename: Rename<'_>,
         find: impl Fn() -> Result<FoundFile>,
-    ) -> Result<Moved> {
+    ) -> Result<RenamedForRest> {
         let any_directory = |source: &Seen| is_directory(&source.found);
         self.at_ends(
             || self.see_by(&find),
@@ -110,7 +110,7 @@ impl Share {
         )
     }
 
-    fn rename_source(&self, source: &Seen, rename: Rename<'_>) -> Attempt<Moved> {
+    fn rename_source(&self, source: &Seen, rename: Rename<'_>) -> TryResult<RenamedForRest> {
         let (to, parent, target) = self.rename_target(&source.found, rename)?;
         self.lock_seen(&parent, |_, latched| {
             check_gets_entries(latched, &parent.found.path, true)?;
@@ -173,7 +173,7 @@ impl Share {
         source: &FoundFile,
         to: &SharePath,
         rules: RenameRules<'_>,
-    ) -> Result<Moved> {
+    ) -> Result<RenamedForRest> {
         self.check_source(latched, source, rules)?;
         if let RenameRules::Rest(options, _) = rules {
             options.check_free(to)?;
@@ -191,7 +191,7 @@ impl Share {
         to: &SharePath,
         target: &Seen,
         rename: Rename<'_>,
-    ) -> Attempt<Moved> {
+    ) -> TryResult<RenamedForRest> {
         let (from, over) = (&source.found, &target.found);
         let same_file = over.stat.id == from.stat.id;
         let same_kind = is_directory(from) == is_directory(over);
@@ -364,7 +364,7 @@ impl Share {
         to: &SharePath,
         prepared: Option<RestMove>,
         moved: Result<()>,
-    ) -> Result<Moved> {
+    ) -> Result<RenamedForRest> {
         match (prepared, moved) {
             (None, moved) => moved.map(|()| None),
             (Some(prepared), Ok(())) => self.after_rest_move(latched, prepared, to).map(Some),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::super::error::{FileError, Result};
 use super::super::share::ChangeNotice;
-use super::super::share::{Attempt, Missed, Share, retry};
+use super::super::share::{Missed, Share, TryResult, retry};
 use super::posix::{Creation, PosixOpen};
 use super::table::{FileCell, Latched};
 use crate::core::smb::create::{CreateAction, ExistingFile, OpenRequest};
@@ -239,7 +239,7 @@ impl Share {
         path: &SharePath,
         request: &OpenRequest,
         posix: PosixOpen,
-    ) -> Attempt<OpenedFile> {
+    ) -> TryResult<OpenedFile> {
         let made = request.on_absent().map_err(FileError::from).and_then(|action| {
             let make = |path: &SharePath| self.make(path, request, posix.creation);
             self.make_entry(path, make, |path, (made, stat)| {

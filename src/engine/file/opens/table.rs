@@ -70,7 +70,7 @@ pub struct Latched {
 const RETIRED: u16 = u16::MAX;
 
 impl Latched {
-    /// Keeps the cell until [`Table::unpin`].
+    /// Keeps the cell until [`OpenTable::unpin`].
     pub fn pin(&mut self) {
         self.pins += 1;
     }
@@ -243,7 +243,7 @@ impl OpenTable {
         Ok(self.step_on(cell, cell.latch()?, step))
     }
 
-    /// As [`Table::with_cell`], for threads that may wait and for changes that have begun.
+    /// As [`OpenTable::with_cell`], for threads that may wait and for changes that have begun.
     pub fn with_cell_waiting<T>(
         &self,
         cell: &Arc<FileCell>,

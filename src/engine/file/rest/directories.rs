@@ -6,8 +6,8 @@
 
 use super::super::error::{FileError, Result};
 use super::super::opens::releases::REST_PATIENCE;
-use super::super::share::{Asked, Attempt, Missed, Seen, Share};
-use super::momentary::{Asking, Granted, Visit, Wanted};
+use super::super::share::{Asked, Missed, Seen, Share, TryResult};
+use super::momentary::{Asking, FileVisit, Granted, WantedKind};
 use super::property_changes::PropertyChanges;
 use super::smb_properties::SmbProperties;
 use crate::core::smb::operation::FileOperation;
@@ -56,7 +56,7 @@ impl Share {
 
     /// Refuses a name that exists. If the name is delete pending, the refusal says so: the request
     /// may succeed later.
-    pub(in crate::engine::file) fn refuse_taken<T>(&self, seen: &Seen) -> Attempt<T> {
+    pub(in crate::engine::file) fn refuse_taken<T>(&self, seen: &Seen) -> TryResult<T> {
         self.lock_seen(seen, |_, latched| {
             latched.state.check_not_pending(&seen.found.path)?;
             Err(Denial::NameTaken.into())
@@ -69,7 +69,7 @@ impl Share {
         path: &SharePath,
         properties: &PropertyChanges,
         metadata: &Metadata,
-    ) -> Attempt<DirectoryProperties> {
+    ) -> TryResult<DirectoryProperties> {
         let create =
             |path: &SharePath| Ok(self.disk().create_dir(path, self.options().dir_mode)?);
         let made = self.make_entry(path, create, |path, stat| {
@@ -157,7 +157,7 @@ impl Share {
     pub fn delete_directory(&self, cx: &Context, path: &SharePath) -> Result<()> {
         let operation = FileOperation::DeleteDirectory;
         let asking = Asking { cx, lease_id: None };
-        let visit = Visit { operation, asking, wanted: Wanted::Directory, range: None };
+        let visit = FileVisit { operation, asking, wanted: WantedKind::Directory, range: None };
         let visited = self.when_free(REST_PATIENCE, &[path], operation.wants(), || {
             // That it is not empty is the step's own word, and nothing was done then.
             let mut step = Some(|granted: Granted<'_>| self.remove_directory(granted));
@@ -187,7 +187,7 @@ impl Share {
         step: impl FnOnce(Granted<'_>) -> Result<T>,
     ) -> Result<T> {
         let asking = Asking { cx, lease_id: None };
-        self.momentarily(name, operation, asking, (path, Wanted::Directory), None, step)
+        self.momentarily(name, operation, asking, (path, WantedKind::Directory), None, step)
     }
 
     fn directory_answer(

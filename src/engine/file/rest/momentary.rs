@@ -15,7 +15,7 @@ use super::super::error::Result;
 use super::super::opens::open::Wake;
 use super::super::opens::releases::REST_PATIENCE;
 use super::super::opens::table::{FileCell, Latched};
-use super::super::share::{Asked, Attempt, Missed, Seen, Share, retry};
+use super::super::share::{Asked, Missed, Seen, Share, TryResult, retry};
 use crate::core::Timestamp;
 use crate::core::lease::LeaseId;
 use crate::core::smb::momentary::Circumstances;
@@ -54,17 +54,17 @@ pub(in crate::engine::file) struct Granted<'a> {
 
 /// Which kind of file an operation is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::engine::file) enum Wanted {
+pub(in crate::engine::file) enum WantedKind {
     File,
     Directory,
 }
 
 /// An operation on a file.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::engine::file) struct Visit<'a> {
+pub(in crate::engine::file) struct FileVisit<'a> {
     pub operation: FileOperation,
     pub asking: Asking<'a>,
-    pub wanted: Wanted,
+    pub wanted: WantedKind,
     /// The bytes to be read; all, if none are named.
     pub range: Option<ByteRange>,
 }
@@ -89,11 +89,11 @@ impl Share {
         name: &'static str,
         operation: FileOperation,
         asking: Asking<'_>,
-        (path, wanted): (&SharePath, Wanted),
+        (path, wanted): (&SharePath, WantedKind),
         range: Option<ByteRange>,
         step: impl FnOnce(Granted<'_>) -> Result<T>,
     ) -> Result<T> {
-        let visit = Visit { operation, asking, wanted, range };
+        let visit = FileVisit { operation, asking, wanted, range };
         let mut step = Some(step);
         let visited = self.when_free(REST_PATIENCE, &[path], operation.wants(), || {
             let visited = self.at_name(path, |seen| self.visit(&visit, &seen?, &mut step));
@@ -109,7 +109,7 @@ impl Share {
     pub(in crate::engine::file) fn at_name<T>(
         &self,
         path: &SharePath,
-        mut step: impl FnMut(std::result::Result<Seen, StoreError>) -> Attempt<T>,
+        mut step: impl FnMut(std::result::Result<Seen, StoreError>) -> TryResult<T>,
     ) -> Result<T> {
         let _names = self.names()?;
         retry(|| step(self.see(path)))
@@ -134,10 +134,10 @@ impl Share {
     /// rules allow the operation. `step` is taken when it runs.
     pub(in crate::engine::file) fn visit<T, S: FnOnce(Granted<'_>) -> Result<T>>(
         &self,
-        visit: &Visit<'_>,
+        visit: &FileVisit<'_>,
         seen: &Seen,
         step: &mut Option<S>,
-    ) -> Attempt<Visited<T>> {
+    ) -> TryResult<Visited<T>> {
         if self.options().sync_always && writes_bytes(visit.operation) {
             check_may_wait()?; // For the disk.
         }
@@ -159,20 +159,25 @@ impl Share {
 
     /// Opens the file for the checks: not for writing, since that alone can change the file
     /// (overlayfs copies it) although the rules refuse.
-    fn open_to_ask(&self, visit: &Visit<'_>, found: &FoundFile) -> Result<OwnedFd> {
+    fn open_to_ask(&self, visit: &FileVisit<'_>, found: &FoundFile) -> Result<OwnedFd> {
         check_kind(visit.wanted, found.stat.kind)?;
         let reads = visit.operation.demands().access.contains(Access::R);
         let how = match visit.wanted {
             // A file that this process may not read has properties too.
-            Wanted::File if !reads || writes_bytes(visit.operation) => OpenFor::Path,
-            Wanted::File | Wanted::Directory => OpenFor::Read,
+            WantedKind::File if !reads || writes_bytes(visit.operation) => OpenFor::Path,
+            WantedKind::File | WantedKind::Directory => OpenFor::Read,
         };
         Ok(self.disk().open_file(&found.path, how)?)
     }
 
     /// Opens the same file for the operation itself.
-    fn open_to_act(&self, visit: &Visit<'_>, found: &FoundFile, asked: OwnedFd) -> Result<OwnedFd> {
-        if visit.wanted == Wanted::Directory || !writes_bytes(visit.operation) {
+    fn open_to_act(
+        &self,
+        visit: &FileVisit<'_>,
+        found: &FoundFile,
+        asked: OwnedFd,
+    ) -> Result<OwnedFd> {
+        if visit.wanted == WantedKind::Directory || !writes_bytes(visit.operation) {
             return Ok(asked);
         }
         let fd = self.disk().open_file(&found.path, OpenFor::Write)?;
@@ -185,7 +190,7 @@ impl Share {
 
     fn enter<T, S: FnOnce(Granted<'_>) -> Result<T>>(
         &self,
-        visit: &Visit<'_>,
+        visit: &FileVisit<'_>,
         found: &FoundFile,
         fd: OwnedFd,
         (cell, latched): (&Arc<FileCell>, &mut Latched),
@@ -231,11 +236,11 @@ fn writes_bytes(operation: FileOperation) -> bool {
     demands.access.contains(Access::W) && demands.lease == LeaseDemand::Write
 }
 
-fn check_kind(wanted: Wanted, kind: FileKind) -> Result<()> {
+fn check_kind(wanted: WantedKind, kind: FileKind) -> Result<()> {
     match (wanted, kind) {
-        (Wanted::File, FileKind::File) | (Wanted::Directory, FileKind::Directory) => Ok(()),
-        (Wanted::File, FileKind::Directory) => Err(Denial::IsDirectory.into()),
-        (Wanted::Directory, FileKind::File) => Err(Denial::NotDirectory.into()),
+        (WantedKind::File, FileKind::File) | (WantedKind::Directory, FileKind::Directory) => Ok(()),
+        (WantedKind::File, FileKind::Directory) => Err(Denial::IsDirectory.into()),
+        (WantedKind::Directory, FileKind::File) => Err(Denial::NotDirectory.into()),
         // Links and special files are the mount's: REST does not know them.
         (_, FileKind::Symlink | FileKind::Special) => Err(Denial::NotFound.into()),
     }

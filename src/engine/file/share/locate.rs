@@ -30,7 +30,7 @@ pub(in crate::engine::file) enum Missed {
 }
 
 /// The result of one attempt.
-pub(in crate::engine::file) type Attempt<T> = std::result::Result<T, Missed>;
+pub(in crate::engine::file) type TryResult<T> = std::result::Result<T, Missed>;
 
 impl<E: Into<FileError>> From<E> for Missed {
     fn from(error: E) -> Self {
@@ -52,7 +52,7 @@ impl Seen {
 }
 
 /// Runs `attempt`, again while names change under it.
-pub(in crate::engine::file) fn retry<T>(mut attempt: impl FnMut() -> Attempt<T>) -> Result<T> {
+pub(in crate::engine::file) fn retry<T>(mut attempt: impl FnMut() -> TryResult<T>) -> Result<T> {
     for _ in 0..NAME_RETRIES_MAX {
         match attempt() {
             Ok(answer) => return Ok(answer),
@@ -82,7 +82,7 @@ impl Share {
         &self,
         find: impl Fn() -> Result<N>,
         any_directory: impl Fn(&N) -> bool,
-        mut step: impl FnMut(&N, bool) -> Attempt<T>,
+        mut step: impl FnMut(&N, bool) -> TryResult<T>,
     ) -> Result<T> {
         retry(|| {
             let directory = any_directory(&find()?);
@@ -122,8 +122,8 @@ impl Share {
     pub(in crate::engine::file) fn lock_seen<T>(
         &self,
         seen: &Seen,
-        step: impl FnOnce(&Arc<FileCell>, &mut Latched) -> Attempt<T>,
-    ) -> Attempt<T> {
+        step: impl FnOnce(&Arc<FileCell>, &mut Latched) -> TryResult<T>,
+    ) -> TryResult<T> {
         self.table.with(seen.id(), |cell, latched| {
             self.check_still(seen)?;
             step(cell, latched)
@@ -135,8 +135,8 @@ impl Share {
         &self,
         one: &Seen,
         other: &Seen,
-        step: impl FnOnce(&mut Latched, &mut Latched) -> Attempt<T>,
-    ) -> Attempt<T> {
+        step: impl FnOnce(&mut Latched, &mut Latched) -> TryResult<T>,
+    ) -> TryResult<T> {
         self.table.with_two(one.id(), other.id(), |first, second| {
             self.check_still(one)?;
             self.check_still(other)?;
@@ -145,7 +145,7 @@ impl Share {
     }
 
     /// The caller holds the file's lock.
-    fn check_still(&self, seen: &Seen) -> Attempt<()> {
+    fn check_still(&self, seen: &Seen) -> TryResult<()> {
         let same = |path| self.disk.stat(path).is_ok_and(|stat| stat.id == seen.id());
         if self.disk.generation() == seen.generation || same(&seen.found.path) {
             Ok(())
@@ -180,16 +180,16 @@ impl Share {
 
     /// An entry is about to be made by the caller, who holds the lock of its directory until the
     /// guard is gone.
-    pub(in crate::engine::file) fn making(&self) -> Making<'_> {
+    pub(in crate::engine::file) fn making(&self) -> MakingEntry<'_> {
         self.making.fetch_add(1, Ordering::SeqCst);
-        Making(&self.making)
+        MakingEntry(&self.making)
     }
 }
 
 /// An entry is being made; see [`Share::find`].
-pub(in crate::engine::file) struct Making<'a>(&'a AtomicU64);
+pub(in crate::engine::file) struct MakingEntry<'a>(&'a AtomicU64);
 
-impl Drop for Making<'_> {
+impl Drop for MakingEntry<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }

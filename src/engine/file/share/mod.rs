@@ -35,7 +35,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 pub use changes::{ChangeNotice, LISTENERS_MAX};
-pub(in crate::engine::file) use locate::{Attempt, Missed, Seen, retry};
+pub(in crate::engine::file) use locate::{Missed, Seen, TryResult, retry};
 pub use permissions::DraftPermission;
 pub(in crate::engine::file) use releases::Asked;
 pub use releases::RELEASE_WAIT_MAX;

@@ -30,7 +30,7 @@ enum SharePhase {
     Closing,
     /// The share was deleted while a front end still had a reference to it.
     Deleted,
-    /// As [`Phase::Closing`], for a share that a reset or a restore replaces.
+    /// As [`SharePhase::Closing`], for a share that a reset or a restore replaces.
     Replacing,
     /// Another share has the place of this one.
     Replaced,

@@ -13,7 +13,7 @@ use crate::core::smb::create::ExistingFile;
 use crate::core::smb::{Attributes, SharePath};
 use crate::core::{FileId, Timestamp};
 use crate::engine::file::error::{FileError, Result};
-use crate::engine::file::rest::copy::Running;
+use crate::engine::file::rest::copy::RunningCopy;
 use crate::store::StoreError;
 use crate::store::share::{
     FileKind, Granularity, OpenFor, Record, ShareDir, Stat, Touch, splits_a_block,
@@ -124,7 +124,7 @@ impl Share {
     }
 
     /// A copy to the file begins; it is under way until the answer is dropped.
-    pub(in crate::engine::file) fn copy_begins(&self, to: FileId, copy_id: &str) -> Running {
+    pub(in crate::engine::file) fn copy_begins(&self, to: FileId, copy_id: &str) -> RunningCopy {
         self.copies.begin(to, copy_id)
     }
 

@@ -3,8 +3,8 @@
 //! The end of an open reaches the engine a moment after the program closed its descriptor, so a
 //! request can meet a conflict that is about to end. Such a request waits here, with a bound, and
 //! is asked again after each change that could let it through. Which refusals are worth the wait
-//! is decided in `opens/releases`; callers that must not block listen for [`Change::Released`] and
-//! ask again themselves.
+//! is decided in `opens/releases`; callers that must not block listen for
+//! [`ChangeNotice::Released`] and ask again themselves.
 
 use std::time::{Duration, Instant};
 
@@ -31,7 +31,7 @@ pub(super) struct Releases {
 }
 
 /// A waiting request. It misses no change that comes after its creation or after the last
-/// [`Watch::next`].
+/// [`ReleaseWatch::next`].
 struct ReleaseWatch<'a> {
     releases: &'a Releases,
     seen: u64,

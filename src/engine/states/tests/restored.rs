@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
 use crate::core::blob::copy::CopyStatus;
-use crate::core::blob::{BlobType, Operation};
+use crate::core::blob::{BlobOperation, BlobType};
 use crate::core::queue::PutTimes;
 use crate::engine::blob::{AccessConditions, BlobAt, CopyRequest};
 use crate::engine::clock::ClockChange;
@@ -31,8 +31,12 @@ impl Bench {
     fn status_of_copy(&self, name: &str) -> Option<(CopyStatus, Option<String>)> {
         let blob = self.accounts.first().blob().unwrap();
         let (cx, at) = (self.cx(), BlobAt::new(NAME, name));
-        let head =
-            blob.properties(&cx, Operation::BlobGetProperties, &at, AccessConditions::default());
+        let head = blob.properties(
+            &cx,
+            BlobOperation::BlobGetProperties,
+            &at,
+            AccessConditions::default(),
+        );
         let copy = within(head).ok()?.state.copy.unwrap();
         Some((copy.status, copy.description))
     }

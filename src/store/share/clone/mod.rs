@@ -125,7 +125,7 @@ impl<'a> Meter<'a> {
 
 /// Copies bytes, user attributes, owner, mode and times of the regular file `source` into the
 /// empty file `target`. Moves the file offset of `source`; `first` is the first way to try
-/// ([`Way::Reflink`] unless a test wants another).
+/// ([`CopyMethod::Reflink`] unless a test wants another).
 pub fn clone_file(
     source: impl AsFd,
     target: impl AsFd,

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError};
 use std::time::{Duration, Instant, SystemTime};
 
-use super::dir_watch::{DirWatch, Doubts, Wanted, WatchId};
+use super::dir_watch::{DirWatch, Doubts, NamesInDoubt, WatchId};
 use super::listing::{ListedName, read_dir};
 use super::stat::{FileKind, Stat};
 use crate::core::smb::fold;
@@ -189,7 +189,7 @@ impl NameCache {
     pub(in crate::store) fn ask<T>(
         &self,
         (dir, id): (impl AsFd, FileId),
-        wanted: Wanted<'_>,
+        wanted: NamesInDoubt<'_>,
         question: impl FnOnce(&Names) -> T,
     ) -> Result<T, StoreError> {
         let slot = self.slot(id);
@@ -213,7 +213,7 @@ impl NameCache {
         (prefix, after): (&str, Option<&str>),
         limit: usize,
     ) -> Result<Vec<ListedName>, StoreError> {
-        self.ask(dir, Wanted::All, |names| {
+        self.ask(dir, NamesInDoubt::All, |names| {
             if names.0.len().min(limit) > NON_BLOCKING_NAMES && front_end::gives_up() {
                 return Err(StoreError::WouldWait);
             }
@@ -262,7 +262,7 @@ impl NameCache {
         &self,
         seen: &mut CachedDirectory,
         dir: BorrowedFd<'_>,
-        wanted: Wanted<'_>,
+        wanted: NamesInDoubt<'_>,
     ) -> Result<(), StoreError> {
         let Some((as_of, settled)) = seen.as_of else {
             return self.read(seen, dir);
@@ -289,12 +289,12 @@ impl NameCache {
             return if holds { Ok(()) } else { self.read(seen, dir) };
         };
         let none = Doubts::Names(Vec::new());
-        let mut doubts = watch.take(id, Wanted::All, most);
+        let mut doubts = watch.take(id, NamesInDoubt::All, most);
         let mut tries = 0;
         while as_of != changed && doubts == none && tries < EVENT_TRIES {
             // A change shows on the disk before its event arrives: the event gets time to arrive.
             std::thread::yield_now();
-            doubts = watch.take(id, Wanted::All, most);
+            doubts = watch.take(id, NamesInDoubt::All, most);
             tries += 1;
         }
         match doubts {

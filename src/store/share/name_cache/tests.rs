@@ -23,13 +23,13 @@ fn caches() -> [NameCache; 3] {
 fn count(cache: &NameCache, dir: &Path) -> usize {
     let dir = File::open(dir).unwrap();
     let id = Stat::of(&dir).unwrap().id;
-    cache.ask((&dir, id), Wanted::All, |names| names.0.len()).unwrap()
+    cache.ask((&dir, id), NamesInDoubt::All, |names| names.0.len()).unwrap()
 }
 
 fn spelling(cache: &NameCache, dir: &Path, name: &str) -> Option<String> {
     let dir = File::open(dir).unwrap();
     let id = Stat::of(&dir).unwrap().id;
-    let wanted = Wanted::Spellings(name);
+    let wanted = NamesInDoubt::Spellings(name);
     cache.ask((&dir, id), wanted, |names| names.spelling(name).map(str::to_owned)).unwrap()
 }
 
@@ -162,7 +162,7 @@ fn a_directory_that_changed_just_before_it_was_read_is_not_settled() {
     let dir = File::open(temp.path()).unwrap();
     let id = Stat::of(&dir).unwrap().id;
     let settled = || {
-        cache.ask((&dir, id), Wanted::All, |_| ()).unwrap();
+        cache.ask((&dir, id), NamesInDoubt::All, |_| ()).unwrap();
         let slot = cache.slot(id);
         let as_of = slot.lock().unwrap().as_of;
         as_of.expect("just read").1
@@ -213,7 +213,7 @@ fn a_walk_in_pages_reads_the_directory_once_also_while_names_come_and_go() {
     let mut passed = None;
     loop {
         let page = |names: &Names| names.page("", after.as_deref(), 50);
-        let page = cache.ask((&dir, id), Wanted::All, page).unwrap();
+        let page = cache.ask((&dir, id), NamesInDoubt::All, page).unwrap();
         let Some(last) = page.last() else { break };
         after = Some(last.name.clone());
         found.extend(page.into_iter().map(|listed| listed.name));
@@ -238,7 +238,7 @@ fn a_change_without_an_account_is_seen_by_the_change_time() {
     let watch = slot.lock().unwrap().watch.expect("watched");
     fs::write(temp.path().join("a"), "").unwrap();
     // The event is lost, as that of another host would be.
-    let taken = cache.watch.get().unwrap().take(watch, Wanted::All, usize::MAX);
+    let taken = cache.watch.get().unwrap().take(watch, NamesInDoubt::All, usize::MAX);
     assert!(matches!(taken, Doubts::Names(names) if names.len() == 1));
     assert_eq!(count(&cache, temp.path()), 1);
 }
@@ -294,7 +294,7 @@ fn a_large_directory_is_not_read_in_non_blocking_mode_and_is_used_once_it_was() 
     }
     let (cache, dir) = (NameCache::new(), File::open(temp.path()).unwrap());
     let id = Stat::of(&dir).unwrap().id;
-    let ask = || cache.ask((&dir, id), Wanted::All, |names| names.0.len());
+    let ask = || cache.ask((&dir, id), NamesInDoubt::All, |names| names.0.len());
     assert_eq!(front_end::without_waiting(ask).map(Result::unwrap), None);
     assert_eq!(ask().unwrap(), made);
     assert_eq!(front_end::without_waiting(ask).map(Result::unwrap), Some(made));
@@ -335,7 +335,7 @@ fn in_non_blocking_mode_many_names_in_doubt_are_left_so() {
             fs::remove_file(temp.path().join(number.to_string())).unwrap();
         }
         let absent = || {
-            let wanted = Wanted::Spellings("absent");
+            let wanted = NamesInDoubt::Spellings("absent");
             cache.ask((&dir, id), wanted, |names| names.spelling("absent").is_some())
         };
         for _ in 0..2 {

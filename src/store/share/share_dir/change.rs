@@ -10,7 +10,7 @@ use std::sync::{MutexGuard, PoisonError, TryLockError};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
 
 use super::super::beneath::Dir;
-use super::super::dir_watch::Wanted;
+use super::super::dir_watch::NamesInDoubt;
 use super::super::stat::{FileKind, Stat};
 use super::{Case, NAMING_LOCKS, ShareDir};
 use crate::core::FileId;
@@ -208,7 +208,7 @@ impl ShareDir {
             }
             Err(TryLockError::WouldBlock) => lock.lock().unwrap_or_else(PoisonError::into_inner),
         };
-        let taken = self.names.ask((dir, id), Wanted::Spellings(name), |names| {
+        let taken = self.names.ask((dir, id), NamesInDoubt::Spellings(name), |names| {
             names.spellings(name).any(|spelling| spelling != name && Some(spelling) != itself)
         })?;
         if taken {

@@ -13,7 +13,7 @@ use std::sync::Mutex;
 use rustix::fs::OFlags;
 
 use super::beneath::{Dir, Root};
-use super::dir_watch::Wanted;
+use super::dir_watch::NamesInDoubt;
 use super::listing::{self, ListedName};
 use super::name_cache::NameCache;
 use super::proc_path::proc_path;
@@ -270,7 +270,7 @@ impl ShareDir {
             Err(StoreError::NotFound) => {}
             Err(error) => return Err(error),
         }
-        let known = self.names.ask((dir, dir.id()), Wanted::Spellings(name), |names| {
+        let known = self.names.ask((dir, dir.id()), NamesInDoubt::Spellings(name), |names| {
             names.spelling(name).map(str::to_owned)
         })?;
         let Some(known) = known else { return Ok(None) };

@@ -240,7 +240,7 @@ impl Run {
         for name in NAMES {
             self.compare(name);
             let state = self.settled(name);
-            let of = |wanted: &dyn Fn(&BlobListing) -> bool| {
+            let of = |wanted: &dyn Fn(&ListedState) -> bool| {
                 listed.iter().filter(|one| one.name == name && wanted(one)).collect::<Vec<_>>()
             };
             let bytes = |selectors: Vec<Selector>| {
@@ -338,7 +338,7 @@ impl std::fmt::Debug for Short {
     }
 }
 
-fn blob_of(item: BlobListItem) -> Option<BlobListing> {
+fn blob_of(item: BlobListItem) -> Option<ListedState> {
     match item {
         BlobListItem::Blob(blob) => Some(*blob),
         BlobListItem::Prefix(_) => None,

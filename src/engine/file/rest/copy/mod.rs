@@ -24,7 +24,7 @@ use std::fmt::Display;
 use std::os::fd::OwnedFd;
 
 pub use remote::{Awaiting, RemoteSource, StartedRemote};
-pub(in crate::engine::file) use running::{Running, RunningCopies};
+pub(in crate::engine::file) use running::{RunningCopies, RunningCopy};
 pub use steps::PendingFileCopy;
 use steps::UnderWay;
 

@@ -2,9 +2,9 @@
 //! and a file that one step can copy is copied. A start that fails leaves the destination as it
 //! was.
 
-use super::super::momentary::{Asking, Granted, Wanted};
+use super::super::momentary::{Asking, Granted, WantedKind};
 use super::{
-    CopiedFile, CopyOptions, Destination, FileCopySource, FileSource, Running, STRETCH_BYTES,
+    CopiedFile, CopyOptions, Destination, FileCopySource, FileSource, RunningCopy, STRETCH_BYTES,
     SourceBytes,
 };
 use crate::core::Timestamp;
@@ -22,7 +22,7 @@ use crate::store::share::{ETag, FileKind, OpenFor, Record, Stat, clone};
 impl Share {
     pub(super) fn copy_source(&self, cx: &Context, path: &SharePath) -> Result<FileSource> {
         let asking = Asking { cx, lease_id: None };
-        let at = (path, Wanted::File);
+        let at = (path, WantedKind::File);
         self.momentarily("copy from", FileOperation::CopySource, asking, at, None, |granted| {
             let Granted { found, fd, record, .. } = granted;
             // Under the lock no request of ours is half way through writing it.
@@ -40,7 +40,7 @@ impl Share {
         same_share: bool,
         to: &SharePath,
         options: &CopyOptions,
-    ) -> Result<(CopiedFile, Option<Running>)> {
+    ) -> Result<(CopiedFile, Option<RunningCopy>)> {
         let note = |begun| self.note_refusal("Copy File", to, asking.cx.owner(), begun);
         retry(|| {
             let begun = match self.find(to) {
@@ -74,10 +74,10 @@ impl Share {
         same_share: bool,
         to: &SharePath,
         options: &CopyOptions,
-    ) -> Result<(CopiedFile, Option<Running>)> {
+    ) -> Result<(CopiedFile, Option<RunningCopy>)> {
         let operation =
             FileOperation::CopyDestinationOver { ignore_read_only: options.ignore_read_only };
-        self.momentarily("Copy File", operation, asking, (to, Wanted::File), None, |granted| {
+        self.momentarily("Copy File", operation, asking, (to, WantedKind::File), None, |granted| {
             let Granted { found, fd, record, cell, .. } = granted;
             let id = found.stat.id;
             let to = Destination { path: &found.path, id, fd: &fd, cell, before: Some(&record) };
@@ -97,7 +97,7 @@ impl Share {
         source: &FileCopySource<'_>,
         to: &SharePath,
         options: &CopyOptions,
-    ) -> Result<(CopiedFile, Option<Running>)> {
+    ) -> Result<(CopiedFile, Option<RunningCopy>)> {
         let at = Circumstances {
             path: to,
             lease_id: asking.lease_id,
@@ -133,7 +133,7 @@ impl Share {
         to: &Destination<'_>,
         source: &FileCopySource<'_>,
         options: &CopyOptions,
-    ) -> Result<(CopiedFile, Option<Running>)> {
+    ) -> Result<(CopiedFile, Option<RunningCopy>)> {
         let record = self.copied_record(source, options, to);
         let written = source.written(options, self.now());
         let _writing = to.cell.lock_to_write()?;
@@ -170,7 +170,7 @@ impl Share {
         written: Option<Timestamp>,
         pieces: &[(u64, &[u8])],
         size: u64,
-    ) -> Result<(CopiedFile, Option<Running>)> {
+    ) -> Result<(CopiedFile, Option<RunningCopy>)> {
         let mut reserved = Reserved::Yes;
         for (at, bytes) in pieces {
             if data::reserve(to.fd, *at..at + bytes.len() as u64)? == Reserved::No {
@@ -195,7 +195,7 @@ impl Share {
         size: u64,
         needed: u64,
         options: &CopyOptions,
-    ) -> Result<(CopiedFile, Option<Running>)> {
+    ) -> Result<(CopiedFile, Option<RunningCopy>)> {
         // What the destination has is given back.
         let freed = Stat::of(to.fd)?.allocated;
         data::check_room(to.fd, needed.saturating_sub(freed))?;

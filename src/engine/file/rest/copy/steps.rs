@@ -3,9 +3,9 @@
 use std::fmt::Display;
 use std::os::fd::OwnedFd;
 
-use super::super::momentary::{Asking, Granted, Wanted};
+use super::super::momentary::{Asking, Granted, WantedKind};
 use super::super::smb_properties::SmbProperties;
-use super::{CopiedFile, Destination, FileSource, Running, STRETCH_BYTES};
+use super::{CopiedFile, Destination, FileSource, RunningCopy, STRETCH_BYTES};
 use crate::core::lease::LeaseId;
 use crate::core::smb::operation::FileOperation;
 use crate::core::smb::ranges::ByteRange;
@@ -29,7 +29,7 @@ pub(super) struct UnderWay {
     pub(super) size: u64,
     pub(super) done: u64,
     /// Held until the destination's record has the end of the copy.
-    running: Running,
+    running: RunningCopy,
 }
 
 /// The rest of a pending copy of a file.
@@ -57,7 +57,7 @@ impl UnderWay {
     pub(super) fn new(
         asking: Asking<'_>,
         copied: &CopiedFile,
-        running: Running,
+        running: RunningCopy,
         written: Option<Timestamp>,
     ) -> Self {
         Self {
@@ -136,7 +136,7 @@ impl Share {
         write: impl FnOnce(&OwnedFd) -> Result<()>,
     ) -> Result<StretchOutcome> {
         let asking = Asking { cx: &under_way.cx, lease_id: under_way.lease_id };
-        let at = (&under_way.to, Wanted::File);
+        let at = (&under_way.to, WantedKind::File);
         let stretch =
             self.momentarily("Copy File", FileOperation::CopyStep, asking, at, None, |granted| {
                 let Granted { found, fd, mut record, cell, .. } = granted;
@@ -182,7 +182,7 @@ impl Share {
     ) -> Result<()> {
         let asking = Asking { cx, lease_id: None };
         let range = ByteRange::new(bytes.start, bytes.end - bytes.start).ok();
-        let at = (path, Wanted::File);
+        let at = (path, WantedKind::File);
         self.momentarily("copy from", FileOperation::CopySource, asking, at, range, |granted| {
             let now = Stat::of(&granted.fd)?;
             if ETag::of(&now, &granted.record) != etag {
@@ -216,7 +216,7 @@ impl Share {
 
     /// Ends the copy of that ID; the destination is left empty, with its metadata.
     pub fn abort_copy(&self, asking: Asking<'_>, path: &SharePath, copy_id: &str) -> Result<()> {
-        let at = (path, Wanted::File);
+        let at = (path, WantedKind::File);
         self.momentarily("Abort Copy File", FileOperation::AbortCopy, asking, at, None, |granted| {
             let Granted { now, found, fd, mut record, cell, .. } = granted;
             let pending = record.copy.as_mut().filter(|c| c.status == CopyStatus::Pending);

@@ -3,7 +3,7 @@
 
 use std::os::fd::OwnedFd;
 
-use super::super::momentary::{Asking, Granted, Visit, Visited, Wanted};
+use super::super::momentary::{Asking, FileVisit, Granted, Visited, WantedKind};
 use super::super::property_changes::{NewProperties, TimeChange};
 use super::change::set_written;
 use super::file_properties::FileProperties;
@@ -44,10 +44,10 @@ impl Share {
         let (now, bytes) = (asking.cx.now, bytes.unwrap_or_default());
         let wish = Wish { now, size, properties, bytes };
         self.arguments(NAME, asking, path, wish.check())?;
-        let visit = Visit {
+        let visit = FileVisit {
             operation: FileOperation::CreateFileOver,
             asking,
-            wanted: Wanted::File,
+            wanted: WantedKind::File,
             range: None,
         };
         let visited = self.when_free(REST_PATIENCE, &[path], visit.operation.wants(), || {

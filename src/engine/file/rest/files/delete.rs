@@ -1,6 +1,6 @@
 //! Delete File: atomic, and never delete pending.
 
-use super::super::momentary::{Asking, Granted, Wanted};
+use super::super::momentary::{Asking, Granted, WantedKind};
 use crate::core::smb::SharePath;
 use crate::core::smb::operation::FileOperation;
 use crate::engine::events::Happening;
@@ -10,7 +10,7 @@ use crate::engine::file::share::Share;
 impl Share {
     /// Deletes a file that has no opens. When this returns, the file is gone and its name is free.
     pub fn delete_file(&self, asking: Asking<'_>, path: &SharePath) -> Result<()> {
-        let target = (path, Wanted::File);
+        let target = (path, WantedKind::File);
         let step = |granted: Granted<'_>| {
             let Granted { found, cell, latched, .. } = granted;
             self.remove_name(&found.path, cell.id, false)?;

@@ -7,7 +7,7 @@
 use std::ops::Range;
 use std::os::fd::AsFd;
 
-use super::super::momentary::{Asking, Granted, Wanted};
+use super::super::momentary::{Asking, Granted, WantedKind};
 use super::file_properties::FileProperties;
 use super::read::clipped;
 use crate::core::smb::operation::FileOperation;
@@ -58,7 +58,7 @@ impl Share {
         since: &SnapshotView,
         options: &DiffOptions,
     ) -> Result<RangeChanges> {
-        let target = (path, Wanted::File);
+        let target = (path, WantedKind::File);
         let (properties, new, window) = self.momentarily(
             "List Ranges",
             FileOperation::ListRanges,

@@ -4,7 +4,7 @@
 //! before it is acknowledged, and never in the file's inode: neither `ETag` nor Last-Modified
 //! moves.
 
-use super::super::momentary::{Asking, Granted, Wanted};
+use super::super::momentary::{Asking, Granted, WantedKind};
 use super::file_properties::FileProperties;
 use crate::core::lease::FileLease;
 use crate::core::smb::SharePath;
@@ -89,7 +89,7 @@ impl Share {
     ) -> Result<(T, FileProperties)> {
         check_may_wait()?;
         let _changing = self.changing_leases();
-        let target = (path, Wanted::File);
+        let target = (path, WantedKind::File);
         retry(|| {
             let plan = |granted: Granted<'_>| {
                 let before = granted.latched.state.lease();

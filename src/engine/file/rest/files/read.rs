@@ -11,7 +11,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::thread;
 
-use super::super::momentary::{Asking, Granted, Wanted};
+use super::super::momentary::{Asking, Granted, WantedKind};
 use super::file_properties::FileProperties;
 use crate::core::smb::operation::FileOperation;
 use crate::core::smb::ranges::ByteRange;
@@ -61,7 +61,7 @@ impl Share {
             "Get File Properties",
             FileOperation::GetFileProperties,
             asking,
-            (path, Wanted::File),
+            (path, WantedKind::File),
             None,
             |granted| self.properties_of(&granted),
         )
@@ -75,7 +75,7 @@ impl Share {
         range: Option<Range<u64>>,
     ) -> Result<FileReader> {
         let asked = range.as_ref().map(byte_range);
-        let target = (path, Wanted::File);
+        let target = (path, WantedKind::File);
         let (cell, fd, (range, bytes), properties) = self.momentarily(
             "Get File",
             FileOperation::GetFile,
@@ -101,7 +101,7 @@ impl Share {
         path: &SharePath,
         window: Option<Range<u64>>,
     ) -> Result<RangeList> {
-        let target = (path, Wanted::File);
+        let target = (path, WantedKind::File);
         self.momentarily(
             "List Ranges",
             FileOperation::ListRanges,

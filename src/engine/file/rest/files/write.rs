@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::os::fd::OwnedFd;
 
-use super::super::momentary::{Asking, Wanted};
+use super::super::momentary::{Asking, WantedKind};
 use super::super::property_changes::TimeChange;
 use super::change::set_written;
 use super::file_properties::FileProperties;
@@ -58,7 +58,7 @@ impl Share {
         last_write: TimeChange,
         write: impl FnOnce(&OwnedFd, Reserved) -> Result<()>,
     ) -> Result<FileProperties> {
-        self.momentarily(name, operation, asking, (path, Wanted::File), None, |granted| {
+        self.momentarily(name, operation, asking, (path, WantedKind::File), None, |granted| {
             let stat = granted.found.stat;
             if range.is_empty() || range.end > stat.size {
                 return Err(Denial::InvalidRange { size: stat.size }.into());
