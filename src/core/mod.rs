@@ -5,6 +5,7 @@
 //!
 //! ```text
 //!   conflict     what a request was refused for because of another client
+//!   copy_status  the status of a copy, of blobs and files
 //!   conditions   If-Match and its like: whether a request's conditions hold
 //!   etag         versions of blobs and containers
 //!   glob         patterns over paths; pattern: which requests a gate or fault matches
@@ -24,6 +25,7 @@
 pub mod blob;
 pub mod conditions;
 pub mod conflict;
+pub mod copy_status;
 pub mod etag;
 pub mod glob;
 pub mod id;

@@ -236,8 +236,9 @@ impl BlobState {
 
 #[cfg(test)]
 mod tests {
-    use super::super::copy::{CopyStatus, HeldCopy};
+    use super::super::copy::HeldCopy;
     use super::*;
+    use crate::core::copy_status::CopyStatus;
 
     #[test]
     fn types_are_read_as_they_are_written() {

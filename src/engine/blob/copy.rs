@@ -9,7 +9,7 @@ use super::access::{AccessConditions, BlobAt};
 use super::change::{BlobChange, BlobRow, ResolvedBlob, SetAside};
 use super::fetching::forget_fetch;
 use super::{BlobError, BlobResult, BlobService, Content, NewBlob, Size, WrittenBlob};
-use crate::core::blob::copy::{CopyRecord, CopyStatus, HeldCopy, check_abort, check_source_tier};
+use crate::core::blob::copy::{CopyRecord, HeldCopy, check_abort, check_source_tier};
 use crate::core::blob::tags::query::TagQuery;
 use crate::core::blob::tier::Tier;
 use crate::core::blob::{
@@ -17,6 +17,7 @@ use crate::core::blob::{
 };
 use crate::core::conditions::copy::source_failure;
 use crate::core::conditions::{Conditions, Subject};
+use crate::core::copy_status::CopyStatus;
 use crate::engine::Context;
 use crate::store::blob::{StateId, StateKey};
 

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use super::access::{AccessConditions, BlobAt};
 use super::change::{BlobRow, BlobView};
 use super::{BlobResult, BlobService, ContentReader, DbError};
-use crate::core::blob::copy::CopyStatus;
 use crate::core::blob::{BlobDenial, BlobOperation, BlobState, BlobType};
+use crate::core::copy_status::CopyStatus;
 use crate::engine::Context;
 use crate::store::blob::{BlobTx, StateId, StateKey};
 

@@ -39,11 +39,12 @@ pub use share::{ChangeNotice, LISTENERS_MAX, RELEASE_WAIT_MAX, Share, ShareOptio
 pub use shares::{FileOptions, FileService, FileServiceError, ShareDenial};
 pub use tally::Tally;
 
-// Types of the store that arguments and answers are made of.
+// Types of the rules and the store that arguments and answers are made of.
+pub use crate::core::copy_status::CopyStatus;
 pub use crate::store::StoreError;
 pub use crate::store::share::data::{read_at, read_bytes_now, set_len, write_at};
 pub use crate::store::share::difference::ChangedRange;
 pub use crate::store::share::{
-    Case, Control, CopyProgress, CopyState, CopyStatus, ETag, FileKind, FoundFile, HttpHeaders,
-    ListedName, Metadata, OpenDirectory, OpenFor, Record, Records, SnapshotError, Stat, proc_path,
+    Case, Control, CopyProgress, CopyState, ETag, FileKind, FoundFile, HttpHeaders, ListedName,
+    Metadata, OpenDirectory, OpenFor, Record, Records, SnapshotError, Stat, proc_path,
 };

@@ -10,7 +10,7 @@ use hyper::StatusCode;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::FileCall;
-use super::headers::{SmbHeaders, copy_status};
+use super::headers::SmbHeaders;
 use super::source::{NamedFile, OwnFile, SourceUse};
 use crate::core::smb::{Attributes, SharePath};
 use crate::engine::file::{Control, CopiedFile, CopyOptions, CopyProperty, PendingFileCopy, Share};
@@ -39,7 +39,7 @@ impl FileCall<'_> {
         Ok(Reply::accepted()
             .version(copied.smb.etag, copied.smb.last_modified)
             .header("x-ms-copy-id", &copied.state.id)
-            .header("x-ms-copy-status", copy_status(copied.state.status)))
+            .header("x-ms-copy-status", copied.state.status))
     }
 
     /// One of the places for what may take long.

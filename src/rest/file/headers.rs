@@ -10,8 +10,8 @@ use crate::engine::file::shares::{
     DraftPermission, PERMISSION_HEADER_BYTES_MAX, SecurityDescriptor,
 };
 use crate::engine::file::{
-    CopyState, CopyStatus, FileProperties, HttpHeaders, Metadata, PropertyChanges, Share,
-    SmbProperties, TimeChange,
+    CopyState, FileProperties, HttpHeaders, Metadata, PropertyChanges, Share, SmbProperties,
+    TimeChange,
 };
 use crate::rest::http::header_case::META;
 use crate::rest::http::reply::Reply;
@@ -228,19 +228,9 @@ impl Reply {
         let progress = format!("{}/{}", copy.progress.done, copy.progress.total);
         self.header("x-ms-copy-id", &copy.id)
             .header("x-ms-copy-source", &copy.source)
-            .header("x-ms-copy-status", copy_status(copy.status))
+            .header("x-ms-copy-status", copy.status)
             .header("x-ms-copy-progress", progress)
             .maybe("x-ms-copy-completion-time", copy.completion.map(rfc1123))
             .maybe("x-ms-copy-status-description", copy.description.as_deref())
-    }
-}
-
-/// `x-ms-copy-status`.
-pub const fn copy_status(status: CopyStatus) -> &'static str {
-    match status {
-        CopyStatus::Pending => "pending",
-        CopyStatus::Success => "success",
-        CopyStatus::Aborted => "aborted",
-        CopyStatus::Failed => "failed",
     }
 }

@@ -34,8 +34,8 @@ pub use etag::{ETag, Granularity};
 pub use listing::ListedName;
 pub use proc_path::proc_path;
 pub use record::{
-    CopyProgress, CopyState, CopyStatus, HttpHeaders, Metadata, RangeAccount, Record, Records,
-    Touch, splits_a_block,
+    CopyProgress, CopyState, HttpHeaders, Metadata, RangeAccount, Record, Records, Touch,
+    splits_a_block,
 };
 pub use share_dir::{Case, FoundFile, OpenDirectory, OpenFor, RenameHow, ShareDir};
 pub use snapshot::{SNAPSHOTS_MAX, SnapshotError, SnapshotName, Snapshots};

@@ -10,7 +10,6 @@
 mod tests;
 
 use super::container::ContainerState;
-use super::copy::CopyStatus;
 use super::denial::BlobDenial;
 use super::operation::{BlobOperation, EtagEffect, Immutable, Rules};
 use super::state::BlobState;
@@ -18,6 +17,7 @@ use super::tags::query::TagQuery;
 use super::tier::Tier;
 use crate::core::Timestamp;
 use crate::core::conditions::{ConditionFailure, ConditionForm, Conditions, Subject};
+use crate::core::copy_status::CopyStatus;
 use crate::core::lease::{BlobLease, LeaseId};
 
 /// The parts of a request that these checks read.

@@ -1,8 +1,8 @@
 //! Copies within the account, held back or not, and from elsewhere.
 
 use super::*;
-use crate::core::blob::copy::CopyStatus;
 use crate::core::conditions::copy::CopyRefusal;
+use crate::core::copy_status::CopyStatus;
 use crate::core::lease::LeaseDenial;
 
 const COPY: BlobOperation = BlobOperation::BlobStartCopyFromURL;

@@ -17,6 +17,7 @@ use super::super::opens::releases::REST_PATIENCE;
 use super::super::opens::table::{FileCell, Latched};
 use super::super::share::{Asked, Missed, Seen, Share, TryResult, retry};
 use crate::core::Timestamp;
+use crate::core::copy_status::CopyStatus;
 use crate::core::lease::LeaseId;
 use crate::core::smb::momentary::Circumstances;
 use crate::core::smb::operation::{FileOperation, LeaseDemand};
@@ -25,7 +26,7 @@ use crate::core::smb::{Access, Attributes, Denial, SharePath};
 use crate::engine::Context;
 use crate::engine::non_blocking::check_may_wait;
 use crate::store::StoreError;
-use crate::store::share::{CopyStatus, FileKind, FoundFile, OpenFor, Record, Stat};
+use crate::store::share::{FileKind, FoundFile, OpenFor, Record, Stat};
 
 /// A request: its context, and the lease ID that came with it.
 #[derive(Clone, Copy, Debug)]

@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
-use crate::core::blob::copy::CopyStatus;
 use crate::core::blob::{BlobOperation, BlobType};
+use crate::core::copy_status::CopyStatus;
 use crate::core::queue::PutTimes;
 use crate::engine::blob::{AccessConditions, BlobAt, CopyRequest};
 use crate::engine::clock::ClockChange;

@@ -16,6 +16,7 @@ mod xattr;
 use serde::{Deserialize, Serialize};
 
 use crate::core::Timestamp;
+use crate::core::copy_status::CopyStatus;
 use crate::core::smb::Attributes;
 use crate::store::error::StoreError;
 
@@ -114,20 +115,6 @@ pub struct CopyState {
     /// `x-ms-copy-status-description`, of a copy that failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-}
-
-/// How far a copy is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum CopyStatus {
-    /// Under way.
-    Pending,
-    /// Done.
-    Success,
-    /// Ended by Abort Copy.
-    Aborted,
-    /// Ended by an error.
-    Failed,
 }
 
 /// Bytes copied so far, of how many.

@@ -14,8 +14,8 @@ use proptest::test_runner::{RngAlgorithm, TestRng};
 use super::super::sweeper::sweep_once;
 use super::reference::{Demand, Keep, Lease, Name, No};
 use super::*;
-use crate::core::blob::copy::CopyStatus;
 use crate::core::conditions::ConditionFailure;
+use crate::core::copy_status::CopyStatus;
 use crate::core::lease::{LeaseDenial, LeaseState};
 
 const NAMES: [&str; 3] = ["a", "a/b", "c"];

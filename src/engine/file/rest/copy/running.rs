@@ -9,7 +9,8 @@ use std::sync::Arc;
 use dashmap::DashSet;
 
 use crate::core::FileId;
-use crate::store::share::{CopyStatus, Record};
+use crate::core::copy_status::CopyStatus;
+use crate::store::share::Record;
 
 type CopySet = DashSet<(FileId, String)>;
 

@@ -6,6 +6,7 @@ use std::os::fd::OwnedFd;
 use super::super::momentary::{Asking, Granted, WantedKind};
 use super::super::smb_properties::SmbProperties;
 use super::{CopiedFile, Destination, FileSource, RunningCopy, STRETCH_BYTES};
+use crate::core::copy_status::CopyStatus;
 use crate::core::lease::LeaseId;
 use crate::core::smb::operation::FileOperation;
 use crate::core::smb::ranges::ByteRange;
@@ -14,9 +15,7 @@ use crate::core::{FileId, Timestamp};
 use crate::engine::Context;
 use crate::engine::file::error::Result;
 use crate::engine::file::share::{Share, retry};
-use crate::store::share::{
-    Control, CopyProgress, CopyStatus, ETag, OpenFor, Record, Stat, clone, data,
-};
+use crate::store::share::{Control, CopyProgress, ETag, OpenFor, Record, Stat, clone, data};
 
 /// A pending copy from any source.
 #[derive(Debug)]
