@@ -8,13 +8,14 @@ use std::sync::Arc;
 
 use super::access::{AccessConditions, BlobAt};
 use super::change::{BlobChange, ResolvedBlob, SetAside};
-use super::{BlobError, BlobResult, BlobService, Content, NewBlob, Size, WrittenBlob};
+use super::{BlobError, BlobResult, BlobService, ChangeSize, Content, NewBlob, WrittenBlob};
 use crate::core::Etag;
 use crate::core::blob::blocks::{BlockId, COMMITTED_MAX, ListedBlock, check_new_block};
 use crate::core::blob::{BlobDenial, BlobOperation, BlobState, BlobType, Encryption};
 use crate::engine::Context;
+use crate::engine::blocking::on_blocking_thread;
 use crate::store::blob::{BlobTx, BlockChoice, BlockList, ContainerId, STAGE_ABOVE, StateKey};
-use crate::store::db::{DbError, Purpose};
+use crate::store::db::Purpose;
 
 /// How often a long list is prepared again because its blocks changed; then it is committed in one
 /// long transaction.
@@ -54,7 +55,7 @@ impl BlobService {
         content: Content,
     ) -> BlobResult<()> {
         let at = at.clone();
-        self.change(cx, Size::Small, move |change| {
+        self.change(cx, ChangeSize::Small, move |change| {
             let place = change.admitted(operation, &at, &asked)?;
             let first = check_block(change, place.container, &at.name, &id)?;
             let staged = match &place.row {
@@ -100,7 +101,7 @@ impl BlobService {
             }
         }
         let short = commit.list.len() <= AT_ONCE_MAX;
-        let size = if short { self.memory.size_of_replacing() } else { Size::Large };
+        let size = if short { self.memory.size_of_replacing() } else { ChangeSize::Large };
         self.carry_out(Purpose::Store, cx.clone(), size, whole).await
     }
 
@@ -115,11 +116,10 @@ impl BlobService {
             })
             .await?;
         let store = Arc::clone(&self.store);
-        let staged = tokio::task::spawn_blocking(move || store.stage(list)).await;
-        let staged = staged.map_err(|error| DbError::Panicked(error.to_string()))??;
+        let staged = on_blocking_thread(move || store.stage(list)).await?;
         let commit = Arc::clone(commit);
         // There may be a reference for each of many files.
-        self.carry_out(Purpose::Store, cx.clone(), Size::Large, move |change| {
+        self.carry_out(Purpose::Store, cx.clone(), ChangeSize::Large, move |change| {
             let place = change.admitted(LIST, &commit.at, &commit.asked)?;
             commit.publish(change, &place, staged)
         })

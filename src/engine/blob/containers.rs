@@ -5,7 +5,7 @@
 use super::access::AccessConditions;
 use super::change::BlobChange;
 use super::lease::{LeaseAction, LeaseAnswer};
-use super::{BlobError, BlobResult, BlobService, Size};
+use super::{BlobError, BlobResult, BlobService, ChangeSize};
 use crate::core::Timestamp;
 use crate::core::blob::{BlobDenial, BlobMetadata, BlobOperation, ContainerState, PublicAccess};
 use crate::core::conditions::Conditions;
@@ -63,7 +63,7 @@ impl BlobService {
         new: NewContainer,
     ) -> BlobResult<ContainerState> {
         let name = name.to_owned();
-        self.change(cx, Size::Small, move |change| {
+        self.change(cx, ChangeSize::Small, move |change| {
             change.check_container_free(&name)?;
             let etag = change.etag()?;
             let mut state = ContainerState::new(etag, change.now);
@@ -158,7 +158,7 @@ impl BlobService {
         F: FnOnce(&BlobChange<'_>, &mut ContainerState) -> BlobResult<()> + Clone + Send + 'static,
     {
         let name = name.to_owned();
-        self.change(cx, Size::Small, move |change| {
+        self.change(cx, ChangeSize::Small, move |change| {
             let mut row = change.container(&name)?;
             change.admit_container(operation, &asked, &row)?;
             set(change, &mut row.record)?;
@@ -179,7 +179,7 @@ impl BlobService {
         asked: AccessConditions,
     ) -> BlobResult<()> {
         let name = name.to_owned();
-        self.delete(cx, Size::Small, move |change| {
+        self.delete(cx, ChangeSize::Small, move |change| {
             let mut row = change.container(&name)?;
             let operation = BlobOperation::ContainerDelete;
             change.admit_container(operation, &asked, &row)?;
@@ -205,7 +205,7 @@ impl BlobService {
         to: &str,
     ) -> BlobResult<()> {
         let (deleted, version, to) = (deleted.to_owned(), version.to_owned(), to.to_owned());
-        self.change(cx, Size::Small, move |change| {
+        self.change(cx, ChangeSize::Small, move |change| {
             let found = change.tx.deleted_container::<ContainerState>(&deleted, &version)?;
             let row = found.filter(|row| is_kept(row, change.now));
             let row = row.ok_or(BlobDenial::ContainerNotFound)?;
@@ -248,7 +248,7 @@ impl BlobService {
         action: LeaseAction,
     ) -> BlobResult<LeaseAnswer> {
         let name = name.to_owned();
-        self.change(cx, Size::Small, move |change| {
+        self.change(cx, ChangeSize::Small, move |change| {
             let mut row = change.container(&name)?;
             let operation = action.on_container();
             let asked = AccessConditions { conditions, ..AccessConditions::default() };

@@ -8,7 +8,7 @@
 use super::access::{AccessConditions, BlobAt};
 use super::change::{BlobChange, BlobRow, ResolvedBlob, SetAside};
 use super::fetching::forget_fetch;
-use super::{BlobError, BlobResult, BlobService, Content, NewBlob, Size, WrittenBlob};
+use super::{BlobError, BlobResult, BlobService, ChangeSize, Content, NewBlob, WrittenBlob};
 use crate::core::blob::copy::{CopyRecord, HeldCopy, check_abort, check_source_tier};
 use crate::core::blob::tags::query::TagQuery;
 use crate::core::blob::tier::Tier;
@@ -98,7 +98,7 @@ impl BlobService {
         let at = at.clone();
         let size = match &from {
             // The copy gets every row of extents.
-            CopyFrom::Here { .. } => Size::Large,
+            CopyFrom::Here { .. } => ChangeSize::Large,
             CopyFrom::Fetched { .. } => self.memory.size_of_replacing(),
         };
         self.change(cx, size, move |change| {
@@ -134,7 +134,7 @@ impl BlobService {
     ) -> BlobResult<()> {
         let at = at.clone();
         let operation = BlobOperation::BlobAbortCopyFromURL;
-        self.delete(cx, Size::Small, move |change| {
+        self.delete(cx, ChangeSize::Small, move |change| {
             let place = change.admitted(operation, &at, &asked)?;
             let container = place.container;
             let mut state = place.admitted()?.record;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::access::{AccessConditions, BlobAt};
 use super::change::{BlobChange, BlobView};
 use super::copy::{CopiedBlob, CopyBytes, CopyRequest, publish};
-use super::{BlobError, BlobResult, BlobService, Content, Size};
+use super::{BlobError, BlobResult, BlobService, ChangeSize, Content};
 use crate::core::Timestamp;
 use crate::core::blob::copy::{CopyRecord, HeldCopy, check_abort};
 use crate::core::blob::{BlobDenial, BlobOperation, BlobState, BlobType};
@@ -89,8 +89,10 @@ impl BlobService {
         // A failure is noted on a full disk too: else the copy stays pending and keeps writers
         // away.
         let purpose = if outcome.is_ok() { Purpose::Store } else { Purpose::Delete };
-        self.change_for(purpose, cx, Size::Small, move |change| end(change, &at, &id, outcome))
-            .await
+        self.change_for(purpose, cx, ChangeSize::Small, move |change| {
+            end(change, &at, &id, outcome)
+        })
+        .await
     }
 }
 

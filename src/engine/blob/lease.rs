@@ -4,7 +4,7 @@
 //! before it is answered, so it outlives a restart.
 
 use super::access::{AccessConditions, BlobAt};
-use super::{BlobError, BlobResult, BlobService, Size};
+use super::{BlobError, BlobResult, BlobService, ChangeSize};
 use crate::core::blob::tags::query::TagQuery;
 use crate::core::blob::{BlobDenial, BlobOperation};
 use crate::core::conditions::Conditions;
@@ -117,7 +117,7 @@ impl BlobService {
         action: LeaseAction,
     ) -> BlobResult<LeaseAnswer> {
         let at = at.clone();
-        self.change(cx, Size::Small, move |change| {
+        self.change(cx, ChangeSize::Small, move |change| {
             let operation = action.on_blob();
             let asked = AccessConditions { conditions, tags, ..AccessConditions::default() };
             let place = change.admitted(operation, &at, &asked)?;

@@ -75,6 +75,7 @@ pub use crate::store::db::{DbError, SyncMode};
 
 use self::change::{BlobChange, BlobView};
 use self::service::Settings;
+use super::blocking::{ChangeSize, on_blocking_thread};
 use super::clock::Present;
 use super::recent::Recent;
 use super::sweeper::Sweeper;
@@ -115,15 +116,6 @@ struct BlobMemory {
     settings: Settings,
     history: Recent<ChangedBlob>,
     present: Present,
-}
-
-/// How much a change writes.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Size {
-    /// Little: it may run on an event loop.
-    Small,
-    /// More than an event loop should wait for: the writer's thread runs it.
-    Large,
 }
 
 impl BlobService {
@@ -167,7 +159,7 @@ impl BlobService {
     async fn change<T: Send + 'static>(
         &self,
         cx: &Context,
-        size: Size,
+        size: ChangeSize,
         change: impl FnOnce(&BlobChange<'_>) -> BlobResult<T> + Clone + Send + 'static,
     ) -> BlobResult<T> {
         self.change_for(Purpose::Store, cx, size, change).await
@@ -177,7 +169,7 @@ impl BlobService {
     async fn delete<T: Send + 'static>(
         &self,
         cx: &Context,
-        size: Size,
+        size: ChangeSize,
         change: impl FnOnce(&BlobChange<'_>) -> BlobResult<T> + Clone + Send + 'static,
     ) -> BlobResult<T> {
         self.change_for(Purpose::Delete, cx, size, change).await
@@ -187,7 +179,7 @@ impl BlobService {
         &self,
         purpose: Purpose,
         cx: &Context,
-        size: Size,
+        size: ChangeSize,
         change: impl FnOnce(&BlobChange<'_>) -> BlobResult<T> + Clone + Send + 'static,
     ) -> BlobResult<T> {
         let cx = self.stopped(cx, &change).await?;
@@ -199,7 +191,7 @@ impl BlobService {
         &self,
         purpose: Purpose,
         cx: Context,
-        size: Size,
+        size: ChangeSize,
         change: impl FnOnce(&BlobChange<'_>) -> BlobResult<T> + Send + 'static,
     ) -> BlobResult<T> {
         let memory = Arc::clone(&self.memory);
@@ -209,11 +201,11 @@ impl BlobService {
             Ok((answer, under_way.changes()))
         };
         let write = match size {
-            Size::Small => match self.store.try_write(purpose, write) {
+            ChangeSize::Small => match self.store.try_write(purpose, write) {
                 Ok(outcome) => return self.memory.committed(outcome),
                 Err(write) => write,
             },
-            Size::Large => write,
+            ChangeSize::Large => write,
         };
         let (send, answer) = oneshot::channel();
         let memory = Arc::clone(&self.memory);
@@ -233,8 +225,7 @@ impl BlobService {
         let (store, memory) = (Arc::clone(&self.store), Arc::clone(&self.memory));
         let (change, asked) = (change.clone(), cx.clone());
         let check = move || store.rehearse(|tx| change(&BlobChange::new(tx, &memory, &asked)));
-        let checked = tokio::task::spawn_blocking(check).await;
-        checked.unwrap_or_else(|error| Err(DbError::Panicked(error.to_string()).into()))?;
+        on_blocking_thread(check).await?;
         Ok(Context { now: stop.pass().await, ..cx.clone() })
     }
 
@@ -260,17 +251,16 @@ impl BlobService {
         let (store, memory) = (Arc::clone(&self.store), Arc::clone(&self.memory));
         let now = cx.now;
         let read = move || store.read(|tx| look(&BlobView { tx, memory: &memory, now }));
-        let answer = tokio::task::spawn_blocking(read).await;
-        answer.unwrap_or_else(|error| Err(DbError::Panicked(error.to_string()).into()))
+        on_blocking_thread(read).await
     }
 }
 
 impl BlobMemory {
     /// The size of a change that replaces a blob and may keep it as it was: that copies the rows of
     /// its extents, of which there may be many.
-    fn size_of_replacing(&self) -> Size {
+    fn size_of_replacing(&self) -> ChangeSize {
         let retains = self.settings.retained(Timestamp(0)).is_some();
-        if self.options.versioning || retains { Size::Large } else { Size::Small }
+        if self.options.versioning || retains { ChangeSize::Large } else { ChangeSize::Small }
     }
 
     fn committed<T>(&self, outcome: BlobResult<(T, Vec<ChangedBlob>)>) -> BlobResult<T> {

@@ -8,7 +8,7 @@ use std::ops::Range;
 use super::access::{AccessConditions, BlobAt, Selector};
 use super::change::{BlobRow, BlobView};
 use super::error::BlobError;
-use super::{BlobResult, BlobService, Content, Size, WrittenBlob};
+use super::{BlobResult, BlobService, ChangeSize, Content, WrittenBlob};
 use crate::core::Timestamp;
 use crate::core::blob::pages::{
     self, ListedRange, PageRange, SequenceAction, SequenceConditions, WrittenPages,
@@ -101,7 +101,7 @@ impl BlobService {
         let at = at.clone();
         // A range to be cleared may be as long as the blob.
         let short = put.last.saturating_sub(put.first) < pages::PUT_MAX;
-        let size = if short { Size::Small } else { Size::Large };
+        let size = if short { ChangeSize::Small } else { ChangeSize::Large };
         self.change(cx, size, move |change| {
             let row = change.admitted(operation, &at, &asked)?.admitted()?;
             let denied = put.conditions.check(row.record.sequence_number);
@@ -198,7 +198,7 @@ impl BlobService {
         }
         let at = at.clone();
         // A blob that becomes shorter may lose many extents.
-        let size = if length.is_some() { Size::Large } else { Size::Small };
+        let size = if length.is_some() { ChangeSize::Large } else { ChangeSize::Small };
         self.change(cx, size, move |change| {
             let row = change.admitted(operation, &at, &asked)?.admitted()?;
             let number = row.record.sequence_number;

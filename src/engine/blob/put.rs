@@ -5,7 +5,7 @@
 
 use super::access::{AccessConditions, BlobAt};
 use super::change::{BlobChange, ResolvedBlob, SetAside};
-use super::{BlobResult, BlobService, Content, ContentWriter, Size};
+use super::{BlobResult, BlobService, ChangeSize, Content, ContentWriter};
 use crate::core::blob::immutability::Immutability;
 use crate::core::blob::pages;
 use crate::core::blob::tags::Tags;
@@ -160,7 +160,7 @@ impl BlobService {
             return Err(BlobDenial::InvalidPageRange.into());
         }
         let at = at.clone();
-        self.change(cx, Size::Small, move |change| {
+        self.change(cx, ChangeSize::Small, move |change| {
             put(change, operation, &at, &asked, kind, new, content)
         })
         .await

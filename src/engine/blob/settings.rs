@@ -4,7 +4,7 @@
 //! (metadata).
 
 use super::access::{AccessConditions, BlobAt};
-use super::{BlobResult, BlobService, Size, WrittenBlob};
+use super::{BlobResult, BlobService, ChangeSize, WrittenBlob};
 use crate::core::Timestamp;
 use crate::core::blob::immutability::ImmutabilityPolicy;
 use crate::core::blob::tags::Tags;
@@ -23,7 +23,7 @@ impl BlobService {
     ) -> BlobResult<WrittenBlob> {
         let at = at.clone();
         let operation = BlobOperation::BlobSetHttpHeaders;
-        self.change(cx, Size::Small, move |change| {
+        self.change(cx, ChangeSize::Small, move |change| {
             let row = change.admitted(operation, &at, &asked)?.admitted()?;
             let etag = change.etag()?;
             let state = change.update(operation, &at, &row, |state| {
@@ -155,7 +155,7 @@ impl BlobService {
         set: impl FnOnce(&mut BlobState, Timestamp) -> BlobResult<T> + Clone + Send + 'static,
     ) -> BlobResult<T> {
         let at = at.clone();
-        self.change(cx, Size::Small, move |change| {
+        self.change(cx, ChangeSize::Small, move |change| {
             let row = change.admitted(operation, &at, &asked)?.admitted()?;
             let mut answer = None;
             change.update(operation, &at, &row, |state| {

@@ -38,6 +38,7 @@ pub use why::{ChangedMessage, MessageExplanation, Visibility};
 
 use self::memory::{Moments, QueueMemory};
 use super::Context;
+use super::blocking::on_blocking_thread;
 use super::clock::TimeSource;
 use super::sweeper::Sweeper;
 use crate::core::queue::{ChangedBy, MessageId, Tick};
@@ -142,8 +143,7 @@ impl QueueService {
                 change(&QueueChange::new(rows, &memory, now, ChangedBy::new(by, now)))
             })
         };
-        let checked = tokio::task::spawn_blocking(check).await;
-        checked.unwrap_or_else(|error| Err(DbError::Panicked(error.to_string()).into()))
+        on_blocking_thread(check).await
     }
 
     /// Looks at one committed state: at once if a connection is free, else on a thread that may
@@ -164,8 +164,7 @@ impl QueueService {
             Err(read) => read,
         };
         let store = Arc::clone(&self.store);
-        let answer = tokio::task::spawn_blocking(move || store.read_waiting(read)).await;
-        answer.unwrap_or_else(|error| Err(DbError::Panicked(error.to_string()).into()))
+        on_blocking_thread(move || store.read_waiting(read)).await
     }
 }
 

@@ -4,7 +4,7 @@
 //! with one ETag exactly one succeeds (S81, S84).
 
 use super::history::ChangedEntity;
-use super::{ChangeOutcome, Purpose, Size, TableChange, TableResult, TableService, table_of};
+use super::{ChangeOutcome, ChangeSize, Purpose, TableChange, TableResult, TableService, table_of};
 use crate::core::table::{
     self as rules, Effect, EntityFields as _, EntityKey, How, Properties, TableDenial, TableName,
     Ticks,
@@ -70,7 +70,7 @@ impl TableService {
         write: Write,
     ) -> TableResult<WrittenEntity> {
         write.check()?;
-        let size = if write.bytes() > SMALL_BYTES { Size::Large } else { Size::Small };
+        let size = if write.bytes() > SMALL_BYTES { ChangeSize::Large } else { ChangeSize::Small };
         let name = table.clone();
         let purpose = match write.change {
             rules::EntityChange::Delete(_) => Purpose::Delete,

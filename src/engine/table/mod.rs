@@ -47,6 +47,7 @@ pub use crate::store::table::{EntityRef, StoredEntity};
 
 use self::ticker::Ticker;
 use super::bell::Bell;
+use super::blocking::{ChangeSize, on_blocking_thread};
 use super::clock::Present;
 use super::context::Context;
 use super::recent::Recent;
@@ -90,15 +91,6 @@ struct TableChange<'a> {
     rehearsal: bool,
 }
 
-/// How much a change writes.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Size {
-    /// Little: it may run on an event loop.
-    Small,
-    /// More than an event loop should wait for: the writer's thread runs it.
-    Large,
-}
-
 impl TableService {
     /// Opens the database file, made if missing, and starts to remove what deleted tables left.
     pub fn open(file: &Path, sync: SyncMode) -> TableResult<Self> {
@@ -121,7 +113,7 @@ impl TableService {
     async fn change<T: Send + 'static>(
         &self,
         context: &Context,
-        size: Size,
+        size: ChangeSize,
         change: impl FnOnce(&TableChange<'_>) -> TableResult<ChangeOutcome<T>> + Clone + Send + 'static,
     ) -> TableResult<T> {
         self.change_for(Purpose::Store, context, size, change).await
@@ -133,7 +125,7 @@ impl TableService {
         &self,
         purpose: Purpose,
         context: &Context,
-        size: Size,
+        size: ChangeSize,
         change: impl FnOnce(&TableChange<'_>) -> TableResult<ChangeOutcome<T>> + Clone + Send + 'static,
     ) -> TableResult<T> {
         let now = match context.due_stop() {
@@ -151,11 +143,11 @@ impl TableService {
             Ok((done, ticker.save(tx)?))
         };
         let write = match size {
-            Size::Small => match self.store.try_write(purpose, write) {
+            ChangeSize::Small => match self.store.try_write(purpose, write) {
                 Ok(outcome) => return self.memory.committed(outcome),
                 Err(write) => write,
             },
-            Size::Large => write,
+            ChangeSize::Large => write,
         };
         let (send, answer) = oneshot::channel();
         let memory = Arc::clone(&self.memory);
@@ -178,8 +170,7 @@ impl TableService {
                 change(&TableChange { tx, ticker, context: &context, rehearsal: true })
             })
         };
-        let checked = tokio::task::spawn_blocking(check).await;
-        checked.unwrap_or_else(|error| Err(DbError::Panicked(error.to_string()).into()))
+        on_blocking_thread(check).await
     }
 
     /// Reads a bounded number of rows: at once if a connection is free, else on another thread.
@@ -199,8 +190,7 @@ impl TableService {
         look: impl FnOnce(&TableTx<'_>) -> TableResult<T> + Send + 'static,
     ) -> TableResult<T> {
         let store = Arc::clone(&self.store);
-        let answer = tokio::task::spawn_blocking(move || store.read(look)).await;
-        answer.unwrap_or_else(|error| Err(DbError::Panicked(error.to_string()).into()))
+        on_blocking_thread(move || store.read(look)).await
     }
 }
 

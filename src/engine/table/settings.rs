@@ -1,6 +1,6 @@
 //! Stored access policies of tables. They have no condition: the last writer wins (S78).
 
-use super::{ChangeOutcome, Size, TableResult, TableService};
+use super::{ChangeOutcome, ChangeSize, TableResult, TableService};
 use crate::core::policy::{SentPolicy, StoredPolicy};
 use crate::core::table::policy::{check_table_policies, policy_time};
 use crate::core::table::{TableDenial, TableName};
@@ -36,7 +36,7 @@ impl TableService {
     ) -> TableResult<()> {
         check_table_policies(&policies).map_err(TableDenial::from)?;
         let name = table.clone();
-        self.change(context, Size::Small, move |change| {
+        self.change(context, ChangeSize::Small, move |change| {
             change.table(&name)?;
             if !change.tx.set_policies(&name, &policies)? {
                 return Err(TableDenial::TableNotFound.into());

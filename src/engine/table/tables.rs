@@ -2,7 +2,7 @@
 //!
 //! Decides that a deleted table's name is free at once. What it held goes later, by the sweeper.
 
-use super::{ChangeOutcome, Purpose, Size, TableResult, TableService};
+use super::{ChangeOutcome, ChangeSize, Purpose, TableResult, TableService};
 use crate::core::table::query::PAGE_MAX;
 use crate::core::table::{Filter, TableDenial, TableName, Top, ValueRef};
 use crate::engine::context::Context;
@@ -42,7 +42,7 @@ impl TableService {
     /// Create Table.
     pub async fn create_table(&self, context: &Context, name: &TableName) -> TableResult<()> {
         let name = name.clone();
-        self.change(context, Size::Small, move |change| {
+        self.change(context, ChangeSize::Small, move |change| {
             if change.tx.table_id(&name)?.is_some() || !change.tx.create_table(&name)? {
                 return Err(TableDenial::TableAlreadyExists.into());
             }
@@ -54,7 +54,7 @@ impl TableService {
     /// Delete Table. Answers at once, however many entities there are.
     pub async fn delete_table(&self, context: &Context, name: &TableName) -> TableResult<()> {
         let name = name.clone();
-        self.change_for(Purpose::Delete, context, Size::Small, move |change| {
+        self.change_for(Purpose::Delete, context, ChangeSize::Small, move |change| {
             if !change.tx.delete_table(&name)? {
                 return Err(TableDenial::ResourceNotFound.into());
             }

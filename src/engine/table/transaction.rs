@@ -4,7 +4,7 @@
 //! the fault of the first operation that fails is told.
 
 use super::entities::Write;
-use super::{ChangeOutcome, Size, TableResult, TableService, WrittenEntity};
+use super::{ChangeOutcome, ChangeSize, TableResult, TableService, WrittenEntity};
 use crate::core::table::{TableName, transaction};
 use crate::engine::context::Context;
 
@@ -23,7 +23,7 @@ impl TableService {
         let Some(name) = writes.first().map(|(name, _)| name.clone()) else {
             return Ok(Vec::new());
         };
-        self.change(context, Size::Large, move |change| {
+        self.change(context, ChangeSize::Large, move |change| {
             let table = change.table(&name).map_err(|error| error.at(0))?;
             let ticks = change.tick();
             let mut done = ChangeOutcome::quietly(Vec::with_capacity(writes.len()));
