@@ -9,8 +9,9 @@ use std::ops::Bound;
 use super::change::{BlobRow, BlobView};
 use super::{BlobResult, BlobService};
 use crate::core::Timestamp;
-use crate::core::blob::tags::query::{ComparisonKey, Operator, TagComparison, TagQuery};
+use crate::core::blob::tags::query::{ComparisonKey, TagComparison, TagQuery};
 use crate::core::blob::{BlobDenial, BlobState, ContainerState};
+use crate::core::comparison::ComparisonOperator;
 use crate::engine::Context;
 pub use crate::store::blob::ListPosition;
 use crate::store::blob::{ContainerId, ListBlobs, ListedBlob, Retained, StateKey, TagSearch};
@@ -190,7 +191,7 @@ impl ListedState {
 /// The container that an expression names.
 fn container_of(query: &TagQuery) -> Option<&str> {
     let named = |one: &&TagComparison| {
-        one.key == ComparisonKey::Container && one.operator == Operator::Equal
+        one.key == ComparisonKey::Container && one.operator == ComparisonOperator::Equal
     };
     query.conjuncts().into_iter().find(named).map(|one| one.value.as_str())
 }
@@ -206,7 +207,8 @@ fn find(
     let conjuncts = query.conjuncts();
     let tags = || conjuncts.iter().filter(|one| matches!(one.key, ComparisonKey::Tag(_)));
     // An equality leaves fewest.
-    let narrow = tags().find(|one| one.operator == Operator::Equal).or_else(|| tags().next());
+    let narrow =
+        tags().find(|one| one.operator == ComparisonOperator::Equal).or_else(|| tags().next());
     let Some(TagComparison { key: ComparisonKey::Tag(key), operator, value }) = narrow else {
         return Err(BlobDenial::InvalidTagQuery.into());
     };
@@ -223,14 +225,14 @@ fn find(
     Ok((found.collect(), page.next))
 }
 
-fn bounds(operator: Operator, value: &str) -> (Bound<&str>, Bound<&str>) {
+fn bounds(operator: ComparisonOperator, value: &str) -> (Bound<&str>, Bound<&str>) {
     let (inside, outside) = (Bound::Included(value), Bound::Excluded(value));
     match operator {
-        Operator::Equal => (inside, inside),
-        Operator::NotEqual => (Bound::Unbounded, Bound::Unbounded),
-        Operator::Greater => (outside, Bound::Unbounded),
-        Operator::GreaterOrEqual => (inside, Bound::Unbounded),
-        Operator::Less => (Bound::Unbounded, outside),
-        Operator::LessOrEqual => (Bound::Unbounded, inside),
+        ComparisonOperator::Equal => (inside, inside),
+        ComparisonOperator::NotEqual => (Bound::Unbounded, Bound::Unbounded),
+        ComparisonOperator::Greater => (outside, Bound::Unbounded),
+        ComparisonOperator::GreaterOrEqual => (inside, Bound::Unbounded),
+        ComparisonOperator::Less => (Bound::Unbounded, outside),
+        ComparisonOperator::LessOrEqual => (Bound::Unbounded, inside),
     }
 }

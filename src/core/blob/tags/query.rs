@@ -11,9 +11,8 @@
 //!   operator   = "=" | "<>" | ">" | ">=" | "<" | "<="
 //! ```
 
-use std::cmp::Ordering;
-
 use super::Tags;
+use crate::core::comparison::ComparisonOperator;
 
 /// Most comparisons of an expression.
 const COMPARISONS_MAX: usize = 10;
@@ -56,7 +55,7 @@ pub struct TagComparison {
     /// The tag that is compared, or the container.
     pub key: ComparisonKey,
     /// How.
-    pub operator: Operator,
+    pub operator: ComparisonOperator,
     /// With what.
     pub value: String,
 }
@@ -68,31 +67,6 @@ pub enum ComparisonKey {
     Tag(String),
     /// The name of the blob's container.
     Container,
-}
-
-/// How two values are compared.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[allow(missing_docs, reason = "each is what its name says")]
-pub enum Operator {
-    Equal,
-    NotEqual,
-    Greater,
-    GreaterOrEqual,
-    Less,
-    LessOrEqual,
-}
-
-impl Operator {
-    fn holds(self, order: Ordering) -> bool {
-        match self {
-            Self::Equal => order.is_eq(),
-            Self::NotEqual => order.is_ne(),
-            Self::Greater => order.is_gt(),
-            Self::GreaterOrEqual => order.is_ge(),
-            Self::Less => order.is_lt(),
-            Self::LessOrEqual => order.is_le(),
-        }
-    }
 }
 
 impl TagQuery {
@@ -118,7 +92,7 @@ impl TagQuery {
                     ComparisonKey::Container => Some(container),
                 };
                 value.is_some_and(|value| {
-                    comparison.operator.holds(value.cmp(comparison.value.as_str()))
+                    comparison.operator.holds(Some(value.cmp(comparison.value.as_str())))
                 })
             }
         }
@@ -210,19 +184,19 @@ impl<'a> TagQueryParser<'a> {
         Ok(ComparisonKey::Tag(rest[..length].to_owned()))
     }
 
-    fn operator(&mut self) -> Result<Operator, QueryError> {
+    fn operator(&mut self) -> Result<ComparisonOperator, QueryError> {
         self.skip_blanks();
         let known = [
-            ("<>", Operator::NotEqual),
-            (">=", Operator::GreaterOrEqual),
-            ("<=", Operator::LessOrEqual),
-            ("=", Operator::Equal),
-            (">", Operator::Greater),
-            ("<", Operator::Less),
+            ("<>", ComparisonOperator::NotEqual),
+            (">=", ComparisonOperator::GreaterOrEqual),
+            ("<=", ComparisonOperator::LessOrEqual),
+            ("=", ComparisonOperator::Equal),
+            (">", ComparisonOperator::Greater),
+            ("<", ComparisonOperator::Less),
         ];
         let found = known.into_iter().find(|(sign, _)| self.rest().starts_with(sign));
         match found {
-            Some((_, Operator::NotEqual)) if self.language == TagLanguage::Find => {
+            Some((_, ComparisonOperator::NotEqual)) if self.language == TagLanguage::Find => {
                 Err(self.error("<> is not supported here"))
             }
             Some((sign, operator)) => {

@@ -15,12 +15,11 @@ mod ranges;
 #[cfg(test)]
 mod tests;
 
-use std::cmp::Ordering;
-
 use super::denial::TableDenial;
 use super::entity::EntityFields;
 use super::range::Range;
 use super::value::{Value, ValueRef};
+use crate::core::comparison::ComparisonOperator;
 
 /// Bytes of a filter's text.
 pub const FILTER_BYTES_MAX: usize = 32 << 10;
@@ -46,16 +45,6 @@ enum Term {
 enum Operand {
     Property(String),
     Literal(Value),
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum ComparisonOperator {
-    Equal,
-    NotEqual,
-    Greater,
-    GreaterOrEqual,
-    Less,
-    LessOrEqual,
 }
 
 impl Filter {
@@ -93,9 +82,8 @@ impl Term {
             Self::Any(terms) => terms.iter().any(|term| term.holds(field)),
             Self::All(terms) => terms.iter().all(|term| term.holds(field)),
             Self::Not(term) => !term.holds(field),
-            Self::Compare(left, comparison, right) => {
-                left.with(field, |left| right.with(field, |right| comparison.holds(left, right)))
-            }
+            Self::Compare(left, comparison, right) => left
+                .with(field, |left| right.with(field, |right| comparison.holds(left.order(right)))),
             Self::Lone(operand) => operand.with(field, |value| value == ValueRef::Boolean(true)),
         }
     }
@@ -111,37 +99,6 @@ impl Operand {
         match self {
             Self::Property(name) => field(name).is_some_and(test),
             Self::Literal(value) => test(value.as_ref()),
-        }
-    }
-}
-
-impl ComparisonOperator {
-    /// Values that do not compare are different: only `ne` holds for them.
-    fn holds(self, left: ValueRef<'_>, right: ValueRef<'_>) -> bool {
-        self.admits(left.order(right))
-    }
-
-    fn admits(self, order: Option<Ordering>) -> bool {
-        match (self, order) {
-            (Self::NotEqual, order) => order != Some(Ordering::Equal),
-            (_, None) => false,
-            (Self::Equal, Some(order)) => order.is_eq(),
-            (Self::Greater, Some(order)) => order.is_gt(),
-            (Self::GreaterOrEqual, Some(order)) => order.is_ge(),
-            (Self::Less, Some(order)) => order.is_lt(),
-            (Self::LessOrEqual, Some(order)) => order.is_le(),
-        }
-    }
-
-    /// The comparison with its sides exchanged.
-    const fn mirrored(self) -> Self {
-        match self {
-            Self::Equal => Self::Equal,
-            Self::NotEqual => Self::NotEqual,
-            Self::Greater => Self::Less,
-            Self::GreaterOrEqual => Self::LessOrEqual,
-            Self::Less => Self::Greater,
-            Self::LessOrEqual => Self::GreaterOrEqual,
         }
     }
 }

@@ -4,7 +4,8 @@
 //! lower case; `null`, functions and arithmetic do not exist in the service.
 
 use super::lexer::{FilterToken, Spot, tokens};
-use super::{ComparisonOperator, FILTER_DEPTH_MAX, Operand, Term};
+use super::{FILTER_DEPTH_MAX, Operand, Term};
+use crate::core::comparison::ComparisonOperator;
 use crate::core::table::denial::TableDenial;
 use crate::core::table::value::Value;
 

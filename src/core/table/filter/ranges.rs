@@ -4,7 +4,8 @@
 //! filter is evaluated on each row. Comparisons with `PartitionKey` and `RowKey` narrow the
 //! ranges; all other comparisons, and `not`, do not.
 
-use super::{ComparisonOperator, Operand, Term};
+use super::{Operand, Term};
+use crate::core::comparison::ComparisonOperator;
 use crate::core::table::key::{PARTITION_KEY, ROW_KEY};
 use crate::core::table::range::{Edge, Position, Range, normalised};
 use crate::core::table::value::Value;
