@@ -67,31 +67,30 @@ impl FilterParser<'_> {
     }
 
     fn any(&mut self) -> Result<Term, TableDenial> {
-        let first = self.all()?;
-        if !self.skip_word("or") {
-            return Ok(first);
-        }
-        let mut terms = vec![self.checked(first)?];
-        loop {
-            let next = self.all()?;
-            terms.push(self.checked(next)?);
-            if !self.skip_word("or") {
-                return Ok(Term::Any(terms));
-            }
-        }
+        self.chain("or", Self::all, Term::Any)
     }
 
     fn all(&mut self) -> Result<Term, TableDenial> {
-        let first = self.unary()?;
-        if !self.skip_word("and") {
+        self.chain("and", Self::unary, Term::All)
+    }
+
+    /// Reads terms with `word` between them. One that stands alone is taken as it is.
+    fn chain(
+        &mut self,
+        word: &str,
+        read: fn(&mut Self) -> Result<Term, TableDenial>,
+        joined: fn(Vec<Term>) -> Term,
+    ) -> Result<Term, TableDenial> {
+        let first = read(self)?;
+        if !self.skip_word(word) {
             return Ok(first);
         }
         let mut terms = vec![self.checked(first)?];
         loop {
-            let next = self.unary()?;
+            let next = read(self)?;
             terms.push(self.checked(next)?);
-            if !self.skip_word("and") {
-                return Ok(Term::All(terms));
+            if !self.skip_word(word) {
+                return Ok(joined(terms));
             }
         }
     }

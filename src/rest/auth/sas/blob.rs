@@ -9,7 +9,7 @@ use super::super::grant::SasScope;
 use super::super::permission::ResourceLevel;
 use super::super::request::{AuthTarget, RequestView, SignedQuery};
 use super::super::signatures::SasText;
-use super::{OVERRIDES, SCOPE_SINCE, push_line};
+use super::{OVERRIDES, SCOPE_SINCE, push_fields, push_line};
 
 /// From this `sv` on the resource type and the snapshot are signed.
 const SNAPSHOT_SINCE: &str = "2018-11-09";
@@ -23,17 +23,11 @@ pub(in super::super) fn blob_sas(target: &AuthTarget<'_>, query: &SignedQuery) -
     let (scope, resource) = blob_scope(target, query)?;
     let version = query.get("sv").unwrap_or_default();
     let mut text = String::new();
-    for name in ["sp", "st", "se"] {
-        push_line(&mut text, query.get(name));
-    }
+    push_fields(&mut text, query, ["sp", "st", "se"]);
     push_line(&mut text, Some(&resource));
-    for name in ["si", "sip", "spr", "sv"] {
-        push_line(&mut text, query.get(name));
-    }
+    push_fields(&mut text, query, ["si", "sip", "spr", "sv"]);
     push_resource(&mut text, query, version);
-    for name in OVERRIDES {
-        push_line(&mut text, query.get(name));
-    }
+    push_fields(&mut text, query, OVERRIDES);
     text.pop();
     Ok((scope, text))
 }
@@ -47,33 +41,21 @@ pub(in super::super) fn blob_delegation_sas(
     let (scope, resource) = blob_scope(target, query)?;
     let version = query.get("sv").unwrap_or_default();
     let mut text = String::new();
-    for name in ["sp", "st", "se"] {
-        push_line(&mut text, query.get(name));
-    }
+    push_fields(&mut text, query, ["sp", "st", "se"]);
     push_line(&mut text, Some(&resource));
-    for name in KEY_FIELDS {
-        push_line(&mut text, query.get(name));
-    }
+    push_fields(&mut text, query, KEY_FIELDS);
     if version >= USERS_SINCE {
-        for name in ["saoid", "suoid", "scid"] {
-            push_line(&mut text, query.get(name));
-        }
+        push_fields(&mut text, query, ["saoid", "suoid", "scid"]);
     }
     if version >= KEY_USERS_SINCE {
-        for name in ["skdutid", "sduoid"] {
-            push_line(&mut text, query.get(name));
-        }
+        push_fields(&mut text, query, ["skdutid", "sduoid"]);
     }
-    for name in ["sip", "spr", "sv"] {
-        push_line(&mut text, query.get(name));
-    }
+    push_fields(&mut text, query, ["sip", "spr", "sv"]);
     push_resource(&mut text, query, version);
     if version >= REQUEST_SINCE {
         push_request(&mut text, request, query)?;
     }
-    for name in OVERRIDES {
-        push_line(&mut text, query.get(name));
-    }
+    push_fields(&mut text, query, OVERRIDES);
     text.pop();
     Ok((scope, text))
 }

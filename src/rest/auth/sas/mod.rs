@@ -32,9 +32,7 @@ const OVERRIDES: [&str; 5] = ["rscc", "rscd", "rsce", "rscl", "rsct"];
 /// The text that an account SAS signs: each field followed by a line feed.
 fn account_text(account: &str, query: &SignedQuery) -> String {
     let mut text = format!("{account}\n");
-    for name in ["sp", "ss", "srt", "st", "se", "sip", "spr", "sv"] {
-        push_line(&mut text, query.get(name));
-    }
+    push_fields(&mut text, query, ["sp", "ss", "srt", "st", "se", "sip", "spr", "sv"]);
     if query.get("sv").is_some_and(|version| version >= SCOPE_SINCE) {
         push_line(&mut text, query.get("ses"));
     }
@@ -45,13 +43,9 @@ fn account_text(account: &str, query: &SignedQuery) -> String {
 /// file.
 fn service_text(resource: &str, query: &SignedQuery) -> String {
     let mut text = String::new();
-    for name in ["sp", "st", "se"] {
-        push_line(&mut text, query.get(name));
-    }
+    push_fields(&mut text, query, ["sp", "st", "se"]);
     push_line(&mut text, Some(resource));
-    for name in ["si", "sip", "spr", "sv"].into_iter().chain(OVERRIDES) {
-        push_line(&mut text, query.get(name));
-    }
+    push_fields(&mut text, query, ["si", "sip", "spr", "sv"].into_iter().chain(OVERRIDES));
     text.pop();
     text
 }
@@ -72,14 +66,10 @@ pub(super) fn file_delegation_sas(
 ) -> SasText {
     let (scope, resource) = file_scope(target, query)?;
     let mut text = String::new();
-    for name in ["sp", "st", "se"] {
-        push_line(&mut text, query.get(name));
-    }
+    push_fields(&mut text, query, ["sp", "st", "se"]);
     push_line(&mut text, Some(&resource));
     let users = ["skdutid", "sduoid", "sip", "spr", "sv"];
-    for name in KEY_FIELDS.into_iter().chain(users).chain(OVERRIDES) {
-        push_line(&mut text, query.get(name));
-    }
+    push_fields(&mut text, query, KEY_FIELDS.into_iter().chain(users).chain(OVERRIDES));
     text.pop();
     Ok((scope, text))
 }
@@ -107,6 +97,17 @@ fn share_resource(account: &str, share: &str) -> String {
 /// The file, as the client spelled it.
 fn file_resource(account: &str, share: &str, path: &str) -> String {
     format!("{}/{path}", share_resource(account, share))
+}
+
+/// A line for each of these parameters of the query.
+fn push_fields<'a>(
+    text: &mut String,
+    query: &SignedQuery,
+    names: impl IntoIterator<Item = &'a str>,
+) {
+    for name in names {
+        push_line(text, query.get(name));
+    }
 }
 
 pub(in crate::rest) fn push_line(text: &mut String, value: Option<&str>) {

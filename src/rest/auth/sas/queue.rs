@@ -8,7 +8,7 @@ use super::super::permission::ResourceLevel;
 use super::super::request::{AuthTarget, RequestView, SignedQuery};
 use super::super::shared_key::{self, IsSigned, Scheme};
 use super::super::signatures::{SasText, Signatures};
-use super::push_line;
+use super::{push_fields, push_line};
 use crate::core::service::ServiceKind;
 
 /// The texts of the Queue service.
@@ -38,14 +38,10 @@ fn text(target: &AuthTarget<'_>, query: &SignedQuery, fields: &[&str]) -> SasTex
     let beyond = || AuthError::ResourceTypeMismatch { level: ResourceLevel::Service };
     let queue = target.container.ok_or_else(beyond)?;
     let mut text = String::new();
-    for name in ["sp", "st", "se"] {
-        push_line(&mut text, query.get(name));
-    }
+    push_fields(&mut text, query, ["sp", "st", "se"]);
     // The account once, in path style too.
     push_line(&mut text, Some(&format!("/queue/{}/{queue}", target.account)));
-    for name in fields {
-        push_line(&mut text, query.get(name));
-    }
+    push_fields(&mut text, query, fields.iter().copied());
     text.pop();
     Ok((SasScope::Container, text))
 }

@@ -4,7 +4,7 @@
 //! Decides the three texts, which differ from those of the other services, and reads the keys that
 //! a SAS reaches from the same query as its text. How keys compare is decided by the service.
 
-use super::push_line;
+use super::{push_fields, push_line};
 use crate::core::service::ServiceKind;
 use crate::rest::auth::error::AuthError;
 use crate::rest::auth::grant::{SasScope, TableScope};
@@ -38,13 +38,9 @@ fn table_sas(target: &AuthTarget<'_>, query: &SignedQuery) -> SasText {
     }
     let resource = format!("/table/{}/{}", target.account, named.to_ascii_lowercase());
     let mut text = String::new();
-    for name in ["sp", "st", "se"] {
-        push_line(&mut text, query.get(name));
-    }
+    push_fields(&mut text, query, ["sp", "st", "se"]);
     push_line(&mut text, Some(&resource));
-    for name in ["si", "sip", "spr", "sv", "spk", "srk", "epk", "erk"] {
-        push_line(&mut text, query.get(name));
-    }
+    push_fields(&mut text, query, ["si", "sip", "spr", "sv", "spk", "srk", "epk", "erk"]);
     text.pop();
     let keys = |names: [&str; 2]| names.map(|name| query.get(name).map(str::to_owned));
     let (first, last) = (keys(["spk", "srk"]), keys(["epk", "erk"]));
