@@ -6,8 +6,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 
-use super::locate::{Socket, ask, unexpected};
-use super::out::Output;
+use super::locate::{ServerAndOutput, ask, unexpected};
 use super::time::duration;
 use crate::control::controls::{ClockRequest, ClockState};
 use crate::control::{ControlAnswer, ControlRequest};
@@ -33,7 +32,7 @@ pub struct ClockCommand {
     command: Option<ClockSubcommand>,
 
     #[command(flatten)]
-    common: Common,
+    common: ServerAndOutput,
 }
 
 #[derive(Debug, Subcommand)]
@@ -45,22 +44,12 @@ enum ClockSubcommand {
     Run(RunClock),
 }
 
-/// How to find the server, and how to answer.
-#[derive(Debug, Args)]
-struct Common {
-    #[command(flatten)]
-    output: Output,
-
-    #[command(flatten)]
-    server: Socket,
-}
-
 /// Show the time of a server
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs clock show --json")]
 struct ShowClock {
     #[command(flatten)]
-    common: Common,
+    common: ServerAndOutput,
 }
 
 /// Turn the clock forward
@@ -72,7 +61,7 @@ struct Advance {
     by: Duration,
 
     #[command(flatten)]
-    common: Common,
+    common: ServerAndOutput,
 }
 
 /// Turn the clock forward to a moment
@@ -83,7 +72,7 @@ struct Set {
     time: String,
 
     #[command(flatten)]
-    common: Common,
+    common: ServerAndOutput,
 }
 
 /// Stop the clock: nothing expires by itself
@@ -91,7 +80,7 @@ struct Set {
 #[command(after_help = "Example:\n  latchfs clock freeze")]
 struct Freeze {
     #[command(flatten)]
-    common: Common,
+    common: ServerAndOutput,
 }
 
 /// Let the clock go on from where it is
@@ -99,7 +88,7 @@ struct Freeze {
 #[command(after_help = "Example:\n  latchfs clock run")]
 struct RunClock {
     #[command(flatten)]
-    common: Common,
+    common: ServerAndOutput,
 }
 
 impl ClockCommand {

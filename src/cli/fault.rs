@@ -5,10 +5,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand, ValueEnum};
-use serde_json::json;
 
 use super::locate::{Socket, ask, unexpected};
-use super::matching::{Matching, words_of};
+use super::matching::{Matching, show_added, show_removed, words_of};
 use super::out::Output;
 use super::time::duration;
 use crate::control::controls::{Action, FaultEntry, FaultRequest};
@@ -182,13 +181,8 @@ impl AddFault {
             seed: self.seed,
             met: 0,
         };
-        match ask(&self.server.find()?, &ControlRequest::Fault(FaultRequest::Add(entry)))? {
-            ControlAnswer::Added { id } => {
-                self.output.show(&json!({ "fault": id }), || format!("{id}\n"))?;
-                Ok(ExitCode::SUCCESS)
-            }
-            other => Err(unexpected(&other)),
-        }
+        let answer = ask(&self.server.find()?, &ControlRequest::Fault(FaultRequest::Add(entry)))?;
+        show_added(&answer, "fault", self.output)
     }
 }
 
@@ -230,12 +224,7 @@ impl RemoveFault {
             bail!("name a fault, or --all");
         }
         let remove = FaultRequest::Remove { id: self.fault };
-        match ask(&self.server.find()?, &ControlRequest::Fault(remove))? {
-            ControlAnswer::Counted { count } => {
-                self.output.show(&json!({ "removed": count }), String::new)?;
-                Ok(ExitCode::SUCCESS)
-            }
-            other => Err(unexpected(&other)),
-        }
+        let answer = ask(&self.server.find()?, &ControlRequest::Fault(remove))?;
+        show_removed(&answer, self.output)
     }
 }

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::EXIT_DIFFERENT;
 use super::locate::{Socket, ask, unexpected};
-use super::matching::{Matching, words_of};
+use super::matching::{Matching, show_added, show_removed, words_of};
 use super::out::{self, Output};
 use super::time::duration;
 use crate::control::controls::{GateEntry, GateRequest};
@@ -188,13 +188,8 @@ impl AddGate {
             times: self.times,
             limit_ms: Some(u64::try_from(self.limit.as_millis()).unwrap_or(u64::MAX)),
         };
-        match ask(&self.server.find()?, &ControlRequest::Gate(request))? {
-            ControlAnswer::Added { id } => {
-                self.output.show(&json!({ "gate": id }), || format!("{id}\n"))?;
-                Ok(ExitCode::SUCCESS)
-            }
-            other => Err(unexpected(&other)),
-        }
+        let answer = ask(&self.server.find()?, &ControlRequest::Gate(request))?;
+        show_added(&answer, "gate", self.output)
     }
 }
 
@@ -279,15 +274,10 @@ impl RemoveGate {
         if self.gate.is_none() && !self.all {
             bail!("name a gate, or --all");
         }
-        match ask(
+        let answer = ask(
             &self.server.find()?,
             &ControlRequest::Gate(GateRequest::Remove { id: self.gate }),
-        )? {
-            ControlAnswer::Counted { count } => {
-                self.output.show(&json!({ "removed": count }), String::new)?;
-                Ok(ExitCode::SUCCESS)
-            }
-            other => Err(unexpected(&other)),
-        }
+        )?;
+        show_removed(&answer, self.output)
     }
 }

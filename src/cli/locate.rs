@@ -17,6 +17,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 
+use super::out::Output;
 use super::serve::{DATA_DIR, MOUNT_DIR, RunningServer, control_of, running};
 use super::{EXIT_BUSY, EXIT_FAILED, out};
 use crate::control::address::{ObjectAddress, PrintedFile};
@@ -36,6 +37,16 @@ pub struct Socket {
     /// Whether the command deletes data: the server must be near or named.
     #[arg(skip)]
     deletes: bool,
+}
+
+/// How to find the server, and how to answer.
+#[derive(Debug, Args)]
+pub struct ServerAndOutput {
+    #[command(flatten)]
+    pub output: Output,
+
+    #[command(flatten)]
+    pub server: Socket,
 }
 
 /// How to find a server by a path.

@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use super::locate::{Where, answered, refused};
+use super::locate::{LocatedFile, Where, answered, refused};
 use super::out::Output;
 use super::progress::Moving;
 use crate::control::{ControlAnswer, ControlRequest};
@@ -31,13 +31,9 @@ enum SnapshotSubcommand {
     Delete(DeleteSnapshot),
 }
 
-/// Take a snapshot
-///
-/// Prints its timestamp, by which REST clients name it. Files share their space with the snapshot
-/// where the file system can (Btrfs, XFS) and are copied where it cannot.
+/// The share, how to answer, and how to find the server.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  latchfs snapshot create docs:/")]
-struct CreateSnapshot {
+struct ShareAndOutput {
     #[arg(help = SHARE)]
     path: Option<PathBuf>,
 
@@ -48,18 +44,23 @@ struct CreateSnapshot {
     server: Where,
 }
 
+/// Take a snapshot
+///
+/// Prints its timestamp, by which REST clients name it. Files share their space with the snapshot
+/// where the file system can (Btrfs, XFS) and are copied where it cannot.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  latchfs snapshot create docs:/")]
+struct CreateSnapshot {
+    #[command(flatten)]
+    common: ShareAndOutput,
+}
+
 /// List the snapshots of a share, oldest first
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs snapshot list docs:/ --json")]
 struct ListSnapshots {
-    #[arg(help = SHARE)]
-    path: Option<PathBuf>,
-
     #[command(flatten)]
-    output: Output,
-
-    #[command(flatten)]
-    server: Where,
+    common: ShareAndOutput,
 }
 
 /// Delete a snapshot
@@ -69,14 +70,8 @@ struct DeleteSnapshot {
     /// Its timestamp, as `latchfs snapshot list` shows it
     timestamp: String,
 
-    #[arg(help = SHARE)]
-    path: Option<PathBuf>,
-
     #[command(flatten)]
-    output: Output,
-
-    #[command(flatten)]
-    server: Where,
+    common: ShareAndOutput,
 }
 
 impl Snapshot {
@@ -90,9 +85,15 @@ impl Snapshot {
     }
 }
 
+impl ShareAndOutput {
+    fn target(&self) -> Result<LocatedFile> {
+        self.server.target_or_share(self.path.as_deref())
+    }
+}
+
 impl CreateSnapshot {
     fn run(&self) -> Result<ExitCode> {
-        let target = self.server.target_or_share(self.path.as_deref())?;
+        let target = self.common.target()?;
         let (mut server, share_name) = (target.connect()?, target.share_name);
         let moving = Moving::new("Taking a snapshot");
         let request = ControlRequest::CreateSnapshot { share_name };
@@ -102,7 +103,7 @@ impl CreateSnapshot {
             ControlAnswer::Snapshots { share_name, snapshots } => {
                 let stamp = snapshots.first().cloned().unwrap_or_default();
                 let answer = json!({ "share": share_name, "snapshot": stamp });
-                self.output.show(&answer, || stamp + "\n")?;
+                self.common.output.show(&answer, || stamp + "\n")?;
                 Ok(ExitCode::SUCCESS)
             }
             other => refused("snapshot", &other),
@@ -112,11 +113,11 @@ impl CreateSnapshot {
 
 impl ListSnapshots {
     fn run(&self) -> Result<ExitCode> {
-        let target = self.server.target_or_share(self.path.as_deref())?;
+        let target = self.common.target()?;
         let share_name = target.share_name.clone();
         match target.ask(&ControlRequest::ListSnapshots { share_name })? {
             ControlAnswer::Snapshots { snapshots, .. } => {
-                self.output.show_rows(&snapshots, ["SNAPSHOT"], |stamp| [stamp.clone()])?;
+                self.common.output.show_rows(&snapshots, ["SNAPSHOT"], |stamp| [stamp.clone()])?;
                 Ok(ExitCode::SUCCESS)
             }
             other => refused("snapshots", &other),
@@ -126,13 +127,13 @@ impl ListSnapshots {
 
 impl DeleteSnapshot {
     fn run(&self) -> Result<ExitCode> {
-        let target = self.server.target_or_share(self.path.as_deref())?;
+        let target = self.common.target()?;
         let share_name = target.share_name.clone();
         let request =
             ControlRequest::DeleteSnapshot { share_name, snapshot: self.timestamp.clone() };
         match target.ask(&request)? {
             ControlAnswer::Done {} => {
-                self.output.show(&json!({ "deleted": self.timestamp }), String::new)?;
+                self.common.output.show(&json!({ "deleted": self.timestamp }), String::new)?;
                 Ok(ExitCode::SUCCESS)
             }
             other => refused(&self.timestamp, &other),

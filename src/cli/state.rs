@@ -6,8 +6,7 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use super::locate::{Socket, ask, unexpected};
-use super::out::Output;
+use super::locate::{ServerAndOutput, ask, unexpected};
 use super::table;
 use crate::control::states::{StateEntry, StateRequest};
 use crate::control::{ControlAnswer, ControlRequest};
@@ -39,16 +38,6 @@ enum StateSubcommand {
     Reset(Reset),
 }
 
-/// How to find the server, and how to answer.
-#[derive(Debug, Args)]
-struct Common {
-    #[command(flatten)]
-    output: Output,
-
-    #[command(flatten)]
-    server: Socket,
-}
-
 /// Save all data under a name
 ///
 /// A state of that name is replaced. It stays until it is deleted, also over a restart.
@@ -59,7 +48,7 @@ struct Save {
     name: String,
 
     #[command(flatten)]
-    common: Common,
+    common: ServerAndOutput,
 }
 
 /// Replace all data by a saved state
@@ -73,7 +62,7 @@ struct RestoreState {
     name: String,
 
     #[command(flatten)]
-    common: Common,
+    common: ServerAndOutput,
 }
 
 /// List the saved states
@@ -84,7 +73,7 @@ struct RestoreState {
 #[command(after_help = "Example:\n  latchfs state list --json")]
 struct ListStates {
     #[command(flatten)]
-    common: Common,
+    common: ServerAndOutput,
 }
 
 /// Delete a saved state
@@ -95,7 +84,7 @@ struct DeleteState {
     name: String,
 
     #[command(flatten)]
-    common: Common,
+    common: ServerAndOutput,
 }
 
 /// Remove everything: the server is as after a start with no data
@@ -106,7 +95,7 @@ struct DeleteState {
 #[command(after_help = "Example:\n  latchfs state reset")]
 struct Reset {
     #[command(flatten)]
-    common: Common,
+    common: ServerAndOutput,
 }
 
 impl StateCommand {

@@ -79,5 +79,5 @@ pub use http::xml::Element;
 pub use queue::operations::SERVICE_TABLE as QUEUE;
 pub use refusal::{Code, ErrorNames, Refusal};
 pub use service::{Operation, Service};
-pub use siblings::Siblings;
+pub use siblings::{Siblings, asked_at};
 pub use table::operations::SERVICE_TABLE as TABLE;
