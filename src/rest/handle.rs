@@ -326,56 +326,24 @@ async fn carry_out(
     let limits = &site.options.limits;
     match operation.run {
         OperationHandler::Streamed(run) => {
-            let call = Call {
-                site,
-                account: &account,
-                request: &request,
-                context: &context,
-                grant: &grant,
-            };
-            let mut answer = run(&call, body).await;
-            call.note(&answer);
-            present(operation, &grant, &mut answer);
-            answer
+            let call = Call::new(site, &account, &request, &context, &grant);
+            noted(&call, operation, run(&call, body).await)
         }
         OperationHandler::Async(run) => {
             request.body = collect(body, limits).await?;
-            let call = Call {
-                site,
-                account: &account,
-                request: &request,
-                context: &context,
-                grant: &grant,
-            };
-            let mut answer = run(&call).await;
-            call.note(&answer);
-            present(operation, &grant, &mut answer);
-            answer
+            let call = Call::new(site, &account, &request, &context, &grant);
+            noted(&call, operation, run(&call).await)
         }
         OperationHandler::Whole(run) => {
             request.body = collect(body, limits).await?;
             if context.due_stop().is_some() {
                 (request, context) = stopped(site, &account, run, context, &grant, request).await?;
             }
-            let quick = {
-                let call = Call {
-                    site,
-                    account: &account,
-                    request: &request,
-                    context: &context,
-                    grant: &grant,
-                };
-                (operation.quick)(&call)
-            };
+            let call = Call::new(site, &account, &request, &context, &grant);
+            let quick = (operation.quick)(&call);
             let site = Arc::clone(site);
             let work = move |request: &Request| {
-                let call = Call {
-                    site: &site,
-                    account: &account,
-                    request,
-                    context: &context,
-                    grant: &grant,
-                };
+                let call = Call::new(&site, &account, request, &context, &grant);
                 let mut answer = run(&call);
                 present(operation, &grant, &mut answer);
                 answer
@@ -384,6 +352,13 @@ async fn carry_out(
             as_looked_at(&request, answer)
         }
     }
+}
+
+/// Notes the answer of an operation, and adds what the grant of the request demands of it.
+fn noted(call: &Call<'_>, operation: &Operation, mut answer: Answer) -> Answer {
+    call.note(&answer);
+    present(operation, call.grant, &mut answer);
+    answer
 }
 
 /// Checks a request that has a stop ahead, by a rehearsal of its operation, and keeps it at its
@@ -400,8 +375,7 @@ async fn stopped(
         let (site, account) = (Arc::clone(site), Arc::clone(account));
         let (context, grant) = (context.clone(), grant.clone());
         move |request: &Request| {
-            let (context, grant) = (&context, &grant);
-            let call = Call { site: &site, account: &account, request, context, grant };
+            let call = Call::new(&site, &account, request, &context, &grant);
             rehearse(|| run(&call).map(drop))
         }
     };

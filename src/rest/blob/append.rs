@@ -3,7 +3,7 @@
 use hyper::body::Incoming;
 
 use super::BlobCall;
-use super::body::not_empty;
+use super::body::{ReceivedPart, not_empty};
 use crate::core::blob::BlobOperation;
 use crate::core::blob::append::{APPEND_MAX, AppendConditions};
 use crate::engine::blob::Appended;
@@ -22,28 +22,15 @@ impl BlobCall<'_> {
 
     pub(super) async fn append_block(self, body: Incoming) -> Answer {
         let operation = BlobOperation::AppendBlobAppendBlock;
-        let mut body = Some(body);
-        let prepared = async {
-            self.check_length(APPEND_MAX)?;
-            let (at, asked) = (self.blob_to_change()?, self.asked(operation)?);
+        let parameters = || {
             let conditions = self.append_conditions()?;
-            if self.announced()? == Some(0) {
-                return Err(Refusal::header(
-                    "Content-Length",
-                    "0",
-                    "an append has at least one byte",
-                ));
-            }
-            let engine = self.engine()?;
-            let admitted = self.told(engine.check(self.cx(), operation, &at, &asked).await)?;
-            Ok((engine, at, asked, conditions, admitted))
-        }
-        .await;
-        let (engine, at, asked, conditions, admitted) = self.drained(&mut body, prepared).await?;
-        let body = body.take().ok_or_else(|| Refusal::bad("InvalidInput", "There is no body."))?;
-        let received = self.receive(body, Some(admitted), &at, APPEND_MAX).await?;
-        let reply = received.checksum(Reply::created());
-        let content = not_empty(received.content)?;
+            self.check_announced("an append has at least one byte")?;
+            Ok(conditions)
+        };
+        let part = self.receive_part(operation, Some(body), APPEND_MAX, parameters).await?;
+        let ReceivedPart { engine, at, asked, parameters: conditions, body } = part;
+        let reply = body.checksum(Reply::created());
+        let content = not_empty(body.content)?;
         let appended =
             engine.append_block(&self.cx_now(), operation, &at, asked, conditions, content).await;
         Ok(appended_reply(reply, &self.told(appended)?))

@@ -13,8 +13,10 @@ use tokio::time::timeout;
 
 use super::BlobCall;
 use super::headers::md5_text;
+use crate::core::blob::BlobOperation;
 use crate::engine::blob::{
-    Admitted, BlobAt, BlobService, BodyShape, Content, ContentError, ContentWriter, DbError,
+    AccessConditions, Admitted, BlobAt, BlobService, BodyShape, Content, ContentError,
+    ContentWriter, DbError,
 };
 use crate::rest::http::checksum::{
     self, STRUCTURED, STRUCTURED_CRC64, STRUCTURED_LENGTH, crc64, crc64_header, crc64_text,
@@ -52,6 +54,16 @@ impl ReceivedBody {
             None => reply.header("x-ms-content-crc64", crc64_text(self.content.crc64())),
         }
     }
+}
+
+/// A part of a blob that was received: a block, bytes to append, pages.
+pub(super) struct ReceivedPart<P> {
+    pub engine: Arc<BlobService>,
+    pub at: BlobAt,
+    pub asked: AccessConditions,
+    /// The parameters of the operation.
+    pub parameters: P,
+    pub body: ReceivedBody,
 }
 
 /// The checksums that a request gives for its document.
@@ -96,6 +108,38 @@ impl BlobCall<'_> {
             Some(length) if length > max => Err(too_large(max)),
             _ => Ok(()),
         }
+    }
+
+    /// Receives the body of an operation that writes a part of a blob, once the operation is
+    /// admitted. `parameters` reads and checks the parameters that the operation has besides.
+    pub(super) async fn receive_part<P>(
+        &self,
+        operation: BlobOperation,
+        mut body: Option<Incoming>,
+        max: u64,
+        parameters: impl FnOnce() -> Result<P, Refusal>,
+    ) -> Result<ReceivedPart<P>, Refusal> {
+        let prepared = async {
+            self.check_length(max)?;
+            let (at, asked) = (self.blob_to_change()?, self.asked(operation)?);
+            let parameters = parameters()?;
+            let engine = self.engine()?;
+            let admitted = self.told(engine.check(self.cx(), operation, &at, &asked).await)?;
+            Ok((engine, at, asked, parameters, admitted))
+        }
+        .await;
+        let (engine, at, asked, parameters, admitted) = self.drained(&mut body, prepared).await?;
+        let body = body.take().ok_or_else(|| Refusal::bad("InvalidInput", "There is no body."))?;
+        let body = self.receive(body, Some(admitted), &at, max).await?;
+        Ok(ReceivedPart { engine, at, asked, parameters, body })
+    }
+
+    /// Refuses a part of a blob that is announced as empty.
+    pub(super) fn check_announced(&self, why: &str) -> Result<(), Refusal> {
+        if self.announced()? == Some(0) {
+            return Err(Refusal::header("Content-Length", "0", why));
+        }
+        Ok(())
     }
 
     /// Receives a body into the store: `part` of a blob, or all of one. Then its MD5 is needed in

@@ -6,6 +6,7 @@ use hyper::StatusCode;
 use hyper::body::Incoming;
 
 use super::BlobCall;
+use super::body::ReceivedPart;
 use super::request::moment;
 use crate::core::blob::BlobOperation;
 use crate::core::blob::pages::{
@@ -65,26 +66,19 @@ impl BlobCall<'_> {
         }
     }
 
-    async fn update_pages(self, mut body: Option<Incoming>) -> Answer {
+    async fn update_pages(self, body: Option<Incoming>) -> Answer {
         let operation = BlobOperation::PageBlobUploadPages;
-        let prepared = async {
-            self.check_length(PUT_MAX)?;
-            let (at, asked) = (self.blob_to_change()?, self.asked(operation)?);
+        let parameters = || {
             let (range, conditions) = (self.page_range()?, self.sequence_conditions()?);
             if self.announced()?.is_some_and(|length| length != range.end - range.start) {
                 return Err(wrong_range());
             }
-            let engine = self.engine()?;
-            let admitted = self.told(engine.check(self.cx(), operation, &at, &asked).await)?;
-            Ok((engine, at, asked, range, conditions, admitted))
-        }
-        .await;
-        let (engine, at, asked, range, conditions, admitted) =
-            self.drained(&mut body, prepared).await?;
-        let body = body.take().ok_or_else(|| Refusal::bad("InvalidInput", "There is no body."))?;
-        let received = self.receive(body, Some(admitted), &at, PUT_MAX).await?;
-        let reply = received.checksum(Reply::created());
-        let change = PageChange::Update(received.content);
+            Ok((range, conditions))
+        };
+        let part = self.receive_part(operation, body, PUT_MAX, parameters).await?;
+        let ReceivedPart { engine, at, asked, parameters: (range, conditions), body } = part;
+        let reply = body.checksum(Reply::created());
+        let change = PageChange::Update(body.content);
         let put = PutPages { first: range.start, last: range.end - 1, change, conditions };
         let written =
             self.told(engine.put_pages(&self.cx_now(), operation, &at, asked, put).await)?;

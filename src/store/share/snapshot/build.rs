@@ -36,7 +36,7 @@ pub(in crate::store) struct Trees {
     pub links: OwnedFd,
 }
 
-enum Step {
+enum CopyTreeStep {
     Enter(PathBuf),
     /// Last of a directory: its mode and times, which its children would have moved.
     Leave(PathBuf, Stat),
@@ -47,11 +47,11 @@ pub(in crate::store) fn copy_tree(
     trees: &Trees,
     meter: &mut Meter<'_>,
 ) -> Result<(), SnapshotError> {
-    let mut steps = vec![Step::Enter(PathBuf::new())];
+    let mut steps = vec![CopyTreeStep::Enter(PathBuf::new())];
     while let Some(step) = steps.pop() {
         match step {
-            Step::Enter(path) => enter(trees, path, &mut steps, meter)?,
-            Step::Leave(path, stat) => {
+            CopyTreeStep::Enter(path) => enter(trees, path, &mut steps, meter)?,
+            CopyTreeStep::Leave(path, stat) => {
                 let done = tree::descend(&trees.target, &path)
                     .map_err(doing("opening a directory"))
                     .and_then(|dir| apply_stat(dir, &stat));
@@ -69,7 +69,7 @@ pub(in crate::store) fn copy_tree(
 fn enter(
     trees: &Trees,
     path: PathBuf,
-    steps: &mut Vec<Step>,
+    steps: &mut Vec<CopyTreeStep>,
     meter: &mut Meter<'_>,
 ) -> Result<(), SnapshotError> {
     let here = |error: StoreError| SnapshotError::at(&path, error.into());
@@ -91,11 +91,11 @@ fn enter(
         let name = name.map_err(here)?;
         let copied = folder.copy_entry(&name, meter);
         match copied.map_err(|error| SnapshotError::at(&tree::child(&path, &name), error))? {
-            CopiedEntry::Directory => below.push(Step::Enter(tree::child(&path, &name))),
+            CopiedEntry::Directory => below.push(CopyTreeStep::Enter(tree::child(&path, &name))),
             CopiedEntry::Done => {}
         }
     }
-    steps.push(Step::Leave(path, stat));
+    steps.push(CopyTreeStep::Leave(path, stat));
     steps.append(&mut below);
     Ok(())
 }
