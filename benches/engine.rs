@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use criterion::{BenchmarkId, Criterion};
-use latchfs::core::smb::create::{Action, OpenRequest, Target};
-use latchfs::core::smb::file::{Ending, FileState, Grant};
+use latchfs::core::smb::create::{CreateAction, ExistingFile, OpenRequest};
+use latchfs::core::smb::file::{Ending, FileState, OpenGrant};
 use latchfs::core::smb::ranges::{ByteRange, LockKind, RangeLock, RangeLocks};
 use latchfs::core::smb::share::ShareCounts;
 use latchfs::core::smb::{Access, Attributes, ShareMode, SharePath};
@@ -57,7 +57,7 @@ fn share_check(criterion: &mut Criterion) {
 struct OneFile {
     state: FileState,
     path: SharePath,
-    target: Target,
+    target: ExistingFile,
     owner: Owner,
     next: u64,
 }
@@ -67,7 +67,7 @@ impl OneFile {
         let mut file = Self {
             state: FileState::default(),
             path: SharePath::new("folder/file.txt").expect("a path"),
-            target: Target { directory: false, attributes: Attributes::default() },
+            target: ExistingFile { directory: false, attributes: Attributes::default() },
             owner: owner(),
             next: 0,
         };
@@ -80,12 +80,12 @@ impl OneFile {
     fn open(
         &mut self,
         wanted: (Access, ShareMode),
-    ) -> Result<(latchfs::core::smb::opens::Slot, HandleId), latchfs::core::smb::Denial> {
+    ) -> Result<(latchfs::core::smb::opens::OpenSlot, HandleId), latchfs::core::smb::Denial> {
         self.next += 1;
         let id = HandleId(self.next);
-        let grant = Grant { id, owner: self.owner.clone(), now: Timestamp(0) };
+        let grant = OpenGrant { id, owner: self.owner.clone(), now: Timestamp(0) };
         let Self { state, target, path, .. } = self;
-        let slot = state.open(&request(wanted), Action::Opened, target, path, grant)?;
+        let slot = state.open(&request(wanted), CreateAction::Opened, target, path, grant)?;
         Ok((slot, id))
     }
 }

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use latchfs::core::time::rfc1123;
-use latchfs::engine::{Clock as _, SystemClock};
+use latchfs::engine::{SystemClock, TimeSource as _};
 use latchfs::rest::auth::{Credential, RequestView, Scheme, sign};
 
 use crate::servers::{Server, Service};

@@ -16,24 +16,24 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 
 /// An answer as it goes out.
-pub type HttpAnswer = Response<BoxBody<Bytes, Infallible>>;
+pub type AdminResponse = Response<BoxBody<Bytes, Infallible>>;
 
 /// The type of plain text.
 pub const PLAIN: &str = "text/plain; charset=utf-8";
 const JSON: &str = "application/json";
 
 /// An answer of these bytes.
-pub fn bytes(status: StatusCode, kind: &'static str, bytes: impl Into<Bytes>) -> HttpAnswer {
+pub fn bytes(status: StatusCode, kind: &'static str, bytes: impl Into<Bytes>) -> AdminResponse {
     finished(status, kind, Full::new(bytes.into()).boxed())
 }
 
 /// An answer of text.
-pub fn text(status: StatusCode, text: impl Into<Bytes>) -> HttpAnswer {
+pub fn text(status: StatusCode, text: impl Into<Bytes>) -> AdminResponse {
     bytes(status, PLAIN, text)
 }
 
 /// An answer of JSON, on one line.
-pub fn json(status: StatusCode, value: &Value) -> HttpAnswer {
+pub fn json(status: StatusCode, value: &Value) -> AdminResponse {
     bytes(status, JSON, format!("{value}\n"))
 }
 
@@ -44,7 +44,7 @@ pub fn stream(
     kind: &'static str,
     receiver: mpsc::Receiver<Bytes>,
     guard: impl Send + Sync + 'static,
-) -> HttpAnswer {
+) -> AdminResponse {
     finished(status, kind, Streamed { receiver, _guard: Box::new(guard) }.boxed())
 }
 
@@ -53,7 +53,7 @@ pub fn json_stream(
     status: StatusCode,
     receiver: mpsc::Receiver<Bytes>,
     guard: impl Send + Sync + 'static,
-) -> HttpAnswer {
+) -> AdminResponse {
     stream(status, JSON, receiver, guard)
 }
 
@@ -61,7 +61,7 @@ fn finished(
     status: StatusCode,
     kind: &'static str,
     body: BoxBody<Bytes, Infallible>,
-) -> HttpAnswer {
+) -> AdminResponse {
     let mut answer = Response::new(body);
     *answer.status_mut() = status;
     let headers = answer.headers_mut();

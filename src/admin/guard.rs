@@ -16,7 +16,7 @@ use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
 use subtle::ConstantTimeEq;
 
-use super::api::Failure;
+use super::api::ApiFailure;
 use crate::engine::new_secret;
 
 /// The header that names the client of a request that changes something.
@@ -61,7 +61,7 @@ pub struct Guard {
 
 impl Guard {
     /// The Host of a request, if it names this server.
-    pub fn host<'a>(&self, head: &'a Parts) -> Result<&'a str, Failure> {
+    pub fn host<'a>(&self, head: &'a Parts) -> Result<&'a str, ApiFailure> {
         let mut sent = head.headers.get_all(HOST).iter();
         let first = sent.next().map(|host| host.to_str().unwrap_or_default());
         let target = head.uri.authority().map(hyper::http::uri::Authority::as_str);
@@ -78,7 +78,7 @@ impl Guard {
     }
 
     /// Lets a request pass that comes from no web page, or from the page of this server.
-    pub fn check_origin(head: &Parts, host: &str) -> Result<(), Failure> {
+    pub fn check_origin(head: &Parts, host: &str) -> Result<(), ApiFailure> {
         let Some(origin) = head.headers.get(ORIGIN) else { return Ok(()) };
         let own = format!("http://{host}");
         if origin.as_bytes().eq_ignore_ascii_case(own.as_bytes()) {
@@ -89,7 +89,7 @@ impl Guard {
 
     /// Refuses a request that a browser sends for a page of another site or port, unless a link is
     /// followed to something that is not a call of the API.
-    pub fn check_site(head: &Parts) -> Result<(), Failure> {
+    pub fn check_site(head: &Parts) -> Result<(), ApiFailure> {
         let says = |name, word: &str| {
             let value = head.headers.get(name).map(HeaderValue::as_bytes);
             value.is_some_and(|value| value.eq_ignore_ascii_case(word.as_bytes()))
@@ -105,7 +105,7 @@ impl Guard {
 
     /// Lets a request pass that knows the token, where one is needed. `query` is the token of a
     /// request that may carry it there.
-    pub fn check_token(&self, headers: &HeaderMap, query: Option<&str>) -> Result<(), Failure> {
+    pub fn check_token(&self, headers: &HeaderMap, query: Option<&str>) -> Result<(), ApiFailure> {
         let Some(token) = &self.token else { return Ok(()) };
         let sent = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
         let bearer = sent.and_then(|value| {
@@ -124,11 +124,11 @@ impl Guard {
                  /?token=TOKEN"
             }
         };
-        Err(Failure::new(StatusCode::UNAUTHORIZED, "unauthorized", message.to_owned()))
+        Err(ApiFailure::new(StatusCode::UNAUTHORIZED, "unauthorized", message.to_owned()))
     }
 
     /// The name of the client. A request that changes something must have one.
-    pub fn client(head: &Parts) -> Result<Option<Arc<str>>, Failure> {
+    pub fn client(head: &Parts) -> Result<Option<Arc<str>>, ApiFailure> {
         let sent = head.headers.get(CLIENT_HEADER);
         let name = sent.map(|value| value.to_str().unwrap_or_default().trim());
         match name {
@@ -139,7 +139,7 @@ impl Guard {
             ))),
             Some(name) if name.is_empty() || name.len() > CLIENT_MAX => {
                 let why = format!("{CLIENT_HEADER} has 1 to {CLIENT_MAX} characters of ASCII");
-                Err(Failure::new(StatusCode::BAD_REQUEST, "bad_request", why))
+                Err(ApiFailure::new(StatusCode::BAD_REQUEST, "bad_request", why))
             }
             Some(name) => Ok(Some(name.into())),
         }
@@ -151,8 +151,8 @@ pub fn is_api(head: &Parts) -> bool {
     head.uri.path().starts_with("/api/")
 }
 
-fn forbidden(message: String) -> Failure {
-    Failure::new(StatusCode::FORBIDDEN, "forbidden", message)
+fn forbidden(message: String) -> ApiFailure {
+    ApiFailure::new(StatusCode::FORBIDDEN, "forbidden", message)
 }
 
 #[cfg(test)]

@@ -29,18 +29,18 @@ const BUCKETS: [f64; 14] =
 #[derive(Debug)]
 pub struct Metrics {
     registry: Registry,
-    requests: Family<Answered, Counter>,
-    durations: Family<Named, Histogram>,
+    requests: Family<AnswerLabels, Counter>,
+    durations: Family<OperationLabels, Histogram>,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
-struct Answered {
+struct AnswerLabels {
     operation: &'static str,
     status: u16,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
-struct Named {
+struct OperationLabels {
     operation: &'static str,
 }
 
@@ -65,8 +65,8 @@ impl Metrics {
 
     /// Counts an answer.
     pub fn answered(&self, operation: &'static str, status: u16, took: Duration) {
-        self.requests.get_or_create(&Answered { operation, status }).inc();
-        self.durations.get_or_create(&Named { operation }).observe(took.as_secs_f64());
+        self.requests.get_or_create(&AnswerLabels { operation, status }).inc();
+        self.durations.get_or_create(&OperationLabels { operation }).observe(took.as_secs_f64());
     }
 
     /// All of it, in the text format of `OpenMetrics`, which Prometheus reads.

@@ -6,7 +6,7 @@
 use hyper::StatusCode;
 use hyper::header::{CONTENT_SECURITY_POLICY, HeaderValue, REFERRER_POLICY, X_FRAME_OPTIONS};
 
-use super::body::{HttpAnswer, bytes};
+use super::body::{AdminResponse, bytes};
 
 /// A file of the page: its path, its kind, its text.
 type PageFile = (&'static str, &'static str, &'static str);
@@ -45,7 +45,7 @@ const POLICY: &str =
     "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// The file of that path, if there is one.
-pub fn file(path: &str) -> Option<HttpAnswer> {
+pub fn file(path: &str) -> Option<AdminResponse> {
     let (_, kind, text) = FILES.iter().find(|(name, _, _)| *name == path)?;
     let mut answer = bytes(StatusCode::OK, kind, *text);
     let headers = answer.headers_mut();

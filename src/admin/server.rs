@@ -22,9 +22,9 @@ use tokio::time::sleep;
 use super::api::WAITS_MAX;
 use super::guard::Token;
 use super::metrics::Metrics;
-use super::site::Site;
-use crate::connections::timeouts::{StreamLimits, Watched};
-use crate::connections::{Connections, Place, Sending};
+use super::site::AdminSite;
+use crate::connections::timeouts::{StreamLimits, TimedStream};
+use crate::connections::{ConnectionBody, ConnectionState, Connections};
 use crate::control::Serving;
 
 /// The most connections at a time. For a further one the connection ends that has been idle
@@ -91,7 +91,7 @@ impl AdminServer {
             TcpListener::from_std(listener)?
         };
         let (stop, stopped) = oneshot::channel();
-        let site = Arc::new(Site::new(options));
+        let site = Arc::new(AdminSite::new(options));
         let thread = thread::Builder::new()
             .name("latchfs-admin".into())
             .spawn(move || run(runtime, listener, &site, stopped))?;
@@ -115,7 +115,12 @@ impl Drop for AdminServer {
     }
 }
 
-fn run(runtime: Runtime, listener: TcpListener, site: &Arc<Site>, stopped: oneshot::Receiver<()>) {
+fn run(
+    runtime: Runtime,
+    listener: TcpListener,
+    site: &Arc<AdminSite>,
+    stopped: oneshot::Receiver<()>,
+) {
     runtime.block_on(async {
         tokio::select! {
             // An error says that the sender is gone, which is the same wish.
@@ -127,7 +132,7 @@ fn run(runtime: Runtime, listener: TcpListener, site: &Arc<Site>, stopped: onesh
     runtime.shutdown_timeout(STOP_WAIT);
 }
 
-async fn accept(listener: TcpListener, site: &Arc<Site>) {
+async fn accept(listener: TcpListener, site: &Arc<AdminSite>) {
     let connections = Connections::all();
     let own = connections.listener();
     loop {
@@ -154,19 +159,19 @@ async fn accept(listener: TcpListener, site: &Arc<Site>) {
     }
 }
 
-async fn serve(stream: TcpStream, site: Arc<Site>, place: Arc<Place>) {
+async fn serve(stream: TcpStream, site: Arc<AdminSite>, place: Arc<ConnectionState>) {
     // An event that waits for the next one in the kernel comes late.
     if let Err(error) = stream.set_nodelay(true) {
         log::debug!("an admin connection: {error}");
     }
     let turn = Arc::clone(&place.turn);
-    let watched = Watched::new(stream, turn, LIMITS);
+    let watched = TimedStream::new(stream, turn, LIMITS);
     let service = service_fn(move |request| {
         let (site, place) = (Arc::clone(&site), Arc::clone(&place));
         place.begin();
         async move {
             let answer = site.answer(request).await;
-            Ok::<_, Infallible>(answer.map(|body| Sending::new(body, place)))
+            Ok::<_, Infallible>(answer.map(|body| ConnectionBody::new(body, place)))
         }
     });
     let served = http1::Builder::new()

@@ -7,8 +7,8 @@ use hyper::header::{ALLOW, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Method, Request, StatusCode};
 
-use super::api::{Api, Failure};
-use super::body::{HttpAnswer, bytes, text};
+use super::api::{Api, ApiFailure};
+use super::body::{AdminResponse, bytes, text};
 use super::guard::{Guard, is_api};
 use super::metrics::Metrics;
 use super::page;
@@ -17,7 +17,7 @@ use super::server::AdminOptions;
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// The parts that one listener answers with.
-pub struct Site {
+pub struct AdminSite {
     guard: Guard,
     exposed: bool,
     looks: Arc<Looks>,
@@ -30,7 +30,7 @@ struct Looks {
     ailments: Box<dyn Fn() -> Vec<String> + Send + Sync>,
 }
 
-impl Site {
+impl AdminSite {
     /// The site of a listener with these options.
     pub fn new(options: AdminOptions) -> Self {
         let AdminOptions { serving, metrics, ailments, serves_host, exposed, token, .. } = options;
@@ -45,7 +45,7 @@ impl Site {
     }
 
     /// Answers a request.
-    pub async fn answer(&self, request: Request<Incoming>) -> HttpAnswer {
+    pub async fn answer(&self, request: Request<Incoming>) -> AdminResponse {
         let (head, body) = request.into_parts();
         if let Err(failure) = Guard::check_site(&head) {
             return failure.answer();
@@ -65,7 +65,7 @@ impl Site {
 
     /// Lets a request of the API pass. The token of the stream of events may be in the query: a
     /// browser sends no headers of a page's choice there.
-    fn admit(&self, head: &Parts) -> Result<(), Failure> {
+    fn admit(&self, head: &Parts) -> Result<(), ApiFailure> {
         let host = self.guard.host(head)?;
         Guard::check_origin(head, host)?;
         let in_query = Api::takes_token_in_query(&head.method, head.uri.path());
@@ -75,17 +75,17 @@ impl Site {
 
     /// A file of the page. The page itself needs the token; what the page loads holds no secret,
     /// and a browser asks for it without the token.
-    fn page(&self, head: &Parts) -> Result<HttpAnswer, Failure> {
+    fn page(&self, head: &Parts) -> Result<AdminResponse, ApiFailure> {
         let host = self.guard.host(head)?;
         Guard::check_origin(head, host)?;
         let path = head.uri.path();
         let not_found = || {
             let message = "the page is at /, the API below /api/v1/, metrics at /metrics";
-            Failure::new(StatusCode::NOT_FOUND, "not_found", message.to_owned())
+            ApiFailure::new(StatusCode::NOT_FOUND, "not_found", message.to_owned())
         };
         let file = page::file(path).ok_or_else(not_found)?;
         if !is_look(&head.method) {
-            return Err(Failure::method_not_allowed("GET, HEAD"));
+            return Err(ApiFailure::method_not_allowed("GET, HEAD"));
         }
         if path == "/" {
             self.guard.check_token(&head.headers, token_of(head))?;
@@ -94,7 +94,7 @@ impl Site {
     }
 
     /// Metrics or health. Both look at files and locks, which may take a while.
-    async fn look(&self, head: &Parts) -> HttpAnswer {
+    async fn look(&self, head: &Parts) -> AdminResponse {
         if !self.exposed
             && let Err(failure) = self.guard.host(head)
         {
@@ -130,7 +130,7 @@ fn token_of(head: &Parts) -> Option<&str> {
 }
 
 impl Looks {
-    fn health(&self) -> HttpAnswer {
+    fn health(&self) -> AdminResponse {
         let ailments = (self.ailments)();
         if ailments.is_empty() {
             return text(StatusCode::OK, "ok\n");
@@ -138,7 +138,7 @@ impl Looks {
         text(StatusCode::SERVICE_UNAVAILABLE, ailments.join("\n") + "\n")
     }
 
-    fn metrics(&self) -> HttpAnswer {
+    fn metrics(&self) -> AdminResponse {
         match self.metrics.text() {
             Ok(metrics) => bytes(StatusCode::OK, OPEN_METRICS, metrics),
             Err(error) => {

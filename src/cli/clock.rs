@@ -6,11 +6,10 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 
-use super::locate::{Socket, ask, unexpected};
-use super::out::Output;
+use super::locate::{ServerAndOutput, ask, unexpected};
 use super::time::duration;
 use crate::control::controls::{ClockRequest, ClockState};
-use crate::control::{Answer, Request};
+use crate::control::{ControlAnswer, ControlRequest};
 
 const EXAMPLE: &str = "\
 Example:
@@ -28,39 +27,29 @@ Example:
 /// Without a command, shows it.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLE, args_conflicts_with_subcommands = true)]
-pub struct Clock {
+pub struct ClockCommand {
     #[command(subcommand)]
-    command: Option<Command>,
+    command: Option<ClockSubcommand>,
 
     #[command(flatten)]
-    common: Common,
+    common: ServerAndOutput,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
-    Show(Show),
+enum ClockSubcommand {
+    Show(ShowClock),
     Advance(Advance),
     Set(Set),
     Freeze(Freeze),
-    Run(Run),
-}
-
-/// How to find the server, and how to answer.
-#[derive(Debug, Args)]
-struct Common {
-    #[command(flatten)]
-    output: Output,
-
-    #[command(flatten)]
-    server: Socket,
+    Run(RunClock),
 }
 
 /// Show the time of a server
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs clock show --json")]
-struct Show {
+struct ShowClock {
     #[command(flatten)]
-    common: Common,
+    common: ServerAndOutput,
 }
 
 /// Turn the clock forward
@@ -72,7 +61,7 @@ struct Advance {
     by: Duration,
 
     #[command(flatten)]
-    common: Common,
+    common: ServerAndOutput,
 }
 
 /// Turn the clock forward to a moment
@@ -83,7 +72,7 @@ struct Set {
     time: String,
 
     #[command(flatten)]
-    common: Common,
+    common: ServerAndOutput,
 }
 
 /// Stop the clock: nothing expires by itself
@@ -91,33 +80,35 @@ struct Set {
 #[command(after_help = "Example:\n  latchfs clock freeze")]
 struct Freeze {
     #[command(flatten)]
-    common: Common,
+    common: ServerAndOutput,
 }
 
 /// Let the clock go on from where it is
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs clock run")]
-struct Run {
+struct RunClock {
     #[command(flatten)]
-    common: Common,
+    common: ServerAndOutput,
 }
 
-impl Clock {
+impl ClockCommand {
     /// Does it.
     pub fn run(&self) -> Result<ExitCode> {
         let (request, common) = match &self.command {
             None => (ClockRequest::Show {}, &self.common),
-            Some(Command::Show(show)) => (ClockRequest::Show {}, &show.common),
-            Some(Command::Advance(advance)) => {
+            Some(ClockSubcommand::Show(show)) => (ClockRequest::Show {}, &show.common),
+            Some(ClockSubcommand::Advance(advance)) => {
                 let ms = u64::try_from(advance.by.as_millis()).unwrap_or(u64::MAX);
                 (ClockRequest::Advance { ms }, &advance.common)
             }
-            Some(Command::Set(set)) => (ClockRequest::Set { time: set.time.clone() }, &set.common),
-            Some(Command::Freeze(freeze)) => (ClockRequest::Freeze {}, &freeze.common),
-            Some(Command::Run(run)) => (ClockRequest::Run {}, &run.common),
+            Some(ClockSubcommand::Set(set)) => {
+                (ClockRequest::Set { time: set.time.clone() }, &set.common)
+            }
+            Some(ClockSubcommand::Freeze(freeze)) => (ClockRequest::Freeze {}, &freeze.common),
+            Some(ClockSubcommand::Run(run)) => (ClockRequest::Run {}, &run.common),
         };
-        match ask(&common.server.find()?, &Request::Clock(request))? {
-            Answer::Clock(state) => {
+        match ask(&common.server.find()?, &ControlRequest::Clock(request))? {
+            ControlAnswer::Clock(state) => {
                 common.output.show(&state, || words(&state) + "\n")?;
                 Ok(ExitCode::SUCCESS)
             }

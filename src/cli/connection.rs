@@ -6,10 +6,10 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 
-use super::locate::{Found, answered, unexpected};
+use super::locate::{ServerByPath, answered, unexpected};
 use super::out::Output;
-use crate::control::protocol::Connection;
-use crate::control::{Answer, Client, Request};
+use crate::control::protocol::ConnectionInfo;
+use crate::control::{ControlAnswer, ControlClient, ControlRequest};
 
 /// Print the connection string for SDKs
 ///
@@ -27,7 +27,7 @@ pub struct ConnectionString {
     account: Option<String>,
 
     #[command(flatten)]
-    server: Found,
+    server: ServerByPath,
 }
 
 impl ConnectionString {
@@ -41,10 +41,10 @@ impl ConnectionString {
 }
 
 /// How clients of an account find the services of the server with that socket.
-pub fn of_server(control: &Path, account: Option<&str>) -> Result<Connection> {
-    let mut client = Client::connect(control)?.of_account(account);
-    match answered(client.ask(&Request::Connection {})?)? {
-        Answer::Connection(told) => Ok(told),
+pub fn of_server(control: &Path, account: Option<&str>) -> Result<ConnectionInfo> {
+    let mut client = ControlClient::connect(control)?.of_account(account);
+    match answered(client.ask(&ControlRequest::Connection {})?)? {
+        ControlAnswer::Connection(told) => Ok(told),
         other => Err(unexpected(&other)),
     }
 }

@@ -58,7 +58,7 @@ pub struct Doctor {
 /// How it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-enum Verdict {
+enum CheckVerdict {
     Ok,
     /// Costs speed or an option.
     Warn,
@@ -68,25 +68,25 @@ enum Verdict {
 
 /// One thing that was looked at.
 #[derive(Debug, Serialize)]
-struct Check {
+struct DoctorCheck {
     what: &'static str,
-    verdict: Verdict,
+    verdict: CheckVerdict,
     finding: String,
     /// The advice to the user.
     cure: Option<&'static str>,
 }
 
-impl Check {
+impl DoctorCheck {
     fn ok(what: &'static str, finding: impl Into<String>) -> Self {
-        Self { what, verdict: Verdict::Ok, finding: finding.into(), cure: None }
+        Self { what, verdict: CheckVerdict::Ok, finding: finding.into(), cure: None }
     }
 
     fn warn(what: &'static str, finding: impl Into<String>, cure: &'static str) -> Self {
-        Self { what, verdict: Verdict::Warn, finding: finding.into(), cure: Some(cure) }
+        Self { what, verdict: CheckVerdict::Warn, finding: finding.into(), cure: Some(cure) }
     }
 
     fn fail(what: &'static str, finding: impl Into<String>, cure: &'static str) -> Self {
-        Self { what, verdict: Verdict::Fail, finding: finding.into(), cure: Some(cure) }
+        Self { what, verdict: CheckVerdict::Fail, finding: finding.into(), cure: Some(cure) }
     }
 }
 
@@ -117,17 +117,17 @@ No mount can be made here. File, Blob, Queue and Table over HTTP work without on
 ";
 
 /// Whether no check fails.
-fn all_well(checks: &[Check]) -> bool {
-    checks.iter().all(|check| check.verdict != Verdict::Fail)
+fn all_well(checks: &[DoctorCheck]) -> bool {
+    checks.iter().all(|check| check.verdict != CheckVerdict::Fail)
 }
 
-fn words(checks: &[Check], paint: Paint) -> String {
+fn words(checks: &[DoctorCheck], paint: Paint) -> String {
     let mut lines = Vec::new();
-    for Check { what, verdict, finding, cure } in checks {
+    for DoctorCheck { what, verdict, finding, cure } in checks {
         let verdict = match verdict {
-            Verdict::Ok => paint.good("ok  "),
-            Verdict::Warn => paint.poor("warn"),
-            Verdict::Fail => paint.bad("fail"),
+            CheckVerdict::Ok => paint.good("ok  "),
+            CheckVerdict::Warn => paint.poor("warn"),
+            CheckVerdict::Fail => paint.bad("fail"),
         };
         lines.push(format!("{verdict}  {}: {finding}\n", paint.bold(what)));
         lines.extend(cure.map(|cure| format!("      {cure}\n")));
@@ -135,16 +135,16 @@ fn words(checks: &[Check], paint: Paint) -> String {
     lines.concat()
 }
 
-fn fuse_device() -> Check {
+fn fuse_device() -> DoctorCheck {
     const WHAT: &str = "/dev/fuse";
     match File::options().read(true).write(true).open(WHAT) {
-        Ok(_) => Check::ok(WHAT, "can be opened"),
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Check::fail(
+        Ok(_) => DoctorCheck::ok(WHAT, "can be opened"),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => DoctorCheck::fail(
             WHAT,
             error.to_string(),
             "let this user open it (chmod 666 /dev/fuse), run as root, or serve --no-mount",
         ),
-        Err(error) => Check::fail(
+        Err(error) => DoctorCheck::fail(
             WHAT,
             error.to_string(),
             "load the module (modprobe fuse), pass it into the container (--device /dev/fuse), or \
@@ -153,13 +153,13 @@ fn fuse_device() -> Check {
     }
 }
 
-fn helper() -> Check {
+fn helper() -> DoctorCheck {
     const WHAT: &str = "fusermount3";
     if may_administer() {
-        return Check::ok(WHAT, "not needed: this process may mount by itself");
+        return DoctorCheck::ok(WHAT, "not needed: this process may mount by itself");
     }
     if is_bounded_root() {
-        return Check::fail(
+        return DoctorCheck::fail(
             "CAP_SYS_ADMIN",
             "missing: root may not mount here",
             "run the container with --cap-add SYS_ADMIN, or serve --no-mount",
@@ -168,8 +168,8 @@ fn helper() -> Check {
     let path = env::var_os("PATH").unwrap_or_default();
     let found = env::split_paths(&path).map(|dir| dir.join(WHAT)).find(|path| path.is_file());
     match found {
-        Some(path) => Check::ok(WHAT, path.display().to_string()),
-        None => Check::fail(
+        Some(path) => DoctorCheck::ok(WHAT, path.display().to_string()),
+        None => DoctorCheck::fail(
             WHAT,
             "not on the PATH, and needed to mount without root",
             "install fuse3, or run as root",
@@ -177,41 +177,41 @@ fn helper() -> Check {
     }
 }
 
-fn allow_other() -> Check {
+fn allow_other() -> DoctorCheck {
     const WHAT: &str = "user_allow_other";
     if may_administer() {
-        return Check::ok(WHAT, "not needed: root may let other users in");
+        return DoctorCheck::ok(WHAT, "not needed: root may let other users in");
     }
     let conf = fs::read_to_string("/etc/fuse.conf").unwrap_or_default();
     if conf.lines().any(|line| line.trim() == WHAT) {
-        return Check::ok(WHAT, "set in /etc/fuse.conf");
+        return DoctorCheck::ok(WHAT, "set in /etc/fuse.conf");
     }
-    Check::warn(
+    DoctorCheck::warn(
         WHAT,
         "not set: --allow-other will be refused",
         "add the line user_allow_other to /etc/fuse.conf",
     )
 }
 
-fn passthrough() -> Check {
+fn passthrough() -> DoctorCheck {
     const WHAT: &str = "kernel passthrough";
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let release = release.trim();
     if version(release) < Some(PASSTHROUGH_SINCE) {
-        return Check::warn(
+        return DoctorCheck::warn(
             WHAT,
             format!("Linux {release} has none: reads and writes go through latchfs"),
             "a kernel of 6.9 or newer makes them as fast as the disk",
         );
     }
     if !may_administer() {
-        return Check::warn(
+        return DoctorCheck::warn(
             WHAT,
             "not without CAP_SYS_ADMIN: reads and writes go through latchfs",
             "run as root, and a container with --cap-add SYS_ADMIN, for the speed of the disk",
         );
     }
-    Check::ok(WHAT, format!("Linux {release}: reads and writes at the speed of the disk"))
+    DoctorCheck::ok(WHAT, format!("Linux {release}: reads and writes at the speed of the disk"))
 }
 
 /// Major and minor number of a release such as `6.18.2-generic`.
@@ -221,14 +221,14 @@ fn version(release: &str) -> Option<(u32, u32)> {
 }
 
 /// Probed where it is, or where it would be made.
-fn data_directory(data: &Path) -> Check {
+fn data_directory(data: &Path) -> DoctorCheck {
     const WHAT: &str = "data directory";
     let absolute = std::path::absolute(data).unwrap_or_else(|_| data.to_owned());
     let there = absolute.ancestors().find(|path| path.is_dir()).unwrap_or(Path::new("/"));
     let probe = match tempfile::tempfile_in(there) {
         Ok(probe) => probe,
         Err(error) => {
-            return Check::fail(
+            return DoctorCheck::fail(
                 WHAT,
                 format!("{} cannot be written: {error}", there.display()),
                 "choose another with --data",
@@ -236,7 +236,7 @@ fn data_directory(data: &Path) -> Check {
         }
     };
     if rustix::fs::fstatfs(&probe).is_ok_and(|seen| seen.f_type == OVERLAYFS) {
-        return Check::warn(
+        return DoctorCheck::warn(
             WHAT,
             format!(
                 "{} is on overlayfs: the first write to a file changes its ETag",
@@ -246,8 +246,8 @@ fn data_directory(data: &Path) -> Check {
         );
     }
     match rustix::fs::fsetxattr(&probe, "user.latchfs.probe", b"1", XattrFlags::empty()) {
-        Ok(()) => Check::ok(WHAT, format!("{} has extended attributes", there.display())),
-        Err(errno) => Check::warn(
+        Ok(()) => DoctorCheck::ok(WHAT, format!("{} has extended attributes", there.display())),
+        Err(errno) => DoctorCheck::warn(
             WHAT,
             format!("{} has no extended attributes ({errno})", there.display()),
             "works; metadata is kept beside the files and does not follow them outside latchfs",
@@ -255,7 +255,7 @@ fn data_directory(data: &Path) -> Check {
     }
 }
 
-fn watches() -> Check {
+fn watches() -> DoctorCheck {
     const WHAT: &str = "inotify";
     let limit = |name: &str| -> Option<u64> {
         let path = Path::new("/proc/sys/fs/inotify").join(name);
@@ -265,7 +265,7 @@ fn watches() -> Check {
     let watches = limit("max_user_watches").unwrap_or_default();
     // A server takes one for all of its shares; other programs may have taken all of the user's.
     if let Err(errno) = inotify::init(CreateFlags::CLOEXEC) {
-        return Check::warn(
+        return DoctorCheck::warn(
             WHAT,
             format!(
                 "none to be had of {instances} ({errno}): large directories are read more often"
@@ -274,30 +274,30 @@ fn watches() -> Check {
         );
     }
     if watches < WATCHES_MIN {
-        return Check::warn(
+        return DoctorCheck::warn(
             WHAT,
             format!("only {watches} watches: large directories are read more often"),
             "sysctl fs.inotify.max_user_watches=65536",
         );
     }
-    Check::ok(WHAT, format!("{instances} instances, {watches} watches"))
+    DoctorCheck::ok(WHAT, format!("{instances} instances, {watches} watches"))
 }
 
-fn descriptors() -> Check {
+fn descriptors() -> DoctorCheck {
     const WHAT: &str = "descriptors";
     match rustix::process::getrlimit(rustix::process::Resource::Nofile).maximum {
-        Some(most) if most < DESCRIPTORS_MIN => Check::warn(
+        Some(most) if most < DESCRIPTORS_MIN => DoctorCheck::warn(
             WHAT,
             format!("only {most} at once: few connections and open files"),
             "raise the hard limit (ulimit -Hn 4096, or --ulimit nofile=4096 for a container)",
         ),
-        Some(most) => Check::ok(WHAT, format!("up to {most}")),
-        None => Check::ok(WHAT, "as many as there are"),
+        Some(most) => DoctorCheck::ok(WHAT, format!("up to {most}")),
+        None => DoctorCheck::ok(WHAT, "as many as there are"),
     }
 }
 
 /// The well-known ports, which a server takes unless it is told otherwise.
-fn ports() -> Check {
+fn ports() -> DoctorCheck {
     const WHAT: &str = "ports";
     let free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
     let ports = ServiceKind::ALL.map(ServiceKind::port);
@@ -305,9 +305,12 @@ fn ports() -> Check {
         |ports: Vec<&u16>| ports.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let taken: Vec<_> = ports.iter().filter(|port| !free(port)).collect();
     if taken.is_empty() {
-        return Check::ok(WHAT, format!("{} are free on 127.0.0.1", list(ports.iter().collect())));
+        return DoctorCheck::ok(
+            WHAT,
+            format!("{} are free on 127.0.0.1", list(ports.iter().collect())),
+        );
     }
-    Check::warn(
+    DoctorCheck::warn(
         WHAT,
         format!("in use on 127.0.0.1: {}", list(taken)),
         "`latchfs status` shows a latchfs that runs; take any free ports with --file 0",
@@ -330,14 +333,15 @@ mod tests {
     fn a_data_directory_that_is_not_there_yet_is_probed_where_it_would_be() {
         let folder = tempfile::tempdir().unwrap();
         let check = data_directory(&folder.path().join("a/b"));
-        assert_ne!(check.verdict, Verdict::Fail, "{check:?}");
+        assert_ne!(check.verdict, CheckVerdict::Fail, "{check:?}");
         assert!(check.finding.contains(folder.path().to_str().unwrap()), "{check:?}");
         assert!(!folder.path().join("a").exists());
     }
 
     #[test]
     fn what_is_wrong_comes_with_its_cure() {
-        let checks = [Check::fail("thing", "broken", "mend it"), Check::ok("other", "good")];
+        let checks =
+            [DoctorCheck::fail("thing", "broken", "mend it"), DoctorCheck::ok("other", "good")];
         let text = words(&checks, Paint::NONE);
         assert_eq!(text, "fail  thing: broken\n      mend it\nok    other: good\n");
     }

@@ -9,11 +9,11 @@ use clap::Args;
 use clap::builder::BoolishValueParser;
 use serde_json::json;
 
-use super::locate::{Accounts, Target, Where, answered, object, unexpected};
+use super::locate::{AccountNames, LocatedFile, Where, answered, object, unexpected};
 use super::out::{Paint, printable};
 use super::table;
 use crate::control::events::{EventKind, EventPage, EventRow, FOLLOW_WAIT_MAX};
-use crate::control::{Answer, ClientError, Request};
+use crate::control::{ClientError, ControlAnswer, ControlRequest};
 use crate::core::service::ServiceKind;
 
 const PLACE: &str = "A path on a mount, SHARE:/PATH, blob:CONTAINER/NAME, queue:NAME/ID or \
@@ -32,7 +32,7 @@ Example:
 /// on standard error, or as {"lost":N}.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLE)]
-pub struct Events {
+pub struct EventsCommand {
     #[arg(help = PLACE)]
     path: Option<PathBuf>,
 
@@ -48,7 +48,7 @@ pub struct Events {
     server: Where,
 }
 
-impl Events {
+impl EventsCommand {
     /// Shows them.
     pub fn run(&self) -> Result<ExitCode> {
         match self.show_all() {
@@ -63,7 +63,7 @@ impl Events {
             Some(path) => match object(path) {
                 Some(object) => {
                     let path = object.to_string();
-                    Target { path, share_name: None, ..self.server.everything()? }
+                    LocatedFile { path, share_name: None, ..self.server.everything()? }
                 }
                 None => self.server.target(path)?,
             },
@@ -78,16 +78,17 @@ impl Events {
         let (mut after, mut end) = (0, None);
         loop {
             let (share_name, path) = (share_name.clone(), path.clone());
-            let page = match server.ask(&Request::Events { share_name, path, after, wait_ms }) {
-                // Followed to its end: that of the server.
-                Err(ClientError::Gone | ClientError::Io(_)) if self.follow && end.is_some() => {
-                    return Ok(());
-                }
-                answer => match answered(answer?)? {
-                    Answer::Events(page) => page,
-                    other => return Err(unexpected(&other)),
-                },
-            };
+            let page =
+                match server.ask(&ControlRequest::Events { share_name, path, after, wait_ms }) {
+                    // Followed to its end: that of the server.
+                    Err(ClientError::Gone | ClientError::Io(_)) if self.follow && end.is_some() => {
+                        return Ok(());
+                    }
+                    answer => match answered(answer?)? {
+                        ControlAnswer::Events(page) => page,
+                        other => return Err(unexpected(&other)),
+                    },
+                };
             self.show(&page, &accounts, after == 0)?;
             after = page.last;
             let end = *end.get_or_insert(page.newest);
@@ -97,7 +98,7 @@ impl Events {
         }
     }
 
-    fn show(&self, page: &EventPage, accounts: &Accounts, first: bool) -> Result<()> {
+    fn show(&self, page: &EventPage, accounts: &AccountNames, first: bool) -> Result<()> {
         if self.json {
             let mut text = String::new();
             if page.lost > 0 {
@@ -143,7 +144,7 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
 }
 
-fn row(event: &EventRow, accounts: &Accounts) -> [String; 6] {
+fn row(event: &EventRow, accounts: &AccountNames) -> [String; 6] {
     [
         event.seq.to_string(),
         event.time.clone(),
@@ -155,7 +156,7 @@ fn row(event: &EventRow, accounts: &Accounts) -> [String; 6] {
 }
 
 /// The file, or the object of another service.
-fn place(event: &EventRow, accounts: &Accounts) -> String {
+fn place(event: &EventRow, accounts: &AccountNames) -> String {
     if event.service == ServiceKind::File.label() {
         return accounts.file(&event.account, &event.share_name, &event.path);
     }

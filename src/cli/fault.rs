@@ -5,14 +5,13 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand, ValueEnum};
-use serde_json::json;
 
 use super::locate::{Socket, ask, unexpected};
-use super::matching::{Matching, words_of};
+use super::matching::{Matching, show_added, show_removed, words_of};
 use super::out::Output;
 use super::time::duration;
 use crate::control::controls::{Action, FaultEntry, FaultRequest};
-use crate::control::{Answer, Request};
+use crate::control::{ControlAnswer, ControlRequest};
 
 const EXAMPLE: &str = "\
 Example:
@@ -23,16 +22,16 @@ Example:
 /// Make requests fail, take longer or lose their answer
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLE)]
-pub struct Fault {
+pub struct FaultCommand {
     #[command(subcommand)]
-    command: Command,
+    command: FaultSubcommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
-    Add(Box<Add>),
-    List(List),
-    Remove(Remove),
+enum FaultSubcommand {
+    Add(Box<AddFault>),
+    List(ListFaults),
+    Remove(RemoveFault),
 }
 
 // What the values mean stands in the help of the option, which would be long otherwise.
@@ -47,12 +46,12 @@ enum Drop {
 /// Of several faults that match a request, the first one applies.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs fault add 'Put Blob' docs/a --drop after --times 1")]
-struct Add {
+struct AddFault {
     #[command(flatten)]
     matching: Matching,
 
     #[command(flatten)]
-    what: What,
+    what: FaultEffect,
 
     /// Apply the fault to the next N requests only [default: all]
     #[arg(long, value_name = "N", env = "LATCHFS_TIMES", conflicts_with = "probability")]
@@ -76,7 +75,7 @@ struct Add {
 /// The effect of the fault on the requests
 #[derive(Debug, Args)]
 #[group(multiple = false)]
-struct What {
+struct FaultEffect {
     /// Refuse the request and do nothing; for calls on a mount, give an errno such as EIO
     #[arg(long, value_name = "STATUS:CODE|ERRNO", env = "LATCHFS_ANSWER")]
     answer: Option<String>,
@@ -104,7 +103,7 @@ struct What {
 /// action, how often, how many requests have met it.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs fault list --json")]
-struct List {
+struct ListFaults {
     #[command(flatten)]
     output: Output,
 
@@ -115,7 +114,7 @@ struct List {
 /// Remove a fault
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs fault remove 3")]
-struct Remove {
+struct RemoveFault {
     /// The fault
     fault: Option<u64>,
 
@@ -130,18 +129,18 @@ struct Remove {
     server: Socket,
 }
 
-impl Fault {
+impl FaultCommand {
     /// Does it.
     pub fn run(&self) -> Result<ExitCode> {
         match &self.command {
-            Command::Add(add) => add.run(),
-            Command::List(list) => list.run(),
-            Command::Remove(remove) => remove.run(),
+            FaultSubcommand::Add(add) => add.run(),
+            FaultSubcommand::List(list) => list.run(),
+            FaultSubcommand::Remove(remove) => remove.run(),
         }
     }
 }
 
-impl What {
+impl FaultEffect {
     fn action(&self) -> Result<Action> {
         if let Some(answer) = &self.answer {
             let read = match answer.split_once(':') {
@@ -171,7 +170,7 @@ impl What {
     }
 }
 
-impl Add {
+impl AddFault {
     fn run(&self) -> Result<ExitCode> {
         let entry = FaultEntry {
             id: None,
@@ -182,20 +181,16 @@ impl Add {
             seed: self.seed,
             met: 0,
         };
-        match ask(&self.server.find()?, &Request::Fault(FaultRequest::Add(entry)))? {
-            Answer::Added { id } => {
-                self.output.show(&json!({ "fault": id }), || format!("{id}\n"))?;
-                Ok(ExitCode::SUCCESS)
-            }
-            other => Err(unexpected(&other)),
-        }
+        let answer = ask(&self.server.find()?, &ControlRequest::Fault(FaultRequest::Add(entry)))?;
+        show_added(&answer, "fault", self.output)
     }
 }
 
-impl List {
+impl ListFaults {
     fn run(&self) -> Result<ExitCode> {
-        let faults = match ask(&self.server.find()?, &Request::Fault(FaultRequest::List {}))? {
-            Answer::Faults { faults } => faults,
+        let faults = match ask(&self.server.find()?, &ControlRequest::Fault(FaultRequest::List {}))?
+        {
+            ControlAnswer::Faults { faults } => faults,
             other => return Err(unexpected(&other)),
         };
         let headings = ["FAULT", "OPERATION", "PATH", "WHAT", "HOW OFTEN", "MET"];
@@ -223,18 +218,13 @@ fn row(fault: &FaultEntry) -> [String; 6] {
     [id, operation, path, what, how_often, fault.met.to_string()]
 }
 
-impl Remove {
+impl RemoveFault {
     fn run(&self) -> Result<ExitCode> {
         if self.fault.is_none() && !self.all {
             bail!("name a fault, or --all");
         }
         let remove = FaultRequest::Remove { id: self.fault };
-        match ask(&self.server.find()?, &Request::Fault(remove))? {
-            Answer::Counted { count } => {
-                self.output.show(&json!({ "removed": count }), String::new)?;
-                Ok(ExitCode::SUCCESS)
-            }
-            other => Err(unexpected(&other)),
-        }
+        let answer = ask(&self.server.find()?, &ControlRequest::Fault(remove))?;
+        show_removed(&answer, self.output)
     }
 }

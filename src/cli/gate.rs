@@ -9,11 +9,11 @@ use serde_json::json;
 
 use super::EXIT_DIFFERENT;
 use super::locate::{Socket, ask, unexpected};
-use super::matching::{Matching, words_of};
+use super::matching::{Matching, show_added, show_removed, words_of};
 use super::out::{self, Output};
 use super::time::duration;
 use crate::control::controls::{GateEntry, GateRequest};
-use crate::control::{Answer, Client, Request};
+use crate::control::{ControlAnswer, ControlClient, ControlRequest};
 
 /// How long one question waits; the next follows.
 const WAIT_MS: u64 = 1_000;
@@ -30,18 +30,18 @@ Example:
 /// released after --limit.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLE)]
-pub struct Gate {
+pub struct GateCommand {
     #[command(subcommand)]
-    command: Command,
+    command: GateSubcommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
-    Add(Add),
-    List(List),
+enum GateSubcommand {
+    Add(AddGate),
+    List(ListGates),
     Wait(Wait),
     Release(Release),
-    Remove(Remove),
+    Remove(RemoveGate),
 }
 
 // What the values mean stands in the help of the option, which would be long otherwise.
@@ -55,7 +55,7 @@ enum At {
 /// Add a gate; prints its number
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs gate add 'Put Blob' docs/a.txt --at committed")]
-struct Add {
+struct AddGate {
     #[command(flatten)]
     matching: Matching,
 
@@ -87,7 +87,7 @@ struct Add {
 /// request, "waits", operation, path, client.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs gate list --json")]
-struct List {
+struct ListGates {
     #[command(flatten)]
     output: Output,
 
@@ -147,7 +147,7 @@ struct Release {
 /// Remove a gate; requests that wait there go on
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs gate remove --all")]
-struct Remove {
+struct RemoveGate {
     /// The gate
     gate: Option<u64>,
 
@@ -162,20 +162,20 @@ struct Remove {
     server: Socket,
 }
 
-impl Gate {
+impl GateCommand {
     /// Does it.
     pub fn run(&self) -> Result<ExitCode> {
         match &self.command {
-            Command::Add(add) => add.run(),
-            Command::List(list) => list.run(),
-            Command::Wait(wait) => wait.run(),
-            Command::Release(release) => release.run(),
-            Command::Remove(remove) => remove.run(),
+            GateSubcommand::Add(add) => add.run(),
+            GateSubcommand::List(list) => list.run(),
+            GateSubcommand::Wait(wait) => wait.run(),
+            GateSubcommand::Release(release) => release.run(),
+            GateSubcommand::Remove(remove) => remove.run(),
         }
     }
 }
 
-impl Add {
+impl AddGate {
     fn run(&self) -> Result<ExitCode> {
         let at = match self.at {
             At::Received => "received",
@@ -188,20 +188,15 @@ impl Add {
             times: self.times,
             limit_ms: Some(u64::try_from(self.limit.as_millis()).unwrap_or(u64::MAX)),
         };
-        match ask(&self.server.find()?, &Request::Gate(request))? {
-            Answer::Added { id } => {
-                self.output.show(&json!({ "gate": id }), || format!("{id}\n"))?;
-                Ok(ExitCode::SUCCESS)
-            }
-            other => Err(unexpected(&other)),
-        }
+        let answer = ask(&self.server.find()?, &ControlRequest::Gate(request))?;
+        show_added(&answer, "gate", self.output)
     }
 }
 
-impl List {
+impl ListGates {
     fn run(&self) -> Result<ExitCode> {
-        let gates = match ask(&self.server.find()?, &Request::Gate(GateRequest::List {}))? {
-            Answer::Gates { gates } => gates,
+        let gates = match ask(&self.server.find()?, &ControlRequest::Gate(GateRequest::List {}))? {
+            ControlAnswer::Gates { gates } => gates,
             other => return Err(unexpected(&other)),
         };
         let rows: Vec<_> = gates.iter().flat_map(rows).collect();
@@ -237,14 +232,14 @@ fn rows(gate: &GateEntry) -> Vec<[String; 6]> {
 
 impl Wait {
     fn run(&self) -> Result<ExitCode> {
-        let mut server = Client::connect(&self.server.find()?)?;
+        let mut server = ControlClient::connect(&self.server.find()?)?;
         let began = Instant::now();
         loop {
             let left = self.within.saturating_sub(began.elapsed());
             let wait_ms = u64::try_from(left.as_millis()).unwrap_or(u64::MAX).min(WAIT_MS);
             let wait = GateRequest::Wait { id: self.gate, count: self.count, wait_ms };
-            let waiting = match super::locate::answered(server.ask(&Request::Gate(wait))?)? {
-                Answer::Counted { count } => count,
+            let waiting = match super::locate::answered(server.ask(&ControlRequest::Gate(wait))?)? {
+                ControlAnswer::Counted { count } => count,
                 other => return Err(unexpected(&other)),
             };
             if waiting >= self.count {
@@ -265,8 +260,8 @@ impl Release {
     fn run(&self) -> Result<ExitCode> {
         let (id, request, count) = (self.gate, self.request, self.count);
         let release = GateRequest::Release { id, request, count };
-        let count = match ask(&self.server.find()?, &Request::Gate(release))? {
-            Answer::Counted { count } => count,
+        let count = match ask(&self.server.find()?, &ControlRequest::Gate(release))? {
+            ControlAnswer::Counted { count } => count,
             other => return Err(unexpected(&other)),
         };
         self.output.show(&json!({ "released": count }), || format!("{count}\n"))?;
@@ -274,17 +269,15 @@ impl Release {
     }
 }
 
-impl Remove {
+impl RemoveGate {
     fn run(&self) -> Result<ExitCode> {
         if self.gate.is_none() && !self.all {
             bail!("name a gate, or --all");
         }
-        match ask(&self.server.find()?, &Request::Gate(GateRequest::Remove { id: self.gate }))? {
-            Answer::Counted { count } => {
-                self.output.show(&json!({ "removed": count }), String::new)?;
-                Ok(ExitCode::SUCCESS)
-            }
-            other => Err(unexpected(&other)),
-        }
+        let answer = ask(
+            &self.server.find()?,
+            &ControlRequest::Gate(GateRequest::Remove { id: self.gate }),
+        )?;
+        show_removed(&answer, self.output)
     }
 }

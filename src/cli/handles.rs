@@ -8,11 +8,11 @@ use clap::Args;
 use clap::builder::BoolishValueParser;
 use serde_json::json;
 
-use super::locate::{Accounts, Target, Where, refused, unexpected};
+use super::locate::{AccountNames, LocatedFile, Where, refused, unexpected};
 use super::out::{self, Output};
 use super::{EXIT_DIFFERENT, time};
 use crate::control::protocol::HandleRow;
-use crate::control::{Answer, Request};
+use crate::control::{ControlAnswer, ControlRequest};
 
 /// Show who has what open
 ///
@@ -46,9 +46,9 @@ impl Handles {
         };
         let path = self.path.as_ref().map(|_| target.path.clone());
         let share_name = target.share_name.clone();
-        let request = Request::Handles { share_name, path, recursive: self.recursive };
+        let request = ControlRequest::Handles { share_name, path, recursive: self.recursive };
         match target.ask(&request)? {
-            Answer::Handles { handles, left_out } => {
+            ControlAnswer::Handles { handles, left_out } => {
                 let headings = ["HANDLE", "PATH", "ACCESS", "SHARE", "PROGRAM", "PID", "SINCE"];
                 let accounts = target.accounts()?;
                 self.output.show_rows(&handles, headings, |handle| row(handle, &accounts))?;
@@ -73,11 +73,11 @@ impl Handles {
 
 impl Handles {
     /// Tells of handles below a directory: of a directory itself nobody has a handle, as a rule.
-    fn hint(&self, target: &Target) -> Result<()> {
+    fn hint(&self, target: &LocatedFile) -> Result<()> {
         let Some(path) = &self.path else { return Ok(()) };
         let (share_name, within) = (target.share_name.clone(), Some(target.path.clone()));
-        let request = Request::Handles { share_name, path: within, recursive: true };
-        if let Answer::Handles { handles, left_out } = target.ask(&request)?
+        let request = ControlRequest::Handles { share_name, path: within, recursive: true };
+        if let ControlAnswer::Handles { handles, left_out } = target.ask(&request)?
             && !handles.is_empty()
         {
             let count = handles.len() as u64 + left_out as u64;
@@ -88,7 +88,7 @@ impl Handles {
     }
 }
 
-fn row(handle: &HandleRow, accounts: &Accounts) -> [String; 7] {
+fn row(handle: &HandleRow, accounts: &AccountNames) -> [String; 7] {
     let mut path = accounts.file(&handle.account, &handle.share_name, &handle.path);
     if handle.delete_pending {
         path.push_str(" (delete pending)");
@@ -132,10 +132,11 @@ impl CloseHandle {
             bail!("name a handle, or --all");
         }
         let share_name = self.server.share_name.clone();
-        let request = Request::CloseHandle { share_name, handle: self.handle, all: self.all };
+        let request =
+            ControlRequest::CloseHandle { share_name, handle: self.handle, all: self.all };
         let target = self.server.everything()?;
         match target.ask(&request)? {
-            Answer::Closed { closed } => {
+            ControlAnswer::Closed { closed } => {
                 let words =
                     || if closed == 0 { String::new() } else { format!("closed {closed}\n") };
                 self.output.show(&json!({ "closed": closed }), words)?;

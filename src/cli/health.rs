@@ -4,7 +4,7 @@
 //! decided in `server/health`.
 
 use std::io::{Read, Write};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -15,7 +15,8 @@ use serde_json::json;
 use super::EXIT_DIFFERENT;
 use super::locate::{self, Socket, unexpected};
 use super::out::Output;
-use crate::control::{Answer, Request};
+use crate::control::{ControlAnswer, ControlRequest};
+use crate::rest::asked_at;
 use crate::server::ListenAddress;
 
 /// How long the server may take to answer. Its own checks take a few seconds at most.
@@ -49,7 +50,7 @@ impl Health {
         let Some(address) = self.address()? else {
             bail!("the server has no admin address: start it with --admin ADDR");
         };
-        let address = reachable(address);
+        let address = asked_at(address);
         let (healthy, says) =
             ask(address).with_context(|| format!("no answer from the admin address {address}"))?;
         self.output.show(&json!({ "healthy": healthy, "says": says }), || format!("{says}\n"))?;
@@ -63,8 +64,8 @@ impl Health {
             Some(_) => return Ok(None),
             None => {}
         }
-        let status = match locate::ask(&self.server.find()?, &Request::Status {})? {
-            Answer::Status(status) => status,
+        let status = match locate::ask(&self.server.find()?, &ControlRequest::Status {})? {
+            ControlAnswer::Status(status) => status,
             other => return Err(unexpected(&other)),
         };
         status.admin.map(|url| address_of(&url)).transpose()
@@ -76,15 +77,6 @@ fn address_of(url: &str) -> Result<SocketAddr> {
     let host = url.strip_prefix("http://").unwrap_or(url);
     let mut found = host.to_socket_addrs().with_context(|| format!("the admin address {url}"))?;
     found.next().with_context(|| format!("the admin address {url} has no address"))
-}
-
-/// The address to connect to: a server that listens on every address is on this machine too.
-fn reachable(address: SocketAddr) -> SocketAddr {
-    match address.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => (Ipv4Addr::LOCALHOST, address.port()).into(),
-        IpAddr::V6(ip) if ip.is_unspecified() => (Ipv6Addr::LOCALHOST, address.port()).into(),
-        _ => address,
-    }
 }
 
 /// Whether the server is healthy, and what it says.
@@ -111,7 +103,7 @@ mod tests {
 
     #[test]
     fn a_server_on_every_address_is_asked_on_this_machine() {
-        let of = |text: &str| reachable(text.parse().unwrap()).to_string();
+        let of = |text: &str| asked_at(text.parse().unwrap()).to_string();
         assert_eq!(of("0.0.0.0:1"), "127.0.0.1:1");
         assert_eq!(of("[::]:1"), "[::1]:1");
         assert_eq!(of("10.0.0.1:1"), "10.0.0.1:1");

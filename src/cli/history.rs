@@ -11,9 +11,9 @@ use serde_json::Value;
 use super::EXIT_DIFFERENT;
 use super::locate::{AccountOf, refused, unexpected};
 use super::out::{Output, printable};
-use crate::control::address::Address;
+use crate::control::address::ObjectAddress;
 use crate::control::objects::{ChangeRow, ObjectState};
-use crate::control::{Answer, Request};
+use crate::control::{ControlAnswer, ControlRequest};
 
 const EXAMPLE: &str = "\
 Example:
@@ -47,10 +47,11 @@ pub struct History {
 impl History {
     /// Shows it.
     pub fn run(&self) -> Result<ExitCode> {
-        let changes = match self.server.ask(&Request::History { object: self.object.clone() })? {
-            Answer::History { changes } => changes,
-            other => return Err(unexpected(&other)),
-        };
+        let changes =
+            match self.server.ask(&ControlRequest::History { object: self.object.clone() })? {
+                ControlAnswer::History { changes } => changes,
+                other => return Err(unexpected(&other)),
+            };
         let latest = &changes[changes.len().saturating_sub(self.last)..];
         let headings =
             ["TIME", "OBJECT", "OPERATION", "CLIENT REQUEST", "USER AGENT", "ADDRESS", "ETAG"];
@@ -87,9 +88,9 @@ fn row(change: &ChangeRow) -> [String; 7] {
 }
 
 /// Says what stands in the way of an object, and who changed it.
-pub fn why(object: &Address, output: Output, server: &AccountOf) -> Result<ExitCode> {
-    let told = match server.ask(&Request::WhyObject { object: object.to_string() })? {
-        Answer::Object(told) => told,
+pub fn why(object: &ObjectAddress, output: Output, server: &AccountOf) -> Result<ExitCode> {
+    let told = match server.ask(&ControlRequest::WhyObject { object: object.to_string() })? {
+        ControlAnswer::Object(told) => told,
         other => return refused(object, &other),
     };
     output.show(&told, || words(&told))?;

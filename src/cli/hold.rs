@@ -19,7 +19,7 @@ use super::locate::{Where, answered, refused, unexpected};
 use super::out;
 use super::time::duration;
 use crate::control::protocol;
-use crate::control::{Answer, Client, ClientError, Request};
+use crate::control::{ClientError, ControlAnswer, ControlClient, ControlRequest};
 
 /// Hold a file open with an access and a share mode
 ///
@@ -30,7 +30,7 @@ use crate::control::{Answer, Client, ClientError, Request};
 #[command(
     after_help = "Example:\n  latchfs hold latchfs-mnt/a.txt --access rw --share r --for 30s"
 )]
-pub struct Hold {
+pub struct HoldCommand {
     #[arg(help = "The file: a path on a mount, or SHARE:/PATH")]
     path: PathBuf,
 
@@ -66,7 +66,7 @@ pub struct Hold {
 /// noticed.
 const LOOK: Duration = Duration::from_millis(50);
 
-impl Hold {
+impl HoldCommand {
     /// Holds it.
     pub fn run(&self) -> Result<ExitCode> {
         // Before the open, so that no signal finds an open and nobody to close it.
@@ -74,7 +74,7 @@ impl Hold {
         watch_signals(ends.clone())?;
         let target = self.server.target(&self.path)?;
         let mut server = target.connect()?;
-        let request = Request::Hold(protocol::Hold {
+        let request = ControlRequest::Hold(protocol::HoldRequest {
             share_name: target.share_name,
             path: target.path,
             access: self.access.clone(),
@@ -84,7 +84,7 @@ impl Hold {
             locks: Vec::new(),
         });
         let held = match answered(server.ask(&request)?)? {
-            Answer::Held(held) => held,
+            ControlAnswer::Held(held) => held,
             other => return refused(self.path.display(), &other),
         };
         out::print(&(serde_json::to_string(&held)? + "\n"))?;
@@ -98,7 +98,12 @@ impl Hold {
     }
 
     /// Waits for an end, then closes: when this returns, the server has closed the handle.
-    fn wait(&self, server: &mut Client, handle: u64, end: &Receiver<()>) -> Result<ExitCode> {
+    fn wait(
+        &self,
+        server: &mut ControlClient,
+        handle: u64,
+        end: &Receiver<()>,
+    ) -> Result<ExitCode> {
         let began = Instant::now();
         while end.try_recv().is_err() {
             let left = self.time.map_or(LOOK, |time| time.saturating_sub(began.elapsed()));
@@ -106,11 +111,11 @@ impl Hold {
                 break;
             }
             let wait_ms = u64::try_from(left.min(LOOK).as_millis())?;
-            if !is_open(server, &Request::Holding { handle, wait_ms })? {
+            if !is_open(server, &ControlRequest::Holding { handle, wait_ms })? {
                 return Ok(closed_by_force(handle));
             }
         }
-        if is_open(server, &Request::Release { handle })? {
+        if is_open(server, &ControlRequest::Release { handle })? {
             return Ok(ExitCode::SUCCESS);
         }
         Ok(closed_by_force(handle))
@@ -122,7 +127,7 @@ fn closed_by_force(handle: u64) -> ExitCode {
     ExitCode::from(EXIT_CLOSED)
 }
 
-fn is_open(server: &mut Client, request: &Request) -> Result<bool> {
+fn is_open(server: &mut ControlClient, request: &ControlRequest) -> Result<bool> {
     let answer = match server.ask(request) {
         Err(ClientError::Gone | ClientError::Io(_)) => {
             bail!("the server has stopped, and with it the hold")
@@ -130,7 +135,7 @@ fn is_open(server: &mut Client, request: &Request) -> Result<bool> {
         answer => answered(answer?)?,
     };
     match answer {
-        Answer::Holding { open } => Ok(open),
+        ControlAnswer::Holding { open } => Ok(open),
         other => Err(unexpected(&other)),
     }
 }

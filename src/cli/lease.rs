@@ -10,20 +10,20 @@ use serde_json::json;
 use super::EXIT_DIFFERENT;
 use super::locate::{Where, object, refused};
 use super::out::{self, Output};
-use crate::control::address::Address;
-use crate::control::{Answer, Request};
+use crate::control::address::ObjectAddress;
+use crate::control::{ControlAnswer, ControlRequest};
 
 /// Show or break the lease of a file, a share, a blob or a container
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs lease show latchfs-mnt/report.txt")]
-pub struct Lease {
+pub struct LeaseCommand {
     #[command(subcommand)]
-    command: Command,
+    command: LeaseSubcommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
-    Show(Show),
+enum LeaseSubcommand {
+    Show(ShowLease),
     Break(Break),
 }
 
@@ -33,7 +33,7 @@ enum Command {
 /// root of a mount, or no PATH, means the lease of the share.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs lease show latchfs-mnt/report.txt --json")]
-struct Show {
+struct ShowLease {
     #[arg(help = "A path on a mount, SHARE:/PATH, file:SHARE/PATH, or blob:CONTAINER[/NAME]")]
     path: Option<PathBuf>,
 
@@ -66,17 +66,17 @@ struct Break {
     server: Where,
 }
 
-impl Lease {
+impl LeaseCommand {
     /// Does it.
     pub fn run(&self) -> Result<ExitCode> {
         match &self.command {
-            Command::Show(show) => show.run(),
-            Command::Break(end) => end.run(),
+            LeaseSubcommand::Show(show) => show.run(),
+            LeaseSubcommand::Break(end) => end.run(),
         }
     }
 }
 
-impl Show {
+impl ShowLease {
     fn run(&self) -> Result<ExitCode> {
         let path = self.path.as_deref();
         if let Some(object) = path.and_then(object) {
@@ -84,8 +84,8 @@ impl Show {
         }
         let target = self.server.target_or_share(path)?;
         let (share_name, within) = (target.share_name.clone(), target.path.clone());
-        match target.ask(&Request::Lease { share_name, path: within })? {
-            Answer::Lease(told) => {
+        match target.ask(&ControlRequest::Lease { share_name, path: within })? {
+            ControlAnswer::Lease(told) => {
                 let name = format!("{}:{}", told.share_name, told.path);
                 let words = || words(&name, &told.state, told.duration.as_ref(), told.id.as_ref());
                 self.output.show(&told, words)?;
@@ -95,9 +95,9 @@ impl Show {
         }
     }
 
-    fn of_object(&self, object: &Address) -> Result<ExitCode> {
-        match self.server.of.ask(&Request::ObjectLease { object: object.to_string() })? {
-            Answer::ObjectLease(told) => {
+    fn of_object(&self, object: &ObjectAddress) -> Result<ExitCode> {
+        match self.server.of.ask(&ControlRequest::ObjectLease { object: object.to_string() })? {
+            ControlAnswer::ObjectLease(told) => {
                 let name = &told.object;
                 let words = || words(name, &told.state, told.duration.as_ref(), told.id.as_ref());
                 self.output.show(&told, words)?;
@@ -114,14 +114,14 @@ impl Break {
         let period = self.period;
         let answer = if let Some(object) = path.and_then(object) {
             let object = object.to_string();
-            self.server.of.ask(&Request::BreakObjectLease { object, period })?
+            self.server.of.ask(&ControlRequest::BreakObjectLease { object, period })?
         } else {
             let target = self.server.target_or_share(path)?;
             let (share_name, within) = (target.share_name.clone(), target.path.clone());
-            target.ask(&Request::BreakLease { share_name, path: within, period })?
+            target.ask(&ControlRequest::BreakLease { share_name, path: within, period })?
         };
         match answer {
-            Answer::LeaseBroken { was_leased, seconds } => {
+            ControlAnswer::LeaseBroken { was_leased, seconds } => {
                 let answer = json!({ "was_leased": was_leased, "seconds": seconds });
                 self.output.show(&answer, || match seconds {
                     0 => String::new(),

@@ -17,10 +17,11 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 
-use super::serve::{DATA_DIR, MOUNT_DIR, Running, control_of, running};
+use super::out::Output;
+use super::serve::{DATA_DIR, MOUNT_DIR, RunningServer, control_of, running};
 use super::{EXIT_BUSY, EXIT_FAILED, out};
-use crate::control::address::{Address, PrintedFile};
-use crate::control::{Answer, Client, Request};
+use crate::control::address::{ObjectAddress, PrintedFile};
+use crate::control::{ControlAnswer, ControlClient, ControlRequest};
 use crate::core::service::ServiceKind;
 use crate::core::smb::name::is_share_name;
 use crate::fuse::mounts;
@@ -38,9 +39,19 @@ pub struct Socket {
     deletes: bool,
 }
 
+/// How to find the server, and how to answer.
+#[derive(Debug, Args)]
+pub struct ServerAndOutput {
+    #[command(flatten)]
+    pub output: Output,
+
+    #[command(flatten)]
+    pub server: Socket,
+}
+
 /// How to find a server by a path.
 #[derive(Debug, Clone, Default, Args)]
-pub struct Found {
+pub struct ServerByPath {
     /// A path on a mount of the server, or its data directory
     path: Option<PathBuf>,
 
@@ -72,7 +83,7 @@ pub struct Where {
 
 /// A file of a share, and the server that has it.
 #[derive(Debug)]
-pub struct Target {
+pub struct LocatedFile {
     /// The server's socket.
     pub control: PathBuf,
     /// The account; none for the server's first.
@@ -83,30 +94,30 @@ pub struct Target {
     pub path: String,
 }
 
-impl Target {
+impl LocatedFile {
     /// A connection to the server, about the account.
-    pub fn connect(&self) -> Result<Client> {
-        Ok(Client::connect(&self.control)?.of_account(self.account.as_deref()))
+    pub fn connect(&self) -> Result<ControlClient> {
+        Ok(ControlClient::connect(&self.control)?.of_account(self.account.as_deref()))
     }
 
     /// Asks the server once. A failure is an error; a refusal is an answer.
-    pub fn ask(&self, request: &Request) -> Result<Answer> {
+    pub fn ask(&self, request: &ControlRequest) -> Result<ControlAnswer> {
         answered(self.connect()?.ask(request)?)
     }
 
     /// The accounts of the server.
-    pub fn accounts(&self) -> Result<Accounts> {
-        match answered(self.connect()?.ask(&Request::Status {})?)? {
-            Answer::Status(status) => Ok(Accounts(status.accounts)),
+    pub fn accounts(&self) -> Result<AccountNames> {
+        match answered(self.connect()?.ask(&ControlRequest::Status {})?)? {
+            ControlAnswer::Status(status) => Ok(AccountNames(status.accounts)),
             other => Err(unexpected(&other)),
         }
     }
 }
 
 /// The accounts of a server, by name.
-pub struct Accounts(Vec<String>);
+pub struct AccountNames(Vec<String>);
 
-impl Accounts {
+impl AccountNames {
     /// A file as commands print it; with its account where the server has several.
     pub fn file(&self, account: &str, share: &str, path: &str) -> String {
         if self.0.len() > 1 {
@@ -129,7 +140,7 @@ impl Accounts {
 
 impl Where {
     /// The server, share and file that `path` names.
-    pub fn target(&self, path: &Path) -> Result<Target> {
+    pub fn target(&self, path: &Path) -> Result<LocatedFile> {
         self.find(path)?.with_context(|| {
             let share = path.to_str().filter(|name| is_share_name(name) && !path.exists());
             let share = share.map(|name| format!(", and the share itself as {name}:/"));
@@ -143,13 +154,13 @@ impl Where {
     }
 
     /// The server, share and file that `path` names; `None` if the path is not on a mount.
-    pub fn find(&self, path: &Path) -> Result<Option<Target>> {
+    pub fn find(&self, path: &Path) -> Result<Option<LocatedFile>> {
         let text = |path: &Path| {
             let text = path.to_str().map(str::to_owned);
             text.ok_or_else(|| anyhow!("{}: names on a share are UTF-8", path.display()))
         };
         if let Some(printed) = path.to_str().and_then(PrintedFile::read) {
-            return Ok(Some(Target {
+            return Ok(Some(LocatedFile {
                 control: self.socket()?,
                 account: self.of.account_of(path, printed.account)?,
                 share_name: Some(printed.share),
@@ -159,7 +170,7 @@ impl Where {
         if self.share_name.is_some() {
             let (share_name, account) = (self.share_name.clone(), self.of.account.clone());
             let (control, path) = (self.socket()?, text(path)?);
-            return Ok(Some(Target { control, account, share_name, path }));
+            return Ok(Some(LocatedFile { control, account, share_name, path }));
         }
         let real = real_path(path)?;
         let found = mounts::of_path(&real).and_then(|mount| Some((mount.origin()?, mount.path)));
@@ -171,12 +182,12 @@ impl Where {
         let inside = real.strip_prefix(&root).unwrap_or(&real);
         let account = self.of.account_of(path, origin.account)?;
         let share_name = Some(origin.share);
-        Ok(Some(Target { control, account, share_name, path: text(inside)? }))
+        Ok(Some(LocatedFile { control, account, share_name, path: text(inside)? }))
     }
 
     /// The server, share and file that `path` names. Without a path, a share as a whole: the one
     /// that was named, that of the working directory, or the only one.
-    pub fn target_or_share(&self, path: Option<&Path>) -> Result<Target> {
+    pub fn target_or_share(&self, path: Option<&Path>) -> Result<LocatedFile> {
         if let Some(path) = path {
             return self.target(path);
         }
@@ -187,12 +198,12 @@ impl Where {
         let (there, name) = here.map(|origin| (origin.account, origin.share)).unzip();
         let share_name = self.share_name.clone().or(name);
         let account = self.of.account.clone().or(there.flatten());
-        Ok(Target { control, account, share_name, path: String::new() })
+        Ok(LocatedFile { control, account, share_name, path: String::new() })
     }
 
     /// All that the account has, or all of the share that was named.
-    pub fn everything(&self) -> Result<Target> {
-        Ok(Target {
+    pub fn everything(&self) -> Result<LocatedFile> {
+        Ok(LocatedFile {
             control: self.socket()?,
             account: self.of.account.clone(),
             share_name: self.share_name.clone(),
@@ -207,8 +218,8 @@ impl Where {
 }
 
 /// The blob, message, entity or what holds them that the text names; `None` if it is about files.
-pub fn object(path: &Path) -> Option<Address> {
-    let address = path.to_str().and_then(Address::read)?;
+pub fn object(path: &Path) -> Option<ObjectAddress> {
+    let address = path.to_str().and_then(ObjectAddress::read)?;
     (address.service() != ServiceKind::File).then_some(address)
 }
 
@@ -235,13 +246,13 @@ impl AccountOf {
     }
 
     /// Asks the server once, about the account.
-    pub fn ask(&self, request: &Request) -> Result<Answer> {
-        let client = Client::connect(&self.server.find()?)?;
+    pub fn ask(&self, request: &ControlRequest) -> Result<ControlAnswer> {
+        let client = ControlClient::connect(&self.server.find()?)?;
         answered(client.of_account(self.account.as_deref()).ask(request)?)
     }
 }
 
-impl Found {
+impl ServerByPath {
     /// The server that is meant.
     pub fn find(&self) -> Result<PathBuf> {
         Ok(self.find_account(None)?.0)
@@ -297,7 +308,7 @@ impl Socket {
         if let Some(server) = only(running.iter().filter(|server| server.is_of(&here))) {
             return Ok(server.control.clone());
         }
-        if let Some(Running { control, .. }) = only(running.iter()) {
+        if let Some(RunningServer { control, .. }) = only(running.iter()) {
             let data = data_of(control).display();
             if self.deletes {
                 bail!(
@@ -323,7 +334,7 @@ impl Socket {
     }
 }
 
-impl Running {
+impl RunningServer {
     /// Whether the server has its data in memory and was started in this directory.
     fn is_of(&self, directory: &Path) -> bool {
         self.started_in.as_deref() == Some(directory)
@@ -377,29 +388,29 @@ pub fn real_path(path: &Path) -> Result<PathBuf> {
 }
 
 /// Asks a server once. A failure is an error; a refusal is an answer.
-pub fn ask(control: &Path, request: &Request) -> Result<Answer> {
-    answered(Client::connect(control)?.ask(request)?)
+pub fn ask(control: &Path, request: &ControlRequest) -> Result<ControlAnswer> {
+    answered(ControlClient::connect(control)?.ask(request)?)
 }
 
 /// Turns a failure into an error.
-pub fn answered(answer: Answer) -> Result<Answer> {
+pub fn answered(answer: ControlAnswer) -> Result<ControlAnswer> {
     match answer {
-        Answer::Failed { message, .. } => bail!(message),
+        ControlAnswer::Failed { message, .. } => bail!(message),
         answer => Ok(answer),
     }
 }
 
 /// The error for an answer that does not fit the request.
-pub fn unexpected(answer: &Answer) -> anyhow::Error {
+pub fn unexpected(answer: &ControlAnswer) -> anyhow::Error {
     match answer {
-        Answer::Refused(refused) => anyhow!("{}", refused.message),
+        ControlAnswer::Refused(refused) => anyhow!("{}", refused.message),
         other => anyhow!("the server answered something else: {other:?}"),
     }
 }
 
 /// The end of a command that got no: why, about `what`, and the exit status that goes with it.
-pub fn refused(what: impl fmt::Display, answer: &Answer) -> Result<ExitCode> {
-    let Answer::Refused(refused) = answer else { return Err(unexpected(answer)) };
+pub fn refused(what: impl fmt::Display, answer: &ControlAnswer) -> Result<ExitCode> {
+    let ControlAnswer::Refused(refused) = answer else { return Err(unexpected(answer)) };
     let message = format!("{what}: {}", refused.message);
     out::complain(&message, Some(refused));
     Ok(ExitCode::from(if refused.kind.is_busy() { EXIT_BUSY } else { EXIT_FAILED }))

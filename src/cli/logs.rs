@@ -56,7 +56,7 @@ fn about(path: &Path) -> impl FnOnce() -> String {
 }
 
 fn object(record: &Record<'_>, time: String) -> Json {
-    let mut fields = Fields(Map::new());
+    let mut fields = LogFields(Map::new());
     if let Err(error) = record.key_values().visit(&mut fields) {
         fields.0.insert("incomplete".to_owned(), error.to_string().into());
     }
@@ -70,9 +70,9 @@ fn object(record: &Record<'_>, time: String) -> Json {
 }
 
 /// The named values of a line: numbers stay numbers, everything else is text.
-struct Fields(Map<String, Json>);
+struct LogFields(Map<String, Json>);
 
-impl<'kvs> VisitSource<'kvs> for Fields {
+impl<'kvs> VisitSource<'kvs> for LogFields {
     fn visit_pair(&mut self, key: Key<'kvs>, value: Value<'kvs>) -> Result<(), Error> {
         let value = match (value.to_u64(), value.to_i64()) {
             (Some(number), _) => number.into(),

@@ -8,12 +8,12 @@ use anyhow::Result;
 use clap::Args;
 use serde_json::json;
 
-use super::locate::{Accounts, Where, object, refused};
+use super::locate::{AccountNames, Where, object, refused};
 use super::out::{self, Output, printable};
 use super::{EXIT_DIFFERENT, history};
 use crate::control::events::EventRow;
-use crate::control::protocol::{HandleRow, Why as Told};
-use crate::control::{Answer, Request};
+use crate::control::protocol::{FileExplanation as Told, HandleRow};
+use crate::control::{ControlAnswer, ControlRequest};
 
 const OBJECT: &str = "A path on a mount, SHARE:/PATH, file:SHARE/PATH, blob:CONTAINER/NAME, \
                       queue:NAME/ID or table:TABLE/PARTITION/ROW";
@@ -39,8 +39,8 @@ impl Undelete {
     pub fn run(&self) -> Result<ExitCode> {
         let target = self.server.target(&self.path)?;
         let (share_name, path) = (target.share_name.clone(), target.path.clone());
-        match target.ask(&Request::Undelete { share_name, path })? {
-            Answer::Undeleted { was_pending } => {
+        match target.ask(&ControlRequest::Undelete { share_name, path })? {
+            ControlAnswer::Undeleted { was_pending } => {
                 self.output.show(&json!({ "was_pending": was_pending }), String::new)?;
                 if was_pending {
                     return Ok(ExitCode::SUCCESS);
@@ -67,7 +67,7 @@ Example:
 /// Exits 0 if nothing stands in the way, 1 if something does.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLE)]
-pub struct Why {
+pub struct WhyCommand {
     #[arg(help = OBJECT)]
     path: PathBuf,
 
@@ -78,7 +78,7 @@ pub struct Why {
     server: Where,
 }
 
-impl Why {
+impl WhyCommand {
     /// Says it.
     pub fn run(&self) -> Result<ExitCode> {
         if let Some(object) = object(&self.path) {
@@ -86,8 +86,8 @@ impl Why {
         }
         let target = self.server.target(&self.path)?;
         let (share_name, path) = (target.share_name.clone(), target.path.clone());
-        let told = match target.ask(&Request::Why { share_name, path })? {
-            Answer::Why(told) => told,
+        let told = match target.ask(&ControlRequest::Why { share_name, path })? {
+            ControlAnswer::Why(told) => told,
             other => return refused(self.path.display(), &other),
         };
         let accounts = target.accounts()?;
@@ -96,7 +96,7 @@ impl Why {
     }
 }
 
-fn words(told: &Told, accounts: &Accounts) -> String {
+fn words(told: &Told, accounts: &AccountNames) -> String {
     let mut lines = Vec::new();
     let name = accounts.file(&told.account, &told.share_name, &told.path);
     if told.is_free() {

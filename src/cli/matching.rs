@@ -1,8 +1,15 @@
-//! The options that say which requests a gate or a fault applies to.
+//! The options that say which requests a gate or a fault applies to, and the answers that both
+//! commands give.
+
+use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Args;
+use serde_json::json;
 
+use super::locate::unexpected;
+use super::out::Output;
+use crate::control::ControlAnswer;
 use crate::control::controls::Requests;
 
 /// Which requests are meant.
@@ -62,4 +69,18 @@ pub fn words_of(requests: &Requests) -> (String, String) {
         path = format!("{path}, {name}: {glob}");
     }
     (operation, path)
+}
+
+/// Writes the number of the gate or fault that was added; `kind` is the key of the JSON.
+pub fn show_added(answer: &ControlAnswer, kind: &str, output: Output) -> Result<ExitCode> {
+    let ControlAnswer::Added { id } = answer else { return Err(unexpected(answer)) };
+    output.show(&json!({ kind: id }), || format!("{id}\n"))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes how many gates or faults were removed.
+pub fn show_removed(answer: &ControlAnswer, output: Output) -> Result<ExitCode> {
+    let ControlAnswer::Counted { count } = answer else { return Err(unexpected(answer)) };
+    output.show(&json!({ "removed": count }), String::new)?;
+    Ok(ExitCode::SUCCESS)
 }

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use clap::{Arg, Args};
 
 use super::locate::real_path;
-use super::serve::Service;
+use super::serve::ServiceArgs;
 use crate::core::smb::name::is_share_name;
 use crate::server::{Data, MountPoint};
 
@@ -40,7 +40,7 @@ pub struct MountDirectory {
     state: Option<PathBuf>,
 
     #[command(flatten)]
-    pub service: Service,
+    pub service: ServiceArgs,
 }
 
 impl MountDirectory {

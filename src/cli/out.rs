@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::table;
-use crate::control::protocol::Refused;
+use crate::control::protocol::RefusalDetail;
 
 /// In which form a command answers.
 #[derive(Debug, Clone, Copy, Default, Args)]
@@ -69,7 +69,7 @@ pub fn chain(error: &anyhow::Error) -> String {
 }
 
 /// Writes an error to standard error: a line of words, or of JSON where the user asked for JSON.
-pub fn complain(message: &str, refused: Option<&Refused>) {
+pub fn complain(message: &str, refused: Option<&RefusalDetail>) {
     if JSON.get().is_some_and(|json| *json) {
         let kind = refused.map_or(json!("failed"), |refused| json!(refused.kind));
         let mut error = json!({ "kind": kind, "message": message });

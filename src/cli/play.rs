@@ -11,9 +11,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::EXIT_DIFFERENT;
-use super::locate::{Target, Where, answered, unexpected};
+use super::locate::{LocatedFile, Where, answered, unexpected};
 use crate::control::protocol::StepAnswer;
-use crate::control::{self, Client, Request};
+use crate::control::{self, ControlClient, ControlRequest};
 use crate::play::{FreshShare, Group, Op, Player, Step, read_script};
 
 /// Play a script of SMB-style opens, locks and deletes
@@ -58,7 +58,7 @@ Exit status: 0 played, 1 --check found a difference, 2 the script could not be r
 /// Where scenarios play.
 enum Stage {
     Fresh(Box<FreshShare>),
-    Server(Target),
+    Server(LocatedFile),
 }
 
 impl Play {
@@ -138,7 +138,7 @@ impl Play {
             Stage::Server(target) => {
                 let mut server = target.connect()?;
                 let share_name = target.share_name.clone();
-                let start = Request::Play { share_name, trace: group.trace };
+                let start = ControlRequest::Play { share_name, trace: group.trace };
                 answered(server.ask(&start)?)?;
                 self.play_steps(group, printer, |op| ask_step(&mut server, op))
             }
@@ -182,12 +182,12 @@ impl Play {
     }
 }
 
-fn ask_step(server: &mut Client, op: &Op) -> Result<StepAnswer> {
+fn ask_step(server: &mut ControlClient, op: &Op) -> Result<StepAnswer> {
     let Value::Object(step) = serde_json::to_value(op)? else {
         unreachable!("an operation is written as an object")
     };
-    match answered(server.ask(&Request::Step { step })?)? {
-        control::Answer::Step(answer) => Ok(answer),
+    match answered(server.ask(&ControlRequest::Step { step })?)? {
+        control::ControlAnswer::Step(answer) => Ok(answer),
         other => Err(unexpected(&other)),
     }
 }

@@ -13,7 +13,7 @@ use signal_hook::iterator::Signals;
 
 use super::EXIT_FAILED;
 use super::locate::{AccountOf, Socket, Where, answered, real_path};
-use crate::control::{Client, Request};
+use crate::control::{ControlClient, ControlRequest};
 
 /// Exit status: the command was not found, as a shell has it.
 const EXIT_NOT_FOUND: u8 = 127;
@@ -25,7 +25,7 @@ const EXIT_NOT_FOUND: u8 = 127;
 /// killed it.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs run --share none -- cp latchfs-mnt/a.txt /tmp")]
-pub struct Run {
+pub struct RunCommand {
     /// Share mode of its opens, what others may do meanwhile: letters r, w, d, or none
     #[arg(long, value_name = "MODE", env = "LATCHFS_SHARE")]
     share: String,
@@ -42,7 +42,7 @@ pub struct Run {
     command: Vec<std::ffi::OsString>,
 }
 
-impl Run {
+impl RunCommand {
     /// Runs it.
     pub fn run(&self) -> Result<ExitCode> {
         let of = AccountOf { server: self.server.clone(), account: None };
@@ -53,8 +53,8 @@ impl Run {
             None => server.socket()?,
         };
         // The policy is the tree's of this process, and ends with this connection.
-        let mut server = Client::connect(&control)?;
-        answered(server.ask(&Request::RunStart { share_mode: self.share.clone(), mount })?)?;
+        let mut server = ControlClient::connect(&control)?;
+        answered(server.ask(&ControlRequest::RunStart { share_mode: self.share.clone(), mount })?)?;
         // What the tree orphans stays ours, so that it is still covered.
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
             .context("becoming the parent of orphans")?;

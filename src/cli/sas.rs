@@ -11,17 +11,17 @@ use percent_encoding::utf8_percent_encode;
 use serde_json::json;
 
 use super::connection::of_server;
-use super::locate::{Target, Where, ask, object, unexpected};
+use super::locate::{LocatedFile, Where, ask, object, unexpected};
 use super::out::Output;
 use super::storage::UNRESERVED;
 use super::time::duration;
-use crate::control::address::Address;
+use crate::control::address::ObjectAddress;
 use crate::control::controls::ClockRequest;
-use crate::control::{Answer, Request};
+use crate::control::{ControlAnswer, ControlRequest};
 use crate::core::service::ServiceKind;
 use crate::core::{Timestamp, time};
-use crate::engine::{Clock, SystemClock};
-use crate::rest::auth::{self, Credential, Level, Permissions, ServiceSas, service_token};
+use crate::engine::{SystemClock, TimeSource};
+use crate::rest::auth::{self, Credential, Permissions, ResourceLevel, ServiceSas, service_token};
 
 /// Where a service listens unless it was told otherwise.
 fn default_origin(service: ServiceKind) -> String {
@@ -106,40 +106,42 @@ impl Sas {
         }
     }
 
-    fn of_object(&self, object: &Address) -> Result<ExitCode> {
+    fn of_object(&self, object: &ObjectAddress) -> Result<ExitCode> {
         let signer = self.signer(object.service())?;
         let mut pairs = Vec::new();
         let (signatures, resource, path, letters) = match object {
-            Address::Container(name) => {
+            ObjectAddress::Container(name) => {
                 pairs.push(("sr", "c".to_owned()));
                 (&auth::BLOB_SIGNATURES, name, "", ("rl", "racwdlxytfi"))
             }
-            Address::Blob { container, name } => {
+            ObjectAddress::Blob { container, name } => {
                 pairs.push(("sr", "b".to_owned()));
                 (&auth::BLOB_SIGNATURES, container, name.as_str(), ("r", "racwdxyti"))
             }
-            Address::Queue(name) => (&auth::QUEUE_SIGNATURES, name, "", ("r", "raup")),
-            Address::Table(name)
-            | Address::Partition { table: name, .. }
-            | Address::Entity { table: name, .. } => {
+            ObjectAddress::Queue(name) => (&auth::QUEUE_SIGNATURES, name, "", ("r", "raup")),
+            ObjectAddress::Table(name)
+            | ObjectAddress::Partition { table: name, .. }
+            | ObjectAddress::Entity { table: name, .. } => {
                 pairs.push(("tn", name.clone()));
                 (&auth::TABLE_SIGNATURES, name, "", ("r", "raud"))
             }
             other => bail!("{other}: a SAS is for a container, a blob, a queue or a table"),
         };
-        if let Address::Partition { partition, .. } | Address::Entity { partition, .. } = object {
+        if let ObjectAddress::Partition { partition, .. }
+        | ObjectAddress::Entity { partition, .. } = object
+        {
             pairs.extend([("spk", partition.clone()), ("epk", partition.clone())]);
         }
-        if let Address::Entity { row, .. } = object {
+        if let ObjectAddress::Entity { row, .. } = object {
             pairs.extend([("srk", row.clone()), ("erk", row.clone())]);
         }
         let permissions = self.permitted(letters.0, letters.1)?;
         pairs.push(("sp", permissions.letters()));
         pairs.push(("se", time::iso_seconds(signer.expiry)));
-        let level = if path.is_empty() { Level::Container } else { Level::Object };
+        let level = if path.is_empty() { ResourceLevel::Container } else { ResourceLevel::Object };
         let container = Some(resource.as_str());
         let target =
-            auth::Target { signatures, account: signer.account.name(), container, path, level };
+            auth::AuthTarget { signatures, account: signer.account.name(), container, path, level };
         let token = service_token(&signer.account, &target, pairs)?;
         let place = match path {
             "" => resource.clone(),
@@ -210,7 +212,7 @@ impl Sas {
             return self.without_server(account);
         }
         let target = self.server.target_or_share(self.path.as_deref())?;
-        let Target { control, account, share_name, path } = target;
+        let LocatedFile { control, account, share_name, path } = target;
         let signer = self.signer_of(&control, account.as_deref(), ServiceKind::File)?;
         let share = match share_name {
             Some(share) => share,
@@ -250,16 +252,16 @@ fn trimmed(path: &str) -> String {
 
 /// The time of a server's clock.
 fn now_of(control: &Path) -> Result<Timestamp> {
-    match ask(control, &Request::Clock(ClockRequest::Show {}))? {
-        Answer::Clock(state) => time::parse_iso(&state.now).context("the server's clock"),
+    match ask(control, &ControlRequest::Clock(ClockRequest::Show {}))? {
+        ControlAnswer::Clock(state) => time::parse_iso(&state.now).context("the server's clock"),
         other => Err(unexpected(&other)),
     }
 }
 
 /// The share that is meant where only one can be.
 fn only_share(control: &Path, account: &str) -> Result<String> {
-    let status = match ask(control, &Request::Status {})? {
-        Answer::Status(status) => status,
+    let status = match ask(control, &ControlRequest::Status {})? {
+        ControlAnswer::Status(status) => status,
         other => return Err(unexpected(&other)),
     };
     let mut shares = status.shares.into_iter().filter(|share| share.account == account);

@@ -11,12 +11,12 @@ use clap::Args;
 use serde_json::json;
 
 use super::clock;
-use super::locate::{Found, answered, ask, real_path, unexpected};
+use super::locate::{ServerByPath, answered, ask, real_path, unexpected};
 use super::out::{Output, Paint};
 use super::serve::page_with_token;
 use crate::control::controls::ClockState;
-use crate::control::protocol::Status as Told;
-use crate::control::{Answer, Client, ClientError, Request};
+use crate::control::protocol::ServerStatus as Told;
+use crate::control::{ClientError, ControlAnswer, ControlClient, ControlRequest};
 use crate::core::time::parse_iso;
 use crate::fuse::{clear_dead, mounts};
 
@@ -57,9 +57,9 @@ impl Unmount {
         let Some(control) = self.control.clone().or(origin.control) else {
             bail!("the server of {} is unknown: name it with --control", self.path.display());
         };
-        match Client::connect(&control) {
+        match ControlClient::connect(&control) {
             Ok(mut server) => {
-                let request = Request::Unmount { path: path.clone(), lazy: self.lazy };
+                let request = ControlRequest::Unmount { path: path.clone(), lazy: self.lazy };
                 answered(server.ask(&request)?)?;
             }
             Err(ClientError::NoServer { .. }) => clear(&path)?,
@@ -81,19 +81,19 @@ fn clear(path: &Path) -> Result<()> {
 /// Show what a server serves
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs status --json")]
-pub struct Status {
+pub struct StatusCommand {
     #[command(flatten)]
     output: Output,
 
     #[command(flatten)]
-    server: Found,
+    server: ServerByPath,
 }
 
-impl Status {
+impl StatusCommand {
     /// Shows it.
     pub fn run(&self) -> Result<ExitCode> {
-        let status = match ask(&self.server.find()?, &Request::Status {})? {
-            Answer::Status(status) => status,
+        let status = match ask(&self.server.find()?, &ControlRequest::Status {})? {
+            ControlAnswer::Status(status) => status,
             other => return Err(unexpected(&other)),
         };
         self.output.show(&status, || words(&status, Paint::of(&io::stdout())))?;
@@ -145,23 +145,23 @@ fn is_turned(clock: &ClockState) -> bool {
 /// Stop a server and unmount its shares
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs stop")]
-pub struct Stop {
+pub struct StopCommand {
     #[command(flatten)]
     output: Output,
 
     #[command(flatten)]
-    server: Found,
+    server: ServerByPath,
 }
 
-impl Stop {
+impl StopCommand {
     /// Stops it, and returns when it is gone.
     pub fn run(&self) -> Result<ExitCode> {
-        let mut server = Client::connect(&self.server.find()?)?;
-        let pid = match answered(server.ask(&Request::Status {})?)? {
-            Answer::Status(status) => status.pid,
+        let mut server = ControlClient::connect(&self.server.find()?)?;
+        let pid = match answered(server.ask(&ControlRequest::Status {})?)? {
+            ControlAnswer::Status(status) => status.pid,
             other => return Err(unexpected(&other)),
         };
-        answered(server.ask(&Request::Shutdown {})?)?;
+        answered(server.ask(&ControlRequest::Shutdown {})?)?;
         server.wait_for_end();
         // It lets go of its data when it ends, just after its connections.
         let process = PathBuf::from(format!("/proc/{pid}/exe"));

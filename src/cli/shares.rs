@@ -10,7 +10,7 @@ use serde_json::json;
 use super::locate::{AccountOf, refused, unexpected};
 use super::out::Output;
 use crate::control::protocol::ShareEntry;
-use crate::control::{Answer, Request};
+use crate::control::{ControlAnswer, ControlRequest};
 use crate::engine::file::ShareDenial;
 
 /// List, make or delete shares
@@ -18,14 +18,14 @@ use crate::engine::file::ShareDenial;
 #[command(after_help = "Example:\n  latchfs shares create docs --quota 10\n  latchfs shares list")]
 pub struct Shares {
     #[command(subcommand)]
-    command: Command,
+    command: SharesSubcommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
-    List(List),
-    Create(Create),
-    Delete(Delete),
+enum SharesSubcommand {
+    List(ListShares),
+    Create(CreateShare),
+    Delete(DeleteShare),
 }
 
 /// List the shares
@@ -35,7 +35,7 @@ enum Command {
 /// deleted one.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs shares list --deleted --json")]
-struct List {
+struct ListShares {
     /// And those that were deleted and can be restored
     #[arg(long, env = "LATCHFS_DELETED", value_parser = BoolishValueParser::new())]
     deleted: bool,
@@ -52,7 +52,7 @@ struct List {
 /// It is served through REST at once; mounts are made when a server starts.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs shares create docs --quota 10")]
-struct Create {
+struct CreateShare {
     /// Share name: 3 to 63 lower-case letters, digits and single hyphens
     name: String,
 
@@ -73,7 +73,7 @@ struct Create {
 /// be restored through REST for seven days.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs shares delete docs --snapshots")]
-struct Delete {
+struct DeleteShare {
     /// Share name
     name: String,
 
@@ -92,15 +92,15 @@ impl Shares {
     /// Does it.
     pub fn run(&self) -> Result<ExitCode> {
         match &self.command {
-            Command::List(list) => list.run(),
-            Command::Create(create) => {
+            SharesSubcommand::List(list) => list.run(),
+            SharesSubcommand::Create(create) => {
                 let (name, quota_gib) = (create.name.clone(), create.quota);
-                let request = Request::CreateShare { name, quota_gib };
+                let request = ControlRequest::CreateShare { name, quota_gib };
                 ended(&create.server.ask(&request)?, &create.name, create.output, "created")
             }
-            Command::Delete(delete) => {
+            SharesSubcommand::Delete(delete) => {
                 let (name, snapshots) = (delete.name.clone(), delete.snapshots);
-                let request = Request::DeleteShare { name, snapshots };
+                let request = ControlRequest::DeleteShare { name, snapshots };
                 let answer = with_hint(delete.server.for_deletion().ask(&request)?);
                 ended(&answer, &delete.name, delete.output, "deleted")
             }
@@ -108,11 +108,11 @@ impl Shares {
     }
 }
 
-impl List {
+impl ListShares {
     fn run(&self) -> Result<ExitCode> {
-        let request = Request::ListShares { deleted: self.deleted };
+        let request = ControlRequest::ListShares { deleted: self.deleted };
         let shares = match self.server.ask(&request)? {
-            Answer::Shares { shares } => shares,
+            ControlAnswer::Shares { shares } => shares,
             other => return Err(unexpected(&other)),
         };
         let headings = ["SHARE", "QUOTA GIB", "SNAPSHOTS", "LEASE", "MOUNTED ON"];
@@ -146,8 +146,8 @@ fn row_with_version(share: &ShareEntry) -> [String; 6] {
 }
 
 /// The answer, with the option that removes what is in the way.
-fn with_hint(mut answer: Answer) -> Answer {
-    if let Answer::Refused(refused) = &mut answer
+fn with_hint(mut answer: ControlAnswer) -> ControlAnswer {
+    if let ControlAnswer::Refused(refused) = &mut answer
         && refused.message == ShareDenial::ShareHasSnapshots.to_string()
     {
         refused.message.push_str(" --snapshots deletes them too.");
@@ -155,9 +155,9 @@ fn with_hint(mut answer: Answer) -> Answer {
     answer
 }
 
-fn ended(answer: &Answer, name: &str, output: Output, done: &str) -> Result<ExitCode> {
+fn ended(answer: &ControlAnswer, name: &str, output: Output, done: &str) -> Result<ExitCode> {
     match answer {
-        Answer::Done {} => {
+        ControlAnswer::Done {} => {
             output.show(&json!({ done: name }), String::new)?;
             Ok(ExitCode::SUCCESS)
         }

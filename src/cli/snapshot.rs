@@ -7,10 +7,10 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use super::locate::{Where, answered, refused};
+use super::locate::{LocatedFile, Where, answered, refused};
 use super::out::Output;
 use super::progress::Moving;
-use crate::control::{Answer, Request};
+use crate::control::{ControlAnswer, ControlRequest};
 
 /// The form of the argument that names a share.
 const SHARE: &str = "The share: NAME:/, or a path on its mount [default: that of the working \
@@ -21,14 +21,27 @@ const SHARE: &str = "The share: NAME:/, or a path on its mount [default: that of
 #[command(after_help = "Example:\n  latchfs snapshot create docs:/")]
 pub struct Snapshot {
     #[command(subcommand)]
-    command: Command,
+    command: SnapshotSubcommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
-    Create(Create),
-    List(List),
-    Delete(Delete),
+enum SnapshotSubcommand {
+    Create(CreateSnapshot),
+    List(ListSnapshots),
+    Delete(DeleteSnapshot),
+}
+
+/// The share, how to answer, and how to find the server.
+#[derive(Debug, Args)]
+struct ShareAndOutput {
+    #[arg(help = SHARE)]
+    path: Option<PathBuf>,
+
+    #[command(flatten)]
+    output: Output,
+
+    #[command(flatten)]
+    server: Where,
 }
 
 /// Take a snapshot
@@ -37,72 +50,60 @@ enum Command {
 /// where the file system can (Btrfs, XFS) and are copied where it cannot.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs snapshot create docs:/")]
-struct Create {
-    #[arg(help = SHARE)]
-    path: Option<PathBuf>,
-
+struct CreateSnapshot {
     #[command(flatten)]
-    output: Output,
-
-    #[command(flatten)]
-    server: Where,
+    common: ShareAndOutput,
 }
 
 /// List the snapshots of a share, oldest first
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs snapshot list docs:/ --json")]
-struct List {
-    #[arg(help = SHARE)]
-    path: Option<PathBuf>,
-
+struct ListSnapshots {
     #[command(flatten)]
-    output: Output,
-
-    #[command(flatten)]
-    server: Where,
+    common: ShareAndOutput,
 }
 
 /// Delete a snapshot
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs snapshot delete 2026-11-16T10:00:00.0000000Z")]
-struct Delete {
+struct DeleteSnapshot {
     /// Its timestamp, as `latchfs snapshot list` shows it
     timestamp: String,
 
-    #[arg(help = SHARE)]
-    path: Option<PathBuf>,
-
     #[command(flatten)]
-    output: Output,
-
-    #[command(flatten)]
-    server: Where,
+    common: ShareAndOutput,
 }
 
 impl Snapshot {
     /// Does it.
     pub fn run(&self) -> Result<ExitCode> {
         match &self.command {
-            Command::Create(create) => create.run(),
-            Command::List(list) => list.run(),
-            Command::Delete(delete) => delete.run(),
+            SnapshotSubcommand::Create(create) => create.run(),
+            SnapshotSubcommand::List(list) => list.run(),
+            SnapshotSubcommand::Delete(delete) => delete.run(),
         }
     }
 }
 
-impl Create {
+impl ShareAndOutput {
+    fn target(&self) -> Result<LocatedFile> {
+        self.server.target_or_share(self.path.as_deref())
+    }
+}
+
+impl CreateSnapshot {
     fn run(&self) -> Result<ExitCode> {
-        let target = self.server.target_or_share(self.path.as_deref())?;
+        let target = self.common.target()?;
         let (mut server, share_name) = (target.connect()?, target.share_name);
         let moving = Moving::new("Taking a snapshot");
-        let request = Request::CreateSnapshot { share_name };
+        let request = ControlRequest::CreateSnapshot { share_name };
         let answer = server.ask_and_watch(&request, |files, bytes| moving.at(files, bytes))?;
         drop(moving);
         match answered(answer)? {
-            Answer::Snapshots { share_name, snapshots } => {
+            ControlAnswer::Snapshots { share_name, snapshots } => {
                 let stamp = snapshots.first().cloned().unwrap_or_default();
                 let answer = json!({ "share": share_name, "snapshot": stamp });
-                self.output.show(&answer, || stamp + "\n")?;
+                self.common.output.show(&answer, || stamp + "\n")?;
                 Ok(ExitCode::SUCCESS)
             }
             other => refused("snapshot", &other),
@@ -110,13 +111,13 @@ impl Create {
     }
 }
 
-impl List {
+impl ListSnapshots {
     fn run(&self) -> Result<ExitCode> {
-        let target = self.server.target_or_share(self.path.as_deref())?;
+        let target = self.common.target()?;
         let share_name = target.share_name.clone();
-        match target.ask(&Request::ListSnapshots { share_name })? {
-            Answer::Snapshots { snapshots, .. } => {
-                self.output.show_rows(&snapshots, ["SNAPSHOT"], |stamp| [stamp.clone()])?;
+        match target.ask(&ControlRequest::ListSnapshots { share_name })? {
+            ControlAnswer::Snapshots { snapshots, .. } => {
+                self.common.output.show_rows(&snapshots, ["SNAPSHOT"], |stamp| [stamp.clone()])?;
                 Ok(ExitCode::SUCCESS)
             }
             other => refused("snapshots", &other),
@@ -124,14 +125,15 @@ impl List {
     }
 }
 
-impl Delete {
+impl DeleteSnapshot {
     fn run(&self) -> Result<ExitCode> {
-        let target = self.server.target_or_share(self.path.as_deref())?;
+        let target = self.common.target()?;
         let share_name = target.share_name.clone();
-        let request = Request::DeleteSnapshot { share_name, snapshot: self.timestamp.clone() };
+        let request =
+            ControlRequest::DeleteSnapshot { share_name, snapshot: self.timestamp.clone() };
         match target.ask(&request)? {
-            Answer::Done {} => {
-                self.output.show(&json!({ "deleted": self.timestamp }), String::new)?;
+            ControlAnswer::Done {} => {
+                self.common.output.show(&json!({ "deleted": self.timestamp }), String::new)?;
                 Ok(ExitCode::SUCCESS)
             }
             other => refused(&self.timestamp, &other),

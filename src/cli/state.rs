@@ -6,11 +6,10 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use super::locate::{Socket, ask, unexpected};
-use super::out::Output;
+use super::locate::{ServerAndOutput, ask, unexpected};
 use super::table;
 use crate::control::states::{StateEntry, StateRequest};
-use crate::control::{Answer, Request};
+use crate::control::{ControlAnswer, ControlRequest};
 
 const EXAMPLE: &str = "\
 Example:
@@ -25,28 +24,18 @@ Example:
 /// receipt or handle is issued twice.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLE)]
-pub struct State {
+pub struct StateCommand {
     #[command(subcommand)]
-    command: Command,
+    command: StateSubcommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum StateSubcommand {
     Save(Save),
-    Restore(Restore),
-    List(List),
-    Delete(Delete),
+    Restore(RestoreState),
+    List(ListStates),
+    Delete(DeleteState),
     Reset(Reset),
-}
-
-/// How to find the server, and how to answer.
-#[derive(Debug, Args)]
-struct Common {
-    #[command(flatten)]
-    output: Output,
-
-    #[command(flatten)]
-    server: Socket,
 }
 
 /// Save all data under a name
@@ -59,7 +48,7 @@ struct Save {
     name: String,
 
     #[command(flatten)]
-    common: Common,
+    common: ServerAndOutput,
 }
 
 /// Replace all data by a saved state
@@ -68,12 +57,12 @@ struct Save {
 /// and leases, and new ETags. The clock goes as it did when the state was saved.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs state restore seeded")]
-struct Restore {
+struct RestoreState {
     /// The state
     name: String,
 
     #[command(flatten)]
-    common: Common,
+    common: ServerAndOutput,
 }
 
 /// List the saved states
@@ -82,20 +71,20 @@ struct Restore {
 /// saved, or why it cannot be restored.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs state list --json")]
-struct List {
+struct ListStates {
     #[command(flatten)]
-    common: Common,
+    common: ServerAndOutput,
 }
 
 /// Delete a saved state
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  latchfs state delete seeded")]
-struct Delete {
+struct DeleteState {
     /// The state
     name: String,
 
     #[command(flatten)]
-    common: Common,
+    common: ServerAndOutput,
 }
 
 /// Remove everything: the server is as after a start with no data
@@ -106,34 +95,36 @@ struct Delete {
 #[command(after_help = "Example:\n  latchfs state reset")]
 struct Reset {
     #[command(flatten)]
-    common: Common,
+    common: ServerAndOutput,
 }
 
-impl State {
+impl StateCommand {
     /// Does it.
     pub fn run(&self) -> Result<ExitCode> {
         let common = match &self.command {
-            Command::Save(Save { common, .. })
-            | Command::Restore(Restore { common, .. })
-            | Command::List(List { common })
-            | Command::Delete(Delete { common, .. })
-            | Command::Reset(Reset { common }) => common,
+            StateSubcommand::Save(Save { common, .. })
+            | StateSubcommand::Restore(RestoreState { common, .. })
+            | StateSubcommand::List(ListStates { common })
+            | StateSubcommand::Delete(DeleteState { common, .. })
+            | StateSubcommand::Reset(Reset { common }) => common,
         };
         let server = match self.command {
-            Command::Restore(_) | Command::Reset(_) => common.server.for_deletion(),
+            StateSubcommand::Restore(_) | StateSubcommand::Reset(_) => common.server.for_deletion(),
             _ => common.server.clone(),
         };
-        let answer = ask(&server.find()?, &Request::State(self.request()))?;
+        let answer = ask(&server.find()?, &ControlRequest::State(self.request()))?;
         let (value, words) = match (&self.command, answer) {
-            (Command::Save(_), Answer::States { states }) => saved(&states),
-            (Command::List(_), Answer::States { states }) => (json!(states), lines(&states)),
-            (Command::Restore(Restore { name, .. }), Answer::Done {}) => {
+            (StateSubcommand::Save(_), ControlAnswer::States { states }) => saved(&states),
+            (StateSubcommand::List(_), ControlAnswer::States { states }) => {
+                (json!(states), lines(&states))
+            }
+            (StateSubcommand::Restore(RestoreState { name, .. }), ControlAnswer::Done {}) => {
                 (json!({ "restored": name }), format!("all data is that of state {name}\n"))
             }
-            (Command::Delete(Delete { name, .. }), Answer::Done {}) => {
+            (StateSubcommand::Delete(DeleteState { name, .. }), ControlAnswer::Done {}) => {
                 (json!({ "deleted": name }), format!("state {name} was deleted\n"))
             }
-            (Command::Reset(_), Answer::Done {}) => {
+            (StateSubcommand::Reset(_), ControlAnswer::Done {}) => {
                 (json!({ "reset": true }), "everything was removed\n".to_owned())
             }
             (_, other) => return Err(unexpected(&other)),
@@ -144,11 +135,15 @@ impl State {
 
     fn request(&self) -> StateRequest {
         match &self.command {
-            Command::Save(Save { name, .. }) => StateRequest::Save { name: name.clone() },
-            Command::Restore(Restore { name, .. }) => StateRequest::Restore { name: name.clone() },
-            Command::List(_) => StateRequest::List {},
-            Command::Delete(Delete { name, .. }) => StateRequest::Delete { name: name.clone() },
-            Command::Reset(_) => StateRequest::Reset {},
+            StateSubcommand::Save(Save { name, .. }) => StateRequest::Save { name: name.clone() },
+            StateSubcommand::Restore(RestoreState { name, .. }) => {
+                StateRequest::Restore { name: name.clone() }
+            }
+            StateSubcommand::List(_) => StateRequest::List {},
+            StateSubcommand::Delete(DeleteState { name, .. }) => {
+                StateRequest::Delete { name: name.clone() }
+            }
+            StateSubcommand::Reset(_) => StateRequest::Reset {},
         }
     }
 }

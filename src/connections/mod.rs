@@ -21,7 +21,7 @@ use std::time::Instant;
 use hyper::body::{Body, Frame, SizeHint};
 use tokio::sync::Notify;
 
-use timeouts::Turn;
+use timeouts::ConnectionTurn;
 
 /// The connections of the process.
 static ALL: LazyLock<Connections> = LazyLock::new(Connections::new);
@@ -32,7 +32,7 @@ pub struct Connections {
     began: Instant,
     /// The most, over all listeners.
     most: AtomicUsize,
-    open: Mutex<BTreeMap<u64, Arc<Place>>>,
+    open: Mutex<BTreeMap<u64, Arc<ConnectionState>>>,
     next: AtomicU64,
     /// Listeners that have a connection waiting for a place.
     waiting: AtomicUsize,
@@ -42,11 +42,11 @@ pub struct Connections {
 
 /// The state of one connection.
 #[derive(Debug)]
-pub struct Place {
+pub struct ConnectionState {
     id: u64,
-    listener: Listener,
+    listener: ListenerId,
     /// Odd while a request is carried out.
-    pub turn: Arc<Turn>,
+    pub turn: Arc<ConnectionTurn>,
     /// A request was authorised on it.
     proved: AtomicBool,
     /// Its request was refused, and the rest of its body is thrown away.
@@ -58,11 +58,11 @@ pub struct Place {
 
 /// One listener.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Listener(u64);
+pub struct ListenerId(u64);
 
 /// A connection's place, given back when dropped.
 #[derive(Debug)]
-pub struct Entry(Arc<Place>);
+pub struct ConnectionGuard(Arc<ConnectionState>);
 
 impl Connections {
     /// Those of this process.
@@ -82,15 +82,15 @@ impl Connections {
     }
 
     /// A new listener. Reads the limit of descriptors anew.
-    pub fn listener(&self) -> Listener {
+    pub fn listener(&self) -> ListenerId {
         self.most.store(descriptors::connections_max(), Ordering::Relaxed);
-        Listener(self.next.fetch_add(1, Ordering::Relaxed))
+        ListenerId(self.next.fetch_add(1, Ordering::Relaxed))
     }
 
     /// A place for a connection of `listener`, which may have `most`. Where there is none, the
     /// connection that can best be spared ends; while none can, this waits.
-    pub async fn enter(&'static self, listener: Listener, most: usize) -> Entry {
-        let _waiting = Waiting::begin(&self.waiting);
+    pub async fn enter(&'static self, listener: ListenerId, most: usize) -> ConnectionGuard {
+        let _waiting = WaitCount::begin(&self.waiting);
         loop {
             let changed = self.changed.notified();
             tokio::pin!(changed);
@@ -104,7 +104,7 @@ impl Connections {
     }
 
     /// Ends the connection that can best be spared, of one listener or of all.
-    pub fn shed(&self, of: Option<Listener>) {
+    pub fn shed(&self, of: Option<ListenerId>) {
         let open = self.lock();
         let spare = open
             .values()
@@ -120,7 +120,7 @@ impl Connections {
     }
 
     /// Waits until a listener has no connection any more.
-    pub async fn ended(&self, listener: Listener) {
+    pub async fn ended(&self, listener: ListenerId) {
         loop {
             let changed = self.changed.notified();
             tokio::pin!(changed);
@@ -132,7 +132,7 @@ impl Connections {
         }
     }
 
-    fn try_enter(&self, listener: Listener, most: usize) -> Result<Entry, Full> {
+    fn try_enter(&self, listener: ListenerId, most: usize) -> Result<ConnectionGuard, Full> {
         let mut open = self.lock();
         if open.len() >= self.most.load(Ordering::Relaxed) {
             return Err(Full { of: None });
@@ -141,7 +141,7 @@ impl Connections {
             return Err(Full { of: Some(listener) });
         }
         let id = self.next.fetch_add(1, Ordering::Relaxed);
-        let place = Arc::new(Place {
+        let place = Arc::new(ConnectionState {
             id,
             listener,
             turn: Arc::default(),
@@ -151,14 +151,14 @@ impl Connections {
             leave: Notify::new(),
         });
         open.insert(id, Arc::clone(&place));
-        Ok(Entry(place))
+        Ok(ConnectionGuard(place))
     }
 
     fn now(&self) -> u64 {
         u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Place>>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<ConnectionState>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -172,10 +172,10 @@ impl Connections {
 
 /// No place: in the process, or of one listener.
 struct Full {
-    of: Option<Listener>,
+    of: Option<ListenerId>,
 }
 
-impl Place {
+impl ConnectionState {
     /// A request was taken.
     pub fn begin(&self) {
         self.turn.pass();
@@ -213,25 +213,25 @@ impl Place {
 /// The body of an answer. Its connection is at work until the body is gone: sent as a whole, or
 /// given up with the connection.
 #[derive(Debug)]
-pub struct Sending<B> {
+pub struct ConnectionBody<B> {
     body: B,
-    place: Arc<Place>,
+    place: Arc<ConnectionState>,
 }
 
-impl<B> Sending<B> {
+impl<B> ConnectionBody<B> {
     /// That body, on that connection.
-    pub fn new(body: B, place: Arc<Place>) -> Self {
+    pub fn new(body: B, place: Arc<ConnectionState>) -> Self {
         Self { body, place }
     }
 }
 
-impl<B> Drop for Sending<B> {
+impl<B> Drop for ConnectionBody<B> {
     fn drop(&mut self) {
         self.place.answered();
     }
 }
 
-impl<B: Body + Unpin> Body for Sending<B> {
+impl<B: Body + Unpin> Body for ConnectionBody<B> {
     type Data = B::Data;
     type Error = B::Error;
 
@@ -251,15 +251,15 @@ impl<B: Body + Unpin> Body for Sending<B> {
     }
 }
 
-impl Deref for Entry {
-    type Target = Arc<Place>;
+impl Deref for ConnectionGuard {
+    type Target = Arc<ConnectionState>;
 
-    fn deref(&self) -> &Arc<Place> {
+    fn deref(&self) -> &Arc<ConnectionState> {
         &self.0
     }
 }
 
-impl Drop for Entry {
+impl Drop for ConnectionGuard {
     fn drop(&mut self) {
         ALL.lock().remove(&self.0.id);
         // Also tells a listener that ends, which waits without being counted.
@@ -268,16 +268,16 @@ impl Drop for Entry {
 }
 
 /// Counts tasks that wait for a place.
-struct Waiting<'a>(&'a AtomicUsize);
+struct WaitCount<'a>(&'a AtomicUsize);
 
-impl<'a> Waiting<'a> {
+impl<'a> WaitCount<'a> {
     fn begin(count: &'a AtomicUsize) -> Self {
         count.fetch_add(1, Ordering::AcqRel);
         Self(count)
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for WaitCount<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::AcqRel);
     }

@@ -33,14 +33,14 @@ pub struct StreamLimits {
 
 /// Whose turn it is: the client's, or that of the request it sent.
 #[derive(Debug, Default)]
-pub struct Turn {
+pub struct ConnectionTurn {
     /// Odd while a request is being carried out, even while one is awaited.
     count: AtomicU64,
     /// The last answer was given before its request was read, and the connection ends with it.
     unread: AtomicBool,
 }
 
-impl Turn {
+impl ConnectionTurn {
     /// A request was taken, or answered.
     pub fn pass(&self) {
         self.count.fetch_add(1, Ordering::Relaxed);
@@ -62,9 +62,9 @@ impl Turn {
 }
 
 /// A stream with an eye on stalled requests and writes.
-pub struct Watched<S> {
+pub struct TimedStream<S> {
     stream: S,
-    turn: Arc<Turn>,
+    turn: Arc<ConnectionTurn>,
     /// The turn as it was when bytes were last read.
     seen: u64,
     /// Bytes of a request have come that is not taken yet.
@@ -78,9 +78,9 @@ pub struct Watched<S> {
     lingering: Option<Lingering>,
 }
 
-impl<S> Watched<S> {
+impl<S> TimedStream<S> {
     /// Watches `turn`, which the code that serves requests advances.
-    pub fn new(stream: S, turn: Arc<Turn>, limits: StreamLimits) -> Self {
+    pub fn new(stream: S, turn: Arc<ConnectionTurn>, limits: StreamLimits) -> Self {
         let (seen, begun, late, stalled, lingering) = (0, false, None, None, None);
         Self { stream, turn, seen, begun, late, stalled, limits, lingering }
     }
@@ -132,7 +132,7 @@ fn waited(
     watch.get_or_insert_with(|| Box::pin(sleep(patience))).as_mut().poll(context)
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for TimedStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -148,7 +148,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TimedStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -3,21 +3,21 @@
 
 use std::time::{Duration, Instant};
 
-use super::connection::{Connection, RequestFailure};
-use super::protocol::{Answer, Lease, MountRow, ShareEntry};
-use super::server::Lines;
+use super::connection::{ControlConnection, RequestFailure};
+use super::protocol::{ControlAnswer, FileLeaseRow, MountRow, ShareEntry};
+use super::server::ControlLines;
 use crate::core::lease::{FileLease, LeaseDenial, LeaseState};
 use crate::core::smb::{Denial, SharePath};
 use crate::engine::file::shares::{
-    Control, DeleteSnapshots, ListOptions, NewShare, ShareChanges, ShareRef, SnapshotName,
+    Control, DeleteShareSnapshots, ListOptions, NewShare, ShareChanges, ShareRef, SnapshotName,
 };
-use crate::engine::file::{Asking, Error, FileServiceError, Obstacle, Share, ShareDenial};
+use crate::engine::file::{Asking, FileError, FileServiceError, Obstacle, Share, ShareDenial};
 
 /// How often a client is told how far a snapshot is.
 const REPORT_EVERY: Duration = Duration::from_millis(100);
 
-impl Connection {
-    pub(super) fn list_shares(&self, deleted: bool) -> Result<Answer, RequestFailure> {
+impl ControlConnection {
+    pub(super) fn list_shares(&self, deleted: bool) -> Result<ControlAnswer, RequestFailure> {
         let options = ListOptions { snapshots: true, deleted, ..ListOptions::default() };
         let mounts = self.serving.mounts();
         let mut shares = Vec::new();
@@ -41,37 +41,44 @@ impl Connection {
                 deleted: info.deleted.map(|deleted| deleted.version),
             });
         }
-        Ok(Answer::Shares { shares })
+        Ok(ControlAnswer::Shares { shares })
     }
 
     pub(super) fn create_share(
         &self,
         name: &str,
         quota_gib: Option<u32>,
-    ) -> Result<Answer, RequestFailure> {
+    ) -> Result<ControlAnswer, RequestFailure> {
         let changes =
             ShareChanges { quota_gib: quota_gib.map(Into::into), ..ShareChanges::default() };
         let new = NewShare { changes, ..NewShare::default() };
         self.account.file().create_share(name, new)?;
-        Ok(Answer::Done {})
+        Ok(ControlAnswer::Done {})
     }
 
     pub(super) fn delete_share(
         &self,
         name: &str,
         snapshots: bool,
-    ) -> Result<Answer, RequestFailure> {
-        let snapshots =
-            if snapshots { DeleteSnapshots::IncludeLeased } else { DeleteSnapshots::None };
+    ) -> Result<ControlAnswer, RequestFailure> {
+        let snapshots = if snapshots {
+            DeleteShareSnapshots::IncludeLeased
+        } else {
+            DeleteShareSnapshots::None
+        };
         self.account.file().delete_share(
             &self.context("shares delete"),
             &ShareRef::new(name),
             snapshots,
         )?;
-        Ok(Answer::Done {})
+        Ok(ControlAnswer::Done {})
     }
 
-    pub(super) fn lease(&self, name: Option<&str>, path: &str) -> Result<Answer, RequestFailure> {
+    pub(super) fn lease(
+        &self,
+        name: Option<&str>,
+        path: &str,
+    ) -> Result<ControlAnswer, RequestFailure> {
         let (share, path) = self.target(name, path)?;
         if path == SharePath::root() {
             return self.share_lease(&share);
@@ -84,7 +91,7 @@ impl Connection {
             FileLease::Available => None,
             FileLease::Leased(id) | FileLease::Broken(id) => Some(id.to_string()),
         };
-        Ok(Answer::Lease(Lease {
+        Ok(ControlAnswer::Lease(FileLeaseRow {
             share_name: share.name().to_string(),
             path: path.to_string(),
             state: lease.state().to_string(),
@@ -94,9 +101,9 @@ impl Connection {
         }))
     }
 
-    fn share_lease(&self, share: &Share) -> Result<Answer, RequestFailure> {
+    fn share_lease(&self, share: &Share) -> Result<ControlAnswer, RequestFailure> {
         let info = self.account.file().properties(&ShareRef::new(share.name()))?;
-        Ok(Answer::Lease(Lease {
+        Ok(ControlAnswer::Lease(FileLeaseRow {
             share_name: share.name().to_string(),
             path: SharePath::root().to_string(),
             state: info.lease.state.to_string(),
@@ -111,16 +118,16 @@ impl Connection {
         name: Option<&str>,
         path: &str,
         period: Option<u32>,
-    ) -> Result<Answer, RequestFailure> {
+    ) -> Result<ControlAnswer, RequestFailure> {
         let (share, path) = self.target(name, path)?;
-        let none = Ok(Answer::LeaseBroken { was_leased: false, seconds: 0 });
+        let none = Ok(ControlAnswer::LeaseBroken { was_leased: false, seconds: 0 });
         if path == SharePath::root() {
             let at = ShareRef::new(share.name());
             // A lease that was broken before can be broken again; then there is none to end.
             let before = self.account.file().properties(&at)?.lease.state;
             let was_leased = before != LeaseState::Broken;
             return match self.account.file().break_lease(&at, period.map(Into::into)) {
-                Ok((seconds, _)) => Ok(Answer::LeaseBroken { was_leased, seconds }),
+                Ok((seconds, _)) => Ok(ControlAnswer::LeaseBroken { was_leased, seconds }),
                 Err(FileServiceError::Denied(ShareDenial::Lease(denial))) if is_none(denial) => {
                     none
                 }
@@ -131,8 +138,8 @@ impl Connection {
         let was_leased = before.is_ok_and(|(_, lease)| lease.state() != LeaseState::Broken);
         match share.lease_break(Asking { cx: &self.context("lease break"), lease_id: None }, &path)
         {
-            Ok(_) => Ok(Answer::LeaseBroken { was_leased, seconds: 0 }),
-            Err(Error::Denied(Denial::Lease(denial))) if is_none(denial) => none,
+            Ok(_) => Ok(ControlAnswer::LeaseBroken { was_leased, seconds: 0 }),
+            Err(FileError::Denied(Denial::Lease(denial))) if is_none(denial) => none,
             Err(error) => Err(RequestFailure::Refused(share, path, error)),
         }
     }
@@ -140,8 +147,8 @@ impl Connection {
     pub(super) fn create_snapshot(
         &self,
         name: Option<&str>,
-        lines: &mut Lines,
-    ) -> Result<Answer, RequestFailure> {
+        lines: &mut ControlLines,
+    ) -> Result<ControlAnswer, RequestFailure> {
         let share = self.share(name)?;
         let mut next = Instant::now();
         let made =
@@ -149,27 +156,30 @@ impl Connection {
                 if Instant::now() >= next {
                     next = Instant::now() + REPORT_EVERY;
                     let (files, bytes) = (done.files_done, done.bytes_done);
-                    lines.write(&Answer::Progress { files, bytes });
+                    lines.write(&ControlAnswer::Progress { files, bytes });
                 }
                 Control::Continue
             });
         let (snapshot, _) = made?;
         let share_name = share.name().to_string();
-        Ok(Answer::Snapshots { share_name, snapshots: vec![snapshot.to_string()] })
+        Ok(ControlAnswer::Snapshots { share_name, snapshots: vec![snapshot.to_string()] })
     }
 
-    pub(super) fn list_snapshots(&self, name: Option<&str>) -> Result<Answer, RequestFailure> {
+    pub(super) fn list_snapshots(
+        &self,
+        name: Option<&str>,
+    ) -> Result<ControlAnswer, RequestFailure> {
         let share = self.share(name)?;
         let found = self.account.file().snapshots(share.name())?;
         let snapshots = found.iter().map(ToString::to_string).collect();
-        Ok(Answer::Snapshots { share_name: share.name().to_string(), snapshots })
+        Ok(ControlAnswer::Snapshots { share_name: share.name().to_string(), snapshots })
     }
 
     pub(super) fn delete_snapshot(
         &self,
         name: Option<&str>,
         snapshot: &str,
-    ) -> Result<Answer, RequestFailure> {
+    ) -> Result<ControlAnswer, RequestFailure> {
         let share = self.share(name)?;
         let snapshot = SnapshotName::parse(snapshot).ok_or_else(|| {
             format!(
@@ -178,7 +188,7 @@ impl Connection {
         })?;
         let at = ShareRef::new(share.name()).at(&snapshot);
         self.account.file().delete_snapshot(&at)?;
-        Ok(Answer::Done {})
+        Ok(ControlAnswer::Done {})
     }
 }
 

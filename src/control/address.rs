@@ -27,7 +27,7 @@ pub struct PrintedFile {
 impl PrintedFile {
     /// The file that the text is; `None` if it is something else. `file:SHARE/PATH` is read too.
     pub fn read(text: &str) -> Option<Self> {
-        if let Some(Address::File { share, path }) = Address::read(text) {
+        if let Some(ObjectAddress::File { share, path }) = ObjectAddress::read(text) {
             return Some(Self { account: None, share, path });
         }
         let (name, path) = text.split_once(":/")?;
@@ -42,7 +42,7 @@ impl PrintedFile {
 
 /// The object or container that an address names.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Address {
+pub enum ObjectAddress {
     /// A service as a whole.
     Service(ServiceKind),
     /// A share, or a file or directory in it; no slash before the path, which may be empty.
@@ -90,7 +90,7 @@ pub enum Address {
     },
 }
 
-impl Address {
+impl ObjectAddress {
     /// The address that the text is; `None` if it is something else, such as a path on a mount, or
     /// a file of a share as in `blob:/a.txt`, where the share is called blob.
     pub fn read(text: &str) -> Option<Self> {
@@ -166,7 +166,7 @@ impl Address {
     }
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for ObjectAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:", self.service())?;
         match self {
@@ -202,15 +202,15 @@ mod tests {
             "file:docs",
             "file:docs/a/b.txt",
         ] {
-            let read = Address::read(text).unwrap_or_else(|| panic!("{text}"));
+            let read = ObjectAddress::read(text).unwrap_or_else(|| panic!("{text}"));
             assert_eq!(read.to_string(), text);
             assert!(read.holds(&read));
         }
         for (text, short) in [("blob:docs/", "blob:docs"), ("table:t/", "table:t")] {
-            assert_eq!(Address::read(text), Address::read(short));
+            assert_eq!(ObjectAddress::read(text), ObjectAddress::read(short));
         }
         for text in ["blob", "blob:/a.txt", "/mnt/a", "docs:/a.txt", "http://x", "Blob:x", "a:b"] {
-            assert_eq!(Address::read(text), None, "{text}");
+            assert_eq!(ObjectAddress::read(text), None, "{text}");
         }
     }
 
@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn an_address_holds_what_lies_below_it() {
-        let address = |text| Address::read(text).unwrap();
+        let address = |text| ObjectAddress::read(text).unwrap();
         for (one, other, holds) in [
             ("blob:", "blob:docs/a", true),
             ("blob:docs", "blob:docs/a", true),

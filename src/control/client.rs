@@ -9,7 +9,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::protocol::{Answer, Request};
+use super::protocol::{ControlAnswer, ControlRequest};
 use super::socket;
 use super::wire::{read_answer, write_request};
 
@@ -54,12 +54,12 @@ pub enum ClientError {
 
 /// A connection. What it holds ends when it is dropped.
 #[derive(Debug)]
-pub struct Client {
+pub struct ControlClient {
     stream: BufReader<UnixStream>,
     account: Option<String>,
 }
 
-impl Client {
+impl ControlClient {
     /// Connects to the server of that socket.
     pub fn connect(path: &Path) -> Result<Self, ClientError> {
         let stream = socket::connect(path).map_err(|source| {
@@ -81,7 +81,7 @@ impl Client {
     }
 
     /// Asks, and waits for the answer.
-    pub fn ask(&mut self, request: &Request) -> Result<Answer, ClientError> {
+    pub fn ask(&mut self, request: &ControlRequest) -> Result<ControlAnswer, ClientError> {
         let sent =
             self.stream.get_mut().write_all(&write_request(request, self.account.as_deref()));
         // A server that turns a client away says why before it hangs up: read that first.
@@ -91,15 +91,15 @@ impl Client {
         }
     }
 
-    /// As [`Client::ask`], for an answer that takes long: `progress` is called with the number of
-    /// files and bytes done.
+    /// As [`ControlClient::ask`], for an answer that takes long: `progress` is called with the
+    /// number of files and bytes done.
     pub fn ask_and_watch(
         &mut self,
-        request: &Request,
+        request: &ControlRequest,
         mut progress: impl FnMut(u64, u64),
-    ) -> Result<Answer, ClientError> {
+    ) -> Result<ControlAnswer, ClientError> {
         let mut answer = self.ask(request)?;
-        while let Answer::Progress { files, bytes } = answer {
+        while let ControlAnswer::Progress { files, bytes } = answer {
             progress(files, bytes);
             answer = self.read()?;
         }
@@ -112,7 +112,7 @@ impl Client {
         drop(self.read());
     }
 
-    fn read(&mut self) -> Result<Answer, ClientError> {
+    fn read(&mut self) -> Result<ControlAnswer, ClientError> {
         let mut line = Vec::new();
         loop {
             let room = ANSWER_MAX.saturating_sub(line.len() as u64);

@@ -1,7 +1,7 @@
 //! One connection: carries its requests out, and keeps what it holds until it ends.
 //!
 //! A connection is a client of the control socket, or one of the HTTP API (`admin/api`). Only the
-//! socket has requests that answer more than once ([`Connection::carry_out`]).
+//! socket has requests that answer more than once ([`ControlConnection::carry_out`]).
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,22 +9,23 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::address::{Address, PrintedFile};
-use super::events::{self, Filter};
+use super::address::{ObjectAddress, PrintedFile};
+use super::events::{self, EventFilter};
 use super::holds;
 use super::protocol::{
-    Answer, HandleRow, MountRow, Refused, Request, ShareRow, Status, StepAnswer,
+    ControlAnswer, ControlRequest, HandleRow, MountRow, RefusalDetail, ServerStatus, ShareRow,
+    StepAnswer,
 };
 use super::refusal::{FailureKind, RefusalKind};
 use super::report;
-use super::server::Lines;
+use super::server::ControlLines;
 use super::serving::{Serving, Steps};
-use super::wire::{Received, read_request};
+use super::wire::{ReceivedRequest, read_request};
 use crate::core::smb::{Denial, ShareMode, SharePath};
 use crate::core::{Client, HandleId, Owner};
 use crate::engine::blob::BlobError;
 use crate::engine::file::shares::ListOptions;
-use crate::engine::file::{Error, FileService, FileServiceError, Handle, Share};
+use crate::engine::file::{FileError, FileService, FileServiceError, Handle, Share};
 use crate::engine::queue::QueueError;
 use crate::engine::table::TableError;
 use crate::engine::{Account, EventLog};
@@ -34,9 +35,9 @@ const SESSIONS: u64 = 1 << 32;
 
 /// Why a request was not carried out.
 pub(super) enum RequestFailure {
-    Refused(Arc<Share>, SharePath, Error),
+    Refused(Arc<Share>, SharePath, FileError),
     Share(FileServiceError),
-    Object(Box<Refused>),
+    Object(Box<RefusalDetail>),
     Failed(FailureKind, String),
 }
 
@@ -63,7 +64,7 @@ impl RequestFailure {
 
     /// A refusal that concerns a blob, a message or an entity.
     pub(super) fn object(kind: RefusalKind, message: String) -> Self {
-        Self::Object(Box::new(Refused { kind, message, holder: None }))
+        Self::Object(Box::new(RefusalDetail { kind, message, holder: None }))
     }
 }
 
@@ -108,7 +109,7 @@ impl From<String> for RequestFailure {
 }
 
 /// A connection and what it holds.
-pub struct Connection {
+pub struct ControlConnection {
     pub(super) serving: Arc<dyn Serving>,
     /// The account that the request under way means.
     pub(super) account: Arc<Account>,
@@ -117,7 +118,7 @@ pub struct Connection {
     running: bool,
 }
 
-impl Connection {
+impl ControlConnection {
     /// A client of the control socket: the process `pid`.
     pub fn of_socket(serving: Arc<dyn Serving>, number: u64, pid: u32) -> Self {
         let client = Client { session: SESSIONS + number, name: "the control socket".into() };
@@ -131,7 +132,7 @@ impl Connection {
     }
 
     /// Carries a request out that has one answer. May wait.
-    pub fn answer(&mut self, account: Option<&str>, request: Request) -> Answer {
+    pub fn answer(&mut self, account: Option<&str>, request: ControlRequest) -> ControlAnswer {
         let done = match find_account(&*self.serving, account) {
             Ok(account) => {
                 self.account = account;
@@ -143,19 +144,21 @@ impl Connection {
     }
 
     /// Carries a request of the control socket out and answers it.
-    pub fn carry_out(&mut self, received: Received, lines: &mut Lines) {
+    pub fn carry_out(&mut self, received: ReceivedRequest, lines: &mut ControlLines) {
         match find_account(&*self.serving, received.account.as_deref()) {
             Ok(account) => self.account = account,
             Err(not) => return lines.write(&answer(self.account.name(), Err(not))),
         }
         match received.request {
-            Request::Play { share_name, trace } => self.play(share_name.as_deref(), trace, lines),
-            Request::Shutdown {} => {
+            ControlRequest::Play { share_name, trace } => {
+                self.play(share_name.as_deref(), trace, lines)
+            }
+            ControlRequest::Shutdown {} => {
                 // The answer first: the server ends its connections when it stops.
-                lines.write(&Answer::Done {});
+                lines.write(&ControlAnswer::Done {});
                 self.serving.shut_down();
             }
-            Request::CreateSnapshot { share_name } => {
+            ControlRequest::CreateSnapshot { share_name } => {
                 let made = self.create_snapshot(share_name.as_deref(), lines);
                 lines.write(&answer(self.account.name(), made));
             }
@@ -166,90 +169,98 @@ impl Connection {
         }
     }
 
-    fn try_answer(&mut self, request: Request) -> Result<Answer, RequestFailure> {
+    fn try_answer(&mut self, request: ControlRequest) -> Result<ControlAnswer, RequestFailure> {
         match request {
-            Request::Ping {} => Ok(Answer::Done {}),
-            Request::Status {} => Ok(Answer::Status(self.status())),
-            Request::Hold(hold) => self.hold(&hold),
-            Request::Holding { handle, wait_ms } => {
+            ControlRequest::Ping {} => Ok(ControlAnswer::Done {}),
+            ControlRequest::Status {} => Ok(ControlAnswer::Status(self.status())),
+            ControlRequest::Hold(hold) => self.hold(&hold),
+            ControlRequest::Holding { handle, wait_ms } => {
                 self.holding(handle, Duration::from_millis(wait_ms))
             }
-            Request::Release { handle } => self.release(handle),
-            Request::Handles { share_name, path, recursive } => {
+            ControlRequest::Release { handle } => self.release(handle),
+            ControlRequest::Handles { share_name, path, recursive } => {
                 self.handles(share_name.as_deref(), path.as_deref(), recursive)
             }
-            Request::CloseHandle { share_name, handle, all } => {
+            ControlRequest::CloseHandle { share_name, handle, all } => {
                 self.close_handle(share_name.as_deref(), handle, all)
             }
-            Request::Undelete { share_name, path } => {
+            ControlRequest::Undelete { share_name, path } => {
                 let (share, path) = self.target(share_name.as_deref(), &path)?;
                 let undone = share.undelete(&self.context("undelete"), &path);
                 let was_pending =
                     undone.map_err(|error| RequestFailure::Refused(share, path, error))?;
-                Ok(Answer::Undeleted { was_pending })
+                Ok(ControlAnswer::Undeleted { was_pending })
             }
-            Request::Why { share_name, path } => {
+            ControlRequest::Why { share_name, path } => {
                 let (share, path) = self.target(share_name.as_deref(), &path)?;
                 let told = report::why(&*self.serving, &self.account, &share, &path);
-                Ok(Answer::Why(told.map_err(|error| RequestFailure::Refused(share, path, error))?))
+                Ok(ControlAnswer::Why(
+                    told.map_err(|error| RequestFailure::Refused(share, path, error))?,
+                ))
             }
-            Request::WhyObject { object } => self.why_object(&object),
-            Request::History { object } => self.history(object.as_deref()),
-            Request::ObjectLease { object } => self.object_lease(&object),
-            Request::BreakObjectLease { object, period } => {
+            ControlRequest::WhyObject { object } => self.why_object(&object),
+            ControlRequest::History { object } => self.history(object.as_deref()),
+            ControlRequest::ObjectLease { object } => self.object_lease(&object),
+            ControlRequest::BreakObjectLease { object, period } => {
                 self.break_object_lease(&object, period)
             }
-            Request::Events { share_name, path, after, wait_ms } => {
+            ControlRequest::Events { share_name, path, after, wait_ms } => {
                 let filter = self.filter(share_name.as_deref(), path.as_deref())?;
                 let patience = Duration::from_millis(wait_ms);
                 let page = events::page(&*self.serving, &self.account, &filter, after, patience);
-                Ok(Answer::Events(page))
+                Ok(ControlAnswer::Events(page))
             }
-            Request::Locks { share_name, path } => {
+            ControlRequest::Locks { share_name, path } => {
                 self.locks(share_name.as_deref(), path.as_deref())
             }
-            Request::Pending {} => self.pending(),
-            Request::Leases {} => self.leases(),
-            Request::Messages { queue } => self.messages(queue.as_deref()),
-            Request::Stream(request) => Ok(self.stream(&request)),
-            Request::RunStart { share_mode, mount } => {
+            ControlRequest::Pending {} => self.pending(),
+            ControlRequest::Leases {} => self.leases(),
+            ControlRequest::Messages { queue } => self.messages(queue.as_deref()),
+            ControlRequest::Stream(request) => Ok(self.stream(&request)),
+            ControlRequest::RunStart { share_mode, mount } => {
                 self.start_run(&share_mode, mount.as_deref())
             }
-            Request::RunEnd {} => {
+            ControlRequest::RunEnd {} => {
                 self.end_run();
-                Ok(Answer::Done {})
+                Ok(ControlAnswer::Done {})
             }
-            Request::Unmount { path, lazy } => {
+            ControlRequest::Unmount { path, lazy } => {
                 self.serving.unmount(&path, lazy)?;
-                Ok(Answer::Done {})
+                Ok(ControlAnswer::Done {})
             }
-            Request::Step { .. } => Err("no script is playing: ask for 'play' first".to_owned())?,
-            Request::Connection {} => {
+            ControlRequest::Step { .. } => {
+                Err("no script is playing: ask for 'play' first".to_owned())?
+            }
+            ControlRequest::Connection {} => {
                 let told = self.serving.connection(self.account.name()).ok_or_else(no_listener)?;
-                Ok(Answer::Connection(told))
+                Ok(ControlAnswer::Connection(told))
             }
-            Request::Clock(request) => self.clock(&request),
-            Request::Gate(request) => self.gate(request),
-            Request::Fault(request) => self.fault(request),
-            Request::State(request) => self.state(&request),
-            Request::ListShares { deleted } => self.list_shares(deleted),
-            Request::CreateShare { name, quota_gib } => self.create_share(&name, quota_gib),
-            Request::DeleteShare { name, snapshots } => self.delete_share(&name, snapshots),
-            Request::Lease { share_name, path } => self.lease(share_name.as_deref(), &path),
-            Request::BreakLease { share_name, path, period } => {
+            ControlRequest::Clock(request) => self.clock(&request),
+            ControlRequest::Gate(request) => self.gate(request),
+            ControlRequest::Fault(request) => self.fault(request),
+            ControlRequest::State(request) => self.state(&request),
+            ControlRequest::ListShares { deleted } => self.list_shares(deleted),
+            ControlRequest::CreateShare { name, quota_gib } => self.create_share(&name, quota_gib),
+            ControlRequest::DeleteShare { name, snapshots } => self.delete_share(&name, snapshots),
+            ControlRequest::Lease { share_name, path } => self.lease(share_name.as_deref(), &path),
+            ControlRequest::BreakLease { share_name, path, period } => {
                 self.break_lease(share_name.as_deref(), &path, period)
             }
-            Request::ListSnapshots { share_name } => self.list_snapshots(share_name.as_deref()),
-            Request::DeleteSnapshot { share_name, snapshot } => {
+            ControlRequest::ListSnapshots { share_name } => {
+                self.list_snapshots(share_name.as_deref())
+            }
+            ControlRequest::DeleteSnapshot { share_name, snapshot } => {
                 self.delete_snapshot(share_name.as_deref(), &snapshot)
             }
-            Request::CreateSnapshot { .. } | Request::Play { .. } | Request::Shutdown {} => {
+            ControlRequest::CreateSnapshot { .. }
+            | ControlRequest::Play { .. }
+            | ControlRequest::Shutdown {} => {
                 Err("only the control socket takes this request".to_owned())?
             }
         }
     }
 
-    fn status(&self) -> Status {
+    fn status(&self) -> ServerStatus {
         let about = self.serving.about();
         let mounts = self.serving.mounts().into_iter();
         let connection = self.serving.connection(self.account.name());
@@ -262,7 +273,7 @@ impl Connection {
                 files_in_use: share.files_in_use(),
             }));
         }
-        Status {
+        ServerStatus {
             version: env!("CARGO_PKG_VERSION").into(),
             pid: std::process::id(),
             accounts: accounts.names(),
@@ -315,7 +326,7 @@ impl Connection {
         &self,
         name: Option<&str>,
         path: Option<&SharePath>,
-        ask: impl Fn(&Share) -> Result<T, Error>,
+        ask: impl Fn(&Share) -> Result<T, FileError>,
     ) -> Result<Vec<(Arc<Share>, T)>, RequestFailure> {
         let all = name.is_none() && path.is_none();
         let shares = if all { self.shares() } else { vec![self.share(name)?] };
@@ -323,7 +334,7 @@ impl Connection {
         for share in shares {
             match ask(&share) {
                 Ok(answer) => told.push((share, answer)),
-                Err(Error::Denied(Denial::ShareDeleted | Denial::ShareReplaced)) if all => {}
+                Err(FileError::Denied(Denial::ShareDeleted | Denial::ShareReplaced)) if all => {}
                 Err(error) => {
                     let path = path.cloned().unwrap_or_else(SharePath::root);
                     return Err(RequestFailure::Refused(share, path, error));
@@ -362,16 +373,21 @@ impl Connection {
     }
 
     /// The events that a request names: by a share, a path, or an object of another service.
-    fn filter(&self, name: Option<&str>, path: Option<&str>) -> Result<Filter, RequestFailure> {
-        let object = path.and_then(Address::read);
-        if let Some(object) = object.filter(|object| !matches!(object, Address::File { .. })) {
-            return Ok(Filter { object: Some(object), ..Filter::default() });
+    fn filter(
+        &self,
+        name: Option<&str>,
+        path: Option<&str>,
+    ) -> Result<EventFilter, RequestFailure> {
+        let object = path.and_then(ObjectAddress::read);
+        if let Some(object) = object.filter(|object| !matches!(object, ObjectAddress::File { .. }))
+        {
+            return Ok(EventFilter { object: Some(object), ..EventFilter::default() });
         }
         let (share_name, path) = self.place(name, path)?;
         if let Some(name) = &share_name {
             self.share(Some(name))?;
         }
-        Ok(Filter { share_name, path, object: None })
+        Ok(EventFilter { share_name, path, object: None })
     }
 
     fn handles(
@@ -379,7 +395,7 @@ impl Connection {
         name: Option<&str>,
         path: Option<&str>,
         recursive: bool,
-    ) -> Result<Answer, RequestFailure> {
+    ) -> Result<ControlAnswer, RequestFailure> {
         // Without a path: all open files.
         let recursive = recursive || path.is_none();
         let (name, path) = self.place(name, path)?;
@@ -393,7 +409,7 @@ impl Connection {
             let opens = opens.iter().take(room);
             handles.extend(report::rows(self.account.name(), share.name(), opens, share.now()));
         }
-        Ok(Answer::Handles { handles, left_out })
+        Ok(ControlAnswer::Handles { handles, left_out })
     }
 
     fn close_handle(
@@ -401,7 +417,7 @@ impl Connection {
         name: Option<&str>,
         handle: Option<u64>,
         all: bool,
-    ) -> Result<Answer, RequestFailure> {
+    ) -> Result<ControlAnswer, RequestFailure> {
         let mut found: Vec<(Arc<Share>, HandleId)> = Vec::new();
         let ask = |share: &Share| share.all_handles(&SharePath::root(), true);
         for (share, opens) in self.ask_shares(name, None, ask)? {
@@ -427,14 +443,20 @@ impl Connection {
                 Err(error) => failed = failed.or(Some(format!("handle {id}: {error}"))),
             }
         }
-        failed.map_or(Ok(Answer::Closed { closed }), |failed| Err(RequestFailure::system(failed)))
+        failed.map_or(Ok(ControlAnswer::Closed { closed }), |failed| {
+            Err(RequestFailure::system(failed))
+        })
     }
 
-    fn start_run(&mut self, share: &str, mount: Option<&Path>) -> Result<Answer, RequestFailure> {
+    fn start_run(
+        &mut self,
+        share: &str,
+        mount: Option<&Path>,
+    ) -> Result<ControlAnswer, RequestFailure> {
         let share = share_mode(share)?;
         self.serving.start_run(self.owner.pid, share, mount)?;
         self.running = true;
-        Ok(Answer::Done {})
+        Ok(ControlAnswer::Done {})
     }
 
     fn end_run(&mut self) {
@@ -443,19 +465,19 @@ impl Connection {
         }
     }
 
-    fn play(&mut self, name: Option<&str>, trace: bool, lines: &mut Lines) {
+    fn play(&mut self, name: Option<&str>, trace: bool, lines: &mut ControlLines) {
         let share = match self.share(name) {
             Ok(share) => share,
             Err(not) => return lines.write(&answer(self.account.name(), Err(not))),
         };
-        lines.write(&Answer::Done {});
+        lines.write(&ControlAnswer::Done {});
         if let Err(message) = self.serving.play(&share, trace, &mut StepLines(lines)) {
-            lines.write(&Answer::bad(message));
+            lines.write(&ControlAnswer::bad(message));
         }
     }
 }
 
-impl Drop for Connection {
+impl Drop for ControlConnection {
     fn drop(&mut self) {
         self.end_run();
         for (share, handle) in self.holds.drain(..) {
@@ -465,26 +487,26 @@ impl Drop for Connection {
 }
 
 /// The answer to a request, as it is sent.
-fn answer(account: &str, done: Result<Answer, RequestFailure>) -> Answer {
+fn answer(account: &str, done: Result<ControlAnswer, RequestFailure>) -> ControlAnswer {
     match done {
         Ok(answer) => answer,
-        Err(RequestFailure::Failed(kind, message)) => Answer::Failed { kind, message },
-        Err(RequestFailure::Refused(share, path, Error::Denied(denial))) => {
-            Answer::Refused(report::refused(account, &share, &path, &denial))
+        Err(RequestFailure::Failed(kind, message)) => ControlAnswer::Failed { kind, message },
+        Err(RequestFailure::Refused(share, path, FileError::Denied(denial))) => {
+            ControlAnswer::Refused(report::refused(account, &share, &path, &denial))
         }
-        Err(RequestFailure::Refused(_, path, Error::Store(error))) => {
+        Err(RequestFailure::Refused(_, path, FileError::Store(error))) => {
             failed(format!("{path}: {error}"))
         }
-        Err(RequestFailure::Object(refused)) => Answer::Refused(*refused),
+        Err(RequestFailure::Object(refused)) => ControlAnswer::Refused(*refused),
         Err(RequestFailure::Share(FileServiceError::Denied(denial))) => {
-            Answer::Refused(report::refused_share(&denial))
+            ControlAnswer::Refused(report::refused_share(&denial))
         }
         Err(RequestFailure::Share(error)) => failed(error.to_string()),
     }
 }
 
-fn failed(message: String) -> Answer {
-    Answer::Failed { kind: FailureKind::Failed, message }
+fn failed(message: String) -> ControlAnswer {
+    ControlAnswer::Failed { kind: FailureKind::Failed, message }
 }
 
 fn no_listener() -> RequestFailure {
@@ -509,7 +531,7 @@ fn shares_of(file: &FileService) -> Vec<Arc<Share>> {
 }
 
 /// The steps of a connection that plays.
-struct StepLines<'a>(&'a mut Lines);
+struct StepLines<'a>(&'a mut ControlLines);
 
 impl Steps for StepLines<'_> {
     fn next_step(&mut self) -> Option<Map<String, Value>> {
@@ -517,11 +539,13 @@ impl Steps for StepLines<'_> {
             let read = self.0.next_line()?;
             let ended = read.is_err();
             let message = match read.and_then(|line| read_request(&line)) {
-                Ok(Received { request: Request::Step { step }, .. }) => return Some(step),
+                Ok(ReceivedRequest { request: ControlRequest::Step { step }, .. }) => {
+                    return Some(step);
+                }
                 Ok(_) => "this connection plays a script and takes steps only".to_owned(),
                 Err(message) => message,
             };
-            self.0.write(&Answer::bad(message));
+            self.0.write(&ControlAnswer::bad(message));
             if ended {
                 return None;
             }
@@ -530,8 +554,8 @@ impl Steps for StepLines<'_> {
 
     fn answer(&mut self, answer: Result<StepAnswer, String>) {
         self.0.write(&match answer {
-            Ok(answer) => Answer::Step(answer),
-            Err(message) => Answer::bad(message),
+            Ok(answer) => ControlAnswer::Step(answer),
+            Err(message) => ControlAnswer::bad(message),
         });
     }
 }

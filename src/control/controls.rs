@@ -11,19 +11,19 @@ use std::time::Duration;
 use hyper::header::HeaderName;
 use serde::{Deserialize, Serialize};
 
-use super::connection::{Connection, RequestFailure};
+use super::connection::{ControlConnection, RequestFailure};
 use super::events::FOLLOW_WAIT_MAX;
-use super::protocol::Answer;
+use super::protocol::ControlAnswer;
 use super::request_path::{request_path, service_of};
 use crate::core::Timestamp;
 use crate::core::pattern::{Pattern, is_on_mount};
 use crate::core::time::{iso, parse_iso};
-use crate::engine::clock::Turn;
+use crate::engine::clock::ClockChange;
 use crate::engine::controls::{
     FaultAction, FaultRow, Frequency, GateRow, NewFault, NewGate, Point, RULES_MAX, WaitingRow,
     kept,
 };
-use crate::engine::{Clock as _, Controls};
+use crate::engine::{Controls, TimeSource as _};
 
 /// How long a request waits at a gate at most, unless a test says otherwise, in milliseconds.
 const LIMIT_MS: u64 = 60_000;
@@ -241,30 +241,30 @@ pub struct WaitingEntry {
     pub waits_ms: u64,
 }
 
-impl Connection {
+impl ControlConnection {
     fn controls(&self) -> &Arc<Controls> {
         self.serving.accounts().controls()
     }
 
     /// Looks at the clock, or turns it.
-    pub(super) fn clock(&self, request: &ClockRequest) -> Result<Answer, RequestFailure> {
+    pub(super) fn clock(&self, request: &ClockRequest) -> Result<ControlAnswer, RequestFailure> {
         let clock = &self.controls().clock;
         let turn = match request {
             ClockRequest::Show {} => None,
             ClockRequest::Advance { ms } => {
                 let by = Duration::from_millis(*ms);
                 check_moment(clock.now().after(by))?;
-                Some(Turn::Advance(by))
+                Some(ClockChange::Advance(by))
             }
             ClockRequest::Set { time } => {
                 let moment = parse_iso(time).ok_or_else(|| {
                     format!("'{time}' is not a time: expected one as in 2026-01-02T03:04:05Z")
                 })?;
                 check_moment(moment)?;
-                Some(Turn::Set(moment))
+                Some(ClockChange::Set(moment))
             }
-            ClockRequest::Freeze {} => Some(Turn::Freeze),
-            ClockRequest::Run {} => Some(Turn::Run),
+            ClockRequest::Freeze {} => Some(ClockChange::Freeze),
+            ClockRequest::Run {} => Some(ClockChange::Run),
         };
         let now = match turn {
             Some(turn) => clock.turn(turn).map_err(|error| {
@@ -277,7 +277,7 @@ impl Connection {
             let does = if state.frozen { "stands" } else { "runs" };
             self.tell("clock", None, format!("shows {} and {does}", state.now));
         }
-        Ok(Answer::Clock(state))
+        Ok(ControlAnswer::Clock(state))
     }
 
     /// The state of the clock.
@@ -288,14 +288,14 @@ impl Connection {
     }
 
     /// Looks at gates, or changes them.
-    pub(super) fn gate(&self, request: GateRequest) -> Result<Answer, RequestFailure> {
+    pub(super) fn gate(&self, request: GateRequest) -> Result<ControlAnswer, RequestFailure> {
         let gates = &self.controls().gates;
         let is_missing = |id: u64| !gates.list().iter().any(|row| row.id == id);
         Ok(match request {
             GateRequest::List {} => {
                 let waiting = gates.waiting();
                 let gates = gates.list().into_iter().map(|row| gate_entry(row, &waiting)).collect();
-                Answer::Gates { gates }
+                ControlAnswer::Gates { gates }
             }
             GateRequest::Add { requests, at, times, limit_ms } => {
                 check_times(times)?;
@@ -306,20 +306,20 @@ impl Connection {
                 let id = gates.add(NewGate { pattern, point, times, limit });
                 let id = id.ok_or_else(too_many)?;
                 self.tell("gate-added", Some(id), told);
-                Answer::Added { id }
+                ControlAnswer::Added { id }
             }
             GateRequest::Wait { id, count, wait_ms } => {
                 if is_missing(id) {
                     return Err(no_such("gate", id));
                 }
                 let patience = Duration::from_millis(wait_ms).min(FOLLOW_WAIT_MAX);
-                Answer::Counted { count: gates.wait_for(id, count, patience) }
+                ControlAnswer::Counted { count: gates.wait_for(id, count, patience) }
             }
             GateRequest::Release { id: Some(id), .. } if is_missing(id) => {
                 return Err(no_such("gate", id));
             }
             GateRequest::Release { id, request, count } => {
-                Answer::Counted { count: gates.release(request, id, count) }
+                ControlAnswer::Counted { count: gates.release(request, id, count) }
             }
             GateRequest::Remove { id } => {
                 let answer = removed("gate", id, gates.remove(id))?;
@@ -330,12 +330,12 @@ impl Connection {
     }
 
     /// Looks at faults, or changes them.
-    pub(super) fn fault(&self, request: FaultRequest) -> Result<Answer, RequestFailure> {
+    pub(super) fn fault(&self, request: FaultRequest) -> Result<ControlAnswer, RequestFailure> {
         let faults = &self.controls().faults;
         Ok(match request {
-            FaultRequest::List {} => {
-                Answer::Faults { faults: faults.list().into_iter().map(fault_entry).collect() }
-            }
+            FaultRequest::List {} => ControlAnswer::Faults {
+                faults: faults.list().into_iter().map(fault_entry).collect(),
+            },
             FaultRequest::Add(entry) => {
                 let frequency = frequency(&entry)?;
                 let told = entry.requests.words();
@@ -345,7 +345,7 @@ impl Connection {
                 let id = faults.add(NewFault { pattern, action, frequency });
                 let id = id.ok_or_else(too_many)?;
                 self.tell("fault-added", Some(id), told);
-                Answer::Added { id }
+                ControlAnswer::Added { id }
             }
             FaultRequest::Remove { id } => {
                 let answer = removed("fault", id, faults.remove(id))?;
@@ -527,10 +527,10 @@ fn no_such(what: &str, id: u64) -> RequestFailure {
     RequestFailure::missing(format!("there is no {what} {id}"))
 }
 
-fn removed(what: &str, id: Option<u64>, count: usize) -> Result<Answer, RequestFailure> {
+fn removed(what: &str, id: Option<u64>, count: usize) -> Result<ControlAnswer, RequestFailure> {
     match id {
         Some(id) if count == 0 => Err(no_such(what, id)),
-        _ => Ok(Answer::Counted { count }),
+        _ => Ok(ControlAnswer::Counted { count }),
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::address::Address;
+use super::address::ObjectAddress;
 use super::refusal::RefusalKind;
 use super::serving::{Serving, Spelled};
 use crate::core::FileId;
@@ -18,7 +18,7 @@ use crate::core::time::iso;
 use crate::engine::Account;
 use crate::engine::events::{Conflicted, Event, Happening};
 use crate::engine::programs::{Programs, words};
-use crate::engine::ring::Page;
+use crate::engine::ring::RingPage;
 
 /// The longest that one request waits for an event: a follower asks again.
 pub const FOLLOW_WAIT_MAX: Duration = Duration::from_secs(1);
@@ -140,16 +140,16 @@ pub struct EventPage {
 
 /// Which events are meant.
 #[derive(Debug, Default)]
-pub struct Filter {
+pub struct EventFilter {
     /// Of this share alone.
     pub share_name: Option<String>,
     /// On this path, in any spelling, and below it.
     pub path: Option<SharePath>,
     /// On this object of another service, and below it.
-    pub object: Option<Address>,
+    pub object: Option<ObjectAddress>,
 }
 
-impl Filter {
+impl EventFilter {
     fn lets_through(&self, event: &Event) -> bool {
         if let Some(object) = &self.object {
             return address_of(event).is_some_and(|address| object.holds(&address));
@@ -160,12 +160,12 @@ impl Filter {
 }
 
 /// The object of an event: of a file, the File service as a whole, which has paths instead.
-fn address_of(event: &Event) -> Option<Address> {
+fn address_of(event: &Event) -> Option<ObjectAddress> {
     match &event.what {
         Happening::Conflicted(conflicted) => {
-            Address::read(&format!("{}:{}", conflicted.service, conflicted.object))
+            ObjectAddress::read(&format!("{}:{}", conflicted.service, conflicted.object))
         }
-        _ => Some(Address::Service(ServiceKind::File)),
+        _ => Some(ObjectAddress::Service(ServiceKind::File)),
     }
 }
 
@@ -179,13 +179,13 @@ fn is_within(path: &SharePath, of: &SharePath) -> bool {
 pub fn page(
     serving: &dyn Serving,
     account: &Account,
-    filter: &Filter,
+    filter: &EventFilter,
     seq: u64,
     patience: Duration,
 ) -> EventPage {
     let log = &account.file().options().events;
     let page = log.follow(seq, patience.min(FOLLOW_WAIT_MAX));
-    let Page { mut events, lost, last, newest } = page;
+    let RingPage { mut events, lost, last, newest } = page;
     events.retain(|event| filter.lets_through(event));
     EventPage { events: rows(serving, account.name(), &events), lost, last, newest }
 }

@@ -4,11 +4,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::address::Address;
-use super::connection::{Connection, RequestFailure};
+use super::address::ObjectAddress;
+use super::connection::{ControlConnection, RequestFailure};
 use super::object_lease::ObjectLease;
 use super::objects::ChangeRow;
-use super::protocol::{Answer, HandleRow};
+use super::protocol::{ControlAnswer, HandleRow};
 use super::report;
 use crate::core::Writer;
 use crate::core::lease::LeaseStatus;
@@ -90,13 +90,13 @@ pub struct MessageRow {
     pub holder: Option<ChangeRow>,
 }
 
-impl Connection {
+impl ControlConnection {
     /// Byte-range locks, of one file or share or of all.
     pub(super) fn locks(
         &self,
         name: Option<&str>,
         path: Option<&str>,
-    ) -> Result<Answer, RequestFailure> {
+    ) -> Result<ControlAnswer, RequestFailure> {
         let (name, path) = self.place(name, path)?;
         let mut programs = Programs::default();
         let (mut locks, mut left_out) = (Vec::new(), 0);
@@ -107,7 +107,7 @@ impl Connection {
             let rows = held.into_iter().take(room);
             locks.extend(rows.map(|held| self.lock_row(share.name(), &mut programs, &held)));
         }
-        Ok(Answer::Locks { locks, left_out })
+        Ok(ControlAnswer::Locks { locks, left_out })
     }
 
     fn lock_row(&self, share: &str, programs: &mut Programs, held: &HeldLock) -> LockRow {
@@ -128,7 +128,7 @@ impl Connection {
     }
 
     /// Files that are delete pending.
-    pub(super) fn pending(&self) -> Result<Answer, RequestFailure> {
+    pub(super) fn pending(&self) -> Result<ControlAnswer, RequestFailure> {
         let mut pending = Vec::new();
         for (share, names) in self.ask_shares(None, None, Share::pending_names)? {
             pending.extend(names.into_iter().map(|PendingName { path, handles }| PendingRow {
@@ -138,22 +138,22 @@ impl Connection {
                 handles: report::rows(self.account.name(), share.name(), &handles, share.now()),
             }));
         }
-        Ok(Answer::Pending { pending })
+        Ok(ControlAnswer::Pending { pending })
     }
 
     /// Leases in force: of shares and files, then of containers and blobs.
-    pub(super) fn leases(&self) -> Result<Answer, RequestFailure> {
+    pub(super) fn leases(&self) -> Result<ControlAnswer, RequestFailure> {
         let now = self.now();
         let (mut leases, mut left_out) = self.file_leases()?;
         if let Some(service) = self.account.used_blob()? {
             let found = service.leases(now)?;
             for (name, lease, leaser) in found.containers {
-                let address = Address::Container(name);
+                let address = ObjectAddress::Container(name);
                 let lease = self.lease_row(&address, &lease, now);
                 leases.push(self.leased(&address, lease, leaser.as_ref()));
             }
             for ((container, name), lease, leaser) in found.blobs {
-                let address = Address::Blob { container, name };
+                let address = ObjectAddress::Blob { container, name };
                 let lease = self.lease_row(&address, &lease, now);
                 leases.push(self.leased(&address, lease, leaser.as_ref()));
             }
@@ -161,10 +161,10 @@ impl Connection {
         }
         left_out += leases.len().saturating_sub(HELD_MAX);
         leases.truncate(HELD_MAX);
-        Ok(Answer::Leases { leases, left_out })
+        Ok(ControlAnswer::Leases { leases, left_out })
     }
 
-    fn leased(&self, address: &Address, lease: ObjectLease, by: Option<&Writer>) -> LeaseRow {
+    fn leased(&self, address: &ObjectAddress, lease: ObjectLease, by: Option<&Writer>) -> LeaseRow {
         LeaseRow { lease, holder: by.map(|by| self.row(address, by, None)) }
     }
 
@@ -190,7 +190,7 @@ impl Connection {
             left_out += moved;
             for (path, id) in files {
                 let path = path.as_str().trim_matches('/').to_owned();
-                let address = Address::File { share: share.name().to_string(), path };
+                let address = ObjectAddress::File { share: share.name().to_string(), path };
                 let lease = ObjectLease {
                     account: account.clone(),
                     object: address.to_string(),
@@ -207,13 +207,13 @@ impl Connection {
     }
 
     /// Messages that no Get returns yet, of one queue or of all.
-    pub(super) fn messages(&self, queue: Option<&str>) -> Result<Answer, RequestFailure> {
+    pub(super) fn messages(&self, queue: Option<&str>) -> Result<ControlAnswer, RequestFailure> {
         let Some(service) = self.account.used_queue()? else {
-            return Ok(Answer::Messages { messages: Vec::new(), left_out: 0 });
+            return Ok(ControlAnswer::Messages { messages: Vec::new(), left_out: 0 });
         };
         let (found, left_out, now) = service.hidden(self.now(), queue, HELD_MAX)?;
         let messages = found.into_iter().map(|(queue, message)| {
-            let address = Address::Message { queue, id: message.id.to_string() };
+            let address = ObjectAddress::Message { queue, id: message.id.to_string() };
             let visible = message.visible_at.timestamp();
             MessageRow {
                 account: self.account.name().to_string(),
@@ -224,7 +224,7 @@ impl Connection {
                 holder: message.holder.as_ref().map(|by| self.row(&address, by, None)),
             }
         });
-        Ok(Answer::Messages { messages: messages.collect(), left_out })
+        Ok(ControlAnswer::Messages { messages: messages.collect(), left_out })
     }
 }
 

@@ -6,14 +6,14 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::connection::{Connection, RequestFailure, share_mode};
+use super::connection::{ControlConnection, RequestFailure, share_mode};
 use super::events::FOLLOW_WAIT_MAX;
-use super::protocol::{Answer, Held, Hold, LockWanted};
+use super::protocol::{ControlAnswer, HoldRequest, HoldRow, LockWanted};
 use crate::core::smb::create::{Disposition, OpenRequest};
 use crate::core::smb::ranges::{ByteRange, LockKind};
 use crate::core::smb::{Access, Denial};
 use crate::engine::Context;
-use crate::engine::file::{Error, Handle, Share};
+use crate::engine::file::{FileError, Handle, Share};
 
 /// The most opens that one connection holds.
 pub const HOLDS_MAX: usize = 1024;
@@ -25,9 +25,9 @@ pub const LOCKS_MAX: usize = 1024;
 /// way: the kernel tells of a close a little late.
 const RELEASE_WAIT: Duration = Duration::from_millis(100);
 
-impl Connection {
+impl ControlConnection {
     /// Opens a file and keeps the open.
-    pub(super) fn hold(&mut self, hold: &Hold) -> Result<Answer, RequestFailure> {
+    pub(super) fn hold(&mut self, hold: &HoldRequest) -> Result<ControlAnswer, RequestFailure> {
         if self.holds.len() >= HOLDS_MAX {
             return Err(RequestFailure::busy(format!(
                 "one connection holds at most {HOLDS_MAX} opens"
@@ -49,7 +49,7 @@ impl Connection {
             close(&share, &opened.handle);
             return Err(RequestFailure::Refused(share, path, error));
         }
-        let granted = Held {
+        let granted = HoldRow {
             handle: opened.handle.id().0,
             account: self.account.name().to_string(),
             share_name: share.name().to_string(),
@@ -58,7 +58,7 @@ impl Connection {
             share_mode: request.share.to_string(),
         };
         self.holds.push((share, opened.handle));
-        Ok(Answer::Held(granted))
+        Ok(ControlAnswer::Held(granted))
     }
 
     /// Waits while a hold is open, at most for `patience`.
@@ -66,18 +66,18 @@ impl Connection {
         &self,
         handle: u64,
         patience: Duration,
-    ) -> Result<Answer, RequestFailure> {
+    ) -> Result<ControlAnswer, RequestFailure> {
         let (share, held) = self.held(handle)?;
         let end = Instant::now() + patience.min(FOLLOW_WAIT_MAX);
         loop {
             // The number first: a close that comes after the look is an event after it.
             let newest = self.events().newest();
             if share.path_of(held).is_err() {
-                return Ok(Answer::Holding { open: false });
+                return Ok(ControlAnswer::Holding { open: false });
             }
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Ok(Answer::Holding { open: true });
+                return Ok(ControlAnswer::Holding { open: true });
             }
             self.events().wait(newest, left);
         }
@@ -92,13 +92,15 @@ impl Connection {
     }
 
     /// Closes a hold.
-    pub(super) fn release(&mut self, handle: u64) -> Result<Answer, RequestFailure> {
+    pub(super) fn release(&mut self, handle: u64) -> Result<ControlAnswer, RequestFailure> {
         self.held(handle)?;
         let at = self.holds.iter().position(|(_, held)| held.id().0 == handle);
         let (share, held) = self.holds.swap_remove(at.unwrap_or_default());
         match share.close(&held) {
-            Ok(()) => Ok(Answer::Holding { open: true }),
-            Err(Error::Denied(Denial::HandleClosed)) => Ok(Answer::Holding { open: false }),
+            Ok(()) => Ok(ControlAnswer::Holding { open: true }),
+            Err(FileError::Denied(Denial::HandleClosed)) => {
+                Ok(ControlAnswer::Holding { open: false })
+            }
             Err(error) => Err(RequestFailure::system(format!("closing handle {handle}: {error}"))),
         }
     }
@@ -108,7 +110,7 @@ impl Connection {
 pub(super) fn close(share: &Share, handle: &Handle) {
     match share.close(handle) {
         // Closed by force: the open has ended already.
-        Ok(()) | Err(Error::Denied(Denial::HandleClosed)) => {}
+        Ok(()) | Err(FileError::Denied(Denial::HandleClosed)) => {}
         Err(error) => log::error!("closing handle {}: {error}", handle.id()),
     }
 }
@@ -128,7 +130,7 @@ fn ranges(wanted: &[LockWanted]) -> Result<Vec<(ByteRange, LockKind)>, String> {
     wanted.iter().map(range).collect()
 }
 
-fn open_request(hold: &Hold) -> Result<OpenRequest, String> {
+fn open_request(hold: &HoldRequest) -> Result<OpenRequest, String> {
     let access = Access::parse(&hold.access)
         .ok_or_else(|| format!("access '{}': expected letters r, w, d, or none", hold.access))?;
     let mut request = OpenRequest::plain(access, share_mode(&hold.share_mode)?);

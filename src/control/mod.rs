@@ -50,13 +50,13 @@ pub mod stream;
 mod tests;
 mod wire;
 
-pub use client::{ANSWER_MAX, Client, ClientError};
-pub use connection::Connection;
+pub use client::{ANSWER_MAX, ClientError, ControlClient};
+pub use connection::ControlConnection;
 pub use holds::{HOLDS_MAX, LOCKS_MAX};
-pub use protocol::{Answer, Request};
+pub use protocol::{ControlAnswer, ControlRequest};
 pub use refusal::{FailureKind, RefusalKind};
 pub use report::HANDLES_MAX;
-pub use server::{CONNECTIONS_MAX, LINE_MAX, Server};
+pub use server::{CONNECTIONS_MAX, ControlServer, LINE_MAX};
 pub use serving::{About, KnownOperation, MountedAt, Serving, Spelled, Steps};
 pub use socket::{SOCKET_NAME, SocketError, is_served};
-pub use wire::{Received, read_request};
+pub use wire::{ReceivedRequest, read_request};

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::address::Address;
-use super::connection::{Connection, RequestFailure};
+use super::address::ObjectAddress;
+use super::connection::{ControlConnection, RequestFailure};
 use super::objects::address;
-use super::protocol::Answer;
+use super::protocol::ControlAnswer;
 use crate::core::Timestamp;
 use crate::core::blob::BlobDenial;
 use crate::core::conditions::Conditions;
@@ -35,16 +35,16 @@ pub struct ObjectLease {
     pub seconds_left: Option<u64>,
 }
 
-impl Connection {
+impl ControlConnection {
     /// The lease of a blob or a container.
-    pub(super) fn object_lease(&self, object: &str) -> Result<Answer, RequestFailure> {
-        Ok(Answer::ObjectLease(self.lease_of(&address(object)?)?))
+    pub(super) fn object_lease(&self, object: &str) -> Result<ControlAnswer, RequestFailure> {
+        Ok(ControlAnswer::ObjectLease(self.lease_of(&address(object)?)?))
     }
 
-    fn lease_of(&self, address: &Address) -> Result<ObjectLease, RequestFailure> {
+    fn lease_of(&self, address: &ObjectAddress) -> Result<ObjectLease, RequestFailure> {
         let (now, service) = (self.now(), self.blob()?);
         Ok(match address {
-            Address::Blob { container, name } => {
+            ObjectAddress::Blob { container, name } => {
                 let at = BlobAt::new(container.as_str(), name.as_str());
                 let state = service.why(now, &at)?.state;
                 let state = state.ok_or_else(|| {
@@ -52,7 +52,7 @@ impl Connection {
                 })?;
                 self.lease_row(address, &state.lease, now)
             }
-            Address::Container(name) => {
+            ObjectAddress::Container(name) => {
                 let state = service.container_now(name);
                 let state = state.ok_or_else(|| {
                     RequestFailure::from(BlobError::from(BlobDenial::ContainerNotFound))
@@ -68,7 +68,7 @@ impl Connection {
         &self,
         object: &str,
         period: Option<u32>,
-    ) -> Result<Answer, RequestFailure> {
+    ) -> Result<ControlAnswer, RequestFailure> {
         let address = address(object)?;
         let service = self.blob()?;
         let context = self.context("Break Lease");
@@ -77,12 +77,12 @@ impl Connection {
         let before = self.lease_of(&address)?;
         let was_leased = before.state != LeaseState::Broken.to_string();
         let broken = match &address {
-            Address::Blob { container, name } => {
+            ObjectAddress::Blob { container, name } => {
                 let at = BlobAt::new(container.as_str(), name.as_str());
                 let none = Conditions::default();
                 wait(service.lease_blob(&context, &at, none, None, action))?
             }
-            Address::Container(name) => {
+            ObjectAddress::Container(name) => {
                 let none = Conditions::default();
                 wait(service.lease_container(&context, name, none, action))?
             }
@@ -91,11 +91,11 @@ impl Connection {
         match broken {
             Ok(broken) => {
                 let seconds = broken.seconds.unwrap_or_default();
-                Ok(Answer::LeaseBroken { was_leased, seconds })
+                Ok(ControlAnswer::LeaseBroken { was_leased, seconds })
             }
             Err(error) => match error.denial() {
                 Some(BlobDenial::Lease(LeaseDenial::LeaseNotPresentWithLeaseOperation(_))) => {
-                    Ok(Answer::LeaseBroken { was_leased: false, seconds: 0 })
+                    Ok(ControlAnswer::LeaseBroken { was_leased: false, seconds: 0 })
                 }
                 _ => Err(error.into()),
             },
@@ -114,7 +114,7 @@ impl Connection {
 
     pub(super) fn lease_row<K: LeaseKind>(
         &self,
-        address: &Address,
+        address: &ObjectAddress,
         lease: &TimedLease<K>,
         now: Timestamp,
     ) -> ObjectLease {
@@ -130,7 +130,7 @@ impl Connection {
     }
 }
 
-fn without_lease(address: &Address) -> String {
+fn without_lease(address: &ObjectAddress) -> String {
     format!("{address} has no lease: blobs, containers, shares and files have")
 }
 

@@ -10,16 +10,16 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::address::Address;
-use super::connection::{Connection, RequestFailure};
-use super::protocol::Answer;
+use super::address::ObjectAddress;
+use super::connection::{ControlConnection, RequestFailure};
+use super::protocol::ControlAnswer;
 use super::refusal::RefusalKind;
-use crate::core::blob::copy::CopyStatus;
 use crate::core::blob::tier::Tier;
 use crate::core::blob::{BlobDenial, BlobState, ContainerState};
+use crate::core::copy_status::CopyStatus;
 use crate::core::lease::{LeaseKind, LeaseStatus, TimedLease};
 use crate::core::table::etag::etag;
-use crate::core::table::{Denial, Key, TableName};
+use crate::core::table::{EntityKey, TableDenial, TableName};
 use crate::core::time::iso;
 use crate::core::{Timestamp, Writer};
 use crate::engine::blob::{self, BlobAt, BlobService};
@@ -52,7 +52,7 @@ pub struct ChangeRow {
 
 /// A reason why a request on an object is refused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Obstacle {
+pub struct ObstacleRow {
     /// Which rule: `lease`, `copy_pending`, `immutable`, `archived`, `hidden`.
     pub rule: String,
     /// In words.
@@ -67,25 +67,25 @@ pub struct ObjectState {
     /// Which one.
     pub object: String,
     /// The reasons why requests are refused.
-    pub in_the_way: Vec<Obstacle>,
+    pub in_the_way: Vec<ObstacleRow>,
     /// Its properties, by name.
     pub facts: Map<String, Value>,
     /// The latest changes, oldest first.
     pub changes: Vec<ChangeRow>,
 }
 
-impl Connection {
+impl ControlConnection {
     /// Reports why requests on an object are refused, and who changed it last.
-    pub(super) fn why_object(&self, object: &str) -> Result<Answer, RequestFailure> {
+    pub(super) fn why_object(&self, object: &str) -> Result<ControlAnswer, RequestFailure> {
         let address = address(object)?;
         let mut told = match &address {
-            Address::Blob { container, name } => {
+            ObjectAddress::Blob { container, name } => {
                 self.why_blob(&BlobAt::new(container.as_str(), name.as_str()))?
             }
-            Address::Container(name) => self.why_container(name)?,
-            Address::Message { queue, id } => self.why_message(queue, id)?,
-            Address::Entity { table, partition, row } => {
-                self.why_entity(table, &Key::new(partition, row))?
+            ObjectAddress::Container(name) => self.why_container(name)?,
+            ObjectAddress::Message { queue, id } => self.why_message(queue, id)?,
+            ObjectAddress::Entity { table, partition, row } => {
+                self.why_entity(table, &EntityKey::new(partition, row))?
             }
             _ => Err(format!(
                 "{address}: expected blob:CONTAINER[/NAME], queue:NAME/ID, \
@@ -96,29 +96,30 @@ impl Connection {
         told.changes.drain(..surplus);
         told.account = self.account.name().to_string();
         told.object = address.to_string();
-        Ok(Answer::Object(told))
+        Ok(ControlAnswer::Object(told))
     }
 
     /// Changes of an object and of all below it, oldest first; of the whole account without one.
-    pub(super) fn history(&self, object: Option<&str>) -> Result<Answer, RequestFailure> {
+    pub(super) fn history(&self, object: Option<&str>) -> Result<ControlAnswer, RequestFailure> {
         let address = object.map(address).transpose()?;
-        if let Some(address @ Address::File { .. }) = &address {
+        if let Some(address @ ObjectAddress::File { .. }) = &address {
             let why = "changes of files are not kept; `latchfs events` shows who was refused";
             Err(format!("{address}: {why}"))?;
         }
-        let wanted = |other: &Address| address.as_ref().is_none_or(|one| one.holds(other));
+        let wanted = |other: &ObjectAddress| address.as_ref().is_none_or(|one| one.holds(other));
         let mut changes = self.remembered(wanted);
         // The last writer is in the row, and known after a restart too.
-        if let Some(Ok(Answer::Object(told))) = object.map(|object| self.why_object(object)) {
+        if let Some(Ok(ControlAnswer::Object(told))) = object.map(|object| self.why_object(object))
+        {
             let missing = |row: &ChangeRow| !changes.contains(row);
             let more: Vec<_> = told.changes.into_iter().filter(missing).collect();
             changes.extend(more);
         }
         changes.sort_by(|one, other| one.time.cmp(&other.time));
-        Ok(Answer::History { changes })
+        Ok(ControlAnswer::History { changes })
     }
 
-    fn remembered(&self, wanted: impl Fn(&Address) -> bool) -> Vec<ChangeRow> {
+    fn remembered(&self, wanted: impl Fn(&ObjectAddress) -> bool) -> Vec<ChangeRow> {
         let mut rows = Vec::new();
         // A service that was not used since the start remembers nothing.
         if let Some(service) = self.account.open_blob() {
@@ -141,7 +142,8 @@ impl Connection {
         let standing = self.blob()?.why(now, at)?;
         let changes: Vec<_> =
             standing.changes.iter().rev().map(|change| self.blob_row(change)).collect();
-        let address = Address::Blob { container: at.container.clone(), name: at.name.clone() };
+        let address =
+            ObjectAddress::Blob { container: at.container.clone(), name: at.name.clone() };
         let Some(state) = standing.state else {
             return Err(absent(&BlobDenial::BlobNotFound, &changes));
         };
@@ -161,7 +163,7 @@ impl Connection {
     fn why_container(&self, name: &str) -> Result<ObjectState, RequestFailure> {
         let now = self.now();
         let service = self.blob()?;
-        let address = Address::Container(name.to_owned());
+        let address = ObjectAddress::Container(name.to_owned());
         let found = service.changes(|change| of_blob(change) == address);
         let changes: Vec<_> = found.iter().rev().map(|change| self.blob_row(change)).collect();
         let Some(state): Option<ContainerState> = service.container_now(name) else {
@@ -182,12 +184,12 @@ impl Connection {
         let changes: Vec<_> =
             standing.changes.iter().rev().map(|change| self.queue_row(change)).collect();
         let message = standing.message;
-        let address = Address::Message { queue: queue.to_owned(), id: id.to_owned() };
+        let address = ObjectAddress::Message { queue: queue.to_owned(), id: id.to_owned() };
         let mut in_the_way = Vec::new();
         let visible = match standing.visibility {
             Visibility::VisibleSince(since) => since,
             Visibility::HiddenUntil(until) => {
-                in_the_way.push(Obstacle {
+                in_the_way.push(ObstacleRow {
                     rule: "hidden".into(),
                     message: format!("no Get returns it until {}", iso(until.timestamp())),
                 });
@@ -206,8 +208,8 @@ impl Connection {
         Ok(ObjectState { in_the_way, facts, changes: self.with_last(changes, last), ..told() })
     }
 
-    fn why_entity(&self, name: &str, key: &Key) -> Result<ObjectState, RequestFailure> {
-        let denied = |error: Denial| RequestFailure::from(TableError::from(error));
+    fn why_entity(&self, name: &str, key: &EntityKey) -> Result<ObjectState, RequestFailure> {
+        let denied = |error: TableDenial| RequestFailure::from(TableError::from(error));
         let name = TableName::parse(name).map_err(denied)?;
         key.check().map_err(denied)?;
         let service = self.account.table()?;
@@ -215,9 +217,9 @@ impl Connection {
         let changes: Vec<_> =
             standing.changes.iter().rev().map(|change| self.table_row(change)).collect();
         let Some(ticks) = standing.ticks else {
-            return Err(absent(&Denial::ResourceNotFound, &changes));
+            return Err(absent(&TableDenial::ResourceNotFound, &changes));
         };
-        let address = Address::Entity {
+        let address = ObjectAddress::Entity {
             table: name.to_string(),
             partition: key.partition.clone(),
             row: key.row.clone(),
@@ -236,19 +238,24 @@ impl Connection {
         self.account.file().options().clock.now()
     }
 
-    fn blob_row(&self, change: &blob::Changed) -> ChangeRow {
+    fn blob_row(&self, change: &blob::ChangedBlob) -> ChangeRow {
         self.row(&of_blob(change), &change.by, change.etag.map(crate::core::Etag::quoted))
     }
 
-    fn queue_row(&self, change: &queue::Changed) -> ChangeRow {
+    fn queue_row(&self, change: &queue::ChangedMessage) -> ChangeRow {
         self.row(&of_queue(change), &change.by, None)
     }
 
-    fn table_row(&self, change: &table::Changed) -> ChangeRow {
+    fn table_row(&self, change: &table::ChangedEntity) -> ChangeRow {
         self.row(&of_table(change), &change.by, change.ticks.map(etag))
     }
 
-    pub(super) fn row(&self, address: &Address, by: &Writer, etag: Option<String>) -> ChangeRow {
+    pub(super) fn row(
+        &self,
+        address: &ObjectAddress,
+        by: &Writer,
+        etag: Option<String>,
+    ) -> ChangeRow {
         ChangeRow {
             account: self.account.name().to_string(),
             object: address.to_string(),
@@ -265,7 +272,7 @@ impl Connection {
     fn with_last(
         &self,
         mut changes: Vec<ChangeRow>,
-        (address, writer, etag): (&Address, Option<&Writer>, Option<String>),
+        (address, writer, etag): (&ObjectAddress, Option<&Writer>, Option<String>),
     ) -> Vec<ChangeRow> {
         let Some(writer) = writer else { return changes };
         let last = self.row(address, writer, etag);
@@ -286,32 +293,32 @@ fn told() -> ObjectState {
 }
 
 /// The address that a request names.
-pub(super) fn address(text: &str) -> Result<Address, String> {
+pub(super) fn address(text: &str) -> Result<ObjectAddress, String> {
     let form = "blob:CONTAINER/NAME, queue:NAME/ID, table:TABLE/PARTITION/ROW or file:SHARE/PATH";
-    Address::read(text).ok_or_else(|| format!("{text}: expected {form}"))
+    ObjectAddress::read(text).ok_or_else(|| format!("{text}: expected {form}"))
 }
 
-fn of_blob(change: &blob::Changed) -> Address {
+fn of_blob(change: &blob::ChangedBlob) -> ObjectAddress {
     let container = change.container.clone();
     match change.name.clone() {
-        Some(name) => Address::Blob { container, name },
-        None => Address::Container(container),
+        Some(name) => ObjectAddress::Blob { container, name },
+        None => ObjectAddress::Container(container),
     }
 }
 
-fn of_queue(change: &queue::Changed) -> Address {
+fn of_queue(change: &queue::ChangedMessage) -> ObjectAddress {
     let queue = change.queue.clone();
     match change.id {
-        Some(id) => Address::Message { queue, id: id.to_string() },
-        None => Address::Queue(queue),
+        Some(id) => ObjectAddress::Message { queue, id: id.to_string() },
+        None => ObjectAddress::Queue(queue),
     }
 }
 
-fn of_table(change: &table::Changed) -> Address {
+fn of_table(change: &table::ChangedEntity) -> ObjectAddress {
     let table = change.table.clone();
     match change.key.clone() {
-        Some(Key { partition, row }) => Address::Entity { table, partition, row },
-        None => Address::Table(table),
+        Some(EntityKey { partition, row }) => ObjectAddress::Entity { table, partition, row },
+        None => ObjectAddress::Table(table),
     }
 }
 
@@ -330,7 +337,11 @@ fn lease_facts<K: LeaseKind>(
     }
 }
 
-fn leased<K: LeaseKind>(lease: &TimedLease<K>, now: Timestamp, effect: &str) -> Option<Obstacle> {
+fn leased<K: LeaseKind>(
+    lease: &TimedLease<K>,
+    now: Timestamp,
+    effect: &str,
+) -> Option<ObstacleRow> {
     if lease.status(now) == LeaseStatus::Unlocked {
         return None;
     }
@@ -339,17 +350,17 @@ fn leased<K: LeaseKind>(lease: &TimedLease<K>, now: Timestamp, effect: &str) -> 
         None => "it has no end".to_owned(),
     };
     let state = lease.state(now);
-    Some(Obstacle {
+    Some(ObstacleRow {
         rule: "lease".into(),
         message: format!("its lease is {state}: {effect}; {end}"),
     })
 }
 
-fn blob_obstacles(state: &BlobState, now: Timestamp) -> Vec<Obstacle> {
+fn blob_obstacles(state: &BlobState, now: Timestamp) -> Vec<ObstacleRow> {
     let mut found = Vec::new();
     found.extend(leased(&state.lease, now, "writing and deleting need the lease ID"));
     let mut add = |rule: &str, message: String| {
-        found.push(Obstacle { rule: rule.to_owned(), message });
+        found.push(ObstacleRow { rule: rule.to_owned(), message });
     };
     if let Some(copy) = &state.copy
         && copy.status == CopyStatus::Pending

@@ -21,8 +21,8 @@ use super::object_lease::ObjectLease;
 use super::objects::{ChangeRow, ObjectState};
 use super::refusal::FailureKind;
 pub use super::rows::{
-    Connection, HandleRow, Held, Lease, MountRow, Refused, ShareEntry, ShareRow, Status,
-    StepAnswer, Why,
+    ConnectionInfo, FileExplanation, FileLeaseRow, HandleRow, HoldRow, MountRow, RefusalDetail,
+    ServerStatus, ShareEntry, ShareRow, StepAnswer,
 };
 use super::states::{StateEntry, StateRequest};
 use super::stream::{StreamPage, StreamRequest};
@@ -30,13 +30,13 @@ use super::stream::{StreamPage, StreamRequest};
 /// A request of a client. A request without `share` means the only share of the account.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Request {
+pub enum ControlRequest {
     /// Is anybody there?
     Ping {},
     /// Asks which shares, services and mounts are served, and where.
     Status {},
     /// Opens a file until it is released or the connection ends.
-    Hold(Hold),
+    Hold(HoldRequest),
     /// Whether a hold of this connection is still open. The answer waits while it is.
     Holding {
         /// Which one.
@@ -251,7 +251,7 @@ pub enum Request {
 /// An open to keep.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Hold {
+pub struct HoldRequest {
     /// In which share.
     #[serde(rename = "share")]
     pub share_name: Option<String>,
@@ -293,13 +293,13 @@ fn exclusive() -> bool {
 /// An answer of the server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "kebab-case")]
-pub enum Answer {
+pub enum ControlAnswer {
     /// It is done; there is nothing to say about it.
     Done {},
     /// The shares, services and mounts that are served.
-    Status(Status),
+    Status(ServerStatus),
     /// The open was granted.
-    Held(Held),
+    Held(HoldRow),
     /// Whether a hold is still open.
     Holding {
         /// False once it was closed by force.
@@ -323,7 +323,7 @@ pub enum Answer {
         was_pending: bool,
     },
     /// Why a name cannot be opened.
-    Why(Why),
+    Why(FileExplanation),
     /// The state of an object.
     Object(ObjectState),
     /// Changes, oldest first.
@@ -360,14 +360,14 @@ pub enum Answer {
     /// The lease of an object.
     ObjectLease(ObjectLease),
     /// How REST clients find the server.
-    Connection(Connection),
+    Connection(ConnectionInfo),
     /// The shares.
     Shares {
         /// By name.
         shares: Vec<ShareEntry>,
     },
     /// A lease.
-    Lease(Lease),
+    Lease(FileLeaseRow),
     /// A lease was ended, or there was none.
     LeaseBroken {
         /// There was one.
@@ -424,7 +424,7 @@ pub enum Answer {
         count: usize,
     },
     /// A rule refused.
-    Refused(Refused),
+    Refused(RefusalDetail),
     /// The request was not carried out, and no rule refused it.
     Failed {
         /// Which kind of failure.
@@ -435,7 +435,7 @@ pub enum Answer {
     },
 }
 
-impl Answer {
+impl ControlAnswer {
     /// The answer to a request that makes no sense.
     pub(super) fn bad(message: String) -> Self {
         Self::Failed { kind: FailureKind::BadRequest, message }

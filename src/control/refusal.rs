@@ -121,9 +121,11 @@ impl RefusalKind {
     }
 
     /// The kind of a refusal by the Table service.
-    pub fn of_table(denial: &table::Denial) -> Self {
+    pub fn of_table(denial: &table::TableDenial) -> Self {
         match denial {
-            table::Denial::TableNotFound | table::Denial::ResourceNotFound => Self::NotFound,
+            table::TableDenial::TableNotFound | table::TableDenial::ResourceNotFound => {
+                Self::NotFound
+            }
             _ => Self::Invalid,
         }
     }

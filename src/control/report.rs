@@ -1,7 +1,7 @@
 //! Opens in the form that people read.
 
 use super::events::{self, EventRow};
-use super::protocol::{HandleRow, Refused, Why};
+use super::protocol::{FileExplanation, HandleRow, RefusalDetail};
 use super::refusal::RefusalKind;
 use super::serving::Serving;
 use crate::core::lease::FileLease;
@@ -11,7 +11,7 @@ use crate::core::time::iso;
 use crate::core::{Owner, Timestamp};
 use crate::engine::Account;
 use crate::engine::events::Happening;
-use crate::engine::file::{HandleInfo, Kind, Obstacle, Share, ShareDenial};
+use crate::engine::file::{FileKind, ListedHandle, Obstacle, Share, ShareDenial};
 use crate::engine::programs::{Programs, told};
 
 /// The most opens in one answer; how many more there are is said.
@@ -24,19 +24,19 @@ const REFUSALS_MAX: usize = 5;
 pub fn rows<'a>(
     account: &str,
     share_name: &str,
-    opens: impl IntoIterator<Item = &'a HandleInfo>,
+    opens: impl IntoIterator<Item = &'a ListedHandle>,
     now: Timestamp,
 ) -> Vec<HandleRow> {
     let mut programs = Programs::default();
     let row =
-        |open: &HandleInfo| row(account, share_name, open, &programs.resolve(&open.owner), now);
+        |open: &ListedHandle| row(account, share_name, open, &programs.resolve(&open.owner), now);
     opens.into_iter().map(row).collect()
 }
 
 fn row(
     account: &str,
     share_name: &str,
-    open: &HandleInfo,
+    open: &ListedHandle,
     owner: &Owner,
     now: Timestamp,
 ) -> HandleRow {
@@ -59,7 +59,7 @@ fn row(
 
 /// A refusal with the holder's program in its text, and the holder's whole row where the open is
 /// still there.
-pub fn refused(account: &str, share: &Share, path: &SharePath, denial: &Denial) -> Refused {
+pub fn refused(account: &str, share: &Share, path: &SharePath, denial: &Denial) -> RefusalDetail {
     let mut holder = None;
     if let Some(in_the_way) = denial.holder() {
         // Only what is below a directory takes a look at all files in use.
@@ -68,12 +68,12 @@ pub fn refused(account: &str, share: &Share, path: &SharePath, denial: &Denial) 
         let open = opens.iter().find(|open| open.id == in_the_way.handle);
         holder = rows(account, share.name(), open, share.now()).pop();
     }
-    Refused { kind: RefusalKind::of(denial), message: told(denial), holder }
+    RefusalDetail { kind: RefusalKind::of(denial), message: told(denial), holder }
 }
 
 /// A refusal that concerns a share as a whole; it has no holder.
-pub fn refused_share(denial: &ShareDenial) -> Refused {
-    Refused { kind: RefusalKind::of_share(denial), message: denial.to_string(), holder: None }
+pub fn refused_share(denial: &ShareDenial) -> RefusalDetail {
+    RefusalDetail { kind: RefusalKind::of_share(denial), message: denial.to_string(), holder: None }
 }
 
 /// Reports why a name cannot be opened.
@@ -82,14 +82,14 @@ pub fn why(
     account: &Account,
     share: &Share,
     path: &SharePath,
-) -> crate::engine::file::Result<Why> {
+) -> crate::engine::file::Result<FileExplanation> {
     let found = share.lookup(path)?;
-    let mut why = Why {
+    let mut why = FileExplanation {
         account: account.name().to_string(),
         share_name: share.name().to_string(),
         path: found.path.to_string(),
         refusals: refusals(serving, account, share, &found.path),
-        ..Why::default()
+        ..FileExplanation::default()
     };
     let mut opens = Vec::new();
     for standing in share.why(&found.path)? {
@@ -104,7 +104,7 @@ pub fn why(
         }
     }
     why.opens = rows(account.name(), share.name(), &opens, share.now());
-    if found.stat.kind == Kind::Directory {
+    if found.stat.kind == FileKind::Directory {
         let all = share.all_handles(&found.path, true)?.len();
         // Saturating: opens come and go between the two looks.
         why.opens_below = all.saturating_sub(why.opens.len());

@@ -15,7 +15,7 @@ use super::refusal::RefusalKind;
 
 /// The server and everything that it serves.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Status {
+pub struct ServerStatus {
     /// Of the program.
     pub version: String,
     /// Of the server.
@@ -76,7 +76,7 @@ pub struct MountRow {
 
 /// How clients of the REST listener find it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Connection {
+pub struct ConnectionInfo {
     /// The account's name.
     pub account: String,
     /// Its key.
@@ -113,7 +113,7 @@ pub struct ShareEntry {
 
 /// The lease of a file or a share.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Lease {
+pub struct FileLeaseRow {
     /// In which share.
     #[serde(rename = "share")]
     pub share_name: String,
@@ -131,7 +131,7 @@ pub struct Lease {
 
 /// A granted open.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Held {
+pub struct HoldRow {
     /// Its identity.
     pub handle: u64,
     /// Of which account.
@@ -181,7 +181,7 @@ pub struct HandleRow {
 
 /// The opens, locks, leases and marks that refuse opens of a name.
 #[derive(Default, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Why {
+pub struct FileExplanation {
     /// Of which account.
     pub account: String,
     /// In which share.
@@ -205,7 +205,7 @@ pub struct Why {
     pub refusals: Vec<EventRow>,
 }
 
-impl Why {
+impl FileExplanation {
     /// True if nothing stands in anybody's way.
     pub fn is_free(&self) -> bool {
         let Self { delete_pending, leased, read_only, opens, locks, opens_below, .. } = self;
@@ -233,7 +233,7 @@ pub struct StepAnswer {
 
 /// A rule refused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Refused {
+pub struct RefusalDetail {
     /// Which kind of rule.
     pub kind: RefusalKind,
     /// In words, naming the holder.

@@ -11,8 +11,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use super::connection::Connection;
-use super::protocol::Answer;
+use super::connection::ControlConnection;
+use super::protocol::ControlAnswer;
 use super::refusal::FailureKind;
 use super::serving::Serving;
 use super::socket::{self, SocketError};
@@ -31,20 +31,20 @@ const WRITE_WAIT: Duration = Duration::from_secs(30);
 const STOP_WAIT: Duration = Duration::from_secs(5);
 
 /// A control socket that is being served. Ends when dropped.
-pub struct Server {
+pub struct ControlServer {
     path: PathBuf,
     /// Tells its socket from that of another server which took the path since.
     place: Option<DeviceAndInode>,
     listener: Arc<UnixListener>,
     accepting: Option<JoinHandle<()>>,
-    connections: Arc<Connections>,
+    connections: Arc<ControlConnections>,
 }
 
-impl Server {
+impl ControlServer {
     /// Listens on the socket.
     pub fn start(path: &Path, serving: Arc<dyn Serving>) -> Result<Self, SocketError> {
         let listener = Arc::new(socket::listen(path)?);
-        let connections = Arc::new(Connections::default());
+        let connections = Arc::new(ControlConnections::default());
         let accepting = {
             let (listener, connections) = (Arc::clone(&listener), Arc::clone(&connections));
             thread::Builder::new()
@@ -84,13 +84,17 @@ fn place_of(path: &Path) -> Option<DeviceAndInode> {
     fs::symlink_metadata(path).ok().map(|found| (found.dev(), found.ino()))
 }
 
-impl Drop for Server {
+impl Drop for ControlServer {
     fn drop(&mut self) {
         self.stop();
     }
 }
 
-fn accept(listener: &UnixListener, connections: &Arc<Connections>, serving: &Arc<dyn Serving>) {
+fn accept(
+    listener: &UnixListener,
+    connections: &Arc<ControlConnections>,
+    serving: &Arc<dyn Serving>,
+) {
     loop {
         let stream = match listener.accept() {
             Ok((stream, _)) => stream,
@@ -111,7 +115,7 @@ fn accept(listener: &UnixListener, connections: &Arc<Connections>, serving: &Arc
 
 fn begin(
     mut stream: UnixStream,
-    connections: &Arc<Connections>,
+    connections: &Arc<ControlConnections>,
     serving: &Arc<dyn Serving>,
 ) -> Result<(), String> {
     stream.set_write_timeout(Some(WRITE_WAIT)).map_err(|error| error.to_string())?;
@@ -128,7 +132,7 @@ fn begin(
     };
     let (serving, leaving) = (Arc::clone(serving), Arc::clone(connections));
     let spawned = thread::Builder::new().name("latchfs-control".into()).spawn(move || {
-        let mut connection = Connection::of_socket(serving, number, pid);
+        let mut connection = ControlConnection::of_socket(serving, number, pid);
         serve(stream, &mut connection);
         // What it holds ends before the place is free.
         drop(connection);
@@ -142,30 +146,30 @@ fn begin(
 
 fn turn_away(stream: &mut UnixStream, kind: FailureKind, message: String) {
     // A client that has gone needs no answer.
-    drop(stream.write_all(&write_answer(&Answer::Failed { kind, message })));
+    drop(stream.write_all(&write_answer(&ControlAnswer::Failed { kind, message })));
 }
 
-fn serve(stream: UnixStream, connection: &mut Connection) {
-    let mut lines = Lines(BufReader::new(stream));
+fn serve(stream: UnixStream, connection: &mut ControlConnection) {
+    let mut lines = ControlLines(BufReader::new(stream));
     while let Some(read) = lines.next_line() {
         let request = match read {
             Ok(line) => read_request(&line),
             Err(message) => {
-                lines.write(&Answer::bad(message));
+                lines.write(&ControlAnswer::bad(message));
                 return;
             }
         };
         match request {
             Ok(received) => connection.carry_out(received, &mut lines),
-            Err(message) => lines.write(&Answer::bad(message)),
+            Err(message) => lines.write(&ControlAnswer::bad(message)),
         }
     }
 }
 
 /// The lines of a connection, both ways.
-pub struct Lines(BufReader<UnixStream>);
+pub struct ControlLines(BufReader<UnixStream>);
 
-impl Lines {
+impl ControlLines {
     /// The next line; an error for one that is too long, after which nothing can be read; none at
     /// the end.
     pub fn next_line(&mut self) -> Option<Result<Vec<u8>, String>> {
@@ -181,26 +185,26 @@ impl Lines {
     }
 
     /// Answers. A client that has gone is noticed at the next read.
-    pub fn write(&mut self, answer: &Answer) {
+    pub fn write(&mut self, answer: &ControlAnswer) {
         drop(self.0.get_mut().write_all(&write_answer(answer)));
     }
 }
 
 #[derive(Default)]
-struct Open {
+struct OpenStreams {
     streams: HashMap<u64, UnixStream>,
     last: u64,
 }
 
 /// The connections there are.
 #[derive(Default)]
-struct Connections {
-    open: Mutex<Open>,
+struct ControlConnections {
+    open: Mutex<OpenStreams>,
     left: Condvar,
 }
 
-impl Connections {
-    fn open(&self) -> MutexGuard<'_, Open> {
+impl ControlConnections {
+    fn open(&self) -> MutexGuard<'_, OpenStreams> {
         self.open.lock().expect("the list of connections is only added to and taken from")
     }
 

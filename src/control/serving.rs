@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use serde_json::{Map, Value};
 
-use super::protocol::{Connection, MountRow, StepAnswer};
+use super::protocol::{ConnectionInfo, MountRow, StepAnswer};
 use crate::core::service::ServiceKind;
 use crate::core::smb::{Denial, ShareMode};
 use crate::engine::controls::Point;
@@ -81,7 +81,7 @@ pub trait Serving: Send + Sync {
     }
 
     /// How clients of an account find its services, if any listens.
-    fn connection(&self, account: &str) -> Option<Connection>;
+    fn connection(&self, account: &str) -> Option<ConnectionInfo>;
 
     /// The errno and the REST code of a refusal.
     fn spelled(&self, denial: &Denial) -> Spelled;

@@ -4,8 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::connection::{Connection, RequestFailure};
-use super::protocol::Answer;
+use super::connection::{ControlConnection, RequestFailure};
+use super::protocol::ControlAnswer;
 use super::refusal::RefusalKind;
 use crate::core::time::iso;
 use crate::engine::{DamagedState, SavedState, StateError};
@@ -74,23 +74,23 @@ impl From<StateError> for RequestFailure {
     }
 }
 
-impl Connection {
+impl ControlConnection {
     /// Carries a request out. May wait.
-    pub(super) fn state(&self, request: &StateRequest) -> Result<Answer, RequestFailure> {
+    pub(super) fn state(&self, request: &StateRequest) -> Result<ControlAnswer, RequestFailure> {
         let states = self.serving.states().ok_or(StateError::ExistingDirectory)?;
         let done = match request {
             StateRequest::List {} => {
                 let entry = |listed: Result<SavedState, DamagedState>| {
                     listed.map_or_else(StateEntry::from, StateEntry::from)
                 };
-                return Ok(Answer::States {
+                return Ok(ControlAnswer::States {
                     states: states.list()?.into_iter().map(entry).collect(),
                 });
             }
             StateRequest::Save { name } => {
                 let saved = StateEntry::from(states.save(name)?);
                 self.tell("state", None, format!("saved as {name}"));
-                return Ok(Answer::States { states: vec![saved] });
+                return Ok(ControlAnswer::States { states: vec![saved] });
             }
             StateRequest::Restore { name } => {
                 states.restore(name)?;
@@ -106,6 +106,6 @@ impl Connection {
             }
         };
         self.tell("state", None, done);
-        Ok(Answer::Done {})
+        Ok(ControlAnswer::Done {})
     }
 }

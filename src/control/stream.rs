@@ -6,11 +6,11 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::address::Address;
-use super::connection::Connection;
+use super::address::ObjectAddress;
+use super::connection::ControlConnection;
 use super::controls::point_name;
 use super::events;
-use super::protocol::Answer;
+use super::protocol::ControlAnswer;
 use super::refusal::RefusalKind;
 use super::serving::Serving;
 use crate::core::Timestamp;
@@ -20,8 +20,8 @@ use crate::core::time::iso;
 use crate::engine::controls::Visitor;
 use crate::engine::events::Happening;
 use crate::engine::programs::{Programs, resolved};
-use crate::engine::ring::Page;
-use crate::engine::stream::{Answered, AtGate, Change, Entry, What};
+use crate::engine::ring::RingPage;
+use crate::engine::stream::{AnsweredRequest, AtGate, ServerChange, StreamEntry, StreamEvent};
 
 /// The longest page, in bytes of JSON, unless its only event is longer: a client chooses most of an
 /// event's texts, and a page is kept for as long as a client does not read it.
@@ -114,15 +114,15 @@ impl StreamRequest {
     }
 }
 
-impl Connection {
+impl ControlConnection {
     /// The next events of the stream.
-    pub(super) fn stream(&self, request: &StreamRequest) -> Answer {
-        let Page { events: entries, lost, last, newest } =
+    pub(super) fn stream(&self, request: &StreamRequest) -> ControlAnswer {
+        let RingPage { events: entries, lost, last, newest } =
             self.serving.accounts().controls().stream.after(request.after);
         let mut programs = Programs::default();
         let rows = entries.iter().map(|entry| row(&*self.serving, &mut programs, entry));
         let (events, last) = page_of(rows.filter(|row| request.lets_through(row)), last);
-        Answer::Stream(StreamPage { events, lost, last, newest })
+        ControlAnswer::Stream(StreamPage { events, lost, last, newest })
     }
 
     /// Tells the stream what the client of this connection changed of what tests control.
@@ -130,12 +130,12 @@ impl Connection {
         let stream = &self.serving.accounts().controls().stream;
         // The process of a command waits for its answer, so its program is known now.
         let by = || resolved(&self.owner).to_string();
-        let change = || Change { kind, by: by(), id, detail: detail.into() };
-        stream.push(None, || What::Changed(change()));
+        let change = || ServerChange { kind, by: by(), id, detail: detail.into() };
+        stream.push(None, || StreamEvent::Changed(change()));
     }
 }
 
-fn row(serving: &dyn Serving, programs: &mut Programs, entry: &Entry) -> StreamRow {
+fn row(serving: &dyn Serving, programs: &mut Programs, entry: &StreamEntry) -> StreamRow {
     let mut row = StreamRow {
         seq: entry.seq,
         time: iso(entry.time),
@@ -147,7 +147,7 @@ fn row(serving: &dyn Serving, programs: &mut Programs, entry: &Entry) -> StreamR
         more: Map::new(),
     };
     match &*entry.what {
-        What::Logged(event) => {
+        StreamEvent::Logged(event) => {
             let account = entry.account.as_deref().unwrap_or_default();
             let logged = events::row(serving, account, programs, event);
             row.service = Some(logged.service.clone());
@@ -166,20 +166,20 @@ fn row(serving: &dyn Serving, programs: &mut Programs, entry: &Entry) -> StreamR
                 row.more.remove(known);
             }
         }
-        What::Request(answered) => {
+        StreamEvent::Request(answered) => {
             "request".clone_into(&mut row.event);
             row.service = Some(answered.service.label().to_owned());
             row.object = object_of(answered.service, &answered.path);
             row.more = request(serving, programs, entry.system, answered);
         }
-        What::Gated(at) => at_gate(&mut row, "gated", at),
-        What::Released(at) => at_gate(&mut row, "released", at),
-        What::Abandoned(at) => at_gate(&mut row, "abandoned", at),
-        What::Fault { fault, visitor } => {
+        StreamEvent::Gated(at) => at_gate(&mut row, "gated", at),
+        StreamEvent::Released(at) => at_gate(&mut row, "released", at),
+        StreamEvent::Abandoned(at) => at_gate(&mut row, "abandoned", at),
+        StreamEvent::Fault { fault, visitor } => {
             visit(&mut row, "fault", visitor);
             row.more.insert("fault".into(), json!(fault));
         }
-        What::Changed(Change { kind, by, id, detail }) => {
+        StreamEvent::Changed(ServerChange { kind, by, id, detail }) => {
             (*kind).clone_into(&mut row.event);
             row.more.insert("client".into(), json!(by));
             if let Some(id) = id {
@@ -196,7 +196,7 @@ fn request(
     serving: &dyn Serving,
     programs: &mut Programs,
     ended: Timestamp,
-    answered: &Answered,
+    answered: &AnsweredRequest,
 ) -> Map<String, Value> {
     let took = i64::try_from(answered.took.as_nanos()).unwrap_or(i64::MAX);
     let started = Timestamp(ended.0.saturating_sub(took));
@@ -296,7 +296,7 @@ fn object(value: &impl Serialize) -> Map<String, Value> {
 
 fn file(share: &str, path: &SharePath) -> String {
     let path = path.as_str().trim_matches('/').to_owned();
-    Address::File { share: share.to_owned(), path }.to_string()
+    ObjectAddress::File { share: share.to_owned(), path }.to_string()
 }
 
 /// The object that a request to a service names by its path; none if it names the whole service.
@@ -310,8 +310,8 @@ fn object_of(service: ServiceKind, path: &str) -> Option<String> {
             let mut parts = path.split('/');
             let queue = parts.next()?.to_owned();
             match (parts.next(), parts.next()) {
-                (Some("messages"), Some(id)) => Address::Message { queue, id: id.to_owned() },
-                _ => Address::Queue(queue),
+                (Some("messages"), Some(id)) => ObjectAddress::Message { queue, id: id.to_owned() },
+                _ => ObjectAddress::Queue(queue),
             }
         }
         ServiceKind::Table => table_object(path)?,
@@ -320,7 +320,7 @@ fn object_of(service: ServiceKind, path: &str) -> Option<String> {
 }
 
 /// `Rows`, `Rows()`, `Rows(PartitionKey='p',RowKey='r')` and `Tables('Rows')`.
-fn table_object(path: &str) -> Option<Address> {
+fn table_object(path: &str) -> Option<ObjectAddress> {
     let (name, keys) = path.split_once('(').unwrap_or((path, ""));
     if name.starts_with('$') {
         return None;
@@ -328,12 +328,12 @@ fn table_object(path: &str) -> Option<Address> {
     let table = name.to_owned();
     let quoted = quoted(keys);
     Some(match (name, quoted.as_slice()) {
-        ("Tables", [table]) => Address::Table(table.clone()),
+        ("Tables", [table]) => ObjectAddress::Table(table.clone()),
         ("Tables", _) => return None,
         (_, [partition, row]) => {
-            Address::Entity { table, partition: partition.clone(), row: row.clone() }
+            ObjectAddress::Entity { table, partition: partition.clone(), row: row.clone() }
         }
-        _ => Address::Table(table),
+        _ => ObjectAddress::Table(table),
     })
 }
 

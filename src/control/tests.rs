@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use super::protocol::{Hold, Refused, StepAnswer};
+use super::protocol::{HoldRequest, RefusalDetail, StepAnswer};
 use super::wire::read_answer;
 use super::*;
 use crate::core::service::ServiceKind;
@@ -35,7 +35,7 @@ impl Serving for Fake {
         let notes = Vec::new();
         About { data, started: Instant::now(), admin: None, admin_token: None, notes }
     }
-    fn connection(&self, _: &str) -> Option<protocol::Connection> {
+    fn connection(&self, _: &str) -> Option<protocol::ConnectionInfo> {
         None
     }
     fn spelled(&self, _: &Denial) -> Spelled {
@@ -73,7 +73,7 @@ impl Serving for Fake {
 
 struct Setup {
     fake: Arc<Fake>,
-    server: Server,
+    server: ControlServer,
     path: PathBuf,
     _folder: tempfile::TempDir,
 }
@@ -93,12 +93,12 @@ impl Setup {
         let accounts = Accounts::new(account, []);
         let fake = Arc::new(Fake { accounts, share, runs: Mutex::default() });
         let path = folder.path().join(SOCKET_NAME);
-        let server = Server::start(&path, Arc::clone(&fake) as Arc<dyn Serving>).unwrap();
+        let server = ControlServer::start(&path, Arc::clone(&fake) as Arc<dyn Serving>).unwrap();
         Self { fake, server, path, _folder: folder }
     }
 
-    fn client(&self) -> Client {
-        Client::connect(&self.path).unwrap()
+    fn client(&self) -> ControlClient {
+        ControlClient::connect(&self.path).unwrap()
     }
 
     /// Waits until nothing is open: connections end on threads of their own.
@@ -116,12 +116,17 @@ fn private_folder() -> tempfile::TempDir {
     tempfile::Builder::new().permissions(private).tempdir().unwrap()
 }
 
-fn hold(access: &str, share_mode: &str) -> Request {
+fn hold(access: &str, share_mode: &str) -> ControlRequest {
     let (access, share_mode) = (access.into(), share_mode.into());
-    Request::Hold(Hold { path: "a.txt".into(), access, share_mode, ..Hold::default() })
+    ControlRequest::Hold(HoldRequest {
+        path: "a.txt".into(),
+        access,
+        share_mode,
+        ..HoldRequest::default()
+    })
 }
 
-fn raw(path: &Path, bytes: &[u8]) -> (Answer, BufReader<UnixStream>) {
+fn raw(path: &Path, bytes: &[u8]) -> (ControlAnswer, BufReader<UnixStream>) {
     let mut stream = UnixStream::connect(path).unwrap();
     stream.write_all(bytes).unwrap();
     let mut stream = BufReader::new(stream);
@@ -134,10 +139,12 @@ fn raw(path: &Path, bytes: &[u8]) -> (Answer, BufReader<UnixStream>) {
 fn a_hold_lasts_as_long_as_its_connection() {
     let setup = Setup::new();
     let mut first = setup.client();
-    let Answer::Held(held) = first.ask(&hold("rw", "none")).unwrap() else { panic!("not held") };
+    let ControlAnswer::Held(held) = first.ask(&hold("rw", "none")).unwrap() else {
+        panic!("not held")
+    };
     let mut second = setup.client();
     let answer = second.ask(&hold("r", "rwd")).unwrap();
-    let Answer::Refused(Refused { kind, message, holder }) = answer else {
+    let ControlAnswer::Refused(RefusalDetail { kind, message, holder }) = answer else {
         panic!("not refused: {answer:?}")
     };
     assert_eq!(kind, Rule::SharingViolation.into());
@@ -146,15 +153,15 @@ fn a_hold_lasts_as_long_as_its_connection() {
     assert_eq!((holder.handle, holder.pid), (held.handle, std::process::id()));
     drop(first);
     setup.wait_for(|fake| fake.share.files_in_use() == 0);
-    assert!(matches!(second.ask(&hold("r", "rwd")).unwrap(), Answer::Held(_)));
+    assert!(matches!(second.ask(&hold("r", "rwd")).unwrap(), ControlAnswer::Held(_)));
 }
 
 #[test]
 fn a_run_policy_ends_with_its_connection() {
     let setup = Setup::new();
     let mut client = setup.client();
-    let start = Request::RunStart { share_mode: "none".into(), mount: None };
-    assert_eq!(client.ask(&start).unwrap(), Answer::Done {});
+    let start = ControlRequest::RunStart { share_mode: "none".into(), mount: None };
+    assert_eq!(client.ask(&start).unwrap(), ControlAnswer::Done {});
     assert_eq!(*setup.fake.runs.lock().unwrap(), [std::process::id()]);
     drop(client);
     setup.wait_for(|fake| fake.runs.lock().unwrap().is_empty());
@@ -164,22 +171,26 @@ fn a_run_policy_ends_with_its_connection() {
 fn handles_are_listed_closed_by_force_and_told_of_by_why() {
     let setup = Setup::new();
     let mut holder = setup.client();
-    let Answer::Held(held) = holder.ask(&hold("d", "r")).unwrap() else { panic!("not held") };
+    let ControlAnswer::Held(held) = holder.ask(&hold("d", "r")).unwrap() else {
+        panic!("not held")
+    };
     let mut client = setup.client();
-    let all = Request::Handles { share_name: None, path: None, recursive: false };
-    let Answer::Handles { handles, left_out: 0 } = client.ask(&all).unwrap() else { panic!() };
+    let all = ControlRequest::Handles { share_name: None, path: None, recursive: false };
+    let ControlAnswer::Handles { handles, left_out: 0 } = client.ask(&all).unwrap() else {
+        panic!()
+    };
     assert_eq!(handles.len(), 1);
     assert_eq!((handles[0].handle, handles[0].path.as_str()), (held.handle, "/a.txt"));
-    let why = Request::Why { share_name: Some("docs".into()), path: "A.TXT".into() };
-    let Answer::Why(told) = client.ask(&why).unwrap() else { panic!() };
+    let why = ControlRequest::Why { share_name: Some("docs".into()), path: "A.TXT".into() };
+    let ControlAnswer::Why(told) = client.ask(&why).unwrap() else { panic!() };
     assert!(!told.is_free() && told.opens.len() == 1);
-    let close = |handle, all| Request::CloseHandle { share_name: None, handle, all };
+    let close = |handle, all| ControlRequest::CloseHandle { share_name: None, handle, all };
     let both = client.ask(&close(Some(held.handle), true)).unwrap();
-    assert!(matches!(both, Answer::Failed { .. }));
+    assert!(matches!(both, ControlAnswer::Failed { .. }));
     let closed = client.ask(&close(Some(held.handle), false)).unwrap();
-    assert_eq!(closed, Answer::Closed { closed: 1 });
-    assert_eq!(client.ask(&close(None, true)).unwrap(), Answer::Closed { closed: 0 });
-    let Answer::Why(told) = client.ask(&why).unwrap() else { panic!() };
+    assert_eq!(closed, ControlAnswer::Closed { closed: 1 });
+    assert_eq!(client.ask(&close(None, true)).unwrap(), ControlAnswer::Closed { closed: 0 });
+    let ControlAnswer::Why(told) = client.ask(&why).unwrap() else { panic!() };
     assert!(told.is_free());
 }
 
@@ -188,23 +199,23 @@ fn handles_that_end_with_one_that_is_closed_by_force_are_counted() {
     let setup = Setup::new();
     let mut holder = setup.client();
     let handle = |answer| match answer {
-        Answer::Held(held) => held.handle,
+        ControlAnswer::Held(held) => held.handle,
         other => panic!("not held: {other:?}"),
     };
     let one = handle(holder.ask(&hold("r", "rwd")).unwrap());
     let other = handle(holder.ask(&hold("r", "rwd")).unwrap());
     setup.fake.share.on_force_close(move |_| Ok(vec![HandleId(other)])).unwrap();
-    let close = |handle, all| Request::CloseHandle { share_name: None, handle, all };
+    let close = |handle, all| ControlRequest::CloseHandle { share_name: None, handle, all };
     let mut client = setup.client();
-    assert_eq!(client.ask(&close(Some(one), false)).unwrap(), Answer::Closed { closed: 2 });
-    assert_eq!(client.ask(&close(None, true)).unwrap(), Answer::Closed { closed: 0 });
+    assert_eq!(client.ask(&close(Some(one), false)).unwrap(), ControlAnswer::Closed { closed: 2 });
+    assert_eq!(client.ask(&close(None, true)).unwrap(), ControlAnswer::Closed { closed: 0 });
 }
 
 #[test]
 fn a_hold_that_waits_for_a_release_in_vain_is_refused_once() {
     let setup = Setup::new();
     let mut holder = setup.client();
-    assert!(matches!(holder.ask(&hold("r", "rwd")).unwrap(), Answer::Held(_)));
+    assert!(matches!(holder.ask(&hold("r", "rwd")).unwrap(), ControlAnswer::Held(_)));
     let share = &setup.fake.share;
     let client = Arc::new(crate::core::Client { session: 1, name: "test".into() });
     let who = Owner { client, pid: 0, program: None };
@@ -212,7 +223,7 @@ fn a_hold_that_waits_for_a_release_in_vain_is_refused_once() {
     let cx = Context::local(share.now(), who, "test");
     let opened = share.open(&cx, &SharePath::new("a.txt").unwrap(), &request).unwrap();
     share.set_flushed(&opened.handle).unwrap();
-    assert!(matches!(holder.ask(&hold("w", "rwd")).unwrap(), Answer::Refused(_)));
+    assert!(matches!(holder.ask(&hold("w", "rwd")).unwrap(), ControlAnswer::Refused(_)));
     let noted = setup.fake.accounts.first().file().options().events.after(0).events;
     let refused = noted.iter().filter(|event| matches!(event.what, Happening::Refused { .. }));
     assert_eq!(refused.count(), 1);
@@ -224,15 +235,15 @@ fn a_connection_that_plays_takes_steps_only() {
     let mut client = setup.client();
     let step = || {
         let step = serde_json::from_str(r#"{"op":"mkdir","name":"d"}"#).unwrap();
-        Request::Step { step }
+        ControlRequest::Step { step }
     };
-    assert!(matches!(client.ask(&step()).unwrap(), Answer::Failed { .. }));
-    let play = Request::Play { share_name: None, trace: false };
-    assert_eq!(client.ask(&play).unwrap(), Answer::Done {});
-    let Answer::Step(answer) = client.ask(&step()).unwrap() else { panic!() };
+    assert!(matches!(client.ask(&step()).unwrap(), ControlAnswer::Failed { .. }));
+    let play = ControlRequest::Play { share_name: None, trace: false };
+    assert_eq!(client.ask(&play).unwrap(), ControlAnswer::Done {});
+    let ControlAnswer::Step(answer) = client.ask(&step()).unwrap() else { panic!() };
     assert_eq!(answer.status, "mkdir");
-    assert!(matches!(client.ask(&Request::Ping {}).unwrap(), Answer::Failed { .. }));
-    assert!(matches!(client.ask(&step()).unwrap(), Answer::Step(_)));
+    assert!(matches!(client.ask(&ControlRequest::Ping {}).unwrap(), ControlAnswer::Failed { .. }));
+    assert!(matches!(client.ask(&step()).unwrap(), ControlAnswer::Step(_)));
 }
 
 #[test]
@@ -242,15 +253,15 @@ fn a_line_of_the_greatest_length_is_read_and_a_longer_one_ends_the_connection() 
     line.resize(LINE_MAX, b' ');
     line.push(b'\n');
     let (answer, mut stream) = raw(&setup.path, &line);
-    assert_eq!(answer, Answer::Done {});
+    assert_eq!(answer, ControlAnswer::Done {});
     stream.get_mut().write_all(b"{\"v\":2,\"do\":\"ping\"}\n").unwrap();
     let mut next = Vec::new();
     stream.read_until(b'\n', &mut next).unwrap();
-    assert_eq!(read_answer(&next).unwrap(), Answer::Done {});
+    assert_eq!(read_answer(&next).unwrap(), ControlAnswer::Done {});
     line.insert(0, b' ');
     line.pop();
     let (answer, mut stream) = raw(&setup.path, &line);
-    assert!(matches!(answer, Answer::Failed { .. }));
+    assert!(matches!(answer, ControlAnswer::Failed { .. }));
     assert_eq!(stream.read_until(b'\n', &mut Vec::new()).unwrap(), 0);
 }
 
@@ -259,15 +270,17 @@ fn the_last_connection_there_is_room_for_is_served_and_one_more_is_turned_away()
     let setup = Setup::new();
     let mut clients: Vec<_> = (0..CONNECTIONS_MAX).map(|_| setup.client()).collect();
     for client in &mut clients {
-        assert_eq!(client.ask(&Request::Ping {}).unwrap(), Answer::Done {});
+        assert_eq!(client.ask(&ControlRequest::Ping {}).unwrap(), ControlAnswer::Done {});
     }
-    let Answer::Failed { message, .. } = setup.client().ask(&Request::Ping {}).unwrap() else {
+    let ControlAnswer::Failed { message, .. } =
+        setup.client().ask(&ControlRequest::Ping {}).unwrap()
+    else {
         panic!("one too many was served")
     };
     assert!(message.contains("connections already"), "{message}");
     clients.pop();
     let end = Instant::now() + Duration::from_secs(10);
-    while setup.client().ask(&Request::Ping {}).ok() != Some(Answer::Done {}) {
+    while setup.client().ask(&ControlRequest::Ping {}).ok() != Some(ControlAnswer::Done {}) {
         assert!(Instant::now() < end, "the place was not given back");
     }
 }
@@ -277,21 +290,21 @@ fn a_connection_holds_so_many_and_no_more() {
     let setup = Setup::new();
     let mut client = setup.client();
     for _ in 0..HOLDS_MAX {
-        assert!(matches!(client.ask(&hold("r", "rwd")).unwrap(), Answer::Held(_)));
+        assert!(matches!(client.ask(&hold("r", "rwd")).unwrap(), ControlAnswer::Held(_)));
     }
-    assert!(matches!(client.ask(&hold("r", "rwd")).unwrap(), Answer::Failed { .. }));
+    assert!(matches!(client.ask(&hold("r", "rwd")).unwrap(), ControlAnswer::Failed { .. }));
 }
 
 #[test]
 fn a_stop_ends_connections_and_what_they_hold_and_takes_the_socket_away() {
     let mut setup = Setup::new();
     let mut client = setup.client();
-    assert!(matches!(client.ask(&hold("r", "none")).unwrap(), Answer::Held(_)));
+    assert!(matches!(client.ask(&hold("r", "none")).unwrap(), ControlAnswer::Held(_)));
     setup.server.stop();
     assert_eq!(setup.fake.share.files_in_use(), 0);
     assert!(!setup.path.exists());
     client.wait_for_end();
-    assert!(matches!(Client::connect(&setup.path), Err(ClientError::NoServer { .. })));
+    assert!(matches!(ControlClient::connect(&setup.path), Err(ClientError::NoServer { .. })));
 }
 
 #[test]
@@ -301,17 +314,17 @@ fn what_cannot_be_meant_is_answered_and_the_connection_goes_on() {
     for request in [
         hold("x", "none"),
         hold("r", "q"),
-        Request::Undelete { share_name: Some("other".into()), path: "a.txt".into() },
-        Request::Undelete { share_name: None, path: "../a".into() },
-        Request::Unmount { path: "/".into(), lazy: false },
+        ControlRequest::Undelete { share_name: Some("other".into()), path: "a.txt".into() },
+        ControlRequest::Undelete { share_name: None, path: "../a".into() },
+        ControlRequest::Unmount { path: "/".into(), lazy: false },
     ] {
         let answer = client.ask(&request).unwrap();
-        assert!(matches!(answer, Answer::Failed { .. }), "{request:?}: {answer:?}");
+        assert!(matches!(answer, ControlAnswer::Failed { .. }), "{request:?}: {answer:?}");
     }
-    let missing = Request::Why { share_name: None, path: "none".into() };
-    let Answer::Refused(refused) = client.ask(&missing).unwrap() else { panic!() };
+    let missing = ControlRequest::Why { share_name: None, path: "none".into() };
+    let ControlAnswer::Refused(refused) = client.ask(&missing).unwrap() else { panic!() };
     assert_eq!(refused.kind, RefusalKind::NotFound);
-    assert_eq!(client.ask(&Request::Ping {}).unwrap(), Answer::Done {});
+    assert_eq!(client.ask(&ControlRequest::Ping {}).unwrap(), ControlAnswer::Done {});
 }
 
 #[test]
@@ -319,25 +332,27 @@ fn a_snapshot_is_taken_listed_and_deleted_and_a_client_may_ignore_how_far_it_is(
     let setup = Setup::new();
     let mut client = setup.client();
     let mut reports = 0;
-    let create = Request::CreateSnapshot { share_name: None };
-    let Answer::Snapshots { share_name, snapshots } =
+    let create = ControlRequest::CreateSnapshot { share_name: None };
+    let ControlAnswer::Snapshots { share_name, snapshots } =
         client.ask_and_watch(&create, |_, _| reports += 1).unwrap()
     else {
         panic!("no snapshot")
     };
     assert_eq!((share_name.as_str(), snapshots.len()), ("docs", 1));
     assert!(reports > 0);
-    let list = Request::ListSnapshots { share_name: Some("docs".into()) };
-    let listed = Answer::Snapshots { share_name, snapshots: snapshots.clone() };
+    let list = ControlRequest::ListSnapshots { share_name: Some("docs".into()) };
+    let listed = ControlAnswer::Snapshots { share_name, snapshots: snapshots.clone() };
     assert_eq!(client.ask(&list).unwrap(), listed);
-    let delete = |snapshot: &str| Request::DeleteSnapshot {
+    let delete = |snapshot: &str| ControlRequest::DeleteSnapshot {
         share_name: None,
         snapshot: snapshot.to_owned(),
     };
-    assert_eq!(client.ask(&delete(&snapshots[0])).unwrap(), Answer::Done {});
-    let Answer::Refused(refused) = client.ask(&delete(&snapshots[0])).unwrap() else { panic!() };
+    assert_eq!(client.ask(&delete(&snapshots[0])).unwrap(), ControlAnswer::Done {});
+    let ControlAnswer::Refused(refused) = client.ask(&delete(&snapshots[0])).unwrap() else {
+        panic!()
+    };
     assert_eq!(refused.kind, RefusalKind::NotFound);
-    assert!(matches!(client.ask(&delete("yesterday")).unwrap(), Answer::Failed { .. }));
+    assert!(matches!(client.ask(&delete("yesterday")).unwrap(), ControlAnswer::Failed { .. }));
 }
 
 #[test]
@@ -346,22 +361,27 @@ fn a_share_is_listed_with_its_lease_and_without_a_listener_there_is_no_way_to_co
     let mut client = setup.client();
     let at = crate::engine::file::shares::ShareRef::new("docs");
     setup.fake.accounts.first().file().acquire_lease(&at, Some(-1), None).unwrap();
-    let list = Request::ListShares { deleted: true };
-    let Answer::Shares { shares } = client.ask(&list).unwrap() else { panic!() };
+    let list = ControlRequest::ListShares { deleted: true };
+    let ControlAnswer::Shares { shares } = client.ask(&list).unwrap() else { panic!() };
     assert_eq!((shares[0].name.as_str(), shares[0].lease.as_str()), ("docs", "leased"));
-    let breaking = |path: &str| Request::BreakLease {
+    let breaking = |path: &str| ControlRequest::BreakLease {
         share_name: None,
         path: path.to_owned(),
         period: Some(0),
     };
-    let broken = |was_leased| Answer::LeaseBroken { was_leased, seconds: 0 };
+    let broken = |was_leased| ControlAnswer::LeaseBroken { was_leased, seconds: 0 };
     assert_eq!(client.ask(&breaking("")).unwrap(), broken(true));
     assert_eq!(client.ask(&breaking("a.txt")).unwrap(), broken(false));
-    let Answer::Refused(refused) = client.ask(&breaking("none.txt")).unwrap() else { panic!() };
+    let ControlAnswer::Refused(refused) = client.ask(&breaking("none.txt")).unwrap() else {
+        panic!()
+    };
     assert_eq!(refused.kind, RefusalKind::NotFound);
-    assert!(matches!(client.ask(&Request::Connection {}).unwrap(), Answer::Failed { .. }));
-    let create = Request::CreateShare { name: "more".into(), quota_gib: None };
-    let Answer::Refused(refused) = client.ask(&create).unwrap() else { panic!() };
+    assert!(matches!(
+        client.ask(&ControlRequest::Connection {}).unwrap(),
+        ControlAnswer::Failed { .. }
+    ));
+    let create = ControlRequest::CreateShare { name: "more".into(), quota_gib: None };
+    let ControlAnswer::Refused(refused) = client.ask(&create).unwrap() else { panic!() };
     assert!(refused.message.contains("one directory"), "{}", refused.message);
 }
 
@@ -370,9 +390,9 @@ fn a_server_that_stops_leaves_the_socket_of_another_one() {
     let mut first = Setup::new();
     fs::remove_file(&first.path).unwrap();
     let serving = Arc::clone(&first.fake) as Arc<dyn Serving>;
-    let mut second = Server::start(&first.path, serving).unwrap();
+    let mut second = ControlServer::start(&first.path, serving).unwrap();
     first.server.stop();
-    assert!(Client::connect(&first.path).is_ok());
+    assert!(ControlClient::connect(&first.path).is_ok());
     second.stop();
     assert!(!first.path.exists());
 }

@@ -5,22 +5,22 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::protocol::{Answer, Request};
+use super::protocol::{ControlAnswer, ControlRequest};
 
 /// The version spoken here.
 pub const VERSION: u64 = 2;
 
 /// A request as it was received.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Received {
+pub struct ReceivedRequest {
     /// The account that is meant; none for the first of the server.
     pub account: Option<String>,
     /// The request.
-    pub request: Request,
+    pub request: ControlRequest,
 }
 
 /// Reads a request.
-pub fn read_request(line: &[u8]) -> Result<Received, String> {
+pub fn read_request(line: &[u8]) -> Result<ReceivedRequest, String> {
     let mut object = read_object(line)?;
     let account = match object.remove("account") {
         None | Some(Value::Null) => None,
@@ -28,11 +28,11 @@ pub fn read_request(line: &[u8]) -> Result<Received, String> {
         Some(_) => return Err("the account must be a text".to_owned()),
     };
     let request = serde_json::from_value(Value::Object(object));
-    Ok(Received { account, request: request.map_err(|error| error.to_string())? })
+    Ok(ReceivedRequest { account, request: request.map_err(|error| error.to_string())? })
 }
 
 /// Reads an answer.
-pub fn read_answer(line: &[u8]) -> Result<Answer, String> {
+pub fn read_answer(line: &[u8]) -> Result<ControlAnswer, String> {
     let object = read_object(line)?;
     serde_json::from_value(Value::Object(object)).map_err(|error| error.to_string())
 }
@@ -51,7 +51,7 @@ fn read_object(line: &[u8]) -> Result<Map<String, Value>, String> {
 }
 
 /// A request as a line.
-pub fn write_request(request: &Request, account: Option<&str>) -> Vec<u8> {
+pub fn write_request(request: &ControlRequest, account: Option<&str>) -> Vec<u8> {
     let mut object = object(request);
     if let Some(account) = account {
         object.insert("account".into(), account.into());
@@ -60,7 +60,7 @@ pub fn write_request(request: &Request, account: Option<&str>) -> Vec<u8> {
 }
 
 /// An answer as a line.
-pub fn write_answer(answer: &Answer) -> Vec<u8> {
+pub fn write_answer(answer: &ControlAnswer) -> Vec<u8> {
     line(object(answer))
 }
 
@@ -81,24 +81,24 @@ fn line(mut object: Map<String, Value>) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control::protocol::Hold;
+    use crate::control::protocol::HoldRequest;
 
     #[test]
     fn a_request_and_an_answer_survive_the_way() {
-        let hold = Hold {
+        let hold = HoldRequest {
             path: "a\nb".into(),
             access: "rw".into(),
             share_mode: "none".into(),
-            ..Hold::default()
+            ..HoldRequest::default()
         };
-        let request = Request::Hold(hold);
+        let request = ControlRequest::Hold(hold);
         for account in [None, Some("second".to_owned())] {
             let line = write_request(&request, account.as_deref());
             assert_eq!(line.iter().position(|byte| *byte == b'\n'), Some(line.len() - 1));
             let request = request.clone();
-            assert_eq!(read_request(&line).unwrap(), Received { account, request });
+            assert_eq!(read_request(&line).unwrap(), ReceivedRequest { account, request });
         }
-        let answer = Answer::Closed { closed: 3 };
+        let answer = ControlAnswer::Closed { closed: 3 };
         assert_eq!(read_answer(&write_answer(&answer)).unwrap(), answer);
     }
 

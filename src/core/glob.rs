@@ -10,21 +10,21 @@ pub fn matches(glob: &[u8], text: &[u8]) -> bool {
     loop {
         let (token, behind) = match rest {
             [] => return reached[text.len()],
-            [b'*', b'*', behind @ ..] => (Token::Run { slashes: true }, behind),
-            [b'*', behind @ ..] => (Token::Run { slashes: false }, behind),
-            [byte, behind @ ..] => (Token::One(*byte), behind),
+            [b'*', b'*', behind @ ..] => (GlobToken::Run { slashes: true }, behind),
+            [b'*', behind @ ..] => (GlobToken::Run { slashes: false }, behind),
+            [byte, behind @ ..] => (GlobToken::One(*byte), behind),
         };
         reached = token.step(&reached, text);
         rest = behind;
     }
 }
 
-enum Token {
+enum GlobToken {
     Run { slashes: bool },
     One(u8),
 }
 
-impl Token {
+impl GlobToken {
     fn step(&self, reached: &[bool], text: &[u8]) -> Vec<bool> {
         let mut next = vec![false; reached.len()];
         match self {

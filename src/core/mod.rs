@@ -4,7 +4,9 @@
 //! arguments; answers are values. `engine/` asks the rules and carries out what they grant.
 //!
 //! ```text
+//!   comparison   the operators of filters and of expressions over tags
 //!   conflict     what a request was refused for because of another client
+//!   copy_status  the status of a copy, of blobs and files
 //!   conditions   If-Match and its like: whether a request's conditions hold
 //!   etag         versions of blobs and containers
 //!   glob         patterns over paths; pattern: which requests a gate or fault matches
@@ -22,8 +24,10 @@
 //! ```
 
 pub mod blob;
+pub mod comparison;
 pub mod conditions;
 pub mod conflict;
+pub mod copy_status;
 pub mod etag;
 pub mod glob;
 pub mod id;

@@ -8,7 +8,7 @@ use super::service::ServiceKind;
 
 /// A request, as far as patterns look at it.
 #[derive(Clone, Copy)]
-pub struct Seen<'a> {
+pub struct PatternSubject<'a> {
     /// The service that it was sent to.
     pub service: ServiceKind,
     /// The operation, as the SDKs' own definitions call it.
@@ -40,7 +40,7 @@ pub struct Pattern {
 
 impl Pattern {
     /// Whether a request is meant.
-    pub fn matches(&self, seen: &Seen<'_>) -> bool {
+    pub fn matches(&self, seen: &PatternSubject<'_>) -> bool {
         let fits = |glob: &str, text: &str| glob::matches(glob.as_bytes(), text.as_bytes());
         let path = |glob: &String| fits(glob.trim_matches('/'), seen.path.trim_matches('/'));
         let header = |(name, glob): &(String, String)| {
@@ -81,8 +81,8 @@ fn folded(operation: &str) -> String {
 mod tests {
     use super::*;
 
-    fn seen<'a>(header: &'a (dyn Fn(&str) -> Option<&'a str> + Sync)) -> Seen<'a> {
-        Seen {
+    fn seen<'a>(header: &'a (dyn Fn(&str) -> Option<&'a str> + Sync)) -> PatternSubject<'a> {
+        PatternSubject {
             service: ServiceKind::Blob,
             operation: "BlockBlobUpload",
             documented: "Put Blob",

@@ -12,10 +12,10 @@ use super::blob::{BlobOptions, BlobResult, BlobService, Retention};
 use super::file::{FileOptions, FileService, FileServiceError};
 use super::first_use::FirstUse;
 use super::queue::{QueueResult, QueueService};
-use super::service_properties::{Parts, ServiceProperties};
+use super::service_properties::{PropertyParts, ServiceProperties};
 use super::table::{TableResult, TableService};
 use crate::core::service::ServiceKind;
-use crate::store::db::{DbError, Sync};
+use crate::store::db::{DbError, SyncMode};
 use crate::store::{DataRoot, StateDir};
 
 /// The part of the Blob service's properties that says what its retention policy means. Not one of
@@ -75,7 +75,8 @@ impl Account {
         folder: Option<&Path>,
     ) -> Result<Self, FileServiceError> {
         let properties = open_properties(&file.services_path())?;
-        let sync = if file.options().share.sync_always { Sync::Always } else { Sync::Normal };
+        let sync =
+            if file.options().share.sync_always { SyncMode::Always } else { SyncMode::Normal };
         let blob = FirstUse::at(folder.map(Path::to_owned), sync);
         let queue = FirstUse::at(folder.map(|folder| folder.join("queue.db")), sync);
         let table = FirstUse::at(folder.map(|folder| folder.join("table.db")), sync);
@@ -107,7 +108,7 @@ impl Account {
     /// on disk and in force. May wait.
     pub fn set_blob_properties(
         &self,
-        mut parts: Parts,
+        mut parts: PropertyParts,
         retention: Option<Retention>,
     ) -> BlobResult<()> {
         let blob = self.blob()?;
@@ -333,7 +334,7 @@ mod tests {
     #[test]
     fn the_retention_of_blobs_survives_a_restart_with_its_document() {
         let folder = tempfile::tempdir().unwrap();
-        let parts = Parts::from([("DeleteRetentionPolicy".to_owned(), "<x />".to_owned())]);
+        let parts = PropertyParts::from([("DeleteRetentionPolicy".to_owned(), "<x />".to_owned())]);
         {
             let account = Account::in_folder(folder.path(), "one");
             account.set_blob_properties(parts.clone(), Some(keep(3))).unwrap();
@@ -355,7 +356,9 @@ mod tests {
                 for days in 1..=4 {
                     let account = &account;
                     scope.spawn(move || {
-                        account.set_blob_properties(Parts::new(), Some(keep(days))).unwrap();
+                        account
+                            .set_blob_properties(PropertyParts::new(), Some(keep(days)))
+                            .unwrap();
                     });
                 }
             });

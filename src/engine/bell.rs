@@ -13,12 +13,12 @@ const POISON: &str = "nothing panics while a bell is held";
 /// nothing.
 #[derive(Debug, Default)]
 pub(super) struct Bell {
-    state: Mutex<State>,
+    state: Mutex<BellState>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct BellState {
     rung: bool,
     over: bool,
 }

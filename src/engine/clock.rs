@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::core::Timestamp;
 
 /// Tells the time.
-pub trait Clock: Send + Sync + 'static {
+pub trait TimeSource: Send + Sync + 'static {
     /// The time now.
     fn now(&self) -> Timestamp;
 
@@ -27,7 +27,7 @@ pub trait Clock: Send + Sync + 'static {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 
-impl Clock for SystemClock {
+impl TimeSource for SystemClock {
     fn now(&self) -> Timestamp {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Timestamp(i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
@@ -56,7 +56,7 @@ impl ManualClock {
     }
 }
 
-impl Clock for ManualClock {
+impl TimeSource for ManualClock {
     fn now(&self) -> Timestamp {
         Timestamp(self.0.load(Ordering::SeqCst))
     }
@@ -78,7 +78,7 @@ const STANDS: i64 = i64::MIN;
 
 /// How a clock is turned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Turn {
+pub enum ClockChange {
     /// Forward by this much.
     Advance(Duration),
     /// To this moment, which must not be past.
@@ -132,22 +132,22 @@ impl Default for TestClock {
 
 impl TestClock {
     /// Turns it. Returns the time that it then shows.
-    pub fn turn(&self, turn: Turn) -> Result<Timestamp, SetBack> {
+    pub fn turn(&self, turn: ClockChange) -> Result<Timestamp, SetBack> {
         let _turning = self.turning.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let now = self.now();
         let nanos = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
         let (then, stands) = match turn {
             // By the offset alone: time passes between two looks at the system's clock.
-            Turn::Advance(by) if !self.stands() => {
+            ClockChange::Advance(by) if !self.stands() => {
                 self.ahead.fetch_add(nanos(by), Ordering::SeqCst);
                 return Ok(self.now());
             }
-            Turn::Run if !self.stands() => return Ok(now),
-            Turn::Advance(by) => (Timestamp(now.0.saturating_add(nanos(by))), self.stands()),
-            Turn::Set(then) if then < now => return Err(SetBack),
-            Turn::Set(then) => (then, self.stands()),
-            Turn::Freeze => (now, true),
-            Turn::Run => (now, false),
+            ClockChange::Run if !self.stands() => return Ok(now),
+            ClockChange::Advance(by) => (Timestamp(now.0.saturating_add(nanos(by))), self.stands()),
+            ClockChange::Set(then) if then < now => return Err(SetBack),
+            ClockChange::Set(then) => (then, self.stands()),
+            ClockChange::Freeze => (now, true),
+            ClockChange::Run => (now, false),
         };
         if stands {
             // The place before the mark: a reader that sees the mark finds the place.
@@ -186,7 +186,7 @@ impl TestClock {
     }
 }
 
-impl Clock for TestClock {
+impl TimeSource for TestClock {
     fn now(&self) -> Timestamp {
         match self.ahead.load(Ordering::SeqCst) {
             STANDS => Timestamp(self.stands_at.load(Ordering::SeqCst)),
@@ -202,11 +202,11 @@ impl Clock for TestClock {
 /// The present as a service sees it: requests that came before the clock was set back have a time
 /// that lies ahead of it.
 #[derive(Default)]
-pub(super) struct Present(OnceLock<Arc<dyn Clock>>);
+pub(super) struct Present(OnceLock<Arc<dyn TimeSource>>);
 
 impl Present {
     /// From now on no time of a request lies ahead of this clock.
-    pub(super) fn set_back(&self, clock: &Arc<dyn Clock>) {
+    pub(super) fn set_back(&self, clock: &Arc<dyn TimeSource>) {
         // The clock of a service is always the same one.
         drop(self.0.set(Arc::clone(clock)));
     }
@@ -226,32 +226,32 @@ mod tests {
         const HOUR: Duration = Duration::from_hours(1);
         let clock = TestClock::default();
         let start = clock.now();
-        assert!(clock.turn(Turn::Advance(HOUR)).unwrap() >= start.after(HOUR));
-        let stood = clock.turn(Turn::Freeze).unwrap();
+        assert!(clock.turn(ClockChange::Advance(HOUR)).unwrap() >= start.after(HOUR));
+        let stood = clock.turn(ClockChange::Freeze).unwrap();
         assert_eq!((clock.now(), clock.now(), clock.stands()), (stood, stood, true));
-        assert_eq!(clock.turn(Turn::Advance(HOUR)).unwrap(), stood.after(HOUR));
-        assert_eq!(clock.turn(Turn::Set(stood)), Err(SetBack));
+        assert_eq!(clock.turn(ClockChange::Advance(HOUR)).unwrap(), stood.after(HOUR));
+        assert_eq!(clock.turn(ClockChange::Set(stood)), Err(SetBack));
         assert_eq!(clock.now(), stood.after(HOUR), "a refusal changes nothing");
         let later = stood.after(3 * HOUR);
-        assert_eq!(clock.turn(Turn::Set(later)), Ok(later));
-        assert!(clock.turn(Turn::Run).unwrap() >= later);
+        assert_eq!(clock.turn(ClockChange::Set(later)), Ok(later));
+        assert!(clock.turn(ClockChange::Run).unwrap() >= later);
         assert!(!clock.stands() && clock.now() >= later);
     }
 
     #[test]
     fn a_clock_is_set_back_to_any_setting_and_a_request_from_before_has_no_later_time() {
         let clock = Arc::new(TestClock::default());
-        clock.turn(Turn::Advance(Duration::from_hours(1))).unwrap();
+        clock.turn(ClockChange::Advance(Duration::from_hours(1))).unwrap();
         let (present, before) = (Present::default(), clock.now());
         assert_eq!(present.of(before), before);
-        let stood = clock.turn(Turn::Freeze).unwrap();
+        let stood = clock.turn(ClockChange::Freeze).unwrap();
         let frozen = clock.setting();
         clock.set(Setting::default());
         assert!(!clock.stands() && clock.now() < before);
         clock.set(frozen);
         assert_eq!((clock.stands(), clock.now(), frozen.now()), (true, stood, stood));
         clock.set(Setting::default());
-        present.set_back(&(Arc::clone(&clock) as Arc<dyn Clock>));
+        present.set_back(&(Arc::clone(&clock) as Arc<dyn TimeSource>));
         assert!(present.of(before) <= clock.now());
         assert_eq!(present.of(Timestamp(7)), Timestamp(7));
     }

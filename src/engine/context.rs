@@ -7,7 +7,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use super::controls::Stop;
+use super::controls::PendingStop;
 use crate::core::writer::shortened;
 use crate::core::{Owner, Timestamp, Writer};
 
@@ -19,7 +19,7 @@ pub struct Context {
     /// Who asks.
     pub caller: Caller,
     /// The gate that the operation stops at before its first change.
-    pub stop: Option<Arc<Stop>>,
+    pub stop: Option<Arc<PendingStop>>,
 }
 
 impl Context {
@@ -34,7 +34,7 @@ impl Context {
     }
 
     /// The stop that the operation is to make before its first change, if it has one ahead.
-    pub fn due_stop(&self) -> Option<&Stop> {
+    pub fn due_stop(&self) -> Option<&PendingStop> {
         self.stop.as_deref().filter(|stop| stop.is_due())
     }
 

@@ -17,8 +17,8 @@ use crate::core::{FileId, HandleId, Owner, Timestamp};
 use std::sync::{Arc, OnceLock};
 
 use super::programs::resolved;
-use super::ring::{PAGE_MAX, Page, Ring};
-use super::stream::{EventStream, What};
+use super::ring::{PAGE_MAX, Ring, RingPage};
+use super::stream::{EventStream, StreamEvent};
 use crate::sync::{AtomicU64, Condvar, Mutex, MutexGuard, Ordering};
 
 const POISON: &str = "the log is only appended to";
@@ -200,7 +200,7 @@ impl EventLog {
             counts[conflicted.conflict as usize].fetch_add(1, Ordering::Relaxed);
         }
         if let Some((stream, account)) = self.stream.get() {
-            stream.push(Some(Arc::clone(account)), || What::Logged(event.clone()));
+            stream.push(Some(Arc::clone(account)), || StreamEvent::Logged(event.clone()));
             if event.what.is_ordinary() && self.all.load(Ordering::Relaxed) == 0 {
                 return;
             }
@@ -214,13 +214,13 @@ impl EventLog {
     }
 
     /// The events after number `seq`, as far as they are kept.
-    pub fn after(&self, seq: u64) -> Page<Event> {
+    pub fn after(&self, seq: u64) -> RingPage<Event> {
         self.kept.lock().expect(POISON).after(seq, usize::MAX)
     }
 
     /// The events after number `seq`, at most [`PAGE_MAX`] of them; waits up to `patience` for the
     /// first one.
-    pub fn follow(&self, seq: u64, patience: Duration) -> Page<Event> {
+    pub fn follow(&self, seq: u64, patience: Duration) -> RingPage<Event> {
         self.wait_past(seq, patience).after(seq, PAGE_MAX)
     }
 

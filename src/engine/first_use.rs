@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use super::non_blocking::check_may_wait;
-use crate::store::db::{DbError, Sync};
+use crate::store::db::{DbError, SyncMode};
 use crate::sync::Mutex;
 use crate::sync::front_end::assert_may_block;
 
@@ -17,14 +17,14 @@ const POISON: &str = "nothing panics while a service is opened";
 pub struct FirstUse<T> {
     /// None where there is no place for it: one directory is served as it is.
     file: Option<PathBuf>,
-    sync: Sync,
+    sync: SyncMode,
     service: OnceLock<T>,
     opening: Mutex<()>,
 }
 
 impl<T> FirstUse<T> {
     /// A service whose database is `file`.
-    pub fn at(file: Option<PathBuf>, sync: Sync) -> Self {
+    pub fn at(file: Option<PathBuf>, sync: SyncMode) -> Self {
         Self { file, sync, service: OnceLock::new(), opening: Mutex::new(()) }
     }
 
@@ -46,7 +46,7 @@ impl<T> FirstUse<T> {
     /// The service; `open` opens it if it is not.
     pub fn get<E: From<DbError>>(
         &self,
-        open: impl FnOnce(&Path, Sync) -> Result<T, E>,
+        open: impl FnOnce(&Path, SyncMode) -> Result<T, E>,
     ) -> Result<&T, E> {
         if let Some(service) = self.service.get() {
             return Ok(service);
@@ -72,7 +72,7 @@ mod tests {
     use crate::engine::without_waiting;
 
     fn of(file: Option<&str>) -> FirstUse<u32> {
-        FirstUse::at(file.map(PathBuf::from), Sync::Normal)
+        FirstUse::at(file.map(PathBuf::from), SyncMode::Normal)
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //!   account       an account and its services; all accounts of a server
 //!   context       what every operation is told: time and caller
 //!   bell          wakes a background thread of a service
+//!   blocking      database work that an event loop must not wait for
 //!   blob          the Blob service: containers, blobs, their states
 //!   file          the File service: shares, opens, names, REST operations
 //!   first_use     services that are opened when they are first used
@@ -28,6 +29,7 @@
 mod account;
 mod bell;
 pub mod blob;
+mod blocking;
 pub mod clock;
 mod context;
 pub mod controls;
@@ -47,14 +49,14 @@ mod sweeper;
 pub mod table;
 
 pub use account::{Account, AccountOptions, Accounts};
-pub use clock::{Clock, ManualClock, SystemClock, TestClock};
+pub use clock::{ManualClock, SystemClock, TestClock, TimeSource};
 pub use context::{Caller, Context};
 pub use controls::Controls;
 pub use events::EventLog;
 pub use non_blocking::{rehearse, without_waiting};
 pub use random::{new_guid, new_secret};
 pub use recent::HISTORY_MAX;
-pub use service_properties::{Parts, ServiceProperties};
+pub use service_properties::{PropertyParts, ServiceProperties};
 pub use states::{DamagedState, SavedState, StateError, States};
 
 pub use crate::store::db::DbError;

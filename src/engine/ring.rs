@@ -20,7 +20,7 @@ pub(super) struct Ring<T> {
 
 /// A page of events.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Page<T> {
+pub struct RingPage<T> {
     /// The events after the number asked for, oldest first.
     pub events: Vec<T>,
     /// How many of them had been dropped before they were asked for.
@@ -53,14 +53,14 @@ impl<T: Clone> Ring<T> {
     }
 
     /// The events after number `seq` that are kept, at most `most` of them.
-    pub fn after(&self, seq: u64, most: usize) -> Page<T> {
+    pub fn after(&self, seq: u64, most: usize) -> RingPage<T> {
         let seq = seq.min(self.newest);
         let dropped = self.newest - self.events.len() as u64;
         let lost = dropped.saturating_sub(seq);
         let skip = usize::try_from(seq.saturating_sub(dropped)).unwrap_or(usize::MAX);
         let events: Vec<_> = self.events.iter().skip(skip).take(most).cloned().collect();
         let last = if events.is_empty() { seq } else { seq + lost + events.len() as u64 };
-        Page { events, lost, last, newest: self.newest }
+        RingPage { events, lost, last, newest: self.newest }
     }
 }
 
@@ -71,11 +71,11 @@ mod tests {
     #[test]
     fn a_follower_gets_each_event_once_and_is_told_what_it_missed() {
         let mut ring = Ring::new(3);
-        assert_eq!(ring.after(7, 9), Page { events: vec![], lost: 0, last: 0, newest: 0 });
+        assert_eq!(ring.after(7, 9), RingPage { events: vec![], lost: 0, last: 0, newest: 0 });
         let displaced: Vec<_> = (0..5).filter_map(|_| ring.push(|seq| seq)).collect();
         assert_eq!(displaced, [1, 2]);
         let page =
-            |events: &[u64], lost, last| Page { events: events.into(), lost, last, newest: 5 };
+            |events: &[u64], lost, last| RingPage { events: events.into(), lost, last, newest: 5 };
         assert_eq!(ring.after(0, 9), page(&[3, 4, 5], 2, 5));
         assert_eq!(ring.after(0, 2), page(&[3, 4], 2, 4));
         assert_eq!(ring.after(1, 1), page(&[3], 1, 3));

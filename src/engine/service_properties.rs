@@ -14,14 +14,14 @@ use crate::sync::{Mutex, MutexGuard, RwLock};
 const POISON: &str = "nothing panics while service properties are held";
 
 /// Parts by name.
-pub type Parts = BTreeMap<String, String>;
+pub type PropertyParts = BTreeMap<String, String>;
 
 /// The properties of a service, in memory and on disk.
 pub struct ServiceProperties {
     state: Arc<StateDir>,
     service: ServiceKind,
     /// Every request looks here on its event loop: held to look or to swap, never over I/O.
-    parts: RwLock<Arc<Parts>>,
+    parts: RwLock<Arc<PropertyParts>>,
     /// Held by the caller that sets them, while they are written to disk.
     setting: Mutex<()>,
 }
@@ -40,20 +40,20 @@ impl ServiceProperties {
     }
 
     /// The properties that were set, by part.
-    pub fn get(&self) -> Arc<Parts> {
+    pub fn get(&self) -> Arc<PropertyParts> {
         Arc::clone(&self.parts.read().expect(POISON))
     }
 
     /// Sets parts of them; the others stay.
-    pub fn set(&self, changes: Parts) -> Result<(), StoreError> {
+    pub fn set(&self, changes: PropertyParts) -> Result<(), StoreError> {
         self.set_then(changes, || ())
     }
 
     /// As [`ServiceProperties::set`]; `apply` runs when the parts are on disk, and before the next
     /// set: what it puts in force is of the set that was kept last.
-    pub fn set_then(&self, changes: Parts, apply: impl FnOnce()) -> Result<(), StoreError> {
+    pub fn set_then(&self, changes: PropertyParts, apply: impl FnOnce()) -> Result<(), StoreError> {
         let _setting = self.setting.lock().expect(POISON);
-        let mut all = Parts::clone(&self.get());
+        let mut all = PropertyParts::clone(&self.get());
         all.extend(changes);
         self.state.put(Drawer::Service, self.service.label(), &all, Durability::Synced)?;
         *self.parts.write().expect(POISON) = Arc::new(all);
@@ -62,11 +62,11 @@ impl ServiceProperties {
     }
 }
 
-fn load(state: &StateDir, service: ServiceKind) -> Result<Parts, StoreError> {
+fn load(state: &StateDir, service: ServiceKind) -> Result<PropertyParts, StoreError> {
     match state.get(Drawer::Service, service.label()) {
         Err(StoreError::Damaged { what, why }) => {
             log::error!("the properties of the {service} service: {what} is damaged: {why}");
-            Ok(Parts::default())
+            Ok(PropertyParts::default())
         }
         loaded => Ok(loaded?.unwrap_or_default()),
     }

@@ -14,10 +14,10 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use super::clock::{Clock, TestClock};
+use super::clock::{TestClock, TimeSource};
 use super::controls::{Point, Visitor};
 use super::events::Event;
-use super::ring::{PAGE_MAX, Page, Ring};
+use super::ring::{PAGE_MAX, Ring, RingPage};
 use crate::core::Timestamp;
 use crate::core::conflict::Conflict;
 use crate::core::service::ServiceKind;
@@ -32,7 +32,7 @@ pub const TEXT_MAX: usize = 1_024;
 
 /// One entry of the stream.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct StreamEntry {
     /// Its number, from 1 in each run of the server, without gaps.
     pub seq: u64,
     /// When, by the clock of the server.
@@ -42,16 +42,16 @@ pub struct Entry {
     /// In which account; none if it concerns the server.
     pub account: Option<Arc<str>>,
     /// The content of the entry.
-    pub what: Arc<What>,
+    pub what: Arc<StreamEvent>,
 }
 
 /// The content of an entry.
 #[derive(Debug)]
-pub enum What {
+pub enum StreamEvent {
     /// An entry of the log of events of an account.
     Logged(Event),
     /// A request was answered.
-    Request(Answered),
+    Request(AnsweredRequest),
     /// A request stopped at a gate.
     Gated(AtGate),
     /// A request that had stopped at a gate went on.
@@ -66,10 +66,10 @@ pub enum What {
         visitor: Visitor,
     },
     /// The clock, a gate, a fault or the state of the server was changed.
-    Changed(Change),
+    Changed(ServerChange),
 }
 
-impl What {
+impl StreamEvent {
     /// The same with texts of at most [`TEXT_MAX`] bytes. Names in the log of events are those of
     /// objects that are there, which have bounds of their own.
     fn cut(mut self) -> Self {
@@ -99,7 +99,7 @@ fn cut(text: &mut String) {
 
 /// A request that was answered.
 #[derive(Clone, Debug)]
-pub struct Answered {
+pub struct AnsweredRequest {
     /// The service.
     pub service: ServiceKind,
     /// The operation, as the service's documentation names it.
@@ -121,12 +121,12 @@ pub struct Answered {
     /// How long the answer took to begin.
     pub took: Duration,
     /// Why the request was refused, if it was.
-    pub refusal: Option<Refused>,
+    pub refusal: Option<RefusalCause>,
 }
 
 /// Why a request was refused.
 #[derive(Clone, Debug)]
-pub struct Refused {
+pub struct RefusalCause {
     /// The message of the answer.
     pub message: String,
     /// The rule of the File service that refused, with the holder.
@@ -150,7 +150,7 @@ pub struct AtGate {
 
 /// A change of the clock, a gate, a fault or the state of the server.
 #[derive(Clone, Debug)]
-pub struct Change {
+pub struct ServerChange {
     /// The kind of the change: `clock`, `gate-added`, `fault-removed`.
     pub kind: &'static str,
     /// Who changed it.
@@ -166,7 +166,7 @@ pub struct Change {
 pub struct EventStream {
     on: AtomicBool,
     clock: OnceLock<Arc<TestClock>>,
-    kept: Mutex<Ring<Entry>>,
+    kept: Mutex<Ring<StreamEntry>>,
     grew: Notify,
 }
 
@@ -198,7 +198,7 @@ impl EventStream {
     }
 
     /// Adds an entry, if they are kept.
-    pub fn push(&self, account: Option<Arc<str>>, what: impl FnOnce() -> What) {
+    pub fn push(&self, account: Option<Arc<str>>, what: impl FnOnce() -> StreamEvent) {
         if !self.is_on() {
             return;
         }
@@ -208,7 +208,7 @@ impl EventStream {
         };
         let what = Arc::new(what().cut());
         let mut kept = self.kept();
-        let oldest = kept.push(|seq| Entry { seq, time, system, account, what });
+        let oldest = kept.push(|seq| StreamEntry { seq, time, system, account, what });
         // Freed after the lock.
         drop(kept);
         drop(oldest);
@@ -217,7 +217,7 @@ impl EventStream {
 
     /// The entries after number `seq`, at most [`PAGE_MAX`]. A number beyond the newest is one of
     /// another run of the server: all entries that are kept are returned then.
-    pub fn after(&self, seq: u64) -> Page<Entry> {
+    pub fn after(&self, seq: u64) -> RingPage<StreamEntry> {
         let kept = self.kept();
         kept.after(if seq > kept.newest() { 0 } else { seq }, PAGE_MAX)
     }
@@ -235,7 +235,7 @@ impl EventStream {
         }
     }
 
-    fn kept(&self) -> MutexGuard<'_, Ring<Entry>> {
+    fn kept(&self) -> MutexGuard<'_, Ring<StreamEntry>> {
         // Nothing in here panics half done.
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -252,11 +252,12 @@ mod tests {
     }
 
     fn change(stream: &EventStream) {
-        let change = || Change { kind: "clock", by: String::new(), id: None, detail: "x".into() };
-        stream.push(None, || What::Changed(change()));
+        let change =
+            || ServerChange { kind: "clock", by: String::new(), id: None, detail: "x".into() };
+        stream.push(None, || StreamEvent::Changed(change()));
     }
 
-    fn numbers(page: &Page<Entry>) -> Vec<u64> {
+    fn numbers(page: &RingPage<StreamEntry>) -> Vec<u64> {
         page.events.iter().map(|entry| entry.seq).collect()
     }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use fuser::{FileAttr, FileType, INodeNo};
 
 use crate::core::Timestamp;
-use crate::engine::file::{Kind, Stat};
+use crate::engine::file::{FileKind, Stat};
 
 /// How long the kernel may answer from its cache. latchfs tells it of changes made by other front
 /// ends.
@@ -40,10 +40,10 @@ pub fn attr(node: u64, stat: &Stat) -> FileAttr {
 
 fn kind(stat: &Stat) -> FileType {
     match stat.kind {
-        Kind::File => FileType::RegularFile,
-        Kind::Directory => FileType::Directory,
-        Kind::Symlink => FileType::Symlink,
-        Kind::Special => match stat.mode & libc::S_IFMT {
+        FileKind::File => FileType::RegularFile,
+        FileKind::Directory => FileType::Directory,
+        FileKind::Symlink => FileType::Symlink,
+        FileKind::Special => match stat.mode & libc::S_IFMT {
             libc::S_IFIFO => FileType::NamedPipe,
             libc::S_IFCHR => FileType::CharDevice,
             libc::S_IFBLK => FileType::BlockDevice,
@@ -53,12 +53,12 @@ fn kind(stat: &Stat) -> FileType {
 }
 
 /// The kind of a directory entry that was listed without attributes.
-pub fn entry_kind(kind: Kind) -> FileType {
+pub fn entry_kind(kind: FileKind) -> FileType {
     match kind {
-        Kind::File => FileType::RegularFile,
-        Kind::Directory => FileType::Directory,
-        Kind::Symlink => FileType::Symlink,
-        Kind::Special => FileType::NamedPipe,
+        FileKind::File => FileType::RegularFile,
+        FileKind::Directory => FileType::Directory,
+        FileKind::Symlink => FileType::Symlink,
+        FileKind::Special => FileType::NamedPipe,
     }
 }
 

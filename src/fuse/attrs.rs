@@ -17,7 +17,7 @@ use super::opens::{tell_siblings, ttl};
 use super::privileges;
 use super::state::State;
 use crate::core::smb::{Access, Denial, ShareMode, SharePath};
-use crate::engine::file::{Error, Found, Kind, OpenFor, Stat, proc_path};
+use crate::engine::file::{FileError, FileKind, FoundFile, OpenFor, Stat, proc_path};
 use crate::sync::front_end;
 
 /// The extended attribute with latchfs's own record, which is hidden from programs.
@@ -56,7 +56,9 @@ fn stat_of(state: &State, node: u64) -> Result<Stat, Errno> {
     }
     if let Some(path) = state.nodes.path(node) {
         let seen = match state.share().lookup(&path) {
-            Ok(Found { stat, .. }) if state.nodes.file(node).is_none_or(|file| file == stat.id) => {
+            Ok(FoundFile { stat, .. })
+                if state.nodes.file(node).is_none_or(|file| file == stat.id) =>
+            {
                 return Ok(stat);
             }
             Ok(_) => Errno::ESTALE, // Another file stands there now.
@@ -105,8 +107,8 @@ pub fn set(
     let (asked, again) = (Arc::clone(state), Arc::clone(state));
     state.park.until(
         move |last| {
-            let waits = |refused: &Error| {
-                let (Error::Denied(denial), Ok(path)) = (refused, path_of(&asked, node)) else {
+            let waits = |refused: &FileError| {
+                let (FileError::Denied(denial), Ok(path)) = (refused, path_of(&asked, node)) else {
                     return false;
                 };
                 asked.share().only_flushed_in_the_way(&path, denial, Access::W, ShareMode::RWD)
@@ -161,7 +163,7 @@ fn resize(
     caller: Requester,
     (node, fh): (u64, Option<u64>),
     size: u64,
-) -> Result<(), Error> {
+) -> Result<(), FileError> {
     let strip = |fd: &OwnedFd| {
         if caller.uid == 0 { Ok(()) } else { privileges::strip_to_resize(fd) }
     };
@@ -385,7 +387,7 @@ pub fn access(state: &Arc<State>, node: u64, mask: AccessFlags, reply: ReplyEmpt
     let asked = Arc::clone(state);
     let check = move || {
         let stat = stat_of(&asked, node)?;
-        let executes = mask.contains(AccessFlags::X_OK) && stat.kind == Kind::File;
+        let executes = mask.contains(AccessFlags::X_OK) && stat.kind == FileKind::File;
         if executes && stat.mode & 0o111 == 0 { Err(Errno::EACCES) } else { Ok(()) }
     };
     state.park.answer(check, move |done| data::answer(done, reply));

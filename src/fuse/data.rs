@@ -10,7 +10,7 @@ use rustix::io::ReadWriteFlags;
 
 use super::driver::Requester;
 use super::errno::{errno, of_system};
-use super::gates_and_faults::{self, Call};
+use super::gates_and_faults::{self, MountCall};
 use super::open_files::OpenFile;
 use super::opens::open_for;
 use super::pool::Turn;
@@ -18,7 +18,7 @@ use super::state::State;
 use crate::core::smb::SharePath;
 use crate::core::smb::file_ranges::RangeUse;
 use crate::core::smb::ranges::{ByteRange, LockOwner};
-use crate::engine::file::{Error, Stat, StoreError, read_at, read_bytes_now, write_at};
+use crate::engine::file::{FileError, Stat, StoreError, read_at, read_bytes_now, write_at};
 use crate::sync::front_end;
 
 pub type Done<T> = Result<T, Errno>;
@@ -27,7 +27,7 @@ pub type Done<T> = Result<T, Errno>;
 const COPY_MAX: usize = 16 << 20;
 
 fn store_errno(error: StoreError) -> Errno {
-    errno(&Error::Store(error))
+    errno(&FileError::Store(error))
 }
 
 fn file(state: &State, fh: u64) -> Done<Arc<OpenFile>> {
@@ -210,7 +210,7 @@ fn write_controlled(
         on_pool(state, move |state| write_now(state, fh, (offset, &bytes), lock_owner), answer);
     };
     state.park.answer(path, move |path: Done<SharePath>| match path {
-        Ok(path) => gates_and_faults::arrive(&again, Call::Write, caller, &path, write),
+        Ok(path) => gates_and_faults::arrive(&again, MountCall::Write, caller, &path, write),
         Err(errno) => write(&again, Err(errno)),
     });
 }

@@ -15,7 +15,9 @@ use super::opens::{self, end, end_released};
 use super::state::State;
 use crate::core::smb::create::{OpenRequest, Options};
 use crate::core::smb::{Access, Denial, ShareMode};
-use crate::engine::file::{Error, Listed, OpenDirectory, OpenFor, PosixOpen, Stat, StoreError};
+use crate::engine::file::{
+    FileError, ListedName, OpenDirectory, OpenFor, PosixOpen, Stat, StoreError,
+};
 
 /// The handle number of a removed directory that a program opens again through a descriptor. The
 /// kernel itself answers that the directory is empty, so no open is kept for it.
@@ -50,7 +52,7 @@ pub fn open(state: &Arc<State>, caller: Requester, node: u64, reply: ReplyOpen) 
             }
         }
     };
-    state.park.answer(open, move |opened: Result<OpenDir, Error>| match opened.map(Arc::new) {
+    state.park.answer(open, move |opened: Result<OpenDir, FileError>| match opened.map(Arc::new) {
         Ok(dir) if again.dirs.keep(&dir) => reply.opened(dir.number(), FopenFlags::empty()),
         // The mount is gone: no release will come for it.
         Ok(dir) => {
@@ -71,7 +73,7 @@ pub fn release(state: &Arc<State>, fh: u64, reply: ReplyEmpty) {
 
 /// A directory and its entries as they were when it was read from the start. Offsets count into the
 /// entries, after `.` and `..`.
-type Reading = Result<(Arc<OpenDir>, Arc<Vec<Listed>>), Error>;
+type Reading = Result<(Arc<OpenDir>, Arc<Vec<ListedName>>), FileError>;
 
 /// Answers a reader. A reader that starts while a pending name is about to be removed waits for the
 /// removal, so that the name is not listed right after the last `close(2)`.
@@ -100,7 +102,7 @@ fn read_from(
     );
 }
 
-fn entries(state: &State, dir: &OpenDir, offset: u64) -> Result<Arc<Vec<Listed>>, Error> {
+fn entries(state: &State, dir: &OpenDir, offset: u64) -> Result<Arc<Vec<ListedName>>, FileError> {
     const POISON: &str = "entries are only replaced";
     if offset == 0 {
         let listed = Arc::new(state.share().list_open(&dir.dir, dir.handle.file())?);

@@ -3,13 +3,13 @@
 use fuser::Errno;
 
 use crate::core::smb::Denial;
-use crate::engine::file::{Error, StoreError};
+use crate::engine::file::{FileError, StoreError};
 
 /// The errno of an operation's error.
-pub fn errno(error: &Error) -> Errno {
+pub fn errno(error: &FileError) -> Errno {
     match error {
-        Error::Denied(denial) => of_denial(denial),
-        Error::Store(error) => of_store(error),
+        FileError::Denied(denial) => of_denial(denial),
+        FileError::Store(error) => of_store(error),
     }
 }
 

@@ -12,7 +12,7 @@ use fuser::Errno;
 use super::driver::Requester;
 use super::park::Waited;
 use super::state::State;
-use crate::core::pattern::Seen;
+use crate::core::pattern::PatternSubject;
 use crate::core::service::ServiceKind;
 use crate::core::smb::SharePath;
 use crate::engine::Controls;
@@ -21,7 +21,7 @@ use crate::engine::programs::process_and_program;
 
 /// A call that gates or faults can name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Call {
+pub enum MountCall {
     /// `open(2)` of a file that exists.
     Open,
     /// `open(2)` that makes a file.
@@ -34,7 +34,7 @@ pub enum Call {
     Write,
 }
 
-impl Call {
+impl MountCall {
     /// All of them.
     pub const ALL: [Self; 5] = [Self::Open, Self::Create, Self::Unlink, Self::Rename, Self::Write];
 
@@ -76,7 +76,7 @@ pub fn are_set(state: &State) -> bool {
 /// released; its argument is the error to answer with.
 pub fn arrive(
     state: &Arc<State>,
-    call: Call,
+    call: MountCall,
     caller: Requester,
     path: &SharePath,
     go_on: impl FnOnce(&Arc<State>, Result<(), Errno>) + Send + 'static,
@@ -101,7 +101,7 @@ pub fn arrive(
 /// `answer` is called once, also after a signal: the call is done.
 pub fn leave(
     state: &Arc<State>,
-    call: Call,
+    call: MountCall,
     caller: Requester,
     path: &SharePath,
     answer: impl FnOnce(&Arc<State>) + Send + 'static,
@@ -121,7 +121,7 @@ pub fn leave(
 fn befall(
     state: &Arc<State>,
     of: &MountControls,
-    call: Call,
+    call: MountCall,
     caller: Requester,
     place: &str,
     go_on: impl FnOnce(&Arc<State>, Result<(), Errno>) + Send + 'static,
@@ -160,7 +160,7 @@ fn wait(
 fn stop(
     of: &MountControls,
     point: Point,
-    call: Call,
+    call: MountCall,
     place: &str,
     caller: Requester,
 ) -> Option<Stopped> {
@@ -181,8 +181,8 @@ fn place(state: &State, path: &SharePath) -> String {
     format!("{}{path}", state.share().name())
 }
 
-fn seen<'a>(of: &'a MountControls, call: Call, place: &'a str) -> Seen<'a> {
-    Seen {
+fn seen<'a>(of: &'a MountControls, call: MountCall, place: &'a str) -> PatternSubject<'a> {
+    PatternSubject {
         service: ServiceKind::File,
         operation: call.name(),
         documented: call.name(),

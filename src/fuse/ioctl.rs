@@ -15,7 +15,7 @@ use super::opens::{ask_again, set_share};
 use super::state::State;
 use crate::client::{GET_HANDLE, HandleInfo, SET_DELETE, SET_SHARE};
 use crate::core::smb::ShareMode;
-use crate::engine::file::Error;
+use crate::engine::file::FileError;
 
 /// Carries an ioctl out on an open file.
 pub fn ioctl(
@@ -66,7 +66,7 @@ pub fn ioctl(
     }
 }
 
-fn answer(done: Result<Vec<u8>, Error>, reply: ReplyIoctl) {
+fn answer(done: Result<Vec<u8>, FileError>, reply: ReplyIoctl) {
     match done {
         Ok(out) => reply.ioctl(0, &out),
         Err(error) => reply.error(errno(&error)),

@@ -11,7 +11,7 @@ use super::opens::set_share;
 use super::state::State;
 use crate::core::smb::ranges::{ByteRange, LockKind, RangeLock};
 use crate::core::smb::{Denial, ShareMode};
-use crate::engine::file::{Error, StoreError};
+use crate::engine::file::{FileError, StoreError};
 
 const POISON: &str = "a share mode is only kept and taken";
 
@@ -139,7 +139,7 @@ fn take(
         // Granted in most cases: then no waiter has to be watched.
         match asked.share().posix_lock(&file.handle, lock) {
             Ok(()) => Ok(Taken::Now),
-            Err(Error::Denied(Denial::LockNotGranted { .. })) if sleeps => {
+            Err(FileError::Denied(Denial::LockNotGranted { .. })) if sleeps => {
                 wait(&asked, caller, &file, lock, &later)
             }
             Err(refused) => {
@@ -160,7 +160,7 @@ fn take(
 /// A reply that is given once: by the end of the wait, or by the request itself.
 type Once = Mutex<Option<ReplyEmpty>>;
 
-fn answer_once(reply: &Once, done: Result<(), Error>) {
+fn answer_once(reply: &Once, done: Result<(), FileError>) {
     if let Some(reply) = reply.lock().expect("a reply is only taken").take() {
         answer(done, reply);
     }
@@ -174,7 +174,7 @@ fn restore_share(state: &State, caller: Requester, file: &OpenFile) {
     let cx = state.context(caller.pid, "flock");
     match state.share().set_share_mode(&cx, &file.handle, had) {
         // The request is done again where it may wait.
-        Err(Error::Store(StoreError::WouldWait)) => return,
+        Err(FileError::Store(StoreError::WouldWait)) => return,
         Err(error) => {
             log::debug!("handle {} keeps the share mode of its flock: {error}", file.handle.id());
         }
@@ -183,7 +183,7 @@ fn restore_share(state: &State, caller: Requester, file: &OpenFile) {
     *before_flock = None;
 }
 
-fn answer(done: Result<(), Error>, reply: ReplyEmpty) {
+fn answer(done: Result<(), FileError>, reply: ReplyEmpty) {
     match done {
         Ok(()) => reply.ok(),
         Err(error) => reply.error(errno(&error)),
@@ -197,7 +197,7 @@ fn is_flock(wanted: Wanted) -> bool {
 }
 
 /// The errno of a refused `flock`: a sharing violation is a lock that would block.
-fn flock_errno(error: &crate::engine::file::Error) -> Errno {
+fn flock_errno(error: &crate::engine::file::FileError) -> Errno {
     match errno(error) {
         Errno::EBUSY => Errno::EAGAIN,
         other => other,
@@ -211,13 +211,13 @@ fn wait(
     file: &Arc<OpenFile>,
     lock: RangeLock,
     reply: &Arc<Once>,
-) -> Result<Taken, Error> {
+) -> Result<Taken, FileError> {
     let number = state.share().ticket();
     // The engine calls the completion exactly if the request waits.
     let (later, watcher) = (Arc::clone(reply), Arc::clone(state));
     let completion = Box::new(move |got: Result<(), Denial>| {
         watcher.park.unwatch(number.0);
-        answer_once(&later, got.map_err(Error::from));
+        answer_once(&later, got.map_err(FileError::from));
     });
     let (waiting, again) = (Arc::clone(file), Arc::clone(state));
     // False before the request waits: a signal that has come by then is seen again.

@@ -70,7 +70,7 @@ mod watch;
 
 pub use dead::clear_dead;
 pub use errno::name_of as errno_name;
-pub use gates_and_faults::{Call, MountControls};
+pub use gates_and_faults::{MountCall, MountControls};
 pub use policy::ShareRule;
 pub use session::{Mount, MountError, is_bounded_root, may_administer};
 
@@ -79,7 +79,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::core::smb::ShareMode;
-use crate::engine::file::Space;
+use crate::engine::file::FileSystemSpace;
 
 /// How an open file is unlinked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -93,15 +93,15 @@ pub enum UnlinkMode {
 
 /// Returns the size and use of the share for `statfs(2)`; `None` to show those of the disk.
 #[derive(Clone)]
-pub struct SpaceSource(Arc<dyn Fn() -> Option<Space> + Send + Sync>);
+pub struct SpaceSource(Arc<dyn Fn() -> Option<FileSystemSpace> + Send + Sync>);
 
 impl SpaceSource {
     /// Calls `source` for each request.
-    pub fn new(source: impl Fn() -> Option<Space> + Send + Sync + 'static) -> Self {
+    pub fn new(source: impl Fn() -> Option<FileSystemSpace> + Send + Sync + 'static) -> Self {
         Self(Arc::new(source))
     }
 
-    fn ask(&self) -> Option<Space> {
+    fn ask(&self) -> Option<FileSystemSpace> {
         (self.0)()
     }
 }

@@ -19,7 +19,7 @@ use super::opens::{
 use super::privileges;
 use super::state::State;
 use crate::core::smb::{Access, Denial};
-use crate::engine::file::{Error, Kind, Opened, Result, Stat, StoreError, proc_path};
+use crate::engine::file::{FileError, FileKind, OpenedFile, Result, Stat, StoreError, proc_path};
 
 /// `open(2)` of a node that no path leads to.
 pub fn open(state: &Arc<State>, caller: Requester, node: u64, flags: i32, reply: ReplyOpen) {
@@ -49,10 +49,10 @@ fn open_through(state: &State, node: u64) -> Option<Arc<OpenFile>> {
 /// Answers with the file that has the name now, which is another than the node's. `ESTALE` makes
 /// the kernel look the name up again, but only once: where a name is replaced all the time,
 /// programs would see the error.
-pub fn answer_other(state: &State, node: u64, ask: &Ask, opened: Opened, reply: ReplyOpen) {
+pub fn answer_other(state: &State, node: u64, ask: &Ask, opened: OpenedFile, reply: ReplyOpen) {
     // The kernel knows one file by a node that is open, and has checked the permission bits of the
     // former file.
-    let fits = opened.stat.kind == Kind::File
+    let fits = opened.stat.kind == FileKind::File
         && !ask.left_uncut(opened.stat.id)
         && open_through(state, node).is_none()
         && may_open(state, ask, &opened.stat);
@@ -108,7 +108,7 @@ fn open_again(
         {
             Ok((file, way)) => answer_file(&file, way, reply),
             // The other open has ended meanwhile, and its file with it.
-            Err(Error::Denied(Denial::HandleClosed)) => {
+            Err(FileError::Denied(Denial::HandleClosed)) => {
                 open_other(&again, caller, node, flags, reply);
             }
             Err(error) => reply.error(errno(&error)),

@@ -9,12 +9,12 @@ use super::UnlinkMode;
 use super::cut;
 use super::driver::Requester;
 use super::errno::errno;
-use super::gates_and_faults::{self, Call};
+use super::gates_and_faults::{self, MountCall};
 use super::opens::{tell_siblings, ttl};
 use super::state::State;
 use crate::core::smb::create::{Disposition, OpenRequest};
 use crate::core::smb::{Access, Denial, ShareMode, SharePath};
-use crate::engine::file::{Error, Found, PosixOpen, Stat, Unlinked};
+use crate::engine::file::{FileError, FoundFile, PosixOpen, Stat, Unlinked};
 
 /// `lookup`. If the name is pending and all its opens are being released, waits for the releases:
 /// the name is gone right after the last `close(2)`.
@@ -47,11 +47,11 @@ fn answer_lookup(
     state: &State,
     parent: u64,
     name: &str,
-    found: Result<Found, Error>,
+    found: Result<FoundFile, FileError>,
     reply: ReplyEntry,
 ) {
     match found {
-        Ok(Found { stat, .. }) => {
+        Ok(FoundFile { stat, .. }) => {
             let (node, generation) = state.enter(parent, name, &stat);
             let ttl = ttl(state, node, &stat);
             reply.entry(&ttl, &state.attr(node, &stat), Generation(generation));
@@ -64,13 +64,13 @@ fn answer_lookup(
 fn make(
     state: &Arc<State>,
     (parent, name): (u64, &str),
-    mut make: impl FnMut(&State, &SharePath) -> Result<Stat, Error> + Send + 'static,
+    mut make: impl FnMut(&State, &SharePath) -> Result<Stat, FileError> + Send + 'static,
     reply: ReplyEntry,
 ) {
     let Some(path) = state.nodes.child(parent, name) else { return reply.error(Errno::ESTALE) };
     let (asked, again, name) = (Arc::clone(state), Arc::clone(state), name.to_owned());
     state.park.answer(
-        move || make(&asked, &path).map(|stat| Found { path: path.clone(), stat }),
+        move || make(&asked, &path).map(|stat| FoundFile { path: path.clone(), stat }),
         move |made| answer_lookup(&again, parent, &name, made, reply),
     );
 }
@@ -98,7 +98,7 @@ fn make_node(
     caller: Requester,
     path: &SharePath,
     (kind, mode): (FileType, u32),
-) -> Result<Stat, Error> {
+) -> Result<Stat, FileError> {
     let cx = state.context(caller.pid, "mknod");
     let creation = state.creation(caller, mode);
     match kind {
@@ -178,7 +178,7 @@ pub fn remove(
 ) {
     let Some(path) = state.nodes.child(parent, name) else { return reply.error(Errno::ESTALE) };
     let (at, name) = (path.clone(), name.to_owned());
-    gates_and_faults::arrive(state, Call::Unlink, caller, &at, move |state, met| match met {
+    gates_and_faults::arrive(state, MountCall::Unlink, caller, &at, move |state, met| match met {
         Ok(()) => remove_now(state, caller, path, (parent, name), directory, reply),
         Err(errno) => reply.error(errno),
     });
@@ -245,9 +245,9 @@ fn passes_soon<T>(
     state: &State,
     path: &SharePath,
     access: Access,
-    answer: &Result<T, Error>,
+    answer: &Result<T, FileError>,
 ) -> bool {
-    let Err(Error::Denied(denial)) = answer else { return false };
+    let Err(FileError::Denied(denial)) = answer else { return false };
     state.share().only_flushed_in_the_way(path, denial, access, ShareMode::RWD)
 }
 
@@ -273,7 +273,7 @@ pub fn rename(
     let replace = !flags.contains(RenameFlags::RENAME_NOREPLACE);
     let (from, to) = ((from.0, from.1.to_owned()), (to.0, to.1.to_owned()));
     let (at, moved) = (source.clone(), Moved { source, target, from, to, exchange, replace });
-    gates_and_faults::arrive(state, Call::Rename, caller, &at, move |state, met| match met {
+    gates_and_faults::arrive(state, MountCall::Rename, caller, &at, move |state, met| match met {
         Ok(()) => rename_now(state, caller, moved, reply),
         Err(errno) => reply.error(errno),
     });
@@ -304,7 +304,7 @@ fn rename_now(state: &Arc<State>, caller: Requester, moved: Moved, reply: ReplyE
                 }
             };
             let place = match &answer {
-                Err(Error::Denied(Denial::Open(_))) => &target,
+                Err(FileError::Denied(Denial::Open(_))) => &target,
                 _ => &source,
             };
             let waits = !last && passes_soon(&asked, place, Access::D, &answer);

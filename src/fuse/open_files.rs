@@ -10,7 +10,7 @@ use fuser::{BackingId, FileHandle};
 
 use crate::core::FileId;
 use crate::core::smb::{Access, ShareMode};
-use crate::engine::file::{Handle, Listed, OpenDirectory};
+use crate::engine::file::{Handle, ListedName, OpenDirectory};
 
 /// An open file of the mount.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ pub struct OpenDir {
     /// The directory itself, whatever becomes of its name and its permission bits.
     pub dir: OpenDirectory,
     /// The entries as they were when the directory was read from the start.
-    pub entries: Mutex<Arc<Vec<Listed>>>,
+    pub entries: Mutex<Arc<Vec<ListedName>>>,
 }
 
 /// An open file or directory.

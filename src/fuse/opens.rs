@@ -9,14 +9,16 @@ use fuser::{Errno, FopenFlags, Generation, ReplyCreate, ReplyEmpty, ReplyOpen};
 use super::attr::{NO_TTL, TTL};
 use super::driver::Requester;
 use super::errno::errno;
-use super::gates_and_faults::{self, Call};
+use super::gates_and_faults::{self, MountCall};
 use super::open_files::{Open, OpenFile};
 use super::state::{DataPath, State};
 use super::{nameless, privileges, unchecked};
 use crate::core::FileId;
-use crate::core::smb::create::{Action, Disposition, OpenRequest};
+use crate::core::smb::create::{CreateAction, Disposition, OpenRequest};
 use crate::core::smb::{Access, Denial, ShareMode, SharePath};
-use crate::engine::file::{Error, Handle, Kind, OpenFor, Opened, PosixOpen, Stat, StoreError};
+use crate::engine::file::{
+    FileError, FileKind, Handle, OpenFor, OpenedFile, PosixOpen, Stat, StoreError,
+};
 use crate::sync::front_end;
 
 /// The kernel opens a program to run it (`__FMODE_EXEC`). No descriptor is ever closed, so no
@@ -86,7 +88,7 @@ impl Ask {
         }
     }
 
-    fn open(&self, state: &State) -> Result<Opened, Error> {
+    fn open(&self, state: &State) -> Result<OpenedFile, FileError> {
         self.cuts.store(state.cuts(), Ordering::Relaxed);
         let cx = state.context(self.caller.pid, "open");
         state.share().open_unnoted(&cx, &self.path, &self.request, self.posix)
@@ -94,11 +96,15 @@ impl Ask {
 
     /// Notes the final answer in the log of events. A refusal that ended during the wait is not
     /// noted.
-    fn note(&self, state: &State, answer: Result<Opened, Error>) -> Result<Opened, Error> {
+    fn note(
+        &self,
+        state: &State,
+        answer: Result<OpenedFile, FileError>,
+    ) -> Result<OpenedFile, FileError> {
         if answer.as_ref().is_err_and(|error| !is_missing(error)) {
             state.retries.end(self.caller.pid);
         }
-        if self.by_lost_name && matches!(answer, Err(Error::Denied(Denial::NotFound))) {
+        if self.by_lost_name && matches!(answer, Err(FileError::Denied(Denial::NotFound))) {
             return answer;
         }
         let cx = state.context(self.caller.pid, "open");
@@ -106,7 +112,7 @@ impl Ask {
     }
 
     /// The errno of a refusal. A missing file has lost the name that the kernel still knew.
-    pub fn errno(&self, state: &State, refused: &Error) -> Errno {
+    pub fn errno(&self, state: &State, refused: &FileError) -> Errno {
         if is_missing(refused) {
             return state.retries.missing(self.caller.pid, &self.path);
         }
@@ -114,18 +120,19 @@ impl Ask {
     }
 
     /// True if the refusal may end when a release arrives.
-    fn may_wait(&self, state: &State, refused: &Error) -> bool {
-        let Error::Denied(denial) = refused else { return false };
+    fn may_wait(&self, state: &State, refused: &FileError) -> bool {
+        let FileError::Denied(denial) = refused else { return false };
         let access = self.request.rights.access();
         state.share().only_flushed_in_the_way(&self.path, denial, access, self.request.share)
     }
 }
 
 /// True if the name led to no file, or to another one before the open was done.
-fn is_missing(refused: &Error) -> bool {
+fn is_missing(refused: &FileError) -> bool {
     matches!(
         refused,
-        Error::Denied(Denial::NotFound | Denial::PathNotFound) | Error::Store(StoreError::Replaced)
+        FileError::Denied(Denial::NotFound | Denial::PathNotFound)
+            | FileError::Store(StoreError::Replaced)
     )
 }
 
@@ -134,7 +141,7 @@ fn is_missing(refused: &Error) -> bool {
 pub fn ask_for(
     state: &Arc<State>,
     ask: Ask,
-    answer: impl FnOnce(&Arc<State>, &Arc<Ask>, Result<Opened, Error>) + Send + 'static,
+    answer: impl FnOnce(&Arc<State>, &Arc<Ask>, Result<OpenedFile, FileError>) + Send + 'static,
 ) {
     let (asked, again, ask) = (Arc::clone(state), Arc::clone(state), Arc::new(ask));
     let same = Arc::clone(&ask);
@@ -157,7 +164,7 @@ pub fn open(state: &Arc<State>, caller: Requester, node: u64, flags: i32, reply:
     let Some(path) = state.nodes.path(node) else {
         return nameless::open(state, caller, node, flags, reply);
     };
-    gates_and_faults::arrive(state, Call::Open, caller, &path, move |state, met| match met {
+    gates_and_faults::arrive(state, MountCall::Open, caller, &path, move |state, met| match met {
         Ok(()) => open_now(state, caller, node, flags, reply),
         Err(errno) => reply.error(errno),
     });
@@ -174,13 +181,13 @@ fn open_now(state: &Arc<State>, caller: Requester, node: u64, flags: i32, reply:
         Ok(opened) => {
             let same = Arc::clone(ask);
             let answer = move |state: &Arc<State>| answer_open(state, node, &same, opened, reply);
-            gates_and_faults::leave(state, Call::Open, caller, &ask.path, answer);
+            gates_and_faults::leave(state, MountCall::Open, caller, &ask.path, answer);
         }
         Err(refused) => reply.error(ask.errno(state, &refused)),
     });
 }
 
-fn answer_open(state: &State, node: u64, ask: &Ask, opened: Opened, reply: ReplyOpen) {
+fn answer_open(state: &State, node: u64, ask: &Ask, opened: OpenedFile, reply: ReplyOpen) {
     let other = state.nodes.file(node).is_some_and(|file| file != opened.stat.id);
     // A file that was to be cut and is not the one that was meant, though the node has it by now.
     if other || ask.left_uncut(opened.stat.id) {
@@ -213,7 +220,7 @@ pub fn create(
     let Some(path) = state.nodes.child(parent, name) else { return reply.error(Errno::ESTALE) };
     let name = name.to_owned();
     let at = path.clone();
-    gates_and_faults::arrive(state, Call::Create, caller, &at, move |state, met| match met {
+    gates_and_faults::arrive(state, MountCall::Create, caller, &at, move |state, met| match met {
         Ok(()) => create_now(state, caller, path, (parent, name), (mode, flags), reply),
         Err(errno) => reply.error(errno),
     });
@@ -241,10 +248,10 @@ fn answer_create(
     state: &State,
     ask: &Ask,
     (parent, name): (u64, &str),
-    opened: Opened,
+    opened: OpenedFile,
     reply: ReplyCreate,
 ) {
-    if opened.action == Action::Opened {
+    if opened.action == CreateAction::Opened {
         // Somebody else made it since the kernel looked.
         strip_privileges(state, ask, &opened);
     }
@@ -284,9 +291,9 @@ pub fn make_file(
     state: &State,
     (node, bytes): (u64, Bytes),
     ask: &Ask,
-    mut opened: Opened,
+    mut opened: OpenedFile,
     register: impl FnOnce(BorrowedFd<'_>) -> std::io::Result<fuser::BackingId>,
-) -> Result<(Arc<OpenFile>, FopenFlags), Error> {
+) -> Result<(Arc<OpenFile>, FopenFlags), FileError> {
     state.retries.end(ask.caller.pid);
     let access = access(ask.flags);
     // The kernel takes one way at a time for a node.
@@ -307,7 +314,7 @@ pub fn make_file(
 }
 
 /// Keeps an open file. `cuts` is what [`State::cuts`] was before the open was granted.
-pub fn keep(state: &State, file: OpenFile, cuts: u64) -> Result<Arc<OpenFile>, Error> {
+pub fn keep(state: &State, file: OpenFile, cuts: u64) -> Result<Arc<OpenFile>, FileError> {
     let file = Arc::new(file);
     // The mount is gone, and no release will come; or it is about to go, and the descriptor would
     // not be among those that are cut off.
@@ -315,7 +322,7 @@ pub fn keep(state: &State, file: OpenFile, cuts: u64) -> Result<Arc<OpenFile>, E
         state.files.take(file.number().0);
         end(state, &file.handle);
         let source = std::io::Error::from_raw_os_error(libc::ENOTCONN);
-        return Err(Error::Store(StoreError::Io { what: "opening", source }));
+        return Err(FileError::Store(StoreError::Io { what: "opening", source }));
     }
     // Closed by force before it was kept, it was not there to be cut off: the kernel must not get
     // it. From here on it is. A close that finds the file not kept has been counted.
@@ -333,9 +340,9 @@ type Way = (Option<OwnedFd>, Option<Arc<fuser::BackingId>>, FopenFlags);
 fn data_path(
     state: &State,
     (access, bytes): (Access, Bytes),
-    opened: &mut Opened,
+    opened: &mut OpenedFile,
     register: impl FnOnce(BorrowedFd<'_>) -> std::io::Result<fuser::BackingId>,
-) -> Result<Way, Error> {
+) -> Result<Way, FileError> {
     let mut flags = FopenFlags::empty();
     let mut backing = None;
     let made = opened.made.take();
@@ -371,7 +378,7 @@ fn data_path(
     let comes_to_us = state.options.mandatory_locks || writes && state.share().has_coarse_times();
     if backing.is_some() && !comes_to_us {
         // The kernel opens the file for the program, and would call any failure EIO.
-        if writes && opened.action == Action::Opened {
+        if writes && opened.action == CreateAction::Opened {
             state.share().check_writable()?;
         }
         return Ok((None, backing, flags));
@@ -403,7 +410,7 @@ fn note_not_passed(state: &State, path: &SharePath, error: &std::io::Error) {
 
 /// The file that was opened just now: by the name it was found by, which takes no lock, or by the
 /// name it has got since.
-fn backing_of(state: &State, opened: &Opened, how: OpenFor) -> Result<OwnedFd, Error> {
+fn backing_of(state: &State, opened: &OpenedFile, how: OpenFor) -> Result<OwnedFd, FileError> {
     if let Ok(fd) = state.share().backing(&opened.path, how)
         && Stat::of(&fd).is_ok_and(|stat| stat.id == opened.stat.id)
     {
@@ -424,7 +431,7 @@ pub fn open_for(access: Access) -> OpenFor {
 
 /// Removes set-id bits and capabilities from a file that an unprivileged user opens for writing:
 /// under `HANDLE_KILLPRIV_V2` the kernel leaves this to the file system.
-pub fn strip_privileges(state: &State, ask: &Ask, opened: &Opened) {
+pub fn strip_privileges(state: &State, ask: &Ask, opened: &OpenedFile) {
     if ask.writes_unprivileged() {
         let fd = state.share().backing(&opened.path, OpenFor::Path).map_err(std::io::Error::other);
         ask.note_stripped(fd.and_then(privileges::strip));
@@ -438,7 +445,7 @@ pub fn set_share(
     caller: Requester,
     file: &Arc<OpenFile>,
     share: ShareMode,
-    answer: impl FnOnce(Result<ShareMode, Error>) + Send + 'static,
+    answer: impl FnOnce(Result<ShareMode, FileError>) + Send + 'static,
 ) {
     let (asked, file) = (Arc::clone(state), Arc::clone(file));
     state.park.until(
@@ -449,7 +456,7 @@ pub fn set_share(
             };
             let cx = asked.context(caller.pid, "set share mode");
             let set = asked.share().set_share_mode(&cx, &file.handle, share);
-            let refused = matches!(set, Err(Error::Denied(Denial::SharingViolation { .. })));
+            let refused = matches!(set, Err(FileError::Denied(Denial::SharingViolation { .. })));
             let waits = !last && refused && asked.share().only_flushed_beside(&file.handle, share);
             (!waits).then(|| set.map(|()| had))
         },
@@ -469,7 +476,7 @@ pub fn flush(state: &Arc<State>, fh: u64, lock_owner: u64, reply: ReplyEmpty) {
         move || asked.share().flush(&file.handle, lock_owner),
         move |flushed| match flushed {
             // Closing a force-closed descriptor is the cure, not another error.
-            Ok(()) | Err(Error::Denied(Denial::HandleClosed)) => reply.ok(),
+            Ok(()) | Err(FileError::Denied(Denial::HandleClosed)) => reply.ok(),
             Err(error) => reply.error(errno(&error)),
         },
     );
@@ -524,9 +531,9 @@ pub fn end(state: &State, handle: &Handle) {
     ended(state, handle, front_end::to_the_end(|| state.share().release(handle)));
 }
 
-fn ended(state: &State, handle: &Handle, released: Result<Option<SharePath>, Error>) {
+fn ended(state: &State, handle: &Handle, released: Result<Option<SharePath>, FileError>) {
     match released {
-        Ok(None) | Err(Error::Denied(Denial::HandleClosed)) => {}
+        Ok(None) | Err(FileError::Denied(Denial::HandleClosed)) => {}
         Ok(Some(removed)) => forget_name(state, &removed),
         Err(error) => log::error!("closing handle {}: {error}", handle.id()),
     }
@@ -567,7 +574,7 @@ pub fn ask_again(state: &State, path: &SharePath) {
 
 /// True if the file has names beside the one it was found by.
 pub fn has_other_names(stat: &Stat) -> bool {
-    stat.kind != Kind::Directory && stat.links > 1
+    stat.kind != FileKind::Directory && stat.links > 1
 }
 
 /// How long the kernel may remember a name and its file's attributes: not at all while the name

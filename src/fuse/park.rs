@@ -20,7 +20,7 @@ use fuser::Errno;
 
 use super::pool::{Pool, Turn};
 use crate::core::smb::Denial;
-use crate::engine::file::Error;
+use crate::engine::file::FileError;
 use crate::sync::front_end;
 
 /// How long a request waits for a release at most.
@@ -72,7 +72,7 @@ pub trait Interruptible {
     fn interrupted() -> Self;
 }
 
-impl<T> Interruptible for Result<T, Error> {
+impl<T> Interruptible for Result<T, FileError> {
     fn interrupted() -> Self {
         Err(Denial::Cancelled.into())
     }

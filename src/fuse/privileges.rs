@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::fs::Mode;
 use rustix::io::Errno;
 
-use crate::engine::file::{Error, Kind, Stat, StoreError, proc_path};
+use crate::engine::file::{FileError, FileKind, Stat, StoreError, proc_path};
 
 const SET_USER_ID: u32 = 0o4000;
 const SET_GROUP_ID: u32 = 0o2000;
@@ -13,15 +13,15 @@ const GROUP_EXECUTE: u32 = 0o0010;
 const CAPABILITY: &str = "security.capability";
 
 /// As [`strip`], before the file is cut or grown: the size stays if this fails.
-pub fn strip_to_resize(fd: &OwnedFd) -> Result<(), Error> {
-    strip(fd).map_err(|source| Error::Store(StoreError::Io { what: "set-id bits", source }))
+pub fn strip_to_resize(fd: &OwnedFd) -> Result<(), FileError> {
+    strip(fd).map_err(|source| FileError::Store(StoreError::Io { what: "set-id bits", source }))
 }
 
 /// Takes set-user-id, set-group-id (where the group may execute; otherwise it means mandatory
 /// locking) and capabilities from a file.
 pub fn strip(fd: impl AsFd) -> std::io::Result<()> {
     let stat = Stat::of(&fd).map_err(std::io::Error::other)?;
-    if stat.kind != Kind::File {
+    if stat.kind != FileKind::File {
         return Ok(());
     }
     let mut mode = stat.mode & !SET_USER_ID;

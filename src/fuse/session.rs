@@ -20,7 +20,7 @@ use super::state::State;
 use crate::core::Client;
 use crate::core::smb::{ShareMode, SharePath};
 use crate::engine::file::shares::Followed;
-use crate::engine::file::{Error, Share};
+use crate::engine::file::{FileError, Share};
 
 /// Why a share could not be mounted or unmounted.
 #[derive(Debug, thiserror::Error)]
@@ -83,7 +83,7 @@ pub enum MountError {
     },
     /// The share could not be looked at.
     #[error(transparent)]
-    Share(#[from] Error),
+    Share(#[from] FileError),
 }
 
 /// A share that is mounted. Unmounted when dropped.

@@ -23,7 +23,7 @@ use crate::core::smb::SharePath;
 use crate::core::{Client, FileId, Owner};
 use crate::engine::Context;
 use crate::engine::file::shares::{Followed, Follower};
-use crate::engine::file::{Creation, Error, Share, Stat};
+use crate::engine::file::{Creation, FileError, Share, Stat};
 
 /// How bytes get from the disk to a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -239,9 +239,9 @@ impl State {
 
     /// The attributes of the file that is open through a node; `None` if no file is. For a node
     /// whose name is gone: its descriptors are still valid.
-    pub fn stat_open(&self, node: u64) -> Option<Result<Stat, Error>> {
+    pub fn stat_open(&self, node: u64) -> Option<Result<Stat, FileError>> {
         if let Some(held) = self.open_descriptor(node) {
-            return Some(Stat::of(&held).map_err(Error::Store));
+            return Some(Stat::of(&held).map_err(FileError::Store));
         }
         let file = self.files.find(self.nodes.file(node)?, |_| true)?;
         Some(self.share().stat_handle(&file.handle))

@@ -20,7 +20,9 @@ use super::state::State;
 use crate::core::HandleId;
 use crate::core::smb::{Access, SharePath};
 use crate::engine::file::shares::Follower;
-use crate::engine::file::{Change, ClosedHandle, Error, Handle, Result, Share, StoreError};
+use crate::engine::file::{
+    ChangeNotice, ClosedHandle, FileError, Handle, Result, Share, StoreError,
+};
 
 /// How long a forced close waits for the kernel to drop the descriptors, after it has waited for a
 /// creation under way.
@@ -81,12 +83,12 @@ fn listen(state: &Arc<State>, share: &Arc<Share>, mounted_on: PathBuf) -> Result
     share.on_change(move |change| {
         let Some(state) = mount.upgrade() else { return };
         match change {
-            Change::Name(path) => forget_name(&state, path),
-            Change::Attributes(path) => {
+            ChangeNotice::Name(path) => forget_name(&state, path),
+            ChangeNotice::Attributes(path) => {
                 state.notices.attributes_of(&state.nodes.spellings(path));
             }
-            Change::Released => state.park.nudge(),
-            Change::Answered => state.notices.wait_for_names(),
+            ChangeNotice::Released => state.park.nudge(),
+            ChangeNotice::Answered => state.notices.wait_for_names(),
         }
     });
     let mount = Arc::downgrade(state);
@@ -111,7 +113,10 @@ fn cut_off(state: &State, closed: &ClosedHandle, mounted_on: &Path) -> Result<Ve
     let opens = state.files.of_file(closed.file);
     if cut_off_opens(state, &opens, mounted_on, CUT_MAX) > 0 {
         let source = io::Error::other("the kernel was not seen to drop them, and they still write");
-        return Err(Error::Store(StoreError::Io { what: "cutting its descriptors off", source }));
+        return Err(FileError::Store(StoreError::Io {
+            what: "cutting its descriptors off",
+            source,
+        }));
     }
     Ok(opens.iter().map(|open| open.handle.id()).filter(|id| *id != closed.id).collect())
 }

@@ -19,5 +19,5 @@ mod words;
 
 pub use fresh::FreshShare;
 pub use ntstatus::{NO_STATUS, STILL_WAITING, ntstatus, store_status};
-pub use player::{Answer, Player};
+pub use player::{PlayAnswer, Player};
 pub use script::{Group, Op, RangeArg, ScriptError, Step, read_script, read_step};

@@ -3,7 +3,7 @@
 //! Source: the recordings in `tests/oracle`.
 
 use crate::core::smb::Denial;
-use crate::engine::file::{Error, StoreError};
+use crate::engine::file::{FileError, StoreError};
 
 /// Shown for a step that has no status of its own, such as a cut connection.
 pub const NO_STATUS: &str = "-";
@@ -12,11 +12,11 @@ pub const NO_STATUS: &str = "-";
 pub const STILL_WAITING: &str = "STILL_WAITING";
 
 /// The NTSTATUS name of an answer.
-pub fn ntstatus<T>(answer: &Result<T, Error>) -> &'static str {
+pub fn ntstatus<T>(answer: &Result<T, FileError>) -> &'static str {
     match answer {
         Ok(_) => "STATUS_SUCCESS",
-        Err(Error::Denied(denial)) => denial_status(denial),
-        Err(Error::Store(error)) => store_status(error),
+        Err(FileError::Denied(denial)) => denial_status(denial),
+        Err(FileError::Store(error)) => store_status(error),
     }
 }
 

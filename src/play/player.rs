@@ -13,12 +13,12 @@ use super::words::{
     action_name, all_ranges, attributes, byte_range, disposition, lock_kind, options, rights,
     share_mode,
 };
-use crate::core::smb::create::{Action, Disposition, OpenRequest, Options};
+use crate::core::smb::create::{CreateAction, Disposition, OpenRequest, Options};
 use crate::core::smb::ranges::{RangeLock, Ticket};
 use crate::core::smb::{Access, Denial, ShareMode, SharePath};
 use crate::core::{Client, Owner};
 use crate::engine::Context;
-use crate::engine::file::{Error, Handle, IO_MAX, Kind, Result, Share};
+use crate::engine::file::{FileError, FileKind, Handle, IO_MAX, Result, Share};
 
 /// The file that every trace works on, and what is in it.
 const TRACE_FILE: (&str, &str) = ("f", "01234567890123456789");
@@ -31,7 +31,7 @@ const LONE_WAIT: Duration = Duration::from_secs(1);
 
 /// The answer to a step.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Answer {
+pub struct PlayAnswer {
     /// By its NTSTATUS name.
     pub status: &'static str,
     /// The output of the step.
@@ -40,14 +40,14 @@ pub struct Answer {
     pub why: Option<String>,
 }
 
-struct Held {
+struct ScriptedOpen {
     conn: String,
     request: OpenRequest,
     path: SharePath,
     handle: Handle,
 }
 
-struct Waiting {
+struct WaitingLock {
     h: String,
     ticket: Option<Ticket>,
     answers: Receiver<std::result::Result<(), Denial>>,
@@ -57,8 +57,8 @@ struct Waiting {
 pub struct Player<'a> {
     share: &'a Share,
     clients: HashMap<String, Owner>,
-    handles: HashMap<String, Held>,
-    waiting: HashMap<String, Waiting>,
+    handles: HashMap<String, ScriptedOpen>,
+    waiting: HashMap<String, WaitingLock>,
     trace: bool,
 }
 
@@ -84,23 +84,23 @@ impl<'a> Player<'a> {
     }
 
     /// Carries one step out.
-    pub fn step(&mut self, op: &Op) -> Answer {
+    pub fn step(&mut self, op: &Op) -> PlayAnswer {
         if let Some(h) = op.handle()
             && !self.trace
             && !self.handles.contains_key(h)
         {
             let why = format!("no handle {h} is open: it was closed, or its open was refused");
-            return Answer { why: Some(why), ..answer(Err(Denial::HandleClosed.into())) };
+            return PlayAnswer { why: Some(why), ..answer(Err(Denial::HandleClosed.into())) };
         }
         match op {
             Op::DropConnection { conn } => self.drop_connection(conn),
             Op::Cancel { tag } => self.cancel(tag),
             Op::Await { tag, timeout } => self.wait_for(tag, *timeout),
             Op::LockAsync { tag, h, ranges } => self.lock_async(tag, h, ranges),
-            Op::ServerLs {} => Answer { status: NO_STATUS, ..answer(self.tree().map(Some)) },
+            Op::ServerLs {} => PlayAnswer { status: NO_STATUS, ..answer(self.tree().map(Some)) },
             // The POSIX forms are not offered, as the recording server does not (dp39-dp41).
             Op::SetDispositionEx { .. } | Op::RenameEx { .. } => {
-                Answer { status: "STATUS_INVALID_INFO_CLASS", out: None, why: None }
+                PlayAnswer { status: "STATUS_INVALID_INFO_CLASS", out: None, why: None }
             }
             other => answer(self.plain(other)),
         }
@@ -110,7 +110,7 @@ impl<'a> Player<'a> {
     pub fn finish(&mut self) -> Result<()> {
         for (_, held) in self.handles.drain() {
             match self.share.close(&held.handle) {
-                Ok(()) | Err(Error::Denied(_)) => {}
+                Ok(()) | Err(FileError::Denied(_)) => {}
                 Err(error) => return Err(error),
             }
         }
@@ -214,11 +214,11 @@ impl<'a> Player<'a> {
         h: &str,
         path: &SharePath,
         request: &OpenRequest,
-    ) -> Result<(Action, u64)> {
+    ) -> Result<(CreateAction, u64)> {
         let cx = self.client(conn);
         let opened = self.share.open(&cx, path, request)?;
         let eof = self.share.standard(&opened.handle)?.size;
-        let held = Held {
+        let held = ScriptedOpen {
             conn: conn.to_owned(),
             request: *request,
             path: opened.path,
@@ -239,7 +239,7 @@ impl<'a> Player<'a> {
         self.open_as(&held.conn, h, &held.path, &held.request).map(drop)
     }
 
-    fn drop_connection(&mut self, conn: &str) -> Answer {
+    fn drop_connection(&mut self, conn: &str) -> PlayAnswer {
         let of_conn = self.handles.extract_if(|_, held| held.conn == conn);
         let mut done = Ok(None);
         for (_, held) in of_conn {
@@ -249,7 +249,7 @@ impl<'a> Player<'a> {
         }
         let why = done.as_ref().err().map(ToString::to_string);
         let status = if done.is_ok() { NO_STATUS } else { ntstatus::<Option<Value>>(&done) };
-        Answer { status, out: None, why }
+        PlayAnswer { status, out: None, why }
     }
 
     fn make_file(&mut self, name: &str, data: &str, attrs: Option<&str>) -> Result<()> {
@@ -292,19 +292,19 @@ impl<'a> Player<'a> {
         }
     }
 
-    fn lock_async(&mut self, tag: &str, h: &str, ranges: &[RangeArg]) -> Answer {
+    fn lock_async(&mut self, tag: &str, h: &str, ranges: &[RangeArg]) -> PlayAnswer {
         match self.ask_for_lock(h, ranges) {
             Ok(waiting) => {
                 let pending = waiting.ticket.is_some();
                 self.waiting.insert(tag.to_owned(), waiting);
                 let status = if pending { "STATUS_PENDING" } else { "STATUS_SUCCESS" };
-                Answer { status, out: None, why: None }
+                PlayAnswer { status, out: None, why: None }
             }
             Err(error) => answer(Err(error)),
         }
     }
 
-    fn ask_for_lock(&mut self, h: &str, ranges: &[RangeArg]) -> Result<Waiting> {
+    fn ask_for_lock(&mut self, h: &str, ranges: &[RangeArg]) -> Result<WaitingLock> {
         let [range] = ranges else {
             return Err(Denial::InvalidParameter("only one range can be waited for").into());
         };
@@ -320,33 +320,33 @@ impl<'a> Player<'a> {
         if ticket.is_none() {
             drop(granted.send(Ok(())));
         }
-        Ok(Waiting { h: h.to_owned(), ticket, answers })
+        Ok(WaitingLock { h: h.to_owned(), ticket, answers })
     }
 
-    fn wait_for(&mut self, tag: &str, timeout: f64) -> Answer {
+    fn wait_for(&mut self, tag: &str, timeout: f64) -> PlayAnswer {
         let Some(waiting) = self.waiting.get(tag) else { return no_such_request() };
         let patience = Duration::try_from_secs_f64(timeout.max(0.0)).unwrap_or(WAIT_MAX);
         let patience = patience.min(WAIT_MAX);
         match waiting.answers.recv_timeout(patience) {
             Ok(got) => {
                 self.waiting.remove(tag);
-                answer(got.map(|()| None).map_err(Error::from))
+                answer(got.map(|()| None).map_err(FileError::from))
             }
             Err(RecvTimeoutError::Timeout) => {
-                Answer { status: STILL_WAITING, out: None, why: None }
+                PlayAnswer { status: STILL_WAITING, out: None, why: None }
             }
             Err(RecvTimeoutError::Disconnected) => answer(Err(Denial::Cancelled.into())),
         }
     }
 
-    fn cancel(&mut self, tag: &str) -> Answer {
+    fn cancel(&mut self, tag: &str) -> PlayAnswer {
         let Some(waiting) = self.waiting.get(tag) else { return no_such_request() };
-        if let Waiting { h, ticket: Some(ticket), .. } = waiting
+        if let WaitingLock { h, ticket: Some(ticket), .. } = waiting
             && let Some(held) = self.handles.get(h)
         {
             self.share.cancel_lock(&held.handle, *ticket);
         }
-        Answer { status: NO_STATUS, out: None, why: None }
+        PlayAnswer { status: NO_STATUS, out: None, why: None }
     }
 
     fn standard(&mut self, h: &str) -> Result<Value> {
@@ -388,7 +388,7 @@ impl<'a> Player<'a> {
             for name in self.names_in(&dir)? {
                 let path = dir.join(&name)?;
                 found.push(path.as_str().to_owned());
-                if self.share.stat(&path)?.kind == Kind::Directory {
+                if self.share.stat(&path)?.kind == FileKind::Directory {
                     left.push(path);
                 }
             }
@@ -398,12 +398,12 @@ impl<'a> Player<'a> {
     }
 }
 
-fn answer(done: Result<Option<Value>>) -> Answer {
+fn answer(done: Result<Option<Value>>) -> PlayAnswer {
     let status = ntstatus(&done);
     let why = done.as_ref().err().map(ToString::to_string);
-    Answer { status, out: done.unwrap_or_default(), why }
+    PlayAnswer { status, out: done.unwrap_or_default(), why }
 }
 
-fn no_such_request() -> Answer {
+fn no_such_request() -> PlayAnswer {
     answer(Err(Denial::InvalidParameter("no lock request of that tag waits for its answer").into()))
 }

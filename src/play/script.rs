@@ -232,13 +232,13 @@ impl<'de> Deserialize<'de> for RangeArg {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged)]
-        enum Form {
+        enum LockForm {
             Lock(u64, u64, String),
             Unlock(u64, u64),
         }
-        Ok(match Form::deserialize(from)? {
-            Form::Lock(offset, length, kind) => Self { offset, length, kind: Some(kind) },
-            Form::Unlock(offset, length) => Self { offset, length, kind: None },
+        Ok(match LockForm::deserialize(from)? {
+            LockForm::Lock(offset, length, kind) => Self { offset, length, kind: Some(kind) },
+            LockForm::Unlock(offset, length) => Self { offset, length, kind: None },
         })
     }
 }

@@ -2,7 +2,7 @@
 //! are spelled. A word that means nothing is an invalid parameter, as on the wire.
 
 use super::script::RangeArg;
-use crate::core::smb::create::{Action, Disposition, Options};
+use crate::core::smb::create::{CreateAction, Disposition, Options};
 use crate::core::smb::ranges::{ByteRange, LockKind};
 use crate::core::smb::{Access, Attributes, Denial, Rights, ShareMode};
 use crate::engine::file::Result;
@@ -110,11 +110,11 @@ pub fn attributes(text: Option<&str>) -> Result<Attributes> {
 }
 
 /// The action on the name, as `out` spells it.
-pub fn action_name(action: Action) -> &'static str {
+pub fn action_name(action: CreateAction) -> &'static str {
     match action {
-        Action::Opened => "OPENED",
-        Action::Created => "CREATED",
-        Action::Overwritten => "OVERWRITTEN",
-        Action::Superseded => "SUPERSEDED",
+        CreateAction::Opened => "OPENED",
+        CreateAction::Created => "CREATED",
+        CreateAction::Overwritten => "OVERWRITTEN",
+        CreateAction::Superseded => "SUPERSEDED",
     }
 }

@@ -11,7 +11,7 @@ use std::net::IpAddr;
 
 use percent_encoding::percent_decode_str;
 
-use super::auth::Level;
+use super::auth::ResourceLevel;
 use super::refusal::Refusal;
 use crate::core::service::ServiceKind;
 
@@ -36,7 +36,7 @@ pub struct Address {
 
 /// The names that a listener is called by.
 #[derive(Clone, Copy, Debug)]
-pub struct Names<'a> {
+pub struct ListenerNames<'a> {
     /// The service.
     pub service: ServiceKind,
     /// The accounts.
@@ -65,7 +65,7 @@ impl Address {
     /// Reads the address of a request from its scheme and host, and its path. `signer` is the
     /// account that the request claims to be signed by.
     pub fn read(
-        names: Names<'_>,
+        names: ListenerNames<'_>,
         (scheme, host): (&str, &str),
         path: &str,
         signer: Option<&str>,
@@ -121,11 +121,11 @@ impl Address {
     }
 
     /// How far the path goes.
-    pub fn level(&self) -> Level {
+    pub fn level(&self) -> ResourceLevel {
         match (&self.container, self.rest.trim_start_matches('/').is_empty()) {
-            (None, _) => Level::Service,
-            (Some(_), true) => Level::Container,
-            (Some(_), false) => Level::Object,
+            (None, _) => ResourceLevel::Service,
+            (Some(_), true) => ResourceLevel::Container,
+            (Some(_), false) => ResourceLevel::Object,
         }
     }
 
@@ -141,7 +141,7 @@ fn split(path: &str) -> (String, &str) {
     (percent_decode_str(first).decode_utf8_lossy().into_owned(), rest)
 }
 
-impl<'a> Names<'a> {
+impl<'a> ListenerNames<'a> {
     /// The account of `name` in an address, and whether the name is that of its secondary location.
     fn account(self, name: &str) -> Option<(&'a str, bool)> {
         let find = |name: &str| {
@@ -209,9 +209,9 @@ pub fn host_name(host: &str) -> &str {
 mod tests {
     use super::*;
 
-    fn with_names<T>(use_them: impl FnOnce(Names<'_>) -> T) -> T {
+    fn with_names<T>(use_them: impl FnOnce(ListenerNames<'_>) -> T) -> T {
         let (accounts, hosts) = (["dev".to_owned()], ["nas".to_owned()]);
-        use_them(Names {
+        use_them(ListenerNames {
             service: ServiceKind::File,
             accounts: &accounts,
             hosts: &hosts,
@@ -230,10 +230,13 @@ mod tests {
         let address = read("127.0.0.1:10004", "/dev/docs/a%2Fb", None).unwrap();
         assert_eq!(address.endpoint, "http://127.0.0.1:10004/dev/");
         assert_eq!((address.container.as_deref(), &*address.rest), (Some("docs"), "a%2Fb"));
-        assert_eq!((address.level(), address.path()), (Level::Object, "a/b".into()));
-        assert_eq!(read("[::1]:1", "/dev", None).unwrap().level(), Level::Service);
-        assert_eq!(read("[::1]:1", "/dev/", None).unwrap().level(), Level::Service);
-        assert_eq!(read("localhost", "/dev/docs/", None).unwrap().level(), Level::Container);
+        assert_eq!((address.level(), address.path()), (ResourceLevel::Object, "a/b".into()));
+        assert_eq!(read("[::1]:1", "/dev", None).unwrap().level(), ResourceLevel::Service);
+        assert_eq!(read("[::1]:1", "/dev/", None).unwrap().level(), ResourceLevel::Service);
+        assert_eq!(
+            read("localhost", "/dev/docs/", None).unwrap().level(),
+            ResourceLevel::Container
+        );
         assert!(read("127.0.0.1", "/dev//docs", None).is_err());
     }
 
@@ -269,8 +272,9 @@ mod tests {
     fn a_url_in_a_request_may_have_any_suffix() {
         let host = "dev.file.core.windows.net";
         assert!(with_names(|names| names.host_account(host).is_none()));
-        let any =
-            with_names(|names| Names { any_suffix: true, ..names }.host_account(host).is_some());
+        let any = with_names(|names| {
+            ListenerNames { any_suffix: true, ..names }.host_account(host).is_some()
+        });
         assert!(any);
     }
 
@@ -305,8 +309,9 @@ mod tests {
 
     #[test]
     fn a_listener_beyond_this_machine_is_called_by_names_without_a_dot() {
-        let check =
-            |host: &str| with_names(|names| Names { any_label: true, ..names }.check_host(host));
+        let check = |host: &str| {
+            with_names(|names| ListenerNames { any_label: true, ..names }.check_host(host))
+        };
         for good in ["azurite:10000", "storage-1", "a_b:1"] {
             assert!(check(good).is_ok(), "{good}");
             assert!(with_names(|names| names.check_host(good)).is_err(), "{good}");
@@ -321,7 +326,7 @@ mod tests {
         let (host, path) = ("dev.file.localhost", "/dev/docs/a");
         let read = |path_style| {
             let address = with_names(|names| {
-                Address::read(Names { path_style, ..names }, ("http", host), path, None)
+                Address::read(ListenerNames { path_style, ..names }, ("http", host), path, None)
             });
             address.unwrap().container
         };

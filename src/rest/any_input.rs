@@ -8,8 +8,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use hyper::body::Bytes;
 use hyper::http::request::Parts;
 
-use super::address::{Address, Names};
-use super::auth::{Authorizer, Credential, Credentials, OauthMode, Target, signing_account};
+use super::address::{Address, ListenerNames};
+use super::auth::{AuthTarget, Authorizer, Credential, Credentials, OauthMode, signing_account};
 use super::http::cors::Cors;
 use super::http::multipart;
 use super::http::request::{Query, Request, byte_range};
@@ -88,7 +88,7 @@ fn read(service: &Service, bytes: &[u8]) -> Option<Request> {
 
 fn as_request(service: &Service, head: Parts) -> Option<Request> {
     let accounts = [super::auth::DEVELOPMENT_NAME.to_owned()];
-    let names = Names {
+    let names = ListenerNames {
         service: service.kind,
         accounts: &accounts,
         hosts: &[],
@@ -132,7 +132,7 @@ fn look_at(service: &Service, request: &Request) {
     let accounts = Credentials::new([Credential::development()]).expect("one account");
     let authorizer = Authorizer { accounts, oauth: OauthMode::Basic };
     let path = request.address.path();
-    let target = Target {
+    let target = AuthTarget {
         signatures: service.signatures,
         account: &request.address.account,
         container: request.address.container.as_deref(),

@@ -22,6 +22,19 @@ pub struct Call<'a> {
     pub grant: &'a Grant,
 }
 
+impl<'a> Call<'a> {
+    /// The call of an operation.
+    pub fn new(
+        site: &'a Arc<Site>,
+        account: &'a Arc<Account>,
+        request: &'a Request,
+        context: &'a Context,
+        grant: &'a Grant,
+    ) -> Self {
+        Self { site, account, request, context, grant }
+    }
+}
+
 /// Operations mostly look at the request.
 impl Deref for Call<'_> {
     type Target = Request;

@@ -13,9 +13,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::auth::{Admission, Level};
-use super::http::server::{RestOptions, Server};
-use super::routing::{Row, Verb, When};
+use super::auth::{Admission, ResourceLevel};
+use super::http::server::{RestOptions, RestServer};
+use super::routing::{RouteRow, Verb, When};
 use super::service::Service;
 use crate::engine::{Account, Accounts};
 
@@ -32,9 +32,9 @@ pub struct Coverage {
     /// The file with its table, and the test that renews the page.
     pub source: (&'static str, &'static str),
     /// Its requests.
-    pub rows: &'static [Row],
+    pub rows: &'static [RouteRow],
     /// The paths of its levels, as people read them, and one that is asked for.
-    pub paths: fn(Level) -> (&'static str, &'static str),
+    pub paths: fn(ResourceLevel) -> (&'static str, &'static str),
     /// An account with the service, in an empty folder.
     pub account: fn(&Path, name: &str) -> Account,
     /// Makes what the requests ask about, before each of them.
@@ -48,7 +48,7 @@ pub struct Coverage {
 }
 
 /// An operation with all its requests.
-struct Entry {
+struct CoverageEntry {
     operation: &'static str,
     shapes: Vec<String>,
     done: bool,
@@ -89,7 +89,7 @@ impl Coverage {
             self.title,
             entries.len(),
         );
-        for Entry { operation, shapes, done } in entries {
+        for CoverageEntry { operation, shapes, done } in entries {
             let status = if done { "done" } else { "501" };
             let (name, shapes) = (self.name(operation), shapes.join("<br>"));
             let (since, differs) = ((self.since)(operation), (self.differs)(operation));
@@ -99,15 +99,15 @@ impl Coverage {
     }
 
     /// The rows of the page: the answer of the server to each operation.
-    fn entries(&self) -> Vec<Entry> {
+    fn entries(&self) -> Vec<CoverageEntry> {
         let folder = tempfile::tempdir().unwrap();
         let account = (self.account)(folder.path(), ACCOUNT);
         let accounts = Arc::new(Accounts::new(account, []));
         let options = RestOptions::new(Admission::Everyone);
-        let server = Server::start(Arc::clone(&accounts), self.service, options).unwrap();
+        let server = RestServer::start(Arc::clone(&accounts), self.service, options).unwrap();
         let shapes =
             vec!["OPTIONS of anything, `Origin`, `Access-Control-Request-Method`".to_owned()];
-        let mut entries = vec![Entry { operation: "ServicePreflight", shapes, done: true }];
+        let mut entries = vec![CoverageEntry { operation: "ServicePreflight", shapes, done: true }];
         for row in self.rows {
             (self.prepare)(accounts.first());
             let status = self.asked(server.addr(), row);
@@ -119,21 +119,21 @@ impl Coverage {
                 entry.done &= done;
             } else {
                 let (operation, shapes) = (row.operation.name, vec![self.shape(row)]);
-                entries.push(Entry { operation, shapes, done });
+                entries.push(CoverageEntry { operation, shapes, done });
             }
         }
         entries
     }
 
     /// A row as people read it.
-    fn shape(&self, row: &Row) -> String {
+    fn shape(&self, row: &RouteRow) -> String {
         let methods: Vec<_> = row.methods.iter().copied().map(verb).collect();
         let path = if let [level] = row.levels {
             (self.paths)(*level).0.to_owned()
         } else {
             // The root of a container is an object too.
             let (container, object) =
-                ((self.paths)(Level::Container).0, (self.paths)(Level::Object).0);
+                ((self.paths)(ResourceLevel::Container).0, (self.paths)(ResourceLevel::Object).0);
             format!("{container}[{}]", object.strip_prefix(container).unwrap_or(object))
         };
         let header = match row.when {
@@ -145,7 +145,7 @@ impl Coverage {
     }
 
     /// The status of the answer to a request like that row.
-    fn asked(&self, addr: SocketAddr, row: &Row) -> u16 {
+    fn asked(&self, addr: SocketAddr, row: &RouteRow) -> u16 {
         let target = format!("/{ACCOUNT}{}{}", (self.paths)(row.levels[0]).1, query(row));
         let header = match row.when {
             When::Always => String::new(),
@@ -169,7 +169,7 @@ impl Coverage {
     }
 }
 
-fn query(row: &Row) -> String {
+fn query(row: &RouteRow) -> String {
     let parts = [("restype", row.restype), ("comp", row.comp)];
     let parts = parts.iter().filter(|(_, value)| !value.is_empty());
     let parts: Vec<_> = parts.map(|(name, value)| format!("{name}={value}")).collect();

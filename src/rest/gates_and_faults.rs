@@ -20,11 +20,11 @@ use super::http::request::Request;
 use super::refusal::Refusal;
 use super::service::Operation;
 use super::site::Site;
-use crate::core::pattern::Seen;
+use crate::core::pattern::PatternSubject;
 use crate::core::service::ServiceKind;
 use crate::engine::Caller;
-use crate::engine::controls::{FaultAction, Point, Stop, Visitor};
-use crate::engine::stream::What;
+use crate::engine::controls::{FaultAction, PendingStop, Point, Visitor};
+use crate::engine::stream::StreamEvent;
 
 /// The longest piece of a slow answer.
 const SLOW_PIECE: u64 = 16 << 10;
@@ -93,7 +93,7 @@ impl RequestControls {
             request.now = site.now();
         }
         let Some(fault) = controls.faults.meet(&seen) else { return Ok(()) };
-        controls.stream.push(Some(Arc::clone(&visit.visitor.account)), || What::Fault {
+        controls.stream.push(Some(Arc::clone(&visit.visitor.account)), || StreamEvent::Fault {
             fault: fault.id,
             visitor: visit.visitor.clone(),
         });
@@ -124,14 +124,16 @@ impl RequestControls {
         operation: &Operation,
         request: &Request,
         caller: &Caller,
-    ) -> Option<Arc<Stop>> {
+    ) -> Option<Arc<PendingStop>> {
         if !self.met || !operation.stops_when_checked() {
             return None;
         }
         let visit = Visit::new(site.service.kind, request, caller);
         let header = |name: &str| visit.header(name);
         let seen = seen(site, operation, &visit, &header);
-        Stop::ahead_of(site.accounts.controls(), &site.clock, &seen, || visit.visitor.clone())
+        PendingStop::ahead_of(site.accounts.controls(), &site.clock, &seen, || {
+            visit.visitor.clone()
+        })
     }
 
     /// The request as gates after the commit see it, if the request has met a gate or a fault.
@@ -172,8 +174,8 @@ fn seen<'a>(
     operation: &'a Operation,
     visit: &'a Visit,
     header: &'a (dyn Fn(&str) -> Option<&'a str> + Sync),
-) -> Seen<'a> {
-    Seen {
+) -> PatternSubject<'a> {
+    PatternSubject {
         service: site.service.kind,
         operation: operation.name,
         documented: documented::name_of(site.service.kind, operation.name),

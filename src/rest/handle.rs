@@ -32,18 +32,18 @@ use super::http::blocking::{Undone, on_a_thread};
 use super::http::cors::Cors;
 use super::http::header_case;
 use super::http::limits::Limits;
-use super::http::observer::Asked;
-use super::http::reply::{Content, Reply};
+use super::http::observer::ObservedRequest;
+use super::http::reply::{Reply, ReplyBody};
 use super::http::request::{Query, Request, stamp};
 use super::opening;
 use super::receive::{Unread, collect};
 use super::refusal::{Code, Refusal};
 use super::request_event::RequestEvent;
-use super::service::{Answer, Operation, Run};
+use super::service::{Answer, Operation, OperationHandler};
 use super::site::Site;
 use super::source::RENAME_SOURCE;
 use super::version::{self, VERSION};
-use crate::connections::Place;
+use crate::connections::ConnectionState;
 use crate::core::time::rfc1123;
 use crate::core::{Client, Owner, Timestamp};
 use crate::engine::{Account, Caller, Context, new_guid, rehearse, without_waiting};
@@ -81,12 +81,12 @@ impl Echo {
 pub async fn handle(
     site: Arc<Site>,
     connection: Arc<Owner>,
-    place: &Place,
+    place: &ConnectionState,
     peer: SocketAddr,
     request: hyper::Request<Incoming>,
 ) -> Result<HttpAnswer, Dropped> {
     let now = site.now();
-    let mut asked = Asked::now(&site.options, request.method());
+    let mut asked = ObservedRequest::now(&site.options, request.method());
     let echo = Echo::of(&site, request.method(), request.uri(), request.headers(), now);
     let mut told = RequestEvent::begin(&site, &connection, &echo.request_id);
     let (head, body) = request.into_parts();
@@ -250,7 +250,7 @@ async fn serve(
     mut caller: Caller,
     mut request: Request,
     body: Unread<'_>,
-    asked: &mut Asked,
+    asked: &mut ObservedRequest,
     fate: &mut RequestControls,
 ) -> Answer {
     let limits = &site.options.limits;
@@ -291,7 +291,7 @@ async fn serve(
         context.stop = fate.stop(site, operation, &request, &context.caller);
     }
     let visit = fate.leaves_later(site, &request, &context.caller);
-    let answer = if let (None, Run::Whole(run)) = (&operation.needs, &operation.run) {
+    let answer = if let (None, OperationHandler::Whole(run)) = (&operation.needs, &operation.run) {
         // The sender is unknown: the body is not received and the connection proves nothing.
         let (account, context, grant) = (&account, &context, &grant);
         body.answer(run(&Call { site, account, request: &request, context, grant })).await
@@ -325,57 +325,25 @@ async fn carry_out(
 ) -> Answer {
     let limits = &site.options.limits;
     match operation.run {
-        Run::Streamed(run) => {
-            let call = Call {
-                site,
-                account: &account,
-                request: &request,
-                context: &context,
-                grant: &grant,
-            };
-            let mut answer = run(&call, body).await;
-            call.note(&answer);
-            present(operation, &grant, &mut answer);
-            answer
+        OperationHandler::Streamed(run) => {
+            let call = Call::new(site, &account, &request, &context, &grant);
+            noted(&call, operation, run(&call, body).await)
         }
-        Run::Async(run) => {
+        OperationHandler::Async(run) => {
             request.body = collect(body, limits).await?;
-            let call = Call {
-                site,
-                account: &account,
-                request: &request,
-                context: &context,
-                grant: &grant,
-            };
-            let mut answer = run(&call).await;
-            call.note(&answer);
-            present(operation, &grant, &mut answer);
-            answer
+            let call = Call::new(site, &account, &request, &context, &grant);
+            noted(&call, operation, run(&call).await)
         }
-        Run::Whole(run) => {
+        OperationHandler::Whole(run) => {
             request.body = collect(body, limits).await?;
             if context.due_stop().is_some() {
                 (request, context) = stopped(site, &account, run, context, &grant, request).await?;
             }
-            let quick = {
-                let call = Call {
-                    site,
-                    account: &account,
-                    request: &request,
-                    context: &context,
-                    grant: &grant,
-                };
-                (operation.quick)(&call)
-            };
+            let call = Call::new(site, &account, &request, &context, &grant);
+            let quick = (operation.quick)(&call);
             let site = Arc::clone(site);
             let work = move |request: &Request| {
-                let call = Call {
-                    site: &site,
-                    account: &account,
-                    request,
-                    context: &context,
-                    grant: &grant,
-                };
+                let call = Call::new(&site, &account, request, &context, &grant);
                 let mut answer = run(&call);
                 present(operation, &grant, &mut answer);
                 answer
@@ -384,6 +352,13 @@ async fn carry_out(
             as_looked_at(&request, answer)
         }
     }
+}
+
+/// Notes the answer of an operation, and adds what the grant of the request demands of it.
+fn noted(call: &Call<'_>, operation: &Operation, mut answer: Answer) -> Answer {
+    call.note(&answer);
+    present(operation, call.grant, &mut answer);
+    answer
 }
 
 /// Checks a request that has a stop ahead, by a rehearsal of its operation, and keeps it at its
@@ -400,8 +375,7 @@ async fn stopped(
         let (site, account) = (Arc::clone(site), Arc::clone(account));
         let (context, grant) = (context.clone(), grant.clone());
         move |request: &Request| {
-            let (context, grant) = (&context, &grant);
-            let call = Call { site: &site, account: &account, request, context, grant };
+            let call = Call::new(&site, &account, request, &context, &grant);
             rehearse(|| run(&call).map(drop))
         }
     };
@@ -536,9 +510,9 @@ fn finish(mut reply: Reply, echo: Echo, cors: &Cors) -> HttpAnswer {
         reply = cors.tell(reply, &echo.method, origin);
     }
     let (length, body) = match reply.body {
-        Content::Bytes(bytes) => (bytes.len() as u64, full(bytes)),
-        Content::HeadOf(length) => (length, full(Bytes::new())),
-        Content::Stream(length, body) => (length, body),
+        ReplyBody::Bytes(bytes) => (bytes.len() as u64, full(bytes)),
+        ReplyBody::HeadOf(length) => (length, full(Bytes::new())),
+        ReplyBody::Stream(length, body) => (length, body),
     };
     let mut response = Response::new(body);
     *response.status_mut() = reply.status;

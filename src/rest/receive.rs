@@ -11,14 +11,14 @@ use tokio::time::timeout;
 use super::http::limits::Limits;
 use super::refusal::Refusal;
 use super::service::Answer;
-use crate::connections::Place;
+use crate::connections::ConnectionState;
 
 /// A body that was not read yet, on its connection.
 pub struct Unread<'a> {
     /// The bytes to come.
     pub body: Incoming,
     /// The place of the connection among all.
-    pub place: &'a Place,
+    pub place: &'a ConnectionState,
     /// The client waits for a word before it sends the body.
     pub expects: bool,
     /// The bounds of the listener.

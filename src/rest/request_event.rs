@@ -17,7 +17,7 @@ use super::wording;
 use crate::core::Owner;
 use crate::core::service::ServiceKind;
 use crate::engine::Caller;
-use crate::engine::stream::{Answered, EventStream, Refused, What};
+use crate::engine::stream::{AnsweredRequest, EventStream, RefusalCause, StreamEvent};
 
 /// A request under way, for the stream.
 pub struct RequestEvent(Option<Box<Gathered>>);
@@ -26,7 +26,7 @@ struct Gathered {
     stream: Arc<EventStream>,
     names: ErrorNames,
     account: Option<Arc<str>>,
-    answered: Answered,
+    answered: AnsweredRequest,
 }
 
 impl RequestEvent {
@@ -60,7 +60,7 @@ impl RequestEvent {
             Some(sentence) if refusal.sender_only => sentence,
             _ => &refusal.message,
         };
-        told.answered.refusal = Some(Refused {
+        told.answered.refusal = Some(RefusalCause {
             message: message.to_owned(),
             denial: refusal.denial.as_deref().cloned(),
             conflict: refusal.conflict,
@@ -81,13 +81,13 @@ impl RequestEvent {
         }
         answered.status = status.map(|status| status.as_u16());
         answered.took = took;
-        stream.push(account, || What::Request(answered));
+        stream.push(account, || StreamEvent::Request(answered));
     }
 }
 
 /// A request of which nothing is known but its connection.
-fn unknown(service: ServiceKind, connection: &Owner, request_id: &str) -> Answered {
-    Answered {
+fn unknown(service: ServiceKind, connection: &Owner, request_id: &str) -> AnsweredRequest {
+    AnsweredRequest {
         service,
         operation: UNKNOWN,
         path: String::new(),

@@ -6,7 +6,7 @@
 
 use hyper::{Method, StatusCode};
 
-use super::auth::Level;
+use super::auth::ResourceLevel;
 use super::http::request::Request;
 use super::refusal::Refusal;
 use super::service::Operation;
@@ -24,11 +24,11 @@ pub enum When {
 
 /// The shape of a request, and the operation it asks for.
 #[derive(Clone, Copy)]
-pub struct Row {
+pub struct RouteRow {
     /// The methods it may have.
     pub methods: &'static [Verb],
     /// How far its path may go.
-    pub levels: &'static [Level],
+    pub levels: &'static [ResourceLevel],
     /// The query parameter `restype`; empty for none.
     pub restype: &'static str,
     /// The query parameter `comp`; empty for none.
@@ -82,38 +82,38 @@ pub const DELETE: &[Verb] = &[Verb::Delete];
 pub const POST: &[Verb] = &[Verb::Post];
 
 /// The service as a whole.
-pub const SERVICE: &[Level] = &[Level::Service];
+pub const SERVICE: &[ResourceLevel] = &[ResourceLevel::Service];
 /// A container.
-pub const CONTAINER: &[Level] = &[Level::Container];
+pub const CONTAINER: &[ResourceLevel] = &[ResourceLevel::Container];
 /// An object in a container.
-pub const OBJECT: &[Level] = &[Level::Object];
+pub const OBJECT: &[ResourceLevel] = &[ResourceLevel::Object];
 
 /// A row that no header matters to.
 pub const fn row(
     methods: &'static [Verb],
-    levels: &'static [Level],
+    levels: &'static [ResourceLevel],
     restype: &'static str,
     comp: &'static str,
     operation: &'static Operation,
-) -> Row {
-    Row { methods, levels, restype, comp, when: When::Always, operation }
+) -> RouteRow {
+    RouteRow { methods, levels, restype, comp, when: When::Always, operation }
 }
 
 /// A row that a header tells from its neighbours.
 pub const fn row_when(
     methods: &'static [Verb],
-    levels: &'static [Level],
+    levels: &'static [ResourceLevel],
     (restype, comp): (&'static str, &'static str),
     when: When,
     operation: &'static Operation,
-) -> Row {
-    Row { methods, levels, restype, comp, when, operation }
+) -> RouteRow {
+    RouteRow { methods, levels, restype, comp, when, operation }
 }
 
 /// The operation of the first row that fits. `preflight` is the one of OPTIONS: a preflight is
 /// about another request, whatever that one names.
 pub fn by_shape(
-    rows: &[Row],
+    rows: &[RouteRow],
     preflight: &'static Operation,
     request: &Request,
 ) -> Result<&'static Operation, Refusal> {
@@ -130,7 +130,7 @@ pub fn by_shape(
         .filter(|row| row.restype.eq_ignore_ascii_case(restype))
         .filter(|row| row.comp.eq_ignore_ascii_case(comp))
         .collect();
-    let of_verb = |row: &&&Row| verb.is_some_and(|verb| row.methods.contains(&verb));
+    let of_verb = |row: &&&RouteRow| verb.is_some_and(|verb| row.methods.contains(&verb));
     for row in named.iter().filter(of_verb) {
         if row.when.holds(request)? {
             return Ok(row.operation);

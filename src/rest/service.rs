@@ -12,7 +12,7 @@ use hyper::body::Incoming;
 use hyper::{Method, Uri};
 
 use super::address::Address;
-use super::auth::{Level, Needs, Permission, Signatures};
+use super::auth::{Needs, Permission, ResourceLevel, Signatures};
 use super::call::Call;
 use super::http::reply::Reply;
 use super::http::request::{Query, Request};
@@ -46,7 +46,7 @@ pub struct Service {
     pub signatures: &'static Signatures,
     /// The resource that an operation of that level addresses, as a SAS signs it: the container,
     /// and the path within it.
-    pub target: fn(&Address, Level) -> Addressed<'_>,
+    pub target: fn(&Address, ResourceLevel) -> Addressed<'_>,
     /// The resource that a request addresses, as the command line names it, without the service.
     pub object: fn(&Request) -> String,
     /// A stored access policy of a container.
@@ -98,11 +98,11 @@ pub struct Operation {
     /// another thread: it is tried on the event loop first, in non-blocking mode.
     pub quick: fn(&Call<'_>) -> bool,
     /// The function that carries it out.
-    pub run: Run,
+    pub run: OperationHandler,
 }
 
 /// How an operation is carried out.
-pub enum Run {
+pub enum OperationHandler {
     /// On a thread that may block, with the whole body in memory.
     Whole(fn(&Call<'_>) -> Answer),
     /// On the event loop, with the whole body in memory. It waits for the engine without blocking.
@@ -121,18 +121,18 @@ impl Operation {
     /// An operation that only reads, with the whole body in memory.
     pub const fn read(
         name: &'static str,
-        level: Level,
+        level: ResourceLevel,
         permissions: &'static [Permission],
         run: fn(&Call<'_>) -> Answer,
     ) -> Self {
-        Self::reading(name, level, permissions, Run::Whole(run))
+        Self::reading(name, level, permissions, OperationHandler::Whole(run))
     }
 
     const fn reading(
         name: &'static str,
-        level: Level,
+        level: ResourceLevel,
         permissions: &'static [Permission],
-        run: Run,
+        run: OperationHandler,
     ) -> Self {
         Self {
             name,
@@ -141,8 +141,8 @@ impl Operation {
                 or_level: None,
                 permissions,
                 service_sas: match level {
-                    Level::Object => Some(permissions),
-                    Level::Service | Level::Container => None,
+                    ResourceLevel::Object => Some(permissions),
+                    ResourceLevel::Service | ResourceLevel::Container => None,
                 },
             }),
             changes: false,
@@ -155,7 +155,7 @@ impl Operation {
     /// An operation that changes something, with the whole body in memory.
     pub const fn write(
         name: &'static str,
-        level: Level,
+        level: ResourceLevel,
         permissions: &'static [Permission],
         run: fn(&Call<'_>) -> Answer,
     ) -> Self {
@@ -165,17 +165,17 @@ impl Operation {
     /// An operation that only reads, on the event loop.
     pub const fn read_async(
         name: &'static str,
-        level: Level,
+        level: ResourceLevel,
         permissions: &'static [Permission],
         run: for<'a> fn(&'a Call<'a>) -> Working<'a>,
     ) -> Self {
-        Self::reading(name, level, permissions, Run::Async(run))
+        Self::reading(name, level, permissions, OperationHandler::Async(run))
     }
 
     /// An operation that changes something, on the event loop.
     pub const fn write_async(
         name: &'static str,
-        level: Level,
+        level: ResourceLevel,
         permissions: &'static [Permission],
         run: for<'a> fn(&'a Call<'a>) -> Working<'a>,
     ) -> Self {
@@ -184,7 +184,7 @@ impl Operation {
 
     /// The operation that a browser asks for before it sends a request from another origin.
     pub const fn preflight(run: fn(&Call<'_>) -> Answer) -> Self {
-        Self { needs: None, ..Self::read("ServicePreflight", Level::Service, &[], run) }
+        Self { needs: None, ..Self::read("ServicePreflight", ResourceLevel::Service, &[], run) }
     }
 
     /// This operation, open to a service SAS with one of these permissions.
@@ -199,7 +199,7 @@ impl Operation {
 
     /// This operation, open to an account SAS of another level too.
     #[must_use]
-    pub const fn or_level(self, level: Level) -> Self {
+    pub const fn or_level(self, level: ResourceLevel) -> Self {
         let needs = match self.needs {
             Some(needs) => Some(Needs { or_level: Some(level), ..needs }),
             None => None,
@@ -222,6 +222,6 @@ impl Operation {
     /// This operation, carried out while its body arrives.
     #[must_use]
     pub const fn streamed(self, run: for<'a> fn(&'a Call<'a>, Incoming) -> Working<'a>) -> Self {
-        Self { run: Run::Streamed(run), ..self }
+        Self { run: OperationHandler::Streamed(run), ..self }
     }
 }

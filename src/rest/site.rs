@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use tokio::sync::Semaphore;
 
-use super::address::Names;
+use super::address::ListenerNames;
 use super::http::cors::Cors;
 use super::http::fetch::Fetcher;
 use super::http::server::RestOptions;
 use super::http::xml::Element;
 use super::service::Service;
 use crate::core::{Client, Owner, Timestamp};
-use crate::engine::{Account, Accounts, Clock};
+use crate::engine::{Account, Accounts, TimeSource};
 
 /// The part of the service properties that says which other origins are served.
 pub const CORS: &str = "Cors";
@@ -26,7 +26,7 @@ pub struct Site {
     pub accounts: Arc<Accounts>,
     account_names: Vec<String>,
     /// The clock that operations are decided by.
-    pub clock: Arc<dyn Clock>,
+    pub clock: Arc<dyn TimeSource>,
     /// How to serve.
     pub options: RestOptions,
     /// Where it listens.
@@ -82,8 +82,8 @@ impl Site {
     }
 
     /// The names that requests may address.
-    pub fn names(&self) -> Names<'_> {
-        Names {
+    pub fn names(&self) -> ListenerNames<'_> {
+        ListenerNames {
             service: self.service.kind,
             accounts: &self.account_names,
             hosts: &self.options.hosts,

@@ -10,7 +10,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use hyper::Uri;
 
-use super::address::{Address, Names, SECONDARY, host_name, is_this_machine};
+use super::address::{Address, ListenerNames, SECONDARY, host_name, is_this_machine};
 use super::call::Call;
 use super::http::request::Query;
 use super::refusal::Refusal;
@@ -28,7 +28,7 @@ pub const SOURCE_AUTHORIZATION: &str = "x-ms-copy-source-authorization";
 const SOURCE_BYTES_MAX: usize = 2_048;
 
 /// The source that a URL names.
-pub enum Source {
+pub enum NamedSource {
     /// A resource of this listener.
     Own(Box<OwnSource>),
     /// Something else; what another listener of this server has, by the address it is asked at.
@@ -45,7 +45,7 @@ pub struct OwnSource {
 
 impl Call<'_> {
     /// The source that the URL in header `name` addresses; the header is required.
-    pub fn source_in(&self, name: &str) -> Result<Source, Refusal> {
+    pub fn source_in(&self, name: &str) -> Result<NamedSource, Refusal> {
         let url = self.required(name)?;
         if url.len() > SOURCE_BYTES_MAX {
             return Err(Refusal::header(name, "", "it is longer than 2 KiB"));
@@ -59,7 +59,7 @@ impl Call<'_> {
         let authority = uri.authority().ok_or_else(invalid)?.as_str();
         if !self.is_own(authority) {
             let Some((beside, by_port)) = self.beside(&uri, authority) else {
-                return Ok(Source::Elsewhere(uri));
+                return Ok(NamedSource::Elsewhere(uri));
             };
             if by_port && beside.scheme() != uri.scheme() {
                 let spoken = beside.scheme_str().unwrap_or_default();
@@ -67,22 +67,24 @@ impl Call<'_> {
                 return Err(Refusal::header(name, "", &why));
             }
             check_object(name, &uri)?;
-            return Ok(Source::Elsewhere(beside));
+            return Ok(NamedSource::Elsewhere(beside));
         }
         if name == COPY_SOURCE {
             check_object(name, &uri)?;
         }
-        let names = Names { any_suffix: true, ..self.site.names() };
+        let names = ListenerNames { any_suffix: true, ..self.site.names() };
         let address = Address::read(names, (scheme, authority), uri.path(), None);
         let address = address.map_err(|_| invalid())?;
-        Ok(Source::Own(Box::new(OwnSource { uri, address })))
+        Ok(NamedSource::Own(Box::new(OwnSource { uri, address })))
     }
 
     /// True for the host of this request, this machine at our port, and our accounts.
     fn is_own(&self, authority: &str) -> bool {
         let host = self.headers.get("host").and_then(|host| host.to_str().ok());
         host == Some(authority)
-            || Names { any_suffix: true, ..self.site.names() }.host_account(authority).is_some()
+            || ListenerNames { any_suffix: true, ..self.site.names() }
+                .host_account(authority)
+                .is_some()
             || is_at(authority, self.site.addr)
     }
 
@@ -94,7 +96,7 @@ impl Call<'_> {
         let scheme = if self.site.options.tls.is_some() { "https" } else { "http" };
         let siblings = self.site.options.siblings.sources();
         siblings.into_iter().find_map(|(service, addr)| {
-            let names = Names { service, any_suffix: true, ..self.site.names() };
+            let names = ListenerNames { service, any_suffix: true, ..self.site.names() };
             let (account, by_port) = match names.host_account(authority) {
                 Some((account, secondary)) => {
                     (format!("/{account}{}", if secondary { SECONDARY } else { "" }), false)

@@ -60,7 +60,7 @@ impl AdminAddress {
     /// The address where the user named `given` for it, and `services` for the services: on this
     /// machine, and nowhere if no service listens. A server whose File service takes any free port
     /// takes one here too.
-    pub fn of(given: Option<ListenAddress>, services: &Named) -> Self {
+    pub fn of(given: Option<ListenAddress>, services: &ServiceAddresses) -> Self {
         let free = matches!(
             services.get(&ServiceKind::File),
             Some(ListenAddress::At(file)) if file.port() == 0
@@ -85,11 +85,11 @@ impl AdminAddress {
 }
 
 /// The addresses that the user named, by service.
-pub type Named = BTreeMap<ServiceKind, ListenAddress>;
+pub type ServiceAddresses = BTreeMap<ServiceKind, ListenAddress>;
 
 /// The address of a service. One that was not named listens beside the File service, on its own
 /// well-known port; on any free port if the File service does.
-pub fn address_of(named: &Named, kind: ServiceKind) -> Option<SocketAddr> {
+pub fn address_of(named: &ServiceAddresses, kind: ServiceKind) -> Option<SocketAddr> {
     match named.get(&kind) {
         Some(ListenAddress::Off) => None,
         Some(ListenAddress::At(address)) => Some(*address),
@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn the_page_is_on_this_machine_unless_it_is_sent_elsewhere() {
         let of = |given: Option<&str>, file: &str| {
-            let named = Named::from([(ServiceKind::File, file.parse().unwrap())]);
+            let named = ServiceAddresses::from([(ServiceKind::File, file.parse().unwrap())]);
             AdminAddress::of(given.map(|given| given.parse().unwrap()), &named)
         };
         let at = |text: &str| text.parse().unwrap();
@@ -142,14 +142,14 @@ mod tests {
     #[test]
     fn a_service_that_was_not_named_follows_the_file_service() {
         let of = |file: &str, kind| {
-            let named = Named::from([(ServiceKind::File, file.parse().unwrap())]);
+            let named = ServiceAddresses::from([(ServiceKind::File, file.parse().unwrap())]);
             address_of(&named, kind).map(|address| address.to_string())
         };
         assert_eq!(of("127.0.0.1:0", ServiceKind::Blob).as_deref(), Some("127.0.0.1:0"));
         assert_eq!(of("10.0.0.1:9", ServiceKind::Queue).as_deref(), Some("10.0.0.1:10001"));
         assert_eq!(of("off", ServiceKind::Table).as_deref(), Some("127.0.0.1:10002"));
         assert_eq!(of("off", ServiceKind::File), None);
-        let none = Named::new();
+        let none = ServiceAddresses::new();
         assert_eq!(address_of(&none, ServiceKind::File), "127.0.0.1:10004".parse().ok());
     }
 }

@@ -12,11 +12,11 @@ use std::sync::Arc;
 use super::error::StartError;
 use super::options::FillProgress;
 use crate::core::blob::name::{check_blob, check_container};
-use crate::core::blob::{BlobType, Operation};
+use crate::core::blob::{BlobOperation, BlobType};
 use crate::core::{Client, Owner};
-use crate::engine::blob::{Asked, BlobAt, BlobService, BodyShape, Content, NewBlob};
-use crate::engine::file::shares::{Control, Progress};
-use crate::engine::{Caller, Clock, Context};
+use crate::engine::blob::{AccessConditions, BlobAt, BlobService, BodyShape, Content, NewBlob};
+use crate::engine::file::shares::{CloneProgress, Control};
+use crate::engine::{Caller, Context, TimeSource};
 
 /// Bytes copied in one step.
 const PIECE_BYTES: usize = 1 << 20;
@@ -24,7 +24,7 @@ const PIECE_BYTES: usize = 1 << 20;
 /// Fills `container`. What the user should know comes back.
 pub fn fill(
     service: &BlobService,
-    clock: &dyn Clock,
+    clock: &dyn TimeSource,
     container: &str,
     directory: &Path,
     progress: &mut FillProgress<'_>,
@@ -40,7 +40,8 @@ pub fn fill(
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(StartError::system("starting a runtime"))?;
-    let mut filling = Filling { service, clock, container, progress, done: Progress::default() };
+    let mut filling =
+        Filling { service, clock, container, progress, done: CloneProgress::default() };
     let filled = runtime.block_on(async {
         let filled = filling.run(directory).await;
         if filled.is_err() {
@@ -54,10 +55,10 @@ pub fn fill(
 
 struct Filling<'a, 'p> {
     service: &'a BlobService,
-    clock: &'a dyn Clock,
+    clock: &'a dyn TimeSource,
     container: &'a str,
     progress: &'a mut FillProgress<'p>,
-    done: Progress,
+    done: CloneProgress,
 }
 
 impl Filling<'_, '_> {
@@ -113,7 +114,8 @@ impl Filling<'_, '_> {
     }
 
     async fn put(&mut self, at: &BlobAt, path: &PathBuf) -> Result<(), String> {
-        let (operation, asked, cx) = (Operation::BlockBlobUpload, Asked::default(), self.cx());
+        let (operation, asked, cx) =
+            (BlobOperation::BlockBlobUpload, AccessConditions::default(), self.cx());
         let admitted = self.service.check(&cx, operation, at, &asked).await;
         admitted.map_err(|error| error.to_string())?;
         let mut file = File::open(path).map_err(|why| about(path, &why))?;

@@ -17,7 +17,7 @@ use crate::core::smb::name::is_share_name;
 use crate::engine::file::shares::{ListOptions, NewShare};
 use crate::engine::file::{FileOptions, FileService, FileServiceError};
 use crate::engine::{
-    Account, AccountOptions, Accounts, Clock, Controls, EventLog, States, SystemClock,
+    Account, AccountOptions, Accounts, Controls, EventLog, States, SystemClock, TimeSource,
 };
 use crate::rest::auth::Credential;
 use crate::store::share::SnapshotError;
@@ -27,7 +27,7 @@ use crate::store::{DataRoot, RootError, ShareRoot, StoreError};
 const FIRST_SHARE: &str = "share";
 
 /// Data that is open and not yet served.
-pub struct Opened {
+pub struct OpenedData {
     /// The accounts.
     pub accounts: Arc<Accounts>,
     /// The state as a whole; `None` where one existing directory is served.
@@ -50,7 +50,7 @@ pub struct Opened {
 pub fn open(
     options: &ServerOptions,
     progress: &mut FillProgress<'_>,
-) -> Result<Opened, StartError> {
+) -> Result<OpenedData, StartError> {
     Memory::sweep();
     check_names(options)?;
     match &options.data {
@@ -150,7 +150,7 @@ fn open_existing(
     source: &Path,
     name: &str,
     state: Option<&Path>,
-) -> Result<Opened, StartError> {
+) -> Result<OpenedData, StartError> {
     let [first, ..] = options.listen.credentials.as_slice() else {
         unreachable!("a server has at least one account")
     };
@@ -160,7 +160,7 @@ fn open_existing(
     let engine = FileService::serve_directory(name, source, state, file)?;
     let folder = engine.folder();
     let account = Account::with_file(first.name(), engine)?;
-    Ok(Opened {
+    Ok(OpenedData {
         accounts: Arc::new(Accounts::new(account, []).with_controls(controls)),
         states: None,
         folder,
@@ -190,7 +190,7 @@ fn open_root(
     path: &Path,
     memory: Option<Memory>,
     progress: &mut FillProgress<'_>,
-) -> Result<Opened, StartError> {
+) -> Result<OpenedData, StartError> {
     if options.reset {
         DataRoot::reset(path).map_err(StartError::Reset)?;
     }
@@ -226,7 +226,7 @@ fn open_root(
     let fresh = shares_after_reset(options);
     let states = Some(States::open(&folder, Arc::clone(&accounts), fresh)?);
     let root = Some(root);
-    Ok(Opened { accounts, states, folder, place, notes, names, root, memory })
+    Ok(OpenedData { accounts, states, folder, place, notes, names, root, memory })
 }
 
 fn open_accounts(

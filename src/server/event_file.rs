@@ -35,12 +35,12 @@ pub struct EventFile {
 }
 
 /// A file that is ready to be written.
-pub struct Opened {
-    lines: Vec<(Arc<Account>, Lines)>,
+pub struct OpenedEventFile {
+    lines: Vec<(Arc<Account>, EventLines)>,
 }
 
 /// Opens the file, before anything is mounted, perhaps on its folder.
-pub fn open(path: &Path, accounts: &Accounts) -> Result<Opened, StartError> {
+pub fn open(path: &Path, accounts: &Accounts) -> Result<OpenedEventFile, StartError> {
     let opening = || StartError::system(format!("the event log {}", path.display()));
     let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path);
     let file = file.map_err(opening())?;
@@ -48,12 +48,15 @@ pub fn open(path: &Path, accounts: &Accounts) -> Result<Opened, StartError> {
     for account in accounts.iter() {
         let file = file.try_clone().map_err(opening())?;
         let after = account.file().options().events.newest();
-        lines.push((Arc::clone(account), Lines { file, path: path.to_owned(), after, lost: 0 }));
+        lines.push((
+            Arc::clone(account),
+            EventLines { file, path: path.to_owned(), after, lost: 0 },
+        ));
     }
-    Ok(Opened { lines })
+    Ok(OpenedEventFile { lines })
 }
 
-impl Opened {
+impl OpenedEventFile {
     /// Starts to write.
     pub fn start(self, serving: &Arc<dyn Serving>) -> Result<EventFile, StartError> {
         let mut file = EventFile { stop: Arc::default(), threads: Vec::new() };
@@ -87,7 +90,7 @@ impl Drop for EventFile {
     }
 }
 
-struct Lines {
+struct EventLines {
     file: File,
     path: PathBuf,
     /// The number of the last event that was looked at.
@@ -96,7 +99,7 @@ struct Lines {
     lost: u64,
 }
 
-impl Lines {
+impl EventLines {
     fn follow(&mut self, serving: &dyn Serving, account: &Account, stop: &AtomicBool) {
         let log = &account.file().options().events;
         loop {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::core::smb::create::{Disposition, OpenRequest};
 use crate::core::smb::{Access, Denial, ShareMode, SharePath};
 use crate::core::{Client, Owner};
-use crate::engine::file::{Error, FileServiceError, Handle, Share};
+use crate::engine::file::{FileError, FileServiceError, Handle, Share};
 use crate::engine::{Accounts, Context};
 
 /// The options of a hold: the file, and how it is opened.
@@ -64,7 +64,7 @@ pub enum HoldError {
     Share(#[from] FileServiceError),
     /// A rule refused, or the disk.
     #[error(transparent)]
-    Open(#[from] Error),
+    Open(#[from] FileError),
 }
 
 /// A file that is held open. Closed when dropped.
@@ -105,7 +105,7 @@ impl Hold {
     /// Reads up to `length` bytes at `offset`; fewer, or none, at the end of the file.
     pub fn read(&self, offset: u64, length: usize) -> Result<Vec<u8>, HoldError> {
         match self.share.read(&self.handle, offset, length) {
-            Err(Error::Denied(Denial::EndOfFile)) => Ok(Vec::new()),
+            Err(FileError::Denied(Denial::EndOfFile)) => Ok(Vec::new()),
             read => Ok(read?),
         }
     }
@@ -130,7 +130,7 @@ impl Drop for Hold {
     fn drop(&mut self) {
         match self.share.close(&self.handle) {
             // Closed by force: it has ended already.
-            Ok(()) | Err(Error::Denied(Denial::HandleClosed)) => {}
+            Ok(()) | Err(FileError::Denied(Denial::HandleClosed)) => {}
             Err(error) => log::error!("closing handle {}: {error}", self.handle.id()),
         }
     }

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use super::mounts::Mounts;
 use super::running::Stop;
 use super::services::SERVICES;
-use crate::control::protocol::{Connection, StepAnswer};
+use crate::control::protocol::{ConnectionInfo, StepAnswer};
 use crate::control::{About, KnownOperation, MountedAt, SOCKET_NAME, Serving, Spelled, Steps};
 use crate::core::service::ServiceKind;
 use crate::core::smb::{Denial, ShareMode};
@@ -37,7 +37,7 @@ pub struct Host {
     /// The mounts.
     pub mounts: Mounts,
     /// How clients find the services, by account.
-    pub connections: OnceLock<BTreeMap<String, Connection>>,
+    pub connections: OnceLock<BTreeMap<String, ConnectionInfo>>,
     /// How error codes are spelled.
     pub error_names: ErrorNames,
     /// Ends the server.
@@ -52,7 +52,7 @@ impl Host {
 }
 
 /// How clients of each account find the services.
-pub fn connections(listeners: &Listeners) -> BTreeMap<String, Connection> {
+pub fn connections(listeners: &Listeners) -> BTreeMap<String, ConnectionInfo> {
     let mut connections = BTreeMap::new();
     if listeners.is_empty() {
         return connections;
@@ -60,7 +60,7 @@ pub fn connections(listeners: &Listeners) -> BTreeMap<String, Connection> {
     for account in &listeners.credentials {
         let endpoints = listeners.endpoints(account);
         let file = endpoints.iter().find(|(kind, _)| *kind == ServiceKind::File);
-        let connection = Connection {
+        let connection = ConnectionInfo {
             account: account.name().to_owned(),
             key: account.key().text().to_owned(),
             endpoint: file.map(|(_, endpoint)| endpoint.clone()),
@@ -95,7 +95,7 @@ impl Serving for Host {
         self.states.as_ref()
     }
 
-    fn connection(&self, account: &str) -> Option<Connection> {
+    fn connection(&self, account: &str) -> Option<ConnectionInfo> {
         self.connections.get()?.get(account).cloned()
     }
 

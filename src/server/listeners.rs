@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::address::{ListenAddress, Named, address_of};
+use super::address::{ListenAddress, ServiceAddresses, address_of};
 use super::error::StartError;
 use super::services::SERVICES;
 use super::tls::{Certificate, Secured};
@@ -23,7 +23,7 @@ use crate::rest::{self, Admission, CopySources, ErrorNames, Observer, RestOption
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
 pub struct ListenOptions {
     /// The addresses that were named, by service.
-    pub addresses: Named,
+    pub addresses: ServiceAddresses,
     /// The accounts, the default one first; at least one.
     pub credentials: Vec<Credential>,
     /// Whether requests need no signature.
@@ -53,7 +53,7 @@ pub struct ListenOptions {
 impl Default for ListenOptions {
     fn default() -> Self {
         Self {
-            addresses: Named::new(),
+            addresses: ServiceAddresses::new(),
             credentials: vec![Credential::development()],
             no_auth: false,
             oauth: OauthMode::Off,
@@ -72,7 +72,7 @@ impl Default for ListenOptions {
 
 /// The listeners of a server. They end when dropped.
 pub struct Listeners {
-    list: Vec<Listener>,
+    list: Vec<ServiceListener>,
     /// The accounts, the default one first.
     pub credentials: Vec<Credential>,
     /// The file that clients must trust, if the certificate was made here.
@@ -80,9 +80,9 @@ pub struct Listeners {
 }
 
 /// One service that listens.
-struct Listener {
+struct ServiceListener {
     kind: ServiceKind,
-    server: rest::Server,
+    server: rest::RestServer,
     /// Scheme, host and port.
     origin: String,
 }
@@ -124,11 +124,11 @@ impl ListenOptions {
             if let Some(wait) = self.keep_alive.get(&kind) {
                 options.limits.idle_wait = *wait;
             }
-            let server = rest::Server::start(Arc::clone(accounts), service, options)
+            let server = rest::RestServer::start(Arc::clone(accounts), service, options)
                 .map_err(|source| StartError::Listen { kind, address: listen, source })?;
             let scheme = if secured.is_some() { "https" } else { "http" };
             let origin = format!("{scheme}://{}", self.public_address(server.addr()));
-            list.push(Listener { kind, server, origin });
+            list.push(ServiceListener { kind, server, origin });
         }
         let ca_file = secured.and_then(|secured| secured.ca_file);
         Ok(Listeners { list, credentials, ca_file })

@@ -41,7 +41,7 @@ mod running;
 mod services;
 mod tls;
 
-pub use address::{ADMIN_PORT, AdminAddress, ListenAddress, Named, address_of};
+pub use address::{ADMIN_PORT, AdminAddress, ListenAddress, ServiceAddresses, address_of};
 pub use error::StartError;
 pub use hold::{Hold, HoldError, HoldOptions};
 pub use listeners::{ListenOptions, Listeners};

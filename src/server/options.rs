@@ -15,7 +15,7 @@ use super::tls::Certificate;
 use crate::core::service::ServiceKind;
 use crate::engine::blob::BlobOptions;
 use crate::engine::file::ShareOptions;
-use crate::engine::file::shares::{Control, Progress};
+use crate::engine::file::shares::{CloneProgress, Control};
 use crate::rest::auth::Credential;
 
 /// Where the data is.
@@ -57,7 +57,7 @@ pub enum SeedInto {
 }
 
 /// Told how far the filling of a share is; may cancel it.
-pub type FillProgress<'a> = dyn FnMut(&str, Progress) -> Control + 'a;
+pub type FillProgress<'a> = dyn FnMut(&str, CloneProgress) -> Control + 'a;
 
 /// Which events are kept.
 #[derive(Clone, Debug, Default)]

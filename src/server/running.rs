@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use super::admin::{AdminStart, keep_events};
-use super::data::{self, Opened};
+use super::data::{self, OpenedData};
 use super::error::StartError;
 use super::event_file::{self, EventFile};
 use super::hold::{Hold, HoldError, HoldOptions};
@@ -49,7 +49,7 @@ pub struct Server {
     listeners: Option<Listeners>,
     host: Arc<Host>,
     places: MountPoints,
-    control: Option<control::Server>,
+    control: Option<control::ControlServer>,
     event_file: Option<EventFile>,
     _root: Option<DataRoot>,
     _memory: Option<Memory>,
@@ -89,7 +89,7 @@ impl Server {
         stop: Sender<Stop>,
         progress: &mut FillProgress<'_>,
     ) -> Result<Self, StartError> {
-        let Opened { memory, root, accounts, states, folder, place, mut notes, names } =
+        let OpenedData { memory, root, accounts, states, folder, place, mut notes, names } =
             data::open(options, progress)?;
         let folder = folder.canonicalize().map_err(StartError::system("the state folder"))?;
         // Before anything is mounted, perhaps on the folder that is to have the file.
@@ -120,7 +120,7 @@ impl Server {
         let event_file = event_file.map(|file| file.start(&serving)).transpose()?;
         let services = listeners.addresses();
         let admin = admin.map(|admin| admin.serve(&serving, services)).transpose()?;
-        let control = control::Server::start(&host.control(), serving)?;
+        let control = control::ControlServer::start(&host.control(), serving)?;
         Ok(Self {
             admin,
             listeners: Some(listeners),
@@ -186,7 +186,7 @@ impl Server {
         self.listeners().ca_file.as_deref()
     }
 
-    /// The control socket, for `latchfs --control` and [`control::Client`].
+    /// The control socket, for `latchfs --control` and [`control::ControlClient`].
     pub fn control(&self) -> PathBuf {
         self.host.control()
     }
@@ -253,7 +253,7 @@ impl Server {
     }
 
     /// Keeps the events that happen from now on, as a server with an admin address does anyway: for
-    /// [`control::Request::Stream`].
+    /// [`control::ControlRequest::Stream`].
     pub fn keep_events(&self) {
         keep_events(&self.host.accounts);
     }

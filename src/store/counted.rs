@@ -11,13 +11,13 @@ use std::path::Path;
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::db::{Copy, Database, DbError, Held};
+use super::db::{Copy, Database, DbError, HeldWriter};
 
 /// Tables whose rows stay: counters that never run back.
 const KEPT: [&str; 1] = ["counters"];
 
 /// A count, in the database of the one service that counts it.
-pub trait Count: std::marker::Copy + Default + Ord + std::fmt::Debug {
+pub trait StoredCount: std::marker::Copy + Default + Ord + std::fmt::Debug {
     /// The name of the database in a saved state.
     const FILE: &'static str;
     /// The name of the counter in the table `counters`.
@@ -30,14 +30,14 @@ pub trait Count: std::marker::Copy + Default + Ord + std::fmt::Debug {
 }
 
 /// A count that no earlier one is above.
-pub(super) fn ceiling<C: Count>(conn: &Connection) -> Result<C, DbError> {
+pub(super) fn ceiling<C: StoredCount>(conn: &Connection) -> Result<C, DbError> {
     let mut select = conn.prepare_cached("SELECT value FROM counters WHERE name = ?1")?;
     let value = select.query_row([C::NAME], |row| row.get(0).map(C::of_number));
     Ok(value.optional()?.unwrap_or_default())
 }
 
 /// Sets the ceiling.
-pub(super) fn set_ceiling<C: Count>(conn: &Connection, ceiling: C) -> Result<(), DbError> {
+pub(super) fn set_ceiling<C: StoredCount>(conn: &Connection, ceiling: C) -> Result<(), DbError> {
     let mut insert = conn.prepare_cached(
         "INSERT INTO counters (name, value) VALUES (?1, ?2)
          ON CONFLICT (name) DO UPDATE SET value = excluded.value",
@@ -48,13 +48,13 @@ pub(super) fn set_ceiling<C: Count>(conn: &Connection, ceiling: C) -> Result<(),
 
 /// A store with its writer held: requests that write wait until the value is dropped.
 #[derive(Debug)]
-pub struct HeldRows<'a, C: Count> {
-    held: Held<'a>,
+pub struct HeldRows<'a, C: StoredCount> {
+    held: HeldWriter<'a>,
     /// The last count before the restored state was saved.
     saved: Cell<C>,
 }
 
-impl<'a, C: Count> HeldRows<'a, C> {
+impl<'a, C: StoredCount> HeldRows<'a, C> {
     /// Holds the writer.
     pub(super) fn new(database: &'a Database) -> Self {
         Self { held: database.hold(), saved: Cell::default() }
@@ -102,13 +102,13 @@ impl<'a, C: Count> HeldRows<'a, C> {
 
 /// Rows that are being saved.
 #[derive(Debug)]
-pub struct SavedRows<C: Count> {
+pub struct SavedRows<C: StoredCount> {
     copy: Copy,
     /// The last count.
     last: C,
 }
 
-impl<C: Count> SavedRows<C> {
+impl<C: StoredCount> SavedRows<C> {
     /// Prepares to save all rows in `folder`.
     pub(super) fn new(database: &Database, folder: &Path) -> Result<Self, DbError> {
         Ok(Self { copy: database.copy(&folder.join(C::FILE))?, last: C::default() })

@@ -29,10 +29,10 @@ const TEMPORARY: &str = ".tmp-";
 /// The time in which a folder may be used: it begins with a replacement of all data, which is
 /// synced as a whole, and ends with the next one, when the path leads to another folder.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Tenure(Arc<RwLock<Phase>>);
+pub(super) struct Tenure(Arc<RwLock<TenurePhase>>);
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-enum Phase {
+enum TenurePhase {
     /// Nothing is synced: that is done for all data at once.
     Coming,
     #[default]
@@ -43,28 +43,28 @@ enum Phase {
 impl Tenure {
     /// Of folders that are synced by others until [`Tenure::begin`].
     pub(super) fn coming() -> Self {
-        Self(Arc::new(RwLock::new(Phase::Coming)))
+        Self(Arc::new(RwLock::new(TenurePhase::Coming)))
     }
 
     /// From now on writes are synced as they ask for.
     pub(super) fn begin(&self) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Phase::Ours;
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = TenurePhase::Ours;
     }
 
     /// Waits for writes under way. From then on nothing is written in the folders.
     pub(super) fn end(&self) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Phase::Over;
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = TenurePhase::Over;
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, Phase> {
+    fn read(&self) -> RwLockReadGuard<'_, TenurePhase> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// For a write, as long as the guard lives. The thread that has the guard must not ask for
     /// another one: the lock lets no second reader in while [`Tenure::end`] waits for the first.
-    fn check(&self) -> Result<RwLockReadGuard<'_, Phase>, StoreError> {
+    fn check(&self) -> Result<RwLockReadGuard<'_, TenurePhase>, StoreError> {
         let phase = self.read();
-        if *phase == Phase::Over {
+        if *phase == TenurePhase::Over {
             let source = io::Error::from(rustix::io::Errno::AGAIN);
             return Err(StoreError::Io { what: "writing the state of a replaced share", source });
         }
@@ -72,7 +72,7 @@ impl Tenure {
     }
 }
 
-impl Phase {
+impl TenurePhase {
     /// The durability of a write that asks for `wanted`.
     fn durability(self, wanted: Durability) -> Durability {
         match self {

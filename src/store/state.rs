@@ -61,7 +61,7 @@ pub struct StateDir {
     root: Folder,
     drawers: [Folder; Drawer::ALL.len()],
     tenure: Tenure,
-    _held: Held,
+    _held: HeldFolder,
 }
 
 /// The state folders that this process holds. Other processes are kept away by the lock of the
@@ -75,9 +75,9 @@ type FolderId = (u64, u64, Option<SystemTime>);
 
 /// A state folder is held by this process as long as the value lives.
 #[derive(Debug)]
-struct Held(FolderId);
+struct HeldFolder(FolderId);
 
-impl Held {
+impl HeldFolder {
     fn take(folder: &Path) -> Result<Self, StoreError> {
         let meta = std::fs::metadata(folder).map_err(failing("locking the state folder"))?;
         let key = (meta.dev(), meta.ino(), meta.created().ok());
@@ -89,7 +89,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldFolder {
     fn drop(&mut self) {
         let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
         held.get_or_insert_default().remove(&self.0);
@@ -106,7 +106,7 @@ pub struct Entries<T> {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Entry<T> {
+struct VersionedValue<T> {
     v: u32,
     value: T,
 }
@@ -133,7 +133,7 @@ impl StateDir {
         let path = std::path::absolute(path).map_err(failing("finding the state folder"))?;
         let root = Folder::within(path, tenure.clone());
         root.create(Durability::Synced)?;
-        let held = Held::take(root.path())?;
+        let held = HeldFolder::take(root.path())?;
         let drawers = Drawer::ALL
             .map(|drawer| Folder::within(root.path().join(drawer.folder_name()), tenure.clone()));
         root.sweep()?;
@@ -171,7 +171,7 @@ impl StateDir {
         durability: Durability,
     ) -> Result<(), StoreError> {
         let name = file_name(key)?;
-        let bytes = serde_json::to_vec(&Entry { v: VERSION, value })
+        let bytes = serde_json::to_vec(&VersionedValue { v: VERSION, value })
             .map_err(|error| self.damaged(drawer, &name, error.to_string()))?;
         check_may_change()?;
         self.folder(drawer).write(&name, &bytes, durability)
@@ -268,7 +268,7 @@ fn read_entry<T: DeserializeOwned>(folder: &Folder, name: &str) -> Result<Option
             "it is of version {v}, written by a newer latchfs; this one reads up to {VERSION}"
         )));
     }
-    let entry: Entry<T> = serde_json::from_slice(&bytes).map_err(unreadable)?;
+    let entry: VersionedValue<T> = serde_json::from_slice(&bytes).map_err(unreadable)?;
     Ok(Some(entry.value))
 }
 

@@ -38,13 +38,13 @@ pub fn mark(kind: &'static str) {
 
 /// Marks the calling thread while `work` runs: for threads that do other work too.
 pub fn during<T>(kind: &'static str, work: impl FnOnce() -> T) -> T {
-    let _restore = Restore(MARK.replace(Some(kind)));
+    let _restore = RestoreMark(MARK.replace(Some(kind)));
     work()
 }
 
-struct Restore(Option<&'static str>);
+struct RestoreMark(Option<&'static str>);
 
-impl Drop for Restore {
+impl Drop for RestoreMark {
     fn drop(&mut self) {
         MARK.set(self.0);
     }
@@ -84,7 +84,7 @@ pub fn assert_committed(what: &str) {
 /// waited: then it has changed nothing, and is to be repeated on a thread that may wait.
 pub fn without_waiting<T>(operation: impl FnOnce() -> T) -> Option<T> {
     MODE.set(Mode::NonBlocking);
-    let _end = End;
+    let _end = EndMode;
     let answer = operation();
     (MODE.get() != Mode::GaveUp).then_some(answer)
 }
@@ -93,7 +93,7 @@ pub fn without_waiting<T>(operation: impl FnOnce() -> T) -> Option<T> {
 /// changed nothing, and is to be repeated. `Some` if it came to an end without a change.
 pub fn rehearse<T>(operation: impl FnOnce() -> T) -> Option<T> {
     MODE.set(Mode::Rehearses);
-    let _end = End;
+    let _end = EndMode;
     let answer = operation();
     (MODE.get() != Mode::Held).then_some(answer)
 }
@@ -114,9 +114,9 @@ pub fn may_change() -> bool {
 }
 
 /// Ends the mode, also when the operation panicked.
-struct End;
+struct EndMode;
 
-impl Drop for End {
+impl Drop for EndMode {
     fn drop(&mut self) {
         MODE.set(Mode::Waits);
     }

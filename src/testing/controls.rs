@@ -9,11 +9,11 @@ use std::time::Duration;
 use super::error::Error;
 use super::{Action, Point, Requests, Server};
 use crate::control::controls::{FaultEntry, FaultRequest, GateRequest, point_name};
-use crate::control::{Answer, Request};
+use crate::control::{ControlAnswer, ControlRequest};
 use crate::core::Timestamp;
-use crate::engine::Clock as _;
 use crate::engine::Controls;
-use crate::engine::clock::Turn;
+use crate::engine::TimeSource as _;
+use crate::engine::clock::ClockChange;
 
 /// A gate to add.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,9 +66,9 @@ fn requests(operation: String, path: String) -> Requests {
     Requests { operation: Some(operation), path: Some(path), ..Requests::default() }
 }
 
-fn added(answer: &Answer) -> Result<u64, Error> {
+fn added(answer: &ControlAnswer) -> Result<u64, Error> {
     match answer {
-        Answer::Added { id } => Ok(*id),
+        ControlAnswer::Added { id } => Ok(*id),
         other => Err(Error::unexpected(other)),
     }
 }
@@ -88,7 +88,7 @@ impl<'a> Gate<'a> {
             times: options.times,
             limit_ms: Some(u64::try_from(options.limit.as_millis()).unwrap_or(u64::MAX)),
         };
-        let id = added(&server.ask(&Request::Gate(request))?)?;
+        let id = added(&server.ask(&ControlRequest::Gate(request))?)?;
         Ok(Self { controls: server.accounts().controls(), id })
     }
 
@@ -136,7 +136,7 @@ impl<'a> Fault<'a> {
         let FaultOptions { requests, action, times, chance } = options;
         let (probability, seed) = (chance.map(|(one, _)| one), chance.map(|(_, seed)| seed));
         let entry = FaultEntry { id: None, requests, action, times, probability, seed, met: 0 };
-        let id = added(&server.ask(&Request::Fault(FaultRequest::Add(entry)))?)?;
+        let id = added(&server.ask(&ControlRequest::Fault(FaultRequest::Add(entry)))?)?;
         Ok(Self { controls: server.accounts().controls(), id })
     }
 
@@ -174,26 +174,26 @@ impl<'a> Clock<'a> {
 
     /// Turns it forward. Returns the time that it then shows.
     pub fn advance(&self, by: Duration) -> Timestamp {
-        self.turned(Turn::Advance(by))
+        self.turned(ClockChange::Advance(by))
     }
 
     /// Turns it forward to this moment, which must not be past.
     pub fn set(&self, moment: Timestamp) -> Result<Timestamp, Error> {
-        Ok(self.0.clock.turn(Turn::Set(moment))?)
+        Ok(self.0.clock.turn(ClockChange::Set(moment))?)
     }
 
     /// Stops it. Returns the time that it shows.
     pub fn freeze(&self) -> Timestamp {
-        self.turned(Turn::Freeze)
+        self.turned(ClockChange::Freeze)
     }
 
     /// Lets it go again, from where it is. Returns the time that it shows.
     pub fn run(&self) -> Timestamp {
-        self.turned(Turn::Run)
+        self.turned(ClockChange::Run)
     }
 
     /// Turns the clock in a way that is never back.
-    fn turned(self, turn: Turn) -> Timestamp {
+    fn turned(self, turn: ClockChange) -> Timestamp {
         self.0.clock.turn(turn).unwrap_or_else(|_| self.now())
     }
 }

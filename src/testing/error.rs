@@ -1,6 +1,6 @@
 //! The errors between a test and its server.
 
-use crate::control::{Answer, ClientError};
+use crate::control::{ClientError, ControlAnswer};
 use crate::core::smb::Denial;
 use crate::engine::clock::SetBack;
 use crate::engine::file;
@@ -37,14 +37,14 @@ pub enum Error {
 
 impl Error {
     /// An answer that does not fit the request.
-    pub(super) fn unexpected(answer: &Answer) -> Self {
+    pub(super) fn unexpected(answer: &ControlAnswer) -> Self {
         Self::Failed(format!("the server answered {answer:?}"))
     }
 
     /// The rule of the File service that refused; none if the error is another one.
     pub fn denial(&self) -> Option<&Denial> {
         match self {
-            Self::Hold(HoldError::Open(file::Error::Denied(denial))) => Some(denial),
+            Self::Hold(HoldError::Open(file::FileError::Denied(denial))) => Some(denial),
             _ => None,
         }
     }

@@ -11,9 +11,9 @@ use serde_json::Value;
 
 use super::error::Error;
 use super::{Event, Server, ServiceKind};
-use crate::control::address::Address;
+use crate::control::address::ObjectAddress;
 use crate::control::stream::{StreamPage, StreamRequest};
-use crate::control::{Answer, Request};
+use crate::control::{ControlAnswer, ControlRequest};
 
 /// The pause between two looks at the stream of events.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -84,25 +84,27 @@ impl Server {
     /// # Ok::<(), latchfs::testing::Error>(())
     /// ```
     pub fn why(&self, target: &str) -> Result<Value, Error> {
-        let request = match Address::read(target) {
-            Some(Address::File { share, path }) => Request::Why { share_name: Some(share), path },
-            Some(_) => Request::WhyObject { object: target.to_owned() },
+        let request = match ObjectAddress::read(target) {
+            Some(ObjectAddress::File { share, path }) => {
+                ControlRequest::Why { share_name: Some(share), path }
+            }
+            Some(_) => ControlRequest::WhyObject { object: target.to_owned() },
             None => {
                 let share_name = Some(self.share().to_owned());
-                Request::Why { share_name, path: target.to_owned() }
+                ControlRequest::Why { share_name, path: target.to_owned() }
             }
         };
         let told = match self.ask(&request)? {
-            Answer::Why(why) => serde_json::to_value(why),
-            Answer::Object(state) => serde_json::to_value(state),
+            ControlAnswer::Why(why) => serde_json::to_value(why),
+            ControlAnswer::Object(state) => serde_json::to_value(state),
             other => return Err(Error::unexpected(&other)),
         };
         told.map_err(|error| Error::Failed(error.to_string()))
     }
 
     fn page(&self, request: &StreamRequest) -> Result<StreamPage, Error> {
-        match self.ask(&Request::Stream(request.clone()))? {
-            Answer::Stream(page) => Ok(page),
+        match self.ask(&ControlRequest::Stream(request.clone()))? {
+            ControlAnswer::Stream(page) => Ok(page),
             other => Err(Error::unexpected(&other)),
         }
     }

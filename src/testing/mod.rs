@@ -71,7 +71,7 @@ pub use explain::EventQuery;
 
 pub use crate::control::controls::{Action, Requests};
 pub use crate::control::stream::StreamRow as Event;
-use crate::control::{Answer, Client, Request};
+use crate::control::{ControlAnswer, ControlClient, ControlRequest};
 pub use crate::core::service::ServiceKind;
 pub use crate::core::smb::{Access, Denial, ShareMode};
 pub use crate::engine::controls::Point;
@@ -134,10 +134,10 @@ impl Server {
     }
 
     /// Asks as the command line does.
-    fn ask(&self, request: &Request) -> Result<Answer, Error> {
-        match Client::connect(&self.server.control())?.ask(request)? {
-            Answer::Refused(refused) => Err(Error::Failed(refused.message)),
-            Answer::Failed { message, .. } => Err(Error::Failed(message)),
+    fn ask(&self, request: &ControlRequest) -> Result<ControlAnswer, Error> {
+        match ControlClient::connect(&self.server.control())?.ask(request)? {
+            ControlAnswer::Refused(refused) => Err(Error::Failed(refused.message)),
+            ControlAnswer::Failed { message, .. } => Err(Error::Failed(message)),
             answer => Ok(answer),
         }
     }

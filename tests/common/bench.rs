@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use latchfs::Server;
 use latchfs::core::pattern::Pattern;
 use latchfs::core::service::ServiceKind;
-use latchfs::engine::clock::Turn;
+use latchfs::engine::clock::ClockChange;
 use latchfs::engine::controls::{FaultAction, Frequency, NewFault, NewGate, Point};
 use latchfs::engine::{Accounts, Controls};
 use latchfs::server::{Builder, Hold, HoldError, HoldOptions};
@@ -142,7 +142,7 @@ impl Bench {
 
     /// Turns the clock of the server forward.
     pub fn advance(&self, seconds: u64) {
-        self.controls().clock.turn(Turn::Advance(Duration::from_secs(seconds))).unwrap();
+        self.controls().clock.turn(ClockChange::Advance(Duration::from_secs(seconds))).unwrap();
     }
 }
 

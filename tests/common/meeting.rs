@@ -17,8 +17,8 @@ use std::thread;
 use std::time::Duration;
 
 use latchfs::client;
-use latchfs::control::protocol::{Answer, Hold, Request, StepAnswer};
-use latchfs::control::{Client, RefusalKind};
+use latchfs::control::protocol::{ControlAnswer, ControlRequest, HoldRequest, StepAnswer};
+use latchfs::control::{ControlClient, RefusalKind};
 use latchfs::core::smb::{Access, ShareMode};
 use rustix::process::{Pid, Signal};
 use serde_json::Value;
@@ -106,15 +106,15 @@ impl Meeting {
     }
 
     /// A connection to the control socket.
-    pub fn control(&self) -> Client {
-        Client::connect(Path::new(self.served.told("control"))).unwrap()
+    pub fn control(&self) -> ControlClient {
+        ControlClient::connect(Path::new(self.served.told("control"))).unwrap()
     }
 
     /// A scripted client, as `latchfs play --server` has it.
     pub fn script(&self) -> Script {
         let mut client = self.control();
-        let play = Request::Play { share_name: Some("share".into()), trace: false };
-        assert_eq!(client.ask(&play).unwrap(), Answer::Done {});
+        let play = ControlRequest::Play { share_name: Some("share".into()), trace: false };
+        assert_eq!(client.ask(&play).unwrap(), ControlAnswer::Done {});
         Script(client)
     }
 
@@ -156,7 +156,7 @@ impl Meeting {
         on_close: bool,
     ) -> Result<Holder<'_>, i32> {
         let mut client = self.control();
-        let hold = Hold {
+        let hold = HoldRequest {
             share_name: Some("share".into()),
             path: name.into(),
             access: access.into(),
@@ -165,11 +165,11 @@ impl Meeting {
             delete_on_close: on_close,
             locks: Vec::new(),
         };
-        match client.ask(&Request::Hold(hold)).unwrap() {
-            Answer::Held(granted) => {
+        match client.ask(&ControlRequest::Hold(hold)).unwrap() {
+            ControlAnswer::Held(granted) => {
                 Ok(Holder { at: self, id: granted.handle, kept: Kept::Connection(client) })
             }
-            Answer::Refused(refused) => Err(errno_of(refused.kind)),
+            ControlAnswer::Refused(refused) => Err(errno_of(refused.kind)),
             other => panic!("{other:?}"),
         }
     }
@@ -336,7 +336,7 @@ pub struct Holder<'a> {
 
 enum Kept {
     Descriptor(File),
-    Connection(Client),
+    Connection(ControlClient),
 }
 
 impl Holder<'_> {
@@ -360,15 +360,15 @@ impl Holder<'_> {
 }
 
 /// A client that carries out steps of `latchfs play`.
-pub struct Script(Client);
+pub struct Script(ControlClient);
 
 impl Script {
     /// One step.
     #[track_caller]
     pub fn step(&mut self, step: &Value) -> StepAnswer {
         let step = step.as_object().unwrap().clone();
-        match self.0.ask(&Request::Step { step }).unwrap() {
-            Answer::Step(answer) => answer,
+        match self.0.ask(&ControlRequest::Step { step }).unwrap() {
+            ControlAnswer::Step(answer) => answer,
             other => panic!("{other:?}"),
         }
     }

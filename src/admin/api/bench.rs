@@ -6,19 +6,19 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::call::Call;
-use super::failure::Failure;
-use super::routes::{Kind, Param};
+use super::call::ApiCall;
+use super::failure::ApiFailure;
+use super::routes::{Param, ParameterKind};
 use super::{Api, WAIT_MS_MAX, WAITS_MAX, fields};
 use crate::control::controls::{
     ClockRequest, FaultEntry, FaultRequest, GateEntry, GateRequest, Requests,
 };
-use crate::control::{Answer, Request};
+use crate::control::{ControlAnswer, ControlRequest};
 
 /// How many requests are waited for.
 pub const COUNT: Param = Param {
     name: "count",
-    kind: Kind::Number { most: u32::MAX as u64 },
+    kind: ParameterKind::Number { most: u32::MAX as u64 },
     required: false,
     about: "How many requests to wait for; 1 without it",
 };
@@ -26,7 +26,7 @@ pub const COUNT: Param = Param {
 /// For how long.
 pub const TIMEOUT: Param = Param {
     name: "timeout_ms",
-    kind: Kind::Number { most: WAIT_MS_MAX },
+    kind: ParameterKind::Number { most: WAIT_MS_MAX },
     required: false,
     about: "For how long to wait; 30000 without it",
 };
@@ -52,7 +52,7 @@ struct ClockTurn {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct NewGate {
+struct GateBody {
     service: Option<String>,
     operation: Option<String>,
     path: Option<String>,
@@ -66,7 +66,7 @@ struct NewGate {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct NewFault {
+struct FaultBody {
     service: Option<String>,
     operation: Option<String>,
     path: Option<String>,
@@ -90,156 +90,156 @@ struct ReleaseCount {
 #[serde(deny_unknown_fields)]
 pub struct Nothing {}
 
-pub fn clock(_: &Call) -> Result<Request, Failure> {
-    Ok(Request::Clock(ClockRequest::Show {}))
+pub fn clock(_: &ApiCall) -> Result<ControlRequest, ApiFailure> {
+    Ok(ControlRequest::Clock(ClockRequest::Show {}))
 }
 
-pub fn turn_clock(call: &Call) -> Result<Request, Failure> {
+pub fn turn_clock(call: &ApiCall) -> Result<ControlRequest, ApiFailure> {
     let ClockTurn { advance_ms, set, freeze, run } = call.body()?;
-    Ok(Request::Clock(match (advance_ms, set, freeze, run) {
+    Ok(ControlRequest::Clock(match (advance_ms, set, freeze, run) {
         (Some(ms), None, None, None) => ClockRequest::Advance { ms },
         (None, Some(time), None, None) => ClockRequest::Set { time },
         (None, None, Some(true), None) => ClockRequest::Freeze {},
         (None, None, None, Some(true)) => ClockRequest::Run {},
         _ => {
             let why = "give one of advance_ms, set, \"freeze\": true and \"run\": true";
-            return Err(Failure::bad(why));
+            return Err(ApiFailure::bad(why));
         }
     }))
 }
 
-pub fn gates(_: &Call) -> Result<Request, Failure> {
-    Ok(Request::Gate(GateRequest::List {}))
+pub fn gates(_: &ApiCall) -> Result<ControlRequest, ApiFailure> {
+    Ok(ControlRequest::Gate(GateRequest::List {}))
 }
 
-pub fn add_gate(call: &Call) -> Result<Request, Failure> {
-    let NewGate { service, operation, path, account, headers, at, times, limit_ms } =
+pub fn add_gate(call: &ApiCall) -> Result<ControlRequest, ApiFailure> {
+    let GateBody { service, operation, path, account, headers, at, times, limit_ms } =
         call.body()?;
     let requests = Requests { service, operation, path, account, headers };
     let at = at.unwrap_or_else(|| "received".to_owned());
-    Ok(Request::Gate(GateRequest::Add { requests, at, times, limit_ms }))
+    Ok(ControlRequest::Gate(GateRequest::Add { requests, at, times, limit_ms }))
 }
 
-pub fn remove_gates(_: &Call) -> Result<Request, Failure> {
-    Ok(Request::Gate(GateRequest::Remove { id: None }))
+pub fn remove_gates(_: &ApiCall) -> Result<ControlRequest, ApiFailure> {
+    Ok(ControlRequest::Gate(GateRequest::Remove { id: None }))
 }
 
-pub fn remove_gate(call: &Call) -> Result<Request, Failure> {
-    Ok(Request::Gate(GateRequest::Remove { id: Some(call.id("id")?) }))
+pub fn remove_gate(call: &ApiCall) -> Result<ControlRequest, ApiFailure> {
+    Ok(ControlRequest::Gate(GateRequest::Remove { id: Some(call.id("id")?) }))
 }
 
-pub fn gate_added(_: &Call, answer: Answer) -> Value {
+pub fn gate_added(_: &ApiCall, answer: ControlAnswer) -> Value {
     added("gate", answer)
 }
 
-pub fn fault_added(_: &Call, answer: Answer) -> Value {
+pub fn fault_added(_: &ApiCall, answer: ControlAnswer) -> Value {
     added("fault", answer)
 }
 
-pub fn removed(_: &Call, answer: Answer) -> Value {
+pub fn removed(_: &ApiCall, answer: ControlAnswer) -> Value {
     counted("removed", answer)
 }
 
-pub fn faults(_: &Call) -> Result<Request, Failure> {
-    Ok(Request::Fault(FaultRequest::List {}))
+pub fn faults(_: &ApiCall) -> Result<ControlRequest, ApiFailure> {
+    Ok(ControlRequest::Fault(FaultRequest::List {}))
 }
 
-pub fn add_fault(call: &Call) -> Result<Request, Failure> {
-    let NewFault { service, operation, path, account, headers, action, times, probability, seed } =
+pub fn add_fault(call: &ApiCall) -> Result<ControlRequest, ApiFailure> {
+    let FaultBody { service, operation, path, account, headers, action, times, probability, seed } =
         call.body()?;
     let requests = Requests { service, operation, path, account, headers };
-    let action = serde_json::from_value(action).map_err(|_| Failure::bad(ACTION_FORM))?;
+    let action = serde_json::from_value(action).map_err(|_| ApiFailure::bad(ACTION_FORM))?;
     let entry = FaultEntry { id: None, requests, action, times, probability, seed, met: 0 };
-    Ok(Request::Fault(FaultRequest::Add(entry)))
+    Ok(ControlRequest::Fault(FaultRequest::Add(entry)))
 }
 
-pub fn remove_faults(_: &Call) -> Result<Request, Failure> {
-    Ok(Request::Fault(FaultRequest::Remove { id: None }))
+pub fn remove_faults(_: &ApiCall) -> Result<ControlRequest, ApiFailure> {
+    Ok(ControlRequest::Fault(FaultRequest::Remove { id: None }))
 }
 
-pub fn remove_fault(call: &Call) -> Result<Request, Failure> {
-    Ok(Request::Fault(FaultRequest::Remove { id: Some(call.id("id")?) }))
+pub fn remove_fault(call: &ApiCall) -> Result<ControlRequest, ApiFailure> {
+    Ok(ControlRequest::Fault(FaultRequest::Remove { id: Some(call.id("id")?) }))
 }
 
 impl Api {
     /// One gate.
-    pub(super) async fn gate(&self, call: &Call) -> Result<Value, Failure> {
+    pub(super) async fn gate(&self, call: &ApiCall) -> Result<Value, ApiFailure> {
         Ok(json!(self.find_gate(call).await?))
     }
 
-    async fn find_gate(&self, call: &Call) -> Result<GateEntry, Failure> {
+    async fn find_gate(&self, call: &ApiCall) -> Result<GateEntry, ApiFailure> {
         let id = call.id("id")?;
-        let answer = self.ask(call, Request::Gate(GateRequest::List {})).await?;
-        let Answer::Gates { gates } = answer else { return Err(unexpected()) };
+        let answer = self.ask(call, ControlRequest::Gate(GateRequest::List {})).await?;
+        let ControlAnswer::Gates { gates } = answer else { return Err(unexpected()) };
         let found = gates.into_iter().find(|gate| gate.id == id);
-        found.ok_or_else(|| Failure::not_found(format!("there is no gate {id}")))
+        found.ok_or_else(|| ApiFailure::not_found(format!("there is no gate {id}")))
     }
 
     /// Waits until so many requests wait at a gate.
-    pub(super) async fn wait_at_gate(&self, call: &Call) -> Result<Value, Failure> {
+    pub(super) async fn wait_at_gate(&self, call: &ApiCall) -> Result<Value, ApiFailure> {
         let id = call.id("id")?;
         let count = usize::try_from(call.number("count").unwrap_or(1)).unwrap_or(usize::MAX);
         let patience = Duration::from_millis(call.number("timeout_ms").unwrap_or(TIMEOUT_MS));
         let _place = self.waits.try_acquire().map_err(|_| {
-            Failure::busy(format!("{WAITS_MAX} calls wait already: try again later"))
+            ApiFailure::busy(format!("{WAITS_MAX} calls wait already: try again later"))
         })?;
         let end = Instant::now() + patience;
         loop {
             let left = end.saturating_duration_since(Instant::now());
             let wait_ms = u64::try_from(left.min(SLICE).as_millis()).unwrap_or(u64::MAX);
-            let request = Request::Gate(GateRequest::Wait { id, count, wait_ms });
+            let request = ControlRequest::Gate(GateRequest::Wait { id, count, wait_ms });
             match self.ask(call, request).await? {
-                Answer::Counted { count: there } if there >= count => {
+                ControlAnswer::Counted { count: there } if there >= count => {
                     return Ok(json!({ "waiting": there }));
                 }
-                Answer::Counted { count: there } if left.is_zero() => {
-                    return Err(Failure::timeout(format!(
+                ControlAnswer::Counted { count: there } if left.is_zero() => {
+                    return Err(ApiFailure::timeout(format!(
                         "{there} of {count} requests wait at gate {id} after {} ms",
                         patience.as_millis()
                     )));
                 }
-                Answer::Counted { .. } => {}
+                ControlAnswer::Counted { .. } => {}
                 _ => return Err(unexpected()),
             }
         }
     }
 
     /// Lets requests of a gate go.
-    pub(super) async fn release_gate(&self, call: &Call) -> Result<Value, Failure> {
+    pub(super) async fn release_gate(&self, call: &ApiCall) -> Result<Value, ApiFailure> {
         let ReleaseCount { count } = call.body()?;
         let id = Some(self.find_gate(call).await?.id);
-        let request = Request::Gate(GateRequest::Release { id, request: None, count });
+        let request = ControlRequest::Gate(GateRequest::Release { id, request: None, count });
         Ok(counted("released", self.ask(call, request).await?))
     }
 
     /// Lets one request go.
-    pub(super) async fn release_request(&self, call: &Call) -> Result<Value, Failure> {
+    pub(super) async fn release_request(&self, call: &ApiCall) -> Result<Value, ApiFailure> {
         let Nothing {} = call.body()?;
         let id = call.id("id")?;
         let request = GateRequest::Release { id: None, request: Some(id), count: None };
-        match self.ask(call, Request::Gate(request)).await? {
-            Answer::Counted { count: 0 } => {
-                Err(Failure::not_found(format!("request {id} waits at no gate")))
+        match self.ask(call, ControlRequest::Gate(request)).await? {
+            ControlAnswer::Counted { count: 0 } => {
+                Err(ApiFailure::not_found(format!("request {id} waits at no gate")))
             }
             answer => Ok(counted("released", answer)),
         }
     }
 }
 
-fn unexpected() -> Failure {
-    Failure::failed("the server answered something else than it was asked for")
+fn unexpected() -> ApiFailure {
+    ApiFailure::failed("the server answered something else than it was asked for")
 }
 
-fn added(name: &str, answer: Answer) -> Value {
+fn added(name: &str, answer: ControlAnswer) -> Value {
     match answer {
-        Answer::Added { id } => json!({ name: id }),
+        ControlAnswer::Added { id } => json!({ name: id }),
         other => fields(other),
     }
 }
 
-fn counted(name: &str, answer: Answer) -> Value {
+fn counted(name: &str, answer: ControlAnswer) -> Value {
     match answer {
-        Answer::Counted { count } => json!({ name: count }),
+        ControlAnswer::Counted { count } => json!({ name: count }),
         other => fields(other),
     }
 }

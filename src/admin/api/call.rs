@@ -14,11 +14,11 @@ use serde::de::{DeserializeOwned, Error as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Number, Value};
 
-use super::failure::Failure;
-use super::routes::{ACCOUNT, Kind, Param, Route};
+use super::failure::ApiFailure;
+use super::routes::{ACCOUNT, Param, ParameterKind, Route};
 
 /// A call.
-pub struct Call {
+pub struct ApiCall {
     /// The account that is meant; none for the first of the server.
     pub account: Option<String>,
     /// The name of the client, if it gave one.
@@ -32,30 +32,30 @@ pub struct Call {
     body: Bytes,
 }
 
-impl Call {
+impl ApiCall {
     /// Reads a call of that route. `path` is the values in the path.
     pub fn read(
         route: &'static Route,
         path: BTreeMap<&'static str, String>,
         query: &str,
         client: Option<Arc<str>>,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, ApiFailure> {
         let mut values = BTreeMap::new();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let (name, value) = (decoded(name)?, decoded(value)?);
             let Some(param) = route.params().find(|param| param.name == name) else {
-                return Err(Failure::bad(format!("there is no parameter '{name}' here")));
+                return Err(ApiFailure::bad(format!("there is no parameter '{name}' here")));
             };
             param.kind.check(&name, &value)?;
             if values.insert(param.name, value).is_some() {
-                return Err(Failure::bad(format!("'{name}' is given twice")));
+                return Err(ApiFailure::bad(format!("'{name}' is given twice")));
             }
         }
         let missing =
             route.params().find(|param| param.required && !values.contains_key(param.name));
         if let Some(Param { name, about, .. }) = missing {
-            return Err(Failure::bad(format!("'{name}' is missing: {about}")));
+            return Err(ApiFailure::bad(format!("'{name}' is missing: {about}")));
         }
         let account = values.remove(ACCOUNT.name);
         let (follows, last_event, body) = (false, None, Bytes::new());
@@ -99,22 +99,24 @@ impl Call {
     }
 
     /// A number in the path.
-    pub fn id(&self, name: &str) -> Result<u64, Failure> {
+    pub fn id(&self, name: &str) -> Result<u64, ApiFailure> {
         let value = self.in_path(name);
-        value.parse().map_err(|_| Failure::bad(format!("'{value}' is no {name}: give its number")))
+        value
+            .parse()
+            .map_err(|_| ApiFailure::bad(format!("'{value}' is no {name}: give its number")))
     }
 
     /// The body; one that is empty means `{}`.
-    pub fn body<T: DeserializeOwned>(&self) -> Result<T, Failure> {
+    pub fn body<T: DeserializeOwned>(&self) -> Result<T, ApiFailure> {
         let body: &[u8] = if self.body.is_empty() { b"{}" } else { &self.body };
-        let wrong = |error| Failure::bad(format!("the body: {error}"));
+        let wrong = |error| ApiFailure::bad(format!("the body: {error}"));
         let Unique(mut value) = serde_json::from_slice(body).map_err(wrong)?;
         if !value.is_object() {
-            return Err(Failure::bad("the body is not a JSON object"));
+            return Err(ApiFailure::bad("the body is not a JSON object"));
         }
         make_whole(&mut value);
         if let Some((name, number)) = negative(&value) {
-            return Err(Failure::bad(format!("'{name}' is {number}: expected 0 or more")));
+            return Err(ApiFailure::bad(format!("'{name}' is {number}: expected 0 or more")));
         }
         serde_json::from_value(value).map_err(wrong)
     }
@@ -217,34 +219,34 @@ fn make_whole(value: &mut Value) {
 }
 
 /// A part of a path or a query as text.
-pub fn decoded(text: &str) -> Result<String, Failure> {
+pub fn decoded(text: &str) -> Result<String, ApiFailure> {
     let text = text.replace('+', " ");
     let decoded = percent_decode_str(&text).decode_utf8();
-    decoded.map(Into::into).map_err(|_| Failure::bad("the address of the request is not UTF-8"))
+    decoded.map(Into::into).map_err(|_| ApiFailure::bad("the address of the request is not UTF-8"))
 }
 
-impl Kind {
+impl ParameterKind {
     /// Refuses a value that is of another kind.
-    fn check(self, name: &str, value: &str) -> Result<(), Failure> {
+    fn check(self, name: &str, value: &str) -> Result<(), ApiFailure> {
         match self {
             Self::Text => Ok(()),
             Self::Word(words) => one_of(words, name, value),
             Self::Words(words) => value.split(',').try_for_each(|word| one_of(words, name, word)),
             Self::Flag if matches!(value, "true" | "false") => Ok(()),
-            Self::Flag => Err(Failure::bad(format!("'{name}' is true or false"))),
+            Self::Flag => Err(ApiFailure::bad(format!("'{name}' is true or false"))),
             Self::Number { most } => match value.parse::<u64>() {
                 Ok(number) if number <= most => Ok(()),
-                _ => Err(Failure::bad(format!("'{name}' is a number from 0 to {most}"))),
+                _ => Err(ApiFailure::bad(format!("'{name}' is a number from 0 to {most}"))),
             },
         }
     }
 }
 
-fn one_of(words: &[&str], name: &str, word: &str) -> Result<(), Failure> {
+fn one_of(words: &[&str], name: &str, word: &str) -> Result<(), ApiFailure> {
     if words.contains(&word) {
         return Ok(());
     }
-    Err(Failure::bad(format!("there is no {name} '{word}', only {}", words.join(", "))))
+    Err(ApiFailure::bad(format!("there is no {name} '{word}', only {}", words.join(", "))))
 }
 
 #[cfg(test)]

@@ -13,13 +13,13 @@ use serde_json::json;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::{sleep, timeout};
 
-use super::super::body::{HttpAnswer, json as json_answer, stream};
-use super::call::Call;
-use super::failure::Failure;
-use super::routes::{Kind, Param};
+use super::super::body::{AdminResponse, json as json_answer, stream};
+use super::call::ApiCall;
+use super::failure::ApiFailure;
+use super::routes::{Param, ParameterKind};
 use super::{Api, WAIT_MS_MAX, blocking, fields};
 use crate::control::stream::{KINDS, StreamPage, StreamRequest};
-use crate::control::{Answer, Request};
+use crate::control::{ControlAnswer, ControlRequest};
 use crate::engine::stream::EventStream;
 
 /// The path of the stream.
@@ -46,31 +46,31 @@ const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
 pub const PARAMS: [Param; 5] = [
     Param {
         name: "after",
-        kind: Kind::Number { most: u64::MAX },
+        kind: ParameterKind::Number { most: u64::MAX },
         required: false,
         about: "Events after the one of this number; all that are kept without it",
     },
     Param {
         name: "wait_ms",
-        kind: Kind::Number { most: WAIT_MS_MAX },
+        kind: ParameterKind::Number { most: WAIT_MS_MAX },
         required: false,
         about: "For how long a page waits for its first event; 0 without it",
     },
     Param {
         name: "service",
-        kind: Kind::Word(&["file", "blob", "queue", "table"]),
+        kind: ParameterKind::Word(&["file", "blob", "queue", "table"]),
         required: false,
         about: "Of this service alone: file, blob, queue or table",
     },
     Param {
         name: "kind",
-        kind: Kind::Words(&KINDS),
+        kind: ParameterKind::Words(&KINDS),
         required: false,
         about: "Of these kinds alone, with commas between",
     },
     Param {
         name: "token",
-        kind: Kind::Text,
+        kind: ParameterKind::Text,
         required: false,
         about: "The token, for clients that send no headers",
     },
@@ -78,7 +78,7 @@ pub const PARAMS: [Param; 5] = [
 
 impl Api {
     /// Events: one page, or a stream of all further ones.
-    pub(super) async fn events(&self, call: Call) -> Result<HttpAnswer, Failure> {
+    pub(super) async fn events(&self, call: ApiCall) -> Result<AdminResponse, ApiFailure> {
         let kinds = call.text("kind");
         let wanted = StreamRequest {
             after: call.number("after").or(call.last_event).unwrap_or_default(),
@@ -88,7 +88,7 @@ impl Api {
         };
         let events = Arc::clone(&self.serving.accounts().controls().stream);
         let mut connection = self.connection(&call);
-        let ask = move |request| connection.answer(None, Request::Stream(request));
+        let ask = move |request| connection.answer(None, ControlRequest::Stream(request));
         let pages = Arc::clone(&self.pages);
         let reader = Reader { ask: Box::new(ask), events, wanted, pages };
         if call.follows {
@@ -101,9 +101,9 @@ impl Api {
         Ok(answer)
     }
 
-    fn follow(&self, reader: Reader) -> Result<HttpAnswer, Failure> {
+    fn follow(&self, reader: Reader) -> Result<AdminResponse, ApiFailure> {
         let place = Arc::clone(&self.followers).try_acquire_owned().map_err(|_| {
-            Failure::busy(format!("{FOLLOWERS_MAX} clients follow the events already"))
+            ApiFailure::busy(format!("{FOLLOWERS_MAX} clients follow the events already"))
         })?;
         let (sender, receiver) = mpsc::channel(PAGES_AHEAD);
         tokio::spawn(send_all(reader, sender, place));
@@ -114,7 +114,7 @@ impl Api {
 /// Reads the stream.
 struct Reader {
     /// Asks `control/` for a page.
-    ask: Box<dyn FnMut(StreamRequest) -> Answer + Send>,
+    ask: Box<dyn FnMut(StreamRequest) -> ControlAnswer + Send>,
     events: Arc<EventStream>,
     wanted: StreamRequest,
     pages: Arc<Semaphore>,
@@ -128,13 +128,13 @@ struct Made {
 
 impl Reader {
     /// The next page. The reader goes on after it.
-    async fn page(mut self) -> Result<(Self, Made), Failure> {
+    async fn page(mut self) -> Result<(Self, Made), ApiFailure> {
         let permit = Arc::clone(&self.pages).acquire_owned().await;
-        let permit = permit.map_err(|_| Failure::failed("no more pages are made"))?;
+        let permit = permit.map_err(|_| ApiFailure::failed("no more pages are made"))?;
         // Programs behind process ids are looked up: that may wait.
         blocking(move || {
-            let Answer::Stream(page) = (self.ask)(self.wanted.clone()) else {
-                return Err(Failure::failed("the server did not answer with events"));
+            let ControlAnswer::Stream(page) = (self.ask)(self.wanted.clone()) else {
+                return Err(ApiFailure::failed("the server did not answer with events"));
             };
             self.wanted.after = page.last;
             Ok((self, Made { page, permit }))
@@ -143,7 +143,7 @@ impl Reader {
     }
 
     /// The next page that has events, or what there is when `patience` is over.
-    async fn first_page(self, patience: Duration) -> Result<Made, Failure> {
+    async fn first_page(self, patience: Duration) -> Result<Made, ApiFailure> {
         let end = Instant::now() + patience;
         let mut reader = self;
         let mut lost = 0;
@@ -213,12 +213,12 @@ fn write_page(text: &mut String, page: &StreamPage) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::stream::{Change, What};
+    use crate::engine::stream::{ServerChange, StreamEvent};
 
     fn happen(events: &EventStream) {
         let by = String::new();
-        let change = Change { kind: "clock", by, id: None, detail: String::new() };
-        events.push(None, || What::Changed(change));
+        let change = ServerChange { kind: "clock", by, id: None, detail: String::new() };
+        events.push(None, || StreamEvent::Changed(change));
     }
 
     /// A reader of a stream of the newest four events.
@@ -232,7 +232,7 @@ mod tests {
             let rows = page.events.iter().map(|entry| row(entry.seq));
             let events = rows.map(|row| serde_json::from_value(row).unwrap()).collect();
             let (lost, last, newest) = (page.lost, page.last, page.newest);
-            Answer::Stream(StreamPage { events, lost, last, newest })
+            ControlAnswer::Stream(StreamPage { events, lost, last, newest })
         };
         let wanted = StreamRequest::default();
         let pages = Arc::new(Semaphore::new(1));

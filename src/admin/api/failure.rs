@@ -8,13 +8,13 @@ use hyper::header::{ALLOW, CONNECTION, HeaderValue, WWW_AUTHENTICATE};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::super::body::{HttpAnswer, json as json_answer};
-use crate::control::protocol::{HandleRow, Refused};
-use crate::control::{Answer, FailureKind, RefusalKind};
+use super::super::body::{AdminResponse, json as json_answer};
+use crate::control::protocol::{HandleRow, RefusalDetail};
+use crate::control::{ControlAnswer, FailureKind, RefusalKind};
 
 /// Why a call was not carried out.
 #[derive(Debug)]
-pub struct Failure {
+pub struct ApiFailure {
     status: StatusCode,
     kind: String,
     message: String,
@@ -23,7 +23,7 @@ pub struct Failure {
     close: bool,
 }
 
-impl Failure {
+impl ApiFailure {
     /// A failure of that kind.
     pub fn new(status: StatusCode, kind: &str, message: String) -> Self {
         let kind = kind.to_owned();
@@ -71,10 +71,10 @@ impl Failure {
     }
 
     /// The failure that an answer of `control/` is; the answer itself if it is none.
-    pub fn of(answer: Answer) -> Result<Answer, Self> {
+    pub fn of(answer: ControlAnswer) -> Result<ControlAnswer, Self> {
         match answer {
-            Answer::Refused(refused) => Err(Self::refused(refused)),
-            Answer::Failed { kind, message } => {
+            ControlAnswer::Refused(refused) => Err(Self::refused(refused)),
+            ControlAnswer::Failed { kind, message } => {
                 let status = match kind {
                     FailureKind::BadRequest => StatusCode::BAD_REQUEST,
                     FailureKind::NotFound => StatusCode::NOT_FOUND,
@@ -88,7 +88,7 @@ impl Failure {
         }
     }
 
-    fn refused(Refused { kind, message, holder }: Refused) -> Self {
+    fn refused(RefusalDetail { kind, message, holder }: RefusalDetail) -> Self {
         let status = match kind {
             RefusalKind::NotFound => StatusCode::NOT_FOUND,
             RefusalKind::Invalid => StatusCode::BAD_REQUEST,
@@ -110,7 +110,7 @@ impl Failure {
     }
 
     /// As it goes out.
-    pub fn answer(&self) -> HttpAnswer {
+    pub fn answer(&self) -> AdminResponse {
         let mut error = json!({ "kind": self.kind, "message": self.message });
         if let Some(holder) = &self.holder {
             error["holder"] = json!(holder);
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn a_failure_names_its_path_once() {
-        let about = |message: &str, what: &str| Failure::bad(message).about(what).message;
+        let about = |message: &str, what: &str| ApiFailure::bad(message).about(what).message;
         assert_eq!(about("there is no file", "file:docs/a"), "file:docs/a: there is no file");
         assert_eq!(about("../x: no dots: none", "../x"), "../x: no dots: none");
         assert_eq!(about("../x: no dots", "file:docs/../x"), "file:docs/../x: no dots");

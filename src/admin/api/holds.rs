@@ -12,12 +12,12 @@ use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 use tokio::time::sleep;
 
-use super::super::body::{HttpAnswer, json as json_answer, json_stream};
-use super::call::Call;
-use super::failure::Failure;
+use super::super::body::{AdminResponse, json as json_answer, json_stream};
+use super::call::ApiCall;
+use super::failure::ApiFailure;
 use super::{Api, blocking, fields};
-use crate::control::protocol::{Held, Hold, LockWanted};
-use crate::control::{Answer, Connection, Request};
+use crate::control::protocol::{HoldRequest, HoldRow, LockWanted};
+use crate::control::{ControlAnswer, ControlConnection, ControlRequest};
 
 /// The most opens that clients of the API hold at a time.
 pub const HOLDS_MAX: usize = 1024;
@@ -47,31 +47,31 @@ struct NewHold {
 /// The holds of clients of the API.
 #[derive(Default)]
 pub struct Holds {
-    kept: Mutex<State>,
+    kept: Mutex<HoldTable>,
 }
 
 #[derive(Default)]
-struct State {
+struct HoldTable {
     last: u64,
     /// Places of holds that are being asked for.
     asked: usize,
-    holds: Vec<Kept>,
+    holds: Vec<KeptHold>,
 }
 
 /// A hold.
-struct Kept {
+struct KeptHold {
     number: u64,
-    held: Held,
+    held: HoldRow,
     client: String,
     until: Instant,
-    connection: Arc<Mutex<Connection>>,
+    connection: Arc<Mutex<ControlConnection>>,
     /// Releases it when its time is over.
     timer: Option<AbortHandle>,
     /// Dropped to end the answer of a client that keeps its connection.
     _answer: Option<mpsc::Sender<Bytes>>,
 }
 
-impl Drop for Kept {
+impl Drop for KeptHold {
     fn drop(&mut self) {
         if let Some(timer) = &self.timer {
             timer.abort();
@@ -80,33 +80,33 @@ impl Drop for Kept {
 }
 
 /// A place for a hold that is being asked for.
-struct Place<'a>(&'a Holds);
+struct HoldReservation<'a>(&'a Holds);
 
-impl Drop for Place<'_> {
+impl Drop for HoldReservation<'_> {
     fn drop(&mut self) {
         self.0.state().asked -= 1;
     }
 }
 
 impl Holds {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, HoldTable> {
         // Nothing in here panics half done.
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn enter(&self) -> Result<Place<'_>, Failure> {
+    fn enter(&self) -> Result<HoldReservation<'_>, ApiFailure> {
         let mut state = self.state();
         if state.holds.len() + state.asked >= HOLDS_MAX {
-            return Err(Failure::busy(format!(
+            return Err(ApiFailure::busy(format!(
                 "clients of the API hold {HOLDS_MAX} files already: release some"
             )));
         }
         state.asked += 1;
-        Ok(Place(self))
+        Ok(HoldReservation(self))
     }
 
     /// Takes a hold out. Its end may wait for the disk, so the caller drops it elsewhere.
-    fn take(&self, number: u64) -> Option<Kept> {
+    fn take(&self, number: u64) -> Option<KeptHold> {
         let mut state = self.state();
         let at = state.holds.iter().position(|kept| kept.number == number)?;
         Some(state.holds.remove(at))
@@ -142,12 +142,12 @@ fn end_soon(holds: &Holds, number: u64) {
 
 impl Api {
     /// Opens a file and keeps the open.
-    pub(super) async fn hold(&self, call: Call) -> Result<HttpAnswer, Failure> {
+    pub(super) async fn hold(&self, call: ApiCall) -> Result<AdminResponse, ApiFailure> {
         let wanted: NewHold = call.body()?;
         let time = Duration::from_millis(wanted.for_ms.unwrap_or(FOR_MS));
         if time > HOLD_TIME_MAX {
             let most = HOLD_TIME_MAX.as_millis();
-            return Err(Failure::bad(format!("for_ms is at most {most}: hold again later")));
+            return Err(ApiFailure::bad(format!("for_ms is at most {most}: hold again later")));
         }
         let _place = self.holds.enter()?;
         let while_connected = wanted.while_connected;
@@ -155,7 +155,7 @@ impl Api {
             Some(share) => format!("file:{share}/{}", wanted.path.trim_start_matches('/')),
             None => wanted.path.clone(),
         };
-        let request = Request::Hold(Hold {
+        let request = ControlRequest::Hold(HoldRequest {
             share_name: wanted.share,
             path: wanted.path,
             access: wanted.access.unwrap_or_else(|| "r".to_owned()),
@@ -170,8 +170,9 @@ impl Api {
             (connection, answer)
         })
         .await?;
-        let Answer::Held(held) = Failure::of(answer).map_err(|why| why.about(&file))? else {
-            return Err(Failure::failed("the server did not say which handle it gave"));
+        let ControlAnswer::Held(held) = ApiFailure::of(answer).map_err(|why| why.about(&file))?
+        else {
+            return Err(ApiFailure::failed("the server did not say which handle it gave"));
         };
         let value = fields(&held);
         let client = call.client.as_deref().unwrap_or_default().to_owned();
@@ -188,17 +189,17 @@ impl Api {
 
     fn keep(
         &self,
-        held: Held,
+        held: HoldRow,
         client: String,
         time: Duration,
-        connection: Connection,
+        connection: ControlConnection,
         answer: Option<&mpsc::Sender<Bytes>>,
     ) -> u64 {
         let mut state = self.holds.state();
         state.last += 1;
         let number = state.last;
         let (until, answer) = (Instant::now() + time, answer.cloned());
-        state.holds.push(Kept {
+        state.holds.push(KeptHold {
             number,
             held,
             client,
@@ -220,13 +221,13 @@ impl Api {
     }
 
     /// All holds.
-    pub(super) async fn list_holds(&self) -> Result<Value, Failure> {
+    pub(super) async fn list_holds(&self) -> Result<Value, ApiFailure> {
         let rows = self.holds_with_state().await?.into_iter().map(|(_, row)| row);
         Ok(json!({ "holds": rows.collect::<Vec<_>>() }))
     }
 
     /// Forgets the holds whose handles were closed by force.
-    pub(super) async fn forget_closed_holds(&self) -> Result<(), Failure> {
+    pub(super) async fn forget_closed_holds(&self) -> Result<(), ApiFailure> {
         for (number, row) in self.holds_with_state().await? {
             if row["open"] == false {
                 end_soon(&self.holds, number);
@@ -236,9 +237,9 @@ impl Api {
     }
 
     /// All holds as rows, by number.
-    async fn holds_with_state(&self) -> Result<Vec<(u64, Value)>, Failure> {
+    async fn holds_with_state(&self) -> Result<Vec<(u64, Value)>, ApiFailure> {
         // Whether a hold is open is asked without the list's lock: the engine may make it wait.
-        let row = |kept: &Kept| {
+        let row = |kept: &KeptHold| {
             let left = kept.until.saturating_duration_since(Instant::now());
             let mut row = fields(&kept.held);
             row["client"] = json!(kept.client);
@@ -249,9 +250,9 @@ impl Api {
         blocking(move || {
             let mut rows = Vec::new();
             for (number, mut row, held, connection) in kept {
-                let holding = Request::Holding { handle: held.handle, wait_ms: 0 };
+                let holding = ControlRequest::Holding { handle: held.handle, wait_ms: 0 };
                 let answer = ask(&connection, &held.account, holding);
-                row["open"] = json!(matches!(answer, Answer::Holding { open: true }));
+                row["open"] = json!(matches!(answer, ControlAnswer::Holding { open: true }));
                 rows.push((number, row));
             }
             rows
@@ -260,14 +261,14 @@ impl Api {
     }
 
     /// Ends a hold.
-    pub(super) async fn release(&self, call: &Call) -> Result<Value, Failure> {
+    pub(super) async fn release(&self, call: &ApiCall) -> Result<Value, ApiFailure> {
         let handle = call.id("handle")?;
         let first = self.serving.accounts().first().name().to_string();
         let account = call.account.clone().unwrap_or(first);
         let share = call.text("share");
         let number = {
             let state = self.holds.state();
-            let meant = |kept: &&Kept| {
+            let meant = |kept: &&KeptHold| {
                 kept.held.handle == handle
                     && kept.held.account == account
                     && share.as_ref().is_none_or(|share| kept.held.share_name == *share)
@@ -275,7 +276,7 @@ impl Api {
             let mut found = state.holds.iter().filter(meant);
             let first = found.next().map(|kept| kept.number);
             if found.next().is_some() {
-                return Err(Failure::bad(format!(
+                return Err(ApiFailure::bad(format!(
                     "handle {handle} is held in several shares: add share=NAME"
                 )));
             }
@@ -283,18 +284,22 @@ impl Api {
         };
         let kept = number.and_then(|number| self.holds.take(number));
         let kept = kept.ok_or_else(|| {
-            Failure::not_found(format!("no client of the API holds handle {handle}"))
+            ApiFailure::not_found(format!("no client of the API holds handle {handle}"))
         })?;
         let answer = blocking(move || {
-            let answer = ask(&kept.connection, &account, Request::Release { handle });
+            let answer = ask(&kept.connection, &account, ControlRequest::Release { handle });
             drop(kept);
             answer
         });
-        Ok(fields(Failure::of(answer.await?)?))
+        Ok(fields(ApiFailure::of(answer.await?)?))
     }
 }
 
-fn ask(connection: &Mutex<Connection>, account: &str, request: Request) -> Answer {
+fn ask(
+    connection: &Mutex<ControlConnection>,
+    account: &str,
+    request: ControlRequest,
+) -> ControlAnswer {
     let mut connection = connection.lock().unwrap_or_else(PoisonError::into_inner);
     connection.answer(Some(account), request)
 }

@@ -3,17 +3,17 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::call::Call;
-use super::failure::Failure;
-use super::routes::{Kind, Param};
+use super::call::ApiCall;
+use super::failure::ApiFailure;
+use super::routes::{Param, ParameterKind};
 use super::{Api, fields};
 use crate::control::address::PrintedFile;
-use crate::control::{Answer, Request};
+use crate::control::{ControlAnswer, ControlRequest};
 
 /// An object.
 pub const OBJECT: Param = Param {
     name: "object",
-    kind: Kind::Text,
+    kind: ParameterKind::Text,
     required: false,
     about: "file:SHARE/PATH or SHARE:/PATH, blob:CONTAINER/NAME, queue:NAME/ID or \
             table:TABLE/PARTITION/ROW",
@@ -39,16 +39,16 @@ struct LeaseBreak {
 }
 
 /// An answer as it is.
-pub fn plain(_: &Call, answer: Answer) -> Value {
+pub fn plain(_: &ApiCall, answer: ControlAnswer) -> Value {
     fields(answer)
 }
 
-pub fn status(_: &Call) -> Result<Request, Failure> {
-    Ok(Request::Status {})
+pub fn status(_: &ApiCall) -> Result<ControlRequest, ApiFailure> {
+    Ok(ControlRequest::Status {})
 }
 
 /// The status without the token: an answer of the API is shown where a secret should not be.
-pub fn told_status(_: &Call, answer: Answer) -> Value {
+pub fn told_status(_: &ApiCall, answer: ControlAnswer) -> Value {
     let mut value = fields(answer);
     if let Value::Object(object) = &mut value {
         object.remove("admin_token");
@@ -56,53 +56,53 @@ pub fn told_status(_: &Call, answer: Answer) -> Value {
     value
 }
 
-pub fn connection(_: &Call) -> Result<Request, Failure> {
-    Ok(Request::Connection {})
+pub fn connection(_: &ApiCall) -> Result<ControlRequest, ApiFailure> {
+    Ok(ControlRequest::Connection {})
 }
 
-pub fn handles(call: &Call) -> Result<Request, Failure> {
+pub fn handles(call: &ApiCall) -> Result<ControlRequest, ApiFailure> {
     let (share_name, path) = (call.text("share"), call.text("path"));
-    Ok(Request::Handles { share_name, path, recursive: call.flag("recursive") })
+    Ok(ControlRequest::Handles { share_name, path, recursive: call.flag("recursive") })
 }
 
-pub fn locks(call: &Call) -> Result<Request, Failure> {
-    Ok(Request::Locks { share_name: call.text("share"), path: call.text("path") })
+pub fn locks(call: &ApiCall) -> Result<ControlRequest, ApiFailure> {
+    Ok(ControlRequest::Locks { share_name: call.text("share"), path: call.text("path") })
 }
 
-pub fn pending(_: &Call) -> Result<Request, Failure> {
-    Ok(Request::Pending {})
+pub fn pending(_: &ApiCall) -> Result<ControlRequest, ApiFailure> {
+    Ok(ControlRequest::Pending {})
 }
 
-pub fn leases(_: &Call) -> Result<Request, Failure> {
-    Ok(Request::Leases {})
+pub fn leases(_: &ApiCall) -> Result<ControlRequest, ApiFailure> {
+    Ok(ControlRequest::Leases {})
 }
 
-pub fn messages(call: &Call) -> Result<Request, Failure> {
-    Ok(Request::Messages { queue: call.text("queue") })
+pub fn messages(call: &ApiCall) -> Result<ControlRequest, ApiFailure> {
+    Ok(ControlRequest::Messages { queue: call.text("queue") })
 }
 
-pub fn why(call: &Call) -> Result<Request, Failure> {
+pub fn why(call: &ApiCall) -> Result<ControlRequest, ApiFailure> {
     let object = call.text("object").unwrap_or_default();
     Ok(match file_of(&object) {
-        Some((share, path)) => Request::Why { share_name: Some(share), path },
-        None => Request::WhyObject { object },
+        Some((share, path)) => ControlRequest::Why { share_name: Some(share), path },
+        None => ControlRequest::WhyObject { object },
     })
 }
 
-pub fn history(call: &Call) -> Result<Request, Failure> {
-    Ok(Request::History { object: call.text("object") })
+pub fn history(call: &ApiCall) -> Result<ControlRequest, ApiFailure> {
+    Ok(ControlRequest::History { object: call.text("object") })
 }
 
-pub fn undelete(call: &Call) -> Result<Request, Failure> {
+pub fn undelete(call: &ApiCall) -> Result<ControlRequest, ApiFailure> {
     let FileAt { share, path } = call.body()?;
-    Ok(Request::Undelete { share_name: share, path })
+    Ok(ControlRequest::Undelete { share_name: share, path })
 }
 
-pub fn break_lease(call: &Call) -> Result<Request, Failure> {
+pub fn break_lease(call: &ApiCall) -> Result<ControlRequest, ApiFailure> {
     let LeaseBreak { object, period } = call.body()?;
     Ok(match file_of(&object) {
-        Some((share, path)) => Request::BreakLease { share_name: Some(share), path, period },
-        None => Request::BreakObjectLease { object, period },
+        Some((share, path)) => ControlRequest::BreakLease { share_name: Some(share), path, period },
+        None => ControlRequest::BreakObjectLease { object, period },
     })
 }
 
@@ -120,13 +120,13 @@ fn file_of(object: &str) -> Option<(String, String)> {
 
 impl Api {
     /// Closes a handle by force; a handle that is not there is an error.
-    pub(super) async fn close_handle(&self, call: &Call) -> Result<Value, Failure> {
+    pub(super) async fn close_handle(&self, call: &ApiCall) -> Result<Value, ApiFailure> {
         let handle = call.id("handle")?;
         let (share_name, all) = (call.text("share"), false);
-        let request = Request::CloseHandle { share_name, handle: Some(handle), all };
+        let request = ControlRequest::CloseHandle { share_name, handle: Some(handle), all };
         match self.ask(call, request).await? {
-            Answer::Closed { closed: 0 } => {
-                Err(Failure::not_found(format!("handle {handle} is not open")))
+            ControlAnswer::Closed { closed: 0 } => {
+                Err(ApiFailure::not_found(format!("handle {handle} is not open")))
             }
             answer => Ok(fields(answer)),
         }

@@ -41,15 +41,15 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use super::body::{HttpAnswer, json};
-use call::{Call, decoded};
+use super::body::{AdminResponse, json};
+use call::{ApiCall, decoded};
 pub use events::{FOLLOWERS_MAX, PAGES_MAX};
-pub use failure::Failure;
+pub use failure::ApiFailure;
 use holds::Holds;
 pub use holds::{HOLD_TIME_MAX, HOLDS_MAX};
-use routes::{ROUTES, Route, Run};
+use routes::{ROUTES, Route, RouteHandler};
 
-use crate::control::{Answer, Connection, Request, Serving};
+use crate::control::{ControlAnswer, ControlConnection, ControlRequest, Serving};
 use crate::core::{Client, Owner};
 
 /// The longest body of a call, in bytes.
@@ -101,11 +101,11 @@ impl Api {
         head: Parts,
         body: Incoming,
         client: Option<Arc<str>>,
-    ) -> HttpAnswer {
+    ) -> AdminResponse {
         let answered = async {
             let (route, values) = route(&head.method, head.uri.path())?;
             let query = head.uri.query().unwrap_or_default();
-            let call = Call::read(route, values, query, client)?.with_headers(&head.headers);
+            let call = ApiCall::read(route, values, query, client)?.with_headers(&head.headers);
             let call = call.with_body(collect(body).await?);
             self.carry_out(route, call).await
         };
@@ -115,48 +115,52 @@ impl Api {
     async fn carry_out(
         self: &Arc<Self>,
         route: &'static Route,
-        call: Call,
-    ) -> Result<HttpAnswer, Failure> {
+        call: ApiCall,
+    ) -> Result<AdminResponse, ApiFailure> {
         let status = StatusCode::from_u16(route.status).unwrap_or_default();
         let value = match route.run {
-            Run::Ask { ask, tell } => {
+            RouteHandler::Ask { ask, tell } => {
                 let request = ask(&call)?;
                 tell(&call, self.ask(&call, request).await?)
             }
-            Run::Replace { ask, tell } => {
+            RouteHandler::Replace { ask, tell } => {
                 let request = ask(&call)?;
                 let answer = self.ask(&call, request).await?;
                 // All handles were closed: nobody has to release them.
                 self.forget_closed_holds().await?;
                 tell(&call, answer)
             }
-            Run::Document => openapi::document()?,
-            Run::Gate => self.gate(&call).await?,
-            Run::WaitAtGate => self.wait_at_gate(&call).await?,
-            Run::ReleaseGate => self.release_gate(&call).await?,
-            Run::ReleaseRequest => self.release_request(&call).await?,
-            Run::CloseHandle => self.close_handle(&call).await?,
-            Run::Events => return self.events(call).await,
-            Run::Hold => return self.hold(call).await,
-            Run::Holds => self.list_holds().await?,
-            Run::Release => self.release(&call).await?,
+            RouteHandler::Document => openapi::document()?,
+            RouteHandler::Gate => self.gate(&call).await?,
+            RouteHandler::WaitAtGate => self.wait_at_gate(&call).await?,
+            RouteHandler::ReleaseGate => self.release_gate(&call).await?,
+            RouteHandler::ReleaseRequest => self.release_request(&call).await?,
+            RouteHandler::CloseHandle => self.close_handle(&call).await?,
+            RouteHandler::Events => return self.events(call).await,
+            RouteHandler::Hold => return self.hold(call).await,
+            RouteHandler::Holds => self.list_holds().await?,
+            RouteHandler::Release => self.release(&call).await?,
         };
         Ok(json(status, &value))
     }
 
     /// Asks `control/`, on a thread that may block.
-    async fn ask(&self, call: &Call, request: Request) -> Result<Answer, Failure> {
+    async fn ask(
+        &self,
+        call: &ApiCall,
+        request: ControlRequest,
+    ) -> Result<ControlAnswer, ApiFailure> {
         let mut connection = self.connection(call);
         let account = call.account.clone();
         let answer = blocking(move || connection.answer(account.as_deref(), request)).await?;
-        Failure::of(answer)
+        ApiFailure::of(answer)
     }
 
     /// A connection for the client of a call.
-    fn connection(&self, call: &Call) -> Connection {
+    fn connection(&self, call: &ApiCall) -> ControlConnection {
         let session = self.sessions.fetch_add(1, Ordering::Relaxed);
         let client = Arc::new(Client { session, name: "the HTTP API".into() });
-        Connection::new(
+        ControlConnection::new(
             Arc::clone(&self.serving),
             Owner { client, pid: 0, program: call.client.clone() },
         )
@@ -166,10 +170,10 @@ impl Api {
 /// Does `work` on a thread that may block.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, Failure> {
+) -> Result<T, ApiFailure> {
     tokio::task::spawn_blocking(work).await.map_err(|error| {
         log::error!("a call of the HTTP API panicked: {error}");
-        Failure::failed("the server met an error of its own; its log has more")
+        ApiFailure::failed("the server met an error of its own; its log has more")
     })
 }
 
@@ -189,7 +193,7 @@ fn fields(answer: impl Serialize) -> Value {
 fn route(
     method: &Method,
     path: &str,
-) -> Result<(&'static Route, BTreeMap<&'static str, String>), Failure> {
+) -> Result<(&'static Route, BTreeMap<&'static str, String>), ApiFailure> {
     let mut allowed = Vec::new();
     for route in &ROUTES {
         let Some(values) = values(route.path, path)? else { continue };
@@ -199,18 +203,18 @@ fn route(
         allowed.push(route.method.as_str());
     }
     if allowed.is_empty() {
-        return Err(Failure::not_found(format!(
+        return Err(ApiFailure::not_found(format!(
             "{path} is not a call of the API: /api/v1/openapi.json lists the calls"
         )));
     }
-    Err(Failure::method_not_allowed(&allowed.join(", ")))
+    Err(ApiFailure::method_not_allowed(&allowed.join(", ")))
 }
 
 /// The values that a path has where the template has names; `None` if it does not fit.
 fn values(
     template: &'static str,
     path: &str,
-) -> Result<Option<BTreeMap<&'static str, String>>, Failure> {
+) -> Result<Option<BTreeMap<&'static str, String>>, ApiFailure> {
     let mut values = BTreeMap::new();
     let mut given = path.split('/');
     for part in template.split('/') {
@@ -228,16 +232,16 @@ fn values(
 }
 
 /// Takes a whole body in.
-async fn collect(body: Incoming) -> Result<Bytes, Failure> {
+async fn collect(body: Incoming) -> Result<Bytes, ApiFailure> {
     let too_large = || {
         let message = format!("a body has at most {BODY_MAX} bytes");
-        Failure::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message).closing()
+        ApiFailure::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message).closing()
     };
     match timeout(BODY_WAIT, Limited::new(body, BODY_MAX).collect()).await {
         Ok(Ok(whole)) => Ok(whole.to_bytes()),
         Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large()),
-        Ok(Err(error)) => Err(Failure::bad(format!("the body broke off: {error}")).closing()),
-        Err(_) => Err(Failure::timeout("the body did not arrive in time").closing()),
+        Ok(Err(error)) => Err(ApiFailure::bad(format!("the body broke off: {error}")).closing()),
+        Err(_) => Err(ApiFailure::timeout("the body did not arrive in time").closing()),
     }
 }
 

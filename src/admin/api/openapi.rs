@@ -7,8 +7,8 @@ use hyper::Method;
 use serde_json::{Map, Value, json};
 
 use super::super::guard::{CLIENT_HEADER, CLIENT_MAX};
-use super::failure::Failure;
-use super::routes::{Kind, Param, ROUTES, Route, Run};
+use super::failure::ApiFailure;
+use super::routes::{Param, ParameterKind, ROUTES, Route, RouteHandler};
 
 /// The shapes of bodies and answers.
 const SCHEMAS: &str = include_str!("schemas.json");
@@ -17,9 +17,9 @@ const SCHEMAS: &str = include_str!("schemas.json");
 const COMMON: [u16; 6] = [400, 401, 403, 404, 500, 503];
 
 /// The document.
-pub fn document() -> Result<Value, Failure> {
+pub fn document() -> Result<Value, ApiFailure> {
     let schemas: Value = serde_json::from_str(SCHEMAS)
-        .map_err(|error| Failure::failed(format!("the schemas of the API: {error}")))?;
+        .map_err(|error| ApiFailure::failed(format!("the schemas of the API: {error}")))?;
     let mut paths = Map::new();
     for route in &ROUTES {
         let path = paths.entry(route.path).or_insert_with(|| json!({}));
@@ -72,7 +72,7 @@ fn call(route: &Route) -> Value {
 
 fn responses(route: &Route) -> Value {
     let mut content = json!({ "application/json": { "schema": reference(route.answer) } });
-    if matches!(route.run, Run::Events) {
+    if matches!(route.run, RouteHandler::Events) {
         content["text/event-stream"] = json!({ "schema": { "type": "string" } });
     }
     let mut responses = json!({});
@@ -119,14 +119,16 @@ fn in_path(path: &'static str) -> impl Iterator<Item = Value> {
 
 fn in_query(param: &Param) -> Value {
     let schema = match param.kind {
-        Kind::Text => json!({ "type": "string" }),
-        Kind::Word(words) => json!({ "type": "string", "enum": words }),
-        Kind::Words(words) => {
+        ParameterKind::Text => json!({ "type": "string" }),
+        ParameterKind::Word(words) => json!({ "type": "string", "enum": words }),
+        ParameterKind::Words(words) => {
             let word = words.join("|");
             json!({ "type": "string", "pattern": format!("^({word})(,({word}))*$") })
         }
-        Kind::Flag => json!({ "type": "boolean" }),
-        Kind::Number { most } => json!({ "type": "integer", "minimum": 0, "maximum": most }),
+        ParameterKind::Flag => json!({ "type": "boolean" }),
+        ParameterKind::Number { most } => {
+            json!({ "type": "integer", "minimum": 0, "maximum": most })
+        }
     };
     json!({
         "name": param.name,

@@ -6,10 +6,10 @@
 use hyper::Method;
 use serde_json::Value;
 
-use super::call::Call;
-use super::failure::Failure;
+use super::call::ApiCall;
+use super::failure::ApiFailure;
 use super::{bench, events, looks, states};
-use crate::control::{Answer, Request};
+use crate::control::{ControlAnswer, ControlRequest};
 
 /// A parameter in a query.
 #[derive(Clone, Copy, Debug)]
@@ -17,7 +17,7 @@ pub struct Param {
     /// Its name.
     pub name: &'static str,
     /// The type of its value.
-    pub kind: Kind,
+    pub kind: ParameterKind,
     /// The call makes no sense without it.
     pub required: bool,
     /// The description.
@@ -26,7 +26,7 @@ pub struct Param {
 
 /// The type of a parameter.
 #[derive(Clone, Copy, Debug)]
-pub enum Kind {
+pub enum ParameterKind {
     /// Any text.
     Text,
     /// One of these words.
@@ -45,7 +45,7 @@ pub enum Kind {
 /// The account, which every call takes.
 pub const ACCOUNT: Param = Param {
     name: "account",
-    kind: Kind::Text,
+    kind: ParameterKind::Text,
     required: false,
     about: "The account; the first one without it",
 };
@@ -71,7 +71,7 @@ pub struct Route {
     /// The statuses of errors that it has beside those that every call has.
     pub errors: &'static [u16],
     /// How it is carried out.
-    pub run: Run,
+    pub run: RouteHandler,
 }
 
 impl Route {
@@ -83,22 +83,22 @@ impl Route {
 
 /// How a call is carried out.
 #[derive(Clone, Copy)]
-pub enum Run {
+pub enum RouteHandler {
     /// As one request of `control/`.
     Ask {
         /// The request.
-        ask: fn(&Call) -> Result<Request, Failure>,
+        ask: fn(&ApiCall) -> Result<ControlRequest, ApiFailure>,
         /// The JSON of its answer.
-        tell: fn(&Call, Answer) -> Value,
+        tell: fn(&ApiCall, ControlAnswer) -> Value,
     },
     /// The OpenAPI document.
     Document,
     /// Replaces all data: by a saved state, or by nothing.
     Replace {
         /// The request.
-        ask: fn(&Call) -> Result<Request, Failure>,
+        ask: fn(&ApiCall) -> Result<ControlRequest, ApiFailure>,
         /// The JSON of its answer.
-        tell: fn(&Call, Answer) -> Value,
+        tell: fn(&ApiCall, ControlAnswer) -> Value,
     },
     /// One gate.
     Gate,
@@ -122,15 +122,19 @@ pub enum Run {
 
 const SHARE: Param = Param {
     name: "share",
-    kind: Kind::Text,
+    kind: ParameterKind::Text,
     required: false,
     about: "The share; the only one without it",
 };
-const PATH: Param =
-    Param { name: "path", kind: Kind::Text, required: false, about: "A path in the share" };
+const PATH: Param = Param {
+    name: "path",
+    kind: ParameterKind::Text,
+    required: false,
+    about: "A path in the share",
+};
 
-const fn ask(ask: fn(&Call) -> Result<Request, Failure>) -> Run {
-    Run::Ask { ask, tell: looks::plain }
+const fn ask(ask: fn(&ApiCall) -> Result<ControlRequest, ApiFailure>) -> RouteHandler {
+    RouteHandler::Ask { ask, tell: looks::plain }
 }
 
 /// All calls.
@@ -145,7 +149,7 @@ pub static ROUTES: [Route; 36] = [
         status: 200,
         answer: "Document",
         errors: &[],
-        run: Run::Document,
+        run: RouteHandler::Document,
     },
     Route {
         method: Method::GET,
@@ -157,7 +161,7 @@ pub static ROUTES: [Route; 36] = [
         status: 200,
         answer: "Status",
         errors: &[],
-        run: Run::Ask { ask: looks::status, tell: looks::told_status },
+        run: RouteHandler::Ask { ask: looks::status, tell: looks::told_status },
     },
     Route {
         method: Method::GET,
@@ -181,7 +185,7 @@ pub static ROUTES: [Route; 36] = [
             PATH,
             Param {
                 name: "recursive",
-                kind: Kind::Flag,
+                kind: ParameterKind::Flag,
                 required: false,
                 about: "Also handles below the path",
             },
@@ -202,7 +206,7 @@ pub static ROUTES: [Route; 36] = [
         status: 200,
         answer: "Closed",
         errors: &[],
-        run: Run::CloseHandle,
+        run: RouteHandler::CloseHandle,
     },
     Route {
         method: Method::GET,
@@ -214,7 +218,7 @@ pub static ROUTES: [Route; 36] = [
         status: 200,
         answer: "Holds",
         errors: &[],
-        run: Run::Holds,
+        run: RouteHandler::Holds,
     },
     Route {
         method: Method::POST,
@@ -226,7 +230,7 @@ pub static ROUTES: [Route; 36] = [
         status: 201,
         answer: "Held",
         errors: &[409],
-        run: Run::Hold,
+        run: RouteHandler::Hold,
     },
     Route {
         method: Method::DELETE,
@@ -238,7 +242,7 @@ pub static ROUTES: [Route; 36] = [
         status: 200,
         answer: "Released",
         errors: &[],
-        run: Run::Release,
+        run: RouteHandler::Release,
     },
     Route {
         method: Method::GET,
@@ -310,7 +314,7 @@ pub static ROUTES: [Route; 36] = [
         status: 201,
         answer: "GateAdded",
         errors: &[],
-        run: Run::Ask { ask: bench::add_gate, tell: bench::gate_added },
+        run: RouteHandler::Ask { ask: bench::add_gate, tell: bench::gate_added },
     },
     Route {
         method: Method::DELETE,
@@ -322,7 +326,7 @@ pub static ROUTES: [Route; 36] = [
         status: 200,
         answer: "Removed",
         errors: &[],
-        run: Run::Ask { ask: bench::remove_gates, tell: bench::removed },
+        run: RouteHandler::Ask { ask: bench::remove_gates, tell: bench::removed },
     },
     Route {
         method: Method::GET,
@@ -334,7 +338,7 @@ pub static ROUTES: [Route; 36] = [
         status: 200,
         answer: "Gate",
         errors: &[],
-        run: Run::Gate,
+        run: RouteHandler::Gate,
     },
     Route {
         method: Method::DELETE,
@@ -346,7 +350,7 @@ pub static ROUTES: [Route; 36] = [
         status: 200,
         answer: "Removed",
         errors: &[],
-        run: Run::Ask { ask: bench::remove_gate, tell: bench::removed },
+        run: RouteHandler::Ask { ask: bench::remove_gate, tell: bench::removed },
     },
     Route {
         method: Method::GET,
@@ -358,7 +362,7 @@ pub static ROUTES: [Route; 36] = [
         status: 200,
         answer: "Waiting",
         errors: &[408],
-        run: Run::WaitAtGate,
+        run: RouteHandler::WaitAtGate,
     },
     Route {
         method: Method::POST,
@@ -370,7 +374,7 @@ pub static ROUTES: [Route; 36] = [
         status: 200,
         answer: "Went",
         errors: &[],
-        run: Run::ReleaseGate,
+        run: RouteHandler::ReleaseGate,
     },
     Route {
         method: Method::POST,
@@ -382,7 +386,7 @@ pub static ROUTES: [Route; 36] = [
         status: 200,
         answer: "Went",
         errors: &[],
-        run: Run::ReleaseRequest,
+        run: RouteHandler::ReleaseRequest,
     },
     Route {
         method: Method::GET,
@@ -406,7 +410,7 @@ pub static ROUTES: [Route; 36] = [
         status: 201,
         answer: "FaultAdded",
         errors: &[],
-        run: Run::Ask { ask: bench::add_fault, tell: bench::fault_added },
+        run: RouteHandler::Ask { ask: bench::add_fault, tell: bench::fault_added },
     },
     Route {
         method: Method::DELETE,
@@ -418,7 +422,7 @@ pub static ROUTES: [Route; 36] = [
         status: 200,
         answer: "Removed",
         errors: &[],
-        run: Run::Ask { ask: bench::remove_faults, tell: bench::removed },
+        run: RouteHandler::Ask { ask: bench::remove_faults, tell: bench::removed },
     },
     Route {
         method: Method::DELETE,
@@ -430,7 +434,7 @@ pub static ROUTES: [Route; 36] = [
         status: 200,
         answer: "Removed",
         errors: &[],
-        run: Run::Ask { ask: bench::remove_fault, tell: bench::removed },
+        run: RouteHandler::Ask { ask: bench::remove_fault, tell: bench::removed },
     },
     Route {
         method: Method::GET,
@@ -443,7 +447,7 @@ pub static ROUTES: [Route; 36] = [
         status: 200,
         answer: "Events",
         errors: &[],
-        run: Run::Events,
+        run: RouteHandler::Events,
     },
     Route {
         method: Method::GET,
@@ -488,7 +492,7 @@ pub static ROUTES: [Route; 36] = [
         summary: "Messages that no Get returns yet",
         query: &[Param {
             name: "queue",
-            kind: Kind::Text,
+            kind: ParameterKind::Text,
             required: false,
             about: "Of this queue alone",
         }],
@@ -532,7 +536,7 @@ pub static ROUTES: [Route; 36] = [
         status: 200,
         answer: "States",
         errors: &[409],
-        run: Run::Ask { ask: states::list, tell: looks::plain },
+        run: RouteHandler::Ask { ask: states::list, tell: looks::plain },
     },
     Route {
         method: Method::PUT,
@@ -544,7 +548,7 @@ pub static ROUTES: [Route; 36] = [
         status: 200,
         answer: "State",
         errors: &[409],
-        run: Run::Ask { ask: states::save, tell: states::saved },
+        run: RouteHandler::Ask { ask: states::save, tell: states::saved },
     },
     Route {
         method: Method::DELETE,
@@ -556,7 +560,7 @@ pub static ROUTES: [Route; 36] = [
         status: 200,
         answer: "StateDeleted",
         errors: &[409],
-        run: Run::Ask { ask: states::delete, tell: states::deleted },
+        run: RouteHandler::Ask { ask: states::delete, tell: states::deleted },
     },
     Route {
         method: Method::POST,
@@ -568,7 +572,7 @@ pub static ROUTES: [Route; 36] = [
         status: 200,
         answer: "StateRestored",
         errors: &[409],
-        run: Run::Replace { ask: states::restore, tell: states::restored },
+        run: RouteHandler::Replace { ask: states::restore, tell: states::restored },
     },
     Route {
         method: Method::POST,
@@ -580,6 +584,6 @@ pub static ROUTES: [Route; 36] = [
         status: 200,
         answer: "ResetDone",
         errors: &[409],
-        run: Run::Replace { ask: states::reset, tell: states::was_reset },
+        run: RouteHandler::Replace { ask: states::reset, tell: states::was_reset },
     },
 ];

@@ -3,55 +3,57 @@
 use serde_json::{Value, json};
 
 use super::bench::Nothing;
-use super::call::Call;
-use super::failure::Failure;
+use super::call::ApiCall;
+use super::failure::ApiFailure;
 use super::fields;
 use crate::control::states::StateRequest;
-use crate::control::{Answer, Request};
+use crate::control::{ControlAnswer, ControlRequest};
 
-pub fn list(_: &Call) -> Result<Request, Failure> {
-    Ok(Request::State(StateRequest::List {}))
+pub fn list(_: &ApiCall) -> Result<ControlRequest, ApiFailure> {
+    Ok(ControlRequest::State(StateRequest::List {}))
 }
 
-pub fn save(call: &Call) -> Result<Request, Failure> {
+pub fn save(call: &ApiCall) -> Result<ControlRequest, ApiFailure> {
     let Nothing {} = call.body()?;
-    Ok(Request::State(StateRequest::Save { name: name(call) }))
+    Ok(ControlRequest::State(StateRequest::Save { name: name(call) }))
 }
 
 /// The state that was saved.
-pub fn saved(_: &Call, answer: Answer) -> Value {
+pub fn saved(_: &ApiCall, answer: ControlAnswer) -> Value {
     match answer {
-        Answer::States { states } => states.first().map_or(Value::Null, |state| json!(state)),
+        ControlAnswer::States { states } => {
+            states.first().map_or(Value::Null, |state| json!(state))
+        }
         other => fields(other),
     }
 }
 
-pub fn delete(call: &Call) -> Result<Request, Failure> {
-    Ok(Request::State(StateRequest::Delete { name: name(call) }))
+pub fn delete(call: &ApiCall) -> Result<ControlRequest, ApiFailure> {
+    Ok(ControlRequest::State(StateRequest::Delete { name: name(call) }))
 }
 
-pub fn deleted(call: &Call, _: Answer) -> Value {
+pub fn deleted(call: &ApiCall, _: ControlAnswer) -> Value {
     json!({ "deleted": name(call) })
 }
 
-pub fn restore(call: &Call) -> Result<Request, Failure> {
+pub fn restore(call: &ApiCall) -> Result<ControlRequest, ApiFailure> {
     let Nothing {} = call.body()?;
-    Ok(Request::State(StateRequest::Restore { name: name(call) }))
+    Ok(ControlRequest::State(StateRequest::Restore { name: name(call) }))
 }
 
-pub fn restored(call: &Call, _: Answer) -> Value {
+pub fn restored(call: &ApiCall, _: ControlAnswer) -> Value {
     json!({ "restored": name(call) })
 }
 
-pub fn reset(call: &Call) -> Result<Request, Failure> {
+pub fn reset(call: &ApiCall) -> Result<ControlRequest, ApiFailure> {
     let Nothing {} = call.body()?;
-    Ok(Request::State(StateRequest::Reset {}))
+    Ok(ControlRequest::State(StateRequest::Reset {}))
 }
 
-pub fn was_reset(_: &Call, _: Answer) -> Value {
+pub fn was_reset(_: &ApiCall, _: ControlAnswer) -> Value {
     json!({ "reset": true })
 }
 
-fn name(call: &Call) -> String {
+fn name(call: &ApiCall) -> String {
     call.in_path("name").to_owned()
 }

@@ -54,11 +54,11 @@ pub struct Azurite {
     /// Start as Azurite does: its services, no mount, and its lines on standard output once ready
     #[arg(long, value_enum, value_name = "WHICH", env = "LATCHFS_AZURITE")]
     #[arg(hide_short_help = true)]
-    azurite: Option<Command>,
+    azurite: Option<AzuriteCommand>,
 
     /// Host that the Blob service listens on
     #[arg(long = "blobHost", value_name = "HOST", value_parser = host, hide_short_help = true)]
-    blob_host: Option<Host>,
+    blob_host: Option<ListenHost>,
 
     /// Port of the Blob service
     #[arg(long = "blobPort", value_name = "PORT", hide_short_help = true)]
@@ -71,7 +71,7 @@ pub struct Azurite {
 
     /// Host that the Queue service listens on
     #[arg(long = "queueHost", value_name = "HOST", value_parser = host, hide_short_help = true)]
-    queue_host: Option<Host>,
+    queue_host: Option<ListenHost>,
 
     /// Port of the Queue service
     #[arg(long = "queuePort", value_name = "PORT", hide_short_help = true)]
@@ -84,7 +84,7 @@ pub struct Azurite {
 
     /// Host that the Table service listens on
     #[arg(long = "tableHost", value_name = "HOST", value_parser = host, hide_short_help = true)]
-    table_host: Option<Host>,
+    table_host: Option<ListenHost>,
 
     /// Port of the Table service
     #[arg(long = "tablePort", value_name = "PORT", hide_short_help = true)]
@@ -149,7 +149,7 @@ struct Switches {
 
 /// The commands that Azurite has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Command {
+pub enum AzuriteCommand {
     /// `azurite`: Blob, Queue and Table
     All,
     /// `azurite-blob`
@@ -162,14 +162,14 @@ pub enum Command {
 
 /// A host to listen on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Host {
+struct ListenHost {
     address: IpAddr,
     /// The name that the user gave.
     name: Option<String>,
 }
 
 /// A service with Azurite's options for it: host, port, keep-alive timeout.
-type OfService<'a> = (ServiceKind, Option<&'a Host>, Option<u16>, Option<u64>);
+type OfService<'a> = (ServiceKind, Option<&'a ListenHost>, Option<u16>, Option<u64>);
 
 impl Azurite {
     fn services(&self) -> [OfService<'_>; 3] {
@@ -262,11 +262,11 @@ impl Azurite {
                     writeln!(lines, "latchfs File service is listening at {origin}").ok();
                     continue;
                 }
-                (Command::All, _) => "is successfully listening at",
-                (Command::Table, _) => "successfully started on",
-                (Command::Blob | Command::Queue, _) => "successfully listens on",
+                (AzuriteCommand::All, _) => "is successfully listening at",
+                (AzuriteCommand::Table, _) => "successfully started on",
+                (AzuriteCommand::Blob | AzuriteCommand::Queue, _) => "successfully listens on",
             };
-            let place = if command == Command::Table { address.to_string() } else { origin };
+            let place = if command == AzuriteCommand::Table { address.to_string() } else { origin };
             writeln!(lines, "Azurite {} service {says} {place}", title(kind)).ok();
         }
         if let Some(page) = shown_page(server, io::stdout().is_terminal()) {
@@ -276,7 +276,7 @@ impl Azurite {
     }
 }
 
-impl Command {
+impl AzuriteCommand {
     fn services(self) -> &'static [ServiceKind] {
         match self {
             Self::All => &[ServiceKind::Blob, ServiceKind::Queue, ServiceKind::Table],
@@ -297,17 +297,17 @@ fn title(kind: ServiceKind) -> &'static str {
 }
 
 /// Reads an IP address, `localhost`, or a name that the system resolves.
-fn host(text: &str) -> Result<Host> {
+fn host(text: &str) -> Result<ListenHost> {
     if let Ok(address) = text.parse() {
-        return Ok(Host { address, name: None });
+        return Ok(ListenHost { address, name: None });
     }
     if text == "localhost" {
-        return Ok(Host { address: Ipv4Addr::LOCALHOST.into(), name: None });
+        return Ok(ListenHost { address: Ipv4Addr::LOCALHOST.into(), name: None });
     }
     let mut found =
         (text, 0).to_socket_addrs().context("expected an IP address or a known name")?;
     let found = found.next().ok_or_else(|| anyhow!("the name has no address"))?;
-    Ok(Host { address: found.ip(), name: Some(text.to_owned()) })
+    Ok(ListenHost { address: found.ip(), name: Some(text.to_owned()) })
 }
 
 /// The note about data of Azurite in a directory.

@@ -72,9 +72,9 @@ pub struct Behaviour {
     pub umask: Option<u32>,
 
     /// When writes over HTTP reach the disk
-    #[arg(long, value_enum, default_value_t = Sync::Normal, env = "LATCHFS_SYNC")]
+    #[arg(long, value_enum, default_value_t = SyncChoice::Normal, env = "LATCHFS_SYNC")]
     #[arg(hide_short_help = true, help_heading = "Data")]
-    pub sync: Sync,
+    pub sync: SyncChoice,
 
     /// Threads that serve each mount
     ///
@@ -96,7 +96,7 @@ pub enum Unlink {
 
 /// When writes over HTTP reach the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Sync {
+pub enum SyncChoice {
     /// Acknowledged writes survive the end of the server, not always that of the machine
     Normal,
     /// Each write is on the disk before it is acknowledged
@@ -129,7 +129,7 @@ impl Behaviour {
     /// For the shares behind them.
     pub fn share_options(&self) -> ShareOptions {
         let case = if self.case_sensitive { Case::Sensitive } else { Case::Insensitive };
-        let sync_always = self.sync == Sync::Always;
+        let sync_always = self.sync == SyncChoice::Always;
         ShareOptions { case, sync_always, ..ShareOptions::default() }
     }
 }

@@ -13,7 +13,7 @@ use crate::server::{Seed, SeedInto};
 /// Where the data is
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Data")]
-pub struct Data {
+pub struct DataArgs {
     /// Data directory
     #[arg(short = 'l', long = "data", visible_alias = "location", value_name = "DIR")]
     #[arg(default_value = DATA_DIR, env = "LATCHFS_DATA")]
@@ -72,7 +72,7 @@ fn seed(text: &str) -> Result<Seed> {
     Ok(Seed { into, directory: directory.into() })
 }
 
-impl Data {
+impl DataArgs {
     /// What `--share` names: shares of the first account, as `NAME`; and shares of any account, as
     /// `ACCOUNT/NAME`, each with its account.
     pub fn named_shares(&self) -> (Vec<String>, Vec<(String, String)>) {

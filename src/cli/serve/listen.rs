@@ -17,7 +17,7 @@ use crate::cli::account::NameAndKey;
 use crate::core::service::ServiceKind;
 use crate::rest::auth::{Credential, OauthMode};
 use crate::rest::{CopySources, ErrorNames};
-use crate::server::{Certificate, ListenAddress, ListenOptions, Named, kinds};
+use crate::server::{Certificate, ListenAddress, ListenOptions, ServiceAddresses, kinds};
 
 /// The variable of 0.1 that `--file` reads too.
 const OLD_LISTEN: &str = "LATCHFS_LISTEN";
@@ -92,25 +92,25 @@ pub struct Listen {
     pub copy_sources: Sources,
 
     /// Error code of a delete-pending file
-    #[arg(long, value_enum, default_value_t = Names::Article, env = "LATCHFS_ERROR_NAMES")]
+    #[arg(long, value_enum, default_value_t = ErrorNameChoice::Article, env = "LATCHFS_ERROR_NAMES")]
     #[arg(hide_short_help = true)]
-    pub error_names: Names,
+    pub error_names: ErrorNameChoice,
 }
 
 /// Which names error codes have where sources differ.
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum Names {
+pub enum ErrorNameChoice {
     /// `SMBDeletePending`
     Article,
     /// `DeletePending`, as in the SDKs
     Service,
 }
 
-impl From<Names> for ErrorNames {
-    fn from(names: Names) -> Self {
+impl From<ErrorNameChoice> for ErrorNames {
+    fn from(names: ErrorNameChoice) -> Self {
         match names {
-            Names::Article => Self::Article,
-            Names::Service => Self::Service,
+            ErrorNameChoice::Article => Self::Article,
+            ErrorNameChoice::Service => Self::Service,
         }
     }
 }
@@ -135,7 +135,7 @@ pub enum Sources {
 
 impl Listen {
     /// The addresses that the user named, by service.
-    fn addresses(&self) -> Result<Named> {
+    fn addresses(&self) -> Result<ServiceAddresses> {
         if self.no_rest {
             return Ok(kinds().map(|kind| (kind, ListenAddress::Off)).collect());
         }

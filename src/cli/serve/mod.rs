@@ -52,10 +52,10 @@ use azurite::Azurite;
 pub use azurite::HEADING;
 use behaviour::Behaviour;
 use blobs::Blobs;
-use data::Data;
+use data::DataArgs;
 use listen::Listen;
-use observe::{Admin, Events, Which};
-pub use registry::{Running, running};
+use observe::{Admin, EventArgs, Which};
+pub use registry::{RunningServer, running};
 use screen::Screen;
 pub use screen::page_with_token;
 
@@ -79,7 +79,7 @@ pub fn control_of(data: &Path) -> PathBuf {
 #[command(after_help = "Example:\n  latchfs serve --share docs --mount docs=/mnt/docs --daemon")]
 pub struct Serve {
     #[command(flatten)]
-    data: Data,
+    data: DataArgs,
 
     /// Mount a share [default: on ./latchfs-mnt]
     #[arg(long = "mount", value_name = "[ACCOUNT/]NAME=DIR", env = "LATCHFS_MOUNTS")]
@@ -109,7 +109,7 @@ pub struct Serve {
     azurite: Azurite,
 
     #[command(flatten)]
-    pub service: Service,
+    pub service: ServiceArgs,
 }
 
 impl Serve {
@@ -145,7 +145,7 @@ impl Serve {
 
 /// A server as such, whatever it serves
 #[derive(Debug, Args)]
-pub struct Service {
+pub struct ServiceArgs {
     #[command(flatten)]
     pub mounts: Behaviour,
 
@@ -153,7 +153,7 @@ pub struct Service {
     listen: Listen,
 
     #[command(flatten)]
-    events: Events,
+    events: EventArgs,
 
     #[command(flatten)]
     process: Process,
@@ -185,7 +185,7 @@ struct Process {
     json: bool,
 }
 
-impl Service {
+impl ServiceArgs {
     /// The format of its log.
     pub fn log_format(&self) -> LogFormat {
         self.admin.log_format

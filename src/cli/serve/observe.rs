@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use crate::cli::logs::LogFormat;
-use crate::server::{AdminAddress, ListenAddress, Named};
+use crate::server::{AdminAddress, ListenAddress, ServiceAddresses};
 
 /// The log of events
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Events")]
-pub struct Events {
+pub struct EventArgs {
     /// Which events are kept for `latchfs events`
     #[arg(long, value_enum, value_name = "WHICH", default_value_t = Which::Refusals)]
     #[arg(env = "LATCHFS_EVENTS")]
@@ -49,7 +49,7 @@ pub struct Admin {
 
 impl Admin {
     /// Where the page is, beside services on these addresses.
-    pub fn address(&self, services: &Named) -> AdminAddress {
+    pub fn address(&self, services: &ServiceAddresses) -> AdminAddress {
         AdminAddress::of(self.admin, services)
     }
 }

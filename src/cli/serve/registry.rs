@@ -14,12 +14,12 @@ use std::path::{Path, PathBuf};
 use crate::control::is_served;
 
 /// The entry of a running server. Removed when dropped.
-pub struct Entry {
+pub struct RegistryEntry {
     file: PathBuf,
     content: Vec<u8>,
 }
 
-impl Drop for Entry {
+impl Drop for RegistryEntry {
     fn drop(&mut self) {
         // A server in another process namespace can have the same number and the same folder.
         if fs::read(&self.file).is_ok_and(|content| content == self.content) {
@@ -31,7 +31,7 @@ impl Drop for Entry {
 }
 
 /// A server that runs.
-pub struct Running {
+pub struct RunningServer {
     /// Its control socket.
     pub control: PathBuf,
     /// Where it was started, if its data is in memory: no directory of the user's leads to it.
@@ -40,7 +40,7 @@ pub struct Running {
 
 /// Enters a server; none where that is not possible, since it is only a convenience. Removes
 /// the entries of servers that were killed.
-pub fn enter(control: &Path, started_in: Option<&Path>) -> Option<Entry> {
+pub fn enter(control: &Path, started_in: Option<&Path>) -> Option<RegistryEntry> {
     drop(running());
     let entered = folder().and_then(|folder| {
         let file = folder.join(std::process::id().to_string());
@@ -50,19 +50,19 @@ pub fn enter(control: &Path, started_in: Option<&Path>) -> Option<Entry> {
             content.extend(directory.as_os_str().as_bytes());
         }
         fs::write(&file, &content)?;
-        Ok(Entry { file, content })
+        Ok(RegistryEntry { file, content })
     });
     entered.inspect_err(|error| log::debug!("the list of servers: {error}")).ok()
 }
 
 /// The servers that run.
-pub fn running() -> Vec<Running> {
+pub fn running() -> Vec<RunningServer> {
     let Ok(folder) = folder() else { return Vec::new() };
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let servers = entries.filter_map(|entry| {
         let content = fs::read(entry.path()).ok()?;
         let mut paths = content.split(|byte| *byte == 0).map(|path| OsStr::from_bytes(path).into());
-        let server = Running { control: paths.next()?, started_in: paths.next() };
+        let server = RunningServer { control: paths.next()?, started_in: paths.next() };
         if !is_served(&server.control) {
             drop(fs::remove_file(entry.path()));
             return None;

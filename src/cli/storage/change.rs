@@ -8,9 +8,11 @@ use clap::Args;
 use serde_json::json;
 
 use super::list::{is_directory, names_in};
-use super::{AccountOf, Ask, Demands, Refusal, Session, on_object, path_of};
+use super::{
+    AccountOf, ConditionArgs, ServiceRefusal, Session, StorageRequest, on_object, path_of,
+};
 use crate::cli::out::Output;
-use crate::control::address::Address;
+use crate::control::address::ObjectAddress;
 use crate::core::service::ServiceKind;
 
 /// Make a container, queue, table, share or directory
@@ -55,7 +57,7 @@ pub struct Rm {
     receipt: Option<String>,
 
     #[command(flatten)]
-    demands: Demands,
+    demands: ConditionArgs,
 
     #[command(flatten)]
     output: Output,
@@ -70,23 +72,26 @@ impl Mk {
         on_object(&self.object, &self.server, |session, object| self.make(session, object))
     }
 
-    fn make(&self, session: &Session, object: &Address) -> Result<ExitCode> {
+    fn make(&self, session: &Session, object: &ObjectAddress) -> Result<ExitCode> {
         let path = path_of(object);
-        let put = |query| Ask { query, ..Ask::new(object.service(), "PUT", path.clone()) };
+        let put = |query| StorageRequest {
+            query,
+            ..StorageRequest::new(object.service(), "PUT", path.clone())
+        };
         let got = session.ask(match object {
-            Address::Container(_) => put(&[("restype", "container")]),
-            Address::Queue(_) => put(&[]),
-            Address::File { path, .. } if path.is_empty() => put(&[("restype", "share")]),
-            Address::File { .. } => put(&[("restype", "directory")]),
-            Address::Table(name) => Ask {
+            ObjectAddress::Container(_) => put(&[("restype", "container")]),
+            ObjectAddress::Queue(_) => put(&[]),
+            ObjectAddress::File { path, .. } if path.is_empty() => put(&[("restype", "share")]),
+            ObjectAddress::File { .. } => put(&[("restype", "directory")]),
+            ObjectAddress::Table(name) => StorageRequest {
                 body: json!({ "TableName": name }).to_string().into_bytes(),
-                ..Ask::new(ServiceKind::Table, "POST", "Tables")
+                ..StorageRequest::new(ServiceKind::Table, "POST", "Tables")
             },
             other => bail!("{other} cannot be made: expected a container, queue, table or share"),
         });
         let got = got.map_err(|error| with_cure(error, object))?;
         // A queue alone may be made again; the service then answers that there is nothing to do.
-        if got.status() == NO_CONTENT && matches!(object, Address::Queue(_)) {
+        if got.status() == NO_CONTENT && matches!(object, ObjectAddress::Queue(_)) {
             bail!("{object}: the queue exists already");
         }
         self.output.show(&json!({ "created": object.to_string() }), String::new)?;
@@ -101,32 +106,32 @@ impl Rm {
         on_object(&self.object, &server, |session, object| self.remove(session, object))
     }
 
-    fn remove(&self, session: &Session, object: &Address) -> Result<ExitCode> {
-        let mut ask = Ask::new(object.service(), "DELETE", path_of(object));
+    fn remove(&self, session: &Session, object: &ObjectAddress) -> Result<ExitCode> {
+        let mut ask = StorageRequest::new(object.service(), "DELETE", path_of(object));
         ask.headers = self.demands.headers();
         if self.demands.if_match.is_some() {
             match object {
-                Address::Blob { .. } | Address::Entity { .. } => {}
+                ObjectAddress::Blob { .. } | ObjectAddress::Entity { .. } => {}
                 other => bail!("{other} has no ETag to compare: only blobs and entities have"),
             }
         }
         let receipt;
         match object {
-            Address::Blob { .. } => {
+            ObjectAddress::Blob { .. } => {
                 ask.headers.push(("x-ms-delete-snapshots", "include".into()));
             }
-            Address::Entity { .. } => {
+            ObjectAddress::Entity { .. } => {
                 if self.demands.if_match.is_none() {
                     ask.headers.push(("if-match", "*".into()));
                 }
             }
-            Address::Message { .. } => {
+            ObjectAddress::Message { .. } => {
                 let given = self.receipt.as_deref();
                 let given = given.context("a message is deleted with its --receipt")?;
                 receipt = [("popreceipt", given)];
                 ask.query = &receipt;
             }
-            Address::File { share, path } if !path.is_empty() => {
+            ObjectAddress::File { share, path } if !path.is_empty() => {
                 if is_directory(session, share, path)? == Some(true) {
                     if self.recursive {
                         self.empty(session, object)?;
@@ -139,10 +144,10 @@ impl Rm {
                     bail!("{whole} is deleted with all that it holds: add --recursive");
                 }
                 match whole {
-                    Address::Container(_) => ask.query = &[("restype", "container")],
-                    Address::File { .. } => ask.query = &[("restype", "share")],
-                    Address::Table(name) => ask.path = format!("Tables('{name}')"),
-                    Address::Queue(_) => {}
+                    ObjectAddress::Container(_) => ask.query = &[("restype", "container")],
+                    ObjectAddress::File { .. } => ask.query = &[("restype", "share")],
+                    ObjectAddress::Table(name) => ask.path = format!("Tables('{name}')"),
+                    ObjectAddress::Queue(_) => {}
                     other => bail!("{other} cannot be deleted: expected {DELETED_FORM}"),
                 }
             }
@@ -153,10 +158,10 @@ impl Rm {
     }
 
     /// Deletes the entries of a directory. Stops at the first entry that another client holds.
-    fn empty(&self, session: &Session, directory: &Address) -> Result<()> {
-        let Address::File { share, path } = directory else { return Ok(()) };
+    fn empty(&self, session: &Session, directory: &ObjectAddress) -> Result<()> {
+        let ObjectAddress::File { share, path } = directory else { return Ok(()) };
         for (below, is_directory) in names_in(session, share, path)? {
-            let mut ask = Ask::new(ServiceKind::File, "DELETE", path_of(&below));
+            let mut ask = StorageRequest::new(ServiceKind::File, "DELETE", path_of(&below));
             ask.headers = self.demands.headers();
             if is_directory {
                 self.empty(session, &below)?;
@@ -169,15 +174,15 @@ impl Rm {
 }
 
 /// A refusal with what would have helped.
-fn with_cure(error: anyhow::Error, object: &Address) -> anyhow::Error {
-    let mut refusal = match error.downcast::<Refusal>() {
+fn with_cure(error: anyhow::Error, object: &ObjectAddress) -> anyhow::Error {
+    let mut refusal = match error.downcast::<ServiceRefusal>() {
         Ok(refusal) => refusal,
         Err(other) => return other,
     };
     match (&*refusal.code, object) {
         ("DirectoryNotEmpty", _) => refusal.message.push_str(" Add --recursive"),
         // The service does not tell the limits.
-        ("OutOfRangeInput", Address::Table(_)) => {
+        ("OutOfRangeInput", ObjectAddress::Table(_)) => {
             refusal.message.push_str(" The name of a table has 3 to 63 letters and digits");
         }
         _ => {}

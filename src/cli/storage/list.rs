@@ -10,9 +10,9 @@ use clap::builder::BoolishValueParser;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{AccountOf, Ask, Refusal, Session, ended, locate, path_of, quoted};
+use super::{AccountOf, ServiceRefusal, Session, StorageRequest, ended, locate, path_of, quoted};
 use crate::cli::out::Output;
-use crate::control::address::Address;
+use crate::control::address::ObjectAddress;
 use crate::core::service::ServiceKind;
 use crate::core::time::{iso_seconds, parse_iso, parse_rfc1123};
 use crate::rest::Element;
@@ -52,7 +52,7 @@ pub struct Ls {
 
 /// A row of a listing.
 #[derive(Debug, Serialize)]
-struct Row {
+struct ListingRow {
     object: String,
     kind: &'static str,
     length: Option<u64>,
@@ -60,8 +60,8 @@ struct Row {
     etag: Option<String>,
 }
 
-impl Row {
-    fn new(object: &Address, kind: &'static str) -> Self {
+impl ListingRow {
+    fn new(object: &ObjectAddress, kind: &'static str) -> Self {
         Self { object: object.to_string(), kind, length: None, modified: None, etag: None }
     }
 
@@ -91,7 +91,7 @@ impl Ls {
             let session = Session::open(&self.server)?;
             let mut rows = Vec::new();
             for service in session.services() {
-                rows.extend(self.rows(&session, &Address::Service(service))?);
+                rows.extend(self.rows(&session, &ObjectAddress::Service(service))?);
             }
             return self.show(&rows);
         };
@@ -101,35 +101,38 @@ impl Ls {
         ended(&object, listed)
     }
 
-    fn show(&self, rows: &[Row]) -> Result<ExitCode> {
+    fn show(&self, rows: &[ListingRow]) -> Result<ExitCode> {
         let headings = ["OBJECT", "KIND", "LENGTH", "MODIFIED", "ETAG"];
         let text = |text: &Option<String>| text.clone().unwrap_or_default();
         self.output.show_rows(rows, headings, |row| {
             let length = row.length.map(|length| length.to_string()).unwrap_or_default();
-            let Row { object, kind, modified, etag, .. } = row;
+            let ListingRow { object, kind, modified, etag, .. } = row;
             [object.clone(), (*kind).to_owned(), length, text(modified), text(etag)]
         })?;
         Ok(ExitCode::SUCCESS)
     }
 
-    fn rows(&self, session: &Session, object: &Address) -> Result<Vec<Row>> {
+    fn rows(&self, session: &Session, object: &ObjectAddress) -> Result<Vec<ListingRow>> {
         match object {
-            Address::Service(ServiceKind::Table) => tables(session),
-            Address::Service(service) => containers(session, *service),
-            Address::Container(container) => self.blobs(session, container, ""),
-            Address::Blob { container, name } => self.blobs(session, container, name),
-            Address::Queue(queue) | Address::Message { queue, .. } => messages(session, queue),
-            Address::Table(table) => entities(session, table, None),
-            Address::Partition { table, partition } | Address::Entity { table, partition, .. } => {
+            ObjectAddress::Service(ServiceKind::Table) => tables(session),
+            ObjectAddress::Service(service) => containers(session, *service),
+            ObjectAddress::Container(container) => self.blobs(session, container, ""),
+            ObjectAddress::Blob { container, name } => self.blobs(session, container, name),
+            ObjectAddress::Queue(queue) | ObjectAddress::Message { queue, .. } => {
+                messages(session, queue)
+            }
+            ObjectAddress::Table(table) => entities(session, table, None),
+            ObjectAddress::Partition { table, partition }
+            | ObjectAddress::Entity { table, partition, .. } => {
                 entities(session, table, Some(partition))
             }
-            Address::File { share, path } => files(session, share, path),
+            ObjectAddress::File { share, path } => files(session, share, path),
         }
     }
 
-    fn blobs(&self, session: &Session, container: &str, prefix: &str) -> Result<Vec<Row>> {
+    fn blobs(&self, session: &Session, container: &str, prefix: &str) -> Result<Vec<ListingRow>> {
         let mut rows = Vec::new();
-        let path = path_of(&Address::Container(container.to_owned()));
+        let path = path_of(&ObjectAddress::Container(container.to_owned()));
         let mut query = vec![("restype", "container"), ("comp", "list"), ("prefix", prefix)];
         if !self.recursive {
             query.push(("delimiter", "/"));
@@ -138,8 +141,8 @@ impl Ls {
             for entry in &page.child("Blobs").context("no blobs in the answer")?.children {
                 let name = name_of(entry)?;
                 let kind = if entry.name == "Blob" { "blob" } else { "prefix" };
-                let object = Address::Blob { container: container.to_owned(), name };
-                rows.push(Row::new(&object, kind).described(entry.child("Properties")));
+                let object = ObjectAddress::Blob { container: container.to_owned(), name };
+                rows.push(ListingRow::new(&object, kind).described(entry.child("Properties")));
             }
             Ok(())
         })?;
@@ -161,7 +164,9 @@ fn pages(
         if !marker.is_empty() {
             query.push(("marker", &marker));
         }
-        let body = session.ask(Ask { query: &query, ..Ask::new(service, "GET", path) })?.body()?;
+        let body = session
+            .ask(StorageRequest { query: &query, ..StorageRequest::new(service, "GET", path) })?
+            .body()?;
         let page = Element::read(&body, "EnumerationResults");
         let page = page.map_err(|_| anyhow::anyhow!("the listing cannot be read"))?;
         each(&page)?;
@@ -176,7 +181,7 @@ fn name_of(entry: &Element) -> Result<String> {
     Ok(entry.child("Name").context("an entry without a name")?.text.clone())
 }
 
-fn containers(session: &Session, service: ServiceKind) -> Result<Vec<Row>> {
+fn containers(session: &Session, service: ServiceKind) -> Result<Vec<ListingRow>> {
     let (list, kind) = match service {
         ServiceKind::Blob => ("Containers", "container"),
         ServiceKind::Queue => ("Queues", "queue"),
@@ -187,11 +192,11 @@ fn containers(session: &Session, service: ServiceKind) -> Result<Vec<Row>> {
         for entry in &page.child(list).context("no list in the answer")?.children {
             let name = name_of(entry)?;
             let object = match service {
-                ServiceKind::Blob => Address::Container(name),
-                ServiceKind::Queue => Address::Queue(name),
-                _ => Address::File { share: name, path: String::new() },
+                ServiceKind::Blob => ObjectAddress::Container(name),
+                ServiceKind::Queue => ObjectAddress::Queue(name),
+                _ => ObjectAddress::File { share: name, path: String::new() },
             };
-            rows.push(Row::new(&object, kind).described(entry.child("Properties")));
+            rows.push(ListingRow::new(&object, kind).described(entry.child("Properties")));
         }
         Ok(())
     })?;
@@ -199,11 +204,11 @@ fn containers(session: &Session, service: ServiceKind) -> Result<Vec<Row>> {
 }
 
 /// What is in a directory; of a file, the file itself.
-fn files(session: &Session, share: &str, path: &str) -> Result<Vec<Row>> {
+fn files(session: &Session, share: &str, path: &str) -> Result<Vec<ListingRow>> {
     let mut rows = Vec::new();
-    let mut row = |object: Address, is_directory: bool, entry: &Element| {
+    let mut row = |object: ObjectAddress, is_directory: bool, entry: &Element| {
         let kind = if is_directory { "directory" } else { "file" };
-        rows.push(Row::new(&object, kind).described(entry.child("Properties")));
+        rows.push(ListingRow::new(&object, kind).described(entry.child("Properties")));
     };
     if is_directory(session, share, path)? == Some(false) {
         named(session, (share, path), &mut row)?;
@@ -222,7 +227,7 @@ pub fn is_directory(session: &Session, share: &str, path: &str) -> Result<Option
     }
     match named(session, (share, path), |_, is_directory, _| found = Some(is_directory)) {
         // The directory above is missing: the request itself is refused in better words.
-        Err(error) if error.is::<Refusal>() => Ok(None),
+        Err(error) if error.is::<ServiceRefusal>() => Ok(None),
         done => done.map(|()| found),
     }
 }
@@ -231,7 +236,7 @@ pub fn is_directory(session: &Session, share: &str, path: &str) -> Result<Option
 fn named(
     session: &Session,
     (share, path): (&str, &str),
-    mut each: impl FnMut(Address, bool, &Element),
+    mut each: impl FnMut(ObjectAddress, bool, &Element),
 ) -> Result<()> {
     let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
     let wanted = name.to_lowercase();
@@ -243,7 +248,7 @@ fn named(
 }
 
 /// The entries of a directory, and whether each is a directory itself.
-pub fn names_in(session: &Session, share: &str, path: &str) -> Result<Vec<(Address, bool)>> {
+pub fn names_in(session: &Session, share: &str, path: &str) -> Result<Vec<(ObjectAddress, bool)>> {
     let mut names = Vec::new();
     let each = |object, is_directory, _: &Element| names.push((object, is_directory));
     entries(session, (share, path), "", each)?;
@@ -255,9 +260,9 @@ fn entries(
     session: &Session,
     (share, path): (&str, &str),
     prefix: &str,
-    mut each: impl FnMut(Address, bool, &Element),
+    mut each: impl FnMut(ObjectAddress, bool, &Element),
 ) -> Result<()> {
-    let place = path_of(&Address::File { share: share.to_owned(), path: path.to_owned() });
+    let place = path_of(&ObjectAddress::File { share: share.to_owned(), path: path.to_owned() });
     let include = "Timestamps,Etag";
     let mut query = vec![("restype", "directory"), ("comp", "list"), ("include", include)];
     if !prefix.is_empty() {
@@ -267,52 +272,54 @@ fn entries(
         for entry in &page.child("Entries").context("no entries in the answer")?.children {
             let name = name_of(entry)?;
             let path = if path.is_empty() { name } else { format!("{path}/{name}") };
-            let object = Address::File { share: share.to_owned(), path };
+            let object = ObjectAddress::File { share: share.to_owned(), path };
             each(object, entry.name != "File", entry);
         }
         Ok(())
     })
 }
 
-fn messages(session: &Session, queue: &str) -> Result<Vec<Row>> {
-    let path = format!("{}/messages", path_of(&Address::Queue(queue.to_owned())));
+fn messages(session: &Session, queue: &str) -> Result<Vec<ListingRow>> {
+    let path = format!("{}/messages", path_of(&ObjectAddress::Queue(queue.to_owned())));
     let query = [("peekonly", "true"), ("numofmessages", "32")];
-    let ask = Ask { query: &query, ..Ask::new(ServiceKind::Queue, "GET", path) };
+    let ask =
+        StorageRequest { query: &query, ..StorageRequest::new(ServiceKind::Queue, "GET", path) };
     let page = Element::read(&session.ask(ask)?.body()?, "QueueMessagesList");
     let page = page.map_err(|_| anyhow::anyhow!("the messages cannot be read"))?;
     let row = |entry: &Element| {
         let text = |name: &str| entry.child(name).map(|child| child.text.clone());
         let id = text("MessageId").context("a message without an ID")?;
-        let mut row = Row::new(&Address::Message { queue: queue.to_owned(), id }, "message");
+        let mut row =
+            ListingRow::new(&ObjectAddress::Message { queue: queue.to_owned(), id }, "message");
         row.length = text("MessageText").map(|text| text.len() as u64);
         Ok(row.changed(text("InsertionTime")))
     };
     page.children.iter().map(row).collect()
 }
 
-fn tables(session: &Session) -> Result<Vec<Row>> {
+fn tables(session: &Session) -> Result<Vec<ListingRow>> {
     let mut rows = Vec::new();
     values(session, "Tables", &[], |value| {
         let name = value["TableName"].as_str().context("a table without a name")?;
-        rows.push(Row::new(&Address::Table(name.to_owned()), "table"));
+        rows.push(ListingRow::new(&ObjectAddress::Table(name.to_owned()), "table"));
         Ok(())
     })?;
     Ok(rows)
 }
 
-fn entities(session: &Session, table: &str, partition: Option<&String>) -> Result<Vec<Row>> {
+fn entities(session: &Session, table: &str, partition: Option<&String>) -> Result<Vec<ListingRow>> {
     let mut rows = Vec::new();
     let filter = partition.map(|key| format!("PartitionKey eq '{}'", key.replace('\'', "''")));
     let query: Vec<_> = filter.iter().map(|filter| ("$filter", filter.as_str())).collect();
-    let path = format!("{}()", path_of(&Address::Table(table.to_owned())));
+    let path = format!("{}()", path_of(&ObjectAddress::Table(table.to_owned())));
     values(session, &path, &query, |value| {
         let text = |name: &str| value[name].as_str().map(str::to_owned);
-        let object = Address::Entity {
+        let object = ObjectAddress::Entity {
             table: table.to_owned(),
             partition: text("PartitionKey").context("an entity without a key")?,
             row: text("RowKey").context("an entity without a key")?,
         };
-        let mut row = Row::new(&object, "entity").changed(text("Timestamp"));
+        let mut row = ListingRow::new(&object, "entity").changed(text("Timestamp"));
         row.etag = text("odata.etag");
         rows.push(row);
         Ok(())
@@ -331,7 +338,10 @@ fn values(
     loop {
         let mut query = query.to_vec();
         query.extend(next.iter().map(|(name, value)| (*name, value.as_str())));
-        let ask = Ask { query: &query, ..Ask::new(ServiceKind::Table, "GET", path) };
+        let ask = StorageRequest {
+            query: &query,
+            ..StorageRequest::new(ServiceKind::Table, "GET", path)
+        };
         let mut got = session.ask(ask)?;
         let tokens = ["NextTableName", "NextPartitionKey", "NextRowKey"].map(|name| {
             let header = format!("x-ms-continuation-{name}");

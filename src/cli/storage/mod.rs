@@ -23,14 +23,14 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
 use super::connection::of_server;
-use super::locate::{AccountOf, Socket, Target, Where};
+use super::locate::{AccountOf, LocatedFile, Socket, Where};
 use super::{EXIT_BUSY, EXIT_DIFFERENT, EXIT_FAILED, out};
-use crate::control::address::Address;
-use crate::control::protocol::Connection;
+use crate::control::address::ObjectAddress;
+use crate::control::protocol::ConnectionInfo;
 use crate::core::service::ServiceKind;
-use crate::engine::{Clock, SystemClock, new_guid};
+use crate::engine::{SystemClock, TimeSource, new_guid};
 use crate::rest::auth::{AccountSas, Credential};
-use crate::rest::{Client, Element, Got};
+use crate::rest::{Element, Got, HttpClient};
 
 pub use change::{Mk, Rm};
 pub use list::Ls;
@@ -53,7 +53,7 @@ const ADDRESS_FORM: &str = "blob:CONTAINER[/NAME], queue:NAME[/ID], table:TABLE[
 
 /// Conditions of a change.
 #[derive(Debug, Clone, Default, Args)]
-struct Demands {
+struct ConditionArgs {
     /// Only if the blob or entity has this ETag
     #[arg(long, value_name = "ETAG", env = "LATCHFS_IF_MATCH")]
     if_match: Option<String>,
@@ -63,7 +63,7 @@ struct Demands {
     lease: Option<String>,
 }
 
-impl Demands {
+impl ConditionArgs {
     fn headers(&self) -> Vec<(&'static str, String)> {
         let mut headers = Vec::new();
         headers.extend(self.if_match.as_deref().map(|etag| ("if-match", quoted(etag))));
@@ -81,14 +81,14 @@ fn quoted(etag: &str) -> String {
 /// A refusal by a service.
 #[derive(Debug, thiserror::Error)]
 #[error("{message} ({status} {code})")]
-struct Refusal {
+struct ServiceRefusal {
     status: u16,
     code: String,
     message: String,
 }
 
 /// A request to a service.
-struct Ask<'a> {
+struct StorageRequest<'a> {
     service: ServiceKind,
     method: &'a str,
     /// Behind the account, encoded.
@@ -98,7 +98,7 @@ struct Ask<'a> {
     body: Vec<u8>,
 }
 
-impl<'a> Ask<'a> {
+impl<'a> StorageRequest<'a> {
     fn new(service: ServiceKind, method: &'a str, path: impl Into<String>) -> Self {
         let (query, headers, body) = (&[][..], Vec::new(), Vec::new());
         Self { service, method, path: path.into(), query, headers, body }
@@ -109,7 +109,7 @@ impl<'a> Ask<'a> {
 fn on_object(
     text: &Path,
     server: &AccountOf,
-    work: impl FnOnce(&Session, &Address) -> Result<ExitCode>,
+    work: impl FnOnce(&Session, &ObjectAddress) -> Result<ExitCode>,
 ) -> Result<ExitCode> {
     let (object, server) = locate(text, server)?;
     let session = Session::open(&server)?;
@@ -119,8 +119,8 @@ fn on_object(
 
 /// A client of one account's services.
 struct Session {
-    client: Client,
-    told: Connection,
+    client: HttpClient,
+    told: ConnectionInfo,
     token: String,
 }
 
@@ -136,7 +136,7 @@ impl Session {
             ..AccountSas::default()
         };
         let agent = concat!("latchfs-cli/", env!("CARGO_PKG_VERSION"));
-        let client = Client::new(agent, told.ca_file.as_deref())?;
+        let client = HttpClient::new(agent, told.ca_file.as_deref())?;
         Ok(Self { client, token: sas.token(&account), told })
     }
 
@@ -146,7 +146,7 @@ impl Session {
     }
 
     /// Asks. A refusal is an error of its own kind.
-    fn ask(&self, ask: Ask<'_>) -> Result<Got> {
+    fn ask(&self, ask: StorageRequest<'_>) -> Result<Got> {
         let service = ask.service;
         let Some(endpoint) = self.told.endpoints.get(service.label()) else {
             bail!("the server does not offer the {} service", service.title());
@@ -170,7 +170,7 @@ impl Session {
         let code = got.header("x-ms-error-code").unwrap_or_default().to_owned();
         let (status, body) = (got.status(), got.body()?);
         let message = message(&body).unwrap_or_else(|| "the service refused".into());
-        Err(Refusal { status, code, message }.into())
+        Err(ServiceRefusal { status, code, message }.into())
     }
 }
 
@@ -186,35 +186,35 @@ fn message(body: &[u8]) -> Option<String> {
 
 /// The object that the text names, and its server. A file may also be named as commands for files
 /// name it: `SHARE:/PATH`, or a path on a mount.
-fn locate(text: &Path, server: &AccountOf) -> Result<(Address, AccountOf)> {
-    if let Some(address) = text.to_str().and_then(Address::read) {
+fn locate(text: &Path, server: &AccountOf) -> Result<(ObjectAddress, AccountOf)> {
+    if let Some(address) = text.to_str().and_then(ObjectAddress::read) {
         return Ok((address, server.clone()));
     }
     let files = Where { of: server.clone(), share_name: None };
-    let Some(Target { control, account, share_name, path }) = files.find(text)? else {
+    let Some(LocatedFile { control, account, share_name, path }) = files.find(text)? else {
         bail!("{}: expected {ADDRESS_FORM}", text.display());
     };
     let share = share_name.context("the share has no name")?;
-    let object = Address::File { share, path: path.trim_matches('/').to_owned() };
+    let object = ObjectAddress::File { share, path: path.trim_matches('/').to_owned() };
     Ok((object, AccountOf { server: Socket::at(control), account }))
 }
 
 /// The end of a command: a refusal is told with the service's code.
-fn ended(what: &Address, done: Result<ExitCode>) -> Result<ExitCode> {
+fn ended(what: &ObjectAddress, done: Result<ExitCode>) -> Result<ExitCode> {
     let error = match done {
         Ok(code) => return Ok(code),
         Err(error) => error,
     };
-    let Some(refusal) = error.downcast_ref::<Refusal>() else { return Err(error) };
+    let Some(refusal) = error.downcast_ref::<ServiceRefusal>() else { return Err(error) };
     let what = match what {
-        Address::Service(service) => format!("the {} service", service.title()),
+        ObjectAddress::Service(service) => format!("the {} service", service.title()),
         object => object.to_string(),
     };
     // The refusal, behind the name of the one that it is about where that is another.
     out::complain_of(&format!("{what}: {}", out::chain(&error)), &refusal.code);
     Ok(ExitCode::from(match refusal {
-        Refusal { status: 409 | 412, code, .. } if is_held(code) => EXIT_BUSY,
-        Refusal { status: 412, .. } => EXIT_DIFFERENT,
+        ServiceRefusal { status: 409 | 412, code, .. } if is_held(code) => EXIT_BUSY,
+        ServiceRefusal { status: 412, .. } => EXIT_DIFFERENT,
         _ => EXIT_FAILED,
     }))
 }
@@ -229,22 +229,24 @@ fn is_held(code: &str) -> bool {
 }
 
 /// The path of an object behind the account, encoded.
-fn path_of(address: &Address) -> String {
+fn path_of(address: &ObjectAddress) -> String {
     let encoded = |text: &str| utf8_percent_encode(text, &UNRESERVED).to_string();
     let key = |key: &str| encoded(&key.replace('\'', "''"));
     match address {
-        Address::Service(_) => String::new(),
-        Address::File { share, path } if path.is_empty() => encoded(share),
-        Address::File { share: first, path: rest }
-        | Address::Blob { container: first, name: rest } => {
+        ObjectAddress::Service(_) => String::new(),
+        ObjectAddress::File { share, path } if path.is_empty() => encoded(share),
+        ObjectAddress::File { share: first, path: rest }
+        | ObjectAddress::Blob { container: first, name: rest } => {
             format!("{}/{}", encoded(first), encoded(rest))
         }
-        Address::Container(name)
-        | Address::Queue(name)
-        | Address::Table(name)
-        | Address::Partition { table: name, .. } => encoded(name),
-        Address::Message { queue, id } => format!("{}/messages/{}", encoded(queue), encoded(id)),
-        Address::Entity { table, partition, row } => {
+        ObjectAddress::Container(name)
+        | ObjectAddress::Queue(name)
+        | ObjectAddress::Table(name)
+        | ObjectAddress::Partition { table: name, .. } => encoded(name),
+        ObjectAddress::Message { queue, id } => {
+            format!("{}/messages/{}", encoded(queue), encoded(id))
+        }
+        ObjectAddress::Entity { table, partition, row } => {
             let (table, partition, row) = (encoded(table), key(partition), key(row));
             format!("{table}(PartitionKey='{partition}',RowKey='{row}')")
         }

@@ -16,10 +16,10 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 
 use super::list::is_directory;
-use super::{AccountOf, Ask, Demands, OBJECT_FORM, Session, on_object, path_of};
+use super::{AccountOf, ConditionArgs, OBJECT_FORM, Session, StorageRequest, on_object, path_of};
 use crate::cli::EXIT_DIFFERENT;
 use crate::cli::out::{self, Output};
-use crate::control::address::Address;
+use crate::control::address::ObjectAddress;
 use crate::core::service::ServiceKind;
 use crate::core::time::{iso_seconds, parse_rfc1123};
 use crate::engine::new_guid;
@@ -51,7 +51,7 @@ pub struct Put {
     file: Option<PathBuf>,
 
     #[command(flatten)]
-    demands: Demands,
+    demands: ConditionArgs,
 
     #[command(flatten)]
     output: Output,
@@ -90,30 +90,30 @@ impl Put {
         on_object(&self.object, &self.server, |session, object| self.send(session, object))
     }
 
-    fn send(&self, session: &Session, object: &Address) -> Result<ExitCode> {
+    fn send(&self, session: &Session, object: &ObjectAddress) -> Result<ExitCode> {
         let mut answer = Map::new();
         answer.insert("object".into(), json!(object.to_string()));
         match object {
-            Address::Blob { .. } => {
+            ObjectAddress::Blob { .. } => {
                 answer.insert("etag".into(), etag(&self.blob(session, object)?));
             }
-            Address::Entity { .. } => {
-                let mut ask = Ask::new(ServiceKind::Table, "PUT", path_of(object));
+            ObjectAddress::Entity { .. } => {
+                let mut ask = StorageRequest::new(ServiceKind::Table, "PUT", path_of(object));
                 (ask.headers, ask.body) = (self.demands.headers(), self.small()?);
                 answer.insert("etag".into(), etag(&session.ask(ask)?));
             }
-            Address::File { path, .. } if !path.is_empty() => {
+            ObjectAddress::File { path, .. } if !path.is_empty() => {
                 answer.insert("etag".into(), self.file(session, object)?);
             }
-            Address::Queue(_) if !self.demands.headers().is_empty() => {
+            ObjectAddress::Queue(_) if !self.demands.headers().is_empty() => {
                 bail!("{object}: a message has neither an ETag nor a lease")
             }
-            Address::Queue(queue) => {
+            ObjectAddress::Queue(queue) => {
                 let text = String::from_utf8(self.small()?).context("a message is UTF-8 text")?;
                 check_letters(&text)?;
                 let message = put_message(session, object, &text)?;
                 let id = message["id"].as_str().unwrap_or_default().to_owned();
-                let object = Address::Message { queue: queue.clone(), id };
+                let object = ObjectAddress::Message { queue: queue.clone(), id };
                 answer.insert("object".into(), json!(object.to_string()));
                 answer.extend(message);
             }
@@ -140,11 +140,11 @@ impl Put {
         Ok(all)
     }
 
-    fn blob(&self, session: &Session, object: &Address) -> Result<Got> {
+    fn blob(&self, session: &Session, object: &ObjectAddress) -> Result<Got> {
         let mut input = self.input()?;
         let path = path_of(object);
         let first = piece(&mut input)?;
-        let mut ask = Ask::new(ServiceKind::Blob, "PUT", path.clone());
+        let mut ask = StorageRequest::new(ServiceKind::Blob, "PUT", path.clone());
         ask.headers = self.demands.headers();
         if first.len() < PIECE {
             ask.headers.push(("x-ms-blob-type", "BlockBlob".into()));
@@ -158,7 +158,10 @@ impl Put {
         while !next.is_empty() {
             let id = STANDARD.encode(format!("{upload}-{number:08}"));
             let query = [("comp", "block"), ("blockid", id.as_str())];
-            let mut block = Ask { query: &query, ..Ask::new(ServiceKind::Blob, "PUT", &*path) };
+            let mut block = StorageRequest {
+                query: &query,
+                ..StorageRequest::new(ServiceKind::Blob, "PUT", &*path)
+            };
             block.headers.extend(self.demands.lease.clone().map(|id| ("x-ms-lease-id", id)));
             block.body = next;
             session.ask(block)?;
@@ -171,7 +174,7 @@ impl Put {
         session.ask(ask)
     }
 
-    fn file(&self, session: &Session, object: &Address) -> Result<Value> {
+    fn file(&self, session: &Session, object: &ObjectAddress) -> Result<Value> {
         if self.demands.if_match.is_some() {
             bail!("files have no conditions: lease the file, or hold it open");
         }
@@ -180,7 +183,7 @@ impl Put {
         let length = io::copy(&mut self.input()?, &mut spooled)?;
         spooled.rewind()?;
         let path = path_of(object);
-        let mut create = Ask::new(ServiceKind::File, "PUT", path.clone());
+        let mut create = StorageRequest::new(ServiceKind::File, "PUT", path.clone());
         create.headers = self.demands.headers();
         create.headers.push(("x-ms-type", "file".into()));
         create.headers.push(("x-ms-content-length", length.to_string()));
@@ -190,7 +193,8 @@ impl Put {
             let body = piece(&mut spooled)?;
             let end = at + body.len() as u64;
             let query = &[("comp", "range")];
-            let mut range = Ask { query, ..Ask::new(ServiceKind::File, "PUT", &*path) };
+            let mut range =
+                StorageRequest { query, ..StorageRequest::new(ServiceKind::File, "PUT", &*path) };
             range.headers = self.demands.headers();
             range.headers.push(("x-ms-write", "update".into()));
             range.headers.push(("x-ms-range", format!("bytes={at}-{}", end - 1)));
@@ -208,16 +212,16 @@ impl Get {
         on_object(&self.object, &self.server, |session, object| self.fetch(session, object))
     }
 
-    fn fetch(&self, session: &Session, object: &Address) -> Result<ExitCode> {
+    fn fetch(&self, session: &Session, object: &ObjectAddress) -> Result<ExitCode> {
         match object {
-            Address::Queue(queue) => return self.message(session, queue),
-            Address::Blob { .. } | Address::Entity { .. } => {}
-            Address::File { path, .. } if !path.is_empty() => {}
+            ObjectAddress::Queue(queue) => return self.message(session, queue),
+            ObjectAddress::Blob { .. } | ObjectAddress::Entity { .. } => {}
+            ObjectAddress::File { path, .. } if !path.is_empty() => {}
             other => bail!("{other} cannot be read: expected {OBJECT_FORM}; `latchfs ls` lists"),
         }
-        let asked = session.ask(Ask::new(object.service(), "GET", path_of(object)));
+        let asked = session.ask(StorageRequest::new(object.service(), "GET", path_of(object)));
         let mut got = match (asked, object) {
-            (Err(_), Address::File { share, path })
+            (Err(_), ObjectAddress::File { share, path })
                 if is_directory(session, share, path)? == Some(true) =>
             {
                 bail!("{object} is a directory: `latchfs ls` lists it")
@@ -227,7 +231,7 @@ impl Get {
         let Some(file) = self.named_file() else {
             let mut out = io::stdout().lock();
             copy(&mut got, &mut out)?;
-            if matches!(object, Address::Entity { .. }) {
+            if matches!(object, ObjectAddress::Entity { .. }) {
                 out.write_all(b"\n")?;
             }
             return Ok(ExitCode::SUCCESS);
@@ -242,16 +246,19 @@ impl Get {
     }
 
     fn message(&self, session: &Session, queue: &str) -> Result<ExitCode> {
-        let path = format!("{}/messages", path_of(&Address::Queue(queue.to_owned())));
+        let path = format!("{}/messages", path_of(&ObjectAddress::Queue(queue.to_owned())));
         let hide = self.hide.to_string();
         let query = [("visibilitytimeout", hide.as_str())];
-        let ask = Ask { query: &query, ..Ask::new(ServiceKind::Queue, "GET", path) };
+        let ask = StorageRequest {
+            query: &query,
+            ..StorageRequest::new(ServiceKind::Queue, "GET", path)
+        };
         let Some(mut message) = message_of(&mut session.ask(ask)?)? else {
             out::complain(&format!("queue:{queue} has no visible message"), None);
             return Ok(ExitCode::from(EXIT_DIFFERENT));
         };
         let id = message["id"].as_str().unwrap_or_default().to_owned();
-        let object = Address::Message { queue: queue.to_owned(), id };
+        let object = ObjectAddress::Message { queue: queue.to_owned(), id };
         message.insert("object".into(), json!(object.to_string()));
         let text = message["text"].as_str().unwrap_or_default().to_owned();
         if let Some(file) = self.named_file() {
@@ -291,12 +298,12 @@ fn check_letters(text: &str) -> Result<()> {
     }
 }
 
-fn put_message(session: &Session, queue: &Address, text: &str) -> Result<Map<String, Value>> {
+fn put_message(session: &Session, queue: &ObjectAddress, text: &str) -> Result<Map<String, Value>> {
     let element = Element { name: "MessageText".into(), text: text.into(), children: Vec::new() };
     let message =
         Element { name: "QueueMessage".into(), text: String::new(), children: vec![element] };
     let path = format!("{}/messages", path_of(queue));
-    let mut ask = Ask::new(ServiceKind::Queue, "POST", path);
+    let mut ask = StorageRequest::new(ServiceKind::Queue, "POST", path);
     ask.body = message.document().into_bytes();
     let message = message_of(&mut session.ask(ask)?)?;
     message.context("the service answered without the message")

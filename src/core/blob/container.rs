@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::state::Metadata;
+use super::state::BlobMetadata;
 use crate::core::lease::ContainerLease;
 use crate::core::policy::StoredPolicy;
 use crate::core::{Etag, Timestamp, Writer};
@@ -57,7 +57,7 @@ pub struct ContainerState {
     pub modified: Timestamp,
     /// `x-ms-meta-*`.
     #[serde(default)]
-    pub metadata: Metadata,
+    pub metadata: BlobMetadata,
     /// The part that anonymous requests may read.
     #[serde(default)]
     pub access: PublicAccess,
@@ -102,7 +102,7 @@ impl ContainerState {
         Self {
             etag,
             modified: now,
-            metadata: Metadata::new(),
+            metadata: BlobMetadata::new(),
             access: PublicAccess::Private,
             policies: Vec::new(),
             before: None,

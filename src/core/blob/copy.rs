@@ -3,39 +3,13 @@
 //! Decides what Abort Copy answers and which tiers a source may have. Conditions of copies are
 //! decided in [`crate::core::conditions::copy`]; the engine moves the bytes.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use super::denial::BlobDenial;
 use super::tier::{Tier, TierRecord};
 use crate::core::conditions::copy::CopyKind;
+use crate::core::copy_status::CopyStatus;
 use crate::core::{Etag, Timestamp};
-
-/// The value of `x-ms-copy-status`.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CopyStatus {
-    /// Under way: the blob has no content yet and admits no write.
-    Pending,
-    /// Done.
-    Success,
-    /// Ended by Abort Copy.
-    Aborted,
-    /// Ended by an error of the source.
-    Failed,
-}
-
-impl fmt::Display for CopyStatus {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Pending => "pending",
-            Self::Success => "success",
-            Self::Aborted => "aborted",
-            Self::Failed => "failed",
-        })
-    }
-}
 
 /// The last copy to a blob. Any write but Put Block, Put Page and lease actions removes it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

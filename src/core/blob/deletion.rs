@@ -8,7 +8,7 @@ use super::denial::BlobDenial;
 
 /// `x-ms-delete-snapshots`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum DeleteSnapshots {
+pub enum DeleteBlobSnapshots {
     /// The blob and its snapshots.
     Include,
     /// The snapshots alone.
@@ -17,7 +17,7 @@ pub enum DeleteSnapshots {
 
 /// The kind of state that the URL of a Delete Blob names.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Named {
+pub enum DeletionTarget {
     /// The blob.
     Base,
     /// A snapshot.
@@ -41,19 +41,22 @@ pub enum Removal {
 
 /// Decides which states a Delete Blob removes, or refuses it.
 pub const fn plan(
-    named: Named,
-    header: Option<DeleteSnapshots>,
+    named: DeletionTarget,
+    header: Option<DeleteBlobSnapshots>,
     has_snapshots: bool,
 ) -> Result<Removal, BlobDenial> {
     match (named, header) {
-        (Named::Snapshot | Named::OldVersion | Named::CurrentVersion, Some(_)) => {
-            Err(BlobDenial::DeleteSnapshotsOfSnapshot)
+        (
+            DeletionTarget::Snapshot | DeletionTarget::OldVersion | DeletionTarget::CurrentVersion,
+            Some(_),
+        ) => Err(BlobDenial::DeleteSnapshotsOfSnapshot),
+        (DeletionTarget::CurrentVersion, None) => Err(BlobDenial::OperationNotAllowedOnRootBlob),
+        (DeletionTarget::Base, None) if has_snapshots => Err(BlobDenial::SnapshotsPresent),
+        (DeletionTarget::Base | DeletionTarget::Snapshot | DeletionTarget::OldVersion, None) => {
+            Ok(Removal::Named)
         }
-        (Named::CurrentVersion, None) => Err(BlobDenial::OperationNotAllowedOnRootBlob),
-        (Named::Base, None) if has_snapshots => Err(BlobDenial::SnapshotsPresent),
-        (Named::Base | Named::Snapshot | Named::OldVersion, None) => Ok(Removal::Named),
-        (Named::Base, Some(DeleteSnapshots::Only)) => Ok(Removal::Snapshots),
-        (Named::Base, Some(DeleteSnapshots::Include)) => Ok(Removal::All),
+        (DeletionTarget::Base, Some(DeleteBlobSnapshots::Only)) => Ok(Removal::Snapshots),
+        (DeletionTarget::Base, Some(DeleteBlobSnapshots::Include)) => Ok(Removal::All),
     }
 }
 
@@ -65,24 +68,24 @@ mod tests {
     fn deletions_follow_the_table() {
         let of_snapshot = Err(BlobDenial::DeleteSnapshotsOfSnapshot);
         let root = Err(BlobDenial::OperationNotAllowedOnRootBlob);
-        let include = Some(DeleteSnapshots::Include);
-        let only = Some(DeleteSnapshots::Only);
+        let include = Some(DeleteBlobSnapshots::Include);
+        let only = Some(DeleteBlobSnapshots::Only);
         for (named, header, has_snapshots, answer) in [
-            (Named::Base, None, false, Ok(Removal::Named)),
-            (Named::Base, None, true, Err(BlobDenial::SnapshotsPresent)),
-            (Named::Base, include, false, Ok(Removal::All)),
-            (Named::Base, include, true, Ok(Removal::All)),
-            (Named::Base, only, false, Ok(Removal::Snapshots)),
-            (Named::Base, only, true, Ok(Removal::Snapshots)),
-            (Named::Snapshot, None, true, Ok(Removal::Named)),
-            (Named::Snapshot, include, true, of_snapshot.clone()),
-            (Named::Snapshot, only, true, of_snapshot.clone()),
-            (Named::OldVersion, None, true, Ok(Removal::Named)),
-            (Named::OldVersion, include, true, of_snapshot.clone()),
-            (Named::OldVersion, only, true, of_snapshot.clone()),
-            (Named::CurrentVersion, None, false, root.clone()),
-            (Named::CurrentVersion, None, true, root),
-            (Named::CurrentVersion, include, true, of_snapshot),
+            (DeletionTarget::Base, None, false, Ok(Removal::Named)),
+            (DeletionTarget::Base, None, true, Err(BlobDenial::SnapshotsPresent)),
+            (DeletionTarget::Base, include, false, Ok(Removal::All)),
+            (DeletionTarget::Base, include, true, Ok(Removal::All)),
+            (DeletionTarget::Base, only, false, Ok(Removal::Snapshots)),
+            (DeletionTarget::Base, only, true, Ok(Removal::Snapshots)),
+            (DeletionTarget::Snapshot, None, true, Ok(Removal::Named)),
+            (DeletionTarget::Snapshot, include, true, of_snapshot.clone()),
+            (DeletionTarget::Snapshot, only, true, of_snapshot.clone()),
+            (DeletionTarget::OldVersion, None, true, Ok(Removal::Named)),
+            (DeletionTarget::OldVersion, include, true, of_snapshot.clone()),
+            (DeletionTarget::OldVersion, only, true, of_snapshot.clone()),
+            (DeletionTarget::CurrentVersion, None, false, root.clone()),
+            (DeletionTarget::CurrentVersion, None, true, root),
+            (DeletionTarget::CurrentVersion, include, true, of_snapshot),
         ] {
             let shown = format!("{named:?} {header:?} {has_snapshots}");
             assert_eq!(plan(named, header, has_snapshots), answer, "{shown}");

@@ -4,7 +4,7 @@
 //! engine, which knows the last writer, adds the request that changed the blob.
 
 use crate::core::Timestamp;
-use crate::core::conditions::Failure;
+use crate::core::conditions::ConditionFailure;
 use crate::core::conditions::copy::CopyRefusal;
 use crate::core::conflict::Conflict;
 use crate::core::lease::LeaseDenial;
@@ -29,10 +29,10 @@ pub enum BlobDenial {
     UnauthorizedBlobOverwrite,
     #[error("{0}")]
     Lease(#[from] LeaseDenial),
-    /// A condition on the blob or container; never [`Failure::NotFound`] or
-    /// [`Failure::AlreadyExists`], which have variants of their own.
+    /// A condition on the blob or container; never [`ConditionFailure::NotFound`] or
+    /// [`ConditionFailure::AlreadyExists`], which have variants of their own.
     #[error("{}", condition_text(*.0))]
-    Condition(Failure),
+    Condition(ConditionFailure),
     /// A condition on the source or destination of a copy.
     #[error("{}", copy_text(*.0))]
     CopyCondition(CopyRefusal),
@@ -137,7 +137,7 @@ impl BlobDenial {
         match self {
             Self::Lease(_) => Some(Conflict::Lease),
             Self::PendingCopyOperation => Some(Conflict::CopyPending),
-            Self::Condition(Failure::NotMet(_))
+            Self::Condition(ConditionFailure::NotMet(_))
             | Self::CopyCondition(_)
             | Self::BlobAlreadyExists
             | Self::AppendPositionConditionNotMet
@@ -148,17 +148,17 @@ impl BlobDenial {
     }
 }
 
-const fn condition_text(failure: Failure) -> &'static str {
+const fn condition_text(failure: ConditionFailure) -> &'static str {
     match failure {
-        Failure::TooMany => "Multiple condition headers are not supported.",
-        Failure::Unsatisfiable => {
+        ConditionFailure::TooMany => "Multiple condition headers are not supported.",
+        ConditionFailure::Unsatisfiable => {
             "The request includes an unsatisfiable condition for this operation."
         }
-        Failure::NotFound => "The specified resource does not exist.",
-        Failure::NotModified(_) | Failure::NotMet(_) => {
+        ConditionFailure::NotFound => "The specified resource does not exist.",
+        ConditionFailure::NotModified(_) | ConditionFailure::NotMet(_) => {
             "The condition specified using HTTP conditional header(s) is not met."
         }
-        Failure::AlreadyExists => "The specified resource already exists.",
+        ConditionFailure::AlreadyExists => "The specified resource already exists.",
     }
 }
 

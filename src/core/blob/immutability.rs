@@ -44,7 +44,7 @@ impl fmt::Display for PolicyMode {
 
 /// Until when a blob may not be changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Policy {
+pub struct ImmutabilityPolicy {
     /// The end of the policy.
     pub until: Timestamp,
     /// Whether it may be shortened.
@@ -56,7 +56,7 @@ pub struct Policy {
 pub struct Immutability {
     /// The policy, if one was set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub policy: Option<Policy>,
+    pub policy: Option<ImmutabilityPolicy>,
     /// Whether a legal hold is on; `None` if none was ever set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub legal_hold: Option<bool>,
@@ -77,11 +77,15 @@ impl Immutability {
     }
 
     /// Set Blob Immutability Policy.
-    pub fn set_policy(&mut self, wanted: Policy, now: Timestamp) -> Result<(), BlobDenial> {
+    pub fn set_policy(
+        &mut self,
+        wanted: ImmutabilityPolicy,
+        now: Timestamp,
+    ) -> Result<(), BlobDenial> {
         if wanted.until <= now {
             return Err(BlobDenial::ImmutabilityPolicyInThePast);
         }
-        if let Some(Policy { until, mode: PolicyMode::Locked }) = self.policy
+        if let Some(ImmutabilityPolicy { until, mode: PolicyMode::Locked }) = self.policy
             && until > now
             && (wanted.mode == PolicyMode::Unlocked || wanted.until < until)
         {
@@ -94,7 +98,7 @@ impl Immutability {
     /// Delete Blob Immutability Policy. Deleting none is no error.
     pub fn delete_policy(&mut self, now: Timestamp) -> Result<(), BlobDenial> {
         match self.policy {
-            Some(Policy { until, mode: PolicyMode::Locked }) if until > now => {
+            Some(ImmutabilityPolicy { until, mode: PolicyMode::Locked }) if until > now => {
                 Err(BlobDenial::BlobImmutableDueToPolicy(until))
             }
             _ => {
@@ -111,8 +115,8 @@ mod tests {
 
     const NOW: Timestamp = Timestamp(100);
 
-    fn policy(until: i64, mode: PolicyMode) -> Policy {
-        Policy { until: Timestamp(until), mode }
+    fn policy(until: i64, mode: PolicyMode) -> ImmutabilityPolicy {
+        ImmutabilityPolicy { until: Timestamp(until), mode }
     }
 
     fn with(until: i64, mode: PolicyMode) -> Immutability {

@@ -31,8 +31,8 @@ pub mod state;
 pub mod tags;
 pub mod tier;
 
-pub use admit::{Ask, Found, admit, admit_container};
+pub use admit::{AdmitRequest, FoundObject, admit, admit_container};
 pub use container::{ContainerState, PublicAccess};
 pub use denial::BlobDenial;
-pub use operation::Operation;
-pub use state::{BlobState, BlobType, ContentProperties, Encryption, Metadata};
+pub use operation::BlobOperation;
+pub use state::{BlobMetadata, BlobState, BlobType, ContentProperties, Encryption};

@@ -14,7 +14,7 @@ pub const SEGMENTS_MAX: usize = 254;
 
 /// Why a name is refused.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, thiserror::Error)]
-pub enum NameError {
+pub enum BlobNameError {
     /// A character, or an order of characters, that names do not have.
     #[error("The specified resource name contains invalid characters.")]
     InvalidCharacters,
@@ -25,7 +25,7 @@ pub enum NameError {
 
 /// A container's name: 3 to 63 lower-case letters, digits and single hyphens, beginning and ending
 /// with a letter or digit; or one of the three that start with `$`.
-pub fn check_container(name: &str) -> Result<(), NameError> {
+pub fn check_container(name: &str) -> Result<(), BlobNameError> {
     if SYSTEM.contains(&name) {
         return Ok(());
     }
@@ -33,10 +33,10 @@ pub fn check_container(name: &str) -> Result<(), NameError> {
     let legal = name.bytes().all(|byte| plain(byte) || byte == b'-');
     let ends = [name.bytes().next(), name.bytes().last()].into_iter().flatten().all(plain);
     if !legal || !ends || name.contains("--") {
-        return Err(NameError::InvalidCharacters);
+        return Err(BlobNameError::InvalidCharacters);
     }
     if !(3..=63).contains(&name.len()) {
-        return Err(NameError::Length);
+        return Err(BlobNameError::Length);
     }
     Ok(())
 }
@@ -44,13 +44,13 @@ pub fn check_container(name: &str) -> Result<(), NameError> {
 /// A blob's name: 1 to 1,024 characters in at most 254 segments. A name is not a path: `a//b`,
 /// `a/../b` and `/a` are names like any other. Names in `$root` have no slash, because such a URL
 /// would name a container.
-pub fn check_blob(container: &str, name: &str) -> Result<(), NameError> {
+pub fn check_blob(container: &str, name: &str) -> Result<(), BlobNameError> {
     if !(1..=BLOB_NAME_MAX).contains(&name.chars().count()) {
-        return Err(NameError::Length);
+        return Err(BlobNameError::Length);
     }
     let in_root = container == ROOT && name.contains('/');
     if in_root || name.contains('\0') || name.split('/').count() > SEGMENTS_MAX {
-        return Err(NameError::InvalidCharacters);
+        return Err(BlobNameError::InvalidCharacters);
     }
     Ok(())
 }
@@ -66,10 +66,10 @@ mod tests {
             assert_eq!(check_container(name), Ok(()), "{name}");
         }
         for name in ["-abc", "abc-", "a--b", "Abc", "a_b", "a.b", "$abc", "a b", "é-é", "a/b"] {
-            assert_eq!(check_container(name), Err(NameError::InvalidCharacters), "{name}");
+            assert_eq!(check_container(name), Err(BlobNameError::InvalidCharacters), "{name}");
         }
         for name in ["", "ab", &"a".repeat(64)] {
-            assert_eq!(check_container(name), Err(NameError::Length), "{name}");
+            assert_eq!(check_container(name), Err(BlobNameError::Length), "{name}");
         }
     }
 
@@ -82,16 +82,16 @@ mod tests {
         {
             assert_eq!(check_blob("abc", name), Ok(()), "{name}");
         }
-        assert_eq!(check_blob("abc", ""), Err(NameError::Length));
-        assert_eq!(check_blob("abc", &"a".repeat(1_025)), Err(NameError::Length));
+        assert_eq!(check_blob("abc", ""), Err(BlobNameError::Length));
+        assert_eq!(check_blob("abc", &"a".repeat(1_025)), Err(BlobNameError::Length));
         let deeper = "a/".repeat(SEGMENTS_MAX);
-        assert_eq!(check_blob("abc", &deeper), Err(NameError::InvalidCharacters));
-        assert_eq!(check_blob("abc", "a\0b"), Err(NameError::InvalidCharacters));
+        assert_eq!(check_blob("abc", &deeper), Err(BlobNameError::InvalidCharacters));
+        assert_eq!(check_blob("abc", "a\0b"), Err(BlobNameError::InvalidCharacters));
     }
 
     #[test]
     fn names_in_the_root_container_have_no_slash() {
         assert_eq!(check_blob(ROOT, "index.html"), Ok(()));
-        assert_eq!(check_blob(ROOT, "a/b"), Err(NameError::InvalidCharacters));
+        assert_eq!(check_blob(ROOT, "a/b"), Err(BlobNameError::InvalidCharacters));
     }
 }

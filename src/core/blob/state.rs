@@ -14,7 +14,7 @@ use crate::core::lease::BlobLease;
 use crate::core::{Etag, Timestamp, Writer};
 
 /// User metadata, in the order and spelling of the request.
-pub type Metadata = Vec<(String, String)>;
+pub type BlobMetadata = Vec<(String, String)>;
 
 /// The three types of blobs.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -140,7 +140,7 @@ pub struct BlobState {
     pub content: ContentProperties,
     /// `x-ms-meta-*`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub metadata: Metadata,
+    pub metadata: BlobMetadata,
     /// The tags.
     #[serde(default, skip_serializing_if = "Tags::is_empty")]
     pub tags: Tags,
@@ -196,7 +196,7 @@ impl BlobState {
             modified: now,
             created: now,
             content: ContentProperties::default(),
-            metadata: Metadata::new(),
+            metadata: BlobMetadata::new(),
             tags: Tags::default(),
             tier: TierRecord::default(),
             sequence_number: 0,
@@ -236,8 +236,9 @@ impl BlobState {
 
 #[cfg(test)]
 mod tests {
-    use super::super::copy::{CopyStatus, HeldCopy};
+    use super::super::copy::HeldCopy;
     use super::*;
+    use crate::core::copy_status::CopyStatus;
 
     #[test]
     fn types_are_read_as_they_are_written() {

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::denial::BlobDenial;
 use super::state::BlobType;
 use crate::core::Timestamp;
-use crate::core::conditions::{Condition, Failure, seconds};
+use crate::core::conditions::{Condition, ConditionFailure, seconds};
 
 /// A tier of block blobs.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -128,7 +128,7 @@ impl TierRecord {
         } else {
             return Ok(());
         };
-        Err(BlobDenial::Condition(Failure::NotMet(failed)))
+        Err(BlobDenial::Condition(ConditionFailure::NotMet(failed)))
     }
 
     /// Set Blob Tier. A blob leaves the archive at `ready`, at `now` or later.

@@ -34,7 +34,7 @@ pub struct Conditions {
 
 /// How an operation takes conditions.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Form {
+pub enum ConditionForm {
     /// A read: an unchanged object is "not modified".
     Read,
     /// A write that creates the object where there is none. `If-None-Match: *` keeps it from
@@ -77,7 +77,7 @@ pub enum Condition {
 
 /// Why conditions refuse a request. Each has one status; the code depends on the operation.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Failure {
+pub enum ConditionFailure {
     /// The combination cannot be evaluated by a write (400).
     TooMany,
     /// A read with `If-None-Match: *`, which no existing object can satisfy (400).
@@ -100,10 +100,10 @@ impl Conditions {
 
     /// Refuses combinations that have no meaning for the form. Needs no object, so a request can
     /// be refused before its body is read.
-    pub fn check_combination(&self, form: Form) -> Result<(), Failure> {
-        if form == Form::Read {
+    pub fn check_combination(&self, form: ConditionForm) -> Result<(), ConditionFailure> {
+        if form == ConditionForm::Read {
             return match self.if_none_match {
-                Some(EtagList::Any) => Err(Failure::Unsatisfiable),
+                Some(EtagList::Any) => Err(ConditionFailure::Unsatisfiable),
                 _ => Ok(()),
             };
         }
@@ -113,31 +113,37 @@ impl Conditions {
         let changed = self.if_none_match.is_some() || self.if_modified_since.is_some();
         let several = |list: &Option<EtagList>| list.as_ref().is_some_and(EtagList::is_several);
         if as_it_was && changed || several(&self.if_match) || several(&self.if_none_match) {
-            return Err(Failure::TooMany);
+            return Err(ConditionFailure::TooMany);
         }
         Ok(())
     }
 
     /// Evaluates the conditions for an object, `None` if there is no such object.
-    pub fn evaluate(&self, form: Form, object: Option<Subject<'_>>) -> Result<(), Failure> {
+    pub fn evaluate(
+        &self,
+        form: ConditionForm,
+        object: Option<Subject<'_>>,
+    ) -> Result<(), ConditionFailure> {
         self.check_combination(form)?;
         match (object, form) {
-            (Some(object), Form::Read) => self.evaluate_read(&object),
+            (Some(object), ConditionForm::Read) => self.evaluate_read(&object),
             (Some(object), _) => self.evaluate_write(form, &object),
-            (None, Form::Create | Form::Update) if self.if_match.is_some() => {
-                Err(Failure::NotMet(Condition::Match))
+            (None, ConditionForm::Create | ConditionForm::Update) if self.if_match.is_some() => {
+                Err(ConditionFailure::NotMet(Condition::Match))
             }
-            (None, Form::Create) => Ok(()),
-            (None, Form::Read | Form::Update | Form::UpdateExisting) => Err(Failure::NotFound),
+            (None, ConditionForm::Create) => Ok(()),
+            (None, ConditionForm::Read | ConditionForm::Update | ConditionForm::UpdateExisting) => {
+                Err(ConditionFailure::NotFound)
+            }
         }
     }
 
-    fn evaluate_read(&self, object: &Subject<'_>) -> Result<(), Failure> {
+    fn evaluate_read(&self, object: &Subject<'_>) -> Result<(), ConditionFailure> {
         if !self.match_holds(object) {
-            return Err(Failure::NotMet(Condition::Match));
+            return Err(ConditionFailure::NotMet(Condition::Match));
         }
         if !self.unmodified_since_holds(object) {
-            return Err(Failure::NotMet(Condition::UnmodifiedSince));
+            return Err(ConditionFailure::NotMet(Condition::UnmodifiedSince));
         }
         let unchanged = match (&self.if_none_match, self.if_modified_since) {
             (Some(_), None) => !self.none_match_holds(object),
@@ -148,7 +154,7 @@ impl Conditions {
         };
         if unchanged {
             let by_etag = self.if_none_match.is_some();
-            return Err(Failure::NotModified(if by_etag {
+            return Err(ConditionFailure::NotModified(if by_etag {
                 Condition::NoneMatch
             } else {
                 Condition::ModifiedSince
@@ -157,13 +163,17 @@ impl Conditions {
         tags_hold(object)
     }
 
-    fn evaluate_write(&self, form: Form, object: &Subject<'_>) -> Result<(), Failure> {
+    fn evaluate_write(
+        &self,
+        form: ConditionForm,
+        object: &Subject<'_>,
+    ) -> Result<(), ConditionFailure> {
         // An ETag is the stronger question: a date beside it is ignored.
         let (condition, holds) = if self.if_match.is_some() {
             (Condition::Match, self.match_holds(object))
         } else if self.if_none_match == Some(EtagList::Any) {
-            if form == Form::Create && !object.lease_held {
-                return Err(Failure::AlreadyExists);
+            if form == ConditionForm::Create && !object.lease_held {
+                return Err(ConditionFailure::AlreadyExists);
             }
             (Condition::NoneMatch, true)
         } else if self.if_none_match.is_some() {
@@ -173,7 +183,7 @@ impl Conditions {
         } else {
             (Condition::UnmodifiedSince, self.unmodified_since_holds(object))
         };
-        if holds { tags_hold(object) } else { Err(Failure::NotMet(condition)) }
+        if holds { tags_hold(object) } else { Err(ConditionFailure::NotMet(condition)) }
     }
 
     fn match_holds(&self, object: &Subject<'_>) -> bool {
@@ -193,8 +203,8 @@ impl Conditions {
     }
 }
 
-fn tags_hold(object: &Subject<'_>) -> Result<(), Failure> {
-    if object.tags_hold { Ok(()) } else { Err(Failure::NotMet(Condition::Tags)) }
+fn tags_hold(object: &Subject<'_>) -> Result<(), ConditionFailure> {
+    if object.tags_hold { Ok(()) } else { Err(ConditionFailure::NotMet(Condition::Tags)) }
 }
 
 /// The whole seconds of a moment, which dates in headers have.

@@ -2,7 +2,7 @@
 //! object, and the answers of copies.
 
 use super::copy::{CopyKind, CopyRefusal, source_failure};
-use super::{Condition, Conditions, EtagList, Failure, Form, Subject};
+use super::{Condition, ConditionFailure, ConditionForm, Conditions, EtagList, Subject};
 use crate::core::Timestamp;
 
 /// The object's version and the second of its last change.
@@ -56,15 +56,15 @@ fn request(words: &str) -> (Conditions, Subject<'static>) {
     (conditions, object)
 }
 
-fn show(answer: Result<(), Failure>) -> String {
+fn show(answer: Result<(), ConditionFailure>) -> String {
     match answer {
         Ok(()) => "ok".to_owned(),
-        Err(Failure::TooMany) => "400 many".to_owned(),
-        Err(Failure::Unsatisfiable) => "400 star".to_owned(),
-        Err(Failure::NotFound) => "404".to_owned(),
-        Err(Failure::AlreadyExists) => "409".to_owned(),
-        Err(Failure::NotModified(condition)) => format!("304 {}", letter(condition)),
-        Err(Failure::NotMet(condition)) => format!("412 {}", letter(condition)),
+        Err(ConditionFailure::TooMany) => "400 many".to_owned(),
+        Err(ConditionFailure::Unsatisfiable) => "400 star".to_owned(),
+        Err(ConditionFailure::NotFound) => "404".to_owned(),
+        Err(ConditionFailure::AlreadyExists) => "409".to_owned(),
+        Err(ConditionFailure::NotModified(condition)) => format!("304 {}", letter(condition)),
+        Err(ConditionFailure::NotMet(condition)) => format!("412 {}", letter(condition)),
     }
 }
 
@@ -84,7 +84,12 @@ fn try_forms(table: &str, exists: bool) -> usize {
     for line in table.trim().lines().skip(1) {
         let fields: Vec<_> = line.split('|').map(str::trim).collect();
         let [row, answers @ ..] = &fields[..] else { panic!("an empty row") };
-        let forms = [Form::Read, Form::Create, Form::Update, Form::UpdateExisting];
+        let forms = [
+            ConditionForm::Read,
+            ConditionForm::Create,
+            ConditionForm::Update,
+            ConditionForm::UpdateExisting,
+        ];
         assert_eq!(answers.len(), forms.len(), "{row}");
         let (conditions, object) = request(row);
         for (form, expected) in forms.into_iter().zip(answers) {
@@ -175,7 +180,9 @@ fn a_combination_is_refused_before_the_object_is_known() {
     for line in ON_AN_OBJECT.trim().lines().skip(1) {
         let fields: Vec<_> = line.split('|').map(str::trim).collect();
         let (conditions, _) = request(fields[0]);
-        for (form, expected) in [(Form::Read, fields[1]), (Form::Create, fields[2])] {
+        for (form, expected) in
+            [(ConditionForm::Read, fields[1]), (ConditionForm::Create, fields[2])]
+        {
             let refused = conditions.check_combination(form).is_err();
             assert_eq!(refused, expected.starts_with("400"), "{} by {form:?}", fields[0]);
         }

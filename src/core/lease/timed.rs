@@ -30,7 +30,7 @@ pub type ContainerLease = TimedLease<OnContainer>;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent, bound = "")]
 pub struct TimedLease<K> {
-    record: Record,
+    record: LeaseRecord,
     kind: PhantomData<K>,
 }
 
@@ -38,7 +38,7 @@ pub struct TimedLease<K> {
 /// from the time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Record {
+enum LeaseRecord {
     #[default]
     Available,
     Leased {
@@ -87,7 +87,7 @@ impl<K: LeaseKind> TimedLease<K> {
             | LeaseState::Broken
             | LeaseState::Expired => {
                 let id = proposed.unwrap_or(fresh);
-                self.record = Record::Leased { id, duration, since: now };
+                self.record = LeaseRecord::Leased { id, duration, since: now };
                 Ok(id)
             }
         }
@@ -97,19 +97,19 @@ impl<K: LeaseKind> TimedLease<K> {
     /// the lease or, for a blob, until a write forgets it.
     pub fn renew(&mut self, id: LeaseId, now: Timestamp) -> Result<(), LeaseDenial> {
         match &mut self.record {
-            Record::Available => Err(Self::RULES.nothing_to_renew()),
-            Record::Leased { id: held, .. }
-            | Record::Breaking { id: held, .. }
-            | Record::Broken { id: held }
+            LeaseRecord::Available => Err(Self::RULES.nothing_to_renew()),
+            LeaseRecord::Leased { id: held, .. }
+            | LeaseRecord::Breaking { id: held, .. }
+            | LeaseRecord::Broken { id: held }
                 if *held != id =>
             {
                 Err(Self::MISMATCH)
             }
-            Record::Leased { since, .. } => {
+            LeaseRecord::Leased { since, .. } => {
                 *since = now;
                 Ok(())
             }
-            Record::Breaking { .. } | Record::Broken { .. } => {
+            LeaseRecord::Breaking { .. } | LeaseRecord::Broken { .. } => {
                 Err(LeaseDenial::LeaseIsBrokenAndCannotBeRenewed)
             }
         }
@@ -126,14 +126,14 @@ impl<K: LeaseKind> TimedLease<K> {
         let known = |id: LeaseId| id == current || id == proposed;
         let state = self.state(now);
         match &mut self.record {
-            Record::Leased { id, .. } if state == LeaseState::Leased => {
+            LeaseRecord::Leased { id, .. } if state == LeaseState::Leased => {
                 if !known(*id) {
                     return Err(Self::MISMATCH);
                 }
                 *id = proposed;
                 Ok(proposed)
             }
-            Record::Breaking { id, .. } if state == LeaseState::Breaking => {
+            LeaseRecord::Breaking { id, .. } if state == LeaseState::Breaking => {
                 let told = *id == current || Self::RULES.proposer_learns_of_break && known(*id);
                 Err(if told {
                     LeaseDenial::LeaseIsBreakingAndCannotBeChanged
@@ -151,7 +151,7 @@ impl<K: LeaseKind> TimedLease<K> {
             None => Err(Self::RULES.nothing_to_renew()),
             Some(held) if held != id => Err(Self::MISMATCH),
             Some(_) => {
-                self.record = Record::Available;
+                self.record = LeaseRecord::Available;
                 Ok(())
             }
         }
@@ -182,8 +182,11 @@ impl<K: LeaseKind> TimedLease<K> {
             },
             LeaseState::Available | LeaseState::Broken | LeaseState::Expired => now,
         };
-        self.record =
-            if until > now { Record::Breaking { id, until } } else { Record::Broken { id } };
+        self.record = if until > now {
+            LeaseRecord::Breaking { id, until }
+        } else {
+            LeaseRecord::Broken { id }
+        };
         Ok(self.seconds_left(now).unwrap_or(0))
     }
 
@@ -208,7 +211,7 @@ impl<K: LeaseKind> TimedLease<K> {
     /// says so; a lease in force stays, also when the object is created over.
     pub fn after_write(&mut self, now: Timestamp) {
         if Self::RULES.write_forgets_id && self.status(now) == LeaseStatus::Unlocked {
-            self.record = Record::Available;
+            self.record = LeaseRecord::Available;
         }
     }
 
@@ -226,10 +229,10 @@ impl<K: LeaseKind> TimedLease<K> {
     /// The ID of the lease, also of one that is over.
     pub const fn id(&self) -> Option<LeaseId> {
         match self.record {
-            Record::Available => None,
-            Record::Leased { id, .. } | Record::Breaking { id, .. } | Record::Broken { id } => {
-                Some(id)
-            }
+            LeaseRecord::Available => None,
+            LeaseRecord::Leased { id, .. }
+            | LeaseRecord::Breaking { id, .. }
+            | LeaseRecord::Broken { id } => Some(id),
         }
     }
 
@@ -237,11 +240,11 @@ impl<K: LeaseKind> TimedLease<K> {
     pub fn state(&self, now: Timestamp) -> LeaseState {
         let over = self.until().is_some_and(|until| until <= now);
         match self.record {
-            Record::Available => LeaseState::Available,
-            Record::Leased { .. } if over => LeaseState::Expired,
-            Record::Leased { .. } => LeaseState::Leased,
-            Record::Breaking { .. } if !over => LeaseState::Breaking,
-            Record::Breaking { .. } | Record::Broken { .. } => LeaseState::Broken,
+            LeaseRecord::Available => LeaseState::Available,
+            LeaseRecord::Leased { .. } if over => LeaseState::Expired,
+            LeaseRecord::Leased { .. } => LeaseState::Leased,
+            LeaseRecord::Breaking { .. } if !over => LeaseState::Breaking,
+            LeaseRecord::Breaking { .. } | LeaseRecord::Broken { .. } => LeaseState::Broken,
         }
     }
 
@@ -253,7 +256,7 @@ impl<K: LeaseKind> TimedLease<K> {
     /// For `x-ms-lease-duration`: shown while leased only.
     pub fn duration(&self, now: Timestamp) -> Option<LeaseDuration> {
         match self.record {
-            Record::Leased { duration, .. } if self.state(now) == LeaseState::Leased => {
+            LeaseRecord::Leased { duration, .. } if self.state(now) == LeaseState::Leased => {
                 Some(duration)
             }
             _ => None,
@@ -270,9 +273,11 @@ impl<K: LeaseKind> TimedLease<K> {
     /// When the lease ends by itself.
     fn until(&self) -> Option<Timestamp> {
         match self.record {
-            Record::Leased { duration, since, .. } => duration.span().map(|span| since.after(span)),
-            Record::Breaking { until, .. } => Some(until),
-            Record::Available | Record::Broken { .. } => None,
+            LeaseRecord::Leased { duration, since, .. } => {
+                duration.span().map(|span| since.after(span))
+            }
+            LeaseRecord::Breaking { until, .. } => Some(until),
+            LeaseRecord::Available | LeaseRecord::Broken { .. } => None,
         }
     }
 }

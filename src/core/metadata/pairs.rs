@@ -65,13 +65,13 @@ impl Serialize for Metadata {
 
 impl<'de> Deserialize<'de> for Metadata {
     fn deserialize<T: Deserializer<'de>>(from: T) -> Result<Self, T::Error> {
-        from.deserialize_map(Pairs)
+        from.deserialize_map(PairsVisitor)
     }
 }
 
-struct Pairs;
+struct PairsVisitor;
 
-impl<'de> Visitor<'de> for Pairs {
+impl<'de> Visitor<'de> for PairsVisitor {
     type Value = Metadata;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

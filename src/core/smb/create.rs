@@ -26,7 +26,7 @@ pub enum Disposition {
 
 /// The action that was taken on the name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
-pub enum Action {
+pub enum CreateAction {
     /// It existed and was opened.
     Opened,
     /// It was made.
@@ -65,7 +65,7 @@ pub struct OpenRequest {
 
 /// The file that has the name now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Target {
+pub struct ExistingFile {
     /// A directory, not a file.
     pub directory: bool,
     /// Its attributes.
@@ -86,11 +86,11 @@ impl OpenRequest {
 
     /// The access that the share check is made with: overwriting implies write, superseding
     /// write and delete.
-    pub fn checked_access(&self, action: Action) -> Access {
+    pub fn checked_access(&self, action: CreateAction) -> Access {
         let implied = match action {
-            Action::Opened | Action::Created => Access::NONE,
-            Action::Overwritten => Access::W,
-            Action::Superseded => Access::W | Access::D,
+            CreateAction::Opened | CreateAction::Created => Access::NONE,
+            CreateAction::Overwritten => Access::W,
+            CreateAction::Superseded => Access::W | Access::D,
         };
         self.rights.access() | implied
     }
@@ -111,18 +111,18 @@ impl OpenRequest {
     }
 
     /// The name does not exist: made, or refused.
-    pub fn on_absent(&self) -> Result<Action, Denial> {
+    pub fn on_absent(&self) -> Result<CreateAction, Denial> {
         if matches!(self.disposition, Disposition::Open | Disposition::Overwrite) {
             return Err(Denial::NotFound);
         }
         if self.options.delete_on_close && self.attributes.contains(Attributes::READ_ONLY) {
             return Err(Denial::CannotDelete); // dp25
         }
-        Ok(Action::Created)
+        Ok(CreateAction::Created)
     }
 
     /// The name exists: what will be done to it, if its opens allow (di11, di42, dr11).
-    pub fn on_existing(&self, target: &Target) -> Result<Action, Denial> {
+    pub fn on_existing(&self, target: &ExistingFile) -> Result<CreateAction, Denial> {
         if self.disposition == Disposition::Create {
             return Err(Denial::NameTaken);
         }
@@ -136,20 +136,24 @@ impl OpenRequest {
             return Err(Denial::InvalidParameter("a directory cannot be overwritten"));
         }
         Ok(match self.disposition {
-            Disposition::Open | Disposition::OpenIf | Disposition::Create => Action::Opened,
-            Disposition::Overwrite | Disposition::OverwriteIf => Action::Overwritten,
-            Disposition::Supersede => Action::Superseded,
+            Disposition::Open | Disposition::OpenIf | Disposition::Create => CreateAction::Opened,
+            Disposition::Overwrite | Disposition::OverwriteIf => CreateAction::Overwritten,
+            Disposition::Supersede => CreateAction::Superseded,
         })
     }
 
     /// True if [`Self::check_attributes`] can refuse: reading them costs a trip to the disk that
     /// an ordinary open for reading need not make.
-    pub fn wants_attributes(&self, action: Action) -> bool {
+    pub fn wants_attributes(&self, action: CreateAction) -> bool {
         self.checked_access(action).contains(Access::W) || self.options.delete_on_close
     }
 
     /// Refuses an action that the attributes of an existing file forbid.
-    pub fn check_attributes(&self, action: Action, target: &Target) -> Result<(), Denial> {
+    pub fn check_attributes(
+        &self,
+        action: CreateAction,
+        target: &ExistingFile,
+    ) -> Result<(), Denial> {
         let has = |attribute| target.attributes.contains(attribute);
         if has(Attributes::READ_ONLY) {
             if !target.directory && self.checked_access(action).contains(Access::W) {
@@ -161,7 +165,7 @@ impl OpenRequest {
         }
         // di13: overwriting keeps nobody's secret by accident; superseding replaces it outright.
         let forgotten = |attribute| has(attribute) && !self.attributes.contains(attribute);
-        if action == Action::Overwritten
+        if action == CreateAction::Overwritten
             && (forgotten(Attributes::HIDDEN) || forgotten(Attributes::SYSTEM))
         {
             return Err(Denial::HiddenMismatch);

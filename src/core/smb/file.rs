@@ -7,9 +7,9 @@
 //! Opening, closing and deleting are decided here; byte ranges in `file_ranges.rs`, REST's
 //! momentary opens in [`super::momentary`].
 
-use super::create::{Action, OpenRequest, Target};
+use super::create::{CreateAction, ExistingFile, OpenRequest};
 use super::links::Links;
-use super::opens::{Open, Opens, Slot};
+use super::opens::{FileOpens, Open, OpenSlot};
 use super::ranges::RangeTable;
 use super::share::Clash;
 use super::{Access, Denial, Rights, ShareMode, SharePath};
@@ -25,7 +25,7 @@ pub const OPENS_PER_FILE_MAX: usize = 1 << 20;
 pub struct FileState {
     /// Raised by every change.
     pub seq: u64,
-    opens: Opens,
+    opens: FileOpens,
     links: Links,
     /// Most files have neither: one pointer each.
     pub(in crate::core) ranges: Option<Box<RangeTable>>,
@@ -34,7 +34,7 @@ pub struct FileState {
 
 /// To whom an open is given, and when.
 #[derive(Clone, Debug)]
-pub struct Grant {
+pub struct OpenGrant {
     /// The identity it gets.
     pub id: HandleId,
     /// Who asked.
@@ -79,16 +79,16 @@ pub struct DeleteFacts {
 
 impl FileState {
     /// Opens the existing file behind `path`, or refuses. For a file just made, `action` is
-    /// [`Action::Created`] and nothing can refuse.
+    /// [`CreateAction::Created`] and nothing can refuse.
     pub fn open(
         &mut self,
         request: &OpenRequest,
-        action: Action,
-        target: &Target,
+        action: CreateAction,
+        target: &ExistingFile,
         path: &SharePath,
-        grant: Grant,
-    ) -> Result<Slot, Denial> {
-        if action != Action::Created {
+        grant: OpenGrant,
+    ) -> Result<OpenSlot, Denial> {
+        if action != CreateAction::Created {
             self.check_not_pending(path)?;
             request.check_attributes(action, target)?;
             self.check_access(request.checked_access(action), request.share)?;
@@ -96,7 +96,7 @@ impl FileState {
         if self.opens.len() >= OPENS_PER_FILE_MAX {
             return Err(Denial::TooManyHandles);
         }
-        let Grant { id, owner, now } = grant;
+        let OpenGrant { id, owner, now } = grant;
         let open = Open {
             id,
             owner,
@@ -116,16 +116,16 @@ impl FileState {
     /// away since, or refuses.
     pub fn open_again(
         &mut self,
-        (slot, id): (Slot, HandleId),
+        (slot, id): (OpenSlot, HandleId),
         request: &OpenRequest,
-        grant: Grant,
-    ) -> Result<Slot, Denial> {
+        grant: OpenGrant,
+    ) -> Result<OpenSlot, Denial> {
         let other = self.opens.get(slot, id).ok_or(Denial::HandleClosed)?;
         let (link, directory) = (other.link, other.directory);
         if self.links.get(link).pending {
             return Err(Denial::DeletePending(Box::new(other.holder())));
         }
-        self.check_access(request.checked_access(Action::Opened), request.share)?;
+        self.check_access(request.checked_access(CreateAction::Opened), request.share)?;
         if self.opens.len() >= OPENS_PER_FILE_MAX {
             return Err(Denial::TooManyHandles);
         }
@@ -185,14 +185,19 @@ impl FileState {
 
     /// Changes what an open tolerates; refused if another open would not have been granted
     /// beside it (the mount's ioctl).
-    pub fn set_share(&mut self, slot: Slot, id: HandleId, share: ShareMode) -> Result<(), Denial> {
+    pub fn set_share(
+        &mut self,
+        slot: OpenSlot,
+        id: HandleId,
+        share: ShareMode,
+    ) -> Result<(), Denial> {
         self.opens.set_share(slot, id, share).ok_or(Denial::HandleClosed)?.map_err(violation)?;
         self.seq += 1;
         Ok(())
     }
 
     /// Ends an open.
-    pub fn close(&mut self, slot: Slot, id: HandleId, how: Ending) -> Result<Closed, Denial> {
+    pub fn close(&mut self, slot: OpenSlot, id: HandleId, how: Ending) -> Result<Closed, Denial> {
         let open = self.opens.remove(slot, id).ok_or(Denial::HandleClosed)?;
         self.seq += 1;
         // The mark of delete-on-close appears when that very open closes, not while it is open
@@ -210,7 +215,7 @@ impl FileState {
     /// May this open set or clear the delete-pending mark? Says whether the mark would change.
     pub fn check_disposition(
         &self,
-        slot: Slot,
+        slot: OpenSlot,
         id: HandleId,
         delete: bool,
         facts: DeleteFacts,
@@ -229,7 +234,7 @@ impl FileState {
     /// Sets or clears the delete-pending mark through an open. Says whether the mark changed.
     pub fn set_disposition(
         &mut self,
-        slot: Slot,
+        slot: OpenSlot,
         id: HandleId,
         delete: bool,
         facts: DeleteFacts,
@@ -266,7 +271,7 @@ impl FileState {
 
     /// May this open rename the file? It needs DELETE; every other opener then shares it
     /// (di17, di19). A pending file is not renamed away from its mark (our rule, dp19, dp20).
-    pub fn check_rename(&self, slot: Slot, id: HandleId) -> Result<(), Denial> {
+    pub fn check_rename(&self, slot: OpenSlot, id: HandleId) -> Result<(), Denial> {
         let open = self.opens.get(slot, id).ok_or(Denial::HandleClosed)?;
         if !open.rights.contains(Rights::DELETE) {
             return Err(Denial::AccessDenied);
@@ -318,7 +323,7 @@ impl FileState {
     }
 
     /// The open of a slot, with the name it was opened by.
-    pub fn get(&self, slot: Slot, id: HandleId) -> Result<(&Open, &SharePath), Denial> {
+    pub fn get(&self, slot: OpenSlot, id: HandleId) -> Result<(&Open, &SharePath), Denial> {
         let open = self.opens.get(slot, id).ok_or(Denial::HandleClosed)?;
         Ok((open, &self.links.get(open.link).path))
     }
@@ -339,7 +344,12 @@ impl FileState {
     }
 
     /// Remembers that a descriptor of the holder was closed: the release may follow.
-    pub fn set_flushed(&mut self, slot: Slot, id: HandleId, now: Timestamp) -> Result<(), Denial> {
+    pub fn set_flushed(
+        &mut self,
+        slot: OpenSlot,
+        id: HandleId,
+        now: Timestamp,
+    ) -> Result<(), Denial> {
         if self.opens.set_flushed(slot, id, now) { Ok(()) } else { Err(Denial::HandleClosed) }
     }
 
@@ -355,7 +365,7 @@ impl FileState {
     }
 
     /// All opens with the names they came by.
-    pub fn opens(&self) -> impl Iterator<Item = (Slot, &Open, &SharePath)> {
+    pub fn opens(&self) -> impl Iterator<Item = (OpenSlot, &Open, &SharePath)> {
         self.opens.iter().map(|(slot, open)| (slot, open, &self.links.get(open.link).path))
     }
 
@@ -370,7 +380,7 @@ impl FileState {
     }
 
     /// Finds an open by its identity.
-    pub fn find(&self, id: HandleId) -> Option<Slot> {
+    pub fn find(&self, id: HandleId) -> Option<OpenSlot> {
         self.opens.find(id).map(|(slot, _)| slot)
     }
 

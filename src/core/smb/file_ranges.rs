@@ -4,8 +4,8 @@
 //! first, and a conflict gets the name of the open behind it.
 
 use super::file::FileState;
-use super::opens::{Open, Slot};
-use super::ranges::{ByteRange, Conflict, LockKind, LockOwner, RangeLock, RangeTable, Ticket};
+use super::opens::{Open, OpenSlot};
+use super::ranges::{ByteRange, LockConflict, LockKind, LockOwner, RangeLock, RangeTable, Ticket};
 use super::{Access, Denial, Rights};
 use crate::core::id::HandleId;
 
@@ -23,7 +23,7 @@ impl FileState {
     /// locks nothing.
     pub fn lock(
         &mut self,
-        slot: Slot,
+        slot: OpenSlot,
         id: HandleId,
         wanted: &[(ByteRange, LockKind)],
     ) -> Result<(), Denial> {
@@ -35,7 +35,7 @@ impl FileState {
     /// Takes a lock, or lets the request wait for it under `ticket`. SMB and `fcntl` alike.
     pub fn lock_or_wait(
         &mut self,
-        slot: Slot,
+        slot: OpenSlot,
         lock: RangeLock,
         ticket: Ticket,
     ) -> Result<LockAnswer, Denial> {
@@ -59,7 +59,12 @@ impl FileState {
 
     /// Gives ranges back one by one; stops at the first that is not locked just so, and keeps
     /// what went before (br25).
-    pub fn unlock(&mut self, slot: Slot, id: HandleId, ranges: &[ByteRange]) -> Result<(), Denial> {
+    pub fn unlock(
+        &mut self,
+        slot: OpenSlot,
+        id: HandleId,
+        ranges: &[ByteRange],
+    ) -> Result<(), Denial> {
         self.get(slot, id)?;
         let table = self.range_table();
         let unlocked = ranges.iter().try_for_each(|range| table.locks.unlock(id, *range).map(drop));
@@ -69,7 +74,7 @@ impl FileState {
     }
 
     /// An `fcntl` lock that does not wait (`F_SETLK`).
-    pub fn posix_lock(&mut self, slot: Slot, lock: RangeLock) -> Result<(), Denial> {
+    pub fn posix_lock(&mut self, slot: OpenSlot, lock: RangeLock) -> Result<(), Denial> {
         self.lockable(slot, lock.handle)?;
         let taken = self.range_table().locks.lock(lock);
         self.after_ranges(taken)
@@ -115,20 +120,25 @@ impl FileState {
     }
 
     /// May the handle read the range? The file's end is not asked about here.
-    pub fn check_read(&self, slot: Slot, id: HandleId, range: ByteRange) -> Result<(), Denial> {
+    pub fn check_read(&self, slot: OpenSlot, id: HandleId, range: ByteRange) -> Result<(), Denial> {
         let open = self.opened_for(slot, id, Access::R)?;
         self.check_range(range, Some(LockOwner::Handle(open.id)), RangeUse::Read)
     }
 
     /// May the handle write the range?
-    pub fn check_write(&self, slot: Slot, id: HandleId, range: ByteRange) -> Result<(), Denial> {
+    pub fn check_write(
+        &self,
+        slot: OpenSlot,
+        id: HandleId,
+        range: ByteRange,
+    ) -> Result<(), Denial> {
         let open = self.opened_for(slot, id, Access::W)?;
         self.check_range(range, Some(LockOwner::Handle(open.id)), RangeUse::Write)
     }
 
     /// May the handle set the file's length? That needs the right to write, not just to append
     /// (di15); byte-range locks do not stop it (br32, br45).
-    pub fn check_resize(&self, slot: Slot, id: HandleId) -> Result<(), Denial> {
+    pub fn check_resize(&self, slot: OpenSlot, id: HandleId) -> Result<(), Denial> {
         let (open, _) = self.get(slot, id)?;
         if open.rights.contains(Rights::WRITE_DATA) { Ok(()) } else { Err(Denial::AccessDenied) }
     }
@@ -162,7 +172,7 @@ impl FileState {
         self.ranges.iter().flat_map(|table| table.locks.iter())
     }
 
-    fn lockable(&self, slot: Slot, id: HandleId) -> Result<&Open, Denial> {
+    fn lockable(&self, slot: OpenSlot, id: HandleId) -> Result<&Open, Denial> {
         let (open, _) = self.get(slot, id)?;
         if self.is_directory() {
             return Err(Denial::NotOnDirectory); // br40
@@ -173,7 +183,7 @@ impl FileState {
         Ok(open)
     }
 
-    fn opened_for(&self, slot: Slot, id: HandleId, access: Access) -> Result<&Open, Denial> {
+    fn opened_for(&self, slot: OpenSlot, id: HandleId, access: Access) -> Result<&Open, Denial> {
         let (open, _) = self.get(slot, id)?;
         if self.is_directory() {
             return Err(Denial::NotOnDirectory);
@@ -185,10 +195,10 @@ impl FileState {
         self.ranges.get_or_insert_default()
     }
 
-    fn after_ranges(&mut self, taken: Result<(), Conflict>) -> Result<(), Denial> {
+    fn after_ranges(&mut self, taken: Result<(), LockConflict>) -> Result<(), Denial> {
         self.seq += u64::from(taken.is_ok());
         self.drop_empty_ranges();
-        taken.map_err(|Conflict { holder: lock }| {
+        taken.map_err(|LockConflict { holder: lock }| {
             let holder = self.holder_of(&lock);
             Denial::LockNotGranted { lock, holder }
         })

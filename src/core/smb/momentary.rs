@@ -6,7 +6,7 @@
 
 use super::file::FileState;
 use super::file_ranges::RangeUse;
-use super::operation::{Check, Demands, LeaseDemand, Operation, RangeDemand};
+use super::operation::{Check, Demands, FileOperation, LeaseDemand, RangeDemand};
 use super::ranges::ByteRange;
 use super::{Denial, SharePath};
 use crate::core::lease::{FileLease, LeaseId, LeaseUse};
@@ -30,7 +30,7 @@ impl FileState {
     /// May the operation go ahead? The first check that refuses is the answer.
     pub fn check_operation(
         &mut self,
-        operation: Operation,
+        operation: FileOperation,
         at: &Circumstances<'_>,
     ) -> Result<(), Denial> {
         let demands = operation.demands();

@@ -95,17 +95,17 @@ impl std::fmt::Display for Holder {
 
 /// The place of an open: 0 is that of the first one, the others are in the slab.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
-pub struct Slot(u32);
+pub struct OpenSlot(u32);
 
 #[derive(Clone, Debug)]
-enum Entry {
+enum SlabEntry {
     Used(Open),
     Free { next: Option<u32> },
 }
 
 /// All opens of one file.
 #[derive(Clone, Debug, Default)]
-pub struct Opens {
+pub struct FileOpens {
     first: Option<Open>,
     /// Made with the second open, and kept until the file is forgotten.
     more: Option<Box<More>>,
@@ -114,7 +114,7 @@ pub struct Opens {
 #[derive(Clone, Debug, Default)]
 struct More {
     /// Slots from 1 on.
-    entries: Vec<Entry>,
+    entries: Vec<SlabEntry>,
     free: Option<u32>,
     /// Used entries.
     live: u32,
@@ -127,16 +127,16 @@ struct More {
     suspects: [u32; Cause::COUNT],
 }
 
-impl Opens {
+impl FileOpens {
     /// Adds an open and returns its place.
-    pub fn insert(&mut self, open: Open) -> Slot {
+    pub fn insert(&mut self, open: Open) -> OpenSlot {
         if let Some(more) = &mut self.more {
             more.counts.add(open.access(), open.share);
         }
         match &self.first {
             None => {
                 self.first = Some(open);
-                Slot(0)
+                OpenSlot(0)
             }
             Some(first) => {
                 let more = self.more.get_or_insert_with(|| {
@@ -151,7 +151,7 @@ impl Opens {
     }
 
     /// Removes an open, if the place still holds that open.
-    pub fn remove(&mut self, slot: Slot, id: HandleId) -> Option<Open> {
+    pub fn remove(&mut self, slot: OpenSlot, id: HandleId) -> Option<Open> {
         self.get(slot, id)?;
         let open = match slot.0 {
             0 => self.first.take(),
@@ -164,25 +164,25 @@ impl Opens {
     }
 
     /// The open at a slot, if it is still the one of that identity.
-    pub fn get(&self, slot: Slot, id: HandleId) -> Option<&Open> {
+    pub fn get(&self, slot: OpenSlot, id: HandleId) -> Option<&Open> {
         self.at(slot).filter(|open| open.id == id)
     }
 
-    fn at(&self, slot: Slot) -> Option<&Open> {
+    fn at(&self, slot: OpenSlot) -> Option<&Open> {
         match slot.0 {
             0 => self.first.as_ref(),
             n => match self.more.as_ref()?.entries.get(n as usize - 1) {
-                Some(Entry::Used(open)) => Some(open),
+                Some(SlabEntry::Used(open)) => Some(open),
                 _ => None,
             },
         }
     }
 
-    fn at_mut(&mut self, slot: Slot, id: HandleId) -> Option<&mut Open> {
+    fn at_mut(&mut self, slot: OpenSlot, id: HandleId) -> Option<&mut Open> {
         let open = match slot.0 {
             0 => self.first.as_mut(),
             n => match self.more.as_mut()?.entries.get_mut(n as usize - 1) {
-                Some(Entry::Used(open)) => Some(open),
+                Some(SlabEntry::Used(open)) => Some(open),
                 _ => None,
             },
         };
@@ -190,7 +190,7 @@ impl Opens {
     }
 
     /// Remembers that a descriptor of the holder was closed; says whether the open is there.
-    pub fn set_flushed(&mut self, slot: Slot, id: HandleId, now: Timestamp) -> bool {
+    pub fn set_flushed(&mut self, slot: OpenSlot, id: HandleId, now: Timestamp) -> bool {
         let found = self.at_mut(slot, id).map(|open| open.set_flushed(now)).is_some();
         if found && let Some(more) = &mut self.more {
             more.last_flush = now;
@@ -215,18 +215,18 @@ impl Opens {
     }
 
     /// Finds an open by its identity alone.
-    pub fn find(&self, id: HandleId) -> Option<(Slot, &Open)> {
+    pub fn find(&self, id: HandleId) -> Option<(OpenSlot, &Open)> {
         self.iter().find(|(_, open)| open.id == id)
     }
 
     /// All opens, in the order of their slots.
-    pub fn iter(&self) -> impl Iterator<Item = (Slot, &Open)> {
+    pub fn iter(&self) -> impl Iterator<Item = (OpenSlot, &Open)> {
         let entries = self.more.iter().flat_map(|more| &more.entries);
         let more = (1..).zip(entries).filter_map(|(index, entry)| match entry {
-            Entry::Used(open) => Some((Slot(index), open)),
-            Entry::Free { .. } => None,
+            SlabEntry::Used(open) => Some((OpenSlot(index), open)),
+            SlabEntry::Free { .. } => None,
         });
-        self.first.iter().map(|open| (Slot(0), open)).chain(more)
+        self.first.iter().map(|open| (OpenSlot(0), open)).chain(more)
     }
 
     /// How many there are.
@@ -255,7 +255,7 @@ impl Opens {
     pub fn check(&mut self, access: Access, share: ShareMode) -> Result<(), (Clash, &Open)> {
         let Some(cause) = self.cause(access, share) else { return Ok(()) };
         let is_it = |open: &Open| cause.is(open.access(), open.share);
-        let suspect = Slot(self.more.as_ref().map_or(0, |more| more.suspects[cause.index()]));
+        let suspect = OpenSlot(self.more.as_ref().map_or(0, |more| more.suspects[cause.index()]));
         let slot = match self.at(suspect) {
             Some(open) if is_it(open) => suspect,
             _ => self.iter().find(|(_, open)| is_it(open)).expect("it was counted").0,
@@ -270,7 +270,7 @@ impl Opens {
     /// the open is gone.
     pub fn set_share(
         &mut self,
-        slot: Slot,
+        slot: OpenSlot,
         id: HandleId,
         share: ShareMode,
     ) -> Option<Result<(), (Clash, &Open)>> {
@@ -292,24 +292,27 @@ impl Opens {
 }
 
 impl More {
-    fn insert(&mut self, open: Open) -> Slot {
+    fn insert(&mut self, open: Open) -> OpenSlot {
         self.live += 1;
         let Some(index) = self.free else {
-            self.entries.push(Entry::Used(open));
+            self.entries.push(SlabEntry::Used(open));
             let slot = u32::try_from(self.entries.len()).expect("opens of a file are limited");
-            return Slot(slot);
+            return OpenSlot(slot);
         };
         let entry = &mut self.entries[index as usize];
-        let Entry::Free { next } = *entry else { unreachable!("the free list holds free entries") };
+        let SlabEntry::Free { next } = *entry else {
+            unreachable!("the free list holds free entries")
+        };
         self.free = next;
-        *entry = Entry::Used(open);
-        Slot(index + 1)
+        *entry = SlabEntry::Used(open);
+        OpenSlot(index + 1)
     }
 
-    fn remove(&mut self, slot: Slot) -> Option<Open> {
+    fn remove(&mut self, slot: OpenSlot) -> Option<Open> {
         let index = slot.0.checked_sub(1)?;
         let entry = self.entries.get_mut(index as usize)?;
-        let Entry::Used(open) = std::mem::replace(entry, Entry::Free { next: self.free }) else {
+        let SlabEntry::Used(open) = std::mem::replace(entry, SlabEntry::Free { next: self.free })
+        else {
             unreachable!("a slot is looked at before it is emptied")
         };
         self.free = Some(index);
@@ -325,7 +328,7 @@ mod tests {
 
     #[test]
     fn a_slot_is_reused_but_answers_only_for_its_own_handle() {
-        let mut opens = Opens::default();
+        let mut opens = FileOpens::default();
         for kept in 0..2 {
             let first = opens.insert(open(10 + kept, Access::R, ShareMode::RWD));
             assert_eq!(opens.remove(first, HandleId(10 + kept)).unwrap().id, HandleId(10 + kept));
@@ -341,12 +344,12 @@ mod tests {
 
     #[test]
     fn the_open_in_the_way_is_found_again_after_it_moved_and_gone_after_it_closed() {
-        let mut opens = Opens::default();
+        let mut opens = FileOpens::default();
         for id in 0..10 {
             opens.insert(open(id, Access::R, ShareMode::RWD));
         }
         let blocker = opens.insert(open(77, Access::R, ShareMode::R));
-        let blames = |opens: &mut Opens, access| {
+        let blames = |opens: &mut FileOpens, access| {
             opens.check(access, ShareMode::RWD).err().map(|(_, open)| open.id)
         };
         for _ in 0..3 {
@@ -366,13 +369,14 @@ mod tests {
     fn a_flush_counts_for_a_tenth_of_a_second() {
         let at = |millis: i64| Timestamp(1_000_000_000 + millis * MILLISECOND_NANOS);
         for others in [0, 10] {
-            let mut opens = Opens::default();
+            let mut opens = FileOpens::default();
             let slot = opens.insert(open(1, Access::R, ShareMode::NONE));
             for other in 0..others {
                 opens.insert(open(10 + other, Access::NONE, ShareMode::RWD));
             }
-            let free =
-                |opens: &Opens, now| opens.all_in_the_way_flushed(Access::R, ShareMode::RWD, now);
+            let free = |opens: &FileOpens, now| {
+                opens.all_in_the_way_flushed(Access::R, ShareMode::RWD, now)
+            };
             assert!(!free(&opens, at(0)), "{others} others");
             assert!(opens.set_flushed(slot, HandleId(1), at(5)));
             assert!(free(&opens, at(5)) && free(&opens, at(105)), "{others} others");
@@ -387,6 +391,6 @@ mod tests {
     #[test]
     fn an_open_is_small_and_the_first_one_brings_nothing_with_it() {
         assert_eq!(size_of::<Open>(), 64);
-        assert_eq!(size_of::<Opens>(), 72);
+        assert_eq!(size_of::<FileOpens>(), 72);
     }
 }

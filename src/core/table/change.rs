@@ -4,7 +4,7 @@
 //! result; the engine gives the new timestamp.
 
 use super::datetime::Ticks;
-use super::denial::Denial;
+use super::denial::TableDenial;
 use super::etag::IfMatch;
 
 /// How the properties of a request are combined with the stored properties of the entity.
@@ -18,7 +18,7 @@ pub enum How {
 
 /// A write of one entity. An update without a condition is an upsert (S91, S92).
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Change {
+pub enum EntityChange {
     /// Insert Entity.
     Insert,
     /// Update Entity, Merge Entity, Insert Or Replace Entity, Insert Or Merge Entity.
@@ -38,7 +38,7 @@ pub enum Effect {
     Remove,
 }
 
-impl Change {
+impl EntityChange {
     /// The name of the operation in the service's documentation.
     pub const fn operation(&self) -> &'static str {
         match self {
@@ -52,25 +52,25 @@ impl Change {
     }
 
     /// Checks what can be refused without looking at the entity.
-    pub fn check_form(&self) -> Result<(), Denial> {
+    pub fn check_form(&self) -> Result<(), TableDenial> {
         match self {
-            Self::Delete(IfMatch::Absent) => Err(Denial::MissingIfMatch),
+            Self::Delete(IfMatch::Absent) => Err(TableDenial::MissingIfMatch),
             _ => Ok(()),
         }
     }
 
     /// Decides the effect on an entity that was last written at `there`, or is missing. A missing
     /// entity is refused before a condition that does not hold.
-    pub fn decide(&self, there: Option<Ticks>) -> Result<Effect, Denial> {
+    pub fn decide(&self, there: Option<Ticks>) -> Result<Effect, TableDenial> {
         self.check_form()?;
         match (self, there) {
             (Self::Insert | Self::Write(_, IfMatch::Absent), None) => Ok(Effect::Create),
-            (Self::Insert, Some(_)) => Err(Denial::EntityAlreadyExists(None)),
-            (_, None) => Err(Denial::ResourceNotFound),
+            (Self::Insert, Some(_)) => Err(TableDenial::EntityAlreadyExists(None)),
+            (_, None) => Err(TableDenial::ResourceNotFound),
             (Self::Write(_, condition) | Self::Delete(condition), Some(ticks))
                 if !condition.holds(ticks) =>
             {
-                Err(Denial::UpdateConditionNotSatisfied(None))
+                Err(TableDenial::UpdateConditionNotSatisfied(None))
             }
             (Self::Write(how, _), Some(_)) => Ok(Effect::Alter(*how)),
             (Self::Delete(_), Some(_)) => Ok(Effect::Remove),
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn updates_by_condition_and_by_what_is_there_t3_t4_t6_t9_t10_t11() {
-        let refused = Err(Denial::UpdateConditionNotSatisfied(None));
+        let refused = Err(TableDenial::UpdateConditionNotSatisfied(None));
         for how in [How::Replace, How::Merge] {
             let there = [
                 Ok(Effect::Alter(how)),
@@ -101,14 +101,14 @@ mod tests {
             ];
             let missing = [
                 Ok(Effect::Create),
-                Err(Denial::ResourceNotFound),
-                Err(Denial::ResourceNotFound),
-                Err(Denial::ResourceNotFound),
+                Err(TableDenial::ResourceNotFound),
+                Err(TableDenial::ResourceNotFound),
+                Err(TableDenial::ResourceNotFound),
             ];
             for (condition, (there, missing)) in
                 conditions().into_iter().zip(there.into_iter().zip(missing))
             {
-                let change = Change::Write(how, condition);
+                let change = EntityChange::Write(how, condition);
                 assert_eq!(change.decide(Some(AT)), there, "{change:?}");
                 assert_eq!(change.decide(None), missing, "{change:?}");
             }
@@ -118,27 +118,31 @@ mod tests {
     #[test]
     fn a_deletion_needs_a_condition_t7_t8() {
         let [absent, any, same, other] = conditions();
-        let decide = |condition: &IfMatch, there| Change::Delete(condition.clone()).decide(there);
-        assert_eq!(decide(&absent, Some(AT)), Err(Denial::MissingIfMatch));
-        assert_eq!(decide(&absent, None), Err(Denial::MissingIfMatch));
+        let decide =
+            |condition: &IfMatch, there| EntityChange::Delete(condition.clone()).decide(there);
+        assert_eq!(decide(&absent, Some(AT)), Err(TableDenial::MissingIfMatch));
+        assert_eq!(decide(&absent, None), Err(TableDenial::MissingIfMatch));
         assert_eq!(decide(&any, Some(AT)), Ok(Effect::Remove));
         assert_eq!(decide(&same, Some(AT)), Ok(Effect::Remove));
-        let refused = Err(Denial::UpdateConditionNotSatisfied(None));
+        let refused = Err(TableDenial::UpdateConditionNotSatisfied(None));
         assert_eq!(decide(&other, Some(AT)), refused);
         for condition in [any, same, other] {
-            assert_eq!(decide(&condition, None), Err(Denial::ResourceNotFound));
+            assert_eq!(decide(&condition, None), Err(TableDenial::ResourceNotFound));
         }
     }
 
     #[test]
     fn an_insertion_takes_free_keys_only_t19() {
-        assert_eq!(Change::Insert.decide(None), Ok(Effect::Create));
-        assert_eq!(Change::Insert.decide(Some(AT)), Err(Denial::EntityAlreadyExists(None)));
+        assert_eq!(EntityChange::Insert.decide(None), Ok(Effect::Create));
+        assert_eq!(
+            EntityChange::Insert.decide(Some(AT)),
+            Err(TableDenial::EntityAlreadyExists(None))
+        );
     }
 
     #[test]
     fn an_update_without_a_condition_is_named_an_upsert() {
-        let name = |how, condition| Change::Write(how, condition).operation();
+        let name = |how, condition| EntityChange::Write(how, condition).operation();
         assert_eq!(name(How::Replace, IfMatch::Absent), "Insert Or Replace Entity");
         assert_eq!(name(How::Merge, IfMatch::Absent), "Insert Or Merge Entity");
         assert_eq!(name(How::Replace, IfMatch::Any), "Update Entity");

@@ -12,7 +12,7 @@ use crate::core::writer::Writer;
 
 /// A refusal.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
-pub enum Denial {
+pub enum TableDenial {
     /// Create Table with a name that is taken, in any case.
     #[error("The table specified already exists.")]
     TableAlreadyExists,
@@ -110,7 +110,7 @@ pub enum Denial {
     NotImplemented(String),
 }
 
-impl Denial {
+impl TableDenial {
     /// The conflict with another client that the refusal is about, if any.
     pub const fn conflict(&self) -> Option<Conflict> {
         match self {
@@ -130,9 +130,9 @@ impl Denial {
 /// A refusal within a transaction: which operation, counted from 0, and why.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[error("{index}:{denial}")]
-pub struct Fault {
+pub struct TransactionDenial {
     /// The operation that failed.
     pub index: usize,
     /// Why it failed.
-    pub denial: Denial,
+    pub denial: TableDenial,
 }

@@ -4,8 +4,8 @@
 //! [`super::value`].
 
 use super::datetime::Ticks;
-use super::denial::Denial;
-use super::key::{Key, PARTITION_KEY, ROW_KEY, TIMESTAMP};
+use super::denial::TableDenial;
+use super::key::{EntityKey, PARTITION_KEY, ROW_KEY, TIMESTAMP};
 use super::value::{Value, ValueRef, utf16_units};
 
 /// Properties of an entity, its keys and its timestamp apart.
@@ -16,7 +16,7 @@ pub const PROPERTY_NAME_MAX: usize = 255;
 pub const ENTITY_BYTES_MAX: usize = 1 << 20;
 
 /// An entity as filters and writers of JSON see it, wherever its values are kept.
-pub trait Fields {
+pub trait EntityFields {
     /// The partition key.
     fn partition(&self) -> &str;
     /// The row key.
@@ -76,39 +76,39 @@ impl Properties {
     }
 
     /// Checks the limits that hold for each property.
-    pub fn check_each(&self) -> Result<(), Denial> {
+    pub fn check_each(&self) -> Result<(), TableDenial> {
         for (name, value) in self.iter() {
             check_name(name)?;
             if value.is_too_large() {
-                return Err(Denial::PropertyValueTooLarge(name.to_owned()));
+                return Err(TableDenial::PropertyValueTooLarge(name.to_owned()));
             }
         }
         Ok(())
     }
 
     /// Checks the limits that hold for an entity as a whole: also for the result of a merge.
-    pub fn check_whole(&self, key: &Key) -> Result<(), Denial> {
+    pub fn check_whole(&self, key: &EntityKey) -> Result<(), TableDenial> {
         if self.len() > PROPERTIES_MAX {
-            return Err(Denial::TooManyProperties(self.len()));
+            return Err(TableDenial::TooManyProperties(self.len()));
         }
         let mut bytes = 4 + 2 * (utf16_units(&key.partition) + utf16_units(&key.row));
         for (name, value) in self.iter() {
             bytes += 8 + 2 * utf16_units(name) + value.counted_bytes();
         }
-        if bytes > ENTITY_BYTES_MAX { Err(Denial::EntityTooLarge(bytes)) } else { Ok(()) }
+        if bytes > ENTITY_BYTES_MAX { Err(TableDenial::EntityTooLarge(bytes)) } else { Ok(()) }
     }
 }
 
 /// A property name is an identifier: a letter or `_`, then letters, digits and `_`.
-fn check_name(name: &str) -> Result<(), Denial> {
+fn check_name(name: &str) -> Result<(), TableDenial> {
     if name.chars().count() > PROPERTY_NAME_MAX {
-        return Err(Denial::PropertyNameTooLong);
+        return Err(TableDenial::PropertyNameTooLong);
     }
     let first = name.chars().next().is_some_and(|first| first == '_' || first.is_alphabetic());
     if first && name.chars().all(|letter| letter == '_' || letter.is_alphanumeric()) {
         Ok(())
     } else {
-        Err(Denial::PropertyNameInvalid(name.to_owned()))
+        Err(TableDenial::PropertyNameInvalid(name.to_owned()))
     }
 }
 
@@ -143,10 +143,10 @@ mod tests {
         }
         for name in ["", "a-b", "1a", "a b", "a.b", "$a"] {
             let refused = of(&[(name, Value::Int32(0))]).check_each();
-            assert_eq!(refused, Err(Denial::PropertyNameInvalid(name.into())));
+            assert_eq!(refused, Err(TableDenial::PropertyNameInvalid(name.into())));
         }
         let long = of(&[(&"x".repeat(256), Value::Int32(0))]);
-        assert_eq!(long.check_each(), Err(Denial::PropertyNameTooLong));
+        assert_eq!(long.check_each(), Err(TableDenial::PropertyNameTooLong));
     }
 
     #[test]
@@ -154,14 +154,17 @@ mod tests {
         let many = |count| {
             Properties::new((0..count).map(|n| (format!("p{n}"), Value::Int32(n))).collect())
         };
-        assert_eq!(many(252).check_whole(&Key::new("", "")), Ok(()));
-        assert_eq!(many(253).check_whole(&Key::new("", "")), Err(Denial::TooManyProperties(253)));
+        assert_eq!(many(252).check_whole(&EntityKey::new("", "")), Ok(()));
+        assert_eq!(
+            many(253).check_whole(&EntityKey::new("", "")),
+            Err(TableDenial::TooManyProperties(253))
+        );
     }
 
     #[test]
     fn an_entity_counts_at_most_one_mebibyte_t40() {
         // 4 + 2(1 + 1) = 8 for the keys; each property 8 + 2 + 4 + 2 units.
-        let key = Key::new("p", "r");
+        let key = EntityKey::new("p", "r");
         let full = |name: char, units| (name.to_string(), Value::String("x".repeat(units)));
         let mut pairs: Vec<_> = ('a'..='o').map(|name| full(name, STRING_UNITS_MAX)).collect();
         let used = 8 + 15 * (14 + 2 * STRING_UNITS_MAX);
@@ -172,6 +175,6 @@ mod tests {
             text.push('x');
         }
         let refused = Properties::new(pairs).check_whole(&key);
-        assert_eq!(refused, Err(Denial::EntityTooLarge(ENTITY_BYTES_MAX + 2)));
+        assert_eq!(refused, Err(TableDenial::EntityTooLarge(ENTITY_BYTES_MAX + 2)));
     }
 }

@@ -4,7 +4,7 @@
 //! `If-Match`. The effect on a write is decided in [`super::change`].
 
 use super::datetime::Ticks;
-use super::denial::Denial;
+use super::denial::TableDenial;
 
 const BEGIN: &str = "W/\"datetime'";
 const END: &str = "'\"";
@@ -37,7 +37,7 @@ pub enum IfMatch {
 
 impl IfMatch {
     /// Reads the header. Only `*` or one weak ETag are legal.
-    pub fn parse(header: Option<&str>) -> Result<Self, Denial> {
+    pub fn parse(header: Option<&str>) -> Result<Self, TableDenial> {
         let Some(text) = header.map(str::trim).filter(|text| !text.is_empty()) else {
             return Ok(Self::Absent);
         };
@@ -47,7 +47,7 @@ impl IfMatch {
         let inner = text.strip_prefix("W/\"").and_then(|rest| rest.strip_suffix('"'));
         match inner {
             Some(inner) if !inner.contains('"') => Ok(Self::Is(text.to_owned())),
-            _ => Err(Denial::InvalidInput(format!(
+            _ => Err(TableDenial::InvalidInput(format!(
                 "The etag value '{}' specified in one of the request headers is not valid. Please \
                  make sure only one etag value is specified and is valid.",
                 text.escape_debug()
@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(IfMatch::parse(Some("W/\"x\"")), Ok(IfMatch::Is("W/\"x\"".into())));
         for bad in ["bad", "\"x\"", "W/x", "W/\"", "W/\"a\", W/\"b\"", "*, W/\"a\"", "W/\"a", "'"] {
             let refused = IfMatch::parse(Some(bad));
-            assert!(matches!(refused, Err(Denial::InvalidInput(_))), "{bad}");
+            assert!(matches!(refused, Err(TableDenial::InvalidInput(_))), "{bad}");
         }
         let text = IfMatch::parse(Some("bad")).unwrap_err().to_string();
         assert!(text.starts_with("The etag value 'bad' specified in one of the request headers"));

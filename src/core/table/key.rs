@@ -3,7 +3,7 @@
 //! Decides the limits of a key and the order of entities: by partition key, then by row key, both
 //! by their UTF-8 bytes. The spelling of keys in URLs is decided in [`super::locator`].
 
-use super::denial::Denial;
+use super::denial::TableDenial;
 use super::value::utf16_units;
 
 /// The property that holds the partition key.
@@ -18,32 +18,32 @@ pub const KEY_UNITS_MAX: usize = 512;
 
 /// The key of an entity within its table.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Key {
+pub struct EntityKey {
     /// The partition key.
     pub partition: String,
     /// The row key.
     pub row: String,
 }
 
-impl Key {
+impl EntityKey {
     /// The key of these two values, unchecked.
     pub fn new(partition: impl Into<String>, row: impl Into<String>) -> Self {
         Self { partition: partition.into(), row: row.into() }
     }
 
     /// Checks both values.
-    pub fn check(&self) -> Result<(), Denial> {
+    pub fn check(&self) -> Result<(), TableDenial> {
         check_key(PARTITION_KEY, &self.partition)?;
         check_key(ROW_KEY, &self.row)
     }
 }
 
-fn check_key(which: &'static str, value: &str) -> Result<(), Denial> {
+fn check_key(which: &'static str, value: &str) -> Result<(), TableDenial> {
     if let Some(units) = Some(utf16_units(value)).filter(|units| *units > KEY_UNITS_MAX) {
-        return Err(Denial::KeyValueTooLarge(which, units));
+        return Err(TableDenial::KeyValueTooLarge(which, units));
     }
     if value.contains(is_forbidden) {
-        return Err(Denial::KeyOutOfRange(which, value.escape_debug().to_string()));
+        return Err(TableDenial::KeyOutOfRange(which, value.escape_debug().to_string()));
     }
     Ok(())
 }
@@ -59,35 +59,42 @@ mod tests {
     #[test]
     fn a_key_may_be_empty_and_may_hold_punctuation() {
         for value in ["", "it's", "% + & = ( ) , : @ $", "blank here", "größe", "😀", "{a}"] {
-            assert_eq!(Key::new(value, value).check(), Ok(()), "{value}");
+            assert_eq!(EntityKey::new(value, value).check(), Ok(()), "{value}");
         }
     }
 
     #[test]
     fn slashes_hashes_question_marks_and_control_characters_are_refused_t34() {
         for value in ["a/b", "\\", "#", "?x", "\0", "a\tb", "\u{7f}", "\u{85}", "\u{9f}"] {
-            let refused = Key::new("p", value).check();
-            assert!(matches!(refused, Err(Denial::KeyOutOfRange(ROW_KEY, _))), "{value:?}");
-            let refused = Key::new(value, "r").check();
-            assert!(matches!(refused, Err(Denial::KeyOutOfRange(PARTITION_KEY, _))), "{value:?}");
+            let refused = EntityKey::new("p", value).check();
+            assert!(matches!(refused, Err(TableDenial::KeyOutOfRange(ROW_KEY, _))), "{value:?}");
+            let refused = EntityKey::new(value, "r").check();
+            assert!(
+                matches!(refused, Err(TableDenial::KeyOutOfRange(PARTITION_KEY, _))),
+                "{value:?}"
+            );
         }
-        let text = Key::new("a/b", "r").check().unwrap_err().to_string();
+        let text = EntityKey::new("a/b", "r").check().unwrap_err().to_string();
         assert_eq!(text, "The 'PartitionKey' parameter of value 'a/b' is out of range.");
     }
 
     #[test]
     fn a_key_has_at_most_512_units_t35() {
-        assert_eq!(Key::new("a".repeat(512), "😀".repeat(256)).check(), Ok(()));
-        let refused = Key::new("a".repeat(513), "").check();
-        assert_eq!(refused, Err(Denial::KeyValueTooLarge(PARTITION_KEY, 513)));
-        let refused = Key::new("", "😀".repeat(257)).check();
-        assert_eq!(refused, Err(Denial::KeyValueTooLarge(ROW_KEY, 514)));
+        assert_eq!(EntityKey::new("a".repeat(512), "😀".repeat(256)).check(), Ok(()));
+        let refused = EntityKey::new("a".repeat(513), "").check();
+        assert_eq!(refused, Err(TableDenial::KeyValueTooLarge(PARTITION_KEY, 513)));
+        let refused = EntityKey::new("", "😀".repeat(257)).check();
+        assert_eq!(refused, Err(TableDenial::KeyValueTooLarge(ROW_KEY, 514)));
     }
 
     #[test]
     fn keys_are_ordered_by_partition_then_by_row() {
-        let mut keys =
-            [Key::new("b", ""), Key::new("a", "z"), Key::new("a", ""), Key::new("", "z")];
+        let mut keys = [
+            EntityKey::new("b", ""),
+            EntityKey::new("a", "z"),
+            EntityKey::new("a", ""),
+            EntityKey::new("", "z"),
+        ];
         keys.sort();
         let order: Vec<_> = keys.iter().map(|key| (&*key.partition, &*key.row)).collect();
         assert_eq!(order, [("", "z"), ("a", ""), ("a", "z"), ("b", "")]);

@@ -6,8 +6,8 @@
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-use super::denial::Denial;
-use super::key::{Key, PARTITION_KEY, ROW_KEY};
+use super::denial::TableDenial;
+use super::key::{EntityKey, PARTITION_KEY, ROW_KEY};
 
 /// The resource that a path names.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -21,7 +21,7 @@ pub enum Locator {
     /// The entities of a table: `name`, `name()`. The name is unchecked.
     Table(String),
     /// One entity. Table name and key are unchecked.
-    Entity(String, Key),
+    Entity(String, EntityKey),
     /// A transaction: `$batch`.
     Batch,
 }
@@ -31,17 +31,17 @@ const KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.')
 
 impl Locator {
     /// Reads what follows the account in a path, still percent-encoded.
-    pub fn parse(path: &str) -> Result<Self, Denial> {
+    pub fn parse(path: &str) -> Result<Self, TableDenial> {
         let path = path.strip_prefix('/').unwrap_or(path);
         let segment = path.strip_suffix('/').unwrap_or(path);
         let decoded = percent_decode_str(segment)
             .decode_utf8()
-            .map_err(|_| Denial::invalid("the path is no UTF-8"))?;
+            .map_err(|_| TableDenial::invalid("the path is no UTF-8"))?;
         Self::of_segment(&decoded)
     }
 
     /// Reads the segment after the account, decoded.
-    pub fn of_segment(text: &str) -> Result<Self, Denial> {
+    pub fn of_segment(text: &str) -> Result<Self, TableDenial> {
         if text.is_empty() {
             return Ok(Self::Service);
         }
@@ -75,24 +75,24 @@ impl Locator {
     }
 }
 
-fn malformed(text: &str) -> Denial {
+fn malformed(text: &str) -> TableDenial {
     let shown: String = text.chars().take(128).collect();
-    Denial::invalid(format!(
+    TableDenial::invalid(format!(
         "'{}' does not name an entity: TABLE(PartitionKey='..',RowKey='..')",
         shown.escape_debug()
     ))
 }
 
 /// The two keys in either order, each once.
-fn read_keys(text: &str) -> Option<Key> {
+fn read_keys(text: &str) -> Option<EntityKey> {
     let (first, one, rest) = read_pair(text)?;
     let (second, two, rest) = read_pair(rest.trim_start().strip_prefix(',')?)?;
     if !rest.trim().is_empty() {
         return None;
     }
     match (first, second) {
-        (PARTITION_KEY, ROW_KEY) => Some(Key { partition: one, row: two }),
-        (ROW_KEY, PARTITION_KEY) => Some(Key { partition: two, row: one }),
+        (PARTITION_KEY, ROW_KEY) => Some(EntityKey { partition: one, row: two }),
+        (ROW_KEY, PARTITION_KEY) => Some(EntityKey { partition: two, row: one }),
         _ => None,
     }
 }
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     fn entity(partition: &str, row: &str) -> Locator {
-        Locator::Entity("tab".into(), Key::new(partition, row))
+        Locator::Entity("tab".into(), EntityKey::new(partition, row))
     }
 
     #[test]
@@ -210,7 +210,7 @@ mod tests {
             "/tab(%FF)",
         ] {
             let refused = Locator::parse(path);
-            assert!(matches!(refused, Err(Denial::InvalidInput(_))), "{path} {refused:?}");
+            assert!(matches!(refused, Err(TableDenial::InvalidInput(_))), "{path} {refused:?}");
         }
     }
 

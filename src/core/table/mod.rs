@@ -34,13 +34,13 @@ pub mod token;
 pub mod transaction;
 pub mod value;
 
-pub use change::{Change, Effect, How};
+pub use change::{Effect, EntityChange, How};
 pub use datetime::Ticks;
-pub use denial::{Denial, Fault};
-pub use entity::{Fields, Properties};
+pub use denial::{TableDenial, TransactionDenial};
+pub use entity::{EntityFields, Properties};
 pub use etag::IfMatch;
 pub use filter::Filter;
-pub use key::Key;
+pub use key::EntityKey;
 pub use name::TableName;
 pub use query::{Select, Top};
 pub use range::{Position, Range};

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use super::denial::Denial;
+use super::denial::TableDenial;
 
 /// A legal table name. Tables are found without regard to case and shown as they were created.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -13,14 +13,14 @@ pub struct TableName(String);
 
 impl TableName {
     /// Checks a name: 3 to 63 letters and digits, a letter first; `tables` is reserved.
-    pub fn parse(text: &str) -> Result<Self, Denial> {
+    pub fn parse(text: &str) -> Result<Self, TableDenial> {
         if !(3..=63).contains(&text.chars().count()) {
-            return Err(Denial::NameLengthOutOfRange);
+            return Err(TableDenial::NameLengthOutOfRange);
         }
         let legal = text.bytes().all(|byte| byte.is_ascii_alphanumeric())
             && text.as_bytes()[0].is_ascii_alphabetic()
             && !text.eq_ignore_ascii_case("tables");
-        if legal { Ok(Self(text.to_owned())) } else { Err(Denial::InvalidResourceName) }
+        if legal { Ok(Self(text.to_owned())) } else { Err(TableDenial::InvalidResourceName) }
     }
 
     /// The name as it was given.
@@ -52,21 +52,21 @@ mod tests {
         }
         for short_or_long in ["", "a", "ab", "äö", &"a".repeat(64), "1"] {
             let refused = TableName::parse(short_or_long);
-            assert_eq!(refused, Err(Denial::NameLengthOutOfRange), "{short_or_long}");
+            assert_eq!(refused, Err(TableDenial::NameLengthOutOfRange), "{short_or_long}");
         }
         for bad in ["a_b", "1ab", "a-b", "tables", "TABLES", "a b", "größe", "$batch"] {
-            assert_eq!(TableName::parse(bad), Err(Denial::InvalidResourceName), "{bad}");
+            assert_eq!(TableName::parse(bad), Err(TableDenial::InvalidResourceName), "{bad}");
         }
     }
 
     #[test]
     fn the_texts_are_those_that_clients_compare() {
         assert_eq!(
-            Denial::InvalidResourceName.to_string(),
+            TableDenial::InvalidResourceName.to_string(),
             "The specifed resource name contains invalid characters."
         );
         assert_eq!(
-            Denial::NameLengthOutOfRange.to_string(),
+            TableDenial::NameLengthOutOfRange.to_string(),
             "The specified resource name length is not within the permissible limits."
         );
     }

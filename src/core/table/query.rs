@@ -3,7 +3,7 @@
 //! Decides how both options are read. Filters are in [`super::filter`]; pages are decided by the
 //! engine.
 
-use super::denial::Denial;
+use super::denial::TableDenial;
 
 /// Entities of a page.
 pub const PAGE_MAX: usize = 1_000;
@@ -20,12 +20,12 @@ pub struct Select {
 
 impl Select {
     /// Reads a comma list. None, a blank list and `*` select everything.
-    pub fn parse(text: Option<&str>) -> Result<Self, Denial> {
+    pub fn parse(text: Option<&str>) -> Result<Self, TableDenial> {
         let Some(text) = text.filter(|text| !text.trim().is_empty()) else {
             return Ok(Self::default());
         };
         if text.len() > SELECT_TEXT_MAX {
-            return Err(Denial::invalid(format!(
+            return Err(TableDenial::invalid(format!(
                 "$select has {} characters; {SELECT_TEXT_MAX} are allowed",
                 text.len()
             )));
@@ -57,13 +57,13 @@ pub struct Top(pub usize);
 
 impl Top {
     /// Reads `$top`: 0 to 1000; absent means 1000.
-    pub fn parse(text: Option<&str>) -> Result<Self, Denial> {
+    pub fn parse(text: Option<&str>) -> Result<Self, TableDenial> {
         let Some(text) = text else { return Ok(Self(PAGE_MAX)) };
         let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let number = digits.then(|| text.parse().ok()).flatten();
         match number {
             Some(number @ 0..=PAGE_MAX) => Ok(Self(number)),
-            _ => Err(Denial::invalid(format!(
+            _ => Err(TableDenial::invalid(format!(
                 "$top must be a number from 0 to {PAGE_MAX}, not '{}'",
                 text.escape_debug()
             ))),
@@ -94,7 +94,7 @@ mod tests {
             assert_eq!(Top::parse(Some(text)), Ok(Top(number)));
         }
         for bad in ["", "-1", "1001", "ten", "+5", "1.0", "99999999999999999999999"] {
-            assert!(matches!(Top::parse(Some(bad)), Err(Denial::InvalidInput(_))), "{bad}");
+            assert!(matches!(Top::parse(Some(bad)), Err(TableDenial::InvalidInput(_))), "{bad}");
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use std::cmp::Ordering;
 
-use super::key::Key;
+use super::key::EntityKey;
 
 /// A place between texts in their order.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -65,12 +65,12 @@ impl Position {
     pub const START: Self = Self::In(String::new(), Edge::START);
 
     /// Right before the entity of that key.
-    pub fn before(key: Key) -> Self {
+    pub fn before(key: EntityKey) -> Self {
         Self::In(key.partition, Edge::before(key.row))
     }
 
     /// Right after the entity of that key.
-    pub fn after(key: Key) -> Self {
+    pub fn after(key: EntityKey) -> Self {
         Self::In(key.partition, Edge::after(key.row))
     }
 

@@ -6,7 +6,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::denial::Denial;
+use super::denial::TableDenial;
 
 /// Bytes of the longest token that is read: a key of 512 units has at most 1,536 bytes.
 const TOKEN_MAX: usize = 4_096;
@@ -18,13 +18,13 @@ pub fn write(key: &str) -> String {
 }
 
 /// The key that a token names; none for an empty one.
-pub fn read(token: &str) -> Result<Option<String>, Denial> {
+pub fn read(token: &str) -> Result<Option<String>, TableDenial> {
     if token.is_empty() {
         return Ok(None);
     }
     decode(token).map(Some).ok_or_else(|| {
         let shown: String = token.chars().take(64).collect();
-        Denial::invalid(format!("'{}' is not a continuation token", shown.escape_debug()))
+        TableDenial::invalid(format!("'{}' is not a continuation token", shown.escape_debug()))
     })
 }
 
@@ -72,7 +72,7 @@ mod tests {
             "1!4!cGsx!",
             &format!("1!8000!{}", "A".repeat(8000)),
         ] {
-            assert!(matches!(read(bad), Err(Denial::InvalidInput(_))), "{bad}");
+            assert!(matches!(read(bad), Err(TableDenial::InvalidInput(_))), "{bad}");
         }
     }
 

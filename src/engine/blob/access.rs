@@ -47,7 +47,7 @@ impl BlobAt {
 /// The demands of a request on the object that it names: conditions, lease ID, key. Conditions that
 /// the operation does not take must be left out.
 #[derive(Clone, Debug, Default)]
-pub struct Asked {
+pub struct AccessConditions {
     /// `If-Match` and its like.
     pub conditions: Conditions,
     /// `x-ms-if-tags`.

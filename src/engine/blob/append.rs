@@ -3,11 +3,11 @@
 //! Positions, sizes and the seal are decided in [`crate::core::blob::append`], inside the
 //! transaction that appends: two appenders at one position have one winner.
 
-use super::access::{Asked, BlobAt};
+use super::access::{AccessConditions, BlobAt};
 use super::error::BlobError;
-use super::{BlobResult, BlobService, Content, Size, Written};
+use super::{BlobResult, BlobService, ChangeSize, Content, WrittenBlob};
 use crate::core::blob::append::{AppendConditions, Appendable};
-use crate::core::blob::{BlobState, Operation};
+use crate::core::blob::{BlobOperation, BlobState};
 use crate::engine::Context;
 
 /// The answer of Append Block.
@@ -16,7 +16,7 @@ pub struct Appended {
     /// Where the block begins.
     pub offset: u64,
     /// The blob as it is now.
-    pub written: Written,
+    pub written: WrittenBlob,
 }
 
 impl BlobService {
@@ -24,14 +24,14 @@ impl BlobService {
     pub async fn append_block(
         &self,
         cx: &Context,
-        operation: Operation,
+        operation: BlobOperation,
         at: &BlobAt,
-        asked: Asked,
+        asked: AccessConditions,
         conditions: AppendConditions,
         content: Content,
     ) -> BlobResult<Appended> {
         let at = at.clone();
-        self.change(cx, Size::Small, move |change| {
+        self.change(cx, ChangeSize::Small, move |change| {
             let row = change.admitted(operation, &at, &asked)?.admitted()?;
             let added = content.length();
             let denied = appendable(&row.record).check_append(added, conditions);
@@ -57,12 +57,12 @@ impl BlobService {
         &self,
         cx: &Context,
         at: &BlobAt,
-        asked: Asked,
+        asked: AccessConditions,
         conditions: AppendConditions,
-    ) -> BlobResult<Written> {
+    ) -> BlobResult<WrittenBlob> {
         let at = at.clone();
-        let operation = Operation::AppendBlobSeal;
-        self.change(cx, Size::Small, move |change| {
+        let operation = BlobOperation::AppendBlobSeal;
+        self.change(cx, ChangeSize::Small, move |change| {
             let row = change.admitted(operation, &at, &asked)?.admitted()?;
             let denied = appendable(&row.record).check_seal(conditions);
             denied.map_err(|denial| BlobError::by(denial, row.record.writer.as_ref(), None))?;

@@ -6,15 +6,16 @@
 
 use std::sync::Arc;
 
-use super::access::{Asked, BlobAt};
-use super::change::{Aside, Change, Place};
-use super::{BlobError, BlobResult, BlobService, Content, NewBlob, Size, Written};
+use super::access::{AccessConditions, BlobAt};
+use super::change::{BlobChange, ResolvedBlob, SetAside};
+use super::{BlobError, BlobResult, BlobService, ChangeSize, Content, NewBlob, WrittenBlob};
 use crate::core::Etag;
 use crate::core::blob::blocks::{BlockId, COMMITTED_MAX, ListedBlock, check_new_block};
-use crate::core::blob::{BlobDenial, BlobState, BlobType, Encryption, Operation};
+use crate::core::blob::{BlobDenial, BlobOperation, BlobState, BlobType, Encryption};
 use crate::engine::Context;
-use crate::store::blob::{BlockChoice, BlockList, ContainerId, STAGE_ABOVE, StateKey, Tx};
-use crate::store::db::{DbError, Purpose};
+use crate::engine::blocking::on_blocking_thread;
+use crate::store::blob::{BlobTx, BlockChoice, BlockList, ContainerId, STAGE_ABOVE, StateKey};
+use crate::store::db::Purpose;
 
 /// How often a long list is prepared again because its blocks changed; then it is committed in one
 /// long transaction.
@@ -37,7 +38,7 @@ pub struct BlockLists {
 /// A Put Block List.
 struct Commit {
     at: BlobAt,
-    asked: Asked,
+    asked: AccessConditions,
     new: NewBlob,
     list: Vec<ListedBlock>,
 }
@@ -47,14 +48,14 @@ impl BlobService {
     pub async fn put_block(
         &self,
         cx: &Context,
-        operation: Operation,
+        operation: BlobOperation,
         at: &BlobAt,
-        asked: Asked,
+        asked: AccessConditions,
         id: BlockId,
         content: Content,
     ) -> BlobResult<()> {
         let at = at.clone();
-        self.change(cx, Size::Small, move |change| {
+        self.change(cx, ChangeSize::Small, move |change| {
             let place = change.admitted(operation, &at, &asked)?;
             let first = check_block(change, place.container, &at.name, &id)?;
             let staged = match &place.row {
@@ -74,17 +75,17 @@ impl BlobService {
         &self,
         cx: &Context,
         at: &BlobAt,
-        asked: Asked,
+        asked: AccessConditions,
         new: NewBlob,
         list: Vec<ListedBlock>,
-    ) -> BlobResult<Written> {
+    ) -> BlobResult<WrittenBlob> {
         if list.len() > COMMITTED_MAX {
             return Err(BlobDenial::BlockListTooLong.into());
         }
         let commit = Arc::new(Commit { at: at.clone(), asked, new, list });
         let whole = {
             let commit = Arc::clone(&commit);
-            move |change: &Change<'_>| {
+            move |change: &BlobChange<'_>| {
                 let place = change.admitted(LIST, &commit.at, &commit.asked)?;
                 let list = commit.resolve(change.tx, &place)?;
                 commit.publish(change, &place, list)
@@ -100,13 +101,13 @@ impl BlobService {
             }
         }
         let short = commit.list.len() <= AT_ONCE_MAX;
-        let size = if short { self.memory.size_of_replacing() } else { Size::Large };
+        let size = if short { self.memory.size_of_replacing() } else { ChangeSize::Large };
         self.carry_out(Purpose::Store, cx.clone(), size, whole).await
     }
 
     /// Finds the blocks in a read, writes the list in slices, and commits it in a short
     /// transaction.
-    async fn commit_staged(&self, cx: &Context, commit: &Arc<Commit>) -> BlobResult<Written> {
+    async fn commit_staged(&self, cx: &Context, commit: &Arc<Commit>) -> BlobResult<WrittenBlob> {
         let found = Arc::clone(commit);
         let list = self
             .look_elsewhere(cx, move |look| {
@@ -115,11 +116,10 @@ impl BlobService {
             })
             .await?;
         let store = Arc::clone(&self.store);
-        let staged = tokio::task::spawn_blocking(move || store.stage(list)).await;
-        let staged = staged.map_err(|error| DbError::Panicked(error.to_string()))??;
+        let staged = on_blocking_thread(move || store.stage(list)).await?;
         let commit = Arc::clone(commit);
         // There may be a reference for each of many files.
-        self.carry_out(Purpose::Store, cx.clone(), Size::Large, move |change| {
+        self.carry_out(Purpose::Store, cx.clone(), ChangeSize::Large, move |change| {
             let place = change.admitted(LIST, &commit.at, &commit.asked)?;
             commit.publish(change, &place, staged)
         })
@@ -131,11 +131,11 @@ impl BlobService {
         &self,
         cx: &Context,
         at: &BlobAt,
-        asked: Asked,
+        asked: AccessConditions,
     ) -> BlobResult<BlockLists> {
         let at = at.clone();
         self.look_elsewhere(cx, move |look| {
-            let place = look.admitted(Operation::BlockBlobGetBlockList, &at, &asked)?;
+            let place = look.admitted(BlobOperation::BlockBlobGetBlockList, &at, &asked)?;
             let uncommitted = look.tx.uncommitted_blocks(place.container, &at.name)?;
             let committed = match place.blob() {
                 Some(row) => look.tx.committed_blocks(row.id)?,
@@ -152,11 +152,11 @@ impl BlobService {
     }
 }
 
-const LIST: Operation = Operation::BlockBlobCommitBlockList;
+const LIST: BlobOperation = BlobOperation::BlockBlobCommitBlockList;
 
 impl Commit {
     /// Finds the listed blocks.
-    fn resolve(&self, tx: &Tx<'_>, place: &Place) -> BlobResult<BlockList> {
+    fn resolve(&self, tx: &BlobTx<'_>, place: &ResolvedBlob) -> BlobResult<BlockList> {
         let choices: Vec<_> = self
             .list
             .iter()
@@ -168,7 +168,7 @@ impl Commit {
     }
 
     /// Refuses a list without the customer's key of its blocks.
-    fn check_key(&self, place: &Place, list: &BlockList) -> BlobResult<()> {
+    fn check_key(&self, place: &ResolvedBlob, list: &BlockList) -> BlobResult<()> {
         let Some(row) = &place.row else { return Ok(()) };
         let key = self.asked.key.as_deref();
         if list.has_uncommitted() {
@@ -181,14 +181,19 @@ impl Commit {
     }
 
     /// Makes the blob of the blocks that were found.
-    fn publish(&self, change: &Change<'_>, place: &Place, list: BlockList) -> BlobResult<Written> {
+    fn publish(
+        &self,
+        change: &BlobChange<'_>,
+        place: &ResolvedBlob,
+        list: BlockList,
+    ) -> BlobResult<WrittenBlob> {
         self.check_key(place, &list)?;
         let mut state = change.new_state(BlobType::Block, place)?;
         self.new.clone().apply(&mut state, place, change.now)?;
         state.blocks = u32::try_from(list.blocks()).unwrap_or(u32::MAX);
         state.length = list.length();
         // The blob stays in place until its blocks are part of the new one.
-        let state = change.publish(LIST, &self.at, place, state, Aside::Copied, |state| {
+        let state = change.publish(LIST, &self.at, place, state, SetAside::Copied, |state| {
             let made = change.tx.commit_blocks(place.container, &self.at.name, state, list)?;
             made.ok_or(BlobError::Stale)
         })?;
@@ -199,7 +204,7 @@ impl Commit {
 /// Refuses an ID of another length than the others, and one block too many. True if there is no
 /// other block.
 fn check_block(
-    change: &Change<'_>,
+    change: &BlobChange<'_>,
     container: ContainerId,
     name: &str,
     id: &BlockId,
@@ -215,9 +220,9 @@ fn check_block(
 /// After a block was put: a lease that is over is forgotten, and a name without a blob becomes an
 /// uncommitted blob.
 fn keep_uncommitted(
-    change: &Change<'_>,
+    change: &BlobChange<'_>,
     name: &str,
-    place: Place,
+    place: ResolvedBlob,
     staged: Encryption,
 ) -> BlobResult<()> {
     let Some(mut row) = place.row else {

@@ -6,81 +6,83 @@
 
 use std::cell::RefCell;
 
-use super::Memory;
-use super::access::{Asked, BlobAt, Selector};
+use super::BlobMemory;
+use super::access::{AccessConditions, BlobAt, Selector};
 use super::error::{BlobError, BlobResult};
-use super::history::Changed;
+use super::history::ChangedBlob;
 use crate::core::blob::{
-    Ask, BlobDenial, BlobState, BlobType, ContainerState, Encryption, Found, Operation, admit,
-    admit_container,
+    AdmitRequest, BlobDenial, BlobOperation, BlobState, BlobType, ContainerState, Encryption,
+    FoundObject, admit, admit_container,
 };
 use crate::core::lease::{BlobLease, LeaseClass};
 use crate::core::{Etag, Timestamp, Writer};
 use crate::engine::Context;
 use crate::store::blob::{
-    ContainerId, ContainerRow, Retained, StateId, StateKey, StateKind, Tx, WriteTx,
+    BlobTx, ContainerId, ContainerRow, Retained, StateId, StateKey, StateKind, WriteTx,
 };
 
 /// A state of a blob.
-pub(super) type Row = crate::store::blob::Row<BlobState>;
+pub(super) type BlobRow = crate::store::blob::StateRow<BlobState>;
 
 /// A look at one committed state of the database.
-pub(super) struct Look<'a> {
-    pub tx: &'a Tx<'a>,
-    pub memory: &'a Memory,
+pub(super) struct BlobView<'a> {
+    pub tx: &'a BlobTx<'a>,
+    pub memory: &'a BlobMemory,
     pub now: Timestamp,
 }
 
 /// A change under way, in the writer's transaction.
-pub(super) struct Change<'a> {
-    look: Look<'a>,
+pub(super) struct BlobChange<'a> {
+    look: BlobView<'a>,
     pub tx: &'a WriteTx<'a>,
     cx: &'a Context,
-    changes: RefCell<Vec<Changed>>,
+    changes: RefCell<Vec<ChangedBlob>>,
 }
 
 /// The container and state that a name leads to.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct ResolvedBlob {
     pub container: ContainerId,
     /// The encryption scope of the container, and whether it denies every other.
     pub scope: (Option<String>, bool),
     /// The state that the request names; of the current one, also an uncommitted blob.
-    pub row: Option<Row>,
+    pub row: Option<BlobRow>,
 }
 
 /// How a state that is replaced is set aside.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Aside {
+pub(super) enum SetAside {
     /// It makes room at once.
     Moved,
     /// It stays until the new one takes its place, which is made of its parts.
     Copied,
 }
 
-impl Place {
+impl ResolvedBlob {
     /// The blob, a snapshot or a version; not an uncommitted blob.
-    pub fn blob(&self) -> Option<&Row> {
+    pub fn blob(&self) -> Option<&BlobRow> {
         self.row.as_ref().filter(|row| row.key != StateKey::Uncommitted)
     }
 
     /// The blob, which the rules have admitted.
-    pub fn admitted(self) -> BlobResult<Row> {
+    pub fn admitted(self) -> BlobResult<BlobRow> {
         self.row
             .filter(|row| row.key != StateKey::Uncommitted)
             .ok_or_else(|| BlobDenial::BlobNotFound.into())
     }
 
-    fn found(&self) -> Found<'_> {
+    fn found(&self) -> FoundObject<'_> {
         match &self.row {
-            None => Found::Nothing,
-            Some(row) if row.key == StateKey::Uncommitted => Found::Uncommitted(&row.record.lease),
-            Some(row) => Found::Blob(&row.record),
+            None => FoundObject::Nothing,
+            Some(row) if row.key == StateKey::Uncommitted => {
+                FoundObject::Uncommitted(&row.record.lease)
+            }
+            Some(row) => FoundObject::Blob(&row.record),
         }
     }
 }
 
-impl Look<'_> {
+impl BlobView<'_> {
     /// The container of that name.
     pub fn container(&self, name: &str) -> BlobResult<ContainerRow<ContainerState>> {
         Ok(self.tx.container(name)?.ok_or(BlobDenial::ContainerNotFound)?)
@@ -95,7 +97,7 @@ impl Look<'_> {
     }
 
     /// The container and state that the address names.
-    pub fn place(&self, at: &BlobAt) -> BlobResult<Place> {
+    pub fn place(&self, at: &BlobAt) -> BlobResult<ResolvedBlob> {
         let ContainerRow { id: container, record, .. } = self.container(&at.container)?;
         let scope = (record.encryption_scope, record.deny_scope_override);
         let state = |key| {
@@ -115,23 +117,23 @@ impl Look<'_> {
                 None => state(StateKey::Current)?.filter(|row| row.record.version == Some(moment)),
             },
         };
-        Ok(Place { container, scope, row })
+        Ok(ResolvedBlob { container, scope, row })
     }
 
     /// A row as it is at this moment.
-    pub fn at_now(&self, row: Row) -> Row {
-        Row { record: row.record.at(self.now), ..row }
+    pub fn at_now(&self, row: BlobRow) -> BlobRow {
+        BlobRow { record: row.record.at(self.now), ..row }
     }
 
     /// Asks the rules about a request on a blob.
     pub fn admit(
         &self,
-        operation: Operation,
+        operation: BlobOperation,
         at: &BlobAt,
-        asked: &Asked,
-        place: &Place,
+        asked: &AccessConditions,
+        place: &ResolvedBlob,
     ) -> BlobResult<()> {
-        let ask = Ask {
+        let ask = AdmitRequest {
             operation,
             conditions: &asked.conditions,
             tags: asked.tags.as_ref(),
@@ -153,7 +155,12 @@ impl Look<'_> {
     }
 
     /// Finds a blob and asks the rules about a request on it.
-    pub fn admitted(&self, operation: Operation, at: &BlobAt, asked: &Asked) -> BlobResult<Place> {
+    pub fn admitted(
+        &self,
+        operation: BlobOperation,
+        at: &BlobAt,
+        asked: &AccessConditions,
+    ) -> BlobResult<ResolvedBlob> {
         let place = self.place(at)?;
         self.admit(operation, at, asked, &place)?;
         Ok(place)
@@ -162,11 +169,11 @@ impl Look<'_> {
     /// Asks the rules about a request on a container.
     pub fn admit_container(
         &self,
-        operation: Operation,
-        asked: &Asked,
+        operation: BlobOperation,
+        asked: &AccessConditions,
         container: &ContainerRow<ContainerState>,
     ) -> BlobResult<()> {
-        let ask = Ask {
+        let ask = AdmitRequest {
             operation,
             conditions: &asked.conditions,
             tags: None,
@@ -187,22 +194,22 @@ impl Look<'_> {
     }
 }
 
-impl<'a> std::ops::Deref for Change<'a> {
-    type Target = Look<'a>;
+impl<'a> std::ops::Deref for BlobChange<'a> {
+    type Target = BlobView<'a>;
 
-    fn deref(&self) -> &Look<'a> {
+    fn deref(&self) -> &BlobView<'a> {
         &self.look
     }
 }
 
-impl<'a> Change<'a> {
-    pub fn new(tx: &'a WriteTx<'a>, memory: &'a Memory, cx: &'a Context) -> Self {
-        let look = Look { tx, memory, now: memory.present.of(cx.now) };
+impl<'a> BlobChange<'a> {
+    pub fn new(tx: &'a WriteTx<'a>, memory: &'a BlobMemory, cx: &'a Context) -> Self {
+        let look = BlobView { tx, memory, now: memory.present.of(cx.now) };
         Self { look, tx, cx, changes: RefCell::default() }
     }
 
     /// Takes the entries for the history out of the change.
-    pub fn changes(&self) -> Vec<Changed> {
+    pub fn changes(&self) -> Vec<ChangedBlob> {
         self.changes.take()
     }
 
@@ -214,13 +221,13 @@ impl<'a> Change<'a> {
     /// The request as the last writer of what it changes. The history gets it too.
     pub fn writer(
         &self,
-        operation: Operation,
+        operation: BlobOperation,
         container: &str,
         name: Option<&str>,
         etag: Option<Etag>,
     ) -> Writer {
         let by = self.cx.writer(operation.title());
-        self.changes.borrow_mut().push(Changed {
+        self.changes.borrow_mut().push(ChangedBlob {
             container: container.to_owned(),
             name: name.map(str::to_owned),
             etag,
@@ -231,7 +238,7 @@ impl<'a> Change<'a> {
 
     /// The state that a write at `place` begins with: new content and properties, the creation
     /// time and the lease of what was there.
-    pub fn new_state(&self, kind: BlobType, place: &Place) -> BlobResult<BlobState> {
+    pub fn new_state(&self, kind: BlobType, place: &ResolvedBlob) -> BlobResult<BlobState> {
         let etag = self.etag()?;
         let mut state = BlobState::new(kind, etag, self.now);
         if let Some(before) = &place.row {
@@ -254,11 +261,11 @@ impl<'a> Change<'a> {
     /// Makes `state` the blob, in place of what was there. `put` writes its row.
     pub fn publish(
         &self,
-        operation: Operation,
+        operation: BlobOperation,
         at: &BlobAt,
-        place: &Place,
+        place: &ResolvedBlob,
         mut state: BlobState,
-        aside: Aside,
+        aside: SetAside,
         put: impl FnOnce(&BlobState) -> BlobResult<StateId>,
     ) -> BlobResult<BlobState> {
         let etag = Some(state.etag);
@@ -275,7 +282,7 @@ impl<'a> Change<'a> {
     }
 
     /// Keeps the current state before it is replaced: as a version, or as a deleted snapshot.
-    fn set_aside(&self, place: &Place, name: &str, aside: Aside) -> BlobResult<()> {
+    fn set_aside(&self, place: &ResolvedBlob, name: &str, aside: SetAside) -> BlobResult<()> {
         let container = place.container;
         let Some(before) = place.blob() else { return self.bury(container, name) };
         let old = old_state(&before.record);
@@ -287,10 +294,10 @@ impl<'a> Change<'a> {
             return Ok(());
         };
         match aside {
-            Aside::Copied => {
+            SetAside::Copied => {
                 self.tx.put_shared(container, name, key, &old, before.id, retained)?;
             }
-            Aside::Moved => self.tx.rekey(before.id, key, &old, retained)?,
+            SetAside::Moved => self.tx.rekey(before.id, key, &old, retained)?,
         }
         Ok(())
     }
@@ -301,7 +308,7 @@ impl<'a> Change<'a> {
         if !self.tx.has_states(container, name, StateKind::Deleted)? {
             return Ok(());
         }
-        let deleted: Vec<Row> = self.tx.states_of(container, name, StateKind::Deleted)?;
+        let deleted: Vec<BlobRow> = self.tx.states_of(container, name, StateKind::Deleted)?;
         for row in &deleted {
             let key = StateKey::Snapshot(self.etag()?.moment());
             self.tx.rekey(row.id, key, &row.record, row.retained)?;
@@ -310,7 +317,7 @@ impl<'a> Change<'a> {
     }
 
     /// Keeps the current state as a version beside the current one, which shares its content.
-    pub fn keep_version(&self, container: ContainerId, row: &Row) -> BlobResult<()> {
+    pub fn keep_version(&self, container: ContainerId, row: &BlobRow) -> BlobResult<()> {
         if self.memory.options.versioning {
             let old = old_state(&row.record);
             let key = StateKey::Version(version_of(&old));
@@ -322,9 +329,9 @@ impl<'a> Change<'a> {
     /// Changes the record of a blob whose content stays, and with it its `ETag` if `change` does.
     pub fn update(
         &self,
-        operation: Operation,
+        operation: BlobOperation,
         at: &BlobAt,
-        row: &Row,
+        row: &BlobRow,
         change: impl FnOnce(&mut BlobState) -> BlobResult<()>,
     ) -> BlobResult<BlobState> {
         let mut state = row.record.clone();

@@ -2,24 +2,24 @@
 //!
 //! Decides which changes move a container's `ETag`. Blobs coming and going do not.
 
-use super::access::Asked;
-use super::change::Change;
-use super::lease::{LeaseAction, Leased};
-use super::{BlobError, BlobResult, BlobService, Size};
+use super::access::AccessConditions;
+use super::change::BlobChange;
+use super::lease::{LeaseAction, LeaseAnswer};
+use super::{BlobError, BlobResult, BlobService, ChangeSize};
 use crate::core::Timestamp;
-use crate::core::blob::{BlobDenial, ContainerState, Metadata, Operation, PublicAccess};
+use crate::core::blob::{BlobDenial, BlobMetadata, BlobOperation, ContainerState, PublicAccess};
 use crate::core::conditions::Conditions;
 use crate::core::lease::ContainerLease;
 use crate::core::policy::{StoredPolicy, check_policies};
 use crate::engine::Context;
 use crate::engine::non_blocking::check_may_wait;
-use crate::store::blob::{ContainerRow, Retained, Tx};
+use crate::store::blob::{BlobTx, ContainerRow, Retained};
 
 /// The arguments of Create Container.
 #[derive(Clone, Debug, Default)]
 pub struct NewContainer {
     /// `x-ms-meta-*`.
-    pub metadata: Metadata,
+    pub metadata: BlobMetadata,
     /// The part that anonymous requests may read.
     pub access: PublicAccess,
     /// `x-ms-default-encryption-scope`.
@@ -63,7 +63,7 @@ impl BlobService {
         new: NewContainer,
     ) -> BlobResult<ContainerState> {
         let name = name.to_owned();
-        self.change(cx, Size::Small, move |change| {
+        self.change(cx, ChangeSize::Small, move |change| {
             change.check_container_free(&name)?;
             let etag = change.etag()?;
             let mut state = ContainerState::new(etag, change.now);
@@ -71,7 +71,7 @@ impl BlobService {
             state.access = new.access;
             state.encryption_scope = new.encryption_scope;
             state.deny_scope_override = new.deny_scope_override;
-            let operation = Operation::ContainerCreate;
+            let operation = BlobOperation::ContainerCreate;
             state.writer = Some(change.writer(operation, &name, None, Some(etag)));
             let made = change.tx.add_container(&name, &state)?;
             made.ok_or(BlobDenial::ContainerAlreadyExists)?;
@@ -84,9 +84,9 @@ impl BlobService {
     pub async fn container(
         &self,
         cx: &Context,
-        operation: Operation,
+        operation: BlobOperation,
         name: &str,
-        asked: Asked,
+        asked: AccessConditions,
     ) -> BlobResult<ContainerState> {
         let name = name.to_owned();
         self.look(cx, move |look| {
@@ -100,7 +100,7 @@ impl BlobService {
     /// A container as it authorises requests; `None` if there is none, or it cannot be read. One
     /// point read; in non-blocking mode it gives up instead of waiting for a connection.
     pub fn container_now(&self, name: &str) -> Option<ContainerState> {
-        let find = |tx: &Tx<'_>| Ok::<_, BlobError>(tx.container::<ContainerState>(name)?);
+        let find = |tx: &BlobTx<'_>| Ok::<_, BlobError>(tx.container::<ContainerState>(name)?);
         let row = match self.store.try_read(find) {
             Ok(row) => row,
             Err(find) => {
@@ -116,10 +116,10 @@ impl BlobService {
         &self,
         cx: &Context,
         name: &str,
-        asked: Asked,
-        metadata: Metadata,
+        asked: AccessConditions,
+        metadata: BlobMetadata,
     ) -> BlobResult<ContainerState> {
-        let operation = Operation::ContainerSetMetadata;
+        let operation = BlobOperation::ContainerSetMetadata;
         self.change_container(cx, operation, name, asked, move |_, state| {
             state.metadata = metadata;
             Ok(())
@@ -132,12 +132,12 @@ impl BlobService {
         &self,
         cx: &Context,
         name: &str,
-        asked: Asked,
+        asked: AccessConditions,
         access: PublicAccess,
         policies: Vec<StoredPolicy>,
     ) -> BlobResult<ContainerState> {
         check_policies(&policies).map_err(BlobDenial::from)?;
-        let operation = Operation::ContainerSetAccessPolicy;
+        let operation = BlobOperation::ContainerSetAccessPolicy;
         self.change_container(cx, operation, name, asked, move |change, state| {
             let effective = change.now.after(change.memory.options.acl_delay);
             state.set_access(access, policies, change.now, effective);
@@ -149,16 +149,16 @@ impl BlobService {
     async fn change_container<F>(
         &self,
         cx: &Context,
-        operation: Operation,
+        operation: BlobOperation,
         name: &str,
-        asked: Asked,
+        asked: AccessConditions,
         set: F,
     ) -> BlobResult<ContainerState>
     where
-        F: FnOnce(&Change<'_>, &mut ContainerState) -> BlobResult<()> + Clone + Send + 'static,
+        F: FnOnce(&BlobChange<'_>, &mut ContainerState) -> BlobResult<()> + Clone + Send + 'static,
     {
         let name = name.to_owned();
-        self.change(cx, Size::Small, move |change| {
+        self.change(cx, ChangeSize::Small, move |change| {
             let mut row = change.container(&name)?;
             change.admit_container(operation, &asked, &row)?;
             set(change, &mut row.record)?;
@@ -172,11 +172,16 @@ impl BlobService {
     }
 
     /// Delete Container. Leases of its blobs do not stand in the way.
-    pub async fn delete_container(&self, cx: &Context, name: &str, asked: Asked) -> BlobResult<()> {
+    pub async fn delete_container(
+        &self,
+        cx: &Context,
+        name: &str,
+        asked: AccessConditions,
+    ) -> BlobResult<()> {
         let name = name.to_owned();
-        self.delete(cx, Size::Small, move |change| {
+        self.delete(cx, ChangeSize::Small, move |change| {
             let mut row = change.container(&name)?;
-            let operation = Operation::ContainerDelete;
+            let operation = BlobOperation::ContainerDelete;
             change.admit_container(operation, &asked, &row)?;
             change.writer(operation, &name, None, None);
             let Some(retained) = change.retention() else {
@@ -200,12 +205,12 @@ impl BlobService {
         to: &str,
     ) -> BlobResult<()> {
         let (deleted, version, to) = (deleted.to_owned(), version.to_owned(), to.to_owned());
-        self.change(cx, Size::Small, move |change| {
+        self.change(cx, ChangeSize::Small, move |change| {
             let found = change.tx.deleted_container::<ContainerState>(&deleted, &version)?;
             let row = found.filter(|row| is_kept(row, change.now));
             let row = row.ok_or(BlobDenial::ContainerNotFound)?;
             change.check_container_free(&to)?;
-            change.writer(Operation::ContainerRestore, &to, None, None);
+            change.writer(BlobOperation::ContainerRestore, &to, None, None);
             if !change.tx.restore_container(row.id, &to)? {
                 return Err(BlobDenial::ContainerAlreadyExists.into());
             }
@@ -241,12 +246,12 @@ impl BlobService {
         name: &str,
         conditions: Conditions,
         action: LeaseAction,
-    ) -> BlobResult<Leased> {
+    ) -> BlobResult<LeaseAnswer> {
         let name = name.to_owned();
-        self.change(cx, Size::Small, move |change| {
+        self.change(cx, ChangeSize::Small, move |change| {
             let mut row = change.container(&name)?;
             let operation = action.on_container();
-            let asked = Asked { conditions, ..Asked::default() };
+            let asked = AccessConditions { conditions, ..AccessConditions::default() };
             change.admit_container(operation, &asked, &row)?;
             let applied = action.apply(&mut row.record.lease, change.now);
             let leaser = row.record.leaser.take();
@@ -256,7 +261,7 @@ impl BlobService {
             row.record.leaser = action.leaser(by);
             change.tx.update_container(row.id, &row.record)?;
             let version = Some((row.record.etag, row.record.modified));
-            Ok(Leased { id, seconds, version })
+            Ok(LeaseAnswer { id, seconds, version })
         })
         .await
     }

@@ -5,16 +5,19 @@
 //! Copies whose bytes are still to be fetched are in [`super::fetching`]; the answers of conditions
 //! are decided in [`crate::core::conditions::copy`].
 
-use super::access::{Asked, BlobAt};
-use super::change::{Aside, Change, Place, Row};
+use super::access::{AccessConditions, BlobAt};
+use super::change::{BlobChange, BlobRow, ResolvedBlob, SetAside};
 use super::fetching::forget_fetch;
-use super::{BlobError, BlobResult, BlobService, Content, NewBlob, Size, Written};
-use crate::core::blob::copy::{CopyRecord, CopyStatus, HeldCopy, check_abort, check_source_tier};
+use super::{BlobError, BlobResult, BlobService, ChangeSize, Content, NewBlob, WrittenBlob};
+use crate::core::blob::copy::{CopyRecord, HeldCopy, check_abort, check_source_tier};
 use crate::core::blob::tags::query::TagQuery;
 use crate::core::blob::tier::Tier;
-use crate::core::blob::{BlobDenial, BlobState, BlobType, ContentProperties, Metadata, Operation};
+use crate::core::blob::{
+    BlobDenial, BlobMetadata, BlobOperation, BlobState, BlobType, ContentProperties,
+};
 use crate::core::conditions::copy::source_failure;
 use crate::core::conditions::{Conditions, Subject};
+use crate::core::copy_status::CopyStatus;
 use crate::engine::Context;
 use crate::store::blob::{StateId, StateKey};
 
@@ -37,7 +40,7 @@ pub enum CopyFrom {
         /// Properties of the source.
         properties: ContentProperties,
         /// Metadata of the source.
-        metadata: Metadata,
+        metadata: BlobMetadata,
     },
 }
 
@@ -60,7 +63,7 @@ pub struct CopyRequest {
     /// The source as the answer shows it.
     pub source: String,
     /// Metadata in place of the source's.
-    pub metadata: Option<Metadata>,
+    pub metadata: Option<BlobMetadata>,
     /// Properties in place of the source's.
     pub properties: Option<ContentProperties>,
     /// Whether the tags of the source are copied; else those of `new` count.
@@ -73,9 +76,9 @@ pub struct CopyRequest {
 
 /// The answer of a copy.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Copied {
+pub struct CopiedBlob {
     /// The new blob.
-    pub written: Written,
+    pub written: WrittenBlob,
     /// Its copy.
     pub copy: CopyRecord,
 }
@@ -86,16 +89,16 @@ impl BlobService {
     pub async fn copy_blob(
         &self,
         cx: &Context,
-        operation: Operation,
+        operation: BlobOperation,
         at: &BlobAt,
-        asked: Asked,
+        asked: AccessConditions,
         from: CopyFrom,
         request: CopyRequest,
-    ) -> BlobResult<Copied> {
+    ) -> BlobResult<CopiedBlob> {
         let at = at.clone();
         let size = match &from {
             // The copy gets every row of extents.
-            CopyFrom::Here { .. } => Size::Large,
+            CopyFrom::Here { .. } => ChangeSize::Large,
             CopyFrom::Fetched { .. } => self.memory.size_of_replacing(),
         };
         self.change(cx, size, move |change| {
@@ -107,13 +110,13 @@ impl BlobService {
                     let mut record = BlobState::new(kind, crate::core::Etag::default(), change.now);
                     record.length = content.length();
                     (record.content, record.metadata) = (properties, metadata);
-                    Source { record, bytes: Bytes::New(content) }
+                    BlobCopySource { record, bytes: CopyBytes::New(content) }
                 }
             };
             let place = change.admitted(operation, &at, &asked)?;
             let taken = place.blob().map(|row| row.record.kind);
             let differs = taken.is_some_and(|kind| kind != source.record.kind);
-            if operation == Operation::BlobStartCopyFromURL && differs {
+            if operation == BlobOperation::BlobStartCopyFromURL && differs {
                 return Err(BlobDenial::InvalidBlobType.into());
             }
             copy(change, operation, &at, &place, source, request)
@@ -126,12 +129,12 @@ impl BlobService {
         &self,
         cx: &Context,
         at: &BlobAt,
-        asked: Asked,
+        asked: AccessConditions,
         id: String,
     ) -> BlobResult<()> {
         let at = at.clone();
-        let operation = Operation::BlobAbortCopyFromURL;
-        self.delete(cx, Size::Small, move |change| {
+        let operation = BlobOperation::BlobAbortCopyFromURL;
+        self.delete(cx, ChangeSize::Small, move |change| {
             let place = change.admitted(operation, &at, &asked)?;
             let container = place.container;
             let mut state = place.admitted()?.record;
@@ -155,26 +158,26 @@ impl BlobService {
 }
 
 /// The source of a copy inside the transaction.
-struct Source {
+struct BlobCopySource {
     record: BlobState,
-    bytes: Bytes,
+    bytes: CopyBytes,
 }
 
-pub(super) enum Bytes {
+pub(super) enum CopyBytes {
     Shared(StateId),
     New(Content),
 }
 
 /// Finds the source and asks the rules about it. `tier` is the tier that the destination asks for.
 fn find_source(
-    change: &Change<'_>,
-    operation: Operation,
+    change: &BlobChange<'_>,
+    operation: BlobOperation,
     at: &BlobAt,
     asked: &SourceAsked,
     tier: Option<Tier>,
-) -> BlobResult<Source> {
-    let found = change.place(at).and_then(Place::admitted);
-    let row: Row = found.map_err(|error| error.of_source(operation))?;
+) -> BlobResult<BlobCopySource> {
+    let found = change.place(at).and_then(ResolvedBlob::admitted);
+    let row: BlobRow = found.map_err(|error| error.of_source(operation))?;
     row.record.encryption.check_key(asked.key.as_deref())?;
     let etag = row.record.etag.to_string();
     let subject = Subject {
@@ -198,19 +201,19 @@ fn find_source(
     if let Some(kind) = operation.rules().copy {
         check_source_tier(kind, &row.record.tier, tier, change.now)?;
     }
-    Ok(Source { bytes: Bytes::Shared(row.id), record: row.record })
+    Ok(BlobCopySource { bytes: CopyBytes::Shared(row.id), record: row.record })
 }
 
 fn copy(
-    change: &Change<'_>,
-    operation: Operation,
+    change: &BlobChange<'_>,
+    operation: BlobOperation,
     at: &BlobAt,
-    place: &Place,
-    source: Source,
+    place: &ResolvedBlob,
+    source: BlobCopySource,
     request: CopyRequest,
-) -> BlobResult<Copied> {
+) -> BlobResult<CopiedBlob> {
     let mut from = source.record;
-    if operation == Operation::BlockBlobPutBlobFromUrl && from.kind != BlobType::Block {
+    if operation == BlobOperation::BlockBlobPutBlobFromUrl && from.kind != BlobType::Block {
         // What only append and page blobs have stays behind.
         from.kind = BlobType::Block;
         (from.blocks, from.sequence_number, from.sealed) = (0, 0, false);
@@ -226,7 +229,7 @@ fn copy(
     state.content = request.properties.unwrap_or(from.content);
     state.metadata = request.metadata.unwrap_or(from.metadata);
     let delay = change.memory.options.copy_delay;
-    let held = operation == Operation::BlobStartCopyFromURL && !delay.is_zero();
+    let held = operation == BlobOperation::BlobStartCopyFromURL && !delay.is_zero();
     let record = if held {
         let mut record = CopyRecord::pending(request.id, request.source, from.length);
         let due = change.now.after(delay);
@@ -235,7 +238,7 @@ fn copy(
     } else {
         CopyRecord::done(request.id, request.source, from.length, change.now)
     };
-    if operation != Operation::BlockBlobPutBlobFromUrl {
+    if operation != BlobOperation::BlockBlobPutBlobFromUrl {
         state.copy = Some(record.clone());
     }
     if held && state.kind != BlobType::Page {
@@ -243,27 +246,27 @@ fn copy(
         (state.length, state.blocks) = (0, 0);
     }
     let written = publish(change, operation, at, place, state, source.bytes)?;
-    Ok(Copied { written: written.into(), copy: record })
+    Ok(CopiedBlob { written: written.into(), copy: record })
 }
 
 /// Makes the destination the blob, with the bytes of its source.
 pub(super) fn publish(
-    change: &Change<'_>,
-    operation: Operation,
+    change: &BlobChange<'_>,
+    operation: BlobOperation,
     at: &BlobAt,
-    place: &Place,
+    place: &ResolvedBlob,
     state: BlobState,
-    bytes: Bytes,
+    bytes: CopyBytes,
 ) -> BlobResult<BlobState> {
     // A blob may be copied over itself: it stays until the new one has taken its bytes.
-    change.publish(operation, at, place, state, Aside::Copied, |state| {
+    change.publish(operation, at, place, state, SetAside::Copied, |state| {
         let (container, key) = (place.container, StateKey::Current);
         change.tx.drop_blocks(container, &at.name)?;
         Ok(match bytes {
-            Bytes::Shared(from) => {
+            CopyBytes::Shared(from) => {
                 change.tx.put_shared(container, &at.name, key, state, from, None)?
             }
-            Bytes::New(content) => change.tx.put(container, &at.name, key, state, content)?,
+            CopyBytes::New(content) => change.tx.put(container, &at.name, key, state, content)?,
         })
     })
 }

@@ -2,8 +2,8 @@
 //!
 //! A refusal may name the last writer. REST decides statuses and codes.
 
-use crate::core::blob::{BlobDenial, BlobState, Operation};
-use crate::core::conditions::Failure;
+use crate::core::blob::{BlobDenial, BlobOperation, BlobState};
+use crate::core::conditions::ConditionFailure;
 use crate::core::conflict::Conflict;
 use crate::core::lease::LeaseDenial;
 use crate::core::{Etag, Timestamp, Writer};
@@ -46,10 +46,10 @@ impl BlobError {
     /// This error for the source of `operation`. Copy Blob answers that its source is missing; the
     /// operations that read a URL answer that the source cannot be verified.
     #[must_use]
-    pub fn of_source(self, operation: Operation) -> Self {
+    pub fn of_source(self, operation: BlobOperation) -> Self {
         match self.denial() {
             Some(missing @ (BlobDenial::BlobNotFound | BlobDenial::ContainerNotFound))
-                if operation != Operation::BlobStartCopyFromURL =>
+                if operation != BlobOperation::BlobStartCopyFromURL =>
             {
                 BlobDenial::SourceNotFound(Box::new(missing.clone())).into()
             }
@@ -73,7 +73,7 @@ impl BlobError {
     #[must_use]
     pub(super) fn of_state(mut self, state: &BlobState) -> Self {
         if let Self::Denied { denial, unchanged, .. } = &mut self
-            && matches!(denial, BlobDenial::Condition(Failure::NotModified(_)))
+            && matches!(denial, BlobDenial::Condition(ConditionFailure::NotModified(_)))
         {
             *unchanged = Some((state.etag, state.modified));
         }

@@ -6,15 +6,16 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::access::{Asked, BlobAt};
-use super::change::{Change, Look};
-use super::copy::{Bytes, Copied, CopyRequest, publish};
-use super::{BlobError, BlobResult, BlobService, Content, Size};
+use super::access::{AccessConditions, BlobAt};
+use super::change::{BlobChange, BlobView};
+use super::copy::{CopiedBlob, CopyBytes, CopyRequest, publish};
+use super::{BlobError, BlobResult, BlobService, ChangeSize, Content};
 use crate::core::Timestamp;
-use crate::core::blob::copy::{CopyRecord, CopyStatus, HeldCopy, check_abort};
-use crate::core::blob::{BlobDenial, BlobState, BlobType, Operation};
+use crate::core::blob::copy::{CopyRecord, HeldCopy, check_abort};
+use crate::core::blob::{BlobDenial, BlobOperation, BlobState, BlobType};
+use crate::core::copy_status::CopyStatus;
 use crate::engine::Context;
-use crate::store::blob::{BlobStore, HeldBlobs, StateKey, Tx, WriteTx};
+use crate::store::blob::{BlobStore, BlobTx, HeldBlobs, StateKey, WriteTx};
 use crate::store::db::{DbError, Purpose};
 
 /// The name that the copies under way are stored under.
@@ -38,13 +39,13 @@ impl BlobService {
         &self,
         cx: &Context,
         at: &BlobAt,
-        asked: Asked,
+        asked: AccessConditions,
         kind: BlobType,
         total: u64,
         request: CopyRequest,
-    ) -> BlobResult<Copied> {
+    ) -> BlobResult<CopiedBlob> {
         let at = at.clone();
-        let operation = Operation::BlobStartCopyFromURL;
+        let operation = BlobOperation::BlobStartCopyFromURL;
         self.change(cx, self.memory.size_of_replacing(), move |change| {
             let place = change.admitted(operation, &at, &asked)?;
             if place.blob().is_some_and(|row| row.record.kind != kind) {
@@ -61,9 +62,9 @@ impl BlobService {
             state.copy = Some(record.clone());
             let (container, name) = (at.container.clone(), at.name.clone());
             remember_fetch(change, Fetch { id: record.id.clone(), container, name })?;
-            let bytes = Bytes::New(Content::default());
+            let bytes = CopyBytes::New(Content::default());
             let state = publish(change, operation, &at, &place, state, bytes)?;
-            Ok(Copied { written: state.into(), copy: record })
+            Ok(CopiedBlob { written: state.into(), copy: record })
         })
         .await
     }
@@ -71,7 +72,7 @@ impl BlobService {
     /// Whether a copy still waits for its bytes: it was neither aborted nor deleted.
     pub async fn awaits_bytes(&self, cx: &Context, at: &BlobAt, id: &str) -> BlobResult<bool> {
         let (at, id) = (at.clone(), id.to_owned());
-        let look = move |look: &Look<'_>| Ok(waiting(look, &at, &id)?.is_some());
+        let look = move |look: &BlobView<'_>| Ok(waiting(look, &at, &id)?.is_some());
         self.look(cx, look).await
     }
 
@@ -88,22 +89,24 @@ impl BlobService {
         // A failure is noted on a full disk too: else the copy stays pending and keeps writers
         // away.
         let purpose = if outcome.is_ok() { Purpose::Store } else { Purpose::Delete };
-        self.change_for(purpose, cx, Size::Small, move |change| end(change, &at, &id, outcome))
-            .await
+        self.change_for(purpose, cx, ChangeSize::Small, move |change| {
+            end(change, &at, &id, outcome)
+        })
+        .await
     }
 }
 
 /// The destination of a copy that still waits for its bytes.
 fn waiting(
-    look: &Look<'_>,
+    look: &BlobView<'_>,
     at: &BlobAt,
     id: &str,
-) -> BlobResult<Option<(crate::store::blob::ContainerId, super::change::Row)>> {
+) -> BlobResult<Option<(crate::store::blob::ContainerId, super::change::BlobRow)>> {
     let place = match look.place(at) {
         Err(error) if error.denial() == Some(&BlobDenial::ContainerNotFound) => return Ok(None),
         place => place?,
     };
-    let waits = |row: &super::change::Row| {
+    let waits = |row: &super::change::BlobRow| {
         let copy = row.record.copy.as_ref();
         check_abort(copy, id).is_ok() && copy.is_some_and(|copy| copy.held.is_none())
     };
@@ -112,7 +115,7 @@ fn waiting(
 }
 
 fn end(
-    change: &Change<'_>,
+    change: &BlobChange<'_>,
     at: &BlobAt,
     id: &str,
     outcome: Result<Content, String>,
@@ -148,7 +151,7 @@ fn end(
     }
 }
 
-fn fetches(tx: &Tx<'_>) -> BlobResult<Vec<Fetch>> {
+fn fetches(tx: &BlobTx<'_>) -> BlobResult<Vec<Fetch>> {
     let Some(text) = tx.setting(SETTING)? else { return Ok(Vec::new()) };
     let read = serde_json::from_str(&text);
     read.map_err(|error| DbError::damaged(format!("the copies under way: {error}")).into())
@@ -160,14 +163,14 @@ fn keep_fetches(tx: &WriteTx<'_>, fetches: &[Fetch]) -> BlobResult<()> {
     Ok(tx.set_setting(SETTING, text.as_deref())?)
 }
 
-fn remember_fetch(change: &Change<'_>, fetch: Fetch) -> BlobResult<()> {
+fn remember_fetch(change: &BlobChange<'_>, fetch: Fetch) -> BlobResult<()> {
     let mut list = fetches(change.tx)?;
     list.push(fetch);
     keep_fetches(change.tx, &list)
 }
 
 /// Forgets a copy that has ended, if it was one whose bytes are fetched.
-pub(super) fn forget_fetch(change: &Change<'_>, id: &str) -> BlobResult<()> {
+pub(super) fn forget_fetch(change: &BlobChange<'_>, id: &str) -> BlobResult<()> {
     let mut list = fetches(change.tx)?;
     let before = list.len();
     list.retain(|fetch| fetch.id != id);

@@ -4,11 +4,11 @@
 //! Decides that only a container without blobs is filled. The caller provides the blobs.
 
 use super::access::BlobAt;
-use super::change::Look;
-use super::{BlobError, BlobResult, BlobService, Size};
-use crate::core::blob::{BlobState, ContainerState, Operation};
+use super::change::BlobView;
+use super::{BlobError, BlobResult, BlobService, ChangeSize};
+use crate::core::blob::{BlobOperation, BlobState, ContainerState};
 use crate::engine::Context;
-use crate::store::blob::{BlobStore, ContainerId, ListBlobs, Tx, WriteTx};
+use crate::store::blob::{BlobStore, BlobTx, ContainerId, ListBlobs, WriteTx};
 use crate::store::db::Purpose;
 
 /// The container that is being filled. No request can name it.
@@ -23,7 +23,7 @@ impl BlobService {
         name: &str,
     ) -> BlobResult<Option<impl Fn(String) -> BlobAt + use<>>> {
         let name = name.to_owned();
-        let begun = self.change(cx, Size::Small, move |change| {
+        let begun = self.change(cx, ChangeSize::Small, move |change| {
             if container_in_use(change, &name)?.is_some_and(|(_, used)| used) {
                 return Ok(false);
             }
@@ -38,7 +38,7 @@ impl BlobService {
     /// has got blobs meanwhile.
     pub async fn end_filling(&self, cx: &Context, name: &str) -> BlobResult<bool> {
         let name = name.to_owned();
-        self.change(cx, Size::Small, move |change| {
+        self.change(cx, ChangeSize::Small, move |change| {
             let mut filled = change.container(FILLING)?;
             if let Some((there, used)) = container_in_use(change, &name)? {
                 if used {
@@ -49,7 +49,7 @@ impl BlobService {
                 change.tx.delete_container(there, None)?;
             } else {
                 let etag = Some(filled.record.etag);
-                let writer = change.writer(Operation::ContainerCreate, &name, None, etag);
+                let writer = change.writer(BlobOperation::ContainerCreate, &name, None, etag);
                 filled.record.writer = Some(writer);
             }
             change.tx.update_container(filled.id, &filled.record)?;
@@ -60,19 +60,19 @@ impl BlobService {
 
     /// Gives a filling up.
     pub async fn cancel_filling(&self, cx: &Context) -> BlobResult<()> {
-        self.delete(cx, Size::Small, |change| remove_filling(change.tx)).await
+        self.delete(cx, ChangeSize::Small, |change| remove_filling(change.tx)).await
     }
 }
 
 /// The container of that name, and whether it has blobs.
-fn container_in_use(look: &Look<'_>, name: &str) -> BlobResult<Option<(ContainerId, bool)>> {
+fn container_in_use(look: &BlobView<'_>, name: &str) -> BlobResult<Option<(ContainerId, bool)>> {
     let Some(row) = look.tx.container::<ContainerState>(name)? else { return Ok(None) };
     let any = ListBlobs { limit: 1, uncommitted: true, deleted: true, ..ListBlobs::default() };
     let used = !look.tx.list_blobs::<BlobState>(row.id, &any)?.items.is_empty();
     Ok(Some((row.id, used)))
 }
 
-fn has_filling(tx: &Tx<'_>) -> BlobResult<Option<ContainerId>> {
+fn has_filling(tx: &BlobTx<'_>) -> BlobResult<Option<ContainerId>> {
     Ok(tx.container::<ContainerState>(FILLING)?.map(|row| row.id))
 }
 

@@ -4,7 +4,7 @@
 //! only, as many as [`crate::engine::HISTORY_MAX`].
 
 use super::access::BlobAt;
-use super::change::{Look, Row};
+use super::change::{BlobRow, BlobView};
 use super::{BlobError, BlobResult, BlobService};
 use crate::core::blob::BlobState;
 use crate::core::{Etag, Timestamp, Writer};
@@ -12,7 +12,7 @@ use crate::store::blob::StateKey;
 
 /// A change of a blob or a container.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Changed {
+pub struct ChangedBlob {
     /// The container.
     pub container: String,
     /// The blob; `None` if the container as a whole was changed.
@@ -25,34 +25,34 @@ pub struct Changed {
 
 /// The state of a blob and its latest changes, for `latchfs why`.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Standing {
+pub struct BlobExplanation {
     /// Its record; `None` if there is no such blob.
     pub state: Option<BlobState>,
     /// How many snapshots and older versions it has.
     pub older: usize,
     /// Remembered changes, the latest first.
-    pub changes: Vec<Changed>,
+    pub changes: Vec<ChangedBlob>,
 }
 
 impl BlobService {
     /// Reports the state of a blob and its latest changes. May wait; not for an event loop.
-    pub fn why(&self, now: Timestamp, at: &BlobAt) -> BlobResult<Standing> {
+    pub fn why(&self, now: Timestamp, at: &BlobAt) -> BlobResult<BlobExplanation> {
         let (state, older) = self.store.read::<_, BlobError>(|tx| {
-            let look = Look { tx, memory: &self.memory, now };
+            let look = BlobView { tx, memory: &self.memory, now };
             let place = look.place(at)?;
-            let states: Vec<Row> = tx.states(place.container, &at.name)?;
+            let states: Vec<BlobRow> = tx.states(place.container, &at.name)?;
             let older =
-                |row: &&Row| matches!(row.key, StateKey::Snapshot(_) | StateKey::Version(_));
+                |row: &&BlobRow| matches!(row.key, StateKey::Snapshot(_) | StateKey::Version(_));
             Ok((place.blob().map(|row| row.record.clone()), states.iter().filter(older).count()))
         })?;
         let changes = self.changes(|change| {
             change.container == at.container && change.name.as_ref() == Some(&at.name)
         });
-        Ok(Standing { state, older, changes })
+        Ok(BlobExplanation { state, older, changes })
     }
 
     /// Remembered changes that `wanted` holds for, the latest first.
-    pub fn changes(&self, wanted: impl Fn(&Changed) -> bool) -> Vec<Changed> {
+    pub fn changes(&self, wanted: impl Fn(&ChangedBlob) -> bool) -> Vec<ChangedBlob> {
         self.memory.history.latest(wanted)
     }
 }

@@ -3,10 +3,10 @@
 //! What an action does in which state is decided in [`crate::core::lease`]. A lease is committed
 //! before it is answered, so it outlives a restart.
 
-use super::access::{Asked, BlobAt};
-use super::{BlobError, BlobResult, BlobService, Size};
+use super::access::{AccessConditions, BlobAt};
+use super::{BlobError, BlobResult, BlobService, ChangeSize};
 use crate::core::blob::tags::query::TagQuery;
-use crate::core::blob::{BlobDenial, Operation};
+use crate::core::blob::{BlobDenial, BlobOperation};
 use crate::core::conditions::Conditions;
 use crate::core::lease::{LeaseDenial, LeaseId, LeaseKind, TimedLease};
 use crate::core::{Etag, Timestamp, Writer};
@@ -42,7 +42,7 @@ pub enum LeaseAction {
 
 /// The answer to a lease request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Leased {
+pub struct LeaseAnswer {
     /// `x-ms-lease-id`.
     pub id: Option<LeaseId>,
     /// `x-ms-lease-time`.
@@ -84,24 +84,24 @@ impl LeaseAction {
     }
 
     /// The operation on a blob.
-    pub const fn on_blob(self) -> Operation {
+    pub const fn on_blob(self) -> BlobOperation {
         match self {
-            Self::Acquire { .. } => Operation::BlobAcquireLease,
-            Self::Renew(_) => Operation::BlobRenewLease,
-            Self::Change { .. } => Operation::BlobChangeLease,
-            Self::Release(_) => Operation::BlobReleaseLease,
-            Self::Break(_) => Operation::BlobBreakLease,
+            Self::Acquire { .. } => BlobOperation::BlobAcquireLease,
+            Self::Renew(_) => BlobOperation::BlobRenewLease,
+            Self::Change { .. } => BlobOperation::BlobChangeLease,
+            Self::Release(_) => BlobOperation::BlobReleaseLease,
+            Self::Break(_) => BlobOperation::BlobBreakLease,
         }
     }
 
     /// The operation on a container.
-    pub const fn on_container(self) -> Operation {
+    pub const fn on_container(self) -> BlobOperation {
         match self {
-            Self::Acquire { .. } => Operation::ContainerAcquireLease,
-            Self::Renew(_) => Operation::ContainerRenewLease,
-            Self::Change { .. } => Operation::ContainerChangeLease,
-            Self::Release(_) => Operation::ContainerReleaseLease,
-            Self::Break(_) => Operation::ContainerBreakLease,
+            Self::Acquire { .. } => BlobOperation::ContainerAcquireLease,
+            Self::Renew(_) => BlobOperation::ContainerRenewLease,
+            Self::Change { .. } => BlobOperation::ContainerChangeLease,
+            Self::Release(_) => BlobOperation::ContainerReleaseLease,
+            Self::Break(_) => BlobOperation::ContainerBreakLease,
         }
     }
 }
@@ -115,11 +115,11 @@ impl BlobService {
         conditions: Conditions,
         tags: Option<TagQuery>,
         action: LeaseAction,
-    ) -> BlobResult<Leased> {
+    ) -> BlobResult<LeaseAnswer> {
         let at = at.clone();
-        self.change(cx, Size::Small, move |change| {
+        self.change(cx, ChangeSize::Small, move |change| {
             let operation = action.on_blob();
-            let asked = Asked { conditions, tags, ..Asked::default() };
+            let asked = AccessConditions { conditions, tags, ..AccessConditions::default() };
             let place = change.admitted(operation, &at, &asked)?;
             let mut row = place.row.ok_or(BlobDenial::BlobNotFound)?;
             let applied = action.apply(&mut row.record.lease, change.now);
@@ -131,7 +131,7 @@ impl BlobService {
             change.tx.update(row.id, &row.record)?;
             let committed = row.key != StateKey::Uncommitted;
             let version = committed.then_some((row.record.etag, row.record.modified));
-            Ok(Leased { id, seconds, version })
+            Ok(LeaseAnswer { id, seconds, version })
         })
         .await
     }

@@ -6,11 +6,12 @@
 
 use std::ops::Bound;
 
-use super::change::{Look, Row};
+use super::change::{BlobRow, BlobView};
 use super::{BlobResult, BlobService};
 use crate::core::Timestamp;
-use crate::core::blob::tags::query::{Comparison, Key, Operator, TagQuery};
+use crate::core::blob::tags::query::{ComparisonKey, TagComparison, TagQuery};
 use crate::core::blob::{BlobDenial, BlobState, ContainerState};
+use crate::core::comparison::ComparisonOperator;
 use crate::engine::Context;
 pub use crate::store::blob::ListPosition;
 use crate::store::blob::{ContainerId, ListBlobs, ListedBlob, Retained, StateKey, TagSearch};
@@ -45,23 +46,23 @@ pub struct ListQuery {
 #[derive(Debug, Default)]
 pub struct ListPage {
     /// Blobs and prefixes, in order.
-    pub items: Vec<Item>,
+    pub items: Vec<BlobListItem>,
     /// Where the next page begins.
     pub next: Option<ListPosition>,
 }
 
 /// An entry of a listing.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Item {
+pub enum BlobListItem {
     /// Names that begin alike.
     Prefix(String),
     /// A state of a blob.
-    Blob(Box<Listed>),
+    Blob(Box<ListedState>),
 }
 
 /// A state of a blob, as it is listed.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Listed {
+pub struct ListedState {
     /// The name.
     pub name: String,
     /// The moment of a snapshot.
@@ -82,7 +83,7 @@ pub struct Listed {
 
 /// A blob that was found by its tags.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Found {
+pub struct FoundBlob {
     /// Its container.
     pub container: String,
     /// Its name.
@@ -92,7 +93,7 @@ pub struct Found {
 }
 
 /// Blobs that were found, and container and name that the next page begins with.
-pub type FoundPage = (Vec<Found>, Option<(String, String)>);
+pub type FoundPage = (Vec<FoundBlob>, Option<(String, String)>);
 
 impl BlobService {
     /// List Blobs.
@@ -119,7 +120,7 @@ impl BlobService {
         from: Option<(String, String)>,
         max: usize,
     ) -> BlobResult<FoundPage> {
-        if !query.conjuncts().iter().any(|one| matches!(one.key, Key::Tag(_))) {
+        if !query.conjuncts().iter().any(|one| matches!(one.key, ComparisonKey::Tag(_))) {
             return Err(BlobDenial::InvalidTagQuery.into());
         }
         let container = container.map(str::to_owned);
@@ -139,7 +140,7 @@ impl BlobService {
     }
 }
 
-fn list(look: &Look<'_>, container: ContainerId, query: ListQuery) -> BlobResult<ListPage> {
+fn list(look: &BlobView<'_>, container: ContainerId, query: ListQuery) -> BlobResult<ListPage> {
     let ask = ListBlobs {
         prefix: query.prefix,
         delimiter: query.delimiter,
@@ -153,21 +154,23 @@ fn list(look: &Look<'_>, container: ContainerId, query: ListQuery) -> BlobResult
         deleted_with_versions: query.deleted_with_versions,
     };
     let listing = look.tx.list_blobs::<BlobState>(container, &ask)?;
-    let kept = |row: &Row| row.retained.is_none_or(|kept| kept.until > look.now);
+    let kept = |row: &BlobRow| row.retained.is_none_or(|kept| kept.until > look.now);
     let items = listing.items.into_iter().filter_map(|item| match item {
-        ListedBlob::Prefix(prefix) => Some(Item::Prefix(prefix)),
+        ListedBlob::Prefix(prefix) => Some(BlobListItem::Prefix(prefix)),
         ListedBlob::Blob(row) if !kept(&row) => None,
-        ListedBlob::Blob(row) => Some(Item::Blob(Box::new(Listed::of(look.at_now(*row))))),
+        ListedBlob::Blob(row) => {
+            Some(BlobListItem::Blob(Box::new(ListedState::of(look.at_now(*row)))))
+        }
         ListedBlob::DeletedWithVersions(row) => {
-            let newest = Listed::of(look.at_now(*row));
-            Some(Item::Blob(Box::new(Listed { has_versions_only: true, ..newest })))
+            let newest = ListedState::of(look.at_now(*row));
+            Some(BlobListItem::Blob(Box::new(ListedState { has_versions_only: true, ..newest })))
         }
     });
     Ok(ListPage { items: items.collect(), next: listing.next })
 }
 
-impl Listed {
-    fn of(row: Row) -> Self {
+impl ListedState {
+    fn of(row: BlobRow) -> Self {
         let snapshot = match row.key {
             StateKey::Snapshot(moment) => Some(moment),
             _ => None,
@@ -187,31 +190,34 @@ impl Listed {
 
 /// The container that an expression names.
 fn container_of(query: &TagQuery) -> Option<&str> {
-    let named = |one: &&Comparison| one.key == Key::Container && one.operator == Operator::Equal;
+    let named = |one: &&TagComparison| {
+        one.key == ComparisonKey::Container && one.operator == ComparisonOperator::Equal
+    };
     query.conjuncts().into_iter().find(named).map(|one| one.value.as_str())
 }
 
 /// Reads the blobs that one comparison of the expression leaves, and tries the whole on each.
 fn find(
-    look: &Look<'_>,
+    look: &BlobView<'_>,
     container: Option<ContainerId>,
     query: &TagQuery,
     from: Option<&(String, String)>,
     max: usize,
 ) -> BlobResult<FoundPage> {
     let conjuncts = query.conjuncts();
-    let tags = || conjuncts.iter().filter(|one| matches!(one.key, Key::Tag(_)));
+    let tags = || conjuncts.iter().filter(|one| matches!(one.key, ComparisonKey::Tag(_)));
     // An equality leaves fewest.
-    let narrow = tags().find(|one| one.operator == Operator::Equal).or_else(|| tags().next());
-    let Some(Comparison { key: Key::Tag(key), operator, value }) = narrow else {
+    let narrow =
+        tags().find(|one| one.operator == ComparisonOperator::Equal).or_else(|| tags().next());
+    let Some(TagComparison { key: ComparisonKey::Tag(key), operator, value }) = narrow else {
         return Err(BlobDenial::InvalidTagQuery.into());
     };
     let (low, high) = bounds(*operator, value);
     let from = from.map(|(container, name)| (container.as_str(), name.as_str()));
     let search = TagSearch { container, key, low, high, from, limit: max };
-    let accept = |container: &str, row: &Row| query.holds(container, &row.record.tags);
+    let accept = |container: &str, row: &BlobRow| query.holds(container, &row.record.tags);
     let page = look.tx.find(&search, accept)?;
-    let found = page.items.into_iter().map(|(container, row)| Found {
+    let found = page.items.into_iter().map(|(container, row)| FoundBlob {
         container,
         name: row.name,
         state: row.record.at(look.now),
@@ -219,14 +225,14 @@ fn find(
     Ok((found.collect(), page.next))
 }
 
-fn bounds(operator: Operator, value: &str) -> (Bound<&str>, Bound<&str>) {
+fn bounds(operator: ComparisonOperator, value: &str) -> (Bound<&str>, Bound<&str>) {
     let (inside, outside) = (Bound::Included(value), Bound::Excluded(value));
     match operator {
-        Operator::Equal => (inside, inside),
-        Operator::NotEqual => (Bound::Unbounded, Bound::Unbounded),
-        Operator::Greater => (outside, Bound::Unbounded),
-        Operator::GreaterOrEqual => (inside, Bound::Unbounded),
-        Operator::Less => (Bound::Unbounded, outside),
-        Operator::LessOrEqual => (Bound::Unbounded, inside),
+        ComparisonOperator::Equal => (inside, inside),
+        ComparisonOperator::NotEqual => (Bound::Unbounded, Bound::Unbounded),
+        ComparisonOperator::Greater => (outside, Bound::Unbounded),
+        ComparisonOperator::GreaterOrEqual => (inside, Bound::Unbounded),
+        ComparisonOperator::Less => (Bound::Unbounded, outside),
+        ComparisonOperator::LessOrEqual => (Bound::Unbounded, inside),
     }
 }

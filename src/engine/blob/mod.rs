@@ -49,34 +49,37 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-pub use access::{Asked, BlobAt, Selector};
+pub use access::{AccessConditions, BlobAt, Selector};
 pub use append::Appended;
 pub use blocks::BlockLists;
 pub use containers::{Container, ContainerPage, NewContainer};
-pub use copy::{Copied, CopyFrom, CopyRequest, SourceAsked};
+pub use copy::{CopiedBlob, CopyFrom, CopyRequest, SourceAsked};
 pub use error::{BlobError, BlobResult};
-pub use history::{Changed, Standing};
-pub use lease::{LeaseAction, Leased};
+pub use history::{BlobExplanation, ChangedBlob};
+pub use lease::{LeaseAction, LeaseAnswer};
 pub use leased::Leases;
-pub use list::{Found, FoundPage, Item, ListPage, ListPosition, ListQuery, Listed};
+pub use list::{
+    BlobListItem, FoundBlob, FoundPage, ListPage, ListPosition, ListQuery, ListedState,
+};
 pub use pages::{PageChange, PageQuery, Paged, PutPages};
-pub use put::{Admitted, BodyShape, NewBlob, Written};
-pub use read::{Blob, BlobContent, Opened};
+pub use put::{Admitted, BodyShape, NewBlob, WrittenBlob};
+pub use read::{Blob, BlobContent, OpenedBlob};
 pub use service::Retention;
-pub use states::{DeleteBlob, Deleted};
+pub use states::{DeleteBlob, DeletedBlob};
 
 // What front ends write bodies to and read them from.
 pub use crate::store::blob::{
     Content, ContentError, ContentReader, ContentWriter, Retained, StateKey,
 };
-pub use crate::store::db::{DbError, Sync};
+pub use crate::store::db::{DbError, SyncMode};
 
-use self::change::{Change, Look};
+use self::change::{BlobChange, BlobView};
 use self::service::Settings;
+use super::blocking::{ChangeSize, on_blocking_thread};
 use super::clock::Present;
 use super::recent::Recent;
 use super::sweeper::Sweeper;
-use super::{Clock, Context};
+use super::{Context, TimeSource};
 use crate::core::Timestamp;
 use crate::store::blob::{BlobStore, WriteTx};
 use crate::store::db::Purpose;
@@ -103,34 +106,25 @@ pub struct BlobService {
     /// Before the store, which it uses until it is dropped.
     _sweeper: Sweeper,
     store: Arc<BlobStore>,
-    memory: Arc<Memory>,
+    memory: Arc<BlobMemory>,
 }
 
 /// The state that requests under way share. It does not hold the store: a request may outlive its
 /// caller on the writer's thread, which must not be the one that closes the database.
-struct Memory {
+struct BlobMemory {
     options: BlobOptions,
     settings: Settings,
-    history: Recent<Changed>,
+    history: Recent<ChangedBlob>,
     present: Present,
-}
-
-/// How much a change writes.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Size {
-    /// Little: it may run on an event loop.
-    Small,
-    /// More than an event loop should wait for: the writer's thread runs it.
-    Large,
 }
 
 impl BlobService {
     /// Opens the store in `folder`, made if missing.
     pub fn open(
         folder: &Path,
-        sync: Sync,
+        sync: SyncMode,
         options: BlobOptions,
-        clock: Arc<dyn Clock>,
+        clock: Arc<dyn TimeSource>,
     ) -> BlobResult<Self> {
         let store = BlobStore::open(folder, sync)?;
         for ended in [fetching::fail_cut_off(&store, clock.now()), filling::remove_cut_off(&store)]
@@ -145,14 +139,14 @@ impl BlobService {
         }
         let settings = Settings::new(options.retention);
         let (history, present) = (Recent::default(), Present::default());
-        let memory = Memory { options, settings, history, present };
+        let memory = BlobMemory { options, settings, history, present };
         let store = Arc::new(store);
         let sweeper = sweeper::start(Arc::clone(&store), clock)?;
         Ok(Self { _sweeper: sweeper, store, memory: Arc::new(memory) })
     }
 
     /// When a commit is on the disk.
-    pub fn sync(&self) -> Sync {
+    pub fn sync(&self) -> SyncMode {
         self.store.sync()
     }
 
@@ -165,8 +159,8 @@ impl BlobService {
     async fn change<T: Send + 'static>(
         &self,
         cx: &Context,
-        size: Size,
-        change: impl FnOnce(&Change<'_>) -> BlobResult<T> + Clone + Send + 'static,
+        size: ChangeSize,
+        change: impl FnOnce(&BlobChange<'_>) -> BlobResult<T> + Clone + Send + 'static,
     ) -> BlobResult<T> {
         self.change_for(Purpose::Store, cx, size, change).await
     }
@@ -175,8 +169,8 @@ impl BlobService {
     async fn delete<T: Send + 'static>(
         &self,
         cx: &Context,
-        size: Size,
-        change: impl FnOnce(&Change<'_>) -> BlobResult<T> + Clone + Send + 'static,
+        size: ChangeSize,
+        change: impl FnOnce(&BlobChange<'_>) -> BlobResult<T> + Clone + Send + 'static,
     ) -> BlobResult<T> {
         self.change_for(Purpose::Delete, cx, size, change).await
     }
@@ -185,8 +179,8 @@ impl BlobService {
         &self,
         purpose: Purpose,
         cx: &Context,
-        size: Size,
-        change: impl FnOnce(&Change<'_>) -> BlobResult<T> + Clone + Send + 'static,
+        size: ChangeSize,
+        change: impl FnOnce(&BlobChange<'_>) -> BlobResult<T> + Clone + Send + 'static,
     ) -> BlobResult<T> {
         let cx = self.stopped(cx, &change).await?;
         self.carry_out(purpose, cx, size, change).await
@@ -197,21 +191,21 @@ impl BlobService {
         &self,
         purpose: Purpose,
         cx: Context,
-        size: Size,
-        change: impl FnOnce(&Change<'_>) -> BlobResult<T> + Send + 'static,
+        size: ChangeSize,
+        change: impl FnOnce(&BlobChange<'_>) -> BlobResult<T> + Send + 'static,
     ) -> BlobResult<T> {
         let memory = Arc::clone(&self.memory);
         let write = move |tx: &WriteTx<'_>| {
-            let under_way = Change::new(tx, &memory, &cx);
+            let under_way = BlobChange::new(tx, &memory, &cx);
             let answer = change(&under_way)?;
             Ok((answer, under_way.changes()))
         };
         let write = match size {
-            Size::Small => match self.store.try_write(purpose, write) {
+            ChangeSize::Small => match self.store.try_write(purpose, write) {
                 Ok(outcome) => return self.memory.committed(outcome),
                 Err(write) => write,
             },
-            Size::Large => write,
+            ChangeSize::Large => write,
         };
         let (send, answer) = oneshot::channel();
         let memory = Arc::clone(&self.memory);
@@ -225,14 +219,13 @@ impl BlobService {
     async fn stopped<T, F>(&self, cx: &Context, change: &F) -> BlobResult<Context>
     where
         T: Send + 'static,
-        F: FnOnce(&Change<'_>) -> BlobResult<T> + Clone + Send + 'static,
+        F: FnOnce(&BlobChange<'_>) -> BlobResult<T> + Clone + Send + 'static,
     {
         let Some(stop) = cx.due_stop() else { return Ok(cx.clone()) };
         let (store, memory) = (Arc::clone(&self.store), Arc::clone(&self.memory));
         let (change, asked) = (change.clone(), cx.clone());
-        let check = move || store.rehearse(|tx| change(&Change::new(tx, &memory, &asked)));
-        let checked = tokio::task::spawn_blocking(check).await;
-        checked.unwrap_or_else(|error| Err(DbError::Panicked(error.to_string()).into()))?;
+        let check = move || store.rehearse(|tx| change(&BlobChange::new(tx, &memory, &asked)));
+        on_blocking_thread(check).await?;
         Ok(Context { now: stop.pass().await, ..cx.clone() })
     }
 
@@ -240,10 +233,10 @@ impl BlobService {
     async fn look<T: Send + 'static>(
         &self,
         cx: &Context,
-        look: impl Fn(&Look<'_>) -> BlobResult<T> + Send + 'static,
+        look: impl Fn(&BlobView<'_>) -> BlobResult<T> + Send + 'static,
     ) -> BlobResult<T> {
         let (memory, now) = (&self.memory, cx.now);
-        match self.store.try_read(|tx| look(&Look { tx, memory, now })) {
+        match self.store.try_read(|tx| look(&BlobView { tx, memory, now })) {
             Ok(answer) => answer,
             Err(_) => self.look_elsewhere(cx, look).await,
         }
@@ -253,25 +246,24 @@ impl BlobService {
     async fn look_elsewhere<T: Send + 'static>(
         &self,
         cx: &Context,
-        look: impl FnOnce(&Look<'_>) -> BlobResult<T> + Send + 'static,
+        look: impl FnOnce(&BlobView<'_>) -> BlobResult<T> + Send + 'static,
     ) -> BlobResult<T> {
         let (store, memory) = (Arc::clone(&self.store), Arc::clone(&self.memory));
         let now = cx.now;
-        let read = move || store.read(|tx| look(&Look { tx, memory: &memory, now }));
-        let answer = tokio::task::spawn_blocking(read).await;
-        answer.unwrap_or_else(|error| Err(DbError::Panicked(error.to_string()).into()))
+        let read = move || store.read(|tx| look(&BlobView { tx, memory: &memory, now }));
+        on_blocking_thread(read).await
     }
 }
 
-impl Memory {
+impl BlobMemory {
     /// The size of a change that replaces a blob and may keep it as it was: that copies the rows of
     /// its extents, of which there may be many.
-    fn size_of_replacing(&self) -> Size {
+    fn size_of_replacing(&self) -> ChangeSize {
         let retains = self.settings.retained(Timestamp(0)).is_some();
-        if self.options.versioning || retains { Size::Large } else { Size::Small }
+        if self.options.versioning || retains { ChangeSize::Large } else { ChangeSize::Small }
     }
 
-    fn committed<T>(&self, outcome: BlobResult<(T, Vec<Changed>)>) -> BlobResult<T> {
+    fn committed<T>(&self, outcome: BlobResult<(T, Vec<ChangedBlob>)>) -> BlobResult<T> {
         let (answer, changes) = outcome?;
         self.history.add(changes);
         Ok(answer)

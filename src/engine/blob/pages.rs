@@ -5,16 +5,16 @@
 
 use std::ops::Range;
 
-use super::access::{Asked, BlobAt, Selector};
-use super::change::{Look, Row};
+use super::access::{AccessConditions, BlobAt, Selector};
+use super::change::{BlobRow, BlobView};
 use super::error::BlobError;
-use super::{BlobResult, BlobService, Content, Size, Written};
+use super::{BlobResult, BlobService, ChangeSize, Content, WrittenBlob};
 use crate::core::Timestamp;
 use crate::core::blob::pages::{
-    self, Listed, PageRange, SequenceAction, SequenceConditions, Written as WrittenPages,
+    self, ListedRange, PageRange, SequenceAction, SequenceConditions, WrittenPages,
     page_difference, page_list,
 };
-use crate::core::blob::{BlobDenial, BlobState, ContentProperties, Operation};
+use crate::core::blob::{BlobDenial, BlobOperation, BlobState, ContentProperties};
 use crate::engine::Context;
 use crate::store::blob::{StateId, StateKey};
 
@@ -46,7 +46,7 @@ pub struct Paged {
     /// The blob.
     pub state: BlobState,
     /// Written ranges in order; in a difference, cleared ones among them.
-    pub ranges: Vec<Listed>,
+    pub ranges: Vec<ListedRange>,
     /// Where the next page of the list begins.
     pub next: Option<u64>,
 }
@@ -72,14 +72,14 @@ impl PageQuery {
     }
 
     /// The first ranges of a list, and where to go on.
-    fn page(&self, state: BlobState, mut ranges: Vec<Listed>) -> Paged {
+    fn page(&self, state: BlobState, mut ranges: Vec<ListedRange>) -> Paged {
         let next = ranges.get(self.max).map(|listed| listed.range.start);
         ranges.truncate(self.max);
         Paged { state, ranges, next }
     }
 }
 
-fn written(look: &Look<'_>, id: StateId, window: Range<u64>) -> BlobResult<Vec<WrittenPages>> {
+fn written(look: &BlobView<'_>, id: StateId, window: Range<u64>) -> BlobResult<Vec<WrittenPages>> {
     let found = look.tx.written(id, window)?;
     let pages = found.into_iter().map(|one| {
         let range = PageRange { start: one.start, end: one.end };
@@ -93,15 +93,15 @@ impl BlobService {
     pub async fn put_pages(
         &self,
         cx: &Context,
-        operation: Operation,
+        operation: BlobOperation,
         at: &BlobAt,
-        asked: Asked,
+        asked: AccessConditions,
         put: PutPages,
-    ) -> BlobResult<Written> {
+    ) -> BlobResult<WrittenBlob> {
         let at = at.clone();
         // A range to be cleared may be as long as the blob.
         let short = put.last.saturating_sub(put.first) < pages::PUT_MAX;
-        let size = if short { Size::Small } else { Size::Large };
+        let size = if short { ChangeSize::Small } else { ChangeSize::Large };
         self.change(cx, size, move |change| {
             let row = change.admitted(operation, &at, &asked)?.admitted()?;
             let denied = put.conditions.check(row.record.sequence_number);
@@ -132,12 +132,12 @@ impl BlobService {
         &self,
         cx: &Context,
         at: &BlobAt,
-        asked: Asked,
+        asked: AccessConditions,
         query: PageQuery,
     ) -> BlobResult<Paged> {
         let at = at.clone();
         self.look_elsewhere(cx, move |look| {
-            let operation = Operation::PageBlobGetPageRanges;
+            let operation = BlobOperation::PageBlobGetPageRanges;
             let row = look.admitted(operation, &at, &asked)?.admitted()?;
             let written = written(look, row.id, query.window(row.record.length))?;
             Ok(query.page(row.record, page_list(&written)))
@@ -150,13 +150,13 @@ impl BlobService {
         &self,
         cx: &Context,
         at: &BlobAt,
-        asked: Asked,
+        asked: AccessConditions,
         previous: Timestamp,
         query: PageQuery,
     ) -> BlobResult<Paged> {
         let at = at.clone();
         self.look_elsewhere(cx, move |look| {
-            let operation = Operation::PageBlobGetPageRangesDiff;
+            let operation = BlobOperation::PageBlobGetPageRangesDiff;
             let place = look.admitted(operation, &at, &asked)?;
             let container = place.container;
             let row = place.admitted()?;
@@ -164,8 +164,8 @@ impl BlobService {
                 return Err(BlobDenial::PreviousSnapshotCannotBeNewer.into());
             }
             let before = look.tx.state(container, &at.name, StateKey::Snapshot(previous))?;
-            let before: Row = before
-                .filter(|row: &Row| row.retained.is_none())
+            let before: BlobRow = before
+                .filter(|row: &BlobRow| row.retained.is_none())
                 .ok_or(BlobDenial::PreviousSnapshotNotFound)?;
             if before.record.creation != row.record.creation {
                 return Err(BlobDenial::BlobOverwritten.into());
@@ -184,21 +184,21 @@ impl BlobService {
         &self,
         cx: &Context,
         at: &BlobAt,
-        asked: Asked,
+        asked: AccessConditions,
         content: Option<ContentProperties>,
         length: Option<u64>,
         sequence: Option<SequenceAction>,
-    ) -> BlobResult<Written> {
+    ) -> BlobResult<WrittenBlob> {
         let operation = match length {
-            Some(_) => Operation::PageBlobResize,
-            None => Operation::PageBlobUpdateSequenceNumber,
+            Some(_) => BlobOperation::PageBlobResize,
+            None => BlobOperation::PageBlobUpdateSequenceNumber,
         };
         if length.is_some_and(|length| !pages::is_length(length)) {
             return Err(BlobDenial::InvalidPageRange.into());
         }
         let at = at.clone();
         // A blob that becomes shorter may lose many extents.
-        let size = if length.is_some() { Size::Large } else { Size::Small };
+        let size = if length.is_some() { ChangeSize::Large } else { ChangeSize::Small };
         self.change(cx, size, move |change| {
             let row = change.admitted(operation, &at, &asked)?.admitted()?;
             let number = row.record.sequence_number;

@@ -3,15 +3,15 @@
 //! Decides what a new blob takes over from the one before it: creation time, lease, tier. Blocks
 //! are in [`super::blocks`].
 
-use super::access::{Asked, BlobAt};
-use super::change::{Aside, Change, Place};
-use super::{BlobResult, BlobService, Content, ContentWriter, Size};
+use super::access::{AccessConditions, BlobAt};
+use super::change::{BlobChange, ResolvedBlob, SetAside};
+use super::{BlobResult, BlobService, ChangeSize, Content, ContentWriter};
 use crate::core::blob::immutability::Immutability;
 use crate::core::blob::pages;
 use crate::core::blob::tags::Tags;
 use crate::core::blob::tier::Tier;
 use crate::core::blob::{
-    BlobDenial, BlobState, BlobType, ContentProperties, Encryption, Metadata, Operation,
+    BlobDenial, BlobMetadata, BlobOperation, BlobState, BlobType, ContentProperties, Encryption,
 };
 use crate::core::{Etag, Timestamp};
 use crate::engine::Context;
@@ -23,7 +23,7 @@ pub struct NewBlob {
     /// The six properties of the content.
     pub content: ContentProperties,
     /// `x-ms-meta-*`.
-    pub metadata: Metadata,
+    pub metadata: BlobMetadata,
     /// `x-ms-tags`.
     pub tags: Tags,
     /// `x-ms-access-tier`.
@@ -40,7 +40,7 @@ pub struct NewBlob {
 
 /// The answer to a write.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Written {
+pub struct WrittenBlob {
     /// The new `ETag`.
     pub etag: Etag,
     /// Last-Modified.
@@ -51,7 +51,7 @@ pub struct Written {
     pub state: BlobState,
 }
 
-impl From<BlobState> for Written {
+impl From<BlobState> for WrittenBlob {
     fn from(state: BlobState) -> Self {
         Self { etag: state.etag, modified: state.modified, version: state.version, state }
     }
@@ -62,7 +62,7 @@ impl NewBlob {
     pub(super) fn apply(
         self,
         state: &mut BlobState,
-        place: &Place,
+        place: &ResolvedBlob,
         now: Timestamp,
     ) -> Result<(), BlobDenial> {
         let (scope, only) = &place.scope;
@@ -119,9 +119,9 @@ impl BlobService {
     pub async fn check(
         &self,
         cx: &Context,
-        operation: Operation,
+        operation: BlobOperation,
         at: &BlobAt,
-        asked: &Asked,
+        asked: &AccessConditions,
     ) -> BlobResult<Admitted> {
         let (at, asked) = (at.clone(), asked.clone());
         self.look(cx, move |look| {
@@ -134,8 +134,8 @@ impl BlobService {
     /// A place for the body of a write to `at`.
     pub fn begin_body(&self, at: &BlobAt, shape: BodyShape) -> BlobResult<ContentWriter> {
         let place = match shape.part {
-            Some(admitted) => blob::Place::PartOf(admitted.container, &at.name),
-            None => blob::Place::Whole,
+            Some(admitted) => blob::BodyRole::PartOf(admitted.container, &at.name),
+            None => blob::BodyRole::Whole,
         };
         let plan = ContentPlan { length: shape.length, place, md5: shape.md5 };
         Ok(self.store.content(plan)?)
@@ -146,21 +146,21 @@ impl BlobService {
         &self,
         cx: &Context,
         at: &BlobAt,
-        asked: Asked,
+        asked: AccessConditions,
         kind: BlobType,
         new: NewBlob,
         content: Content,
-    ) -> BlobResult<Written> {
+    ) -> BlobResult<WrittenBlob> {
         let operation = match kind {
-            BlobType::Block => Operation::BlockBlobUpload,
-            BlobType::Append => Operation::AppendBlobCreate,
-            BlobType::Page => Operation::PageBlobCreate,
+            BlobType::Block => BlobOperation::BlockBlobUpload,
+            BlobType::Append => BlobOperation::AppendBlobCreate,
+            BlobType::Page => BlobOperation::PageBlobCreate,
         };
         if kind == BlobType::Page && !pages::is_length(new.page_length) {
             return Err(BlobDenial::InvalidPageRange.into());
         }
         let at = at.clone();
-        self.change(cx, Size::Small, move |change| {
+        self.change(cx, ChangeSize::Small, move |change| {
             put(change, operation, &at, &asked, kind, new, content)
         })
         .await
@@ -169,19 +169,19 @@ impl BlobService {
 
 /// Put Blob inside its transaction.
 fn put(
-    change: &Change<'_>,
-    operation: Operation,
+    change: &BlobChange<'_>,
+    operation: BlobOperation,
     at: &BlobAt,
-    asked: &Asked,
+    asked: &AccessConditions,
     kind: BlobType,
     new: NewBlob,
     content: Content,
-) -> BlobResult<Written> {
+) -> BlobResult<WrittenBlob> {
     let place = change.admitted(operation, at, asked)?;
     let mut state = change.new_state(kind, &place)?;
     state.length = content.length();
     new.apply(&mut state, &place, change.now)?;
-    let state = change.publish(operation, at, &place, state, Aside::Moved, |state| {
+    let state = change.publish(operation, at, &place, state, SetAside::Moved, |state| {
         let container = place.container;
         change.tx.drop_blocks(container, &at.name)?;
         let id = change.tx.put(container, &at.name, StateKey::Current, state, content)?;

@@ -6,13 +6,13 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::access::{Asked, BlobAt};
-use super::change::{Look, Row};
+use super::access::{AccessConditions, BlobAt};
+use super::change::{BlobRow, BlobView};
 use super::{BlobResult, BlobService, ContentReader, DbError};
-use crate::core::blob::copy::CopyStatus;
-use crate::core::blob::{BlobDenial, BlobState, BlobType, Operation};
+use crate::core::blob::{BlobDenial, BlobOperation, BlobState, BlobType};
+use crate::core::copy_status::CopyStatus;
 use crate::engine::Context;
-use crate::store::blob::{StateId, StateKey, Tx};
+use crate::store::blob::{BlobTx, StateId, StateKey};
 
 /// A blob, a snapshot or a version.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -25,7 +25,7 @@ pub struct Blob {
 
 /// A blob with a range of its content.
 #[derive(Debug)]
-pub struct Opened {
+pub struct OpenedBlob {
     /// The blob.
     pub blob: Blob,
     /// The bytes that `content` has.
@@ -44,7 +44,7 @@ pub enum BlobContent {
 }
 
 impl Blob {
-    fn of(row: Row) -> Self {
+    fn of(row: BlobRow) -> Self {
         Self { is_current: row.key == StateKey::Current, state: row.record }
     }
 }
@@ -54,9 +54,9 @@ impl BlobService {
     pub async fn properties(
         &self,
         cx: &Context,
-        operation: Operation,
+        operation: BlobOperation,
         at: &BlobAt,
-        asked: Asked,
+        asked: AccessConditions,
     ) -> BlobResult<Blob> {
         let at = at.clone();
         self.look(cx, move |look| look.admitted(operation, &at, &asked)?.admitted().map(Blob::of))
@@ -68,18 +68,18 @@ impl BlobService {
         &self,
         cx: &Context,
         at: &BlobAt,
-        asked: Asked,
+        asked: AccessConditions,
         range: Option<Range<u64>>,
-    ) -> BlobResult<Opened> {
+    ) -> BlobResult<OpenedBlob> {
         let at = Arc::new((at.clone(), asked, range));
         let short = Arc::clone(&at);
-        let few = |tx: &Tx<'_>, id, range| tx.short_reader(id, range);
+        let few = |tx: &BlobTx<'_>, id, range| tx.short_reader(id, range);
         let opened = self.look(cx, move |look| open(look, &short, few)).await?;
         if let Some(opened) = opened {
             return Ok(opened);
         }
         // Many extents, or many files, are read where a thread may block.
-        let whole = |tx: &Tx<'_>, id, range| tx.range_reader(id, range).map(Some);
+        let whole = |tx: &BlobTx<'_>, id, range| tx.range_reader(id, range).map(Some);
         let opened = self.look_elsewhere(cx, move |look| open(look, &at, whole)).await?;
         Ok(opened.ok_or_else(|| DbError::Io("a reader was not made".to_owned()))?)
     }
@@ -87,11 +87,11 @@ impl BlobService {
 
 /// Opens a blob with a reader that `read` makes; `None` if that makes none.
 fn open(
-    look: &Look<'_>,
-    (at, asked, range): &(BlobAt, Asked, Option<Range<u64>>),
-    read: impl Fn(&Tx<'_>, StateId, Range<u64>) -> Result<Option<ContentReader>, DbError>,
-) -> BlobResult<Option<Opened>> {
-    let place = look.admitted(Operation::BlobDownload, at, asked)?;
+    look: &BlobView<'_>,
+    (at, asked, range): &(BlobAt, AccessConditions, Option<Range<u64>>),
+    read: impl Fn(&BlobTx<'_>, StateId, Range<u64>) -> Result<Option<ContentReader>, DbError>,
+) -> BlobResult<Option<OpenedBlob>> {
+    let place = look.admitted(BlobOperation::BlobDownload, at, asked)?;
     let row = place.admitted()?;
     let range = clipped(range.clone(), row.record.length)?;
     let content = if is_unwritten(&row.record) {
@@ -102,7 +102,7 @@ fn open(
             None => return Ok(None),
         }
     };
-    Ok(Some(Opened { blob: Blob::of(row), range, content }))
+    Ok(Some(OpenedBlob { blob: Blob::of(row), range, content }))
 }
 
 /// The bytes of a range that a blob of that length has. An empty blob has none of any range.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::{BlobResult, BlobService, Retention, fetching};
 use crate::core::Timestamp;
-use crate::engine::{Clock, DbError};
+use crate::engine::{DbError, TimeSource};
 use crate::store::blob::{HeldBlobs, SavedBlobs};
 
 impl BlobService {
@@ -41,7 +41,7 @@ impl BlobService {
 
     /// The rows were replaced, and the clock may have been set back. To be called while the writer
     /// is held.
-    pub(in crate::engine) fn replaced(&self, clock: &Arc<dyn Clock>, retention: Retention) {
+    pub(in crate::engine) fn replaced(&self, clock: &Arc<dyn TimeSource>, retention: Retention) {
         self.memory.present.set_back(clock);
         self.memory.history.clear();
         self.set_retention(retention);

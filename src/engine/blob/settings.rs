@@ -3,13 +3,13 @@
 //! Decides which of them move the `ETag` (properties and metadata) and which make a version
 //! (metadata).
 
-use super::access::{Asked, BlobAt};
-use super::{BlobResult, BlobService, Size, Written};
+use super::access::{AccessConditions, BlobAt};
+use super::{BlobResult, BlobService, ChangeSize, WrittenBlob};
 use crate::core::Timestamp;
-use crate::core::blob::immutability::Policy;
+use crate::core::blob::immutability::ImmutabilityPolicy;
 use crate::core::blob::tags::Tags;
 use crate::core::blob::tier::{Tier, TierChange};
-use crate::core::blob::{BlobState, ContentProperties, Metadata, Operation};
+use crate::core::blob::{BlobMetadata, BlobOperation, BlobState, ContentProperties};
 use crate::engine::Context;
 
 impl BlobService {
@@ -18,12 +18,12 @@ impl BlobService {
         &self,
         cx: &Context,
         at: &BlobAt,
-        asked: Asked,
+        asked: AccessConditions,
         content: Option<ContentProperties>,
-    ) -> BlobResult<Written> {
+    ) -> BlobResult<WrittenBlob> {
         let at = at.clone();
-        let operation = Operation::BlobSetHttpHeaders;
-        self.change(cx, Size::Small, move |change| {
+        let operation = BlobOperation::BlobSetHttpHeaders;
+        self.change(cx, ChangeSize::Small, move |change| {
             let row = change.admitted(operation, &at, &asked)?.admitted()?;
             let etag = change.etag()?;
             let state = change.update(operation, &at, &row, |state| {
@@ -44,11 +44,11 @@ impl BlobService {
         &self,
         cx: &Context,
         at: &BlobAt,
-        asked: Asked,
-        metadata: Metadata,
-    ) -> BlobResult<Written> {
+        asked: AccessConditions,
+        metadata: BlobMetadata,
+    ) -> BlobResult<WrittenBlob> {
         let at = at.clone();
-        let operation = Operation::BlobSetMetadata;
+        let operation = BlobOperation::BlobSetMetadata;
         self.change(cx, self.memory.size_of_replacing(), move |change| {
             let place = change.admitted(operation, &at, &asked)?;
             let container = place.container;
@@ -75,10 +75,10 @@ impl BlobService {
         &self,
         cx: &Context,
         at: &BlobAt,
-        asked: Asked,
+        asked: AccessConditions,
         tags: Tags,
     ) -> BlobResult<()> {
-        self.remark(cx, Operation::BlobSetTags, at, asked, move |state, _| {
+        self.remark(cx, BlobOperation::BlobSetTags, at, asked, move |state, _| {
             state.tags = tags;
             Ok(())
         })
@@ -90,11 +90,11 @@ impl BlobService {
         &self,
         cx: &Context,
         at: &BlobAt,
-        asked: Asked,
+        asked: AccessConditions,
         tier: Tier,
     ) -> BlobResult<TierChange> {
         let ready = cx.now.after(self.memory.options.rehydration);
-        self.remark(cx, Operation::BlobSetTier, at, asked, move |state, now| {
+        self.remark(cx, BlobOperation::BlobSetTier, at, asked, move |state, now| {
             Ok(state.tier.set(state.kind, tier, now, ready)?)
         })
         .await
@@ -105,10 +105,10 @@ impl BlobService {
         &self,
         cx: &Context,
         at: &BlobAt,
-        asked: Asked,
-        policy: Policy,
+        asked: AccessConditions,
+        policy: ImmutabilityPolicy,
     ) -> BlobResult<BlobState> {
-        let operation = Operation::BlobSetImmutabilityPolicy;
+        let operation = BlobOperation::BlobSetImmutabilityPolicy;
         self.remark(cx, operation, at, asked, move |state, now| {
             state.immutability.set_policy(policy, now)?;
             Ok(state.clone())
@@ -121,9 +121,9 @@ impl BlobService {
         &self,
         cx: &Context,
         at: &BlobAt,
-        asked: Asked,
+        asked: AccessConditions,
     ) -> BlobResult<()> {
-        let operation = Operation::BlobDeleteImmutabilityPolicy;
+        let operation = BlobOperation::BlobDeleteImmutabilityPolicy;
         self.remark(cx, operation, at, asked, move |state, now| {
             Ok(state.immutability.delete_policy(now)?)
         })
@@ -135,10 +135,10 @@ impl BlobService {
         &self,
         cx: &Context,
         at: &BlobAt,
-        asked: Asked,
+        asked: AccessConditions,
         hold: bool,
     ) -> BlobResult<()> {
-        self.remark(cx, Operation::BlobSetLegalHold, at, asked, move |state, _| {
+        self.remark(cx, BlobOperation::BlobSetLegalHold, at, asked, move |state, _| {
             state.immutability.legal_hold = Some(hold);
             Ok(())
         })
@@ -149,13 +149,13 @@ impl BlobService {
     async fn remark<T: Send + 'static>(
         &self,
         cx: &Context,
-        operation: Operation,
+        operation: BlobOperation,
         at: &BlobAt,
-        asked: Asked,
+        asked: AccessConditions,
         set: impl FnOnce(&mut BlobState, Timestamp) -> BlobResult<T> + Clone + Send + 'static,
     ) -> BlobResult<T> {
         let at = at.clone();
-        self.change(cx, Size::Small, move |change| {
+        self.change(cx, ChangeSize::Small, move |change| {
             let row = change.admitted(operation, &at, &asked)?.admitted()?;
             let mut answer = None;
             change.update(operation, &at, &row, |state| {

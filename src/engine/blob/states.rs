@@ -3,13 +3,13 @@
 //! Decides what becomes of the states of a blob. Which states a request removes is decided in
 //! [`crate::core::blob::deletion`].
 
-use super::access::{Asked, BlobAt, Selector};
-use super::change::{Change, Place, Row, old_state, version_of};
-use super::{BlobError, BlobResult, BlobService, Size};
+use super::access::{AccessConditions, BlobAt, Selector};
+use super::change::{BlobChange, BlobRow, ResolvedBlob, old_state, version_of};
+use super::{BlobError, BlobResult, BlobService, ChangeSize};
 use crate::core::Timestamp;
-use crate::core::blob::deletion::{DeleteSnapshots, Named, Removal, plan};
+use crate::core::blob::deletion::{DeleteBlobSnapshots, DeletionTarget, Removal, plan};
 use crate::core::blob::tier::TierConditions;
-use crate::core::blob::{BlobDenial, BlobState, Metadata, Operation};
+use crate::core::blob::{BlobDenial, BlobMetadata, BlobOperation, BlobState};
 use crate::engine::Context;
 use crate::store::blob::{StateKey, StateKind};
 
@@ -17,7 +17,7 @@ use crate::store::blob::{StateKey, StateKind};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DeleteBlob {
     /// `x-ms-delete-snapshots`.
-    pub snapshots: Option<DeleteSnapshots>,
+    pub snapshots: Option<DeleteBlobSnapshots>,
     /// `deletetype=permanent`: also what is kept after an earlier deletion.
     pub permanent: bool,
     /// `x-ms-access-tier-if-*`.
@@ -26,7 +26,7 @@ pub struct DeleteBlob {
 
 /// The answer of Delete Blob.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Deleted {
+pub struct DeletedBlob {
     /// `x-ms-delete-type-permanent`.
     pub permanent: bool,
 }
@@ -38,13 +38,13 @@ impl BlobService {
         &self,
         cx: &Context,
         at: &BlobAt,
-        asked: Asked,
-        metadata: Metadata,
+        asked: AccessConditions,
+        metadata: BlobMetadata,
     ) -> BlobResult<(Timestamp, BlobState)> {
         let at = at.clone();
-        let operation = Operation::BlobCreateSnapshot;
+        let operation = BlobOperation::BlobCreateSnapshot;
         // The snapshot gets a copy of every row of extents.
-        self.change(cx, Size::Large, move |change| {
+        self.change(cx, ChangeSize::Large, move |change| {
             let place = change.admitted(operation, &at, &asked)?;
             let container = place.container;
             let mut row = place.admitted()?;
@@ -72,25 +72,25 @@ impl BlobService {
         &self,
         cx: &Context,
         at: &BlobAt,
-        asked: Asked,
+        asked: AccessConditions,
         delete: DeleteBlob,
-    ) -> BlobResult<Deleted> {
+    ) -> BlobResult<DeletedBlob> {
         let at = at.clone();
         // There may be thousands of snapshots.
-        let size = if delete.snapshots.is_some() { Size::Large } else { Size::Small };
+        let size = if delete.snapshots.is_some() { ChangeSize::Large } else { ChangeSize::Small };
         self.delete(cx, size, move |change| {
             let place = change.place(&at)?;
             // What an earlier deletion left can only be named to remove it for good.
             if place.row.is_none() && delete.permanent {
                 return remove_retained(change, &at, &place);
             }
-            change.admit(Operation::BlobDelete, &at, &asked, &place)?;
+            change.admit(BlobOperation::BlobDelete, &at, &asked, &place)?;
             if let Some(row) = place.blob() {
                 let BlobState { tier, created, writer, .. } = &row.record;
                 let checked = tier.check(*created, &delete.tier);
                 checked.map_err(|denial| BlobError::by(denial, writer.as_ref(), None))?;
             }
-            change.writer(Operation::BlobDelete, &at.container, Some(&at.name), None);
+            change.writer(BlobOperation::BlobDelete, &at.container, Some(&at.name), None);
             remove(change, &at, place, delete)
         })
         .await
@@ -99,13 +99,13 @@ impl BlobService {
     /// Undelete Blob: brings back what is kept after deletion. Nothing to bring back is no error.
     pub async fn undelete_blob(&self, cx: &Context, at: &BlobAt) -> BlobResult<()> {
         let at = at.clone();
-        self.change(cx, Size::Large, move |change| {
+        self.change(cx, ChangeSize::Large, move |change| {
             let container = change.container(&at.container)?.id;
-            let states: Vec<Row> = change.tx.states(container, &at.name)?;
-            let kept = |row: &&Row| row.retained.is_some_and(|kept| kept.until > change.now);
-            let is_base = |row: &&Row| matches!(row.key, StateKey::Deleted(_));
+            let states: Vec<BlobRow> = change.tx.states(container, &at.name)?;
+            let kept = |row: &&BlobRow| row.retained.is_some_and(|kept| kept.until > change.now);
+            let is_base = |row: &&BlobRow| matches!(row.key, StateKey::Deleted(_));
             // The latest of several deleted blobs comes back as the blob; a name that was used
-            // again has none (see `Change::bury`).
+            // again has none (see `BlobChange::bury`).
             let last = states.iter().rev().filter(kept).find(is_base).map(|row| row.id);
             // Blocks that were put since are then blocks of the blob that comes back.
             let uncommitted = states.iter().find(|row| row.key == StateKey::Uncommitted);
@@ -130,7 +130,7 @@ impl BlobService {
                     change.tx.set_tags(row.id, record.tags.iter())?;
                 }
             }
-            change.writer(Operation::BlobUndelete, &at.container, Some(&at.name), None);
+            change.writer(BlobOperation::BlobUndelete, &at.container, Some(&at.name), None);
             Ok(())
         })
         .await
@@ -139,23 +139,23 @@ impl BlobService {
 
 /// Removes what the request names, once the rules have admitted it.
 fn remove(
-    change: &Change<'_>,
+    change: &BlobChange<'_>,
     at: &BlobAt,
-    place: Place,
+    place: ResolvedBlob,
     delete: DeleteBlob,
-) -> BlobResult<Deleted> {
+) -> BlobResult<DeletedBlob> {
     let row = place.row.ok_or(BlobDenial::BlobNotFound)?;
     let named = match (at.selector, row.key) {
-        (Selector::Current, _) => Named::Base,
-        (Selector::Snapshot(_), _) => Named::Snapshot,
-        (Selector::Version(_), StateKey::Current) => Named::CurrentVersion,
-        (Selector::Version(_), _) => Named::OldVersion,
+        (Selector::Current, _) => DeletionTarget::Base,
+        (Selector::Snapshot(_), _) => DeletionTarget::Snapshot,
+        (Selector::Version(_), StateKey::Current) => DeletionTarget::CurrentVersion,
+        (Selector::Version(_), _) => DeletionTarget::OldVersion,
     };
     let has_snapshots = change.tx.has_states(place.container, &at.name, StateKind::Snapshot)?;
     let removal = plan(named, delete.snapshots, has_snapshots)?;
     if matches!(removal, Removal::Snapshots | Removal::All) {
         let kind = StateKind::Snapshot;
-        let snapshots: Vec<Row> = change.tx.states_of(place.container, &at.name, kind)?;
+        let snapshots: Vec<BlobRow> = change.tx.states_of(place.container, &at.name, kind)?;
         let live = || snapshots.iter().filter(|row| row.retained.is_none());
         for snapshot in live() {
             snapshot.record.immutability.check(change.now)?;
@@ -165,16 +165,16 @@ fn remove(
         }
     }
     if matches!(removal, Removal::Named | Removal::All) {
-        if named == Named::Base {
+        if named == DeletionTarget::Base {
             change.tx.drop_blocks(place.container, &at.name)?;
         }
         remove_state(change, &row)?;
     }
-    Ok(Deleted { permanent: change.retention().is_none() })
+    Ok(DeletedBlob { permanent: change.retention().is_none() })
 }
 
 /// Removes one state: for good, or for a while, or to the versions.
-fn remove_state(change: &Change<'_>, row: &Row) -> BlobResult<()> {
+fn remove_state(change: &BlobChange<'_>, row: &BlobRow) -> BlobResult<()> {
     let old = old_state(&row.record);
     match (row.key, change.retention()) {
         (StateKey::Current, _) if change.memory.options.versioning => {
@@ -191,7 +191,11 @@ fn remove_state(change: &Change<'_>, row: &Row) -> BlobResult<()> {
 }
 
 /// Removes the snapshot or version of an earlier deletion for good.
-fn remove_retained(change: &Change<'_>, at: &BlobAt, place: &Place) -> BlobResult<Deleted> {
+fn remove_retained(
+    change: &BlobChange<'_>,
+    at: &BlobAt,
+    place: &ResolvedBlob,
+) -> BlobResult<DeletedBlob> {
     let key = match at.selector {
         Selector::Current => return Err(BlobDenial::BlobNotFound.into()),
         Selector::Snapshot(moment) => StateKey::Snapshot(moment),
@@ -202,6 +206,6 @@ fn remove_retained(change: &Change<'_>, at: &BlobAt, place: &Place) -> BlobResul
     let row = row.ok_or(BlobDenial::BlobNotFound)?;
     row.record.immutability.check(change.now)?;
     change.tx.remove(row.id)?;
-    change.writer(Operation::BlobDelete, &at.container, Some(&at.name), None);
-    Ok(Deleted { permanent: true })
+    change.writer(BlobOperation::BlobDelete, &at.container, Some(&at.name), None);
+    Ok(DeletedBlob { permanent: true })
 }

@@ -10,7 +10,7 @@ use super::BlobResult;
 use crate::core::Timestamp;
 use crate::core::blob::BlobState;
 use crate::core::service::ServiceKind;
-use crate::engine::clock::Clock;
+use crate::engine::clock::TimeSource;
 use crate::engine::sweeper::{Sweeper, sleep_until};
 use crate::store::blob::{BlobStore, StateKey, WriteTx};
 use crate::store::db::{DbError, Purpose};
@@ -21,13 +21,13 @@ const BATCH: usize = 64;
 pub(super) const UNCOMMITTED_KEPT: Duration = Duration::from_hours(7 * 24);
 
 /// Starts the sweeper of a Blob service.
-pub(super) fn start(store: Arc<BlobStore>, clock: Arc<dyn Clock>) -> BlobResult<Sweeper> {
+pub(super) fn start(store: Arc<BlobStore>, clock: Arc<dyn TimeSource>) -> BlobResult<Sweeper> {
     let step = move || sweep_once(&store, &clock);
     Ok(Sweeper::start(ServiceKind::Blob, Arc::default(), step)?)
 }
 
 /// One small transaction, if there is anything to remove. Says how long to sleep then.
-pub(super) fn sweep_once(store: &BlobStore, clock: &Arc<dyn Clock>) -> BlobResult<Duration> {
+pub(super) fn sweep_once(store: &BlobStore, clock: &Arc<dyn TimeSource>) -> BlobResult<Duration> {
     let now = clock.now();
     let week_ago = before(now);
     let (next, stale) = store.read(|tx| {

@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::{is_over, make_room};
-use crate::core::pattern::{Pattern, Seen};
+use crate::core::pattern::{Pattern, PatternSubject};
 
 /// The effect of a fault on a request.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -73,7 +73,7 @@ pub struct NewFault {
 
 /// A fault that a request meets.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Fault {
+pub struct FaultHit {
     /// Its number.
     pub id: u64,
     /// The effect on the request.
@@ -97,11 +97,11 @@ pub struct FaultRow {
 #[derive(Debug, Default)]
 pub struct Faults {
     count: AtomicUsize,
-    state: Mutex<State>,
+    state: Mutex<FaultTable>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct FaultTable {
     last_id: u64,
     rows: Vec<FaultRow>,
 }
@@ -143,16 +143,16 @@ impl Faults {
     }
 
     /// The fault that applies to a request.
-    pub fn meet(&self, seen: &Seen<'_>) -> Option<Fault> {
+    pub fn meet(&self, seen: &PatternSubject<'_>) -> Option<FaultHit> {
         self.meet_of(seen, |_| true)
     }
 
     /// The fault that applies to a request, of those whose action is possible for it.
     pub fn meet_of(
         &self,
-        seen: &Seen<'_>,
+        seen: &PatternSubject<'_>,
         possible: impl Fn(&FaultAction) -> bool,
-    ) -> Option<Fault> {
+    ) -> Option<FaultHit> {
         if !self.are_set() {
             return None;
         }
@@ -164,13 +164,13 @@ impl Faults {
         for row in matching {
             if row.fault.frequency.strikes(&mut row.state) {
                 row.met += 1;
-                return Some(Fault { id: row.id, action: row.fault.action.clone() });
+                return Some(FaultHit { id: row.id, action: row.fault.action.clone() });
             }
         }
         None
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, FaultTable> {
         // Nothing in here panics half done.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -219,7 +219,7 @@ mod tests {
     use crate::core::service::ServiceKind;
 
     fn meet(faults: &Faults, path: &str) -> Option<u64> {
-        let seen = Seen {
+        let seen = PatternSubject {
             service: ServiceKind::Blob,
             operation: "BlockBlobUpload",
             documented: "Put Blob",

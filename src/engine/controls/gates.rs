@@ -14,9 +14,9 @@ use tokio::sync::oneshot::error::TryRecvError;
 use tokio::time::timeout;
 
 use super::{Controls, is_over, make_room};
-use crate::core::pattern::{Pattern, Seen};
+use crate::core::pattern::{Pattern, PatternSubject};
 use crate::core::service::ServiceKind;
-use crate::engine::stream::{AtGate, EventStream, What};
+use crate::engine::stream::{AtGate, EventStream, StreamEvent};
 
 /// A point on the way of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -93,23 +93,23 @@ pub struct WaitingRow {
 pub struct Gates {
     stream: Arc<EventStream>,
     count: AtomicUsize,
-    state: Mutex<State>,
+    state: Mutex<GateTable>,
     /// A request has stopped, or gone on.
     moved: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct GateTable {
     last_gate: u64,
     last_request: u64,
     gates: Vec<GateRow>,
-    waiting: Vec<Waiting>,
+    waiting: Vec<WaitingRequest>,
     /// The entries in the stream of events of requests that are still at a gate.
     told: BTreeMap<u64, AtGate>,
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct WaitingRequest {
     id: u64,
     gate: u64,
     visitor: Visitor,
@@ -120,21 +120,21 @@ struct Waiting {
 }
 
 /// Takes a request out of those that wait, however its wait ends: its client may go away.
-struct Place<'a> {
+struct GateWait<'a> {
     gates: &'a Gates,
     id: u64,
 }
 
 /// A request that has stopped.
 struct Entered<'a> {
-    place: Place<'a>,
+    place: GateWait<'a>,
     released: oneshot::Receiver<()>,
     limit: Duration,
 }
 
 impl GateRow {
     /// True if the gate stops this request at this point.
-    fn stops(&self, point: Point, seen: &Seen<'_>) -> bool {
+    fn stops(&self, point: Point, seen: &PatternSubject<'_>) -> bool {
         let gate = &self.gate;
         gate.point == point && !is_over(gate.times) && gate.pattern.matches(seen)
     }
@@ -144,7 +144,7 @@ impl GateRow {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for GateWait<'_> {
     fn drop(&mut self) {
         self.gates.leave(self.id);
     }
@@ -180,7 +180,7 @@ impl Controls {
     pub fn stop(
         self: &Arc<Self>,
         point: Point,
-        seen: &Seen<'_>,
+        seen: &PatternSubject<'_>,
         visitor: impl FnOnce() -> Visitor,
     ) -> Option<Stopped> {
         if !self.gates.are_set() {
@@ -202,7 +202,7 @@ impl Gates {
     /// waits makes room; `None` if there is none.
     pub fn add(&self, gate: NewGate) -> Option<u64> {
         let mut state = self.lock();
-        let State { gates, waiting, .. } = &mut *state;
+        let GateTable { gates, waiting, .. } = &mut *state;
         let is_empty = |id| waiting.iter().all(|one| one.gate != id);
         make_room(gates, |row| is_over(row.gate.times) && is_empty(row.id))?;
         state.last_gate += 1;
@@ -233,7 +233,7 @@ impl Gates {
     /// The requests that wait, in the order they came.
     pub fn waiting(&self) -> Vec<WaitingRow> {
         let state = self.lock();
-        let row = |one: &Waiting| WaitingRow {
+        let row = |one: &WaitingRequest| WaitingRow {
             id: one.id,
             gate: one.gate,
             visitor: one.visitor.clone(),
@@ -282,7 +282,7 @@ impl Gates {
     }
 
     /// The gates at a point that a request fits and that can stop one more, oldest first.
-    pub fn fitting(&self, point: Point, seen: &Seen<'_>) -> Vec<u64> {
+    pub fn fitting(&self, point: Point, seen: &PatternSubject<'_>) -> Vec<u64> {
         if !self.are_set() {
             return Vec::new();
         }
@@ -307,7 +307,7 @@ impl Gates {
     pub async fn pass(
         &self,
         point: Point,
-        seen: &Seen<'_>,
+        seen: &PatternSubject<'_>,
         visitor: impl FnOnce() -> Visitor,
     ) -> bool {
         if !self.are_set() {
@@ -332,7 +332,7 @@ impl Gates {
         visitor: impl FnOnce() -> Visitor,
     ) -> Option<Entered<'_>> {
         let (id, released, limit) = self.take_place(stops, visitor)?;
-        Some(Entered { place: Place { gates: self, id }, released, limit })
+        Some(Entered { place: GateWait { gates: self, id }, released, limit })
     }
 
     /// Takes a place at the first gate that `stops` accepts: its number, its release, its limit.
@@ -354,10 +354,10 @@ impl Gates {
             let told = AtGate { gate, point, request: id, visitor: visitor.clone() };
             // Under the lock: no release is told before its stop.
             let account = Arc::clone(&visitor.account);
-            self.stream.push(Some(account), || What::Gated(told.clone()));
+            self.stream.push(Some(account), || StreamEvent::Gated(told.clone()));
             state.told.insert(id, told);
         }
-        state.waiting.push(Waiting { id, gate, visitor, since, limit, _release: release });
+        state.waiting.push(WaitingRequest { id, gate, visitor, since, limit, _release: release });
         self.moved.notify_all();
         Some((id, released, limit))
     }
@@ -374,12 +374,12 @@ impl Gates {
         drop(state);
         if let Some(told) = told {
             let account = Arc::clone(&told.visitor.account);
-            let what = if is_abandoned { What::Abandoned } else { What::Released };
+            let what = if is_abandoned { StreamEvent::Abandoned } else { StreamEvent::Released };
             self.stream.push(Some(account), || what(told));
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, GateTable> {
         // Nothing in here panics half done.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -397,7 +397,7 @@ mod tests {
 
     async fn pass(gates: Arc<Gates>, point: Point) -> bool {
         let nothing = |_: &str| None;
-        let seen = Seen {
+        let seen = PatternSubject {
             service: ServiceKind::Table,
             operation: "TableInsertEntity",
             documented: "Insert Entity",
@@ -452,9 +452,9 @@ mod tests {
         assert!(pass(Arc::clone(&gates), Point::Received).await);
         let entries = stream.after(0).events;
         let [stopped, went] = entries.as_slice() else { panic!("{entries:?}") };
-        let What::Gated(at) = &*stopped.what else { panic!("{stopped:?}") };
+        let StreamEvent::Gated(at) = &*stopped.what else { panic!("{stopped:?}") };
         assert_eq!((at.gate, at.request, &*at.visitor.path), (id, 1, "Rows"));
-        assert!(matches!(&*went.what, What::Released(at) if at.request == 1), "{went:?}");
+        assert!(matches!(&*went.what, StreamEvent::Released(at) if at.request == 1), "{went:?}");
         assert_eq!(went.account.as_deref(), Some("a"));
         gates.remove(Some(id));
         // A client that goes away does not go on.
@@ -466,7 +466,7 @@ mod tests {
         stopped.abort();
         assert!(stopped.await.unwrap_err().is_cancelled());
         let last = stream.after(0).events.pop().unwrap();
-        assert!(matches!(&*last.what, What::Abandoned(at) if at.request == 2), "{last:?}");
+        assert!(matches!(&*last.what, StreamEvent::Abandoned(at) if at.request == 2), "{last:?}");
     }
 
     #[tokio::test]

@@ -12,9 +12,9 @@ mod stop;
 
 use std::sync::Arc;
 
-pub use faults::{Fault, FaultAction, FaultRow, Faults, Frequency, NewFault, kept};
+pub use faults::{FaultAction, FaultHit, FaultRow, Faults, Frequency, NewFault, kept};
 pub use gates::{GateRow, Gates, NewGate, Point, Stopped, Visitor, WaitingRow};
-pub use stop::Stop;
+pub use stop::PendingStop;
 
 use super::clock::TestClock;
 use super::stream::{EventStream, STREAM_MAX};

@@ -11,24 +11,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::Controls;
 use super::gates::{Point, Visitor};
 use crate::core::Timestamp;
-use crate::core::pattern::Seen;
-use crate::engine::Clock;
+use crate::core::pattern::PatternSubject;
+use crate::engine::TimeSource;
 
 /// The stop that a request has ahead of it.
-pub struct Stop {
+pub struct PendingStop {
     controls: Arc<Controls>,
-    clock: Arc<dyn Clock>,
+    clock: Arc<dyn TimeSource>,
     gates: Vec<u64>,
     visitor: Visitor,
     passed: AtomicBool,
 }
 
-impl Stop {
+impl PendingStop {
     /// The stop of a request that has arrived. `None` if no gate at [`Point::Checked`] fits it.
     pub fn ahead_of(
         controls: &Arc<Controls>,
-        clock: &Arc<dyn Clock>,
-        seen: &Seen<'_>,
+        clock: &Arc<dyn TimeSource>,
+        seen: &PatternSubject<'_>,
         visitor: impl FnOnce() -> Visitor,
     ) -> Option<Arc<Self>> {
         let gates = controls.gates.fitting(Point::Checked, seen);
@@ -54,7 +54,7 @@ impl Stop {
     }
 }
 
-impl std::fmt::Debug for Stop {
+impl std::fmt::Debug for PendingStop {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Stop({:?})", self.gates)
     }

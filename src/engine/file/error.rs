@@ -10,7 +10,7 @@ use crate::store::StoreError;
 
 /// Why an operation was not done.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum FileError {
     /// A rule refused.
     #[error(transparent)]
     Denied(#[from] Denial),
@@ -20,9 +20,9 @@ pub enum Error {
 }
 
 /// The result of an operation.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T> = std::result::Result<T, FileError>;
 
-impl Error {
+impl FileError {
     /// The refusal, if a rule refused.
     pub fn denial(&self) -> Option<&Denial> {
         match self {
@@ -32,7 +32,7 @@ impl Error {
     }
 }
 
-impl From<StoreError> for Error {
+impl From<StoreError> for FileError {
     fn from(error: StoreError) -> Self {
         Self::Denied(match error {
             StoreError::NotFound => Denial::NotFound,
@@ -46,13 +46,13 @@ impl From<StoreError> for Error {
     }
 }
 
-impl From<PathError> for Error {
+impl From<PathError> for FileError {
     fn from(_: PathError) -> Self {
         Denial::InvalidParameter("not a path within the share").into()
     }
 }
 
-impl From<LeaseDenial> for Error {
+impl From<LeaseDenial> for FileError {
     fn from(denial: LeaseDenial) -> Self {
         Denial::from(denial).into()
     }

@@ -4,7 +4,7 @@
 //! a time. How much is held in all is counted in [`super::tally`].
 
 use super::error::Result;
-use super::opens::HandleInfo;
+use super::opens::ListedHandle;
 use super::opens::handles::describe;
 use super::share::Share;
 use crate::core::Owner;
@@ -28,7 +28,7 @@ pub struct PendingName {
     /// The name.
     pub path: SharePath,
     /// The handles that keep it.
-    pub handles: Vec<HandleInfo>,
+    pub handles: Vec<ListedHandle>,
 }
 
 impl Share {

@@ -21,28 +21,30 @@ mod share;
 pub mod shares;
 mod tally;
 
-pub use error::{Error, Result};
+pub use error::{FileError, Result};
 pub use held::{HeldLock, PendingName};
-pub use names::{Space, Unlinked};
+pub use names::{FileSystemSpace, Unlinked};
 pub use opens::{
-    ClosedHandle, Creation, Described, ForceClosed, Handle, HandleInfo, HandlePage, IO_MAX,
-    LOCK_WAIT_MAX, Obstacle, Opened, PosixOpen, Standard, WhichHandles,
+    ClosedHandle, Creation, Described, ForceClosed, Handle, HandlePage, IO_MAX, LOCK_WAIT_MAX,
+    ListedHandle, Obstacle, OpenedFile, PosixOpen, Standard, WhichHandles,
 };
 pub use rest::{
-    Asking, Awaiting, Copied, CopyOptions, Copying, DiffOptions, DirectoryEntry, DirectoryPage,
-    DirectoryProperties, FILE_SIZE_MAX, FileChanges, FileProperties, FileReader, Leased,
-    NewProperties, PAGE_MAX, PageOptions, PropertyChanges, RangeChanges, RangeList, RemoteSource,
-    Renamed, RestRename, Semantics, SmbProperties, Started, StartedRemote, Taken, TimeChange,
+    Asking, Awaiting, CopiedFile, CopyOptions, CopyProperty, DiffOptions, DirectoryEntry,
+    DirectoryPage, DirectoryProperties, FILE_SIZE_MAX, FileChanges, FileProperties, FileReader,
+    LeasedFile, NewProperties, PAGE_MAX, PageOptions, PendingFileCopy, PropertyChanges,
+    RangeChanges, RangeList, RemoteSource, Renamed, RestRename, Semantics, SmbProperties, Started,
+    StartedRemote, TimeChange,
 };
-pub use share::{Change, LISTENERS_MAX, RELEASE_WAIT_MAX, Share, ShareOptions};
+pub use share::{ChangeNotice, LISTENERS_MAX, RELEASE_WAIT_MAX, Share, ShareOptions};
 pub use shares::{FileOptions, FileService, FileServiceError, ShareDenial};
 pub use tally::Tally;
 
-// Types of the store that arguments and answers are made of.
+// Types of the rules and the store that arguments and answers are made of.
+pub use crate::core::copy_status::CopyStatus;
 pub use crate::store::StoreError;
 pub use crate::store::share::data::{read_at, read_bytes_now, set_len, write_at};
-pub use crate::store::share::difference::Changed;
+pub use crate::store::share::difference::ChangedRange;
 pub use crate::store::share::{
-    Case, Control, CopyProgress, CopyState, CopyStatus, ETag, Found, HttpHeaders, Kind, Listed,
+    Case, Control, CopyProgress, CopyState, ETag, FileKind, FoundFile, HttpHeaders, ListedName,
     Metadata, OpenDirectory, OpenFor, Record, Records, SnapshotError, Stat, proc_path,
 };

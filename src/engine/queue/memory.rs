@@ -10,10 +10,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use super::why::Changed;
+use super::why::ChangedMessage;
 use crate::core::queue::{Absence, MessageId, QueueDenial, Tick};
 use crate::core::{Timestamp, Writer};
-use crate::engine::Clock;
+use crate::engine::TimeSource;
 use crate::engine::bell::Bell;
 use crate::engine::clock::Present;
 use crate::engine::recent::Recent;
@@ -32,14 +32,14 @@ const STEP: i64 = 10_000_000;
 
 /// What is remembered.
 #[derive(Default)]
-pub(super) struct Memory {
+pub(super) struct QueueMemory {
     last: Mutex<Moments>,
     /// The ceiling of changes that is committed.
     ceiling: AtomicI64,
-    ends: Mutex<VecDeque<(Ended, Writer)>>,
+    ends: Mutex<VecDeque<(EndedObject, Writer)>>,
     present: Present,
     /// Committed changes.
-    pub changes: Recent<Changed>,
+    pub changes: Recent<ChangedMessage>,
     /// Wakes the sweeper. Rung by what was committed, so that it rings without the client too.
     pub bell: Arc<Bell>,
 }
@@ -55,7 +55,7 @@ pub(super) struct Moments {
 
 /// What a request ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Ended {
+pub(super) enum EndedObject {
     /// One message.
     Message(MessageId),
     /// All messages of a queue up to this number.
@@ -64,7 +64,7 @@ pub(super) enum Ended {
     Queue(String),
 }
 
-impl Memory {
+impl QueueMemory {
     /// Changes begin above `ceiling`.
     pub fn above(ceiling: Tick) -> Self {
         let last = Mutex::new(Moments { now: Tick::default(), change: ceiling });
@@ -77,7 +77,7 @@ impl Memory {
     }
 
     /// Raises the ceiling in the transaction of the change `at` if it lies below. The caller tells
-    /// by [`Memory::ceiling_is_saved`] that it is committed.
+    /// by [`QueueMemory::ceiling_is_saved`] that it is committed.
     pub fn save_ceiling(&self, rows: &QueueRows<'_>, at: Tick) -> Result<Option<Tick>, DbError> {
         if at.0 <= self.ceiling.load(Ordering::SeqCst) {
             return Ok(None);
@@ -117,7 +117,7 @@ impl Memory {
     /// All rows were replaced by those of changes up to `saved`, and the clock may have been set
     /// back: time starts again where the clock is. Changes, which make receipts, go on after the
     /// last one. The ceiling that is committed is not below `saved`.
-    pub fn replaced(&self, clock: &Arc<dyn Clock>, saved: Tick) {
+    pub fn replaced(&self, clock: &Arc<dyn TimeSource>, saved: Tick) {
         self.present.set_back(clock);
         {
             let mut last = self.last.lock().expect(POISON);
@@ -130,7 +130,7 @@ impl Memory {
     }
 
     /// Remembers who ended something.
-    pub fn note(&self, ended: Ended, by: Writer) {
+    pub fn note(&self, ended: EndedObject, by: Writer) {
         let mut ends = self.ends.lock().expect(POISON);
         if ends.len() == ENDS_MAX {
             ends.pop_front();
@@ -141,21 +141,21 @@ impl Memory {
     /// The refusal for a message that a queue does not have.
     pub fn no_message(&self, queue: &str, id: MessageId, now: Tick) -> QueueDenial {
         QueueDenial::no_message(self.absence(now, |ended| match ended {
-            Ended::Message(ended) => *ended == id,
-            Ended::Messages(name, last) => name == queue && id.seq() <= *last,
-            Ended::Queue(_) => false,
+            EndedObject::Message(ended) => *ended == id,
+            EndedObject::Messages(name, last) => name == queue && id.seq() <= *last,
+            EndedObject::Queue(_) => false,
         }))
     }
 
     /// The refusal for a queue that is not there.
     pub fn no_queue(&self, queue: &str, now: Tick) -> QueueDenial {
-        let is = |ended: &Ended| matches!(ended, Ended::Queue(name) if name == queue);
+        let is = |ended: &EndedObject| matches!(ended, EndedObject::Queue(name) if name == queue);
         QueueDenial::no_queue(self.absence(now, is))
     }
 
     /// The latest end that fits. A message that was put after a Clear has a later end of its own,
     /// if it has one, and that one is forgotten later than the Clear.
-    fn absence(&self, now: Tick, fits: impl Fn(&Ended) -> bool) -> Absence {
+    fn absence(&self, now: Tick, fits: impl Fn(&EndedObject) -> bool) -> Absence {
         let ends = self.ends.lock().expect(POISON);
         match ends.iter().rev().find(|(ended, _)| fits(ended)) {
             Some((_, by)) => Absence::Ended { by: by.clone(), now },
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn q44_time_never_runs_back_and_no_two_changes_share_a_moment() {
-        let memory = Memory::default();
+        let memory = QueueMemory::default();
         let moments = [1_000, 1_000, 50, 1_050, 1_100, 90_000].map(|nanos| {
             let looked = memory.moment_of_look(Timestamp(nanos));
             let Moments { now, change } = memory.moments_of_change(Timestamp(nanos));
@@ -190,22 +190,22 @@ mod tests {
 
     #[test]
     fn the_latest_end_is_told_and_old_ones_are_forgotten() {
-        let memory = Memory::default();
+        let memory = QueueMemory::default();
         let told = |number| {
             let denial = memory.no_message("queue", id(number), Tick(0));
             denial.requester().and_then(|by| by.client_request.clone())
         };
-        memory.note(Ended::Messages("queue".to_owned(), 5), by("clear"));
-        memory.note(Ended::Messages("other".to_owned(), 50), by("other"));
-        memory.note(Ended::Message(id(3)), by("delete"));
+        memory.note(EndedObject::Messages("queue".to_owned(), 5), by("clear"));
+        memory.note(EndedObject::Messages("other".to_owned(), 50), by("other"));
+        memory.note(EndedObject::Message(id(3)), by("delete"));
         assert_eq!((told(3).as_deref(), told(5).as_deref()), (Some("delete"), Some("clear")));
         assert_eq!(told(6), None);
         for number in 0..ENDS_MAX {
-            memory.note(Ended::Queue(number.to_string()), by("queue"));
+            memory.note(EndedObject::Queue(number.to_string()), by("queue"));
         }
         assert_eq!((told(3), told(5)), (None, None));
         assert!(memory.no_queue("0", Tick(0)).requester().is_some());
-        memory.note(Ended::Message(id(9)), by("one more"));
+        memory.note(EndedObject::Message(id(9)), by("one more"));
         assert_eq!(memory.no_queue("0", Tick(0)).requester(), None);
         assert_eq!(memory.ends.lock().unwrap().len(), ENDS_MAX);
     }

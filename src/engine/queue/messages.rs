@@ -6,8 +6,8 @@
 use std::slice;
 
 use super::error::QueueResult;
-use super::memory::Ended;
-use super::{Change, Context, QueueService};
+use super::memory::EndedObject;
+use super::{Context, QueueChange, QueueService};
 use crate::core::queue::{
     Absence, Message, MessageId, PutTimes, QueueDenial, check_queue_name, check_text,
 };
@@ -85,7 +85,7 @@ impl QueueService {
         }
         for _ in 0..SWEEPS_MAX {
             let name = queue.to_owned();
-            let get = move |change: &Change<'_>| change.get(&name, most, visibility);
+            let get = move |change: &QueueChange<'_>| change.get(&name, most, visibility);
             let (taken, cut) = self.change(context, "Get Messages", get).await?;
             if !cut || !taken.is_empty() {
                 return Ok(taken);
@@ -158,7 +158,7 @@ impl QueueService {
             let (queue, message) = change.message(&name, &id)?;
             message.check(&receipt, change.now)?;
             change.rows.remove_messages(queue, slice::from_ref(&message))?;
-            change.memory.note(Ended::Message(message.id), change.by.writer.clone());
+            change.memory.note(EndedObject::Message(message.id), change.by.writer.clone());
             change.changed(&name, Some(message.id));
             Ok(())
         })
@@ -176,7 +176,7 @@ impl QueueService {
                 change.dropped.set(true);
                 let last = change.rows.next_seq()? - 1;
                 change.changed(&name, None);
-                change.memory.note(Ended::Messages(name, last), change.by.writer.clone());
+                change.memory.note(EndedObject::Messages(name, last), change.by.writer.clone());
             }
             Ok(())
         })
@@ -184,7 +184,7 @@ impl QueueService {
     }
 }
 
-impl Change<'_> {
+impl QueueChange<'_> {
     /// Takes messages. True if there may be more behind the expired ones that were removed.
     fn get(&self, name: &str, most: u32, visibility: u32) -> QueueResult<(Vec<Shown>, bool)> {
         let queue = self.queue(name)?;

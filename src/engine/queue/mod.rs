@@ -34,15 +34,16 @@ pub use crate::store::db::DbError;
 pub use error::{QueueError, QueueResult};
 pub use messages::{NewMessage, Shown};
 pub use queues::{Created, QueueInfo, QueueList, QueuePage};
-pub use why::{Changed, Standing, Visibility};
+pub use why::{ChangedMessage, MessageExplanation, Visibility};
 
-use self::memory::{Memory, Moments};
+use self::memory::{Moments, QueueMemory};
 use super::Context;
-use super::clock::Clock;
+use super::blocking::on_blocking_thread;
+use super::clock::TimeSource;
 use super::sweeper::Sweeper;
 use crate::core::queue::{ChangedBy, MessageId, Tick};
 use crate::core::{Timestamp, Writer};
-use crate::store::db::{Purpose, Sync};
+use crate::store::db::{Purpose, SyncMode};
 use crate::store::queue::{QueueId, QueueRows, QueueStore};
 
 /// The Queue service of one account.
@@ -50,33 +51,33 @@ pub struct QueueService {
     // Before the store: the sweeper's thread ends first.
     _sweeper: Sweeper,
     store: Arc<QueueStore>,
-    memory: Arc<Memory>,
+    memory: Arc<QueueMemory>,
 }
 
 /// A change under way, in the writer's transaction.
-struct Change<'a> {
+struct QueueChange<'a> {
     rows: &'a QueueRows<'a>,
-    memory: &'a Memory,
+    memory: &'a QueueMemory,
     now: Tick,
     by: ChangedBy,
-    changes: RefCell<Vec<Changed>>,
+    changes: RefCell<Vec<ChangedMessage>>,
     /// The change dropped rows that the sweeper is to remove.
     dropped: Cell<bool>,
 }
 
 /// A look at one committed state.
-struct Look<'a> {
+struct QueueView<'a> {
     rows: &'a QueueRows<'a>,
-    memory: &'a Memory,
+    memory: &'a QueueMemory,
     now: Tick,
 }
 
 impl QueueService {
     /// Opens the database at `path`, made if missing, and starts the sweeper.
-    pub fn open(path: &Path, sync: Sync, clock: Arc<dyn Clock>) -> QueueResult<Self> {
+    pub fn open(path: &Path, sync: SyncMode, clock: Arc<dyn TimeSource>) -> QueueResult<Self> {
         let store = Arc::new(QueueStore::open(path, sync)?);
         let ceiling = store.read_waiting::<_, QueueError>(|rows| Ok(rows.change_ceiling()?))?;
-        let memory = Arc::new(Memory::above(ceiling));
+        let memory = Arc::new(QueueMemory::above(ceiling));
         let sweeper = sweeper::start(Arc::clone(&store), Arc::clone(&memory), clock)?;
         Ok(Self { _sweeper: sweeper, store, memory })
     }
@@ -91,7 +92,7 @@ impl QueueService {
         &self,
         context: &Context,
         operation: &str,
-        change: impl FnOnce(&Change<'_>) -> QueueResult<T> + Clone + Send + 'static,
+        change: impl FnOnce(&QueueChange<'_>) -> QueueResult<T> + Clone + Send + 'static,
     ) -> QueueResult<T> {
         let memory = Arc::clone(&self.memory);
         let by = context.writer(operation);
@@ -105,7 +106,7 @@ impl QueueService {
         let (send, answer) = oneshot::channel();
         let write = move |rows: &QueueRows<'_>| {
             let Moments { now, change: at } = memory.moments_of_change(now);
-            let under_way = Change::new(rows, &memory, now, ChangedBy::new(by, at));
+            let under_way = QueueChange::new(rows, &memory, now, ChangedBy::new(by, at));
             let answer = change(&under_way)?;
             let ceiling = memory.save_ceiling(rows, at)?;
             Ok((answer, under_way.changes.into_inner(), under_way.dropped.get(), ceiling))
@@ -133,17 +134,16 @@ impl QueueService {
         &self,
         now: Timestamp,
         by: Writer,
-        change: impl FnOnce(&Change<'_>) -> QueueResult<T> + Send + 'static,
+        change: impl FnOnce(&QueueChange<'_>) -> QueueResult<T> + Send + 'static,
     ) -> QueueResult<()> {
         let (store, memory) = (Arc::clone(&self.store), Arc::clone(&self.memory));
         let check = move || {
             store.rehearse(|rows| {
                 let now = memory.moment_of_look(now);
-                change(&Change::new(rows, &memory, now, ChangedBy::new(by, now)))
+                change(&QueueChange::new(rows, &memory, now, ChangedBy::new(by, now)))
             })
         };
-        let checked = tokio::task::spawn_blocking(check).await;
-        checked.unwrap_or_else(|error| Err(DbError::Panicked(error.to_string()).into()))
+        on_blocking_thread(check).await
     }
 
     /// Looks at one committed state: at once if a connection is free, else on a thread that may
@@ -152,20 +152,19 @@ impl QueueService {
     async fn look<T: Send + 'static>(
         &self,
         now: Timestamp,
-        look: impl FnOnce(&Look<'_>) -> QueueResult<T> + Send + 'static,
+        look: impl FnOnce(&QueueView<'_>) -> QueueResult<T> + Send + 'static,
     ) -> QueueResult<T> {
         let memory = Arc::clone(&self.memory);
         let read = move |rows: &QueueRows<'_>| {
             let now = memory.moment_of_look(now);
-            look(&Look { rows, memory: &memory, now })
+            look(&QueueView { rows, memory: &memory, now })
         };
         let read = match self.store.try_read(read) {
             Ok(answer) => return answer,
             Err(read) => read,
         };
         let store = Arc::clone(&self.store);
-        let answer = tokio::task::spawn_blocking(move || store.read_waiting(read)).await;
-        answer.unwrap_or_else(|error| Err(DbError::Panicked(error.to_string()).into()))
+        on_blocking_thread(move || store.read_waiting(read)).await
     }
 }
 
@@ -177,8 +176,8 @@ fn purpose_of(operation: &str) -> Purpose {
     }
 }
 
-impl<'a> Change<'a> {
-    fn new(rows: &'a QueueRows<'a>, memory: &'a Memory, now: Tick, by: ChangedBy) -> Self {
+impl<'a> QueueChange<'a> {
+    fn new(rows: &'a QueueRows<'a>, memory: &'a QueueMemory, now: Tick, by: ChangedBy) -> Self {
         Self { rows, memory, now, by, changes: RefCell::default(), dropped: Cell::default() }
     }
 
@@ -190,12 +189,12 @@ impl<'a> Change<'a> {
 
     /// Has the history keep a change of a message, or of a queue as a whole, once it is committed.
     fn changed(&self, queue: &str, id: Option<MessageId>) {
-        let change = Changed { queue: queue.to_owned(), id, by: self.by.writer.clone() };
+        let change = ChangedMessage { queue: queue.to_owned(), id, by: self.by.writer.clone() };
         self.changes.borrow_mut().push(change);
     }
 }
 
-impl Look<'_> {
+impl QueueView<'_> {
     /// The queue of that name, or the refusal.
     fn queue(&self, name: &str) -> QueueResult<QueueId> {
         let found = self.rows.queue_id(name)?;

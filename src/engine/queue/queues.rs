@@ -4,7 +4,7 @@
 //! [`super::messages`].
 
 use super::error::QueueResult;
-use super::memory::Ended;
+use super::memory::EndedObject;
 use super::{Context, QueueService};
 use crate::core::policy::{SentPolicy, StoredPolicy, check_sent_policies};
 use crate::core::queue::parameters::LIST_MAX;
@@ -84,7 +84,7 @@ impl QueueService {
             change.rows.delete_queue(&name, queue)?;
             change.dropped.set(true);
             change.changed(&name, None);
-            change.memory.note(Ended::Queue(name), change.by.writer.clone());
+            change.memory.note(EndedObject::Queue(name), change.by.writer.clone());
             Ok(())
         })
         .await

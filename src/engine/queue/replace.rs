@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::QueueService;
 use crate::core::queue::Tick;
-use crate::engine::{Clock, DbError};
+use crate::engine::{DbError, TimeSource};
 use crate::store::counted::{HeldRows, SavedRows};
 
 impl QueueService {
@@ -29,7 +29,7 @@ impl QueueService {
 
     /// The rows were replaced by those of changes up to `last`, and the clock may have been set
     /// back. To be called while the writer is held.
-    pub(in crate::engine) fn replaced(&self, clock: &Arc<dyn Clock>, last: Tick) {
+    pub(in crate::engine) fn replaced(&self, clock: &Arc<dyn TimeSource>, last: Tick) {
         self.memory.replaced(clock, last);
     }
 }

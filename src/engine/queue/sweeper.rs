@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::error::QueueResult;
-use super::memory::Memory;
+use super::memory::QueueMemory;
 use crate::core::queue::Tick;
 use crate::core::service::ServiceKind;
-use crate::engine::clock::Clock;
+use crate::engine::clock::TimeSource;
 use crate::engine::sweeper::{Sweeper, sleep_until};
 use crate::store::db::DbError;
 use crate::store::queue::{QueueRows, QueueStore};
@@ -20,8 +20,8 @@ const BATCH: usize = 256;
 /// Starts the sweeper of a Queue service. It looks when the bell of `memory` rings.
 pub(super) fn start(
     store: Arc<QueueStore>,
-    memory: Arc<Memory>,
-    clock: Arc<dyn Clock>,
+    memory: Arc<QueueMemory>,
+    clock: Arc<dyn TimeSource>,
 ) -> QueueResult<Sweeper> {
     let bell = Arc::clone(&memory.bell);
     let step = move || sweep_once(&store, &memory, &clock);
@@ -31,8 +31,8 @@ pub(super) fn start(
 /// One small transaction, if there is anything to remove. Says how long to sleep then.
 fn sweep_once(
     store: &QueueStore,
-    memory: &Arc<Memory>,
-    clock: &Arc<dyn Clock>,
+    memory: &Arc<QueueMemory>,
+    clock: &Arc<dyn TimeSource>,
 ) -> QueueResult<Duration> {
     let now = memory.moment_of_look(clock.now());
     let look = |rows: &QueueRows<'_>| Ok::<_, DbError>((rows.has_gone()?, rows.next_expiry()?));

@@ -4,14 +4,14 @@
 
 use super::QueueService;
 use super::error::QueueResult;
-use super::memory::Memory;
+use super::memory::QueueMemory;
 use crate::core::queue::{Absence, Message, MessageId, QueueDenial, Tick, check_queue_name};
 use crate::core::{Timestamp, Writer};
 use crate::store::queue::QueueRows;
 
 /// A change of a message or a queue.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Changed {
+pub struct ChangedMessage {
     /// The queue.
     pub queue: String,
     /// The message; `None` if the queue as a whole was changed.
@@ -31,7 +31,7 @@ pub enum Visibility {
 
 /// The state of a message.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Standing {
+pub struct MessageExplanation {
     /// The message, with the request that got or updated it last.
     pub message: Message,
     /// What the next Get would make of it.
@@ -39,7 +39,7 @@ pub struct Standing {
     /// The moment of this look.
     pub now: Tick,
     /// Remembered changes, the latest first.
-    pub changes: Vec<Changed>,
+    pub changes: Vec<ChangedMessage>,
 }
 
 /// Hidden messages, each with its queue.
@@ -48,7 +48,7 @@ pub type Hidden = Vec<(String, Message)>;
 impl QueueService {
     /// The state of a message. A message that is not there is refused as an operation would be,
     /// with the request that ended it if that is remembered. May wait.
-    pub fn why(&self, now: Timestamp, queue: &str, id: &str) -> QueueResult<Standing> {
+    pub fn why(&self, now: Timestamp, queue: &str, id: &str) -> QueueResult<MessageExplanation> {
         check_queue_name(queue)?;
         let now = self.memory.moment_of_look(now);
         self.store.read_waiting(|rows| standing(rows, &self.memory, now, (queue, id)))
@@ -74,17 +74,17 @@ impl QueueService {
     }
 
     /// Remembered changes that `wanted` holds for, the latest first.
-    pub fn changes(&self, wanted: impl Fn(&Changed) -> bool) -> Vec<Changed> {
+    pub fn changes(&self, wanted: impl Fn(&ChangedMessage) -> bool) -> Vec<ChangedMessage> {
         self.memory.changes.latest(wanted)
     }
 }
 
 fn standing(
     rows: &QueueRows<'_>,
-    memory: &Memory,
+    memory: &QueueMemory,
     now: Tick,
     (queue, id): (&str, &str),
-) -> QueueResult<Standing> {
+) -> QueueResult<MessageExplanation> {
     let found = rows.queue_id(queue)?.ok_or_else(|| memory.no_queue(queue, now))?;
     let Ok(id) = id.parse::<MessageId>() else {
         return Err(QueueDenial::no_message(Absence::Unknown).into());
@@ -99,5 +99,5 @@ fn standing(
         Visibility::HiddenUntil(message.visible_at)
     };
     let changes = memory.changes.latest(|change| change.queue == queue && change.id == Some(id));
-    Ok(Standing { message, visibility, now, changes })
+    Ok(MessageExplanation { message, visibility, now, changes })
 }

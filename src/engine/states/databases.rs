@@ -14,7 +14,7 @@ use crate::core::table::Ticks;
 use crate::engine::blob::BlobService;
 use crate::engine::queue::QueueService;
 use crate::engine::table::TableService;
-use crate::engine::{Account, Clock, DbError};
+use crate::engine::{Account, DbError, TimeSource};
 use crate::store::blob::{HeldBlobs, SavedBlobs};
 use crate::store::counted::{HeldRows, SavedRows};
 use crate::store::saved::steps::step;
@@ -130,7 +130,7 @@ impl HeldDatabases<'_> {
     /// the clock are those of the new data by now.
     pub(super) fn replaced(&self) {
         let Databases { account, blob, queue, table } = self.databases;
-        let clock: &Arc<dyn Clock> = &account.file().options().clock;
+        let clock: &Arc<dyn TimeSource> = &account.file().options().clock;
         if let Some(service) = blob {
             service.replaced(clock, account.retention());
         }

@@ -27,13 +27,13 @@ use crate::store::{Durability, StoreError};
 const ROOM: u64 = 1 << 20;
 
 /// The data that takes the place of all data.
-struct Next {
+struct ReplacementData {
     /// The saved state, if it is one.
     state: Option<PathBuf>,
     clock: Setting,
 }
 
-impl Next {
+impl ReplacementData {
     /// The folder of an account in the saved state.
     fn of(&self, account: &Account) -> Option<PathBuf> {
         self.state.as_ref().map(|state| account_folder(state, account.name()))
@@ -56,13 +56,13 @@ impl Folders<'_> {
 }
 
 /// All services of some accounts. Requests wait, or are refused, until the value is dropped.
-struct Closed<'a> {
+struct ClosedServices<'a> {
     held: Vec<HeldDatabases<'a>>,
     properties: Vec<HeldProperties<'a>>,
     shares: Vec<(&'a Account, ReplacingShares<'a>)>,
 }
 
-impl<'a> Closed<'a> {
+impl<'a> ClosedServices<'a> {
     fn close(accounts: &[&'a Account], databases: &'a [Databases<'a>]) -> Result<Self, StateError> {
         let owner = States::owner();
         let mut shares = Vec::new();
@@ -76,7 +76,7 @@ impl<'a> Closed<'a> {
     }
 
     /// Does all that can fail and leaves the old data untouched.
-    fn prepare(&self, next: &Next, folders: &Folders<'_>) -> Result<(), StateError> {
+    fn prepare(&self, next: &ReplacementData, folders: &Folders<'_>) -> Result<(), StateError> {
         for ((account, shares), held) in self.shares.iter().zip(&self.held) {
             shares.prepare(&folders.aside(account), &folders.next(account))?;
             held.replace(next.of(account).as_deref(), next.clock.now())?;
@@ -144,7 +144,7 @@ impl States {
             }
         }
         self.check_room(&next, &accounts)?;
-        let mut closed = Closed::close(&accounts, &databases)?;
+        let mut closed = ClosedServices::close(&accounts, &databases)?;
         closed.prepare(&next, &folders)?;
         step();
         self.saved.begin(note)?;
@@ -164,8 +164,8 @@ impl States {
     /// Replaces the data, and removes the note when that is done.
     fn put_in_force(
         &self,
-        next: &Next,
-        closed: &Closed<'_>,
+        next: &ReplacementData,
+        closed: &ClosedServices<'_>,
         folders: &Folders<'_>,
     ) -> Result<Vec<Untold>, StateError> {
         let durability = self.durability();
@@ -188,9 +188,9 @@ impl States {
 
     /// The data that the replacement puts in place. A saved state is checked as a whole, while
     /// nothing is replaced yet.
-    fn next(&self, by: &Replacement) -> Result<Next, StateError> {
+    fn next(&self, by: &Replacement) -> Result<ReplacementData, StateError> {
         let Replacement::Restore(name) = by else {
-            return Ok(Next { state: None, clock: Setting::default() });
+            return Ok(ReplacementData { state: None, clock: Setting::default() });
         };
         let state = self.saved.path(name).ok_or_else(|| StateError::NotFound(name.clone()))?;
         let damaged =
@@ -206,12 +206,12 @@ impl States {
             let parts = manifest.parts.get(account).map_or(&[][..], Vec::as_slice);
             check_saved(&account_folder(&state, account), parts).map_err(damaged)?;
         }
-        Ok(Next { state: Some(state), clock: manifest.clock })
+        Ok(ReplacementData { state: Some(state), clock: manifest.clock })
     }
 
     /// Refuses what does not fit on the disk. The rows of a restored state are written to the log,
     /// and then to the database; its shares are copied already.
-    fn check_room(&self, next: &Next, accounts: &[&Account]) -> Result<(), StateError> {
+    fn check_room(&self, next: &ReplacementData, accounts: &[&Account]) -> Result<(), StateError> {
         let folders = accounts.iter().filter_map(|account| next.of(account));
         let databases: u64 = folders.map(|folder| saved_bytes(&folder)).sum();
         let needed = databases.saturating_mul(2).saturating_add(ROOM);
@@ -238,7 +238,7 @@ impl States {
     /// mounted.
     fn serve(
         &self,
-        next: &Next,
+        next: &ReplacementData,
         account: &Account,
         shares: &ReplacingShares<'_>,
     ) -> Result<Untold, StateError> {

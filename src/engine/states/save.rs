@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::databases::Databases;
 use super::{STATES_MAX, SavedState, StateError, States};
 use crate::core::Timestamp;
-use crate::engine::clock::{Clock as _, Setting, SystemClock};
+use crate::engine::clock::{Setting, SystemClock, TimeSource as _};
 use crate::store::StoreError;
 use crate::store::saved::saved_parts;
 use crate::store::saved::steps::step;

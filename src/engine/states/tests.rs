@@ -20,7 +20,7 @@ use crate::engine::blob::NewContainer;
 use crate::engine::file::shares::NewShare;
 use crate::engine::queue::QueueList;
 use crate::engine::table::TableQuery;
-use crate::engine::{Account, AccountOptions, Clock as _, Context, Controls, Parts};
+use crate::engine::{Account, AccountOptions, Context, Controls, PropertyParts, TimeSource as _};
 use crate::store::DataRoot;
 use crate::store::saved::steps::arm;
 
@@ -51,7 +51,7 @@ impl Bench {
         let root = DataRoot::open(folder).unwrap();
         let controls = Arc::new(Controls::default());
         let mut options = AccountOptions::default();
-        options.file.clock = Arc::clone(&controls.clock) as Arc<dyn crate::engine::Clock>;
+        options.file.clock = Arc::clone(&controls.clock) as Arc<dyn crate::engine::TimeSource>;
         let opened = accounts.iter().map(|name| Account::open(&root, name, &options).unwrap());
         let mut opened: Vec<_> = opened.collect();
         let accounts = Accounts::new(opened.remove(0), opened).with_controls(controls);
@@ -77,7 +77,7 @@ impl Bench {
             account.file().create_share(name, NewShare::default()).unwrap();
             let files = self.root.files_path(account.name());
             fs::write(files.join(name).join("file"), name).unwrap();
-            let parts = Parts::from([("part".to_owned(), name.to_owned())]);
+            let parts = PropertyParts::from([("part".to_owned(), name.to_owned())]);
             account.properties(ServiceKind::Queue).set(parts).unwrap();
         }
     }

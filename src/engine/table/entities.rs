@@ -3,10 +3,11 @@
 //! Decides that the condition is checked in the writer's transaction, so that of two requests
 //! with one ETag exactly one succeeds (S81, S84).
 
-use super::history::Changed;
-use super::{Change, Done, Purpose, Size, TableResult, TableService, table_of};
+use super::history::ChangedEntity;
+use super::{ChangeOutcome, ChangeSize, Purpose, TableChange, TableResult, TableService, table_of};
 use crate::core::table::{
-    self as rules, Denial, Effect, Fields as _, How, Key, Properties, TableName, Ticks,
+    self as rules, Effect, EntityFields as _, EntityKey, How, Properties, TableDenial, TableName,
+    Ticks,
 };
 use crate::engine::context::Context;
 use crate::store::table::{StoredEntity, TableId};
@@ -18,18 +19,18 @@ const SMALL_BYTES: usize = 64 << 10;
 #[derive(Clone, PartialEq, Debug)]
 pub struct Write {
     /// The change, with its condition.
-    pub change: rules::Change,
+    pub change: rules::EntityChange,
     /// The entity.
-    pub key: Key,
+    pub key: EntityKey,
     /// The given properties; none for a deletion.
     pub properties: Properties,
 }
 
 /// An entity after a write.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Written {
+pub struct WrittenEntity {
     /// Its key.
-    pub key: Key,
+    pub key: EntityKey,
     /// Its timestamp, which is its ETag too; none after a deletion (S90).
     pub ticks: Option<Ticks>,
     /// The entity, after an insertion.
@@ -38,7 +39,7 @@ pub struct Written {
 
 impl Write {
     /// Checks what needs no look at the table.
-    pub(super) fn check(&self) -> Result<(), Denial> {
+    pub(super) fn check(&self) -> Result<(), TableDenial> {
         self.change.check_form()?;
         self.key.check()?;
         self.properties.check_each()?;
@@ -52,11 +53,11 @@ impl Write {
 
 impl TableService {
     /// Get Entity.
-    pub async fn entity(&self, table: &TableName, key: &Key) -> TableResult<StoredEntity> {
+    pub async fn entity(&self, table: &TableName, key: &EntityKey) -> TableResult<StoredEntity> {
         let (name, key) = (table.clone(), key.clone());
         self.look(move |tx| {
             let table = table_of(tx, &name)?;
-            Ok(tx.entity(table, &key)?.ok_or(Denial::ResourceNotFound)?)
+            Ok(tx.entity(table, &key)?.ok_or(TableDenial::ResourceNotFound)?)
         })
         .await
     }
@@ -67,25 +68,25 @@ impl TableService {
         context: &Context,
         table: &TableName,
         write: Write,
-    ) -> TableResult<Written> {
+    ) -> TableResult<WrittenEntity> {
         write.check()?;
-        let size = if write.bytes() > SMALL_BYTES { Size::Large } else { Size::Small };
+        let size = if write.bytes() > SMALL_BYTES { ChangeSize::Large } else { ChangeSize::Small };
         let name = table.clone();
         let purpose = match write.change {
-            rules::Change::Delete(_) => Purpose::Delete,
-            rules::Change::Insert | rules::Change::Write(..) => Purpose::Store,
+            rules::EntityChange::Delete(_) => Purpose::Delete,
+            rules::EntityChange::Insert | rules::EntityChange::Write(..) => Purpose::Store,
         };
         self.change_for(purpose, context, size, move |change| {
             let id = change.table(&name)?;
             let ticks = change.tick();
             let (answer, changed) = change.write(id, &name, write, ticks, "")?;
-            Ok(Done::with(answer, vec![changed]))
+            Ok(ChangeOutcome::with(answer, vec![changed]))
         })
         .await
     }
 }
 
-impl Change<'_> {
+impl TableChange<'_> {
     /// Carries a write out at `ticks`. `within` is appended to the operation's name in what is
     /// remembered of it.
     pub(super) fn write(
@@ -95,11 +96,11 @@ impl Change<'_> {
         write: Write,
         ticks: Ticks,
         within: &str,
-    ) -> TableResult<(Written, Changed)> {
+    ) -> TableResult<(WrittenEntity, ChangedEntity)> {
         let Write { change, key, properties } = write;
         // A merge reads the entity once, for the condition and for its properties.
         let kept = match &change {
-            rules::Change::Write(How::Merge, _) => self.tx.entity(table, &key)?,
+            rules::EntityChange::Write(How::Merge, _) => self.tx.entity(table, &key)?,
             _ => None,
         };
         let there = match &kept {
@@ -109,8 +110,10 @@ impl Change<'_> {
         // A refusal without a name is better than none.
         let by = || self.tx.last_writer(table, &key).ok().flatten().map(Box::new);
         let effect = change.decide(there).map_err(|denial| match denial {
-            Denial::UpdateConditionNotSatisfied(_) => Denial::UpdateConditionNotSatisfied(by()),
-            Denial::EntityAlreadyExists(_) => Denial::EntityAlreadyExists(by()),
+            TableDenial::UpdateConditionNotSatisfied(_) => {
+                TableDenial::UpdateConditionNotSatisfied(by())
+            }
+            TableDenial::EntityAlreadyExists(_) => TableDenial::EntityAlreadyExists(by()),
             other => other,
         })?;
         let operation = format!("{}{within}", change.operation());
@@ -120,8 +123,9 @@ impl Change<'_> {
                 if !self.rehearsal {
                     self.tx.remove_entity(table, &key)?;
                 }
-                let written = Written { key: key.clone(), ticks: None, inserted: None };
-                let changed = Changed { table: name.to_string(), key: Some(key), ticks: None, by };
+                let written = WrittenEntity { key: key.clone(), ticks: None, inserted: None };
+                let changed =
+                    ChangedEntity { table: name.to_string(), key: Some(key), ticks: None, by };
                 return Ok((written, changed));
             }
             Effect::Create | Effect::Alter(How::Replace) => properties,
@@ -138,14 +142,15 @@ impl Change<'_> {
         if !self.rehearsal {
             self.tx.put_entity(table, &entity, &by)?;
         }
-        let inserted = matches!(change, rules::Change::Insert).then_some(entity);
-        let written = Written { key: key.clone(), ticks: Some(ticks), inserted };
-        let changed = Changed { table: name.to_string(), key: Some(key), ticks: Some(ticks), by };
+        let inserted = matches!(change, rules::EntityChange::Insert).then_some(entity);
+        let written = WrittenEntity { key: key.clone(), ticks: Some(ticks), inserted };
+        let changed =
+            ChangedEntity { table: name.to_string(), key: Some(key), ticks: Some(ticks), by };
         Ok((written, changed))
     }
 }
 
-impl Written {
+impl WrittenEntity {
     /// The ETag of the entity.
     pub fn etag(&self) -> Option<String> {
         self.ticks.map(rules::etag::etag)

@@ -2,7 +2,7 @@
 //!
 //! REST decides statuses and spellings.
 
-use crate::core::table::{Denial, Fault};
+use crate::core::table::{TableDenial, TransactionDenial};
 use crate::store::db::DbError;
 
 /// Why an operation was not done.
@@ -10,10 +10,10 @@ use crate::store::db::DbError;
 pub enum TableError {
     /// A rule refused.
     #[error(transparent)]
-    Denied(#[from] Denial),
+    Denied(#[from] TableDenial),
     /// A rule refused an operation of a transaction, and so all of it.
     #[error(transparent)]
-    Fault(#[from] Fault),
+    Fault(#[from] TransactionDenial),
     /// The database could not.
     #[error(transparent)]
     Store(#[from] DbError),
@@ -24,9 +24,9 @@ pub type TableResult<T> = Result<T, TableError>;
 
 impl TableError {
     /// The refusal, if it is one.
-    pub fn denial(&self) -> Option<&Denial> {
+    pub fn denial(&self) -> Option<&TableDenial> {
         match self {
-            Self::Denied(denial) | Self::Fault(Fault { denial, .. }) => Some(denial),
+            Self::Denied(denial) | Self::Fault(TransactionDenial { denial, .. }) => Some(denial),
             Self::Store(_) => None,
         }
     }
@@ -34,7 +34,7 @@ impl TableError {
     /// The error as one of the operation with that index in a transaction.
     pub(super) fn at(self, index: usize) -> Self {
         match self {
-            Self::Denied(denial) => Self::Fault(Fault { index, denial }),
+            Self::Denied(denial) => Self::Fault(TransactionDenial { index, denial }),
             other => other,
         }
     }

@@ -5,15 +5,15 @@
 
 use super::{TableError, TableResult, TableService, table_of};
 use crate::core::Writer;
-use crate::core::table::{Fields, Key, TableName, Ticks};
+use crate::core::table::{EntityFields, EntityKey, TableName, Ticks};
 
 /// A change of an entity or a table.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Changed {
+pub struct ChangedEntity {
     /// The table, as it was created.
     pub table: String,
     /// The entity; none if the table as a whole was changed.
-    pub key: Option<Key>,
+    pub key: Option<EntityKey>,
     /// The timestamp that the entity has since; none if it was deleted.
     pub ticks: Option<Ticks>,
     /// The request.
@@ -22,7 +22,7 @@ pub struct Changed {
 
 /// The last write of an entity and its latest changes, for `latchfs why`.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Standing {
+pub struct EntityExplanation {
     /// When it was written last; none if there is no such entity.
     pub ticks: Option<Ticks>,
     /// How many properties it has.
@@ -30,18 +30,18 @@ pub struct Standing {
     /// The request that wrote it last.
     pub last_writer: Option<Writer>,
     /// Remembered changes, the latest first.
-    pub changes: Vec<Changed>,
+    pub changes: Vec<ChangedEntity>,
 }
 
 impl TableService {
     /// Reports the last write of an entity and its latest changes. May wait; not for an event loop.
-    pub fn why(&self, table: &TableName, key: &Key) -> TableResult<Standing> {
+    pub fn why(&self, table: &TableName, key: &EntityKey) -> TableResult<EntityExplanation> {
         let (entity, last_writer) = self.store.read(|tx| {
             let table = table_of(tx, table)?;
             Ok::<_, TableError>((tx.entity(table, key)?, tx.last_writer(table, key)?))
         })?;
-        Ok(Standing {
-            ticks: entity.as_ref().map(Fields::timestamp),
+        Ok(EntityExplanation {
+            ticks: entity.as_ref().map(EntityFields::timestamp),
             properties: entity.map_or(0, |entity| entity.properties().count()),
             last_writer,
             changes: self.changes(|change| {
@@ -52,7 +52,7 @@ impl TableService {
     }
 
     /// Remembered changes that `wanted` holds for, the latest first.
-    pub fn changes(&self, wanted: impl Fn(&Changed) -> bool) -> Vec<Changed> {
+    pub fn changes(&self, wanted: impl Fn(&ChangedEntity) -> bool) -> Vec<ChangedEntity> {
         self.memory.history.latest(wanted)
     }
 }

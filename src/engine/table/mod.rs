@@ -34,79 +34,71 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
-pub use entities::{Write, Written};
+pub use entities::{Write, WrittenEntity};
 pub use error::{TableError, TableResult};
-pub use history::{Changed, Standing};
-pub use query::{Page, Query, SLICE_ROWS};
+pub use history::{ChangedEntity, EntityExplanation};
+pub use query::{EntityQuery, EntitySink, SLICE_ROWS};
 pub use tables::{TablePage, TableQuery};
 
 // What answers are made of, as front ends see it.
 use crate::store::db::Purpose;
-pub use crate::store::db::{DbError, Sync};
+pub use crate::store::db::{DbError, SyncMode};
 pub use crate::store::table::{EntityRef, StoredEntity};
 
 use self::ticker::Ticker;
 use super::bell::Bell;
+use super::blocking::{ChangeSize, on_blocking_thread};
 use super::clock::Present;
 use super::context::Context;
 use super::recent::Recent;
 use super::sweeper::Sweeper;
-use crate::core::table::{Denial, TableName, Ticks};
+use crate::core::table::{TableDenial, TableName, Ticks};
 use crate::core::{Timestamp, Writer};
-use crate::store::table::{TableId, TableStore, Tx};
+use crate::store::table::{TableId, TableStore, TableTx};
 
 /// The Table service of one account.
 pub struct TableService {
     // Before the store: the sweeper's thread ends first.
     _sweeper: Sweeper,
     store: Arc<TableStore>,
-    memory: Arc<Memory>,
+    memory: Arc<TableMemory>,
 }
 
 /// The state that requests under way share. It does not hold the store: a request may outlive its
 /// caller on the writer's thread, which must not be the one that closes the database.
-struct Memory {
+struct TableMemory {
     ticker: Ticker,
-    history: Recent<Changed>,
+    history: Recent<ChangedEntity>,
     present: Present,
     /// Wakes the sweeper. Rung by what was committed, so that it rings without the client too.
     bell: Arc<Bell>,
 }
 
 /// The answer of a request, and its entries in the history.
-struct Done<T> {
+struct ChangeOutcome<T> {
     answer: T,
-    changes: Vec<Changed>,
+    changes: Vec<ChangedEntity>,
     /// The sweeper has something to remove.
     dropped: bool,
 }
 
 /// A change under way, in the writer's transaction.
-struct Change<'a> {
-    tx: &'a Tx<'a>,
+struct TableChange<'a> {
+    tx: &'a TableTx<'a>,
     ticker: &'a Ticker,
     context: &'a Context,
     /// The transaction only reads: the change is checked, and nothing is written.
     rehearsal: bool,
 }
 
-/// How much a change writes.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Size {
-    /// Little: it may run on an event loop.
-    Small,
-    /// More than an event loop should wait for: the writer's thread runs it.
-    Large,
-}
-
 impl TableService {
     /// Opens the database file, made if missing, and starts to remove what deleted tables left.
-    pub fn open(file: &Path, sync: Sync) -> TableResult<Self> {
+    pub fn open(file: &Path, sync: SyncMode) -> TableResult<Self> {
         let store = TableStore::open(file, sync)?;
         let ceiling = store.read::<_, TableError>(|tx| Ok(tx.tick_ceiling()?))?;
         let (ticker, history) = (Ticker::new(ceiling), Recent::default());
         let present = Present::default();
-        let memory = Memory { ticker, history, present, bell: Arc::default() };
+        let memory = TableMemory { ticker, history, present, bell: Arc::default() };
         let store = Arc::new(store);
         let sweeper = sweeper::start(Arc::clone(&store), Arc::clone(&memory.bell))?;
         Ok(Self { _sweeper: sweeper, store, memory: Arc::new(memory) })
@@ -121,8 +113,8 @@ impl TableService {
     async fn change<T: Send + 'static>(
         &self,
         context: &Context,
-        size: Size,
-        change: impl FnOnce(&Change<'_>) -> TableResult<Done<T>> + Clone + Send + 'static,
+        size: ChangeSize,
+        change: impl FnOnce(&TableChange<'_>) -> TableResult<ChangeOutcome<T>> + Clone + Send + 'static,
     ) -> TableResult<T> {
         self.change_for(Purpose::Store, context, size, change).await
     }
@@ -133,8 +125,8 @@ impl TableService {
         &self,
         purpose: Purpose,
         context: &Context,
-        size: Size,
-        change: impl FnOnce(&Change<'_>) -> TableResult<Done<T>> + Clone + Send + 'static,
+        size: ChangeSize,
+        change: impl FnOnce(&TableChange<'_>) -> TableResult<ChangeOutcome<T>> + Clone + Send + 'static,
     ) -> TableResult<T> {
         let now = match context.due_stop() {
             Some(stop) => {
@@ -144,18 +136,18 @@ impl TableService {
             None => context.now,
         };
         let (memory, mut context) = (Arc::clone(&self.memory), Context { now, ..context.clone() });
-        let write = move |tx: &Tx<'_>| {
+        let write = move |tx: &TableTx<'_>| {
             context.now = memory.present.of(context.now);
             let ticker = &memory.ticker;
-            let done = change(&Change { tx, ticker, context: &context, rehearsal: false })?;
+            let done = change(&TableChange { tx, ticker, context: &context, rehearsal: false })?;
             Ok((done, ticker.save(tx)?))
         };
         let write = match size {
-            Size::Small => match self.store.try_write(purpose, write) {
+            ChangeSize::Small => match self.store.try_write(purpose, write) {
                 Ok(outcome) => return self.memory.committed(outcome),
                 Err(write) => write,
             },
-            Size::Large => write,
+            ChangeSize::Large => write,
         };
         let (send, answer) = oneshot::channel();
         let memory = Arc::clone(&self.memory);
@@ -168,24 +160,23 @@ impl TableService {
     async fn check<T: Send + 'static>(
         &self,
         context: &Context,
-        change: impl FnOnce(&Change<'_>) -> TableResult<Done<T>> + Send + 'static,
+        change: impl FnOnce(&TableChange<'_>) -> TableResult<ChangeOutcome<T>> + Send + 'static,
     ) -> TableResult<()> {
         let (store, memory) = (Arc::clone(&self.store), Arc::clone(&self.memory));
         let context = context.clone();
         let check = move || {
             store.rehearse(|tx| {
                 let ticker = &memory.ticker;
-                change(&Change { tx, ticker, context: &context, rehearsal: true })
+                change(&TableChange { tx, ticker, context: &context, rehearsal: true })
             })
         };
-        let checked = tokio::task::spawn_blocking(check).await;
-        checked.unwrap_or_else(|error| Err(DbError::Panicked(error.to_string()).into()))
+        on_blocking_thread(check).await
     }
 
     /// Reads a bounded number of rows: at once if a connection is free, else on another thread.
     async fn look<T: Send + 'static>(
         &self,
-        look: impl Fn(&Tx<'_>) -> TableResult<T> + Send + 'static,
+        look: impl Fn(&TableTx<'_>) -> TableResult<T> + Send + 'static,
     ) -> TableResult<T> {
         match self.store.try_read(&look) {
             Some(answer) => answer,
@@ -196,17 +187,19 @@ impl TableService {
     /// Reads on a thread that may block.
     async fn elsewhere<T: Send + 'static>(
         &self,
-        look: impl FnOnce(&Tx<'_>) -> TableResult<T> + Send + 'static,
+        look: impl FnOnce(&TableTx<'_>) -> TableResult<T> + Send + 'static,
     ) -> TableResult<T> {
         let store = Arc::clone(&self.store);
-        let answer = tokio::task::spawn_blocking(move || store.read(look)).await;
-        answer.unwrap_or_else(|error| Err(DbError::Panicked(error.to_string()).into()))
+        on_blocking_thread(move || store.read(look)).await
     }
 }
 
-impl Memory {
-    fn committed<T>(&self, outcome: TableResult<(Done<T>, Option<Ticks>)>) -> TableResult<T> {
-        let (Done { answer, changes, dropped }, saved) = outcome?;
+impl TableMemory {
+    fn committed<T>(
+        &self,
+        outcome: TableResult<(ChangeOutcome<T>, Option<Ticks>)>,
+    ) -> TableResult<T> {
+        let (ChangeOutcome { answer, changes, dropped }, saved) = outcome?;
         if let Some(saved) = saved {
             self.ticker.saved(saved);
         }
@@ -232,19 +225,19 @@ impl Drop for TableService {
     }
 }
 
-impl<T> Done<T> {
+impl<T> ChangeOutcome<T> {
     /// An answer of a request that the history does not keep.
     fn quietly(answer: T) -> Self {
         Self { answer, changes: Vec::new(), dropped: false }
     }
 
     /// An answer of a request that made these changes.
-    fn with(answer: T, changes: Vec<Changed>) -> Self {
+    fn with(answer: T, changes: Vec<ChangedEntity>) -> Self {
         Self { answer, changes, dropped: false }
     }
 }
 
-impl Change<'_> {
+impl TableChange<'_> {
     /// The table of that name.
     fn table(&self, name: &TableName) -> TableResult<TableId> {
         table_of(self.tx, name)
@@ -259,21 +252,21 @@ impl Change<'_> {
     }
 
     /// The entry in the history for a change of a table as a whole.
-    fn of_table(&self, name: &TableName, operation: &str) -> Changed {
+    fn of_table(&self, name: &TableName, operation: &str) -> ChangedEntity {
         let by = self.writer(operation, self.context.now);
-        Changed { table: name.to_string(), key: None, ticks: None, by }
+        ChangedEntity { table: name.to_string(), key: None, ticks: None, by }
     }
 }
 
-impl Change<'_> {
+impl TableChange<'_> {
     /// The writer that an object changed by this request keeps.
     fn writer(&self, operation: &str, when: Timestamp) -> Writer {
         Writer { when, ..self.context.writer(operation) }
     }
 }
 
-fn table_of(tx: &Tx<'_>, name: &TableName) -> TableResult<TableId> {
-    Ok(tx.table_id(name)?.ok_or(Denial::TableNotFound)?)
+fn table_of(tx: &TableTx<'_>, name: &TableName) -> TableResult<TableId> {
+    Ok(tx.table_id(name)?.ok_or(TableDenial::TableNotFound)?)
 }
 
 impl std::fmt::Debug for TableService {

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use super::{TableResult, TableService, table_of};
 use crate::core::table::range::clipped;
-use crate::core::table::{Fields, Filter, Key, Position, Range, TableName, Top};
-use crate::store::table::{EntityRef, Scanned, Tx};
+use crate::core::table::{EntityFields, EntityKey, Filter, Position, Range, TableName, Top};
+use crate::store::table::{EntityRef, Scanned, TableTx};
 
 /// Entities that one slice looks at.
 pub const SLICE_ROWS: usize = 10_000;
@@ -25,7 +25,7 @@ const PAGE_TIME: Duration = Duration::from_secs(4);
 
 /// The arguments of a query.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Query {
+pub struct EntityQuery {
     /// The table.
     pub table: TableName,
     /// Which entities; none means all.
@@ -33,12 +33,12 @@ pub struct Query {
     /// The most of a page.
     pub top: Top,
     /// Where to continue: the next entity.
-    pub from: Option<Key>,
+    pub from: Option<EntityKey>,
     /// The keys that the caller may see.
     pub reach: Range,
 }
 
-impl Query {
+impl EntityQuery {
     /// All entities of a table.
     pub fn all(table: TableName) -> Self {
         let top = Top(crate::core::table::query::PAGE_MAX);
@@ -47,7 +47,7 @@ impl Query {
 }
 
 /// Takes the entities of a page while they are read.
-pub trait Page: Send + 'static {
+pub trait EntitySink: Send + 'static {
     /// Adds an entity. `Break` says that the page is full.
     fn add(&mut self, entity: &EntityRef<'_>) -> ControlFlow<()>;
     /// Drops all entities.
@@ -62,7 +62,7 @@ struct Budget {
 }
 
 /// The state of a page between slices.
-struct Progress<P> {
+struct PageProgress<P> {
     page: P,
     taken: usize,
     full: bool,
@@ -73,31 +73,35 @@ struct Progress<P> {
 }
 
 /// Where a slice ended.
-enum Ended {
+enum SliceEnd {
     /// Everything was read.
     Wholly,
     /// The page is complete; the next one begins at this entity.
-    Complete(Key),
+    Complete(EntityKey),
     /// The slice is over; there may be more from this entity on.
-    Cut(Key),
+    Cut(EntityKey),
 }
 
 impl TableService {
     /// Fills `page` with entities. Returns it with the key of the next page's first entity, if
     /// there may be a next page.
-    pub async fn query<P: Page>(&self, query: Query, page: P) -> TableResult<(P, Option<Key>)> {
+    pub async fn query<P: EntitySink>(
+        &self,
+        query: EntityQuery,
+        page: P,
+    ) -> TableResult<(P, Option<EntityKey>)> {
         let begun = Instant::now();
         let query = Arc::new(query);
-        let mut progress = Progress::new(page, &query);
+        let mut progress = PageProgress::new(page, &query);
         let quick = self.store.try_read(|tx| progress.read_slice(tx, &query, QUICK));
         match quick.transpose()? {
-            Some(Ended::Wholly) => return Ok((progress.page, None)),
-            Some(Ended::Complete(next)) => return Ok((progress.page, Some(next))),
+            Some(SliceEnd::Wholly) => return Ok((progress.page, None)),
+            Some(SliceEnd::Complete(next)) => return Ok((progress.page, Some(next))),
             // It is longer than an event loop should read: all of it is read elsewhere, in one
             // transaction.
-            Some(Ended::Cut(_)) => {
+            Some(SliceEnd::Cut(_)) => {
                 progress.page.clear();
-                progress = Progress::new(progress.page, &query);
+                progress = PageProgress::new(progress.page, &query);
             }
             None => {}
         }
@@ -112,22 +116,22 @@ impl TableService {
                 .await?;
             progress = after;
             match ended {
-                Ended::Wholly => return Ok((progress.page, None)),
-                Ended::Complete(next) => return Ok((progress.page, Some(next))),
-                Ended::Cut(next)
+                SliceEnd::Wholly => return Ok((progress.page, None)),
+                SliceEnd::Complete(next) => return Ok((progress.page, Some(next))),
+                SliceEnd::Cut(next)
                     if progress.is_full(&query)
                         || begun.elapsed() > PAGE_TIME
                         || progress.partition.as_ref() == Some(&next.partition) =>
                 {
                     return Ok((progress.page, Some(next)));
                 }
-                Ended::Cut(_) => {}
+                SliceEnd::Cut(_) => {}
             }
         }
     }
 }
 
-impl Query {
+impl EntityQuery {
     /// The ranges to read, in the order of keys, the first one last.
     fn ranges(&self) -> Vec<Range> {
         let matched = self.filter.as_ref().map_or_else(|| vec![Range::ALL], Filter::ranges);
@@ -142,19 +146,24 @@ impl Query {
     }
 }
 
-impl<P: Page> Progress<P> {
-    fn new(page: P, query: &Query) -> Self {
+impl<P: EntitySink> PageProgress<P> {
+    fn new(page: P, query: &EntityQuery) -> Self {
         Self { page, taken: 0, full: false, partition: None, ranges: query.ranges() }
     }
 
-    fn is_full(&self, query: &Query) -> bool {
+    fn is_full(&self, query: &EntityQuery) -> bool {
         self.full || self.taken == query.top.0
     }
 
-    fn read_slice(&mut self, tx: &Tx<'_>, query: &Query, mut budget: Budget) -> TableResult<Ended> {
+    fn read_slice(
+        &mut self,
+        tx: &TableTx<'_>,
+        query: &EntityQuery,
+        mut budget: Budget,
+    ) -> TableResult<SliceEnd> {
         let table = table_of(tx, &query.table)?;
         if query.top.0 == 0 {
-            return Ok(Ended::Wholly);
+            return Ok(SliceEnd::Wholly);
         }
         while let Some(range) = self.ranges.pop() {
             let mut ended = None;
@@ -163,26 +172,26 @@ impl<P: Page> Progress<P> {
                 ended.is_none()
             })?;
             if let (Scanned::Stopped, Some(ended)) = (scanned, ended) {
-                if let Ended::Cut(next) = &ended {
+                if let SliceEnd::Cut(next) = &ended {
                     let start = Position::before(next.clone());
                     self.ranges.push(Range { start, end: range.end });
                 }
                 return Ok(ended);
             }
         }
-        Ok(Ended::Wholly)
+        Ok(SliceEnd::Wholly)
     }
 
     /// Looks at an entity, and takes it if it matches and there is room.
     fn take(
         &mut self,
         entity: &EntityRef<'_>,
-        query: &Query,
+        query: &EntityQuery,
         budget: &mut Budget,
-    ) -> Option<Ended> {
-        let key = || Key::new(entity.partition(), entity.row());
+    ) -> Option<SliceEnd> {
+        let key = || EntityKey::new(entity.partition(), entity.row());
         if budget.rows == 0 || budget.bytes < entity.bytes() {
-            return Some(Ended::Cut(key()));
+            return Some(SliceEnd::Cut(key()));
         }
         budget.rows -= 1;
         budget.bytes -= entity.bytes();
@@ -190,7 +199,7 @@ impl<P: Page> Progress<P> {
             return None;
         }
         if self.is_full(query) {
-            return Some(Ended::Complete(key()));
+            return Some(SliceEnd::Complete(key()));
         }
         self.taken += 1;
         self.full = self.page.add(entity).is_break();

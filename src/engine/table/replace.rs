@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::TableService;
 use crate::core::table::Ticks;
-use crate::engine::{Clock, DbError};
+use crate::engine::{DbError, TimeSource};
 use crate::store::counted::{HeldRows, SavedRows};
 
 impl TableService {
@@ -30,7 +30,7 @@ impl TableService {
 
     /// The rows were replaced by those of timestamps up to `last`, and the clock may have been set
     /// back. To be called while the writer is held.
-    pub(in crate::engine) fn replaced(&self, clock: &Arc<dyn Clock>, last: Ticks) {
+    pub(in crate::engine) fn replaced(&self, clock: &Arc<dyn TimeSource>, last: Ticks) {
         self.memory.ticker.raise(last);
         self.memory.present.set_back(clock);
         self.memory.history.clear();

@@ -1,9 +1,9 @@
 //! Stored access policies of tables. They have no condition: the last writer wins (S78).
 
-use super::{Done, Size, TableResult, TableService};
+use super::{ChangeOutcome, ChangeSize, TableResult, TableService};
 use crate::core::policy::{SentPolicy, StoredPolicy};
 use crate::core::table::policy::{check_table_policies, policy_time};
-use crate::core::table::{Denial, TableName};
+use crate::core::table::{TableDenial, TableName};
 use crate::engine::context::Context;
 use crate::engine::non_blocking::check_may_wait;
 
@@ -11,7 +11,7 @@ impl TableService {
     /// Get Table ACL.
     pub async fn policies(&self, table: &TableName) -> TableResult<Vec<SentPolicy>> {
         let name = table.clone();
-        self.look(move |tx| Ok(tx.policies(&name)?.ok_or(Denial::TableNotFound)?)).await
+        self.look(move |tx| Ok(tx.policies(&name)?.ok_or(TableDenial::TableNotFound)?)).await
     }
 
     /// The stored access policy of that ID, for a caller that is about to authorise a request.
@@ -34,14 +34,14 @@ impl TableService {
         table: &TableName,
         policies: Vec<SentPolicy>,
     ) -> TableResult<()> {
-        check_table_policies(&policies).map_err(Denial::from)?;
+        check_table_policies(&policies).map_err(TableDenial::from)?;
         let name = table.clone();
-        self.change(context, Size::Small, move |change| {
+        self.change(context, ChangeSize::Small, move |change| {
             change.table(&name)?;
             if !change.tx.set_policies(&name, &policies)? {
-                return Err(Denial::TableNotFound.into());
+                return Err(TableDenial::TableNotFound.into());
             }
-            Ok(Done::with((), vec![change.of_table(&name, "Set Table ACL")]))
+            Ok(ChangeOutcome::with((), vec![change.of_table(&name, "Set Table ACL")]))
         })
         .await
     }

@@ -2,9 +2,9 @@
 //!
 //! Decides that a deleted table's name is free at once. What it held goes later, by the sweeper.
 
-use super::{Done, Purpose, Size, TableResult, TableService};
+use super::{ChangeOutcome, ChangeSize, Purpose, TableResult, TableService};
 use crate::core::table::query::PAGE_MAX;
-use crate::core::table::{Denial, Filter, TableName, Top, ValueRef};
+use crate::core::table::{Filter, TableDenial, TableName, Top, ValueRef};
 use crate::engine::context::Context;
 
 /// The property that a table has in a filter.
@@ -42,11 +42,11 @@ impl TableService {
     /// Create Table.
     pub async fn create_table(&self, context: &Context, name: &TableName) -> TableResult<()> {
         let name = name.clone();
-        self.change(context, Size::Small, move |change| {
+        self.change(context, ChangeSize::Small, move |change| {
             if change.tx.table_id(&name)?.is_some() || !change.tx.create_table(&name)? {
-                return Err(Denial::TableAlreadyExists.into());
+                return Err(TableDenial::TableAlreadyExists.into());
             }
-            Ok(Done::with((), vec![change.of_table(&name, "Create Table")]))
+            Ok(ChangeOutcome::with((), vec![change.of_table(&name, "Create Table")]))
         })
         .await
     }
@@ -54,12 +54,12 @@ impl TableService {
     /// Delete Table. Answers at once, however many entities there are.
     pub async fn delete_table(&self, context: &Context, name: &TableName) -> TableResult<()> {
         let name = name.clone();
-        self.change_for(Purpose::Delete, context, Size::Small, move |change| {
+        self.change_for(Purpose::Delete, context, ChangeSize::Small, move |change| {
             if !change.tx.delete_table(&name)? {
-                return Err(Denial::ResourceNotFound.into());
+                return Err(TableDenial::ResourceNotFound.into());
             }
             let changes = vec![change.of_table(&name, "Delete Table")];
-            Ok(Done { answer: (), changes, dropped: true })
+            Ok(ChangeOutcome { answer: (), changes, dropped: true })
         })
         .await
     }
@@ -67,7 +67,7 @@ impl TableService {
     /// The name of a table as it was created.
     pub async fn table(&self, name: &TableName) -> TableResult<String> {
         let name = name.clone();
-        self.look(move |tx| Ok(tx.table(&name)?.ok_or(Denial::ResourceNotFound)?.name)).await
+        self.look(move |tx| Ok(tx.table(&name)?.ok_or(TableDenial::ResourceNotFound)?.name)).await
     }
 
     /// A page of tables.

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use crate::core::Timestamp;
 use crate::core::table::Ticks;
 use crate::store::db::DbError;
-use crate::store::table::Tx;
+use crate::store::table::TableTx;
 
 /// How far the ceiling is raised at once, one second: it is written once in that time, and after
 /// a crash timestamps run ahead of the clock by at most that.
@@ -38,7 +38,7 @@ impl Ticker {
 
     /// Raises the ceiling in a change's transaction if it lies below the last timestamp. The
     /// caller tells by [`Ticker::saved`] that it is committed.
-    pub(super) fn save(&self, tx: &Tx<'_>) -> Result<Option<Ticks>, DbError> {
+    pub(super) fn save(&self, tx: &TableTx<'_>) -> Result<Option<Ticks>, DbError> {
         let last = self.last.load(Ordering::SeqCst);
         if last <= self.ceiling.load(Ordering::SeqCst) {
             return Ok(None);

@@ -4,7 +4,7 @@
 //! the fault of the first operation that fails is told.
 
 use super::entities::Write;
-use super::{Done, Size, TableResult, TableService, Written};
+use super::{ChangeOutcome, ChangeSize, TableResult, TableService, WrittenEntity};
 use crate::core::table::{TableName, transaction};
 use crate::engine::context::Context;
 
@@ -15,7 +15,7 @@ impl TableService {
         &self,
         context: &Context,
         writes: Vec<(TableName, Write)>,
-    ) -> TableResult<Vec<Written>> {
+    ) -> TableResult<Vec<WrittenEntity>> {
         transaction::check(writes.iter().map(|(table, write)| (table.as_str(), &write.key)))?;
         for (index, (_, write)) in writes.iter().enumerate() {
             write.check().map_err(|denial| super::TableError::Denied(denial).at(index))?;
@@ -23,10 +23,10 @@ impl TableService {
         let Some(name) = writes.first().map(|(name, _)| name.clone()) else {
             return Ok(Vec::new());
         };
-        self.change(context, Size::Large, move |change| {
+        self.change(context, ChangeSize::Large, move |change| {
             let table = change.table(&name).map_err(|error| error.at(0))?;
             let ticks = change.tick();
-            let mut done = Done::quietly(Vec::with_capacity(writes.len()));
+            let mut done = ChangeOutcome::quietly(Vec::with_capacity(writes.len()));
             for (index, (_, write)) in writes.into_iter().enumerate() {
                 let one = change.write(table, &name, write, ticks, " in a transaction");
                 let (written, changed) = one.map_err(|error| error.at(index))?;

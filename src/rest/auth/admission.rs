@@ -7,7 +7,9 @@
 use hyper::StatusCode;
 use hyper::header::AUTHORIZATION;
 
-use super::{AuthError, Authorizer, Credential, Grant, GrantedBy, RequestView, SasScope, Target};
+use super::{
+    AuthError, AuthTarget, Authorizer, Credential, Grant, GrantedBy, RequestView, SasScope,
+};
 use crate::core::service::ServiceKind;
 use crate::engine::Account;
 use crate::rest::http::request::Request;
@@ -63,7 +65,7 @@ impl Admission {
         let headers = request.header_pairs();
         let view = request.view(&headers);
         let (container, path) = (service.target)(&request.address, needs.level);
-        let target = Target {
+        let target = AuthTarget {
             signatures: service.signatures,
             account: account.name(),
             container,
@@ -91,7 +93,7 @@ impl Admission {
         service: &Service,
         account: &Account,
         view: &RequestView<'_>,
-        target: &Target<'_>,
+        target: &AuthTarget<'_>,
     ) -> Result<Grant, AuthError> {
         let Self::Signed(authorizer) = self else {
             return Ok(Grant::new(account.name(), GrantedBy::Nothing));

@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::error::{AuthError, TokenFault};
 use super::grant::GrantedBy;
-use super::request::{RequestView, Target};
+use super::request::{AuthTarget, RequestView};
 
 /// Whether bearer tokens are taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -71,7 +71,7 @@ enum Audience {
 /// The user whom the token names, if the token and the intent of the request are good.
 pub(super) fn verify(
     request: &RequestView<'_>,
-    target: &Target<'_>,
+    target: &AuthTarget<'_>,
     token: &str,
 ) -> Result<GrantedBy, AuthError> {
     let claims = claims(token).ok_or(AuthError::TokenRefused(TokenFault::Unreadable))?;
@@ -101,7 +101,7 @@ fn claims(token: &str) -> Option<Claims> {
 
 fn check_claims(
     request: &RequestView<'_>,
-    target: &Target<'_>,
+    target: &AuthTarget<'_>,
     claims: &Claims,
 ) -> Result<(), TokenFault> {
     if !ISSUERS.iter().any(|known| claims.iss.starts_with(known)) {
@@ -125,7 +125,7 @@ fn check_claims(
 }
 
 /// Storage as a whole, or `https://ACCOUNT.SERVICE.` and any suffix; a slash may end it.
-fn is_ours(audience: &str, target: &Target<'_>) -> bool {
+fn is_ours(audience: &str, target: &AuthTarget<'_>) -> bool {
     let audience = audience.strip_suffix('/').unwrap_or(audience);
     let host = audience.strip_prefix("https://").and_then(|host| host.strip_prefix(target.account));
     let service = format!(".{}.", target.signatures.kind.label());

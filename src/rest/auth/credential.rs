@@ -61,12 +61,12 @@ pub enum CredentialError {
 
 /// A key of an account: signs, and checks signatures. Never shown by `Debug`.
 #[derive(Clone)]
-pub struct Key {
+pub struct AccountKey {
     hmac: Hmac<Sha256>,
     text: String,
 }
 
-impl Key {
+impl AccountKey {
     /// The key in base64, as it was given: for connection strings.
     pub fn text(&self) -> &str {
         &self.text
@@ -96,7 +96,7 @@ impl Key {
     }
 }
 
-impl fmt::Debug for Key {
+impl fmt::Debug for AccountKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Key(..)")
     }
@@ -106,7 +106,7 @@ impl fmt::Debug for Key {
 #[derive(Clone, Debug)]
 pub struct Credential {
     name: String,
-    keys: Vec<Key>,
+    keys: Vec<AccountKey>,
 }
 
 impl Credential {
@@ -123,12 +123,12 @@ impl Credential {
     }
 
     /// Its keys, at least one.
-    pub fn keys(&self) -> &[Key] {
+    pub fn keys(&self) -> &[AccountKey] {
         &self.keys
     }
 
     /// The key to sign with: the first.
-    pub fn key(&self) -> &Key {
+    pub fn key(&self) -> &AccountKey {
         self.keys.first().expect("an account is made with a key")
     }
 
@@ -169,7 +169,7 @@ impl FromStr for Credential {
         if !(NAME_MIN..=NAME_MAX).contains(&name.len()) || !name.bytes().all(letters) {
             return Err(CredentialError::BadName);
         }
-        let keys: Option<Vec<Key>> = keys.split(':').map(Key::from_base64).collect();
+        let keys: Option<Vec<AccountKey>> = keys.split(':').map(AccountKey::from_base64).collect();
         let keys = keys.ok_or_else(|| CredentialError::BadKey(name.to_owned()))?;
         if keys.len() > KEYS_MAX {
             return Err(CredentialError::TooManyKeys(name.to_owned()));

@@ -4,10 +4,10 @@
 //! the user, the service and the time. So nothing is stored, and a key of a changed account key is
 //! void. Decides also who may use a SAS that is made for one user.
 
-use super::credential::{Credential, Key};
+use super::credential::{AccountKey, Credential};
 use super::error::AuthError;
 use super::grant::GrantedBy;
-use super::request::Query;
+use super::request::SignedQuery;
 use crate::core::service::ServiceKind;
 use crate::core::{Timestamp, time};
 
@@ -15,7 +15,7 @@ use crate::core::{Timestamp, time};
 pub const KEY_FIELDS: [&str; 6] = ["skoid", "sktid", "skt", "ske", "sks", "skv"];
 
 /// The value of the key with these fields, in base64, as a client is given it.
-pub fn key_value(account: &Key, fields: [&str; 6]) -> String {
+pub fn key_value(account: &AccountKey, fields: [&str; 6]) -> String {
     account.sign(&format!("user delegation key\n{}", fields.join("\n")))
 }
 
@@ -23,9 +23,9 @@ pub fn key_value(account: &Key, fields: [&str; 6]) -> String {
 pub(super) fn keys_of(
     account: &Credential,
     service: ServiceKind,
-    query: &Query,
+    query: &SignedQuery,
     now: Timestamp,
-) -> Result<Vec<Key>, AuthError> {
+) -> Result<Vec<AccountKey>, AuthError> {
     let mut fields = [""; 6];
     for (field, name) in fields.iter_mut().zip(KEY_FIELDS) {
         *field = query.get(name).ok_or(AuthError::SasIncomplete(name))?;
@@ -47,12 +47,12 @@ pub(super) fn keys_of(
         return Err(AuthError::ServiceMismatch { allowed: fields[4].to_owned(), service });
     }
     let keys = account.keys().iter();
-    Ok(keys.filter_map(|key| Key::from_base64(&key_value(key, fields))).collect())
+    Ok(keys.filter_map(|key| AccountKey::from_base64(&key_value(key, fields))).collect())
 }
 
 /// Refuses a SAS that is made for one user (`sduoid`, of the directory `skdutid`) to others than
 /// the bearer of that user's token.
-pub(super) fn check_user(query: &Query, by: Option<&GrantedBy>) -> Result<(), AuthError> {
+pub(super) fn check_user(query: &SignedQuery, by: Option<&GrantedBy>) -> Result<(), AuthError> {
     let Some(user) = query.get("sduoid") else { return Ok(()) };
     match by {
         Some(GrantedBy::Bearer { subject, tenant })
@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn a_key_of_one_service_signs_nothing_for_another() {
         let now = time::parse_iso("2026-01-05T10:00:00Z").unwrap();
-        let query = Query::of(
+        let query = SignedQuery::of(
             "skoid=me&sktid=here&skt=2026-01-05T00:00:00Z&ske=2026-01-06T00:00:00Z&sks=b\
              &skv=2026-04-06",
         );

@@ -7,7 +7,7 @@
 use crate::core::service::ServiceKind;
 use crate::core::{Timestamp, time};
 
-use super::permission::{Level, Permission, letters};
+use super::permission::{Permission, ResourceLevel, letters};
 use super::secrets::masked;
 
 /// The header `WWW-Authenticate` of a 401. The Python SDK wants both fields, the JS SDK a GUID as
@@ -126,13 +126,13 @@ pub enum AuthError {
     #[error("the SAS does not reach {}", .level.noun())]
     ResourceTypeMismatch {
         /// The level of the resource in the request.
-        level: Level,
+        level: ResourceLevel,
     },
     /// `AuthorizationFailure`: no service SAS of the Blob service reaches what is asked for.
     #[error("no service SAS reaches {}: use an account SAS or the key", .level.noun())]
     BeyondServiceSas {
         /// The level of the resource in the request.
-        level: Level,
+        level: ResourceLevel,
     },
     /// `AuthorizationPermissionMismatch`: the letter is missing.
     #[error("the SAS has the permissions '{granted}'; this operation needs {}", wanted(.needed))]

@@ -3,7 +3,7 @@
 //! Decides whether an operation is within the grant. The operation names its level and letters.
 
 use super::error::AuthError;
-use super::permission::{Level, Permission, Permissions};
+use super::permission::{Permission, Permissions, ResourceLevel};
 
 /// A request that proved who it is.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -74,9 +74,9 @@ pub struct TableScope {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Needs<'a> {
     /// The level that an account SAS must reach.
-    pub level: Level,
+    pub level: ResourceLevel,
     /// Another level that will do.
-    pub or_level: Option<Level>,
+    pub or_level: Option<ResourceLevel>,
     /// The permissions, any one of which an account SAS must have.
     pub permissions: &'a [Permission],
     /// The permissions, any one of which a service SAS must have; `None` for operations that no
@@ -111,7 +111,7 @@ impl Grant {
         let GrantedBy::Sas { scope, permissions } = &self.by else { return Ok(()) };
         let needed = match scope {
             SasScope::Account { levels } => {
-                let reached = |level: Level| levels.contains(level.letter());
+                let reached = |level: ResourceLevel| levels.contains(level.letter());
                 (reached(needs.level) || needs.or_level.is_some_and(reached))
                     .then_some(needs.permissions)
             }
@@ -137,9 +137,9 @@ impl Grant {
     }
 
     /// Whether an operation at `level` that takes `needed` is permitted.
-    pub fn allows(&self, level: Level, needed: Permission) -> bool {
+    pub fn allows(&self, level: ResourceLevel, needed: Permission) -> bool {
         let permissions = &[needed];
-        let service_sas = (level == Level::Object).then_some(&permissions[..]);
+        let service_sas = (level == ResourceLevel::Object).then_some(&permissions[..]);
         self.check(&Needs { level, or_level: None, permissions, service_sas }).is_ok()
     }
 }

@@ -1,7 +1,7 @@
 //! Authorisation: who sent a request, and what it may do.
 //!
 //! Pure: a request is a [`RequestView`], time and addresses are in it, answers are values. It
-//! opens no share and knows no operation: the router says what is addressed ([`Target`]), an
+//! opens no share and knows no operation: the router says what is addressed ([`AuthTarget`]), an
 //! operation asks the [`Grant`] for its level and letters, and `rest/` writes the refusal.
 //!
 //! ```text
@@ -41,13 +41,13 @@ mod tests;
 pub use admission::Admission;
 pub use bearer::OauthMode;
 pub use credential::{
-    Credential, CredentialError, Credentials, DEVELOPMENT_KEY, DEVELOPMENT_NAME, KEYS_MAX, Key,
-    NAME_MAX, NAME_MIN,
+    AccountKey, Credential, CredentialError, Credentials, DEVELOPMENT_KEY, DEVELOPMENT_NAME,
+    KEYS_MAX, NAME_MAX, NAME_MIN,
 };
 pub use error::{AuthError, CHALLENGE, TokenFault};
 pub use grant::{Grant, GrantedBy, Needs, Overrides, SasScope, TableScope};
-pub use permission::{Level, Permission, Permissions};
-pub use request::{Query, RequestView, Target, signing_account};
+pub use permission::{Permission, Permissions, ResourceLevel};
+pub use request::{AuthTarget, RequestView, SignedQuery, signing_account};
 pub use sas::{
     AccountSas, Policies, QUEUE as QUEUE_SIGNATURES, SAS_VERSION, ServiceSas,
     TABLE as TABLE_SIGNATURES, service_token,
@@ -72,7 +72,7 @@ impl Authorizer {
     pub fn authorize(
         &self,
         request: &RequestView<'_>,
-        target: &Target<'_>,
+        target: &AuthTarget<'_>,
         policies: &dyn Policies,
     ) -> Result<Grant, AuthError> {
         let header = request.header("authorization");
@@ -81,7 +81,7 @@ impl Authorizer {
             None | Some(Grant { by: GrantedBy::Bearer { .. }, .. }) => {}
             Some(_) => return shown.ok_or(AuthError::NoCredentials),
         }
-        let query = Query::of(request.raw_query);
+        let query = SignedQuery::of(request.raw_query);
         if query.get("sig").is_none() {
             return shown.ok_or(AuthError::NoCredentials);
         }
@@ -93,7 +93,7 @@ impl Authorizer {
     fn by_header(
         &self,
         request: &RequestView<'_>,
-        target: &Target<'_>,
+        target: &AuthTarget<'_>,
         header: &str,
     ) -> Result<Grant, AuthError> {
         let (name, rest) = header.split_once(' ').ok_or(AuthError::HeaderMalformed)?;
@@ -115,7 +115,7 @@ impl Authorizer {
     fn by_shared_key(
         &self,
         request: &RequestView<'_>,
-        target: &Target<'_>,
+        target: &AuthTarget<'_>,
         scheme: Scheme,
         (signed, signature): (&str, &str),
     ) -> Result<(), AuthError> {

@@ -105,7 +105,7 @@ pub(super) fn letters(permissions: &[Permission]) -> String {
 
 /// The kind of resource that an operation is about; `srt` lists those that an account SAS reaches.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Level {
+pub enum ResourceLevel {
     /// `s`: the service, such as List Shares.
     Service,
     /// `c`: a container (share, queue, table) as a whole, such as Create Share.
@@ -114,7 +114,7 @@ pub enum Level {
     Object,
 }
 
-impl Level {
+impl ResourceLevel {
     /// Its letter in `srt`.
     pub const fn letter(self) -> char {
         match self {

@@ -9,7 +9,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::core::Timestamp;
 
-use super::permission::Level;
+use super::permission::ResourceLevel;
 use super::shared_key::Scheme;
 use super::signatures::Signatures;
 
@@ -55,7 +55,7 @@ pub fn signing_account(authorization: &str) -> Option<&str> {
 
 /// The resource that a request addresses, as the router found it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Target<'a> {
+pub struct AuthTarget<'a> {
     /// The service: what its signatures sign.
     pub signatures: &'static Signatures,
     /// The account.
@@ -66,16 +66,16 @@ pub struct Target<'a> {
     /// the container itself.
     pub path: &'a str,
     /// The kind of resource.
-    pub level: Level,
+    pub level: ResourceLevel,
 }
 
 /// Parameters of a query: names in lower case, values decoded.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Query {
+pub struct SignedQuery {
     pairs: Vec<(String, String)>,
 }
 
-impl Query {
+impl SignedQuery {
     /// All parameters. An invalid escape is taken literally, as clients do.
     pub fn of(raw: &str) -> Self {
         Self::of_pieces(raw, |_| true)

@@ -13,7 +13,7 @@ use crate::core::time;
 use super::credential::Credential;
 use super::error::AuthError;
 use super::order::HeaderOrder;
-use super::request::{Query, RequestView};
+use super::request::{RequestView, SignedQuery};
 
 /// How far a client's clock may be off.
 pub const CLOCK_SKEW_MAX: Duration = Duration::from_mins(15);
@@ -77,7 +77,7 @@ pub fn sign(request: &RequestView<'_>, account: &Credential, scheme: Scheme) -> 
 /// The text that a client by the book signs.
 pub fn string_to_sign(request: &RequestView<'_>, account: &str, scheme: Scheme) -> String {
     let (order, swapped) = (HeaderOrder::Bytes, false);
-    Text { request, account, scheme, order, swapped }.with(&Query::of(request.raw_query))
+    Text { request, account, scheme, order, swapped }.with(&SignedQuery::of(request.raw_query))
 }
 
 /// Takes a text that may have been signed; true if it was, and no other is needed.
@@ -92,7 +92,7 @@ pub fn texts(
     scheme: Scheme,
     is_signed: IsSigned<'_>,
 ) -> bool {
-    let mut with = |query: &Query| {
+    let mut with = |query: &SignedQuery| {
         let mut orders = [HeaderOrder::Bytes, HeaderOrder::HyphenLight].into_iter();
         orders.any(|order| {
             let text = Text { request, account, scheme, order, swapped: false };
@@ -100,7 +100,7 @@ pub fn texts(
                 || (text.can_be_swapped() && is_signed(Text { swapped: true, ..text }.with(query)))
         })
     };
-    with(&Query::of(request.raw_query)) || with(&Query::as_js_signs(request.raw_query))
+    with(&SignedQuery::of(request.raw_query)) || with(&SignedQuery::as_js_signs(request.raw_query))
 }
 
 /// Whether `signature` is one of `account`'s on one of `texts`, and the request not too old.
@@ -152,7 +152,7 @@ impl Text<'_> {
             && self.request.header(ENCODING) != self.request.header(LANGUAGE)
     }
 
-    fn with(&self, query: &Query) -> String {
+    fn with(&self, query: &SignedQuery) -> String {
         let mut text = self.request.method.to_ascii_uppercase();
         text.push('\n');
         for name in self.scheme.headers() {
@@ -218,7 +218,7 @@ impl Text<'_> {
 }
 
 /// A line for each name, the values of one name sorted and joined.
-fn push_query(text: &mut String, query: &Query) {
+fn push_query(text: &mut String, query: &SignedQuery) {
     let mut pairs: Vec<_> = query.pairs().iter().collect();
     pairs.sort();
     let mut before = None;

@@ -5,8 +5,8 @@
 
 use super::error::AuthError;
 use super::grant::SasScope;
-use super::permission::Level;
-use super::request::{Query, RequestView, Target};
+use super::permission::ResourceLevel;
+use super::request::{AuthTarget, RequestView, SignedQuery};
 use super::shared_key::{self, IsSigned, Scheme};
 use crate::core::service::ServiceKind;
 
@@ -19,14 +19,14 @@ pub struct Signatures {
     /// The service.
     pub kind: ServiceKind,
     /// The text that a service SAS signs, and the resources that the SAS covers.
-    pub service_sas: fn(&Target<'_>, &Query) -> SasText,
+    pub service_sas: fn(&AuthTarget<'_>, &SignedQuery) -> SasText,
     /// The text that a service SAS signs if it is made with a user delegation key.
-    pub delegation_sas: fn(&RequestView<'_>, &Target<'_>, &Query) -> SasText,
+    pub delegation_sas: fn(&RequestView<'_>, &AuthTarget<'_>, &SignedQuery) -> SasText,
     /// Tries the texts of Shared Key and Shared Key Lite that known clients sign, the likeliest
     /// first; the first one is the one by the book.
     pub shared_key: fn(&RequestView<'_>, account: &str, Scheme, IsSigned<'_>) -> bool,
     /// Whether a bearer token at that level needs `x-ms-file-request-intent`.
-    pub needs_intent: fn(Level) -> bool,
+    pub needs_intent: fn(ResourceLevel) -> bool,
 }
 
 impl PartialEq for Signatures {
@@ -45,7 +45,7 @@ pub static FILE: Signatures = Signatures {
     shared_key: shared_key::texts,
     // A bearer passes by the access control of files and directories, and must say that it means
     // to. Shares and the service have none.
-    needs_intent: |level| matches!(level, Level::Object),
+    needs_intent: |level| matches!(level, ResourceLevel::Object),
 };
 
 /// The Blob service: see [`super::sas`] for its texts.

@@ -3,8 +3,8 @@
 use hyper::body::Incoming;
 
 use super::BlobCall;
-use super::body::not_empty;
-use crate::core::blob::Operation;
+use super::body::{ReceivedPart, not_empty};
+use crate::core::blob::BlobOperation;
 use crate::core::blob::append::{APPEND_MAX, AppendConditions};
 use crate::engine::blob::Appended;
 use crate::rest::http::reply::Reply;
@@ -21,36 +21,23 @@ impl BlobCall<'_> {
     }
 
     pub(super) async fn append_block(self, body: Incoming) -> Answer {
-        let operation = Operation::AppendBlobAppendBlock;
-        let mut body = Some(body);
-        let prepared = async {
-            self.check_length(APPEND_MAX)?;
-            let (at, asked) = (self.blob_to_change()?, self.asked(operation)?);
+        let operation = BlobOperation::AppendBlobAppendBlock;
+        let parameters = || {
             let conditions = self.append_conditions()?;
-            if self.announced()? == Some(0) {
-                return Err(Refusal::header(
-                    "Content-Length",
-                    "0",
-                    "an append has at least one byte",
-                ));
-            }
-            let engine = self.engine()?;
-            let admitted = self.told(engine.check(self.cx(), operation, &at, &asked).await)?;
-            Ok((engine, at, asked, conditions, admitted))
-        }
-        .await;
-        let (engine, at, asked, conditions, admitted) = self.drained(&mut body, prepared).await?;
-        let body = body.take().ok_or_else(|| Refusal::bad("InvalidInput", "There is no body."))?;
-        let received = self.receive(body, Some(admitted), &at, APPEND_MAX).await?;
-        let reply = received.checksum(Reply::created());
-        let content = not_empty(received.content)?;
+            self.check_announced("an append has at least one byte")?;
+            Ok(conditions)
+        };
+        let part = self.receive_part(operation, Some(body), APPEND_MAX, parameters).await?;
+        let ReceivedPart { engine, at, asked, parameters: conditions, body } = part;
+        let reply = body.checksum(Reply::created());
+        let content = not_empty(body.content)?;
         let appended =
             engine.append_block(&self.cx_now(), operation, &at, asked, conditions, content).await;
         Ok(appended_reply(reply, &self.told(appended)?))
     }
 
     pub(super) async fn seal_blob(self, _: Incoming) -> Answer {
-        let (at, asked) = (self.blob_to_change()?, self.asked(Operation::AppendBlobSeal)?);
+        let (at, asked) = (self.blob_to_change()?, self.asked(BlobOperation::AppendBlobSeal)?);
         let conditions = self.append_conditions()?;
         let sealed = self.engine()?.seal_blob(self.cx(), &at, asked, conditions).await;
         let written = self.told(sealed)?;

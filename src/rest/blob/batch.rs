@@ -15,14 +15,14 @@ use super::operations::{BLOB_DELETE, BLOB_SET_TIER, SERVICE_TABLE};
 use crate::core::time::{iso, rfc1123};
 use crate::engine::new_guid;
 use crate::rest::address::Address;
-use crate::rest::auth::{GrantedBy, Level, signing_account};
+use crate::rest::auth::{GrantedBy, ResourceLevel, signing_account};
 use crate::rest::call::Call;
 use crate::rest::handle::{on_some_thread, route};
-use crate::rest::http::multipart::{self, Malformed, Writer, inner_answer};
-use crate::rest::http::reply::{Content, Reply};
+use crate::rest::http::multipart::{self, Malformed, MultipartWriter, inner_answer};
+use crate::rest::http::reply::{Reply, ReplyBody};
 use crate::rest::http::request::{Query, Request};
 use crate::rest::refusal::Refusal;
-use crate::rest::service::{Answer, Run};
+use crate::rest::service::{Answer, OperationHandler};
 use crate::rest::version::{self, VERSION};
 
 /// Longest batch.
@@ -31,7 +31,7 @@ const BATCH_MAX: usize = 4 << 20;
 const PARTS_MAX: usize = 256;
 
 /// A part of a batch.
-struct Part {
+struct BatchPart {
     id: Option<String>,
     method: Method,
     target: Uri,
@@ -44,11 +44,11 @@ impl BlobCall<'_> {
         let boundary = multipart::boundary(self.required("content-type")?).map_err(malformed)?;
         let parts = multipart::parts(&document, boundary, PARTS_MAX).map_err(malformed)?;
         let parts = parts.iter().map(read_part).collect::<Result<Vec<_>, _>>()?;
-        let kind = |part: &Part| part.method == Method::DELETE;
+        let kind = |part: &BatchPart| part.method == Method::DELETE;
         if parts.is_empty() || parts.iter().any(|part| kind(part) != kind(&parts[0])) {
             return Err(bad("it needs one kind of operation, at least once"));
         }
-        let mut answer = Writer::new(format!("batchresponse_{}", new_guid()));
+        let mut answer = MultipartWriter::new(format!("batchresponse_{}", new_guid()));
         for part in &parts {
             let id = part.id.iter().map(|id| ("Content-ID", id.as_str()));
             let headers = [("Content-Type", "application/http")].into_iter().chain(id);
@@ -59,7 +59,7 @@ impl BlobCall<'_> {
     }
 
     /// Carries a part out, and writes its answer.
-    async fn answer_part(&self, part: &Part) -> String {
+    async fn answer_part(&self, part: &BatchPart) -> String {
         let reply = self.carry_out(part).await;
         let request_id = new_guid();
         let stamp = format!("RequestId:{request_id}\nTime:{}", iso(self.now));
@@ -81,8 +81,8 @@ impl BlobCall<'_> {
             }
         }
         let body = match &reply.body {
-            Content::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-            Content::Stream(..) | Content::HeadOf(_) => String::new(),
+            ReplyBody::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+            ReplyBody::Stream(..) | ReplyBody::HeadOf(_) => String::new(),
         };
         if !body.is_empty() {
             headers.push(("Content-Length", body.len().to_string()));
@@ -91,7 +91,7 @@ impl BlobCall<'_> {
         inner_answer((reply.status.as_u16(), reason), headers, &body)
     }
 
-    async fn carry_out(&self, part: &Part) -> Answer {
+    async fn carry_out(&self, part: &BatchPart) -> Answer {
         let request = self.request_of(part)?;
         // A part without a version has that of the batch.
         if request.headers.contains_key(VERSION) {
@@ -106,7 +106,7 @@ impl BlobCall<'_> {
         if request.address.account != self.address.account {
             return Err(bad("a part addresses another account"));
         }
-        let (container, _) = (SERVICE_TABLE.target)(&request.address, Level::Object);
+        let (container, _) = (SERVICE_TABLE.target)(&request.address, ResourceLevel::Object);
         if self.address.container.is_some() && container != self.address.container.as_deref() {
             return Err(bad("a part addresses another container than the batch"));
         }
@@ -130,7 +130,9 @@ impl BlobCall<'_> {
             context: self.0.context,
             grant: &grant,
         };
-        let Run::Streamed(_) = operation.run else { return Err(bad("it cannot be carried out")) };
+        let OperationHandler::Streamed(_) = operation.run else {
+            return Err(bad("it cannot be carried out"));
+        };
         let answer = if std::ptr::eq(operation, &raw const BLOB_DELETE) {
             BlobCall(&call).delete_blob_now().await
         } else {
@@ -142,7 +144,7 @@ impl BlobCall<'_> {
 
     /// Where a part goes. One without credentials has those of the batch, as far as they are in
     /// its URL.
-    fn with_sas(&self, part: &Part) -> Result<Uri, Refusal> {
+    fn with_sas(&self, part: &BatchPart) -> Result<Uri, Refusal> {
         let own = part.target.query().unwrap_or_default();
         let sas = sas_of(self.uri.query().unwrap_or_default());
         if sas.is_empty() || is_signed(&part.headers, &Query::read(own)) {
@@ -152,7 +154,7 @@ impl BlobCall<'_> {
         uri.map_err(|_| bad("the URL of a part cannot be read"))
     }
 
-    fn request_of(&self, part: &Part) -> Result<Request, Refusal> {
+    fn request_of(&self, part: &BatchPart) -> Result<Request, Refusal> {
         let host = part.headers.get("host").or(self.headers.get("host"));
         let host = host.and_then(|host| host.to_str().ok()).unwrap_or_default().to_owned();
         self.site.names().check_host(&host)?;
@@ -201,7 +203,7 @@ fn bad(why: &str) -> Refusal {
 }
 
 /// Reads a part: an HTTP request, and the ID that its answer repeats.
-fn read_part(part: &multipart::Part<'_>) -> Result<Part, Refusal> {
+fn read_part(part: &multipart::Part<'_>) -> Result<BatchPart, Refusal> {
     let request = multipart::inner_request(part.body).map_err(malformed)?;
     let method = Method::from_bytes(request.method.as_bytes());
     let (Ok(method), Ok(target)) = (method, request.target.parse::<Uri>()) else {
@@ -226,7 +228,7 @@ fn read_part(part: &multipart::Part<'_>) -> Result<Part, Refusal> {
         return Err(bad("the target of a part is a path"));
     }
     let id = multipart::header(&part.headers, "content-id").map(str::to_owned);
-    Ok(Part { id, method, target, headers })
+    Ok(BatchPart { id, method, target, headers })
 }
 
 fn malformed(error: Malformed) -> Refusal {

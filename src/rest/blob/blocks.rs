@@ -5,8 +5,8 @@ use quick_xml::Reader;
 use quick_xml::events::Event;
 
 use super::BlobCall;
-use super::body::{DOCUMENT_MAX, SentSums, not_empty};
-use crate::core::blob::Operation;
+use super::body::{DOCUMENT_MAX, ReceivedPart, SentSums, not_empty};
+use crate::core::blob::BlobOperation;
 use crate::core::blob::blocks::{BlockId, BlockIdError, BlockSearch, COMMITTED_MAX, ListedBlock};
 use crate::rest::http::checksum::{crc64, crc64_text};
 use crate::rest::http::reply::Reply;
@@ -21,29 +21,16 @@ pub(super) const BLOCK_MAX: u64 = 4_000 << 20;
 
 impl BlobCall<'_> {
     pub(super) async fn put_block(self, body: Incoming) -> Answer {
-        let operation = Operation::BlockBlobStageBlock;
-        let mut body = Some(body);
-        let prepared = async {
-            self.check_length(BLOCK_MAX)?;
-            let (at, asked) = (self.blob_to_change()?, self.asked(operation)?);
+        let operation = BlobOperation::BlockBlobStageBlock;
+        let parameters = || {
             let id = self.block_id()?;
-            if self.announced()? == Some(0) {
-                return Err(Refusal::header(
-                    "Content-Length",
-                    "0",
-                    "a block has at least one byte",
-                ));
-            }
-            let engine = self.engine()?;
-            let admitted = self.told(engine.check(self.cx(), operation, &at, &asked).await)?;
-            Ok((engine, at, asked, id, admitted))
-        }
-        .await;
-        let (engine, at, asked, id, admitted) = self.drained(&mut body, prepared).await?;
-        let body = body.take().ok_or_else(|| Refusal::bad("InvalidInput", "There is no body."))?;
-        let received = self.receive(body, Some(admitted), &at, BLOCK_MAX).await?;
-        let reply = received.checksum(Reply::created());
-        let content = not_empty(received.content)?;
+            self.check_announced("a block has at least one byte")?;
+            Ok(id)
+        };
+        let part = self.receive_part(operation, Some(body), BLOCK_MAX, parameters).await?;
+        let ReceivedPart { engine, at, asked, parameters: id, body } = part;
+        let reply = body.checksum(Reply::created());
+        let content = not_empty(body.content)?;
         let put = engine.put_block(&self.cx_now(), operation, &at, asked, id, content).await;
         self.told(put)?;
         Ok(reply
@@ -72,7 +59,7 @@ impl BlobCall<'_> {
     pub(super) async fn put_block_list(self, body: Incoming) -> Answer {
         let document = self.collect(body, DOCUMENT_MAX).await?;
         let at_once = document.len() <= AT_ONCE_MAX;
-        let operation = Operation::BlockBlobCommitBlockList;
+        let operation = BlobOperation::BlockBlobCommitBlockList;
         let (at, asked) = (self.blob_to_change()?, self.asked(operation)?);
         let sent = self.sums_sent()?;
         let new = self.new_blob(false)?;
@@ -90,7 +77,7 @@ impl BlobCall<'_> {
     }
 
     pub(super) async fn block_list(self, _: Incoming) -> Answer {
-        let operation = Operation::BlockBlobGetBlockList;
+        let operation = BlobOperation::BlockBlobGetBlockList;
         let (at, asked) = (self.blob_at()?, self.asked(operation)?);
         let wanted = self.query.get("blocklisttype").unwrap_or("committed").to_ascii_lowercase();
         let (committed, uncommitted) = match wanted.as_str() {

@@ -13,8 +13,10 @@ use tokio::time::timeout;
 
 use super::BlobCall;
 use super::headers::md5_text;
+use crate::core::blob::BlobOperation;
 use crate::engine::blob::{
-    Admitted, BlobAt, BlobService, BodyShape, Content, ContentError, ContentWriter, DbError,
+    AccessConditions, Admitted, BlobAt, BlobService, BodyShape, Content, ContentError,
+    ContentWriter, DbError,
 };
 use crate::rest::http::checksum::{
     self, STRUCTURED, STRUCTURED_CRC64, STRUCTURED_LENGTH, crc64, crc64_header, crc64_text,
@@ -30,7 +32,7 @@ pub(super) const DOCUMENT_MAX: usize = 8 << 20;
 const DRAIN_MAX: u64 = 64 << 20;
 
 /// A body that was received.
-pub(super) struct Received {
+pub(super) struct ReceivedBody {
     pub content: Content,
     /// Whether the request brought an MD5, which the answer repeats.
     pub by_md5: bool,
@@ -38,7 +40,7 @@ pub(super) struct Received {
     pub structured: bool,
 }
 
-impl Received {
+impl ReceivedBody {
     /// The form of the body, as the answer repeats it.
     pub(super) fn form(&self, reply: Reply) -> Reply {
         reply.maybe(STRUCTURED, self.structured.then_some(STRUCTURED_CRC64))
@@ -52,6 +54,16 @@ impl Received {
             None => reply.header("x-ms-content-crc64", crc64_text(self.content.crc64())),
         }
     }
+}
+
+/// A part of a blob that was received: a block, bytes to append, pages.
+pub(super) struct ReceivedPart<P> {
+    pub engine: Arc<BlobService>,
+    pub at: BlobAt,
+    pub asked: AccessConditions,
+    /// The parameters of the operation.
+    pub parameters: P,
+    pub body: ReceivedBody,
 }
 
 /// The checksums that a request gives for its document.
@@ -98,6 +110,38 @@ impl BlobCall<'_> {
         }
     }
 
+    /// Receives the body of an operation that writes a part of a blob, once the operation is
+    /// admitted. `parameters` reads and checks the parameters that the operation has besides.
+    pub(super) async fn receive_part<P>(
+        &self,
+        operation: BlobOperation,
+        mut body: Option<Incoming>,
+        max: u64,
+        parameters: impl FnOnce() -> Result<P, Refusal>,
+    ) -> Result<ReceivedPart<P>, Refusal> {
+        let prepared = async {
+            self.check_length(max)?;
+            let (at, asked) = (self.blob_to_change()?, self.asked(operation)?);
+            let parameters = parameters()?;
+            let engine = self.engine()?;
+            let admitted = self.told(engine.check(self.cx(), operation, &at, &asked).await)?;
+            Ok((engine, at, asked, parameters, admitted))
+        }
+        .await;
+        let (engine, at, asked, parameters, admitted) = self.drained(&mut body, prepared).await?;
+        let body = body.take().ok_or_else(|| Refusal::bad("InvalidInput", "There is no body."))?;
+        let body = self.receive(body, Some(admitted), &at, max).await?;
+        Ok(ReceivedPart { engine, at, asked, parameters, body })
+    }
+
+    /// Refuses a part of a blob that is announced as empty.
+    pub(super) fn check_announced(&self, why: &str) -> Result<(), Refusal> {
+        if self.announced()? == Some(0) {
+            return Err(Refusal::header("Content-Length", "0", why));
+        }
+        Ok(())
+    }
+
     /// Receives a body into the store: `part` of a blob, or all of one. Then its MD5 is needed in
     /// any case, and the one that the blob is to keep (`x-ms-blob-content-md5`) must be that of the
     /// body. It goes before `Content-MD5`.
@@ -107,7 +151,7 @@ impl BlobCall<'_> {
         part: Option<Admitted>,
         at: &BlobAt,
         max: u64,
-    ) -> Result<Received, Refusal> {
+    ) -> Result<ReceivedBody, Refusal> {
         let whole = part.is_none();
         // Until all of the body is read, a refusal ends the connection.
         let kept = if whole { self.md5_header("x-ms-blob-content-md5") } else { Ok(None) };
@@ -129,7 +173,7 @@ impl BlobCall<'_> {
         if sent_crc.is_some_and(|sent| sent != content.crc64()) {
             return Err(crc64_mismatch());
         }
-        Ok(Received { content, by_md5: sent_md5.is_some(), structured: is_structured(self)? })
+        Ok(ReceivedBody { content, by_md5: sent_md5.is_some(), structured: is_structured(self)? })
     }
 
     /// A place for a body. Making a file and reserving its space is not done on the event loop.

@@ -5,7 +5,7 @@ use hyper::body::Incoming;
 use super::BlobCall;
 use super::body::DOCUMENT_MAX;
 use super::settings::leased_reply;
-use crate::core::blob::{ContainerState, Operation, PublicAccess};
+use crate::core::blob::{BlobOperation, ContainerState, PublicAccess};
 use crate::core::policy::SentPolicy;
 use crate::engine::blob::NewContainer;
 use crate::rest::http::policies::{Bare, read_timed_policies, write_policies};
@@ -34,13 +34,13 @@ impl BlobCall<'_> {
         text.parse().map_err(|()| Refusal::header(ACCESS, text, "it must be blob or container"))
     }
 
-    async fn container(&self, operation: Operation) -> Result<ContainerState, Refusal> {
+    async fn container(&self, operation: BlobOperation) -> Result<ContainerState, Refusal> {
         let (name, asked) = (self.container_name()?, self.asked(operation)?);
         self.told(self.engine()?.container(self.cx(), operation, name, asked).await)
     }
 
     pub(super) async fn container_properties(self, _: Incoming) -> Answer {
-        let state = self.container(Operation::ContainerGetProperties).await?;
+        let state = self.container(BlobOperation::ContainerGetProperties).await?;
         let scope = state.encryption_scope.as_deref().unwrap_or("$account-encryption-key");
         Ok(Reply::ok()
             .etag(state.etag, state.modified)
@@ -55,12 +55,12 @@ impl BlobCall<'_> {
     }
 
     pub(super) async fn container_metadata(self, _: Incoming) -> Answer {
-        let state = self.container(Operation::ContainerGetMetadata).await?;
+        let state = self.container(BlobOperation::ContainerGetMetadata).await?;
         Ok(Reply::ok().etag(state.etag, state.modified).blob_metadata(&state.metadata))
     }
 
     pub(super) async fn set_container_metadata(self, _: Incoming) -> Answer {
-        let operation = Operation::ContainerSetMetadata;
+        let operation = BlobOperation::ContainerSetMetadata;
         let (name, asked) = (self.container_name()?, self.asked(operation)?);
         let metadata = self.metadata_sent()?;
         let set = self.engine()?.set_container_metadata(self.cx(), name, asked, metadata).await;
@@ -69,7 +69,7 @@ impl BlobCall<'_> {
     }
 
     pub(super) async fn container_acl(self, _: Incoming) -> Answer {
-        let state = self.container(Operation::ContainerGetAccessPolicy).await?;
+        let state = self.container(BlobOperation::ContainerGetAccessPolicy).await?;
         let policies = state.policies.iter().map(SentPolicy::from);
         let xml = write_policies(policies, Bare::Written);
         Ok(Reply::ok()
@@ -80,7 +80,7 @@ impl BlobCall<'_> {
 
     pub(super) async fn set_container_acl(self, body: Incoming) -> Answer {
         let document = self.collect(body, DOCUMENT_MAX).await?;
-        let operation = Operation::ContainerSetAccessPolicy;
+        let operation = BlobOperation::ContainerSetAccessPolicy;
         let (name, asked) = (self.container_name()?, self.asked(operation)?);
         let (access, policies) = (self.access_sent()?, read_timed_policies(&document)?);
         let engine = self.engine()?;
@@ -90,7 +90,7 @@ impl BlobCall<'_> {
     }
 
     pub(super) async fn delete_container(self, _: Incoming) -> Answer {
-        let (name, asked) = (self.container_name()?, self.asked(Operation::ContainerDelete)?);
+        let (name, asked) = (self.container_name()?, self.asked(BlobOperation::ContainerDelete)?);
         self.told(self.engine()?.delete_container(self.cx(), name, asked).await)?;
         Ok(Reply::accepted())
     }

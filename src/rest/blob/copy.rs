@@ -23,17 +23,18 @@ use super::request::{SOURCE_IF_TAGS, selector};
 use crate::core::Timestamp;
 use crate::core::blob::append::APPEND_MAX;
 use crate::core::blob::name::ROOT;
-use crate::core::blob::{BlobDenial, BlobState, BlobType, Operation, pages};
+use crate::core::blob::{BlobDenial, BlobOperation, BlobState, BlobType, pages};
 use crate::core::conditions::Subject;
 use crate::core::conditions::copy::source_failure;
 use crate::engine::Account;
 use crate::engine::blob::{
-    Asked, BlobAt, BlobContent, BlobResult, BodyShape, Content, ContentError, ContentWriter,
-    Copied, CopyFrom, CopyRequest, DbError, Opened, PageChange, PutPages, SourceAsked,
+    AccessConditions, BlobAt, BlobContent, BlobResult, BodyShape, Content, ContentError,
+    ContentWriter, CopiedBlob, CopyFrom, CopyRequest, DbError, OpenedBlob, PageChange, PutPages,
+    SourceAsked,
 };
 use crate::engine::{new_guid, without_waiting};
 use crate::rest::auth::{
-    AuthError, GrantedBy, Level, Permission, RequestView, Target, without_signature,
+    AuthError, AuthTarget, GrantedBy, Permission, RequestView, ResourceLevel, without_signature,
 };
 use crate::rest::http::checksum::{crc64_header, crc64_text};
 use crate::rest::http::reply::Reply;
@@ -42,7 +43,7 @@ use crate::rest::opening::{self, not_open};
 use crate::rest::refusal::Refusal;
 use crate::rest::service::Answer;
 use crate::rest::site::Site;
-use crate::rest::source::{COPY_SOURCE, SOURCE_AUTHORIZATION, Source};
+use crate::rest::source::{COPY_SOURCE, NamedSource, SOURCE_AUTHORIZATION};
 
 /// Bytes copied in one step.
 pub(super) const PIECE_BYTES: usize = 1 << 20;
@@ -61,21 +62,21 @@ enum BlobSource {
 }
 
 /// A source that was read into the store of the destination.
-pub(super) struct Fetched {
+pub(super) struct FetchedContent {
     pub content: Content,
     /// As far as its properties are known.
     pub state: BlobState,
 }
 
 /// The part of a source to read, and whether it becomes a blob or a part of one.
-pub(super) struct Wanted {
+pub(super) struct SourcePart {
     pub range: Option<Range<u64>>,
     /// For a block, pages or an appended block.
     pub part: bool,
 }
 
-impl From<Fetched> for CopyFrom {
-    fn from(Fetched { content, state }: Fetched) -> Self {
+impl From<FetchedContent> for CopyFrom {
+    fn from(FetchedContent { content, state }: FetchedContent) -> Self {
         Self::Fetched {
             kind: state.kind,
             content,
@@ -87,18 +88,18 @@ impl From<Fetched> for CopyFrom {
 
 impl BlobCall<'_> {
     pub(super) async fn copy_blob(self, _: Incoming) -> Answer {
-        self.copy_whole(Operation::BlobStartCopyFromURL).await
+        self.copy_whole(BlobOperation::BlobStartCopyFromURL).await
     }
 
     pub(super) async fn copy_from_url(self, _: Incoming) -> Answer {
-        self.copy_whole(Operation::BlobCopyFromURL).await
+        self.copy_whole(BlobOperation::BlobCopyFromURL).await
     }
 
     pub(super) async fn put_blob_from_url(self, _: Incoming) -> Answer {
-        self.copy_whole(Operation::BlockBlobPutBlobFromUrl).await
+        self.copy_whole(BlobOperation::BlockBlobPutBlobFromUrl).await
     }
 
-    async fn copy_whole(self, operation: Operation) -> Answer {
+    async fn copy_whole(self, operation: BlobOperation) -> Answer {
         let (at, asked) = (self.blob_to_change()?, self.asked(operation)?);
         let source_asked = self.source_asked(operation)?;
         let source = self.source(operation).await?;
@@ -110,11 +111,11 @@ impl BlobCall<'_> {
             BlobSource::Own(own) if own.account.name() == self.0.account.name() && !hashed => {
                 CopyFrom::Here { at: own.at, asked: source_asked }
             }
-            BlobSource::Elsewhere(url) if operation == Operation::BlobStartCopyFromURL => {
+            BlobSource::Elsewhere(url) if operation == BlobOperation::BlobStartCopyFromURL => {
                 return self.copy_elsewhere(&url, at, asked, &source_asked, request).await;
             }
             source => {
-                let wanted = Wanted { range: None, part: false };
+                let wanted = SourcePart { range: None, part: false };
                 let fetched =
                     self.fetch(operation, source, &source_asked, &at, &asked, wanted).await?;
                 fetched.into()
@@ -125,27 +126,31 @@ impl BlobCall<'_> {
     }
 
     /// The answer to a copy.
-    pub(super) fn copied_reply(&self, operation: Operation, copied: BlobResult<Copied>) -> Answer {
+    pub(super) fn copied_reply(
+        &self,
+        operation: BlobOperation,
+        copied: BlobResult<CopiedBlob>,
+    ) -> Answer {
         let copied = self.told(copied)?;
         let reply = match operation {
-            Operation::BlockBlobPutBlobFromUrl => Reply::created(),
+            BlobOperation::BlockBlobPutBlobFromUrl => Reply::created(),
             _ => Reply::accepted()
                 .header("x-ms-copy-id", &copied.copy.id)
                 .header("x-ms-copy-status", copied.copy.status),
         };
         let md5 = copied.written.state.content.md5.map(super::headers::md5_text);
-        let synchronous = operation != Operation::BlobStartCopyFromURL;
+        let synchronous = operation != BlobOperation::BlobStartCopyFromURL;
         Ok(reply.blob_written(&copied.written).maybe("content-md5", md5.filter(|_| synchronous)))
     }
 
-    fn copy_request(&self, operation: Operation) -> Result<CopyRequest, Refusal> {
+    fn copy_request(&self, operation: BlobOperation) -> Result<CopyRequest, Refusal> {
         let new = self.new_blob(false)?;
         let metadata = Some(new.metadata.clone()).filter(|metadata| !metadata.is_empty());
         let keeps = match self.header("x-ms-copy-source-blob-properties")? {
             Some(text) => !text.eq_ignore_ascii_case("false"),
             None => true,
         };
-        let put = operation == Operation::BlockBlobPutBlobFromUrl;
+        let put = operation == BlobOperation::BlockBlobPutBlobFromUrl;
         let properties = match self.content_sent()? {
             Some(content) if put => Some(content),
             None if put && !keeps => Some(crate::core::blob::ContentProperties::default()),
@@ -178,7 +183,7 @@ impl BlobCall<'_> {
 
     pub(super) async fn abort_copy(self, _: Incoming) -> Answer {
         const ACTION: &str = "x-ms-copy-action";
-        let operation = Operation::BlobAbortCopyFromURL;
+        let operation = BlobOperation::BlobAbortCopyFromURL;
         let (at, asked) = (self.blob_to_change()?, self.asked(operation)?);
         match self.required(ACTION)? {
             text if text.eq_ignore_ascii_case("abort") => {}
@@ -193,7 +198,7 @@ impl BlobCall<'_> {
     }
 
     pub(super) async fn put_block_from_url(self, _: Incoming) -> Answer {
-        let operation = Operation::BlockBlobStageBlockFromURL;
+        let operation = BlobOperation::BlockBlobStageBlockFromURL;
         let (at, asked) = (self.blob_to_change()?, self.asked(operation)?);
         let id = self.block_id()?;
         let fetched = self.fetch_part(operation, &at, &asked).await?;
@@ -209,7 +214,7 @@ impl BlobCall<'_> {
     }
 
     pub(super) async fn append_from_url(self, _: Incoming) -> Answer {
-        let operation = Operation::AppendBlobAppendBlockFromUrl;
+        let operation = BlobOperation::AppendBlobAppendBlockFromUrl;
         let (at, asked) = (self.blob_to_change()?, self.asked(operation)?);
         let conditions = self.append_conditions()?;
         let content = not_empty(self.fetch_part(operation, &at, &asked).await?.content)?;
@@ -220,7 +225,7 @@ impl BlobCall<'_> {
     }
 
     pub(super) async fn put_page_from_url(self, _: Incoming) -> Answer {
-        let operation = Operation::PageBlobUploadPagesFromURL;
+        let operation = BlobOperation::PageBlobUploadPagesFromURL;
         let (at, asked) = (self.blob_to_change()?, self.asked(operation)?);
         let (range, conditions) = (self.page_range()?, self.sequence_conditions()?);
         let content = self.fetch_part(operation, &at, &asked).await?.content;
@@ -237,10 +242,10 @@ impl BlobCall<'_> {
     /// The bytes of a source for a part of the blob `to`.
     async fn fetch_part(
         &self,
-        operation: Operation,
+        operation: BlobOperation,
         to: &BlobAt,
-        asked: &Asked,
-    ) -> Result<Fetched, Refusal> {
+        asked: &AccessConditions,
+    ) -> Result<FetchedContent, Refusal> {
         const RANGE: &str = "x-ms-source-range";
         let range = match self.header(RANGE)? {
             None => None,
@@ -251,20 +256,20 @@ impl BlobCall<'_> {
         };
         let source_asked = self.source_asked(operation)?;
         let source = self.source(operation).await?;
-        let wanted = Wanted { range, part: true };
+        let wanted = SourcePart { range, part: true };
         self.fetch(operation, source, &source_asked, to, asked, wanted).await
     }
 
     /// Reads a source into the store of the destination, and compares its checksums.
     async fn fetch(
         &self,
-        operation: Operation,
+        operation: BlobOperation,
         source: BlobSource,
         source_asked: &SourceAsked,
         to: &BlobAt,
-        asked: &Asked,
-        wanted: Wanted,
-    ) -> Result<Fetched, Refusal> {
+        asked: &AccessConditions,
+        wanted: SourcePart,
+    ) -> Result<FetchedContent, Refusal> {
         let fetched = match source {
             BlobSource::Own(own) => {
                 self.fetch_own(operation, &own, source_asked, to, asked, wanted).await
@@ -291,16 +296,16 @@ impl BlobCall<'_> {
     /// A place for the bytes of a source, if the rules admit the write.
     pub(super) async fn begin_fetch(
         &self,
-        operation: Operation,
+        operation: BlobOperation,
         to: &BlobAt,
-        asked: &Asked,
+        asked: &AccessConditions,
         length: u64,
         part: bool,
     ) -> Result<ContentWriter, Refusal> {
         let max = match operation {
-            Operation::PageBlobUploadPagesFromURL => pages::PUT_MAX,
-            Operation::AppendBlobAppendBlockFromUrl => APPEND_MAX,
-            Operation::BlockBlobStageBlockFromURL => BLOCK_MAX,
+            BlobOperation::PageBlobUploadPagesFromURL => pages::PUT_MAX,
+            BlobOperation::AppendBlobAppendBlockFromUrl => APPEND_MAX,
+            BlobOperation::BlockBlobStageBlockFromURL => BLOCK_MAX,
             _ => PUT_MAX,
         };
         if length > max {
@@ -316,19 +321,20 @@ impl BlobCall<'_> {
     /// Reads a source of this server into the store of the destination.
     async fn fetch_own(
         &self,
-        operation: Operation,
+        operation: BlobOperation,
         own: &OwnBlob,
         source_asked: &SourceAsked,
         to: &BlobAt,
-        asked: &Asked,
-        wanted: Wanted,
-    ) -> Result<Fetched, Refusal> {
+        asked: &AccessConditions,
+        wanted: SourcePart,
+    ) -> Result<FetchedContent, Refusal> {
         opening::open(&SERVICE_TABLE, &own.account, &self.site.options.limits).await?;
         let source = own.account.open_blob().ok_or_else(not_open)?;
-        let asked_of_source = Asked { key: source_asked.key.clone(), ..Asked::default() };
+        let asked_of_source =
+            AccessConditions { key: source_asked.key.clone(), ..AccessConditions::default() };
         let opened = source.open_blob(self.cx(), &own.at, asked_of_source, wanted.range).await;
         let opened = opened.map_err(|error| error.of_source(operation));
-        let Opened { blob, range, content } = self.told(opened)?;
+        let OpenedBlob { blob, range, content } = self.told(opened)?;
         let etag = blob.state.etag.to_string();
         let tags = source_asked.tags.as_ref();
         let subject = Subject {
@@ -346,13 +352,13 @@ impl BlobCall<'_> {
         let content = copied
             .unwrap_or_else(|error| Err(DbError::Panicked(error.to_string()).into()))
             .map_err(|error| self.content_refusal(error))?;
-        Ok(Fetched { content, state: blob.state })
+        Ok(FetchedContent { content, state: blob.state })
     }
 
     /// Asks the conditions of a source whose bytes are copied.
     pub(super) fn check_source(
         &self,
-        operation: Operation,
+        operation: BlobOperation,
         asked: &SourceAsked,
         subject: &Subject<'_>,
     ) -> Result<(), Refusal> {
@@ -368,10 +374,10 @@ impl BlobCall<'_> {
 
     /// The source that `x-ms-copy-source` names; a blob of this server only if the request may read
     /// it.
-    async fn source(&self, operation: Operation) -> Result<BlobSource, Refusal> {
+    async fn source(&self, operation: BlobOperation) -> Result<BlobSource, Refusal> {
         let own = match self.source_in(COPY_SOURCE)? {
-            Source::Own(own) => own,
-            Source::Elsewhere(url) => return Ok(BlobSource::Elsewhere(url)),
+            NamedSource::Own(own) => own,
+            NamedSource::Elsewhere(url) => return Ok(BlobSource::Elsewhere(url)),
         };
         let invalid = || Refusal::header(COPY_SOURCE, "", "it is no URL of a blob");
         let account = self.site.accounts.get(&own.address.account).ok_or_else(invalid)?;
@@ -385,7 +391,7 @@ impl BlobCall<'_> {
         let same = account.name() == self.0.account.name();
         let covered = match self.grant.by {
             GrantedBy::Nothing => true,
-            GrantedBy::SharedKey => same && operation == Operation::BlobStartCopyFromURL,
+            GrantedBy::SharedKey => same && operation == BlobOperation::BlobStartCopyFromURL,
             GrantedBy::Bearer { .. } => same,
             GrantedBy::Sas { .. } | GrantedBy::Anonymous => false,
         };
@@ -449,16 +455,16 @@ impl SourceRight {
             https: self.https,
             client_ip: self.client_ip,
         };
-        let target = Target {
+        let target = AuthTarget {
             signatures: SERVICE_TABLE.signatures,
             account: account.name(),
             container: Some(&at.container),
             path: &at.name,
-            level: Level::Object,
+            level: ResourceLevel::Object,
         };
         let admission = &self.site.options.admission;
         match admission.source_grant(&SERVICE_TABLE, account, &view, &target) {
-            Ok(grant) if !grant.allows(Level::Object, Permission::Read) => Err(unverified(
+            Ok(grant) if !grant.allows(ResourceLevel::Object, Permission::Read) => Err(unverified(
                 StatusCode::FORBIDDEN,
                 "AuthorizationPermissionMismatch",
                 "the SAS of the source does not permit to read it",

@@ -9,9 +9,9 @@ use super::operations::{
     PAGE_BLOB_UPDATE_SEQUENCE_NUMBER, SERVICE_TABLE,
 };
 use crate::engine::Account;
-use crate::rest::auth::Level;
+use crate::rest::auth::ResourceLevel;
 use crate::rest::coverage::Coverage;
-use crate::rest::routing::{CONTAINER, GET, OBJECT, PUT, Row, When, row, row_when};
+use crate::rest::routing::{CONTAINER, GET, OBJECT, PUT, RouteRow, When, row, row_when};
 
 /// The version of the service that first had an operation; what no page names is as old as the
 /// service.
@@ -75,7 +75,7 @@ fn differs(operation: &'static str) -> &'static str {
 
 /// Forms of a request that a table of shapes cannot tell apart, for [`super::operations`] looks at
 /// several headers at once.
-const FORMS: [Row; 9] = [
+const FORMS: [RouteRow; 9] = [
     row(GET, CONTAINER, "container", "list", &CONTAINER_LIST_BLOB_HIERARCHY_SEGMENT),
     row_when(PUT, OBJECT, ("", ""), When::Is("x-ms-blob-type", "PageBlob"), &PAGE_BLOB_CREATE),
     row_when(PUT, OBJECT, ("", ""), When::Is("x-ms-blob-type", "AppendBlob"), &APPEND_BLOB_CREATE),
@@ -112,17 +112,17 @@ const FORMS: [Row; 9] = [
 ];
 
 /// All requests. That a blob of the root container needs no container is not shown.
-fn rows() -> &'static [Row] {
-    let of_blobs = OF_BLOBS.iter().map(|row| Row { levels: OBJECT, ..*row });
-    let all: Vec<Row> = ABOVE_BLOBS.iter().copied().chain(of_blobs).chain(FORMS).collect();
+fn rows() -> &'static [RouteRow] {
+    let of_blobs = OF_BLOBS.iter().map(|row| RouteRow { levels: OBJECT, ..*row });
+    let all: Vec<RouteRow> = ABOVE_BLOBS.iter().copied().chain(of_blobs).chain(FORMS).collect();
     Box::leak(all.into_boxed_slice())
 }
 
-fn paths(level: Level) -> (&'static str, &'static str) {
+fn paths(level: ResourceLevel) -> (&'static str, &'static str) {
     match level {
-        Level::Service => ("/", "/"),
-        Level::Container => ("/CONTAINER", "/docs"),
-        Level::Object => ("/CONTAINER/BLOB", "/docs/blob"),
+        ResourceLevel::Service => ("/", "/"),
+        ResourceLevel::Container => ("/CONTAINER", "/docs"),
+        ResourceLevel::Object => ("/CONTAINER/BLOB", "/docs/blob"),
     }
 }
 

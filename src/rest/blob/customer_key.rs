@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest as _, Sha256};
 
 use super::BlobCall;
-use crate::core::blob::Operation;
+use crate::core::blob::BlobOperation;
 use crate::core::conditions::copy::CopyKind;
 use crate::rest::refusal::Refusal;
 
@@ -16,19 +16,19 @@ use crate::rest::refusal::Refusal;
 const KEY_BYTES: usize = 32;
 
 /// The names of the headers of one key.
-struct Names {
+struct KeyHeaderNames {
     key: &'static str,
     sha256: &'static str,
     algorithm: &'static str,
 }
 
-const OF_BLOB: Names = Names {
+const OF_BLOB: KeyHeaderNames = KeyHeaderNames {
     key: "x-ms-encryption-key",
     sha256: "x-ms-encryption-key-sha256",
     algorithm: "x-ms-encryption-algorithm",
 };
 
-const OF_SOURCE: Names = Names {
+const OF_SOURCE: KeyHeaderNames = KeyHeaderNames {
     key: "x-ms-source-encryption-key",
     sha256: "x-ms-source-encryption-key-sha256",
     algorithm: "x-ms-source-encryption-algorithm",
@@ -41,14 +41,14 @@ impl BlobCall<'_> {
     }
 
     /// The SHA-256 of the customer's key of the source. The two forms of Copy Blob take none.
-    pub(super) fn source_key(&self, operation: Operation) -> Result<Option<String>, Refusal> {
+    pub(super) fn source_key(&self, operation: BlobOperation) -> Result<Option<String>, Refusal> {
         match operation.rules().copy {
             Some(CopyKind::PutBlobFromUrl | CopyKind::PartFromUrl) => self.key_sent(&OF_SOURCE),
             Some(CopyKind::CopyBlob | CopyKind::CopyBlobFromUrl) | None => Ok(None),
         }
     }
 
-    fn key_sent(&self, names: &Names) -> Result<Option<String>, Refusal> {
+    fn key_sent(&self, names: &KeyHeaderNames) -> Result<Option<String>, Refusal> {
         let sent = [names.key, names.sha256, names.algorithm];
         if !sent.iter().any(|name| self.headers.contains_key(*name)) {
             return Ok(None);

@@ -13,7 +13,7 @@ use hyper::body::Bytes;
 use tokio::task::{JoinHandle, spawn_blocking};
 
 use crate::engine::blob::{BlobContent, ContentReader};
-use crate::rest::http::reply::Content;
+use crate::rest::http::reply::ReplyBody;
 use crate::rest::http::sending::{Pieces, Sending};
 use crate::rest::http::structured::Structured;
 
@@ -21,28 +21,28 @@ use crate::rest::http::structured::Structured;
 const PIECE_BYTES: usize = 128 * 1024;
 
 /// The bytes of a blob that an answer sends.
-pub(super) struct Download {
+pub(super) struct BlobDownload {
     pub content: BlobContent,
     pub range: Range<u64>,
 }
 
-impl Download {
+impl BlobDownload {
     /// The body of an answer. A short one is read at once if that needs no waiting.
-    pub(super) fn body(mut self) -> Content {
+    pub(super) fn body(mut self) -> ReplyBody {
         let length = self.range.end - self.range.start;
         if length <= PIECE_BYTES as u64
             && let Some(bytes) = self.all_now()
         {
-            return Content::Bytes(bytes);
+            return ReplyBody::Bytes(bytes);
         }
-        Content::Stream(length, self.start().boxed())
+        ReplyBody::Stream(length, self.start().boxed())
     }
 
     /// The body of an answer, framed with checksums.
-    pub(super) fn structured(self) -> Content {
+    pub(super) fn structured(self) -> ReplyBody {
         let length = self.range.end - self.range.start;
         let body = Structured::new(self.start(), length);
-        Content::Stream(body.length(), body.boxed())
+        ReplyBody::Stream(body.length(), body.boxed())
     }
 
     /// All of it, in memory.
@@ -66,26 +66,26 @@ impl Download {
         Some(bytes.into())
     }
 
-    fn start(self) -> Sending<Source> {
+    fn start(self) -> Sending<PieceSource> {
         let source = match self.content {
-            BlobContent::Zeros => Source::Zeros,
-            BlobContent::Stored(reader) => Source::Reader(Box::new(reader)),
+            BlobContent::Zeros => PieceSource::Zeros,
+            BlobContent::Stored(reader) => PieceSource::Reader(Box::new(reader)),
         };
         Sending::new(source, self.range)
     }
 }
 
-type Reading = JoinHandle<(Box<ContentReader>, io::Result<Bytes>)>;
+type PieceRead = JoinHandle<(Box<ContentReader>, io::Result<Bytes>)>;
 
-enum Source {
+enum PieceSource {
     Zeros,
     Reader(Box<ContentReader>),
-    Reading(Reading),
+    Reading(PieceRead),
     /// Only while a piece is being taken.
     Taken,
 }
 
-impl Pieces for Source {
+impl Pieces for PieceSource {
     fn poll_piece(
         &mut self,
         range: Range<u64>,

@@ -7,7 +7,7 @@ use hyper::StatusCode;
 
 use super::BlobCall;
 use crate::core::blob::BlobDenial;
-use crate::core::conditions::Failure;
+use crate::core::conditions::ConditionFailure;
 use crate::core::conditions::copy::CopyRefusal;
 use crate::core::lease::LeaseDenial;
 use crate::core::{Timestamp, time};
@@ -126,14 +126,14 @@ fn code(denial: &BlobDenial) -> (StatusCode, &'static str) {
     }
 }
 
-const fn condition_code(failure: Failure) -> (StatusCode, &'static str) {
+const fn condition_code(failure: ConditionFailure) -> (StatusCode, &'static str) {
     match failure {
-        Failure::TooMany => (BAD, "MultipleConditionHeadersNotSupported"),
-        Failure::Unsatisfiable => (BAD, "UnsatisfiableCondition"),
-        Failure::NotFound => (NOT_FOUND, "BlobNotFound"),
-        Failure::NotModified(_) => (NOT_MODIFIED, "ConditionNotMet"),
-        Failure::NotMet(_) => (FAILED, "ConditionNotMet"),
-        Failure::AlreadyExists => (CONFLICT, "BlobAlreadyExists"),
+        ConditionFailure::TooMany => (BAD, "MultipleConditionHeadersNotSupported"),
+        ConditionFailure::Unsatisfiable => (BAD, "UnsatisfiableCondition"),
+        ConditionFailure::NotFound => (NOT_FOUND, "BlobNotFound"),
+        ConditionFailure::NotModified(_) => (NOT_MODIFIED, "ConditionNotMet"),
+        ConditionFailure::NotMet(_) => (FAILED, "ConditionNotMet"),
+        ConditionFailure::AlreadyExists => (CONFLICT, "BlobAlreadyExists"),
     }
 }
 

@@ -10,14 +10,14 @@ use percent_encoding::percent_decode_str;
 
 use super::BlobCall;
 use crate::core::blob::copy::CopyRecord;
-use crate::core::blob::immutability::{Immutability, Policy, PolicyMode};
+use crate::core::blob::immutability::{Immutability, ImmutabilityPolicy, PolicyMode};
 use crate::core::blob::tags::{TagError, Tags};
 use crate::core::blob::tier::{NoTier, Tier};
-use crate::core::blob::{BlobState, BlobType, ContentProperties, Encryption, Metadata};
+use crate::core::blob::{BlobMetadata, BlobState, BlobType, ContentProperties, Encryption};
 use crate::core::lease::{LeaseKind, TimedLease};
 use crate::core::time::{iso, parse_rfc1123, rfc1123};
 use crate::core::{Etag, Timestamp, check_metadata};
-use crate::engine::blob::{Blob, NewBlob, Written};
+use crate::engine::blob::{Blob, NewBlob, WrittenBlob};
 use crate::rest::auth::Permission;
 use crate::rest::http::header_case::META;
 use crate::rest::http::reply::Reply;
@@ -28,7 +28,7 @@ const TAGS_BYTES_MAX: usize = 2 << 10;
 
 impl BlobCall<'_> {
     /// `x-ms-meta-*`.
-    pub(super) fn metadata_sent(&self) -> Result<Metadata, Refusal> {
+    pub(super) fn metadata_sent(&self) -> Result<BlobMetadata, Refusal> {
         let given = self.metadata()?;
         check_metadata(given.iter())?;
         Ok(given.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
@@ -157,7 +157,7 @@ impl BlobCall<'_> {
     }
 
     /// The immutability policy of a request.
-    pub(super) fn policy_sent(&self) -> Result<Option<Policy>, Refusal> {
+    pub(super) fn policy_sent(&self) -> Result<Option<ImmutabilityPolicy>, Refusal> {
         const UNTIL: &str = "x-ms-immutability-policy-until-date";
         const MODE: &str = "x-ms-immutability-policy-mode";
         let Some(text) = self.header(UNTIL)? else { return Ok(None) };
@@ -169,7 +169,7 @@ impl BlobCall<'_> {
                 .parse()
                 .map_err(|()| Refusal::header(MODE, text, "it must be Unlocked or Locked"))?,
         };
-        Ok(Some(Policy { until, mode }))
+        Ok(Some(ImmutabilityPolicy { until, mode }))
     }
 }
 
@@ -201,7 +201,7 @@ impl Reply {
 
     /// The headers of the answer to a write.
     #[must_use]
-    pub(super) fn blob_written(self, written: &Written) -> Self {
+    pub(super) fn blob_written(self, written: &WrittenBlob) -> Self {
         self.etag(written.etag, written.modified)
             .header("x-ms-request-server-encrypted", "true")
             .maybe("x-ms-version-id", written.version.map(iso))
@@ -217,7 +217,7 @@ impl Reply {
 
     /// All metadata of a blob or container.
     #[must_use]
-    pub(super) fn blob_metadata(mut self, metadata: &Metadata) -> Self {
+    pub(super) fn blob_metadata(mut self, metadata: &BlobMetadata) -> Self {
         for (name, value) in metadata {
             let header = format!("{META}{name}");
             self.set(&header, value);

@@ -13,7 +13,7 @@ use super::read::write_tags;
 use crate::core::Timestamp;
 use crate::core::blob::BlobType;
 use crate::core::time::{iso, rfc1123};
-use crate::engine::blob::{Item, ListPosition, ListQuery, Listed, StateKey};
+use crate::engine::blob::{BlobListItem, ListPosition, ListQuery, ListedState, StateKey};
 use crate::rest::auth::Permission;
 use crate::rest::http::reply::Reply;
 use crate::rest::http::xml::Xml;
@@ -97,12 +97,12 @@ impl BlobCall<'_> {
         xml.open("Blobs");
         for item in &page.items {
             match item {
-                Item::Prefix(prefix) => {
+                BlobListItem::Prefix(prefix) => {
                     xml.open("BlobPrefix");
                     xml.file_name("Name", prefix);
                     xml.close("BlobPrefix");
                 }
-                Item::Blob(blob) => write_blob(&mut xml, blob, &has, self.now),
+                BlobListItem::Blob(blob) => write_blob(&mut xml, blob, &has, self.now),
             }
         }
         xml.close("Blobs");
@@ -142,7 +142,7 @@ fn read_marker(text: &str) -> Result<ListPosition, Refusal> {
     Ok(ListPosition { name, key })
 }
 
-fn write_blob(xml: &mut Xml, blob: &Listed, has: &impl Fn(&str) -> bool, now: Timestamp) {
+fn write_blob(xml: &mut Xml, blob: &ListedState, has: &impl Fn(&str) -> bool, now: Timestamp) {
     let state = &blob.state;
     xml.open("Blob");
     xml.file_name("Name", &blob.name);
@@ -200,7 +200,7 @@ fn write_blob(xml: &mut Xml, blob: &Listed, has: &impl Fn(&str) -> bool, now: Ti
     xml.close("Blob");
 }
 
-fn write_properties(xml: &mut Xml, blob: &Listed, now: Timestamp) {
+fn write_properties(xml: &mut Xml, blob: &ListedState, now: Timestamp) {
     let (state, content) = (&blob.state, &blob.state.content);
     if !blob.is_uncommitted {
         xml.text("Creation-Time", &rfc1123(state.created));
@@ -239,7 +239,7 @@ fn write_properties(xml: &mut Xml, blob: &Listed, now: Timestamp) {
     xml.maybe("EncryptionScope", state.encryption.scope.as_deref());
 }
 
-fn write_copy(xml: &mut Xml, blob: &Listed) {
+fn write_copy(xml: &mut Xml, blob: &ListedState) {
     let Some(copy) = &blob.state.copy else { return };
     xml.text("CopyId", &copy.id);
     xml.text("CopySource", &copy.source);

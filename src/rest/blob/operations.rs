@@ -16,12 +16,12 @@ use crate::rest::auth::Permission::{
     Add, Create, Delete, DeleteVersion, Find, Immutability, List, PermanentDelete, Read, Tags,
     Write,
 };
-use crate::rest::auth::{BLOB_SIGNATURES, Level, Permission};
+use crate::rest::auth::{BLOB_SIGNATURES, Permission, ResourceLevel};
 use crate::rest::call::Call;
 use crate::rest::http::request::Request;
 use crate::rest::refusal::Refusal;
 use crate::rest::routing::{
-    CONTAINER, DELETE, GET, HEAD, LOOK, OBJECT, POST, PUT, Row, SERVICE, When, by_shape, row,
+    CONTAINER, DELETE, GET, HEAD, LOOK, OBJECT, POST, PUT, RouteRow, SERVICE, When, by_shape, row,
     row_when,
 };
 use crate::rest::service::{Addressed, Answer, ErrorFormat, Operation, Service};
@@ -55,9 +55,9 @@ pub static SERVICE_TABLE: Service = Service {
 fn route(request: &Request) -> Result<&'static Operation, Refusal> {
     let (comp, restype) = (request.query.get("comp"), request.query.get("restype"));
     // A path of one segment without `restype` is a blob of the root container.
-    let in_root = request.address.level() == Level::Container && restype.is_none();
-    let of_blob = request.address.level() == Level::Object || in_root;
-    let rows: &[Row] = if of_blob { &OF_BLOBS } else { &ABOVE_BLOBS };
+    let in_root = request.address.level() == ResourceLevel::Container && restype.is_none();
+    let of_blob = request.address.level() == ResourceLevel::Object || in_root;
+    let rows: &[RouteRow] = if of_blob { &OF_BLOBS } else { &ABOVE_BLOBS };
     let found = by_shape(rows, &SERVICE_PREFLIGHT, request)?;
     let has = |name: &str| request.headers.contains_key(name);
     Ok(match (comp, request.method.as_str()) {
@@ -101,9 +101,9 @@ fn put_form(request: &Request) -> Result<&'static Operation, Refusal> {
 
 /// The container and the blob that a request addresses. A path of one segment that names no
 /// container is a blob of the root container; slashes at the ends belong to the name.
-fn target(address: &Address, level: Level) -> Addressed<'_> {
+fn target(address: &Address, level: ResourceLevel) -> Addressed<'_> {
     match (level, &address.container) {
-        (Level::Object, Some(name)) if address.rest.is_empty() => (Some(ROOT), name.into()),
+        (ResourceLevel::Object, Some(name)) if address.rest.is_empty() => (Some(ROOT), name.into()),
         (_, container) => {
             let path = percent_decode_str(&address.rest).decode_utf8_lossy();
             (container.as_deref(), path)
@@ -114,7 +114,7 @@ fn target(address: &Address, level: Level) -> Addressed<'_> {
 /// The container or the blob that a request addresses.
 fn object(request: &Request) -> String {
     let of_blob = request.query.get("restype").is_none();
-    let level = if of_blob { Level::Object } else { Level::Container };
+    let level = if of_blob { ResourceLevel::Object } else { ResourceLevel::Container };
     match target(&request.address, level) {
         (Some(container), path) if path.is_empty() => container.to_owned(),
         (Some(container), path) => format!("{container}/{path}"),
@@ -132,7 +132,7 @@ fn policy(account: &Account, container: &str, id: &str) -> Option<StoredPolicy> 
 
 /// Whether a request without credentials is served: reads of a public container.
 fn anonymous(account: &Account, request: &Request, operation: &Operation) -> bool {
-    let level = operation.needs.as_ref().map_or(Level::Container, |needs| needs.level);
+    let level = operation.needs.as_ref().map_or(ResourceLevel::Container, |needs| needs.level);
     let (container, _) = target(&request.address, level);
     is_public(account, container.unwrap_or_default(), operation)
 }
@@ -175,7 +175,7 @@ macro_rules! operations {
     )*) => {
         $(
             pub(super) static $name: Operation =
-                Operation::$kind($text, Level::$level, $needs, never)
+                Operation::$kind($text, ResourceLevel::$level, $needs, never)
                     .streamed(|call, body| Box::pin(BlobCall(call).$method(body)))
                     $(.$with $args)*;
         )*
@@ -195,15 +195,23 @@ const NEW: &[Permission] = &[Create, Write];
 const LOOK_AT: &[Permission] = &[Read, List];
 
 static SERVICE_PREFLIGHT: Operation = Operation::preflight(preflight);
-static SERVICE_GET_USER_DELEGATION_KEY: Operation =
-    Operation::read("ServiceGetUserDelegationKey", Level::Service, &[Read], user_delegation_key);
+static SERVICE_GET_USER_DELEGATION_KEY: Operation = Operation::read(
+    "ServiceGetUserDelegationKey",
+    ResourceLevel::Service,
+    &[Read],
+    user_delegation_key,
+);
 /// These two are answered as XML: see the flat and the hierarchical list.
 static CONTAINER_LIST_BLOB_FLAT_SEGMENT_ARROW: Operation =
-    Operation::read("ContainerListBlobFlatSegmentArrow", Level::Container, &[List], never)
+    Operation::read("ContainerListBlobFlatSegmentArrow", ResourceLevel::Container, &[List], never)
         .streamed(|call, body| Box::pin(BlobCall(call).list_blobs(body)));
-static CONTAINER_LIST_BLOB_HIERARCHY_SEGMENT_ARROW: Operation =
-    Operation::read("ContainerListBlobHierarchySegmentArrow", Level::Container, &[List], never)
-        .streamed(|call, body| Box::pin(BlobCall(call).list_blobs(body)));
+static CONTAINER_LIST_BLOB_HIERARCHY_SEGMENT_ARROW: Operation = Operation::read(
+    "ContainerListBlobHierarchySegmentArrow",
+    ResourceLevel::Container,
+    &[List],
+    never,
+)
+.streamed(|call, body| Box::pin(BlobCall(call).list_blobs(body)));
 
 operations! {
     SERVICE_SET_PROPERTIES write "ServiceSetProperties" Service &[Write] => set_service_properties;
@@ -228,7 +236,7 @@ operations! {
         => set_container_acl;
     CONTAINER_RESTORE write "ContainerRestore" Container NEW => restore_container;
     CONTAINER_RENAME write "ContainerRename" Container &[Write] => not_done;
-    #[service_sas (&[Delete, Write])] #[or_level (Level::Object)]
+    #[service_sas (&[Delete, Write])] #[or_level (ResourceLevel::Object)]
     CONTAINER_SUBMIT_BATCH write "ContainerSubmitBatch" Container &[Delete, Write, Read, List]
         => submit_batch;
     #[service_sas (&[Find])]
@@ -305,17 +313,21 @@ const LEASE: (&str, &str) = ("", "lease");
 const CONTAINER_LEASE: (&str, &str) = ("container", "lease");
 
 /// A blob: of the root container, or of the container that its path names first.
-const BLOB: &[Level] = &[Level::Container, Level::Object];
+const BLOB: &[ResourceLevel] = &[ResourceLevel::Container, ResourceLevel::Object];
 
-const fn lease(level: &'static [Level], action: &'static str, to: &'static Operation) -> Row {
+const fn lease(
+    level: &'static [ResourceLevel],
+    action: &'static str,
+    to: &'static Operation,
+) -> RouteRow {
     let shape = match level {
-        [Level::Container] => CONTAINER_LEASE,
+        [ResourceLevel::Container] => CONTAINER_LEASE,
         _ => LEASE,
     };
     row_when(PUT, level, shape, When::Is(ACTION, action), to)
 }
 
-pub(super) static ABOVE_BLOBS: [Row; 27] = [
+pub(super) static ABOVE_BLOBS: [RouteRow; 27] = [
     row(PUT, SERVICE, "service", "properties", &SERVICE_SET_PROPERTIES),
     row(GET, SERVICE, "service", "properties", &SERVICE_GET_PROPERTIES),
     row(GET, SERVICE, "service", "stats", &SERVICE_GET_STATISTICS),
@@ -346,7 +358,7 @@ pub(super) static ABOVE_BLOBS: [Row; 27] = [
     row(LOOK, CONTAINER, "account", "properties", &CONTAINER_GET_ACCOUNT_INFO),
 ];
 
-pub(super) static OF_BLOBS: [Row; 36] = [
+pub(super) static OF_BLOBS: [RouteRow; 36] = [
     row(LOOK, OBJECT, "account", "properties", &BLOB_GET_ACCOUNT_INFO),
     row(GET, BLOB, "", "", &BLOB_DOWNLOAD),
     row(HEAD, BLOB, "", "", &BLOB_GET_PROPERTIES),

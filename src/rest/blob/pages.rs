@@ -6,8 +6,9 @@ use hyper::StatusCode;
 use hyper::body::Incoming;
 
 use super::BlobCall;
+use super::body::ReceivedPart;
 use super::request::moment;
-use crate::core::blob::Operation;
+use crate::core::blob::BlobOperation;
 use crate::core::blob::pages::{
     PUT_MAX, SequenceAction, SequenceConditions, is_length, is_sequence_number,
 };
@@ -65,26 +66,19 @@ impl BlobCall<'_> {
         }
     }
 
-    async fn update_pages(self, mut body: Option<Incoming>) -> Answer {
-        let operation = Operation::PageBlobUploadPages;
-        let prepared = async {
-            self.check_length(PUT_MAX)?;
-            let (at, asked) = (self.blob_to_change()?, self.asked(operation)?);
+    async fn update_pages(self, body: Option<Incoming>) -> Answer {
+        let operation = BlobOperation::PageBlobUploadPages;
+        let parameters = || {
             let (range, conditions) = (self.page_range()?, self.sequence_conditions()?);
             if self.announced()?.is_some_and(|length| length != range.end - range.start) {
                 return Err(wrong_range());
             }
-            let engine = self.engine()?;
-            let admitted = self.told(engine.check(self.cx(), operation, &at, &asked).await)?;
-            Ok((engine, at, asked, range, conditions, admitted))
-        }
-        .await;
-        let (engine, at, asked, range, conditions, admitted) =
-            self.drained(&mut body, prepared).await?;
-        let body = body.take().ok_or_else(|| Refusal::bad("InvalidInput", "There is no body."))?;
-        let received = self.receive(body, Some(admitted), &at, PUT_MAX).await?;
-        let reply = received.checksum(Reply::created());
-        let change = PageChange::Update(received.content);
+            Ok((range, conditions))
+        };
+        let part = self.receive_part(operation, body, PUT_MAX, parameters).await?;
+        let ReceivedPart { engine, at, asked, parameters: (range, conditions), body } = part;
+        let reply = body.checksum(Reply::created());
+        let change = PageChange::Update(body.content);
         let put = PutPages { first: range.start, last: range.end - 1, change, conditions };
         let written =
             self.told(engine.put_pages(&self.cx_now(), operation, &at, asked, put).await)?;
@@ -92,7 +86,7 @@ impl BlobCall<'_> {
     }
 
     async fn clear_pages(self) -> Answer {
-        let operation = Operation::PageBlobClearPages;
+        let operation = BlobOperation::PageBlobClearPages;
         let (at, asked) = (self.blob_to_change()?, self.asked(operation)?);
         let (range, conditions) = (self.page_range()?, self.sequence_conditions()?);
         if self.announced()?.is_some_and(|length| length != 0) {
@@ -125,11 +119,11 @@ impl BlobCall<'_> {
         let engine = self.engine()?;
         let paged = match self.previous()? {
             None => {
-                let asked = self.asked(Operation::PageBlobGetPageRanges)?;
+                let asked = self.asked(BlobOperation::PageBlobGetPageRanges)?;
                 engine.page_ranges(self.cx(), &at, asked, query).await
             }
             Some(previous) => {
-                let asked = self.asked(Operation::PageBlobGetPageRangesDiff)?;
+                let asked = self.asked(BlobOperation::PageBlobGetPageRangesDiff)?;
                 engine.page_difference(self.cx(), &at, asked, previous, query).await
             }
         };
@@ -178,7 +172,7 @@ impl BlobCall<'_> {
         if length.is_none() && sequence.is_none() {
             return Ok(None);
         }
-        let operation = Operation::PageBlobResize;
+        let operation = BlobOperation::PageBlobResize;
         let (at, asked) = (self.blob_to_change()?, self.asked(operation)?);
         let content = self.content_sent()?;
         let set = self

@@ -8,7 +8,7 @@ use hyper::body::Incoming;
 use super::BlobCall;
 use super::headers::md5_text;
 use crate::core::blob::pages::is_length;
-use crate::core::blob::{BlobType, Operation};
+use crate::core::blob::{BlobOperation, BlobType};
 use crate::engine::blob::Content;
 use crate::rest::http::checksum::crc64_text;
 use crate::rest::http::reply::Reply;
@@ -41,7 +41,7 @@ impl BlobCall<'_> {
     }
 
     async fn put_block_blob(self, mut body: Option<Incoming>) -> Answer {
-        let operation = Operation::BlockBlobUpload;
+        let operation = BlobOperation::BlockBlobUpload;
         let prepared = async {
             self.check_length(PUT_MAX)?;
             let (at, asked) = (self.blob_to_change()?, self.asked(operation)?);
@@ -69,8 +69,8 @@ impl BlobCall<'_> {
 
     async fn create_empty(&self, kind: BlobType) -> Answer {
         let operation = match kind {
-            BlobType::Page => Operation::PageBlobCreate,
-            BlobType::Append | BlobType::Block => Operation::AppendBlobCreate,
+            BlobType::Page => BlobOperation::PageBlobCreate,
+            BlobType::Append | BlobType::Block => BlobOperation::AppendBlobCreate,
         };
         if self.announced()?.is_some_and(|length| length > 0) {
             let why = "append and page blobs are created without a body";

@@ -9,14 +9,14 @@ use hyper::StatusCode;
 use hyper::body::Incoming;
 
 use super::BlobCall;
-use super::download::Download;
+use super::download::BlobDownload;
 use super::headers::md5_text;
-use crate::core::blob::{BlobState, BlobType, Operation};
+use crate::core::blob::{BlobOperation, BlobState, BlobType};
 use crate::core::time::rfc1123;
 use crate::rest::http::checksum::{
     STRUCTURED, STRUCTURED_CRC64, STRUCTURED_LENGTH, crc64, crc64_text, is_structured, md5,
 };
-use crate::rest::http::reply::{Content, Reply};
+use crate::rest::http::reply::{Reply, ReplyBody};
 use crate::rest::http::request::byte_range;
 use crate::rest::http::xml::Xml;
 use crate::rest::refusal::Refusal;
@@ -30,7 +30,7 @@ const RANGE_CRC: &str = "x-ms-range-get-content-crc64";
 impl BlobCall<'_> {
     pub(super) async fn get_blob(self, _: Incoming) -> Answer {
         let at = self.blob_at()?;
-        let asked = self.asked(Operation::BlobDownload)?;
+        let asked = self.asked(BlobOperation::BlobDownload)?;
         let range = self.range_asked()?;
         let (sum_md5, sum_crc) = (self.flag(RANGE_MD5)?, self.flag(RANGE_CRC)?);
         if sum_md5 && sum_crc {
@@ -56,7 +56,7 @@ impl BlobCall<'_> {
             Reply::ok().maybe("content-md5", state.content.md5.map(md5_text))
         };
         reply = reply.blob(&opened.blob, self.now);
-        let download = Download { content: opened.content, range: sent };
+        let download = BlobDownload { content: opened.content, range: sent };
         if sum_md5 || sum_crc {
             if length > RANGE_SUM_MAX {
                 return Err(too_long());
@@ -70,7 +70,7 @@ impl BlobCall<'_> {
             } else {
                 reply.set("x-ms-content-crc64", crc64_text(crc64(&bytes)));
             }
-            reply.body = Content::Bytes(bytes);
+            reply.body = ReplyBody::Bytes(bytes);
         } else if structured {
             reply.set(STRUCTURED, STRUCTURED_CRC64);
             reply.set(STRUCTURED_LENGTH, length);
@@ -93,14 +93,14 @@ impl BlobCall<'_> {
     }
 
     pub(super) async fn blob_properties(self, _: Incoming) -> Answer {
-        let blob = self.look(Operation::BlobGetProperties).await?;
+        let blob = self.look(BlobOperation::BlobGetProperties).await?;
         let state = &blob.state;
         let mut reply =
             Reply::ok().blob(&blob, self.now).maybe("content-md5", state.content.md5.map(md5_text));
         if state.kind == BlobType::Block {
             reply = self.tier_shown(reply, state);
         }
-        reply.body = Content::HeadOf(state.length);
+        reply.body = ReplyBody::HeadOf(state.length);
         Ok(reply)
     }
 
@@ -117,7 +117,7 @@ impl BlobCall<'_> {
     }
 
     pub(super) async fn blob_metadata(self, _: Incoming) -> Answer {
-        let blob = self.look(Operation::BlobGetMetadata).await?;
+        let blob = self.look(BlobOperation::BlobGetMetadata).await?;
         let state = &blob.state;
         Ok(Reply::ok()
             .etag(state.etag, state.modified)
@@ -126,7 +126,7 @@ impl BlobCall<'_> {
     }
 
     pub(super) async fn blob_tags(self, _: Incoming) -> Answer {
-        let blob = self.look(Operation::BlobGetTags).await?;
+        let blob = self.look(BlobOperation::BlobGetTags).await?;
         let mut xml = Xml::new();
         xml.open("Tags");
         write_tags(&mut xml, &blob.state);
@@ -134,7 +134,7 @@ impl BlobCall<'_> {
         Ok(Reply::ok().xml(xml))
     }
 
-    async fn look(&self, operation: Operation) -> Result<crate::engine::blob::Blob, Refusal> {
+    async fn look(&self, operation: BlobOperation) -> Result<crate::engine::blob::Blob, Refusal> {
         let (at, asked) = (self.blob_at()?, self.asked(operation)?);
         let found = self.engine()?.properties(self.cx(), operation, &at, asked).await;
         self.told(found)

@@ -11,16 +11,16 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::BlobCall;
 use super::body::{finish, write};
-use super::copy::{Fetched, PIECE_BYTES, Wanted};
+use super::copy::{FetchedContent, PIECE_BYTES, SourcePart};
 use super::headers::md5_of;
-use crate::core::blob::{BlobState, BlobType, ContentProperties, Operation};
+use crate::core::blob::{BlobOperation, BlobState, BlobType, ContentProperties};
 use crate::core::conditions::Subject;
 use crate::core::time::parse_rfc1123;
 use crate::core::{Etag, Timestamp};
 use crate::engine::Context;
 use crate::engine::blob::{
-    Asked, BlobAt, BlobResult, BlobService, Content, ContentWriter, CopyRequest, DbError,
-    SourceAsked,
+    AccessConditions, BlobAt, BlobResult, BlobService, Content, ContentWriter, CopyRequest,
+    DbError, SourceAsked,
 };
 use crate::rest::http::fetch::{self, Stretch};
 use crate::rest::refusal::Refusal;
@@ -35,10 +35,10 @@ impl BlobCall<'_> {
     /// Asks another server for a source.
     async fn open_elsewhere(
         &self,
-        operation: Operation,
+        operation: BlobOperation,
         url: &Uri,
         asked: &SourceAsked,
-        wanted: &Wanted,
+        wanted: &SourcePart,
     ) -> Result<(fetch::Fetched, u64, BlobState), Refusal> {
         let authorization = self.header(SOURCE_AUTHORIZATION)?;
         let fetcher = &self.site.fetcher;
@@ -73,13 +73,13 @@ impl BlobCall<'_> {
     /// Reads a source on another server into the store of the destination.
     pub(super) async fn fetch_elsewhere(
         &self,
-        operation: Operation,
+        operation: BlobOperation,
         url: &Uri,
         source_asked: &SourceAsked,
         to: &BlobAt,
-        asked: &Asked,
-        wanted: Wanted,
-    ) -> Result<Fetched, Refusal> {
+        asked: &AccessConditions,
+        wanted: SourcePart,
+    ) -> Result<FetchedContent, Refusal> {
         let _place = self.place()?;
         let (mut source, length, state) =
             self.open_elsewhere(operation, url, source_asked, &wanted).await?;
@@ -95,7 +95,7 @@ impl BlobCall<'_> {
         }
         let content = finish(writer).await;
         let content = content.map_err(|error| self.content_refusal(error))?;
-        Ok(Fetched { content, state })
+        Ok(FetchedContent { content, state })
     }
 
     /// Copy Blob from another server.
@@ -103,13 +103,13 @@ impl BlobCall<'_> {
         &self,
         url: &Uri,
         at: BlobAt,
-        asked: Asked,
+        asked: AccessConditions,
         source_asked: &SourceAsked,
         mut request: CopyRequest,
     ) -> Answer {
-        let operation = Operation::BlobStartCopyFromURL;
+        let operation = BlobOperation::BlobStartCopyFromURL;
         let place = self.place()?;
-        let wanted = Wanted { range: None, part: false };
+        let wanted = SourcePart { range: None, part: false };
         let (mut source, length, state) =
             self.open_elsewhere(operation, url, source_asked, &wanted).await?;
         let part = state.kind != BlobType::Block;
@@ -121,7 +121,7 @@ impl BlobCall<'_> {
             let writer = written.map_err(|error| self.content_refusal(error))?;
             let content = finish(writer).await;
             let content = content.map_err(|error| self.content_refusal(error))?;
-            let from = Fetched { content, state }.into();
+            let from = FetchedContent { content, state }.into();
             let cx = self.cx_now();
             let copied = engine.copy_blob(&cx, operation, &at, asked, from, request).await;
             return self.copied_reply(operation, copied);
@@ -130,12 +130,12 @@ impl BlobCall<'_> {
         request.metadata.get_or_insert(state.metadata);
         let (site, cx) = (Arc::clone(self.site), self.cx_now());
         let id = request.id.clone();
-        let copying = Copying { site, cx, engine, at, id, source, _place: place };
+        let copying = BackgroundCopy { site, cx, engine, at, id, source, _place: place };
         let (tell, begun) = oneshot::channel();
         // A task of its own from the first step on: a client that goes away after the copy has
         // begun must not leave it pending.
         tokio::spawn(async move {
-            let Copying { engine, cx, at, .. } = &copying;
+            let BackgroundCopy { engine, cx, at, .. } = &copying;
             let begun = engine.begin_copy(cx, at, asked, state.kind, length, request).await;
             let goes_on = begun.is_ok();
             // The client may have gone away.
@@ -168,7 +168,7 @@ fn described(source: &fetch::Fetched, now: Timestamp) -> Result<BlobState, Refus
 
 /// A copy that goes on after its answer. When the server stops this ends wherever it is, and the
 /// next start fails the copy.
-struct Copying {
+struct BackgroundCopy {
     site: Arc<Site>,
     cx: Context,
     engine: Arc<BlobService>,
@@ -178,7 +178,7 @@ struct Copying {
     _place: OwnedSemaphorePermit,
 }
 
-impl Copying {
+impl BackgroundCopy {
     async fn run(mut self, writer: ContentWriter, length: u64) {
         let outcome = match self.fetch(writer, length).await {
             // It was aborted, or its destination is gone: that is all that is left to note.

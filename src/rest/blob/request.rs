@@ -9,14 +9,14 @@ use percent_encoding::percent_decode_str;
 
 use super::BlobCall;
 use crate::core::Timestamp;
-use crate::core::blob::Operation;
-use crate::core::blob::name::{NameError, ROOT, check_blob, check_container};
+use crate::core::blob::BlobOperation;
+use crate::core::blob::name::{BlobNameError, ROOT, check_blob, check_container};
 use crate::core::blob::operation::Accepted;
-use crate::core::blob::tags::query::{TagQuery, Use};
-use crate::core::conditions::{Conditions, EtagList, Failure};
+use crate::core::blob::tags::query::{TagLanguage, TagQuery};
+use crate::core::conditions::{ConditionFailure, Conditions, EtagList};
 use crate::core::lease::LeaseClass;
 use crate::core::time::{parse_iso, parse_rfc1123};
-use crate::engine::blob::{Asked, BlobAt, Selector, SourceAsked};
+use crate::engine::blob::{AccessConditions, BlobAt, Selector, SourceAsked};
 use crate::rest::auth::{AuthError, GrantedBy, Permission};
 use crate::rest::http::request::{Query, Request};
 use crate::rest::refusal::Refusal;
@@ -51,7 +51,7 @@ impl BlobCall<'_> {
             (ROOT.to_owned(), self.address.container.clone().unwrap_or_default())
         } else {
             let name = percent_decode_str(&self.address.rest).decode_utf8();
-            let name = name.map_err(|_| bad_name(NameError::InvalidCharacters))?;
+            let name = name.map_err(|_| bad_name(BlobNameError::InvalidCharacters))?;
             (self.container_name()?.to_owned(), name.into_owned())
         };
         check_blob(&container, &name).map_err(bad_name)?;
@@ -59,13 +59,13 @@ impl BlobCall<'_> {
     }
 
     /// The demands of the request on the blob or container.
-    pub(super) fn asked(&self, operation: Operation) -> Result<Asked, Refusal> {
+    pub(super) fn asked(&self, operation: BlobOperation) -> Result<AccessConditions, Refusal> {
         let rules = operation.rules();
         let mut accepts = rules.accepts;
         if operation.name().starts_with("Container") && !accepts.0.is_empty() {
             accepts = self.container_conditions(accepts)?;
         }
-        let tagging = matches!(operation, Operation::BlobGetTags | Operation::BlobSetTags);
+        let tagging = matches!(operation, BlobOperation::BlobGetTags | BlobOperation::BlobSetTags);
         let (prefix, accepts) =
             if tagging { ("x-ms-blob-", Accepted("MNIUT")) } else { ("", accepts) };
         let conditions = conditions(self, prefix, accepts)?;
@@ -82,7 +82,7 @@ impl BlobCall<'_> {
         }
         // A SAS that permits to create and not to write never overwrites.
         let only_new = !self.grant.permits(Permission::Write);
-        Ok(Asked { conditions, tags, lease, key, only_new })
+        Ok(AccessConditions { conditions, tags, lease, key, only_new })
     }
 
     /// The date of a header.
@@ -132,7 +132,7 @@ impl BlobCall<'_> {
     }
 
     /// The demands of a copy on its source.
-    pub(super) fn source_asked(&self, operation: Operation) -> Result<SourceAsked, Refusal> {
+    pub(super) fn source_asked(&self, operation: BlobOperation) -> Result<SourceAsked, Refusal> {
         let accepts = operation.rules().source;
         let conditions = conditions(self, "x-ms-source-", accepts)?;
         let tags = if accepts.has('T') { tag_query(self, SOURCE_IF_TAGS)? } else { None };
@@ -170,13 +170,13 @@ fn read_date(name: &str, text: &str) -> Result<Timestamp, Refusal> {
 
 fn tag_query(request: &Request, name: &str) -> Result<Option<TagQuery>, Refusal> {
     let Some(text) = request.header(name)? else { return Ok(None) };
-    let query = TagQuery::parse(text, Use::Condition);
+    let query = TagQuery::parse(text, TagLanguage::Condition);
     query.map(Some).map_err(|error| Refusal::header(name, text, &error.to_string()))
 }
 
-fn combination(failure: Failure) -> Refusal {
+fn combination(failure: ConditionFailure) -> Refusal {
     match failure {
-        Failure::Unsatisfiable => Refusal::bad(
+        ConditionFailure::Unsatisfiable => Refusal::bad(
             "UnsatisfiableCondition",
             "The request includes an unsatisfiable condition for this operation.",
         ),
@@ -213,10 +213,10 @@ fn older(name: &str, query: &Query) -> Refusal {
 }
 
 /// The refusal of a name.
-pub(super) fn bad_name(error: NameError) -> Refusal {
+pub(super) fn bad_name(error: BlobNameError) -> Refusal {
     let code = match error {
-        NameError::InvalidCharacters => "InvalidResourceName",
-        NameError::Length => "OutOfRangeInput",
+        BlobNameError::InvalidCharacters => "InvalidResourceName",
+        BlobNameError::Length => "OutOfRangeInput",
     };
     Refusal::bad(code, error.to_string())
 }

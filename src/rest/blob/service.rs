@@ -7,7 +7,7 @@ use super::body::DOCUMENT_MAX;
 use super::container::shown_access;
 use super::list::LIST_MAX;
 use super::read::write_tags;
-use crate::core::blob::tags::query::{TagQuery, Use};
+use crate::core::blob::tags::query::{TagLanguage, TagQuery};
 use crate::core::time::rfc1123;
 use crate::engine::blob::{Container, Retention};
 use crate::rest::http::cors::Cors;
@@ -91,7 +91,7 @@ impl BlobCall<'_> {
             Refusal::bad("MissingRequiredQueryParameter", "The query parameter where is required.")
         };
         let text = self.query.get("where").ok_or_else(missing)?;
-        let query = TagQuery::parse(text, Use::Find)
+        let query = TagQuery::parse(text, TagLanguage::Find)
             .map_err(|error| Refusal::query("where", text, &error.to_string()))?;
         let within = self.address.container.as_deref();
         let max = self.page_size(LIST_MAX)?;

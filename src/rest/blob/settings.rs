@@ -6,13 +6,13 @@ use hyper::body::Incoming;
 use super::BlobCall;
 use super::body::DOCUMENT_MAX;
 use super::headers::bad_tags;
-use crate::core::blob::Operation;
-use crate::core::blob::deletion::DeleteSnapshots;
+use crate::core::blob::BlobOperation;
+use crate::core::blob::deletion::DeleteBlobSnapshots;
 use crate::core::blob::tags::Tags;
 use crate::core::blob::tier::{TierChange, TierConditions};
 use crate::core::lease::LeaseId;
 use crate::core::time::{iso, rfc1123};
-use crate::engine::blob::{BlobAt, DeleteBlob, LeaseAction, Leased, Selector};
+use crate::engine::blob::{BlobAt, DeleteBlob, LeaseAction, LeaseAnswer, Selector};
 use crate::engine::new_guid;
 use crate::rest::auth::Permission;
 use crate::rest::http::reply::Reply;
@@ -28,7 +28,7 @@ impl BlobCall<'_> {
         if let Some(reply) = self.set_page_properties().await? {
             return Ok(reply);
         }
-        let (at, asked) = (self.blob_to_change()?, self.asked(Operation::BlobSetHttpHeaders)?);
+        let (at, asked) = (self.blob_to_change()?, self.asked(BlobOperation::BlobSetHttpHeaders)?);
         let content = self.content_sent()?;
         let set = self.engine()?.set_properties(self.cx(), &at, asked, content).await;
         let written = self.told(set)?;
@@ -40,7 +40,7 @@ impl BlobCall<'_> {
     }
 
     pub(super) async fn set_metadata(self, _: Incoming) -> Answer {
-        let (at, asked) = (self.blob_to_change()?, self.asked(Operation::BlobSetMetadata)?);
+        let (at, asked) = (self.blob_to_change()?, self.asked(BlobOperation::BlobSetMetadata)?);
         let metadata = self.metadata_sent()?;
         let set = self.engine()?.set_metadata(self.cx(), &at, asked, metadata).await;
         Ok(Reply::ok().blob_written(&self.told(set)?))
@@ -48,7 +48,7 @@ impl BlobCall<'_> {
 
     pub(super) async fn set_tags(self, body: Incoming) -> Answer {
         let document = self.collect(body, DOCUMENT_MAX).await?;
-        let (at, asked) = (self.blob_at()?, self.asked(Operation::BlobSetTags)?);
+        let (at, asked) = (self.blob_at()?, self.asked(BlobOperation::BlobSetTags)?);
         self.sums_sent()?.check(&document)?;
         let tags = read_tags(&document)?;
         self.told(self.engine()?.set_tags(self.cx(), &at, asked, tags).await)?;
@@ -61,7 +61,7 @@ impl BlobCall<'_> {
 
     /// Set Blob Tier, also as a part of a batch.
     pub(super) async fn set_tier_now(self) -> Answer {
-        let (at, asked) = (self.blob_at()?, self.asked(Operation::BlobSetTier)?);
+        let (at, asked) = (self.blob_at()?, self.asked(BlobOperation::BlobSetTier)?);
         let tier = self.tier_sent()?.ok_or_else(|| Refusal::missing_header("x-ms-access-tier"))?;
         let set = self.engine()?.set_tier(self.cx(), &at, asked, tier).await;
         Ok(match self.told(set)? {
@@ -72,7 +72,7 @@ impl BlobCall<'_> {
 
     pub(super) async fn set_immutability(self, _: Incoming) -> Answer {
         const UNTIL: &str = "x-ms-immutability-policy-until-date";
-        let operation = Operation::BlobSetImmutabilityPolicy;
+        let operation = BlobOperation::BlobSetImmutabilityPolicy;
         let (at, asked) = (self.blob_at()?, self.asked(operation)?);
         let policy = self.policy_sent()?.ok_or_else(|| Refusal::missing_header(UNTIL))?;
         let set = self.engine()?.set_immutability(self.cx(), &at, asked, policy).await;
@@ -83,14 +83,14 @@ impl BlobCall<'_> {
     }
 
     pub(super) async fn delete_immutability(self, _: Incoming) -> Answer {
-        let operation = Operation::BlobDeleteImmutabilityPolicy;
+        let operation = BlobOperation::BlobDeleteImmutabilityPolicy;
         let (at, asked) = (self.blob_at()?, self.asked(operation)?);
         self.told(self.engine()?.delete_immutability(self.cx(), &at, asked).await)?;
         Ok(Reply::ok())
     }
 
     pub(super) async fn set_legal_hold(self, _: Incoming) -> Answer {
-        let (at, asked) = (self.blob_at()?, self.asked(Operation::BlobSetLegalHold)?);
+        let (at, asked) = (self.blob_at()?, self.asked(BlobOperation::BlobSetLegalHold)?);
         self.required("x-ms-legal-hold")?;
         let hold = self.flag("x-ms-legal-hold")?;
         self.told(self.engine()?.set_legal_hold(self.cx(), &at, asked, hold).await)?;
@@ -98,7 +98,7 @@ impl BlobCall<'_> {
     }
 
     pub(super) async fn snapshot_blob(self, _: Incoming) -> Answer {
-        let (at, asked) = (self.blob_to_change()?, self.asked(Operation::BlobCreateSnapshot)?);
+        let (at, asked) = (self.blob_to_change()?, self.asked(BlobOperation::BlobCreateSnapshot)?);
         let metadata = self.metadata_sent()?;
         let taken = self.engine()?.snapshot(self.cx(), &at, asked, metadata).await;
         let (moment, state) = self.told(taken)?;
@@ -116,11 +116,11 @@ impl BlobCall<'_> {
     /// Delete Blob, also as a part of a batch.
     pub(super) async fn delete_blob_now(self) -> Answer {
         const SNAPSHOTS: &str = "x-ms-delete-snapshots";
-        let (at, asked) = (self.blob_at()?, self.asked(Operation::BlobDelete)?);
+        let (at, asked) = (self.blob_at()?, self.asked(BlobOperation::BlobDelete)?);
         let snapshots = match self.header(SNAPSHOTS)? {
             None => None,
-            Some("include") => Some(DeleteSnapshots::Include),
-            Some("only") => Some(DeleteSnapshots::Only),
+            Some("include") => Some(DeleteBlobSnapshots::Include),
+            Some("only") => Some(DeleteBlobSnapshots::Only),
             Some(text) => {
                 return Err(Refusal::header(SNAPSHOTS, text, "it must be include or only"));
             }
@@ -196,7 +196,7 @@ impl BlobCall<'_> {
 }
 
 /// The answer to a lease request.
-pub(super) fn leased_reply(action: LeaseAction, leased: &Leased) -> Reply {
+pub(super) fn leased_reply(action: LeaseAction, leased: &LeaseAnswer) -> Reply {
     let reply = match action {
         LeaseAction::Acquire { .. } => Reply::created(),
         LeaseAction::Break(_) => Reply::accepted(),

@@ -9,7 +9,7 @@ use http_body_util::BodyExt;
 use hyper::StatusCode;
 
 use super::FileCall;
-use super::download::{Download, Source};
+use super::download::{DownloadSource, FileDownload};
 use super::file::shown;
 use crate::core::smb::Denial;
 use crate::core::time::iso;
@@ -17,7 +17,7 @@ use crate::engine::file::{FileProperties, IO_MAX, TimeChange};
 use crate::rest::http::checksum::{
     STRUCTURED, STRUCTURED_CRC64, STRUCTURED_LENGTH, checked_body, is_structured, md5,
 };
-use crate::rest::http::reply::{Content, Reply};
+use crate::rest::http::reply::{Reply, ReplyBody};
 use crate::rest::http::structured::Structured;
 use crate::rest::refusal::Refusal;
 use crate::rest::service::Answer;
@@ -57,12 +57,12 @@ impl FileCall<'_> {
                 return Err(Denial::InvalidRange { size: range.start + bytes.len() as u64 }.into());
             }
             reply.set("content-md5", md5(&bytes));
-            reply.body = Content::Bytes(bytes.into());
+            reply.body = ReplyBody::Bytes(bytes.into());
         } else if structured {
             reply.set(STRUCTURED, STRUCTURED_CRC64);
             reply.set(STRUCTURED_LENGTH, length);
             let body = Structured::new(download.start(), length);
-            reply.body = Content::Stream(body.length(), body.boxed());
+            reply.body = ReplyBody::Stream(body.length(), body.boxed());
         } else {
             reply.body = download.content();
         }
@@ -72,17 +72,17 @@ impl FileCall<'_> {
     fn open_download(
         &self,
         asked: Option<Range<u64>>,
-    ) -> Result<(Download, FileProperties), Refusal> {
+    ) -> Result<(FileDownload, FileProperties), Refusal> {
         let path = self.path()?;
         if let Some(snapshot) = self.snapshot()? {
             let (view, file) = self.snapshot_file(&snapshot, &path)?;
             let range = clipped(asked, file.size())?;
-            let source = Source::Snapshot(view, file.path.clone());
-            return Ok((Download { source, range }, file));
+            let source = DownloadSource::Snapshot(view, file.path.clone());
+            return Ok((FileDownload { source, range }, file));
         }
         let reader = self.live_share()?.open_reader(self.asking()?, &path, asked)?;
         let (range, file) = (reader.range(), reader.properties().clone());
-        Ok((Download { source: Source::Live(Box::new(reader)), range }, file))
+        Ok((FileDownload { source: DownloadSource::Live(Box::new(reader)), range }, file))
     }
 
     pub(super) fn upload_range(&self) -> Answer {

@@ -10,10 +10,10 @@ use hyper::StatusCode;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::FileCall;
-use super::headers::{SmbHeaders, copy_status};
-use super::source::{FileSource, OwnFile, Use};
+use super::headers::SmbHeaders;
+use super::source::{NamedFile, OwnFile, SourceUse};
 use crate::core::smb::{Attributes, SharePath};
-use crate::engine::file::{Control, Copied, CopyOptions, Copying, Share, Taken};
+use crate::engine::file::{Control, CopiedFile, CopyOptions, CopyProperty, PendingFileCopy, Share};
 use crate::engine::new_guid;
 use crate::rest::auth::without_signature;
 use crate::rest::http::reply::Reply;
@@ -24,14 +24,14 @@ use crate::rest::source::COPY_SOURCE;
 impl FileCall<'_> {
     pub(super) fn start_copy(&self) -> Answer {
         let (share, to) = (self.share_to_change()?, self.path()?);
-        let source = self.source(COPY_SOURCE, Use::Copy)?;
+        let source = self.source(COPY_SOURCE, SourceUse::Copy)?;
         let place = self.place()?;
         let mut headers = SmbHeaders::read(self.request, &share)?;
         let options = self.copy_options(&headers)?;
         let to_share = Arc::clone(&share);
         let copied = match source {
-            FileSource::Own(source) => self.copy_own(to_share, &source, &to, &options, place)?,
-            FileSource::Elsewhere(url) => {
+            NamedFile::Own(source) => self.copy_own(to_share, &source, &to, &options, place)?,
+            NamedFile::Elsewhere(url) => {
                 self.copy_elsewhere(to_share, &url, &to, &options, place)?
             }
         };
@@ -39,7 +39,7 @@ impl FileCall<'_> {
         Ok(Reply::accepted()
             .version(copied.smb.etag, copied.smb.last_modified)
             .header("x-ms-copy-id", &copied.state.id)
-            .header("x-ms-copy-status", copy_status(copied.state.status)))
+            .header("x-ms-copy-status", copied.state.status))
     }
 
     /// One of the places for what may take long.
@@ -56,7 +56,7 @@ impl FileCall<'_> {
         to: &SharePath,
         options: &CopyOptions,
         place: OwnedSemaphorePermit,
-    ) -> Result<Copied, Refusal> {
+    ) -> Result<CopiedFile, Refusal> {
         let asking = self.asking()?;
         let (from, started) = if let Some(snapshot) = &source.snapshot {
             let view = source.account.file().snapshot(&source.share, snapshot)?;
@@ -79,7 +79,7 @@ impl FileCall<'_> {
         &self,
         share: Arc<Share>,
         from: Option<Arc<Share>>,
-        rest: Copying,
+        rest: PendingFileCopy,
         place: OwnedSemaphorePermit,
     ) {
         let site = Arc::clone(self.site);
@@ -110,9 +110,9 @@ impl FileCall<'_> {
         const MODE: &str = "x-ms-file-permission-copy-mode";
         let permission_key = match (self.request.header(MODE)?, &headers.properties.permission_key)
         {
-            (Some(mode), _) if mode.eq_ignore_ascii_case("source") => Taken::Source,
-            (_, Some(key)) => Taken::Value(key.clone()),
-            (_, None) => Taken::Default,
+            (Some(mode), _) if mode.eq_ignore_ascii_case("source") => CopyProperty::Source,
+            (_, Some(key)) => CopyProperty::Value(key.clone()),
+            (_, None) => CopyProperty::Default,
         };
         let metadata = Some(self.request.metadata()?).filter(|given| !given.is_empty());
         if let Some(metadata) = &metadata {
@@ -149,10 +149,10 @@ impl FileCall<'_> {
     }
 }
 
-fn attributes(headers: &SmbHeaders<'_>) -> Taken<Attributes> {
+fn attributes(headers: &SmbHeaders<'_>) -> CopyProperty<Attributes> {
     match headers.properties.attributes {
-        Some(attributes) => Taken::Value(attributes),
-        None if headers.source_attributes => Taken::Source,
-        None => Taken::Default,
+        Some(attributes) => CopyProperty::Value(attributes),
+        None if headers.source_attributes => CopyProperty::Source,
+        None => CopyProperty::Default,
     }
 }

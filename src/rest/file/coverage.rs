@@ -8,7 +8,7 @@ use super::operations::{SERVICE_TABLE, TABLE};
 use crate::engine::Account;
 use crate::engine::file::shares::NewShare;
 use crate::engine::file::{FileOptions, FileService};
-use crate::rest::auth::Level;
+use crate::rest::auth::ResourceLevel;
 use crate::rest::coverage::Coverage;
 
 /// The version of the service that first had an operation; what no page names is as old as the
@@ -94,11 +94,11 @@ fn differs(operation: &'static str) -> &'static str {
     }
 }
 
-fn paths(level: Level) -> (&'static str, &'static str) {
+fn paths(level: ResourceLevel) -> (&'static str, &'static str) {
     match level {
-        Level::Service => ("/", "/"),
-        Level::Container => ("/SHARE", "/docs"),
-        Level::Object => ("/SHARE/PATH", "/docs/file"),
+        ResourceLevel::Service => ("/", "/"),
+        ResourceLevel::Container => ("/SHARE", "/docs"),
+        ResourceLevel::Object => ("/SHARE/PATH", "/docs/file"),
     }
 }
 

@@ -5,7 +5,7 @@ use super::headers::SmbHeaders;
 use crate::core::FileId;
 use crate::core::smb::{Denial, SharePath};
 use crate::engine::file::shares::{SnapshotName, SnapshotView};
-use crate::engine::file::{DirectoryProperties, Kind, SmbProperties};
+use crate::engine::file::{DirectoryProperties, FileKind, SmbProperties};
 use crate::rest::http::reply::Reply;
 use crate::rest::refusal::Refusal;
 use crate::rest::service::Answer;
@@ -41,9 +41,9 @@ impl FileCall<'_> {
         let view = self.engine().snapshot(self.share()?, snapshot)?;
         let found = view.file(path)?;
         match found.stat.kind {
-            Kind::Directory => {}
-            Kind::File => return Err(Denial::NotDirectory.into()),
-            Kind::Symlink | Kind::Special => return Err(Denial::NotFound.into()),
+            FileKind::Directory => {}
+            FileKind::File => return Err(Denial::NotDirectory.into()),
+            FileKind::Symlink | FileKind::Special => return Err(Denial::NotFound.into()),
         }
         Ok(DirectoryProperties {
             id: found.stat.id,

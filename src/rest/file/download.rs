@@ -21,7 +21,7 @@ use crate::core::smb::SharePath;
 use crate::engine::file::FileReader;
 use crate::engine::file::shares::SnapshotView;
 use crate::rest::http;
-use crate::rest::http::reply::Content;
+use crate::rest::http::reply::ReplyBody;
 use crate::rest::http::sending::Pieces;
 use crate::rest::refusal::Refusal;
 
@@ -36,7 +36,7 @@ thread_local! {
 
 /// Where bytes come from.
 #[derive(Debug)]
-pub enum Source {
+pub enum DownloadSource {
     /// A file of the share.
     Live(Box<FileReader>),
     /// A file of a snapshot.
@@ -45,23 +45,23 @@ pub enum Source {
 
 /// A range of a file, to be sent.
 #[derive(Debug)]
-pub struct Download {
-    pub source: Source,
+pub struct FileDownload {
+    pub source: DownloadSource,
     pub range: Range<u64>,
 }
 
-impl Download {
+impl FileDownload {
     /// How many bytes there are to send.
     pub fn length(&self) -> u64 {
         self.range.end - self.range.start
     }
 
     /// The body of an answer: all of it where it is in memory already.
-    pub fn content(mut self) -> Content {
+    pub fn content(mut self) -> ReplyBody {
         let length = self.length();
         match self.all_now() {
-            Some(bytes) => Content::Bytes(bytes),
-            None => Content::Stream(length, Box::new(self).start().boxed()),
+            Some(bytes) => ReplyBody::Bytes(bytes),
+            None => ReplyBody::Stream(length, Box::new(self).start().boxed()),
         }
     }
 
@@ -69,18 +69,18 @@ impl Download {
     fn piece(&self, offset: u64) -> Result<Bytes, Refusal> {
         let wanted = self.wanted(offset);
         match &self.source {
-            Source::Live(reader) => {
+            DownloadSource::Live(reader) => {
                 let mut room = Room::new();
                 room.filled = reader.read_at(offset, &mut room.bytes[..wanted])?;
                 Ok(room.handed_on())
             }
-            Source::Snapshot(view, path) => Ok(view.read(path, offset, wanted)?.into()),
+            DownloadSource::Snapshot(view, path) => Ok(view.read(path, offset, wanted)?.into()),
         }
     }
 
     /// Reads a piece from `offset` on; `None` if that would wait for the disk.
     fn piece_now(&self, offset: u64) -> Result<Option<Bytes>, Refusal> {
-        let Source::Live(reader) = &self.source else { return Ok(None) };
+        let DownloadSource::Live(reader) = &self.source else { return Ok(None) };
         let mut room = Room::new();
         let read = reader.read_now(offset, &mut room.bytes[..self.wanted(offset)])?;
         Ok(read.map(|filled| {
@@ -97,7 +97,7 @@ impl Download {
     /// All of it, if it was read when the request was admitted.
     pub fn all_now(&mut self) -> Option<Bytes> {
         let length = self.length();
-        let Source::Live(reader) = &mut self.source else { return None };
+        let DownloadSource::Live(reader) = &mut self.source else { return None };
         reader.take_bytes().filter(|bytes| bytes.len() as u64 == length).map(Bytes::from)
     }
 
@@ -115,9 +115,9 @@ impl Download {
     }
 
     /// Starts sending.
-    pub fn start(self) -> Sending {
+    pub fn start(self) -> FileBody {
         let range = self.range.clone();
-        Sending::new(Reading { download: Arc::new(self), waiting: None }, range)
+        FileBody::new(FileReading { download: Arc::new(self), waiting: None }, range)
     }
 }
 
@@ -158,17 +158,17 @@ impl Drop for Room {
 }
 
 /// A download under way, as a body.
-pub type Sending = http::sending::Sending<Reading>;
+pub type FileBody = http::sending::Sending<FileReading>;
 
 /// A file that is being read.
 #[derive(Debug)]
-pub struct Reading {
-    download: Arc<Download>,
+pub struct FileReading {
+    download: Arc<FileDownload>,
     /// A piece that is waited for.
     waiting: Option<JoinHandle<Result<Bytes, Refusal>>>,
 }
 
-impl Pieces for Reading {
+impl Pieces for FileReading {
     fn poll_piece(
         &mut self,
         range: Range<u64>,
@@ -212,7 +212,7 @@ mod tests {
     const LENGTH: u64 = (IO_MAX + 3 * PIECE_BYTES) as u64;
 
     /// The download of a file of several pieces, all zeros, and the file itself.
-    fn download(length: u64) -> (Download, File, tempfile::TempDir) {
+    fn download(length: u64) -> (FileDownload, File, tempfile::TempDir) {
         let folder = tempfile::tempdir().unwrap();
         let engine = FileService::open(folder.path(), FileOptions::default()).unwrap();
         engine.create_share("docs", NewShare::default()).unwrap();
@@ -225,7 +225,7 @@ mod tests {
         let path = SharePath::new("f").unwrap();
         let reader = engine.share("docs").unwrap().open_reader(asking, &path, None).unwrap();
         let range = reader.range();
-        (Download { source: Source::Live(Box::new(reader)), range }, file, folder)
+        (FileDownload { source: DownloadSource::Live(Box::new(reader)), range }, file, folder)
     }
 
     fn within<T>(work: impl Future<Output = T>) -> T {

@@ -8,8 +8,8 @@ use rustix::io::Errno;
 
 use crate::core::lease::LeaseDenial;
 use crate::core::smb::ranges::LockKind;
-use crate::core::smb::{Denial, Holder, NameError};
-use crate::engine::file::{Error, FileServiceError, ShareDenial, SnapshotError, StoreError};
+use crate::core::smb::{Denial, FileNameError, Holder};
+use crate::engine::file::{FileError, FileServiceError, ShareDenial, SnapshotError, StoreError};
 use crate::engine::programs::resolved;
 use crate::rest::common_errors::metadata_code;
 use crate::rest::refusal::{Code, Refusal};
@@ -24,11 +24,11 @@ const BAD_RANGE: StatusCode = StatusCode::RANGE_NOT_SATISFIABLE;
 const BROKEN: StatusCode = StatusCode::INTERNAL_SERVER_ERROR;
 const BUSY: StatusCode = StatusCode::SERVICE_UNAVAILABLE;
 
-impl From<Error> for Refusal {
-    fn from(error: Error) -> Self {
+impl From<FileError> for Refusal {
+    fn from(error: FileError) -> Self {
         match error {
-            Error::Denied(denial) => denial.into(),
-            Error::Store(error) => error.into(),
+            FileError::Denied(denial) => denial.into(),
+            FileError::Store(error) => error.into(),
         }
     }
 }
@@ -341,21 +341,21 @@ fn share_code(denial: &ShareDenial) -> (StatusCode, &'static str) {
 }
 
 /// A path that no file can have.
-impl From<NameError> for Refusal {
-    fn from(error: NameError) -> Self {
+impl From<FileNameError> for Refusal {
+    fn from(error: FileNameError) -> Self {
         let code = match &error {
-            NameError::BadEscape | NameError::NotUtf8 => "InvalidUri",
-            NameError::ComponentTooLong(_) | NameError::PathTooLong | NameError::TooDeep => {
-                "InvalidFileOrDirectoryPathName"
-            }
-            NameError::Empty
-            | NameError::OnlyDots(_)
-            | NameError::Forbidden { .. }
-            | NameError::Control(_)
-            | NameError::Reserved(_)
-            | NameError::ShareLength
-            | NameError::ShareCharacter(_)
-            | NameError::ShareHyphen => "InvalidResourceName",
+            FileNameError::BadEscape | FileNameError::NotUtf8 => "InvalidUri",
+            FileNameError::ComponentTooLong(_)
+            | FileNameError::PathTooLong
+            | FileNameError::TooDeep => "InvalidFileOrDirectoryPathName",
+            FileNameError::Empty
+            | FileNameError::OnlyDots(_)
+            | FileNameError::Forbidden { .. }
+            | FileNameError::Control(_)
+            | FileNameError::Reserved(_)
+            | FileNameError::ShareLength
+            | FileNameError::ShareCharacter(_)
+            | FileNameError::ShareHyphen => "InvalidResourceName",
         };
         Self::bad_because(code, error)
     }

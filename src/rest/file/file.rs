@@ -6,9 +6,9 @@ use super::headers::{NO_TYPE, SmbHeaders, changed_content_headers, content_heade
 use crate::core::lease::FileLease;
 use crate::core::smb::{Denial, SharePath};
 use crate::engine::file::shares::{SnapshotName, SnapshotView};
-use crate::engine::file::{FileChanges, FileProperties, Kind, NewProperties, Semantics};
+use crate::engine::file::{FileChanges, FileKind, FileProperties, NewProperties, Semantics};
 use crate::rest::http::checksum::{STRUCTURED, checked_body};
-use crate::rest::http::reply::{Content, Reply};
+use crate::rest::http::reply::{Reply, ReplyBody};
 use crate::rest::refusal::Refusal;
 use crate::rest::service::Answer;
 
@@ -65,10 +65,10 @@ impl FileCall<'_> {
         let mut reply = shown(Reply::ok(), &file)
             .maybe("content-md5", file.headers().content_md5.as_deref())
             .header("x-ms-type", "File");
-        reply.body = Content::HeadOf(file.size());
+        reply.body = ReplyBody::HeadOf(file.size());
         if self.request.method == hyper::Method::GET {
             // Get File Metadata: headers alone.
-            reply.body = Content::Bytes(hyper::body::Bytes::new());
+            reply.body = ReplyBody::Bytes(hyper::body::Bytes::new());
         }
         Ok(reply)
     }
@@ -82,9 +82,9 @@ impl FileCall<'_> {
         let view = self.engine().snapshot(self.share()?, snapshot)?;
         let found = view.file(path)?;
         match found.stat.kind {
-            Kind::File => {}
-            Kind::Directory => return Err(Denial::IsDirectory.into()),
-            Kind::Symlink | Kind::Special => return Err(Denial::NotFound.into()),
+            FileKind::File => {}
+            FileKind::Directory => return Err(Denial::IsDirectory.into()),
+            FileKind::Symlink | FileKind::Special => return Err(Denial::NotFound.into()),
         }
         let file = FileProperties {
             parent: snapshot_parent(&view, &found.path)?,

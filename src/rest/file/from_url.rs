@@ -14,11 +14,11 @@ use tokio::task::spawn_blocking;
 
 use super::FileCall;
 use super::content::ranged;
-use super::download::{self, Download};
-use super::source::{FileSource, OwnFile, Use};
+use super::download::{self, FileDownload};
+use super::source::{NamedFile, OwnFile, SourceUse};
 use crate::core::smb::SharePath;
 use crate::engine::file::{
-    Asking, Awaiting, Copied, CopyOptions, IO_MAX, Share, Taken, TimeChange,
+    Asking, Awaiting, CopiedFile, CopyOptions, CopyProperty, IO_MAX, Share, TimeChange,
 };
 use crate::rest::http::checksum::{crc64, crc64_header, crc64_text, md5};
 use crate::rest::http::fetch::{Fetched, Stretch};
@@ -59,7 +59,7 @@ impl FileCall<'_> {
     /// The bytes of the source, as many as are to be written.
     fn source_bytes(&self, length: u64) -> Result<Vec<u8>, Refusal> {
         const RANGE: &str = "x-ms-source-range";
-        let source = self.source(COPY_SOURCE, Use::Copy)?;
+        let source = self.source(COPY_SOURCE, SourceUse::Copy)?;
         let asked = match self.request.header(RANGE)? {
             Some(text) => byte_range(text)
                 .ok_or_else(|| Refusal::header(RANGE, text, "it must be bytes=FIRST-LAST"))?,
@@ -70,8 +70,8 @@ impl FileCall<'_> {
             return Err(Refusal::header(RANGE, "", why));
         }
         match source {
-            FileSource::Own(source) => self.own_bytes(*source, asked),
-            FileSource::Elsewhere(url) => {
+            NamedFile::Own(source) => self.own_bytes(*source, asked),
+            NamedFile::Elsewhere(url) => {
                 let _place = self.place()?;
                 let authorization = self.request.header(SOURCE_AUTHORIZATION)?;
                 let fetching = self.site.fetcher.range(&url, asked, authorization);
@@ -84,13 +84,16 @@ impl FileCall<'_> {
         let length = asked.end - asked.start;
         let download = if let Some(snapshot) = source.snapshot {
             let view = source.account.file().snapshot(&source.share, &snapshot)?;
-            Download { source: download::Source::Snapshot(view, source.path), range: asked }
+            FileDownload {
+                source: download::DownloadSource::Snapshot(view, source.path),
+                range: asked,
+            }
         } else {
             let asking = Asking { cx: self.cx(), lease_id: None };
             let from = source.account.file().share(&source.share)?;
             let reader = from.open_reader(asking, &source.path, Some(asked))?;
             let range = reader.range();
-            Download { range, source: download::Source::Live(Box::new(reader)) }
+            FileDownload { range, source: download::DownloadSource::Live(Box::new(reader)) }
         };
         let bytes = download.read_all()?;
         if bytes.len() as u64 != length {
@@ -107,7 +110,7 @@ impl FileCall<'_> {
         to: &SharePath,
         options: &CopyOptions,
         place: OwnedSemaphorePermit,
-    ) -> Result<Copied, Refusal> {
+    ) -> Result<CopiedFile, Refusal> {
         check_nothing_taken(options)?;
         let authorization = self.request.header(SOURCE_AUTHORIZATION)?;
         let runtime = Handle::current();
@@ -157,11 +160,11 @@ async fn hand_in(share: Arc<Share>, mut awaiting: Awaiting, mut fetched: Fetched
 fn check_nothing_taken(options: &CopyOptions) -> Result<(), Refusal> {
     let why = "a source on another server has no such property";
     let taken = [
-        ("x-ms-file-attributes", options.attributes == Taken::Source),
+        ("x-ms-file-attributes", options.attributes == CopyProperty::Source),
         ("x-ms-file-creation-time", options.created == TimeChange::Source),
         ("x-ms-file-last-write-time", options.written == TimeChange::Source),
         ("x-ms-file-change-time", options.changed == TimeChange::Source),
-        ("x-ms-file-permission-copy-mode", options.permission_key == Taken::Source),
+        ("x-ms-file-permission-copy-mode", options.permission_key == CopyProperty::Source),
     ];
     match taken.iter().find(|(_, taken)| *taken) {
         Some((name, _)) => Err(Refusal::header(name, "source", why)),

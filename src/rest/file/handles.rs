@@ -6,7 +6,7 @@ use crate::core::HandleId;
 use crate::core::smb::Access;
 use crate::core::time::rfc1123;
 use crate::engine::file::shares::ShareDenial;
-use crate::engine::file::{HandleInfo, PAGE_MAX, WhichHandles};
+use crate::engine::file::{ListedHandle, PAGE_MAX, WhichHandles};
 use crate::engine::programs::resolved;
 use crate::rest::http::reply::Reply;
 use crate::rest::http::xml::Xml;
@@ -65,7 +65,7 @@ impl FileCall<'_> {
     }
 }
 
-fn write_handle(xml: &mut Xml, handle: &HandleInfo) {
+fn write_handle(xml: &mut Xml, handle: &ListedHandle) {
     xml.open("Handle");
     xml.text("HandleId", &handle.id.to_string());
     xml.file_name("Path", handle.path.as_str());

@@ -6,10 +6,12 @@
 use crate::core::smb::Attributes;
 use crate::core::time::{iso, parse_iso, rfc1123};
 use crate::core::{FileId, Timestamp};
-use crate::engine::file::shares::{DraftPermission, PERMISSION_HEADER_BYTES_MAX, Permission};
+use crate::engine::file::shares::{
+    DraftPermission, PERMISSION_HEADER_BYTES_MAX, SecurityDescriptor,
+};
 use crate::engine::file::{
-    CopyState, CopyStatus, FileProperties, HttpHeaders, Metadata, PropertyChanges, Share,
-    SmbProperties, TimeChange,
+    CopyState, FileProperties, HttpHeaders, Metadata, PropertyChanges, Share, SmbProperties,
+    TimeChange,
 };
 use crate::rest::http::header_case::META;
 use crate::rest::http::reply::Reply;
@@ -51,8 +53,8 @@ impl<'a> SmbHeaders<'a> {
         }
         match permission(request, share)? {
             None => {}
-            Some(Given::Key(key)) => headers.properties.permission_key = Some(key),
-            Some(Given::Draft(draft)) => {
+            Some(PermissionHeader::Key(key)) => headers.properties.permission_key = Some(key),
+            Some(PermissionHeader::Draft(draft)) => {
                 headers.properties.permission_key = Some(draft.key().to_owned());
                 headers.draft = Some(draft);
             }
@@ -91,12 +93,15 @@ fn time(request: &Request, name: &str) -> Result<TimeChange, Refusal> {
 }
 
 /// A permission as a request gives it.
-enum Given<'a> {
+enum PermissionHeader<'a> {
     Key(String),
     Draft(DraftPermission<'a>),
 }
 
-fn permission<'a>(request: &Request, share: &'a Share) -> Result<Option<Given<'a>>, Refusal> {
+fn permission<'a>(
+    request: &Request,
+    share: &'a Share,
+) -> Result<Option<PermissionHeader<'a>>, Refusal> {
     const TEXT: &str = "x-ms-file-permission";
     const KEY: &str = "x-ms-file-permission-key";
     let given = request.header(TEXT)?.filter(|text| {
@@ -114,15 +119,15 @@ fn permission<'a>(request: &Request, share: &'a Share) -> Result<Option<Given<'a
         (Some(text), None) => {
             let permission = match request.header("x-ms-file-permission-format")? {
                 Some(format) if format.eq_ignore_ascii_case("binary") => {
-                    Permission::Binary(text.to_owned())
+                    SecurityDescriptor::Binary(text.to_owned())
                 }
-                _ => Permission::Sddl(text.to_owned()),
+                _ => SecurityDescriptor::Sddl(text.to_owned()),
             };
-            Ok(Some(Given::Draft(share.draft_permission(&permission)?)))
+            Ok(Some(PermissionHeader::Draft(share.draft_permission(&permission)?)))
         }
         (None, Some(key)) => {
             share.permission(key)?;
-            Ok(Some(Given::Key(key.to_owned())))
+            Ok(Some(PermissionHeader::Key(key.to_owned())))
         }
     }
 }
@@ -223,19 +228,9 @@ impl Reply {
         let progress = format!("{}/{}", copy.progress.done, copy.progress.total);
         self.header("x-ms-copy-id", &copy.id)
             .header("x-ms-copy-source", &copy.source)
-            .header("x-ms-copy-status", copy_status(copy.status))
+            .header("x-ms-copy-status", copy.status)
             .header("x-ms-copy-progress", progress)
             .maybe("x-ms-copy-completion-time", copy.completion.map(rfc1123))
             .maybe("x-ms-copy-status-description", copy.description.as_deref())
-    }
-}
-
-/// `x-ms-copy-status`.
-pub const fn copy_status(status: CopyStatus) -> &'static str {
-    match status {
-        CopyStatus::Pending => "pending",
-        CopyStatus::Success => "success",
-        CopyStatus::Aborted => "aborted",
-        CopyStatus::Failed => "failed",
     }
 }

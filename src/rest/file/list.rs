@@ -11,7 +11,7 @@ use crate::core::smb::SharePath;
 use crate::core::time::{iso, rfc1123};
 use crate::engine::file::shares::{ShareDenial, SnapshotName};
 use crate::engine::file::{
-    DirectoryEntry, DirectoryPage, Kind, PAGE_MAX, PageOptions, SmbProperties,
+    DirectoryEntry, DirectoryPage, FileKind, PAGE_MAX, PageOptions, SmbProperties,
 };
 use crate::rest::http::reply::Reply;
 use crate::rest::http::xml::{Xml, encoded, is_xml};
@@ -106,7 +106,7 @@ impl FileCall<'_> {
             let names = view.list(&page.path, options.prefix, after.as_deref(), wanted)?;
             let ended = names.len() < wanted;
             for listed in names {
-                let seen = matches!(listed.kind, Kind::File | Kind::Directory);
+                let seen = matches!(listed.kind, FileKind::File | FileKind::Directory);
                 if seen && page.entries.len() == options.limit {
                     page.next = after;
                     return Ok(page);
@@ -116,7 +116,7 @@ impl FileCall<'_> {
                     continue;
                 }
                 let file = view.file(
-                    &page.path.join(&listed.name).map_err(crate::engine::file::Error::from)?,
+                    &page.path.join(&listed.name).map_err(crate::engine::file::FileError::from)?,
                 )?;
                 let smb = Some(SmbProperties::of(&file.stat, &file.record));
                 page.entries.push(DirectoryEntry { name: listed.name, stat: file.stat, smb });
@@ -135,7 +135,7 @@ fn name_of(marker: &str) -> Result<String, Refusal> {
 }
 
 fn write_entry(xml: &mut Xml, entry: &DirectoryEntry, include: &Include) {
-    let directory = entry.stat.kind == Kind::Directory;
+    let directory = entry.stat.kind == FileKind::Directory;
     let element = if directory { "Directory" } else { "File" };
     xml.open(element);
     xml.file_name("Name", &entry.name);

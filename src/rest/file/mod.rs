@@ -60,7 +60,7 @@ use super::refusal::Refusal;
 use crate::core::smb::{Denial, SharePath, rest_path};
 use crate::engine::Context;
 use crate::engine::file::shares::{ShareRef, SnapshotName};
-use crate::engine::file::{Asking, Error, FileService, Share};
+use crate::engine::file::{Asking, FileError, FileService, Share};
 
 /// A request to the File service that was authorised.
 pub struct FileCall<'a>(pub &'a Call<'a>);
@@ -122,9 +122,9 @@ impl<'a> FileCall<'a> {
     }
 
     /// The refusal of a file that exists, to a caller that may only create one.
-    fn overwriting(&self, error: Error) -> Refusal {
+    fn overwriting(&self, error: FileError) -> Refusal {
         match (error, &self.grant.by) {
-            (Error::Denied(Denial::NameTaken), GrantedBy::Sas { permissions, .. })
+            (FileError::Denied(Denial::NameTaken), GrantedBy::Sas { permissions, .. })
                 if self.may_only_create() =>
             {
                 let (granted, needed) = (permissions.letters(), vec![Permission::Write]);

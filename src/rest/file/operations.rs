@@ -8,12 +8,12 @@ use crate::core::service::ServiceKind;
 use crate::engine::Account;
 use crate::engine::file::shares::ShareRef;
 use crate::rest::auth::Permission::{Create, Delete, List, Read, Write};
-use crate::rest::auth::{FILE_SIGNATURES, Level};
+use crate::rest::auth::{FILE_SIGNATURES, ResourceLevel};
 use crate::rest::call::Call;
 use crate::rest::http::request::Request;
 use crate::rest::refusal::Refusal;
 use crate::rest::routing::{
-    CONTAINER, DELETE, GET, HEAD, LOOK, OBJECT, POST, PUT, Row, SERVICE, When, by_shape, row,
+    CONTAINER, DELETE, GET, HEAD, LOOK, OBJECT, POST, PUT, RouteRow, SERVICE, When, by_shape, row,
     row_when,
 };
 use crate::rest::service::{ErrorFormat, Operation, Service};
@@ -43,7 +43,7 @@ pub static SERVICE_TABLE: Service = Service {
 const QUICK_BYTES: usize = 64 << 10;
 
 /// The root of a share is a directory too.
-const DIRECTORY: &[Level] = &[Level::Container, Level::Object];
+const DIRECTORY: &[ResourceLevel] = &[ResourceLevel::Container, ResourceLevel::Object];
 
 const ACTION: &str = "x-ms-lease-action";
 const SHARE_LEASE: (&str, &str) = ("share", "lease");
@@ -74,203 +74,223 @@ fn writes_little(call: &Call<'_>) -> bool {
 }
 
 static SERVICE_PREFLIGHT: Operation = Operation::preflight(preflight);
-static SERVICE_SET_PROPERTIES: Operation =
-    Operation::write("ServiceSetProperties", Level::Service, &[Write], set_service_properties);
+static SERVICE_SET_PROPERTIES: Operation = Operation::write(
+    "ServiceSetProperties",
+    ResourceLevel::Service,
+    &[Write],
+    set_service_properties,
+);
 static SERVICE_GET_PROPERTIES: Operation =
-    Operation::read("ServiceGetProperties", Level::Service, &[Read], service_properties);
+    Operation::read("ServiceGetProperties", ResourceLevel::Service, &[Read], service_properties);
 static SERVICE_LIST_SHARES_SEGMENT: Operation =
-    Operation::read("ServiceListSharesSegment", Level::Service, &[List], |call| {
+    Operation::read("ServiceListSharesSegment", ResourceLevel::Service, &[List], |call| {
         FileCall(call).list_shares()
     });
-static SERVICE_GET_USER_DELEGATION_KEY: Operation =
-    Operation::read("ServiceGetUserDelegationKey", Level::Service, &[Read], user_delegation_key);
+static SERVICE_GET_USER_DELEGATION_KEY: Operation = Operation::read(
+    "ServiceGetUserDelegationKey",
+    ResourceLevel::Service,
+    &[Read],
+    user_delegation_key,
+);
 static SHARE_CREATE: Operation =
-    Operation::write("ShareCreate", Level::Container, &[Create, Write], |call| {
+    Operation::write("ShareCreate", ResourceLevel::Container, &[Create, Write], |call| {
         FileCall(call).create_share()
     });
 static SHARE_GET_PROPERTIES: Operation =
-    Operation::read("ShareGetProperties", Level::Container, &[Read, List], |call| {
+    Operation::read("ShareGetProperties", ResourceLevel::Container, &[Read, List], |call| {
         FileCall(call).share_properties()
     });
 static SHARE_DELETE: Operation =
-    Operation::write("ShareDelete", Level::Container, &[Delete], |call| {
+    Operation::write("ShareDelete", ResourceLevel::Container, &[Delete], |call| {
         FileCall(call).delete_share()
     });
 static SHARE_ACQUIRE_LEASE: Operation =
-    Operation::write("ShareAcquireLease", Level::Container, &[Write], |call| {
+    Operation::write("ShareAcquireLease", ResourceLevel::Container, &[Write], |call| {
         FileCall(call).acquire_share_lease()
     });
 static SHARE_RELEASE_LEASE: Operation =
-    Operation::write("ShareReleaseLease", Level::Container, &[Write], |call| {
+    Operation::write("ShareReleaseLease", ResourceLevel::Container, &[Write], |call| {
         FileCall(call).release_share_lease()
     });
 static SHARE_CHANGE_LEASE: Operation =
-    Operation::write("ShareChangeLease", Level::Container, &[Write], |call| {
+    Operation::write("ShareChangeLease", ResourceLevel::Container, &[Write], |call| {
         FileCall(call).change_share_lease()
     });
 static SHARE_RENEW_LEASE: Operation =
-    Operation::write("ShareRenewLease", Level::Container, &[Write], |call| {
+    Operation::write("ShareRenewLease", ResourceLevel::Container, &[Write], |call| {
         FileCall(call).renew_share_lease()
     });
 static SHARE_BREAK_LEASE: Operation =
-    Operation::write("ShareBreakLease", Level::Container, &[Write, Delete], |call| {
+    Operation::write("ShareBreakLease", ResourceLevel::Container, &[Write, Delete], |call| {
         FileCall(call).break_share_lease()
     });
 static SHARE_CREATE_SNAPSHOT: Operation =
-    Operation::write("ShareCreateSnapshot", Level::Container, &[Create, Write], |call| {
+    Operation::write("ShareCreateSnapshot", ResourceLevel::Container, &[Create, Write], |call| {
         FileCall(call).create_snapshot()
     });
 static SHARE_CREATE_PERMISSION: Operation =
-    Operation::write("ShareCreatePermission", Level::Container, &[Write], |call| {
+    Operation::write("ShareCreatePermission", ResourceLevel::Container, &[Write], |call| {
         FileCall(call).create_permission()
     })
     .service_sas(&[Write]);
 static SHARE_GET_PERMISSION: Operation =
-    Operation::read("ShareGetPermission", Level::Container, &[Read], |call| {
+    Operation::read("ShareGetPermission", ResourceLevel::Container, &[Read], |call| {
         FileCall(call).permission()
     })
     .service_sas(&[Read]);
 static SHARE_SET_PROPERTIES: Operation =
-    Operation::write("ShareSetProperties", Level::Container, &[Write], |call| {
+    Operation::write("ShareSetProperties", ResourceLevel::Container, &[Write], |call| {
         FileCall(call).set_share_properties()
     });
 static SHARE_GET_METADATA: Operation =
-    Operation::read("ShareGetMetadata", Level::Container, &[Read, List], |call| {
+    Operation::read("ShareGetMetadata", ResourceLevel::Container, &[Read, List], |call| {
         FileCall(call).share_metadata()
     });
 static SHARE_SET_METADATA: Operation =
-    Operation::write("ShareSetMetadata", Level::Container, &[Write], |call| {
+    Operation::write("ShareSetMetadata", ResourceLevel::Container, &[Write], |call| {
         FileCall(call).set_share_metadata()
     });
 static SHARE_GET_ACCESS_POLICY: Operation =
-    Operation::read("ShareGetAccessPolicy", Level::Container, &[Read], |call| {
+    Operation::read("ShareGetAccessPolicy", ResourceLevel::Container, &[Read], |call| {
         FileCall(call).access_policy()
     });
 static SHARE_SET_ACCESS_POLICY: Operation =
-    Operation::write("ShareSetAccessPolicy", Level::Container, &[Write], |call| {
+    Operation::write("ShareSetAccessPolicy", ResourceLevel::Container, &[Write], |call| {
         FileCall(call).set_access_policy()
     });
 static SHARE_GET_STATISTICS: Operation =
-    Operation::read("ShareGetStatistics", Level::Container, &[Read, List], |call| {
+    Operation::read("ShareGetStatistics", ResourceLevel::Container, &[Read, List], |call| {
         FileCall(call).share_statistics()
     });
 static SHARE_RESTORE: Operation =
-    Operation::write("ShareRestore", Level::Container, &[Create, Write], |call| {
+    Operation::write("ShareRestore", ResourceLevel::Container, &[Create, Write], |call| {
         FileCall(call).restore_share()
     });
 static DIRECTORY_CREATE: Operation =
-    Operation::write("DirectoryCreate", Level::Object, &[Create, Write], |call| {
+    Operation::write("DirectoryCreate", ResourceLevel::Object, &[Create, Write], |call| {
         FileCall(call).create_directory()
     });
 static DIRECTORY_GET_PROPERTIES: Operation =
-    Operation::read("DirectoryGetProperties", Level::Object, &[Read, List], |call| {
+    Operation::read("DirectoryGetProperties", ResourceLevel::Object, &[Read, List], |call| {
         FileCall(call).directory_properties()
     });
 static DIRECTORY_DELETE: Operation =
-    Operation::write("DirectoryDelete", Level::Object, &[Delete], |call| {
+    Operation::write("DirectoryDelete", ResourceLevel::Object, &[Delete], |call| {
         FileCall(call).delete_directory()
     });
 static DIRECTORY_SET_PROPERTIES: Operation =
-    Operation::write("DirectorySetProperties", Level::Object, &[Write], |call| {
+    Operation::write("DirectorySetProperties", ResourceLevel::Object, &[Write], |call| {
         FileCall(call).set_directory_properties()
     });
 static DIRECTORY_SET_METADATA: Operation =
-    Operation::write("DirectorySetMetadata", Level::Object, &[Write], |call| {
+    Operation::write("DirectorySetMetadata", ResourceLevel::Object, &[Write], |call| {
         FileCall(call).set_directory_metadata()
     });
-static DIRECTORY_LIST_FILES_AND_DIRECTORIES_SEGMENT: Operation =
-    Operation::read("DirectoryListFilesAndDirectoriesSegment", Level::Object, &[List], |call| {
-        FileCall(call).list_directory()
-    });
+static DIRECTORY_LIST_FILES_AND_DIRECTORIES_SEGMENT: Operation = Operation::read(
+    "DirectoryListFilesAndDirectoriesSegment",
+    ResourceLevel::Object,
+    &[List],
+    |call| FileCall(call).list_directory(),
+);
 static DIRECTORY_LIST_HANDLES: Operation =
-    Operation::read("DirectoryListHandles", Level::Object, &[List, Read], |call| {
+    Operation::read("DirectoryListHandles", ResourceLevel::Object, &[List, Read], |call| {
         FileCall(call).list_handles()
     });
 static DIRECTORY_FORCE_CLOSE_HANDLES: Operation =
-    Operation::write("DirectoryForceCloseHandles", Level::Object, &[Write], |call| {
+    Operation::write("DirectoryForceCloseHandles", ResourceLevel::Object, &[Write], |call| {
         FileCall(call).force_close_handles()
     });
 static DIRECTORY_RENAME: Operation =
-    Operation::write("DirectoryRename", Level::Object, &[Write], |call| {
+    Operation::write("DirectoryRename", ResourceLevel::Object, &[Write], |call| {
         FileCall(call).rename(true)
     });
 static FILE_CREATE: Operation =
-    Operation::write("FileCreate", Level::Object, &[Create, Write], |call| {
+    Operation::write("FileCreate", ResourceLevel::Object, &[Create, Write], |call| {
         FileCall(call).create_file()
     });
 static FILE_DOWNLOAD: Operation =
-    Operation::read("FileDownload", Level::Object, &[Read], |call| FileCall(call).download())
-        .quick(reads_live)
-        .overridable();
+    Operation::read("FileDownload", ResourceLevel::Object, &[Read], |call| {
+        FileCall(call).download()
+    })
+    .quick(reads_live)
+    .overridable();
 static FILE_GET_PROPERTIES: Operation =
-    Operation::read("FileGetProperties", Level::Object, &[Read], |call| {
+    Operation::read("FileGetProperties", ResourceLevel::Object, &[Read], |call| {
         FileCall(call).file_properties()
     })
     .quick(is_live)
     .overridable();
 static FILE_DELETE: Operation =
-    Operation::write("FileDelete", Level::Object, &[Delete], |call| FileCall(call).delete_file());
+    Operation::write("FileDelete", ResourceLevel::Object, &[Delete], |call| {
+        FileCall(call).delete_file()
+    });
 static FILE_SET_HTTP_HEADERS: Operation =
-    Operation::write("FileSetHttpHeaders", Level::Object, &[Write], |call| {
+    Operation::write("FileSetHttpHeaders", ResourceLevel::Object, &[Write], |call| {
         FileCall(call).set_file_properties()
     });
 static FILE_SET_METADATA: Operation =
-    Operation::write("FileSetMetadata", Level::Object, &[Write], |call| {
+    Operation::write("FileSetMetadata", ResourceLevel::Object, &[Write], |call| {
         FileCall(call).set_file_metadata()
     });
 static FILE_ACQUIRE_LEASE: Operation =
-    Operation::write("FileAcquireLease", Level::Object, &[Write], |call| {
+    Operation::write("FileAcquireLease", ResourceLevel::Object, &[Write], |call| {
         FileCall(call).acquire_file_lease()
     });
 static FILE_RELEASE_LEASE: Operation =
-    Operation::write("FileReleaseLease", Level::Object, &[Write], |call| {
+    Operation::write("FileReleaseLease", ResourceLevel::Object, &[Write], |call| {
         FileCall(call).release_file_lease()
     });
 static FILE_CHANGE_LEASE: Operation =
-    Operation::write("FileChangeLease", Level::Object, &[Write], |call| {
+    Operation::write("FileChangeLease", ResourceLevel::Object, &[Write], |call| {
         FileCall(call).change_file_lease()
     });
 static FILE_BREAK_LEASE: Operation =
-    Operation::write("FileBreakLease", Level::Object, &[Write], |call| {
+    Operation::write("FileBreakLease", ResourceLevel::Object, &[Write], |call| {
         FileCall(call).break_file_lease()
     });
 static FILE_UPLOAD_RANGE: Operation =
-    Operation::write("FileUploadRange", Level::Object, &[Write], |call| {
+    Operation::write("FileUploadRange", ResourceLevel::Object, &[Write], |call| {
         FileCall(call).upload_range()
     })
     .quick(writes_little);
 static FILE_UPLOAD_RANGE_FROM_URL: Operation =
-    Operation::write("FileUploadRangeFromURL", Level::Object, &[Write], |call| {
+    Operation::write("FileUploadRangeFromURL", ResourceLevel::Object, &[Write], |call| {
         FileCall(call).upload_range_from_url()
     });
 static FILE_GET_RANGE_LIST: Operation =
-    Operation::read("FileGetRangeList", Level::Object, &[Read], |call| FileCall(call).range_list());
+    Operation::read("FileGetRangeList", ResourceLevel::Object, &[Read], |call| {
+        FileCall(call).range_list()
+    });
 static FILE_START_COPY: Operation =
-    Operation::write("FileStartCopy", Level::Object, &[Create, Write], |call| {
+    Operation::write("FileStartCopy", ResourceLevel::Object, &[Create, Write], |call| {
         FileCall(call).start_copy()
     });
 static FILE_ABORT_COPY: Operation =
-    Operation::write("FileAbortCopy", Level::Object, &[Write], |call| FileCall(call).abort_copy());
+    Operation::write("FileAbortCopy", ResourceLevel::Object, &[Write], |call| {
+        FileCall(call).abort_copy()
+    });
 static FILE_LIST_HANDLES: Operation =
-    Operation::read("FileListHandles", Level::Object, &[List, Read], |call| {
+    Operation::read("FileListHandles", ResourceLevel::Object, &[List, Read], |call| {
         FileCall(call).list_handles()
     });
 static FILE_FORCE_CLOSE_HANDLES: Operation =
-    Operation::write("FileForceCloseHandles", Level::Object, &[Write], |call| {
+    Operation::write("FileForceCloseHandles", ResourceLevel::Object, &[Write], |call| {
         FileCall(call).force_close_handles()
     });
 static FILE_RENAME: Operation =
-    Operation::write("FileRename", Level::Object, &[Write], |call| FileCall(call).rename(false));
+    Operation::write("FileRename", ResourceLevel::Object, &[Write], |call| {
+        FileCall(call).rename(false)
+    });
 static FILE_CREATE_SYMBOLIC_LINK: Operation =
-    Operation::write("FileCreateSymbolicLink", Level::Object, &[Create, Write], |_| {
+    Operation::write("FileCreateSymbolicLink", ResourceLevel::Object, &[Create, Write], |_| {
         Err(Refusal::not_implemented("Links"))
     });
 static FILE_GET_SYMBOLIC_LINK: Operation =
-    Operation::read("FileGetSymbolicLink", Level::Object, &[Read], |_| {
+    Operation::read("FileGetSymbolicLink", ResourceLevel::Object, &[Read], |_| {
         Err(Refusal::not_implemented("Links"))
     });
 static FILE_CREATE_HARD_LINK: Operation =
-    Operation::write("FileCreateHardLink", Level::Object, &[Create, Write], |_| {
+    Operation::write("FileCreateHardLink", ResourceLevel::Object, &[Create, Write], |_| {
         Err(Refusal::not_implemented("Links"))
     });
 
@@ -331,7 +351,7 @@ static OPERATIONS: [&Operation; 53] = [
 ];
 
 /// The shapes of requests.
-pub(super) static TABLE: [Row; 56] = [
+pub(super) static TABLE: [RouteRow; 56] = [
     row(PUT, SERVICE, "service", "properties", &SERVICE_SET_PROPERTIES),
     row(GET, SERVICE, "service", "properties", &SERVICE_GET_PROPERTIES),
     row(GET, SERVICE, "", "list", &SERVICE_LIST_SHARES_SEGMENT),

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::FileCall;
-use crate::engine::file::shares::{Permission, PermissionFormat};
+use crate::engine::file::shares::{PermissionFormat, SecurityDescriptor};
 use crate::rest::auth::Permission::Delete;
 use crate::rest::auth::{AuthError, GrantedBy, SasScope};
 use crate::rest::http::reply::Reply;
@@ -27,8 +27,8 @@ impl FileCall<'_> {
             Refusal::bad("InvalidInput", format!("The body is not a permission: {error}."))
         })?;
         let permission = match format(document.format.as_deref())? {
-            None | Some(PermissionFormat::Sddl) => Permission::Sddl(document.permission),
-            Some(PermissionFormat::Binary) => Permission::Binary(document.permission),
+            None | Some(PermissionFormat::Sddl) => SecurityDescriptor::Sddl(document.permission),
+            Some(PermissionFormat::Binary) => SecurityDescriptor::Binary(document.permission),
         };
         let at = self.share_ref(snapshot.as_ref())?;
         let key = self.engine().create_permission(&at, &permission)?;

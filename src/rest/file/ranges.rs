@@ -9,7 +9,7 @@ use super::FileCall;
 use super::content::clipped;
 use super::stamp_of;
 use crate::engine::file::shares::{ShareDenial, SnapshotName};
-use crate::engine::file::{Changed, DiffOptions, FileProperties, RangeChanges, RangeList};
+use crate::engine::file::{ChangedRange, DiffOptions, FileProperties, RangeChanges, RangeList};
 use crate::rest::http::reply::Reply;
 use crate::rest::http::xml::Xml;
 use crate::rest::refusal::Refusal;
@@ -18,14 +18,14 @@ use crate::rest::service::Answer;
 const MOVED: &str = "x-ms-file-support-rename";
 
 /// A page, and where the next one starts.
-struct Page {
-    parts: Vec<Changed>,
+struct RangePage {
+    parts: Vec<ChangedRange>,
     next: Option<u64>,
 }
 
-impl Page {
+impl RangePage {
     /// The first `limit` of these; there may be more.
-    fn of(mut parts: Vec<Changed>, limit: usize) -> Self {
+    fn of(mut parts: Vec<ChangedRange>, limit: usize) -> Self {
         let next = parts.get(limit).map(|part| part.range().start);
         parts.truncate(limit);
         Self { parts, next }
@@ -35,12 +35,12 @@ impl Page {
         let mut xml = Xml::new();
         xml.open("Ranges");
         for part in &self.parts {
-            if let Changed::Written(range) = part {
+            if let ChangedRange::Written(range) = part {
                 write_range(&mut xml, "Range", range);
             }
         }
         for part in &self.parts {
-            if let Changed::Cleared(range) = part {
+            if let ChangedRange::Cleared(range) = part {
                 write_range(&mut xml, "ClearRange", range);
             }
         }
@@ -70,12 +70,15 @@ impl FileCall<'_> {
                 self.data_ranges(from)?
             };
         Ok(Reply::ok()
-            .xml(Page::of(parts, limit).write())
+            .xml(RangePage::of(parts, limit).write())
             .version(file.etag(), file.last_modified())
             .header("x-ms-content-length", file.size()))
     }
 
-    fn data_ranges(&self, from: Option<u64>) -> Result<(FileProperties, Vec<Changed>), Refusal> {
+    fn data_ranges(
+        &self,
+        from: Option<u64>,
+    ) -> Result<(FileProperties, Vec<ChangedRange>), Refusal> {
         let path = self.path()?;
         let window = self.request.range()?;
         let RangeList { properties, mut ranges } = match self.snapshot()? {
@@ -89,14 +92,14 @@ impl FileCall<'_> {
         if let Some(from) = from {
             ranges.retain(|range| range.start >= from);
         }
-        Ok((properties, ranges.into_iter().map(Changed::Written).collect()))
+        Ok((properties, ranges.into_iter().map(ChangedRange::Written).collect()))
     }
 
     fn changes_since(
         &self,
         previous: &SnapshotName,
         options: &DiffOptions,
-    ) -> Result<(FileProperties, Vec<Changed>), Refusal> {
+    ) -> Result<(FileProperties, Vec<ChangedRange>), Refusal> {
         let (share, path) = (self.share()?, self.path()?);
         let of = self.snapshot()?;
         let since = self.engine().previous_snapshot(share, previous, of.as_ref())?;

@@ -2,7 +2,7 @@
 
 use super::FileCall;
 use super::headers::SmbHeaders;
-use super::source::{FileSource, Use};
+use super::source::{NamedFile, SourceUse};
 use crate::engine::file::RestRename;
 use crate::rest::http::reply::Reply;
 use crate::rest::refusal::Refusal;
@@ -16,9 +16,9 @@ impl FileCall<'_> {
             let url = self.request.required(RENAME_SOURCE)?;
             Err(Refusal::header(RENAME_SOURCE, url, why))
         };
-        let source = match self.source(RENAME_SOURCE, Use::Move)? {
-            FileSource::Own(source) => source,
-            FileSource::Elsewhere(_) => return refused("it is not a file of this server"),
+        let source = match self.source(RENAME_SOURCE, SourceUse::Move)? {
+            NamedFile::Own(source) => source,
+            NamedFile::Elsewhere(_) => return refused("it is not a file of this server"),
         };
         if source.account.name() != self.account.name()
             || source.share != self.share()?

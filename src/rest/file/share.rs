@@ -8,7 +8,7 @@ use super::provisioned::Provisioned;
 use crate::core::time::rfc1123;
 use crate::engine::file::FileServiceError;
 use crate::engine::file::shares::{
-    Control, DeleteSnapshots, NewShare, ShareChanges, ShareDenial, ShareInfo, ShareProperties,
+    Control, DeleteShareSnapshots, NewShare, ShareChanges, ShareDenial, ShareInfo, ShareProperties,
     ShareRef, ShareVersion,
 };
 use crate::rest::http::reply::Reply;
@@ -121,9 +121,9 @@ impl FileCall<'_> {
         let snapshot = self.snapshot()?;
         let at = self.share_ref(snapshot.as_ref())?;
         let snapshots = match self.request.header(NAME)? {
-            None => DeleteSnapshots::None,
-            Some("include") => DeleteSnapshots::Include,
-            Some("include-leased") => DeleteSnapshots::IncludeLeased,
+            None => DeleteShareSnapshots::None,
+            Some("include") => DeleteShareSnapshots::Include,
+            Some("include-leased") => DeleteShareSnapshots::IncludeLeased,
             Some(other) => {
                 return Err(Refusal::header(NAME, other, "it must be include or include-leased"));
             }

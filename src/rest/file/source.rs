@@ -12,16 +12,16 @@ use super::{FileCall, operations, snapshot_of};
 use crate::core::smb::{SharePath, rest_path};
 use crate::engine::Account;
 use crate::engine::file::shares::SnapshotName;
-use crate::rest::auth::{AuthError, GrantedBy, Level, Permission, RequestView, Target};
+use crate::rest::auth::{AuthError, AuthTarget, GrantedBy, Permission, RequestView, ResourceLevel};
 use crate::rest::http::request::Query;
 use crate::rest::refusal::Refusal;
-use crate::rest::source::{OwnSource, SOURCE_AUTHORIZATION, Source};
+use crate::rest::source::{NamedSource, OwnSource, SOURCE_AUTHORIZATION};
 
 /// The header that a bearer token needs beside it.
 const INTENT: &str = "x-ms-file-request-intent";
 
 /// A source.
-pub(super) enum FileSource {
+pub(super) enum NamedFile {
     /// A file of this server.
     Own(Box<OwnFile>),
     /// A file elsewhere: the server there decides who may read it.
@@ -38,7 +38,7 @@ pub(super) struct OwnFile {
 
 /// The intended use of a source.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Use {
+pub(super) enum SourceUse {
     /// To copy it, as a whole or a range of its bytes.
     Copy,
     /// To move it away.
@@ -47,10 +47,10 @@ pub(super) enum Use {
 
 impl FileCall<'_> {
     /// The source that the URL in header `name` addresses, if the request may use it in this way.
-    pub(super) fn source(&self, name: &str, wanted: Use) -> Result<FileSource, Refusal> {
+    pub(super) fn source(&self, name: &str, wanted: SourceUse) -> Result<NamedFile, Refusal> {
         let own = match self.source_in(name)? {
-            Source::Own(own) => own,
-            Source::Elsewhere(uri) => return Ok(FileSource::Elsewhere(uri)),
+            NamedSource::Own(own) => own,
+            NamedSource::Elsewhere(uri) => return Ok(NamedFile::Elsewhere(uri)),
         };
         let invalid = || Refusal::header(name, "", "it is no URL of a file");
         let share = own.address.container.clone().ok_or_else(invalid)?;
@@ -60,7 +60,7 @@ impl FileCall<'_> {
         let account = self.site.accounts.get(&own.address.account).ok_or_else(invalid)?;
         self.check_source(account, &own, &path, wanted)?;
         let account = Arc::clone(account);
-        Ok(FileSource::Own(Box::new(OwnFile { account, share, path, snapshot })))
+        Ok(NamedFile::Own(Box::new(OwnFile { account, share, path, snapshot })))
     }
 
     fn check_source(
@@ -68,7 +68,7 @@ impl FileCall<'_> {
         account: &Account,
         own: &OwnSource,
         path: &SharePath,
-        wanted: Use,
+        wanted: SourceUse,
     ) -> Result<(), Refusal> {
         let same_account = account.name() == self.account.name();
         let covered = match self.grant.by {
@@ -94,20 +94,20 @@ impl FileCall<'_> {
             client_ip: self.peer.ip(),
         };
         let service = &operations::SERVICE_TABLE;
-        let target = Target {
+        let target = AuthTarget {
             signatures: service.signatures,
             account: account.name(),
             container: own.address.container.as_deref(),
             path: path.as_str(),
-            level: Level::Object,
+            level: ResourceLevel::Object,
         };
         let grant = self.site.options.admission.source_grant(service, account, &view, &target);
         let grant = grant.map_err(|error| unverified(&error))?;
         let enough: &[Permission] = match wanted {
-            Use::Copy => &[Permission::Read],
-            Use::Move => &[Permission::Delete, Permission::Write],
+            SourceUse::Copy => &[Permission::Read],
+            SourceUse::Move => &[Permission::Delete, Permission::Write],
         };
-        if enough.iter().any(|one| grant.allows(Level::Object, *one)) {
+        if enough.iter().any(|one| grant.allows(ResourceLevel::Object, *one)) {
             return Ok(());
         }
         let (granted, needed) = (String::new(), enough.to_vec());

@@ -16,7 +16,7 @@ const CONNECT_WAIT: Duration = Duration::from_secs(10);
 
 /// A client that waits.
 #[derive(Debug)]
-pub struct Client {
+pub struct HttpClient {
     runtime: Arc<Runtime>,
     client: reqwest::Client,
 }
@@ -28,7 +28,7 @@ pub struct Got {
     response: Response,
 }
 
-impl Client {
+impl HttpClient {
     /// A client that trusts the certificates in `ca_file`, or those of the system without one.
     pub fn new(agent: &str, ca_file: Option<&Path>) -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;

@@ -201,12 +201,12 @@ fn without_empty_lines(mut bytes: &[u8]) -> &[u8] {
 
 /// Writes a multipart body, with CR LF at the end of every line.
 #[derive(Debug)]
-pub struct Writer {
+pub struct MultipartWriter {
     out: String,
     boundary: String,
 }
 
-impl Writer {
+impl MultipartWriter {
     /// Begins a body with that boundary.
     pub fn new(boundary: String) -> Self {
         Self { out: String::new(), boundary }
@@ -390,11 +390,11 @@ mod tests {
 
     #[test]
     fn an_answer_has_the_bytes_that_clients_read() {
-        let mut changeset = Writer::new("changesetresponse_d".into());
+        let mut changeset = MultipartWriter::new("changesetresponse_d".into());
         let head = [("Content-Type", "application/http"), ("Content-Transfer-Encoding", "binary")];
         changeset.part(head, &inner_answer((204, "No Content"), [("ETag", "W/\"x\"")], ""));
         changeset.part(head, &inner_answer((409, "Conflict"), [("A", "b")], "{\"e\":1}"));
-        let mut batch = Writer::new("batchresponse_c".into());
+        let mut batch = MultipartWriter::new("batchresponse_c".into());
         assert_eq!(batch.content_type(), "multipart/mixed; boundary=batchresponse_c");
         let content_type = changeset.content_type();
         batch.part([("Content-Type", &content_type)], &changeset.finish());
@@ -412,7 +412,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_written_reads_back(bodies in prop::collection::vec("[ -~]{0,40}", 0..6)) {
-            let mut writer = Writer::new("b_1".into());
+            let mut writer = MultipartWriter::new("b_1".into());
             for body in &bodies {
                 writer.part([("X", "y")], body);
             }

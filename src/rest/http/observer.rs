@@ -22,7 +22,7 @@ pub trait Observer: Send + Sync {
 }
 
 /// A request under way.
-pub struct Asked {
+pub struct ObservedRequest {
     began: Instant,
     method: Method,
     /// The operation, once it is known.
@@ -30,7 +30,7 @@ pub struct Asked {
     observer: Option<Arc<dyn Observer>>,
 }
 
-impl Asked {
+impl ObservedRequest {
     pub fn now(options: &RestOptions, method: &Method) -> Self {
         let observer = options.observer.clone();
         Self { began: Instant::now(), method: method.clone(), operation: None, observer }

@@ -14,14 +14,14 @@ use super::xml::Xml;
 pub struct Reply {
     pub status: StatusCode,
     pub headers: HeaderMap,
-    pub body: Content,
+    pub body: ReplyBody,
     /// Headers whose names are not in lower case.
     pub spelled: Vec<String>,
 }
 
 /// The body of an answer.
 #[derive(Debug)]
-pub enum Content {
+pub enum ReplyBody {
     Bytes(Bytes),
     /// Bytes that are read while they are sent, and how many there are.
     Stream(u64, BoxBody<Bytes, std::io::Error>),
@@ -31,7 +31,7 @@ pub enum Content {
 
 impl Reply {
     pub fn new(status: StatusCode) -> Self {
-        let (headers, body) = (HeaderMap::new(), Content::Bytes(Bytes::new()));
+        let (headers, body) = (HeaderMap::new(), ReplyBody::Bytes(Bytes::new()));
         Self { status, headers, body, spelled: Vec::new() }
     }
 
@@ -82,7 +82,7 @@ impl Reply {
 
     #[must_use]
     pub fn bytes(mut self, content_type: &str, bytes: impl Into<Bytes>) -> Self {
-        self.body = Content::Bytes(bytes.into());
+        self.body = ReplyBody::Bytes(bytes.into());
         self.header("content-type", content_type)
     }
 }

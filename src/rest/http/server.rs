@@ -24,8 +24,8 @@ use super::limits::Limits;
 use super::observer::Observer;
 use super::tls::Tls;
 use super::workers::Workers;
-use crate::connections::timeouts::Watched;
-use crate::connections::{Connections, Place, Sending, descriptors};
+use crate::connections::timeouts::TimedStream;
+use crate::connections::{ConnectionBody, ConnectionState, Connections, descriptors};
 use crate::engine::Accounts;
 use crate::rest::auth::Admission;
 use crate::rest::gates_and_faults::Dropped;
@@ -92,13 +92,13 @@ impl RestOptions {
 }
 
 /// A listener being served. Ends when dropped.
-pub struct Server {
+pub struct RestServer {
     addr: SocketAddr,
     site: Arc<Site>,
     running: Option<(oneshot::Sender<()>, JoinHandle<()>)>,
 }
 
-impl Server {
+impl RestServer {
     /// Starts to serve `service` of these accounts.
     pub fn start(
         accounts: Arc<Accounts>,
@@ -142,7 +142,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for RestServer {
     fn drop(&mut self) {
         self.stop();
     }
@@ -216,7 +216,7 @@ async fn enter(
     stream: TcpStream,
     peer: SocketAddr,
     site: Arc<Site>,
-    place: Arc<Place>,
+    place: Arc<ConnectionState>,
     mut end: watch::Receiver<bool>,
 ) {
     let _ = stream.set_nodelay(true);
@@ -236,20 +236,20 @@ async fn serve(
     stream: impl AsyncRead + AsyncWrite + Unpin,
     peer: SocketAddr,
     site: Arc<Site>,
-    place: Arc<Place>,
+    place: Arc<ConnectionState>,
     mut end: watch::Receiver<bool>,
 ) {
     let limits = site.options.limits;
     let who = Arc::new(site.client(peer));
     let turn = Arc::clone(&place.turn);
-    let watched = Watched::new(stream, turn, limits.stream());
+    let watched = TimedStream::new(stream, turn, limits.stream());
     let service = service_fn(move |request| {
         let (site, who, place) = (Arc::clone(&site), Arc::clone(&who), Arc::clone(&place));
         place.begin();
         async move {
             // An error ends the connection without an answer.
             let answer = handle(site, who, &place, peer, request).await?;
-            Ok::<_, Dropped>(answer.map(|body| Sending::new(body, place)))
+            Ok::<_, Dropped>(answer.map(|body| ConnectionBody::new(body, place)))
         }
     });
     let connection = http1::Builder::new()

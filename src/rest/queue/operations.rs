@@ -8,11 +8,11 @@ use crate::core::policy::StoredPolicy;
 use crate::core::service::ServiceKind;
 use crate::engine::Account;
 use crate::rest::auth::Permission::{Add, Create, Delete, List, Process, Read, Update, Write};
-use crate::rest::auth::{Level, QUEUE_SIGNATURES};
+use crate::rest::auth::{QUEUE_SIGNATURES, ResourceLevel};
 use crate::rest::http::request::Request;
 use crate::rest::refusal::Refusal;
 use crate::rest::routing::{
-    CONTAINER, DELETE, GET, LOOK, POST, PUT, Row, SERVICE, by_shape, row, unsupported_verb,
+    CONTAINER, DELETE, GET, LOOK, POST, PUT, RouteRow, SERVICE, by_shape, row, unsupported_verb,
 };
 use crate::rest::service::{ErrorFormat, Operation, Service};
 use crate::rest::service_operations::{
@@ -39,7 +39,7 @@ pub static SERVICE_TABLE: Service = Service {
 /// Messages have two shapes of paths, and no `comp`; the rest is a table.
 fn route(request: &Request) -> Result<&'static Operation, Refusal> {
     let preflight = request.method == Method::OPTIONS;
-    if preflight || request.address.level() != Level::Object {
+    if preflight || request.address.level() != ResourceLevel::Object {
         return by_shape(&TABLE, &SERVICE_PREFLIGHT, request);
     }
     for name in ["comp", "restype"] {
@@ -86,80 +86,88 @@ fn policy(account: &Account, queue: &str, id: &str) -> Option<StoredPolicy> {
 }
 
 static SERVICE_PREFLIGHT: Operation = Operation::preflight(preflight);
-static SERVICE_SET_PROPERTIES: Operation =
-    Operation::write("ServiceSetProperties", Level::Service, &[Write], set_service_properties);
+static SERVICE_SET_PROPERTIES: Operation = Operation::write(
+    "ServiceSetProperties",
+    ResourceLevel::Service,
+    &[Write],
+    set_service_properties,
+);
 static SERVICE_GET_PROPERTIES: Operation =
-    Operation::read("ServiceGetProperties", Level::Service, &[Read], service_properties);
+    Operation::read("ServiceGetProperties", ResourceLevel::Service, &[Read], service_properties);
 static SERVICE_GET_STATISTICS: Operation =
-    Operation::read("ServiceGetStatistics", Level::Service, &[Read], service_stats);
-static SERVICE_GET_USER_DELEGATION_KEY: Operation =
-    Operation::read("ServiceGetUserDelegationKey", Level::Service, &[Read], user_delegation_key);
+    Operation::read("ServiceGetStatistics", ResourceLevel::Service, &[Read], service_stats);
+static SERVICE_GET_USER_DELEGATION_KEY: Operation = Operation::read(
+    "ServiceGetUserDelegationKey",
+    ResourceLevel::Service,
+    &[Read],
+    user_delegation_key,
+);
 static SERVICE_LIST_QUEUES_SEGMENT: Operation =
-    Operation::read_async("ServiceListQueuesSegment", Level::Service, &[List], |call| {
+    Operation::read_async("ServiceListQueuesSegment", ResourceLevel::Service, &[List], |call| {
         Box::pin(service::list(call))
     });
 
 // No service SAS reaches a queue as a whole; the refusal is that of a missing permission.
 static QUEUE_CREATE: Operation =
-    Operation::write_async("QueueCreate", Level::Container, &[Create, Write], |call| {
+    Operation::write_async("QueueCreate", ResourceLevel::Container, &[Create, Write], |call| {
         Box::pin(queue::create(call))
     })
     .service_sas(&[]);
 static QUEUE_DELETE: Operation =
-    Operation::write_async("QueueDelete", Level::Container, &[Delete], |call| {
+    Operation::write_async("QueueDelete", ResourceLevel::Container, &[Delete], |call| {
         Box::pin(queue::delete(call))
     })
     .service_sas(&[]);
 static QUEUE_GET_PROPERTIES: Operation =
-    Operation::read_async("QueueGetProperties", Level::Container, &[Read], |call| {
+    Operation::read_async("QueueGetProperties", ResourceLevel::Container, &[Read], |call| {
         Box::pin(queue::properties(call))
     })
     .service_sas(&[Read]);
 static QUEUE_SET_METADATA: Operation =
-    Operation::write_async("QueueSetMetadata", Level::Container, &[Write], |call| {
+    Operation::write_async("QueueSetMetadata", ResourceLevel::Container, &[Write], |call| {
         Box::pin(queue::set_metadata(call))
     })
     .service_sas(&[]);
 // No SAS at all reaches stored access policies.
 static QUEUE_GET_ACCESS_POLICY: Operation =
-    Operation::read_async("QueueGetAccessPolicy", Level::Container, &[], |call| {
+    Operation::read_async("QueueGetAccessPolicy", ResourceLevel::Container, &[], |call| {
         Box::pin(policies::get(call))
     })
     .service_sas(&[]);
 static QUEUE_SET_ACCESS_POLICY: Operation =
-    Operation::write_async("QueueSetAccessPolicy", Level::Container, &[], |call| {
+    Operation::write_async("QueueSetAccessPolicy", ResourceLevel::Container, &[], |call| {
         Box::pin(policies::set(call))
     })
     .service_sas(&[]);
 
 static MESSAGES_ENQUEUE: Operation =
-    Operation::write_async("MessagesEnqueue", Level::Object, &[Add], |call| {
+    Operation::write_async("MessagesEnqueue", ResourceLevel::Object, &[Add], |call| {
         Box::pin(messages::put(call))
     });
 static MESSAGES_DEQUEUE: Operation =
-    Operation::write_async("MessagesDequeue", Level::Object, &[Process], |call| {
+    Operation::write_async("MessagesDequeue", ResourceLevel::Object, &[Process], |call| {
         Box::pin(messages::get(call))
     });
 static MESSAGES_PEEK: Operation =
-    Operation::read_async("MessagesPeek", Level::Object, &[Read], |call| {
+    Operation::read_async("MessagesPeek", ResourceLevel::Object, &[Read], |call| {
         Box::pin(messages::peek(call))
     });
 static MESSAGES_CLEAR: Operation =
-    Operation::write_async("MessagesClear", Level::Container, &[Delete], |call| {
+    Operation::write_async("MessagesClear", ResourceLevel::Container, &[Delete], |call| {
         Box::pin(messages::clear(call))
     })
-    .or_level(Level::Object)
+    .or_level(ResourceLevel::Object)
     .service_sas(&[]);
 static MESSAGE_ID_UPDATE: Operation =
-    Operation::write_async("MessageIdUpdate", Level::Object, &[Update], |call| {
+    Operation::write_async("MessageIdUpdate", ResourceLevel::Object, &[Update], |call| {
         Box::pin(message::update(call))
     })
-    .or_level(Level::Container);
+    .or_level(ResourceLevel::Container);
 static MESSAGE_ID_DELETE: Operation =
-    Operation::write_async("MessageIdDelete", Level::Object, &[Process], |call| {
+    Operation::write_async("MessageIdDelete", ResourceLevel::Object, &[Process], |call| {
         Box::pin(message::delete(call))
     })
-    .or_level(Level::Container);
+    .or_level(ResourceLevel::Container);
 
 static OPERATIONS: [&Operation; 18] = [
     &SERVICE_PREFLIGHT,
@@ -182,7 +190,7 @@ static OPERATIONS: [&Operation; 18] = [
     &MESSAGE_ID_DELETE,
 ];
 
-static TABLE: [Row; 11] = [
+static TABLE: [RouteRow; 11] = [
     row(PUT, SERVICE, "service", "properties", &SERVICE_SET_PROPERTIES),
     row(GET, SERVICE, "service", "properties", &SERVICE_GET_PROPERTIES),
     row(GET, SERVICE, "service", "stats", &SERVICE_GET_STATISTICS),

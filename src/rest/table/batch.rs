@@ -10,14 +10,15 @@ use super::entities::{insertion, letters_of_update, update};
 use super::error::{refusal_of_form, within};
 use super::headers::{Prefer, condition, json_type, level, verb};
 use super::{TableCall, option_in, table_name};
-use crate::core::table::json::{Level, Scope};
+use crate::core::table::json::{MetadataLevel, Scope};
 use crate::core::table::locator::{Locator, write_entity};
 use crate::core::table::transaction::OPERATIONS_MAX;
 use crate::core::table::{
-    Change, Denial, Fault, Fields as _, How, Properties, Select, TableName, etag, transaction,
+    EntityChange, EntityFields as _, How, Properties, Select, TableDenial, TableName,
+    TransactionDenial, etag, transaction,
 };
 use crate::engine::new_guid;
-use crate::engine::table::{TableError, Write, Written};
+use crate::engine::table::{TableError, Write, WrittenEntity};
 use crate::rest::auth::Permission;
 use crate::rest::http::multipart::{
     self, InnerRequest, Malformed, Part, boundary, header, inner_answer, inner_request, parts,
@@ -35,20 +36,20 @@ const PART_HEAD: [(&str, &str); 2] =
     [("Content-Type", "application/http"), ("Content-Transfer-Encoding", "binary")];
 
 /// An operation of a transaction.
-struct Operation {
+struct BatchOperation {
     table: TableName,
     write: Write,
-    level: Level,
+    level: MetadataLevel,
     prefer: Option<Prefer>,
 }
 
 /// The entity whose operation made a transaction fail.
-fn object(operations: &[Operation], error: &TableError) -> String {
+fn object(operations: &[BatchOperation], error: &TableError) -> String {
     let failed = match error {
-        TableError::Fault(Fault { index, .. }) => operations.get(*index),
+        TableError::Fault(TransactionDenial { index, .. }) => operations.get(*index),
         TableError::Denied(_) | TableError::Store(_) => None,
     };
-    let named = |one: &Operation| {
+    let named = |one: &BatchOperation| {
         let key = &one.write.key;
         format!("{}/{}/{}", one.table.as_str(), key.partition, key.row)
     };
@@ -79,13 +80,15 @@ impl<'a> TableCall<'a> {
         let outer = outer.map_err(malformed)?;
         let [only] = outer.as_slice() else {
             let why = "a batch has one change set, or one GET by itself";
-            return Err(refusal_of_form(Denial::invalid(why)));
+            return Err(refusal_of_form(TableDenial::invalid(why)));
         };
         let kind = header(&only.headers, "content-type").unwrap_or_default();
         if let Ok(inner) = boundary(kind) {
             let inner = parts(only.body, inner, PARTS_MAX).map_err(malformed)?;
             if inner.is_empty() {
-                return Err(refusal_of_form(Denial::invalid("the change set has no operations")));
+                return Err(refusal_of_form(TableDenial::invalid(
+                    "the change set has no operations",
+                )));
             }
             return Ok(Batch::Changes(inner));
         }
@@ -93,14 +96,14 @@ impl<'a> TableCall<'a> {
         if request.method == "GET" {
             return Ok(Batch::Get(request));
         }
-        Err(refusal_of_form(Denial::invalid("a change stands in a change set")))
+        Err(refusal_of_form(TableDenial::invalid("a change stands in a change set")))
     }
 
     async fn transact(self, parts: &[Part<'_>]) -> Result<Vec<String>, Refusal> {
         if parts.len() > OPERATIONS_MAX {
             let text =
                 "The batch request operation exceeds the maximum 100 changes per change set.";
-            let denial = Denial::InvalidInput(text.into());
+            let denial = TableDenial::InvalidInput(text.into());
             return Err(within(OPERATIONS_MAX - 1, refusal_of_form(denial)));
         }
         let mut operations = Vec::with_capacity(parts.len());
@@ -123,7 +126,7 @@ impl<'a> TableCall<'a> {
         Ok(operations.iter().zip(&written).map(|(one, done)| self.part(one, done)).collect())
     }
 
-    fn read_operation(self, part: &Part<'_>) -> Result<Operation, Refusal> {
+    fn read_operation(self, part: &Part<'_>) -> Result<BatchOperation, Refusal> {
         let request = inner_request(part.body).map_err(malformed)?;
         let get = |name| header(&request.headers, name);
         let named =
@@ -140,12 +143,12 @@ impl<'a> TableCall<'a> {
                 (table, update(How::Merge, condition()?, key, request.body)?)
             }
             (Some(Verb::Delete), Locator::Entity(table, key)) => {
-                let change = Change::Delete(condition()?);
+                let change = EntityChange::Delete(condition()?);
                 (table, Write { change, key, properties: Properties::default() })
             }
             _ => {
                 let why = format!("{} {} is not a change", request.method, request.target);
-                return Err(refusal_of_form(Denial::invalid(why.escape_debug())));
+                return Err(refusal_of_form(TableDenial::invalid(why.escape_debug())));
             }
         };
         let table = table_name(&table)?;
@@ -153,7 +156,7 @@ impl<'a> TableCall<'a> {
         let query = request.target.split_once('?').map_or("", |(_, query)| query);
         let format = option_in(query, "$format");
         let level = level(get("accept"), format.as_deref()).unwrap_or_default();
-        Ok(Operation { table, write, level, prefer: Prefer::read(get("prefer")) })
+        Ok(BatchOperation { table, write, level, prefer: Prefer::read(get("prefer")) })
     }
 
     /// The resource that the target of an operation names. The host is ignored.
@@ -170,20 +173,20 @@ impl<'a> TableCall<'a> {
     }
 
     /// Checks the permissions of a SAS for one operation.
-    fn check_operation(self, operation: &Operation) -> Result<(), Refusal> {
+    fn check_operation(self, operation: &BatchOperation) -> Result<(), Refusal> {
         self.check_letters(match &operation.write.change {
-            Change::Insert => &[Permission::Add],
-            Change::Write(_, condition) => letters_of_update(condition),
-            Change::Delete(_) => &[Permission::Delete],
+            EntityChange::Insert => &[Permission::Add],
+            EntityChange::Write(_, condition) => letters_of_update(condition),
+            EntityChange::Delete(_) => &[Permission::Delete],
         })?;
         self.check_table(&operation.table)?;
         self.check_reach(&operation.write.key)
     }
 
-    fn part(self, operation: &Operation, written: &Written) -> String {
-        let mut head = Head::default();
+    fn part(self, operation: &BatchOperation, written: &WrittenEntity) -> String {
+        let mut head = PartHeaders::default();
         let applied = operation.prefer.map(Prefer::applied);
-        let inserts = matches!(operation.write.change, Change::Insert);
+        let inserts = matches!(operation.write.change, EntityChange::Insert);
         let mut location = format!("{}/", self.base());
         write_entity(
             operation.table.as_str(),
@@ -219,9 +222,9 @@ impl<'a> TableCall<'a> {
     }
 
     fn error_part(self, refusal: &Refusal) -> String {
-        let mut head = Head::default();
+        let mut head = PartHeaders::default();
         head.push("DataServiceVersion", "3.0;");
-        head.push("Content-Type", json_type(Level::Minimal));
+        head.push("Content-Type", json_type(MetadataLevel::Minimal));
         let status = refusal.status;
         let reason = status.canonical_reason().unwrap_or_default();
         inner_answer(
@@ -241,7 +244,7 @@ impl<'a> TableCall<'a> {
 
     async fn inner_get(self, request: &InnerRequest<'_>) -> Result<String, Refusal> {
         let Locator::Entity(table, key) = self.inner_locator(request.target)? else {
-            return Err(refusal_of_form(Denial::invalid("a GET in a batch names one entity")));
+            return Err(refusal_of_form(TableDenial::invalid("a GET in a batch names one entity")));
         };
         let table = table_name(&table)?;
         key.check().map_err(refusal_of_form)?;
@@ -252,7 +255,7 @@ impl<'a> TableCall<'a> {
         let entity = self.service()?.entity(&table, &key).await;
         let entity = entity.map_err(|error| self.refusal(&error))?;
         let scope = Scope { level, base: self.base(), account: &self.address.account };
-        let mut head = Head::default();
+        let mut head = PartHeaders::default();
         head.push("DataServiceVersion", "3.0;");
         head.push("Content-Type", json_type(level));
         head.push("ETag", etag::etag(entity.timestamp()));
@@ -262,9 +265,9 @@ impl<'a> TableCall<'a> {
 }
 
 /// The headers of an answer within a part.
-struct Head(Vec<(&'static str, String)>);
+struct PartHeaders(Vec<(&'static str, String)>);
 
-impl Default for Head {
+impl Default for PartHeaders {
     fn default() -> Self {
         Self(vec![
             ("X-Content-Type-Options", "nosniff".to_owned()),
@@ -273,7 +276,7 @@ impl Default for Head {
     }
 }
 
-impl Head {
+impl PartHeaders {
     fn push(&mut self, name: &'static str, value: impl Into<String>) {
         self.0.push((name, value.into()));
     }
@@ -281,7 +284,7 @@ impl Head {
 
 /// The answer with these parts in its change set.
 fn answer(answers: &[String]) -> Reply {
-    let mut changes = multipart::Writer::new(format!("changesetresponse_{}", new_guid()));
+    let mut changes = multipart::MultipartWriter::new(format!("changesetresponse_{}", new_guid()));
     for answer in answers {
         changes.part(PART_HEAD, answer);
     }
@@ -290,13 +293,13 @@ fn answer(answers: &[String]) -> Reply {
     accepted(|batch| batch.part([("Content-Type", &content_type)], &changes))
 }
 
-fn accepted(fill: impl FnOnce(&mut multipart::Writer)) -> Reply {
-    let mut batch = multipart::Writer::new(format!("batchresponse_{}", new_guid()));
+fn accepted(fill: impl FnOnce(&mut multipart::MultipartWriter)) -> Reply {
+    let mut batch = multipart::MultipartWriter::new(format!("batchresponse_{}", new_guid()));
     fill(&mut batch);
     let content_type = batch.content_type();
     super::headers::reply(StatusCode::ACCEPTED).bytes(&content_type, batch.finish())
 }
 
 fn malformed(error: Malformed) -> Refusal {
-    refusal_of_form(Denial::invalid(error))
+    refusal_of_form(TableDenial::invalid(error))
 }

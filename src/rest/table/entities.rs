@@ -9,12 +9,13 @@ use hyper::StatusCode;
 use super::error::refusal_of_form;
 use super::headers::{Prefer, condition, json, reply};
 use super::{TableCall, option};
-use crate::core::table::json::{Given, read_entity};
+use crate::core::table::json::{EntityBody, read_entity};
 use crate::core::table::locator::write_entity;
 use crate::core::table::{
-    Change, Denial, Fields as _, How, IfMatch, Key, Properties, Select, TableName, etag,
+    EntityChange, EntityFields as _, EntityKey, How, IfMatch, Properties, Select, TableDenial,
+    TableName, etag,
 };
-use crate::engine::table::{Write, Written};
+use crate::engine::table::{Write, WrittenEntity};
 use crate::rest::auth::Permission;
 use crate::rest::refusal::{ObjectName, Refusal};
 use crate::rest::service::Answer;
@@ -75,7 +76,7 @@ impl TableCall<'_> {
         let condition = self.condition()?;
         let version = self.header("x-ms-version")?;
         if condition == IfMatch::Absent && version.is_some_and(|version| version < UPSERT_SINCE) {
-            return Err(refusal_of_form(Denial::MissingIfMatch));
+            return Err(refusal_of_form(TableDenial::MissingIfMatch));
         }
         self.check_letters(letters_of_update(&condition))?;
         let write = update(how, condition, key, self.body()?)?;
@@ -86,7 +87,7 @@ impl TableCall<'_> {
     pub(super) async fn delete_entity(self) -> Answer {
         let (table, key) = self.entity()?;
         self.check_reach(&key)?;
-        let change = Change::Delete(self.condition()?);
+        let change = EntityChange::Delete(self.condition()?);
         let write = Write { change, key, properties: Properties::default() };
         self.write(&table, write).await?;
         Ok(reply(StatusCode::NO_CONTENT))
@@ -96,7 +97,7 @@ impl TableCall<'_> {
         condition(self.header("if-match")?, self.header("if-none-match")?)
     }
 
-    async fn write(self, table: &TableName, write: Write) -> Result<Written, Refusal> {
+    async fn write(self, table: &TableName, write: Write) -> Result<WrittenEntity, Refusal> {
         let written = self.service()?.write(self.context, table, write).await;
         written.map_err(|error| self.refusal(&error))
     }
@@ -112,20 +113,20 @@ pub(super) const fn letters_of_update(condition: &IfMatch) -> &'static [Permissi
 
 /// The write that an insertion asks for: its body has both keys.
 pub(super) fn insertion(body: &[u8]) -> Result<Write, Refusal> {
-    let Given { partition, row, properties } = read_entity(body).map_err(refusal_of_form)?;
+    let EntityBody { partition, row, properties } = read_entity(body).map_err(refusal_of_form)?;
     let (Some(partition), Some(row)) = (partition, row) else {
-        return Err(refusal_of_form(Denial::PropertiesNeedValue));
+        return Err(refusal_of_form(TableDenial::PropertiesNeedValue));
     };
-    Ok(Write { change: Change::Insert, key: Key { partition, row }, properties })
+    Ok(Write { change: EntityChange::Insert, key: EntityKey { partition, row }, properties })
 }
 
 /// The write that an update asks for: the keys of its URL count, not those of its body.
 pub(super) fn update(
     how: How,
     condition: IfMatch,
-    key: Key,
+    key: EntityKey,
     body: &[u8],
 ) -> Result<Write, Refusal> {
     let given = read_entity(body).map_err(refusal_of_form)?;
-    Ok(Write { change: Change::Write(how, condition), key, properties: given.properties })
+    Ok(Write { change: EntityChange::Write(how, condition), key, properties: given.properties })
 }

@@ -6,7 +6,7 @@
 use hyper::StatusCode;
 
 use crate::core::Timestamp;
-use crate::core::table::{Denial, Fault};
+use crate::core::table::{TableDenial, TransactionDenial};
 use crate::engine::table::TableError;
 use crate::rest::refusal::Refusal;
 
@@ -14,14 +14,16 @@ use crate::rest::refusal::Refusal;
 pub(super) fn refusal(error: &TableError, now: Timestamp) -> Refusal {
     match error {
         TableError::Denied(denial) => denied(denial, now),
-        TableError::Fault(Fault { index, denial }) => within(*index, denied(denial, now)),
+        TableError::Fault(TransactionDenial { index, denial }) => {
+            within(*index, denied(denial, now))
+        }
         TableError::Store(error) => Refusal::from(error),
     }
 }
 
 /// The refusal of a request whose form is wrong.
 #[allow(clippy::needless_pass_by_value, reason = "it is given to map_err")]
-pub(super) fn refusal_of_form(denial: Denial) -> Refusal {
+pub(super) fn refusal_of_form(denial: TableDenial) -> Refusal {
     denied(&denial, Timestamp::default())
 }
 
@@ -30,11 +32,12 @@ pub(super) fn within(index: usize, refusal: Refusal) -> Refusal {
     Refusal { message: format!("{index}:{}", refusal.message).into(), ..refusal }
 }
 
-fn denied(denial: &Denial, now: Timestamp) -> Refusal {
+fn denied(denial: &TableDenial, now: Timestamp) -> Refusal {
     let (status, code) = spelled(denial);
     let mut message = denial.to_string();
     match denial {
-        Denial::UpdateConditionNotSatisfied(Some(by)) | Denial::EntityAlreadyExists(Some(by)) => {
+        TableDenial::UpdateConditionNotSatisfied(Some(by))
+        | TableDenial::EntityAlreadyExists(Some(by)) => {
             message = format!("{message} [latchfs: {}]", by.told_at(now));
         }
         _ => {}
@@ -42,35 +45,35 @@ fn denied(denial: &Denial, now: Timestamp) -> Refusal {
     Refusal::new(status, code, message).by_conflict(denial.conflict())
 }
 
-fn spelled(denial: &Denial) -> (StatusCode, &'static str) {
+fn spelled(denial: &TableDenial) -> (StatusCode, &'static str) {
     const BAD: StatusCode = StatusCode::BAD_REQUEST;
     match denial {
-        Denial::TableAlreadyExists => (StatusCode::CONFLICT, "TableAlreadyExists"),
-        Denial::TableNotFound => (StatusCode::NOT_FOUND, "TableNotFound"),
-        Denial::ResourceNotFound => (StatusCode::NOT_FOUND, "ResourceNotFound"),
-        Denial::EntityAlreadyExists(_) => (StatusCode::CONFLICT, "EntityAlreadyExists"),
-        Denial::UpdateConditionNotSatisfied(_) => {
+        TableDenial::TableAlreadyExists => (StatusCode::CONFLICT, "TableAlreadyExists"),
+        TableDenial::TableNotFound => (StatusCode::NOT_FOUND, "TableNotFound"),
+        TableDenial::ResourceNotFound => (StatusCode::NOT_FOUND, "ResourceNotFound"),
+        TableDenial::EntityAlreadyExists(_) => (StatusCode::CONFLICT, "EntityAlreadyExists"),
+        TableDenial::UpdateConditionNotSatisfied(_) => {
             (StatusCode::PRECONDITION_FAILED, "UpdateConditionNotSatisfied")
         }
-        Denial::PropertiesNeedValue => (BAD, "PropertiesNeedValue"),
-        Denial::InvalidInput(_) => (BAD, "InvalidInput"),
-        Denial::Policy(_) => (BAD, "InvalidXmlDocument"),
-        Denial::MissingIfMatch => (BAD, "MissingRequiredHeader"),
-        Denial::InvalidResourceName => (BAD, "InvalidResourceName"),
-        Denial::NameLengthOutOfRange | Denial::KeyOutOfRange(..) | Denial::DateOutOfRange(_) => {
-            (BAD, "OutOfRangeInput")
-        }
-        Denial::KeyValueTooLarge(..) => (BAD, "KeyValueTooLarge"),
-        Denial::TooManyProperties(_) => (BAD, "TooManyProperties"),
-        Denial::PropertyNameTooLong => (BAD, "PropertyNameTooLong"),
-        Denial::PropertyNameInvalid(_) => (BAD, "PropertyNameInvalid"),
-        Denial::PropertyValueTooLarge(_) => (BAD, "PropertyValueTooLarge"),
-        Denial::EntityTooLarge(_) => (BAD, "EntityTooLarge"),
-        Denial::DuplicatePropertiesSpecified(_) => (BAD, "DuplicatePropertiesSpecified"),
-        Denial::InvalidDuplicateRow => (BAD, "InvalidDuplicateRow"),
-        Denial::CommandsInBatchActOnDifferentPartitions => {
+        TableDenial::PropertiesNeedValue => (BAD, "PropertiesNeedValue"),
+        TableDenial::InvalidInput(_) => (BAD, "InvalidInput"),
+        TableDenial::Policy(_) => (BAD, "InvalidXmlDocument"),
+        TableDenial::MissingIfMatch => (BAD, "MissingRequiredHeader"),
+        TableDenial::InvalidResourceName => (BAD, "InvalidResourceName"),
+        TableDenial::NameLengthOutOfRange
+        | TableDenial::KeyOutOfRange(..)
+        | TableDenial::DateOutOfRange(_) => (BAD, "OutOfRangeInput"),
+        TableDenial::KeyValueTooLarge(..) => (BAD, "KeyValueTooLarge"),
+        TableDenial::TooManyProperties(_) => (BAD, "TooManyProperties"),
+        TableDenial::PropertyNameTooLong => (BAD, "PropertyNameTooLong"),
+        TableDenial::PropertyNameInvalid(_) => (BAD, "PropertyNameInvalid"),
+        TableDenial::PropertyValueTooLarge(_) => (BAD, "PropertyValueTooLarge"),
+        TableDenial::EntityTooLarge(_) => (BAD, "EntityTooLarge"),
+        TableDenial::DuplicatePropertiesSpecified(_) => (BAD, "DuplicatePropertiesSpecified"),
+        TableDenial::InvalidDuplicateRow => (BAD, "InvalidDuplicateRow"),
+        TableDenial::CommandsInBatchActOnDifferentPartitions => {
             (BAD, "CommandsInBatchActOnDifferentPartitions")
         }
-        Denial::NotImplemented(_) => (StatusCode::NOT_IMPLEMENTED, "NotImplemented"),
+        TableDenial::NotImplemented(_) => (StatusCode::NOT_IMPLEMENTED, "NotImplemented"),
     }
 }

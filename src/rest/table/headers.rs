@@ -6,19 +6,19 @@
 use hyper::{Method, StatusCode};
 
 use crate::core::table::IfMatch;
-use crate::core::table::json::Level;
+use crate::core::table::json::MetadataLevel;
 use crate::rest::http::reply::Reply;
 use crate::rest::refusal::Refusal;
 use crate::rest::routing::Verb;
 
 /// The content type of JSON at a level.
-pub(super) fn json_type(level: Level) -> String {
+pub(super) fn json_type(level: MetadataLevel) -> String {
     format!("application/json;odata={};streaming=true;charset=utf-8", level.name())
 }
 
 /// The level of metadata that a request wants; `$format` goes before `Accept`.
-pub(super) fn level(accept: Option<&str>, format: Option<&str>) -> Result<Level, Refusal> {
-    let Some(wanted) = format.or(accept) else { return Ok(Level::Minimal) };
+pub(super) fn level(accept: Option<&str>, format: Option<&str>) -> Result<MetadataLevel, Refusal> {
+    let Some(wanted) = format.or(accept) else { return Ok(MetadataLevel::Minimal) };
     let mut accepted = None;
     for range in wanted.split(',') {
         let mut pieces = range.split(';').map(str::trim);
@@ -31,10 +31,10 @@ pub(super) fn level(accept: Option<&str>, format: Option<&str>) -> Result<Level,
             name.trim().eq_ignore_ascii_case("odata").then(|| value.trim().to_ascii_lowercase())
         });
         match said.as_deref() {
-            Some("nometadata") => return Ok(Level::None),
-            Some("minimalmetadata") => return Ok(Level::Minimal),
-            Some("fullmetadata") => return Ok(Level::Full),
-            _ => accepted = Some(Level::Minimal),
+            Some("nometadata") => return Ok(MetadataLevel::None),
+            Some("minimalmetadata") => return Ok(MetadataLevel::Minimal),
+            Some("fullmetadata") => return Ok(MetadataLevel::Full),
+            _ => accepted = Some(MetadataLevel::Minimal),
         }
     }
     accepted.ok_or_else(|| {
@@ -115,6 +115,6 @@ pub(super) fn reply(status: StatusCode) -> Reply {
 }
 
 /// A reply with JSON.
-pub(super) fn json(status: StatusCode, level: Level, body: String) -> Reply {
+pub(super) fn json(status: StatusCode, level: MetadataLevel, body: String) -> Reply {
     reply(status).bytes(&json_type(level), body)
 }

@@ -28,10 +28,10 @@ use percent_encoding::percent_decode_str;
 use super::call::Call;
 use super::opening::not_open;
 use super::refusal::Refusal;
-use crate::core::table::json::{Level, Scope};
+use crate::core::table::json::{MetadataLevel, Scope};
 use crate::core::table::locator::Locator;
 use crate::core::table::range::Edge;
-use crate::core::table::{Denial, Key, Position, Range, TableName};
+use crate::core::table::{EntityKey, Position, Range, TableDenial, TableName};
 use crate::engine::table::{TableError, TableService};
 use crate::rest::auth::{GrantedBy, Permission, SasScope, TableScope};
 use crate::rest::http::request::Request;
@@ -83,7 +83,7 @@ impl<'a> TableCall<'a> {
         Ok(Scope { level, base: self.base(), account: &self.0.request.address.account })
     }
 
-    fn level(self) -> Result<Level, Refusal> {
+    fn level(self) -> Result<MetadataLevel, Refusal> {
         headers::level(self.header("accept")?, option(self.0.request, "$format").as_deref())
     }
 
@@ -98,7 +98,7 @@ impl<'a> TableCall<'a> {
     }
 
     /// The entity that the path names. Its keys are checked.
-    fn entity(self) -> Result<(TableName, Key), Refusal> {
+    fn entity(self) -> Result<(TableName, EntityKey), Refusal> {
         let Locator::Entity(name, key) = locator(self.0.request)? else {
             return Err(Refusal::bad("InvalidUri", "The path does not name an entity."));
         };
@@ -121,7 +121,7 @@ impl<'a> TableCall<'a> {
     }
 
     /// Refuses an entity that the request's SAS does not reach.
-    fn check_reach(self, key: &Key) -> Result<(), Refusal> {
+    fn check_reach(self, key: &EntityKey) -> Result<(), Refusal> {
         if self.reach().contains(&key.partition, &key.row) {
             return Ok(());
         }
@@ -160,12 +160,12 @@ impl<'a> TableCall<'a> {
 fn locator(request: &Request) -> Result<Locator, Refusal> {
     let address = &request.address;
     if percent_decode_str(request.uri.path()).decode_utf8().is_err() {
-        return Err(error::refusal_of_form(Denial::invalid("the path is no UTF-8")));
+        return Err(error::refusal_of_form(TableDenial::invalid("the path is no UTF-8")));
     }
     let segment = address.container.as_deref().unwrap_or_default();
     // A slash in a key is escaped: what follows one is no part of a name.
     if !address.rest.is_empty() {
-        return Err(error::refusal_of_form(Denial::InvalidResourceName));
+        return Err(error::refusal_of_form(TableDenial::InvalidResourceName));
     }
     Locator::of_segment(segment).map_err(error::refusal_of_form)
 }
@@ -197,12 +197,12 @@ fn option_in(query: &str, name: &str) -> Option<String> {
 /// key an end is the end of its partition.
 fn reach(scope: &TableScope) -> Range {
     let start = match scope.first.clone() {
-        [Some(partition), Some(row)] => Position::before(Key { partition, row }),
+        [Some(partition), Some(row)] => Position::before(EntityKey { partition, row }),
         [Some(partition), None] => Position::of_partition(Edge::before(partition)),
         [None, _] => Position::START,
     };
     let end = match scope.last.clone() {
-        [Some(partition), Some(row)] => Position::after(Key { partition, row }),
+        [Some(partition), Some(row)] => Position::after(EntityKey { partition, row }),
         [Some(partition), None] => Position::of_partition(Edge::after(partition)),
         [None, _] => Position::End,
     };

@@ -15,7 +15,7 @@ use crate::core::table::TableName;
 use crate::core::table::locator::Locator;
 use crate::engine::Account;
 use crate::rest::auth::Permission::{Add, Create, Delete, List, Read, Update, Write};
-use crate::rest::auth::{Level, TABLE_SIGNATURES};
+use crate::rest::auth::{ResourceLevel, TABLE_SIGNATURES};
 use crate::rest::http::request::Request;
 use crate::rest::refusal::Refusal;
 use crate::rest::routing::Verb;
@@ -45,76 +45,86 @@ pub static SERVICE_TABLE: Service = Service {
 };
 
 static SERVICE_PREFLIGHT: Operation = Operation::preflight(preflight);
-static SERVICE_SET_PROPERTIES: Operation =
-    Operation::write("ServiceSetProperties", Level::Service, &[Write], set_service_properties);
+static SERVICE_SET_PROPERTIES: Operation = Operation::write(
+    "ServiceSetProperties",
+    ResourceLevel::Service,
+    &[Write],
+    set_service_properties,
+);
 static SERVICE_GET_PROPERTIES: Operation =
-    Operation::read("ServiceGetProperties", Level::Service, &[Read], service_properties);
+    Operation::read("ServiceGetProperties", ResourceLevel::Service, &[Read], service_properties);
 static SERVICE_GET_STATISTICS: Operation =
-    Operation::read("ServiceGetStatistics", Level::Service, &[Read], service_stats);
+    Operation::read("ServiceGetStatistics", ResourceLevel::Service, &[Read], service_stats);
 static TABLE_QUERY: Operation =
-    Operation::read_async("TableQuery", Level::Container, &[List], |call| {
+    Operation::read_async("TableQuery", ResourceLevel::Container, &[List], |call| {
         Box::pin(TableCall(call).list_tables())
     });
 static TABLE_CREATE: Operation =
-    Operation::write_async("TableCreate", Level::Container, &[Create, Write], |call| {
+    Operation::write_async("TableCreate", ResourceLevel::Container, &[Create, Write], |call| {
         Box::pin(TableCall(call).create_table())
     });
 static TABLE_GET: Operation =
-    Operation::read_async("TableGet", Level::Container, &[List], |call| {
+    Operation::read_async("TableGet", ResourceLevel::Container, &[List], |call| {
         Box::pin(TableCall(call).get_table())
     });
 static TABLE_DELETE: Operation =
-    Operation::write_async("TableDelete", Level::Container, &[Delete], |call| {
+    Operation::write_async("TableDelete", ResourceLevel::Container, &[Delete], |call| {
         Box::pin(TableCall(call).delete_table())
     });
 // No SAS reaches the access policies: a SAS must not lengthen its own life.
 static TABLE_GET_ACCESS_POLICY: Operation =
-    Operation::read_async("TableGetAccessPolicy", Level::Container, &[], |call| {
+    Operation::read_async("TableGetAccessPolicy", ResourceLevel::Container, &[], |call| {
         Box::pin(TableCall(call).access_policy())
     });
 static TABLE_SET_ACCESS_POLICY: Operation =
-    Operation::write_async("TableSetAccessPolicy", Level::Container, &[], |call| {
+    Operation::write_async("TableSetAccessPolicy", ResourceLevel::Container, &[], |call| {
         Box::pin(TableCall(call).set_access_policy())
     });
 static TABLE_QUERY_ENTITIES: Operation =
-    Operation::read_async("TableQueryEntities", Level::Object, &[Read], |call| {
+    Operation::read_async("TableQueryEntities", ResourceLevel::Object, &[Read], |call| {
         Box::pin(TableCall(call).query_entities())
     })
-    .or_level(Level::Container);
+    .or_level(ResourceLevel::Container);
 static TABLE_GET_ENTITY: Operation =
-    Operation::read_async("TableGetEntity", Level::Object, &[Read], |call| {
+    Operation::read_async("TableGetEntity", ResourceLevel::Object, &[Read], |call| {
         Box::pin(TableCall(call).get_entity())
     });
 static TABLE_INSERT_ENTITY: Operation =
-    Operation::write_async("TableInsertEntity", Level::Object, &[Add], |call| {
+    Operation::write_async("TableInsertEntity", ResourceLevel::Object, &[Add], |call| {
         Box::pin(TableCall(call).insert_entity())
     });
 static TABLE_UPDATE_ENTITY: Operation =
-    Operation::write_async("TableUpdateEntity", Level::Object, &[Update], |call| {
+    Operation::write_async("TableUpdateEntity", ResourceLevel::Object, &[Update], |call| {
         Box::pin(TableCall(call).replace_entity())
     });
 static TABLE_MERGE_ENTITY: Operation =
-    Operation::write_async("TableMergeEntity", Level::Object, &[Update], |call| {
+    Operation::write_async("TableMergeEntity", ResourceLevel::Object, &[Update], |call| {
         Box::pin(TableCall(call).merge_entity())
     });
 // An upsert takes both letters; the operation itself asks for the second one.
-static TABLE_INSERT_OR_REPLACE_ENTITY: Operation =
-    Operation::write_async("TableInsertOrReplaceEntity", Level::Object, &[Add, Update], |call| {
-        Box::pin(TableCall(call).replace_entity())
-    });
-static TABLE_INSERT_OR_MERGE_ENTITY: Operation =
-    Operation::write_async("TableInsertOrMergeEntity", Level::Object, &[Add, Update], |call| {
-        Box::pin(TableCall(call).merge_entity())
-    });
+static TABLE_INSERT_OR_REPLACE_ENTITY: Operation = Operation::write_async(
+    "TableInsertOrReplaceEntity",
+    ResourceLevel::Object,
+    &[Add, Update],
+    |call| Box::pin(TableCall(call).replace_entity()),
+);
+static TABLE_INSERT_OR_MERGE_ENTITY: Operation = Operation::write_async(
+    "TableInsertOrMergeEntity",
+    ResourceLevel::Object,
+    &[Add, Update],
+    |call| Box::pin(TableCall(call).merge_entity()),
+);
 static TABLE_DELETE_ENTITY: Operation =
-    Operation::write_async("TableDeleteEntity", Level::Object, &[Delete], |call| {
+    Operation::write_async("TableDeleteEntity", ResourceLevel::Object, &[Delete], |call| {
         Box::pin(TableCall(call).delete_entity())
     });
 // The operations of a transaction are checked one by one.
-static TABLE_BATCH: Operation =
-    Operation::write_async("TableBatch", Level::Object, &[Read, Add, Update, Delete], |call| {
-        Box::pin(TableCall(call).batch())
-    });
+static TABLE_BATCH: Operation = Operation::write_async(
+    "TableBatch",
+    ResourceLevel::Object,
+    &[Read, Add, Update, Delete],
+    |call| Box::pin(TableCall(call).batch()),
+);
 
 static OPERATIONS: [&Operation; 19] = [
     &SERVICE_PREFLIGHT,

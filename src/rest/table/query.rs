@@ -10,9 +10,9 @@ use hyper::StatusCode;
 use super::error::refusal_of_form;
 use super::headers::json;
 use super::{TableCall, option};
-use crate::core::table::json::write::List;
-use crate::core::table::{Denial, Filter, Key, Select, TableName, Top, token};
-use crate::engine::table::{EntityRef, Page, Query};
+use crate::core::table::json::write::EntityListWriter;
+use crate::core::table::{EntityKey, Filter, Select, TableDenial, TableName, Top, token};
+use crate::engine::table::{EntityQuery, EntityRef, EntitySink};
 use crate::rest::refusal::Refusal;
 use crate::rest::service::Answer;
 
@@ -23,9 +23,9 @@ const PAGE_BYTES: usize = 4 << 20;
 const ABSENT: [&str; 5] = ["$orderby", "$skip", "$count", "$expand", "$inlinecount"];
 
 /// A page of entities, while it is written.
-struct JsonPage(List);
+struct JsonPage(EntityListWriter);
 
-impl Page for JsonPage {
+impl EntitySink for JsonPage {
     fn add(&mut self, entity: &EntityRef<'_>) -> ControlFlow<()> {
         self.0.entity(entity);
         if self.0.len() >= PAGE_BYTES { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -47,7 +47,7 @@ impl TableCall<'_> {
         let found = self.service()?.query(query, page).await;
         let (JsonPage(list), next) = found.map_err(|error| self.refusal(&error))?;
         let mut answer = json(StatusCode::OK, scope.level, list.finish());
-        if let Some(Key { partition, row }) = next {
+        if let Some(EntityKey { partition, row }) = next {
             answer = answer
                 .header("x-ms-continuation-nextpartitionkey", token::write(&partition))
                 .header("x-ms-continuation-nextrowkey", token::write(&row));
@@ -55,17 +55,17 @@ impl TableCall<'_> {
         Ok(answer)
     }
 
-    fn entity_query(self, table: TableName) -> Result<Query, Refusal> {
+    fn entity_query(self, table: TableName) -> Result<EntityQuery, Refusal> {
         self.check_options()?;
         let get = |name| option(self.request, name);
         let filter = get("$filter").filter(|text| !text.trim().is_empty());
         let filter = filter.map(|text| Filter::parse(&text)).transpose();
         let key = |name| token::read(&get(name).unwrap_or_default()).map_err(refusal_of_form);
         let from = match (key("nextpartitionkey")?, key("nextrowkey")?) {
-            (Some(partition), row) => Some(Key { partition, row: row.unwrap_or_default() }),
+            (Some(partition), row) => Some(EntityKey { partition, row: row.unwrap_or_default() }),
             (None, _) => None,
         };
-        Ok(Query {
+        Ok(EntityQuery {
             table,
             filter: filter.map_err(refusal_of_form)?,
             top: Top::parse(get("$top").as_deref()).map_err(refusal_of_form)?,
@@ -82,7 +82,7 @@ impl TableCall<'_> {
             None => Ok(()),
             Some(name) => {
                 let why = format!("queries have no option {name}");
-                Err(refusal_of_form(Denial::NotImplemented(why)))
+                Err(refusal_of_form(TableDenial::NotImplemented(why)))
             }
         }
     }

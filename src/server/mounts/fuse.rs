@@ -9,7 +9,7 @@ use crate::core::service::ServiceKind;
 use crate::core::smb::ShareMode;
 use crate::engine::Accounts;
 use crate::engine::file::FileService;
-use crate::fuse::{Call, Mount, MountControls, MountError, MountOptions, OnEnd, SpaceSource};
+use crate::fuse::{Mount, MountCall, MountControls, MountError, MountOptions, OnEnd, SpaceSource};
 use crate::server::error::StartError;
 use crate::server::mount_points::MountPoints;
 use crate::server::options::ServerOptions;
@@ -94,12 +94,12 @@ impl Mounts {
         if self.lock().is_empty() {
             return Vec::new();
         }
-        let met = |call: &Call| *call != Call::Write || !self.passthrough;
-        let known = |call: Call| {
+        let met = |call: &MountCall| *call != MountCall::Write || !self.passthrough;
+        let known = |call: MountCall| {
             let (name, points) = (call.name(), call.points());
             KnownOperation { service: ServiceKind::File, name, points }
         };
-        Call::ALL.into_iter().filter(met).map(known).collect()
+        MountCall::ALL.into_iter().filter(met).map(known).collect()
     }
 
     /// The privilege that this process lacks and a mount by root has; the same for all mounts.

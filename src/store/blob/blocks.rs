@@ -12,7 +12,7 @@ use super::extent::{Extent, ROW_MAX};
 use super::remove::{self, Doomed};
 use super::shared::Shared;
 use super::staged::Staged;
-use super::tx::{Tx, WriteTx};
+use super::tx::{BlobTx, WriteTx};
 use super::types::{ContainerId, ContentId, StateId, StateKey, encode, signed, text, unsigned};
 use super::{BlobStore, extents, references};
 use crate::core::Timestamp;
@@ -94,7 +94,7 @@ impl BlockList {
     }
 }
 
-impl Tx<'_> {
+impl BlobTx<'_> {
     /// How many uncommitted blocks a name has, and the length of their IDs.
     pub fn block_summary(
         &self,
@@ -243,7 +243,7 @@ fn found(row: &rusqlite::Row<'_>, column: usize) -> Result<Found, DbError> {
 
 /// Looks blocks up for one list.
 struct Search<'a, 'b> {
-    tx: &'a Tx<'b>,
+    tx: &'a BlobTx<'b>,
     upload: Option<i64>,
     current: Option<StateId>,
     /// All uncommitted blocks, for a long list.
@@ -256,7 +256,7 @@ struct Search<'a, 'b> {
 
 impl<'a, 'b> Search<'a, 'b> {
     fn new(
-        tx: &'a Tx<'b>,
+        tx: &'a BlobTx<'b>,
         upload: Option<(i64, i64)>,
         current: Option<StateId>,
         entries: usize,

@@ -7,13 +7,13 @@ use serde::de::DeserializeOwned;
 
 use super::list::successor;
 use super::remove::{Doomed, doom};
-use super::tx::{Tx, WriteTx};
+use super::tx::{BlobTx, WriteTx};
 use super::types::{ContainerId, ContainerRow, Retained, decode, encode, signed, text};
 use crate::store::db::DbError;
 
 const COLUMNS: &str = "id, name, version, deleted, until, record";
 
-impl Tx<'_> {
+impl BlobTx<'_> {
     /// The container of this name, if it is not deleted.
     pub fn container<C: DeserializeOwned>(
         &self,

@@ -21,14 +21,14 @@ pub struct ContentPlan<'a> {
     /// `Content-Length`, where there is one.
     pub length: Option<u64>,
     /// What the body will be.
-    pub place: Place<'a>,
+    pub place: BodyRole<'a>,
     /// Compute the MD5. The CRC-64 is always computed.
     pub md5: bool,
 }
 
 /// What a body will be.
 #[derive(Clone, Copy, Debug)]
-pub enum Place<'a> {
+pub enum BodyRole<'a> {
     /// The whole content of a blob.
     Whole,
     /// A block, an append or pages: parts of one blob share a file.
@@ -89,8 +89,8 @@ impl ContentWriter {
     /// Finds a place. If the disk has no room for a body of known length, that is known now.
     pub(super) fn begin(shared: Arc<Shared>, plan: &ContentPlan<'_>) -> Result<Self, DbError> {
         let part_of = match plan.place {
-            Place::Whole => None,
-            Place::PartOf(container, name) => Some((container, name.to_owned())),
+            BodyRole::Whole => None,
+            BodyRole::PartOf(container, name) => Some((container, name.to_owned())),
         };
         let target = match plan.length {
             // A body of unknown length stays in memory until it is too long for that.
@@ -162,8 +162,8 @@ impl ContentWriter {
         written.then(|| Ok(self.content()))
     }
 
-    /// Ends the body. With [`Sync::Always`](crate::store::db::Sync), and while a checkpoint is
-    /// under way, it waits for the disk.
+    /// Ends the body. With [`SyncMode::Always`](crate::store::db::SyncMode), and while a checkpoint
+    /// is under way, it waits for the disk.
     pub fn finish(mut self) -> Result<Content, ContentError> {
         if let Some(declared) = self.declared.filter(|declared| self.received != *declared) {
             return Err(ContentError::Length { declared, received: self.received });

@@ -14,7 +14,7 @@ use rustix::fs::{Mode, OFlags, fstatvfs};
 
 use super::janitor::{Chore, Chores};
 use super::types::ContentId;
-use crate::store::db::{DbError, Sync, check_place};
+use crate::store::db::{DbError, SyncMode, check_place};
 use crate::store::synced;
 use crate::sync::front_end::assert_may_block;
 
@@ -25,7 +25,7 @@ pub(super) struct Files {
     folder: PathBuf,
     /// The folder itself, to sync the names in it.
     handle: File,
-    sync: Sync,
+    sync: SyncMode,
     /// Files with smaller numbers were made before this process opened the store.
     start: u64,
     next: AtomicU64,
@@ -64,7 +64,7 @@ impl Files {
     /// this process can be told from those of earlier ones.
     pub(super) fn open(
         folder: PathBuf,
-        sync: Sync,
+        sync: SyncMode,
         known: u64,
         chores: Arc<Chores>,
     ) -> Result<Self, DbError> {
@@ -238,7 +238,7 @@ impl Files {
 }
 
 impl OpenFile {
-    /// Bytes were written that a commit may refer to soon. With [`Sync::Always`] and while a
+    /// Bytes were written that a commit may refer to soon. With [`SyncMode::Always`] and while a
     /// checkpoint is under way they are on the disk when this returns, else before the next
     /// checkpoint.
     pub(super) fn written(&self) -> Result<(), DbError> {
@@ -258,7 +258,7 @@ impl OpenFile {
     /// As [`OpenFile::written`], for event loops: false if they have to be synced now.
     pub(super) fn try_written(&self) -> bool {
         let mut dirty = self.files.dirty();
-        let later = self.files.sync == Sync::Normal && !dirty.at_once;
+        let later = self.files.sync == SyncMode::Normal && !dirty.at_once;
         if later {
             dirty.files.insert(self.id);
         }

@@ -8,8 +8,8 @@ use rusqlite::params;
 use serde::de::DeserializeOwned;
 
 use super::states::blob_row;
-use super::tx::Tx;
-use super::types::{ContainerRow, Row, signed, text, unsigned};
+use super::tx::BlobTx;
+use super::types::{ContainerRow, StateRow, signed, text, unsigned};
 use crate::store::db::DbError;
 
 /// The most blobs that are searched for leases: the newest.
@@ -22,12 +22,12 @@ const LEASE: &[u8] = b"\"lease\":{";
 /// Blobs that have a lease.
 pub struct LeasedBlobs<R> {
     /// With the names of their containers, in order.
-    pub blobs: Vec<(String, Row<R>)>,
+    pub blobs: Vec<(String, StateRow<R>)>,
     /// How many rows of blobs were not searched.
     pub unsearched: u64,
 }
 
-impl Tx<'_> {
+impl BlobTx<'_> {
     /// The current states of blobs whose records have a lease.
     pub fn leased_blobs<R: DeserializeOwned>(&self) -> Result<LeasedBlobs<R>, DbError> {
         let mut select = self.conn.prepare_cached(

@@ -5,8 +5,8 @@ use rusqlite::params;
 use serde::de::DeserializeOwned;
 
 use super::states::{blob_row, select_blob};
-use super::tx::Tx;
-use super::types::{ContainerId, Row, StateKey};
+use super::tx::BlobTx;
+use super::types::{ContainerId, StateKey, StateRow};
 use crate::store::db::DbError;
 
 /// The most entries of a page.
@@ -69,9 +69,9 @@ pub enum ListedBlob<R> {
     /// Names with this prefix, up to and with the delimiter.
     Prefix(String),
     /// A state of a blob.
-    Blob(Box<Row<R>>),
+    Blob(Box<StateRow<R>>),
     /// The newest version of a blob that is deleted: it stands for the blob.
-    DeletedWithVersions(Box<Row<R>>),
+    DeletedWithVersions(Box<StateRow<R>>),
 }
 
 /// A page of a listing.
@@ -93,7 +93,7 @@ enum Scan {
     Prefix(Vec<u8>),
 }
 
-impl Tx<'_> {
+impl BlobTx<'_> {
     /// A page of a container's blobs.
     pub fn list_blobs<R: DeserializeOwned>(
         &self,

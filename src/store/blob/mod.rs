@@ -79,10 +79,10 @@ use self::janitor::{Chore, Chores, Janitor};
 use self::places::Places;
 use self::reclaim::Reclaim;
 use self::shared::{Counters, Replacing, Shared, Unlinking};
-use super::db::{Database, DbError, Purpose, Stats, Sync, Tuning};
+use super::db::{Database, DbError, Purpose, Stats, SyncMode, Tuning};
 
 pub use self::blocks::{BlockChoice, BlockList, STAGE_ABOVE};
-pub use self::content::{Content, ContentError, ContentPlan, ContentWriter, INLINE_MAX, Place};
+pub use self::content::{BodyRole, Content, ContentError, ContentPlan, ContentWriter, INLINE_MAX};
 pub use self::leased::LeasedBlobs;
 pub use self::list::{BlobListing, LIST_MAX, ListBlobs, ListPosition, ListedBlob};
 pub use self::reader::ContentReader;
@@ -90,8 +90,10 @@ pub use self::replace::HeldBlobs;
 pub use self::save::SavedBlobs;
 pub use self::states::WrittenRange;
 pub use self::tags::{TagSearch, TaggedPage};
-pub use self::tx::{Tx, WriteTx};
-pub use self::types::{ContainerId, ContainerRow, Retained, Row, StateId, StateKey, StateKind};
+pub use self::tx::{BlobTx, WriteTx};
+pub use self::types::{
+    ContainerId, ContainerRow, Retained, StateId, StateKey, StateKind, StateRow,
+};
 
 /// The blobs of one account. Dropping it closes it.
 pub struct BlobStore {
@@ -115,12 +117,12 @@ pub struct BlobStats {
 
 impl BlobStore {
     /// Opens or makes `blob.db` and the content folder `blobs` in `folder`.
-    pub fn open(folder: &Path, sync: Sync) -> Result<Self, DbError> {
+    pub fn open(folder: &Path, sync: SyncMode) -> Result<Self, DbError> {
         Self::open_with(folder, sync, Tuning::default())
     }
 
     /// As [`BlobStore::open`], with sizes and times of the caller's.
-    pub fn open_with(folder: &Path, sync: Sync, tuning: Tuning) -> Result<Self, DbError> {
+    pub fn open_with(folder: &Path, sync: SyncMode, tuning: Tuning) -> Result<Self, DbError> {
         let file = folder.join("blob.db");
         let database = Arc::new(Database::open_with(&file, &schema::SCHEMA, sync, tuning)?);
         let known = database.read(Known::read)?;
@@ -175,23 +177,23 @@ impl BlobStore {
     /// Runs `f` in one read transaction. See [`Database::read`].
     pub fn read<T, E: From<DbError>>(
         &self,
-        f: impl FnOnce(&Tx<'_>) -> Result<T, E>,
+        f: impl FnOnce(&BlobTx<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
         let (stay, era) = (self.shared.epochs.enter(), self.era());
-        self.database.read(|conn| f(&Tx::new(conn, &self.shared, &stay, era)))
+        self.database.read(|conn| f(&BlobTx::new(conn, &self.shared, &stay, era)))
     }
 
     /// As [`BlobStore::read`], for event loops: gives `f` back instead of waiting.
     pub fn try_read<T, E, F>(&self, f: F) -> Result<Result<T, E>, F>
     where
         E: From<DbError>,
-        F: FnOnce(&Tx<'_>) -> Result<T, E>,
+        F: FnOnce(&BlobTx<'_>) -> Result<T, E>,
     {
         let (stay, era) = (self.shared.epochs.enter(), self.era());
         let mut f = Some(f);
         let ran = self.database.try_read(|conn| {
             let f = f.take().expect("a closure runs once");
-            f(&Tx::new(conn, &self.shared, &stay, era))
+            f(&BlobTx::new(conn, &self.shared, &stay, era))
         });
         match ran {
             Ok(outcome) => Ok(outcome),
@@ -206,7 +208,7 @@ impl BlobStore {
     ) -> Result<(), E> {
         let (stay, era) = (self.shared.epochs.enter(), self.era());
         self.database.rehearse(|conn| {
-            let tx = WriteTx::rehearsal(Tx::new(conn, &self.shared, &stay, era));
+            let tx = WriteTx::rehearsal(BlobTx::new(conn, &self.shared, &stay, era));
             let outcome = f(&tx);
             tx.into_effects().rolled_back();
             outcome
@@ -287,7 +289,7 @@ impl BlobStore {
     }
 
     /// When commits and content are on the disk.
-    pub fn sync(&self) -> Sync {
+    pub fn sync(&self) -> SyncMode {
         self.database.sync()
     }
 
@@ -322,7 +324,7 @@ fn run_write<T, E: From<DbError>>(
 ) -> Result<(T, Effects), E> {
     let stay = shared.epochs.enter();
     let era = shared.era.load(Ordering::Acquire);
-    let tx = WriteTx::new(Tx::new(conn, shared, &stay, era));
+    let tx = WriteTx::new(BlobTx::new(conn, shared, &stay, era));
     let outcome = f(&tx);
     let effects = tx.into_effects();
     match outcome {

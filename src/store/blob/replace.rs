@@ -18,14 +18,14 @@ use super::save::{content_folder, link_or_copy};
 use super::shared::Shared;
 use super::types::{ContentId, unsigned};
 use super::{BlobStore, DbError, Known, WriteTx, run_write, settings};
-use crate::store::db::Held;
+use crate::store::db::HeldWriter;
 
 /// Tables whose rows stay: the counter behind `ETag`s, and which content files there are.
 const KEPT: [&str; 2] = ["meta", "file"];
 
 /// The blob store with its writer held: requests that write wait until the value is dropped.
 pub struct HeldBlobs<'a> {
-    held: Held<'a>,
+    held: HeldWriter<'a>,
     shared: &'a Shared,
     /// What follows from the commit of [`HeldBlobs::write`].
     effects: RefCell<Vec<Effects>>,

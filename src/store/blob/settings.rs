@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::tx::{Tx, WriteTx};
+use super::tx::{BlobTx, WriteTx};
 use super::types::signed;
 use crate::store::db::DbError;
 
@@ -13,7 +13,7 @@ use crate::store::db::DbError;
 /// ticks of 100 ns: a restart after a kill skips one second.
 const AHEAD: u64 = 10_000_000;
 
-impl Tx<'_> {
+impl BlobTx<'_> {
     /// A text that was kept under this name.
     pub fn setting(&self, name: &str) -> Result<Option<String>, DbError> {
         let mut select = self.conn.prepare_cached("SELECT text FROM setting WHERE name = ?1")?;

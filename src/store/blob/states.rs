@@ -8,9 +8,9 @@ use serde::de::DeserializeOwned;
 
 use super::extents;
 use super::reader::ContentReader;
-use super::tx::Tx;
+use super::tx::BlobTx;
 use super::types::{
-    ContainerId, Retained, Row, StateId, StateKey, StateKind, decode, text, unsigned,
+    ContainerId, Retained, StateId, StateKey, StateKind, StateRow, decode, text, unsigned,
 };
 use crate::core::Timestamp;
 use crate::store::db::DbError;
@@ -55,14 +55,14 @@ pub(super) struct Standing {
     pub(super) length: u64,
 }
 
-impl Tx<'_> {
+impl BlobTx<'_> {
     /// The state of this name and key.
     pub fn state<R: DeserializeOwned>(
         &self,
         container: ContainerId,
         name: &str,
         key: StateKey,
-    ) -> Result<Option<Row<R>>, DbError> {
+    ) -> Result<Option<StateRow<R>>, DbError> {
         let (rank, time) = key.columns();
         let mut select = self.conn.prepare_cached(BY_KEY)?;
         let mut rows = select.query(params![container.0, name.as_bytes(), rank, time])?;
@@ -74,7 +74,7 @@ impl Tx<'_> {
         &self,
         container: ContainerId,
         name: &str,
-    ) -> Result<Vec<Row<R>>, DbError> {
+    ) -> Result<Vec<StateRow<R>>, DbError> {
         let mut select = self.conn.prepare_cached(BY_NAME)?;
         let mut rows = select.query(params![container.0, name.as_bytes()])?;
         let mut states = Vec::new();
@@ -90,7 +90,7 @@ impl Tx<'_> {
         container: ContainerId,
         name: &str,
         kind: StateKind,
-    ) -> Result<Vec<Row<R>>, DbError> {
+    ) -> Result<Vec<StateRow<R>>, DbError> {
         let mut select = self.conn.prepare_cached(BY_KIND)?;
         let mut rows = select.query(params![container.0, name.as_bytes(), kind.rank()])?;
         let mut states = Vec::new();
@@ -150,7 +150,7 @@ impl Tx<'_> {
         Ok((unsigned(length)?, data))
     }
 
-    /// As [`Tx::range_reader`], for event loops: `None` if that takes more than a few rows and
+    /// As [`BlobTx::range_reader`], for event loops: `None` if that takes more than a few rows and
     /// files.
     pub fn short_reader(
         &self,
@@ -236,8 +236,8 @@ impl Tx<'_> {
 }
 
 /// The first columns of a row that [`select_blob`] selects.
-pub(super) fn blob_row<R: DeserializeOwned>(row: &SqlRow<'_>) -> Result<Row<R>, DbError> {
-    Ok(Row {
+pub(super) fn blob_row<R: DeserializeOwned>(row: &SqlRow<'_>) -> Result<StateRow<R>, DbError> {
+    Ok(StateRow {
         id: StateId(row.get(0)?),
         name: text(row.get(1)?)?,
         key: StateKey::from_columns(row.get(2)?, row.get(3)?)?,

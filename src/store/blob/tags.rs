@@ -8,8 +8,8 @@ use serde::de::DeserializeOwned;
 
 use super::remove;
 use super::states::blob_row;
-use super::tx::{Tx, WriteTx};
-use super::types::{ContainerId, Row, StateId, StateKey, text};
+use super::tx::{BlobTx, WriteTx};
+use super::types::{ContainerId, StateId, StateKey, StateRow, text};
 use crate::store::db::DbError;
 
 /// A search by one tag.
@@ -33,12 +33,12 @@ pub struct TagSearch<'a> {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TaggedPage<R> {
     /// The container's name and the blob, in order of container and name.
-    pub items: Vec<(String, Row<R>)>,
+    pub items: Vec<(String, StateRow<R>)>,
     /// Container and blob name where the next page begins.
     pub next: Option<(String, String)>,
 }
 
-impl Tx<'_> {
+impl BlobTx<'_> {
     /// Current blobs with the tag that `accept` takes, in order of container and name. `accept` is
     /// given the container's name.
     ///
@@ -48,7 +48,7 @@ impl Tx<'_> {
     pub fn find<R: DeserializeOwned>(
         &self,
         search: &TagSearch<'_>,
-        mut accept: impl FnMut(&str, &Row<R>) -> bool,
+        mut accept: impl FnMut(&str, &StateRow<R>) -> bool,
     ) -> Result<TaggedPage<R>, DbError> {
         let mut page = TaggedPage { items: Vec::new(), next: None };
         let (first, from) = search.from.unwrap_or(("", ""));
@@ -61,7 +61,7 @@ impl Tx<'_> {
         while let Some(row) = containers.next()? {
             let (id, container) = (row.get(0)?, text(row.get(1)?)?);
             let from = if container == first { from } else { "" };
-            let mut take = |blob: Row<R>| {
+            let mut take = |blob: StateRow<R>| {
                 if !accept(&container, &blob) {
                     return true;
                 }
@@ -86,7 +86,7 @@ impl Tx<'_> {
         container: i64,
         search: &TagSearch<'_>,
         from: &str,
-        take: &mut dyn FnMut(Row<R>) -> bool,
+        take: &mut dyn FnMut(StateRow<R>) -> bool,
     ) -> Result<(), DbError> {
         const COLUMNS: &str = "SELECT blob.id, blob.name, blob.rank, blob.time, blob.deleted, \
                                blob.until, blob.length, blob.record FROM tag";

@@ -17,7 +17,7 @@ use super::types::ContentId;
 use crate::store::db::DbError;
 
 /// A transaction that sees one committed state of all blobs.
-pub struct Tx<'a> {
+pub struct BlobTx<'a> {
     pub(super) conn: &'a Connection,
     pub(super) shared: &'a Shared,
     pub(super) stay: &'a Stay,
@@ -27,24 +27,24 @@ pub struct Tx<'a> {
 
 /// A transaction that can change blobs, and sees its own changes.
 pub struct WriteTx<'a> {
-    tx: Tx<'a>,
+    tx: BlobTx<'a>,
     effects: RefCell<Effects>,
     /// The transaction only reads: the change ends at its first write.
     pub(super) rehearsal: bool,
 }
 
-impl<'a> Tx<'a> {
+impl<'a> BlobTx<'a> {
     pub(super) fn new(conn: &'a Connection, shared: &'a Shared, stay: &'a Stay, era: u64) -> Self {
         Self { conn, shared, stay, era }
     }
 }
 
 impl<'a> WriteTx<'a> {
-    pub(super) fn new(tx: Tx<'a>) -> Self {
+    pub(super) fn new(tx: BlobTx<'a>) -> Self {
         Self { tx, effects: RefCell::default(), rehearsal: false }
     }
 
-    pub(super) fn rehearsal(tx: Tx<'a>) -> Self {
+    pub(super) fn rehearsal(tx: BlobTx<'a>) -> Self {
         Self { rehearsal: true, ..Self::new(tx) }
     }
 
@@ -95,9 +95,9 @@ impl InFile {
 }
 
 impl<'a> Deref for WriteTx<'a> {
-    type Target = Tx<'a>;
+    type Target = BlobTx<'a>;
 
-    fn deref(&self) -> &Tx<'a> {
+    fn deref(&self) -> &BlobTx<'a> {
         &self.tx
     }
 }

@@ -110,7 +110,7 @@ impl Retained {
 
 /// A state of a blob. `R` is the caller's record of its properties.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Row<R> {
+pub struct StateRow<R> {
     /// Names the row in other calls.
     pub id: StateId,
     /// The blob's name.

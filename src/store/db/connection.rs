@@ -10,7 +10,7 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
-use super::{DbError, Schema, Sync};
+use super::{DbError, Schema, SyncMode};
 
 /// Marks the file as one of this program: "latc" in `PRAGMA application_id`.
 const APPLICATION_ID: i32 = 0x6c61_7463;
@@ -26,7 +26,11 @@ const READER_PATIENCE: Duration = Duration::from_secs(1);
 const OPEN_PATIENCE: Duration = Duration::from_secs(5);
 
 /// The writing connection. Creates the file and its tables if there is no file.
-pub(super) fn open_writer(path: &Path, schema: &Schema, sync: Sync) -> Result<Connection, DbError> {
+pub(super) fn open_writer(
+    path: &Path,
+    schema: &Schema,
+    sync: SyncMode,
+) -> Result<Connection, DbError> {
     create_private(path);
     let mut conn = open(path, OpenFlags::SQLITE_OPEN_CREATE)?;
     conn.busy_timeout(OPEN_PATIENCE)?;
@@ -46,13 +50,13 @@ pub(super) fn open_writer(path: &Path, schema: &Schema, sync: Sync) -> Result<Co
 pub(super) fn open_reader(path: &Path) -> Result<Connection, DbError> {
     let conn = open(path, OpenFlags::empty())?;
     conn.busy_timeout(READER_PATIENCE)?;
-    configure(&conn, Sync::Normal, READER_CACHE_KIB)?;
+    configure(&conn, SyncMode::Normal, READER_CACHE_KIB)?;
     conn.pragma_update(None, "query_only", true)?;
     Ok(conn)
 }
 
 /// The connection of the checkpoint thread.
-pub(super) fn open_checkpointer(path: &Path, sync: Sync) -> Result<Connection, DbError> {
+pub(super) fn open_checkpointer(path: &Path, sync: SyncMode) -> Result<Connection, DbError> {
     let conn = open(path, OpenFlags::empty())?;
     configure(&conn, sync, 0)?;
     Ok(conn)
@@ -62,7 +66,7 @@ pub(super) fn open_checkpointer(path: &Path, sync: Sync) -> Result<Connection, D
 pub(super) fn open_copier(path: &Path) -> Result<Connection, DbError> {
     let conn = open(path, OpenFlags::empty())?;
     conn.busy_timeout(READER_PATIENCE)?;
-    configure(&conn, Sync::Normal, READER_CACHE_KIB)?;
+    configure(&conn, SyncMode::Normal, READER_CACHE_KIB)?;
     Ok(conn)
 }
 
@@ -94,10 +98,10 @@ fn open(path: &Path, more: OpenFlags) -> Result<Connection, DbError> {
     Ok(conn)
 }
 
-fn configure(conn: &Connection, sync: Sync, cache_kib: i32) -> Result<(), DbError> {
+fn configure(conn: &Connection, sync: SyncMode, cache_kib: i32) -> Result<(), DbError> {
     let level = match sync {
-        Sync::Normal => "NORMAL",
-        Sync::Always => "FULL",
+        SyncMode::Normal => "NORMAL",
+        SyncMode::Always => "FULL",
     };
     conn.pragma_update(None, "synchronous", level)?;
     conn.pragma_update(None, "wal_autocheckpoint", 0)?;

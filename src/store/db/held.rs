@@ -18,7 +18,7 @@ use super::writer::{Turn, Writer};
 
 /// The writer of a database, held. Requests wait until the value is dropped; a transaction that
 /// was not committed is rolled back then.
-pub struct Held<'a> {
+pub struct HeldWriter<'a> {
     // Before the turn: its next owner locks the connection.
     connection: MutexGuard<'a, Connection>,
     writer: &'a Writer,
@@ -28,7 +28,7 @@ pub struct Held<'a> {
     _turn: Turn<'a>,
 }
 
-impl<'a> Held<'a> {
+impl<'a> HeldWriter<'a> {
     pub(super) fn new(writer: &'a Writer, file: Arc<Path>) -> Self {
         let turn = writer.hold();
         Self { connection: writer.connection(), writer, file, saved: OnceCell::new(), _turn: turn }
@@ -61,7 +61,7 @@ impl<'a> Held<'a> {
         })
     }
 
-    /// Attaches the saved database `file` as the schema `saved`. Before [`Held::begin`].
+    /// Attaches the saved database `file` as the schema `saved`. Before [`HeldWriter::begin`].
     pub fn attach(&self, file: &Path) -> Result<(), DbError> {
         let conn = &*self.connection;
         let numbers = |schema: &str| {
@@ -121,7 +121,7 @@ impl<'a> Held<'a> {
     }
 }
 
-impl Drop for Held<'_> {
+impl Drop for HeldWriter<'_> {
     fn drop(&mut self) {
         transaction::roll_back(&self.connection);
         let attached = "SELECT 1 FROM pragma_database_list WHERE name = 'saved'";
@@ -134,7 +134,7 @@ impl Drop for Held<'_> {
     }
 }
 
-impl std::fmt::Debug for Held<'_> {
+impl std::fmt::Debug for HeldWriter<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Held").field("file", &self.file).finish_non_exhaustive()
     }

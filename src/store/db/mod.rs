@@ -12,8 +12,9 @@
 //!   copy              copy         all rows of one moment, in another file
 //! ```
 //!
-//! A request is answered after its COMMIT. With [`Sync::Normal`] a commit survives the death of
-//! the process, but the last ones may be lost when the machine dies; [`Sync::Always`] syncs each.
+//! A request is answered after its COMMIT. With [`SyncMode::Normal`] a commit survives the death of
+//! the process, but the last ones may be lost when the machine dies; [`SyncMode::Always`] syncs
+//! each.
 
 mod checkpoint;
 mod connection;
@@ -53,7 +54,7 @@ use self::writer::Writer;
 pub use self::checkpoint::CheckpointHooks;
 pub use self::copy::Copy;
 pub use self::error::DbError;
-pub use self::held::Held;
+pub use self::held::HeldWriter;
 pub use self::reserve::Purpose;
 pub(in crate::store) use self::reserve::check_place;
 pub use self::stats::Stats;
@@ -65,7 +66,7 @@ pub const GROUP_MAX: usize = 256;
 
 /// When a commit is on the disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Sync {
+pub enum SyncMode {
     /// With the next checkpoint. A commit survives the end of the process at once.
     Normal,
     /// Before the answer.
@@ -120,7 +121,7 @@ impl Default for Tuning {
 pub struct Database {
     file: Arc<Path>,
     schema: Schema,
-    sync: Sync,
+    sync: SyncMode,
     readers: Readers,
     writer: Arc<Writer>,
     log: Arc<LogState>,
@@ -133,7 +134,7 @@ pub struct Database {
 
 impl Database {
     /// Opens the file, or makes it.
-    pub fn open(path: &Path, schema: &Schema, sync: Sync) -> Result<Self, DbError> {
+    pub fn open(path: &Path, schema: &Schema, sync: SyncMode) -> Result<Self, DbError> {
         Self::open_with(path, schema, sync, Tuning::default())
     }
 
@@ -141,7 +142,7 @@ impl Database {
     pub fn open_with(
         path: &Path,
         schema: &Schema,
-        sync: Sync,
+        sync: SyncMode,
         tuning: Tuning,
     ) -> Result<Self, DbError> {
         assert_may_block("the opening of a database");
@@ -317,10 +318,10 @@ impl Database {
 
     /// Waits for the requests under way and holds all others back until the value is dropped.
     /// Reads go on. Not for event loops.
-    pub fn hold(&self) -> Held<'_> {
+    pub fn hold(&self) -> HeldWriter<'_> {
         assert_may_block("the writer of a database");
         self.writer.assert_outside();
-        Held::new(&self.writer, Arc::clone(&self.file))
+        HeldWriter::new(&self.writer, Arc::clone(&self.file))
     }
 
     /// Prepares a copy of all rows to a new file. Not for event loops.
@@ -349,7 +350,7 @@ impl Database {
     }
 
     /// When commits are on the disk.
-    pub fn sync(&self) -> Sync {
+    pub fn sync(&self) -> SyncMode {
         self.sync
     }
 

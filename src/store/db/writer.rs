@@ -17,12 +17,12 @@ use super::log_state::LogState;
 use super::reserve::Reserve;
 use super::stats::Counters;
 use super::transaction::{self, NotBegun};
-use super::{DbError, GROUP_MAX, Purpose, QUEUE_MAX, Sync, Tuning};
+use super::{DbError, GROUP_MAX, Purpose, QUEUE_MAX, SyncMode, Tuning};
 use crate::sync::front_end::assert_may_block;
 
 pub(super) struct Writer {
     file: Arc<Path>,
-    sync: Sync,
+    sync: SyncMode,
     tuning: Tuning,
     gate: Mutex<Gate>,
     /// The writer thread waits here for requests.
@@ -88,7 +88,7 @@ impl Drop for Inside {
 impl Writer {
     pub(super) fn new(
         file: Arc<Path>,
-        sync: Sync,
+        sync: SyncMode,
         tuning: Tuning,
         connection: Connection,
         reserve: Reserve,
@@ -147,7 +147,7 @@ impl Writer {
             return Err(work);
         }
         let turn = match self.try_turn() {
-            Some(turn) if self.sync == Sync::Normal && !self.is_slowed() => turn,
+            Some(turn) if self.sync == SyncMode::Normal && !self.is_slowed() => turn,
             _ => return Err(work),
         };
         let conn = self.connection();

@@ -13,7 +13,7 @@ use crate::store::db::DbError;
 
 /// The messages at the head of a queue.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Head {
+pub struct QueueHead {
     /// Those that are visible, in the order of the queue.
     pub visible: Vec<Message>,
     /// Those that stood before them and are expired.
@@ -37,10 +37,10 @@ impl QueueRows<'_> {
         now: Tick,
         most: usize,
         expired_most: usize,
-    ) -> Result<Head, DbError> {
+    ) -> Result<QueueHead, DbError> {
         let mut query = self.0.prepare_cached(&format!("{COLUMNS} {DUE}"))?;
         let mut rows = query.query([queue.0, now.0])?;
-        let mut head = Head::default();
+        let mut head = QueueHead::default();
         while head.visible.len() < most {
             let Some(row) = rows.next()? else { break };
             let message = read_message(row)?;

@@ -18,17 +18,17 @@ mod tests;
 
 use std::path::Path;
 
-pub use messages::Head;
+pub use messages::QueueHead;
 pub use queues::QueueRow;
 
 use rusqlite::Connection;
 
-use super::counted::{Count, HeldRows, SavedRows, ceiling, set_ceiling};
-use super::db::{Database, DbError, Purpose, Sync};
+use super::counted::{HeldRows, SavedRows, StoredCount, ceiling, set_ceiling};
+use super::db::{Database, DbError, Purpose, SyncMode};
 use crate::core::queue::Tick;
 
 /// The last change, which makes a receipt.
-impl Count for Tick {
+impl StoredCount for Tick {
     const FILE: &'static str = "queue.db";
     const NAME: &'static str = "change";
 
@@ -53,7 +53,7 @@ pub struct QueueStore(Database);
 
 impl QueueStore {
     /// Opens the database at `path`, made if missing.
-    pub fn open(path: &Path, sync: Sync) -> Result<Self, DbError> {
+    pub fn open(path: &Path, sync: SyncMode) -> Result<Self, DbError> {
         Database::open(path, &schema::SCHEMA, sync).map(Self)
     }
 

@@ -14,7 +14,7 @@ struct World {
 impl World {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let store = QueueStore::open(&folder.path().join("queue.db"), Sync::Normal).unwrap();
+        let store = QueueStore::open(&folder.path().join("queue.db"), SyncMode::Normal).unwrap();
         Self { store, _folder: folder }
     }
 

@@ -46,10 +46,10 @@ impl ShareRoot {
         }
         let shares = self.shares()?.into_iter().map(|share| self.root.join(share));
         let parts = STATE_PARTS.into_iter().map(|part| self.hidden(part));
-        let mount = Place::at(aside)?.mount;
+        let mount = DirectoryMount::at(aside)?.mount;
         for path in [self.root.clone(), self.state.clone()].into_iter().chain(shares).chain(parts) {
             if path.exists() {
-                Place::at(&path)?.check_movable(&path, mount)?;
+                DirectoryMount::at(&path)?.check_movable(&path, mount)?;
             }
         }
         Ok(())
@@ -130,12 +130,12 @@ impl ShareRoot {
 }
 
 /// What decides whether a directory can be moved.
-struct Place {
+struct DirectoryMount {
     mount: u64,
     attributes: StatxAttributes,
 }
 
-impl Place {
+impl DirectoryMount {
     fn at(path: &Path) -> Result<Self, RootError> {
         let seen = statx(CWD, path, AtFlags::empty(), StatxFlags::BASIC_STATS | StatxFlags::MNT_ID);
         let seen =

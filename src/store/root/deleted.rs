@@ -40,12 +40,12 @@ pub struct DeletedShare {
 }
 
 /// Name and version of a deleted share, both legal.
-pub(super) struct Key<'a> {
+pub(super) struct DeletedKey<'a> {
     pub name: &'a str,
     version: &'a str,
 }
 
-impl<'a> Key<'a> {
+impl<'a> DeletedKey<'a> {
     fn new(name: &'a str, version: &'a str) -> Result<Self, RootError> {
         checked(name)?;
         let plain = version.bytes().all(|byte| byte.is_ascii_alphanumeric());
@@ -68,7 +68,7 @@ impl<'a> Key<'a> {
 impl ShareRoot {
     /// Deletes a share so that it can be restored as (`name`, `version`).
     pub fn delete_share(&self, name: &str, version: &str, now: Timestamp) -> Result<(), RootError> {
-        let key = Key::new(name, version)?;
+        let key = DeletedKey::new(name, version)?;
         let _changing = lock(&self.changing);
         let share = self.share_path(name)?;
         let entry = self.entry(&key);
@@ -93,7 +93,7 @@ impl ShareRoot {
     pub fn deleted(&self) -> Result<(Vec<DeletedShare>, Vec<StoreError>), RootError> {
         let (mut found, mut damaged) = (Vec::new(), Vec::new());
         for folder in names(&self.hidden(DELETED))? {
-            let Some(key) = Key::of_folder(&folder) else {
+            let Some(key) = DeletedKey::of_folder(&folder) else {
                 continue;
             };
             let (name, version) = (key.name.to_owned(), key.version.to_owned());
@@ -108,7 +108,7 @@ impl ShareRoot {
 
     /// Brings a deleted share back under its name, which must be free.
     pub fn restore_share(&self, name: &str, version: &str) -> Result<(), RootError> {
-        let key = Key::new(name, version)?;
+        let key = DeletedKey::new(name, version)?;
         let _changing = lock(&self.changing);
         self.finish_moves(|other| other.name == name)?;
         let entry = self.entry(&key);
@@ -127,7 +127,7 @@ impl ShareRoot {
 
     /// Removes a deleted share for good.
     pub fn purge(&self, name: &str, version: &str) -> Result<(), RootError> {
-        let key = Key::new(name, version)?;
+        let key = DeletedKey::new(name, version)?;
         let _changing = lock(&self.changing);
         self.finish_moves(|other| other.name == name)?;
         self.remove_entry(&key.folder())
@@ -146,9 +146,12 @@ impl ShareRoot {
     }
 
     /// Completes the interrupted moves of the deleted shares that `wanted` picks.
-    pub(super) fn finish_moves(&self, wanted: impl Fn(&Key<'_>) -> bool) -> Result<(), RootError> {
+    pub(super) fn finish_moves(
+        &self,
+        wanted: impl Fn(&DeletedKey<'_>) -> bool,
+    ) -> Result<(), RootError> {
         for folder in names(&self.hidden(DELETED))? {
-            let Some(key) = Key::of_folder(&folder).filter(&wanted) else {
+            let Some(key) = DeletedKey::of_folder(&folder).filter(&wanted) else {
                 continue;
             };
             let entry = self.entry(&key);
@@ -164,7 +167,7 @@ impl ShareRoot {
     }
 
     /// Makes the marked folder of a deletion appear.
-    fn announce(&self, key: &Key<'_>, now: Timestamp) -> Result<(), RootError> {
+    fn announce(&self, key: &DeletedKey<'_>, now: Timestamp) -> Result<(), RootError> {
         let folder = self.hidden(DELETED);
         let new = folder.join(format!("{NEW}{}", key.folder()));
         make_private(&new)?;
@@ -176,7 +179,7 @@ impl ShareRoot {
         sync(&folder)
     }
 
-    fn finish_delete(&self, key: &Key<'_>) -> Result<(), RootError> {
+    fn finish_delete(&self, key: &DeletedKey<'_>) -> Result<(), RootError> {
         let entry = self.entry(key);
         for (part, place) in self.parts(key) {
             let inside = entry.join(part);
@@ -191,7 +194,7 @@ impl ShareRoot {
         sync(&entry)
     }
 
-    fn finish_restore(&self, key: &Key<'_>) -> Result<(), RootError> {
+    fn finish_restore(&self, key: &DeletedKey<'_>) -> Result<(), RootError> {
         let entry = self.entry(key);
         for (part, place) in self.parts(key).into_iter().rev() {
             move_if_there(&entry.join(part), &place)?;
@@ -202,7 +205,7 @@ impl ShareRoot {
 
     /// The parts of a share as they are called in a deleted share's folder, and their places; in
     /// the order in which they are moved away.
-    fn parts(&self, key: &Key<'_>) -> [(&'static str, PathBuf); 3] {
+    fn parts(&self, key: &DeletedKey<'_>) -> [(&'static str, PathBuf); 3] {
         [
             ("share", self.root.join(key.name)),
             ("state", self.hidden(SHARES).join(key.name)),
@@ -210,7 +213,7 @@ impl ShareRoot {
         ]
     }
 
-    fn entry(&self, key: &Key<'_>) -> PathBuf {
+    fn entry(&self, key: &DeletedKey<'_>) -> PathBuf {
         self.hidden(DELETED).join(key.folder())
     }
 

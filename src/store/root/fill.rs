@@ -8,7 +8,7 @@ use std::path::Path;
 
 use super::{RootError, ShareRoot, about, about_io, lock, sync};
 use crate::core::Timestamp;
-use crate::store::share::clone::{Control, Progress};
+use crate::store::share::clone::{CloneProgress, Control};
 use crate::store::share::snapshot::{Snapshots, lies_within};
 use crate::store::share::tree;
 
@@ -23,7 +23,7 @@ impl ShareRoot {
         name: &str,
         source: &Path,
         now: Timestamp,
-        progress: &mut dyn FnMut(Progress) -> Control,
+        progress: &mut dyn FnMut(CloneProgress) -> Control,
     ) -> Result<bool, RootError> {
         let path = self.share_path(name)?;
         let _changing = lock(&self.changing);
@@ -69,7 +69,7 @@ mod tests {
         (folder, path)
     }
 
-    fn go_on(_: Progress) -> Control {
+    fn go_on(_: CloneProgress) -> Control {
         Control::Continue
     }
 
@@ -80,7 +80,7 @@ mod tests {
         fs::create_dir(source.path().join("sub")).unwrap();
         fs::write(source.path().join("sub/a.txt"), "hello").unwrap();
         let data = ShareRoot::open(&path).unwrap();
-        let fill = |progress: &mut dyn FnMut(Progress) -> Control| {
+        let fill = |progress: &mut dyn FnMut(CloneProgress) -> Control| {
             data.fill_share("docs", source.path(), Timestamp(1), progress)
         };
         assert!(matches!(fill(&mut |_| Control::Cancel), Err(RootError::Fill(_))));

@@ -18,7 +18,7 @@ use crate::store::error::{StoreError, failing};
 use crate::store::folder::{Durability, Folder};
 use crate::store::root::aside::{FILES, STATE_PARTS};
 use crate::store::root::{DELETED, Layout, SHARES, SNAPSHOTS};
-use crate::store::share::clone::{Control, Copies, Meter};
+use crate::store::share::clone::{Control, CopiedFileIds, Meter};
 use crate::store::share::snapshot::build::{Trees, copy_tree};
 use crate::store::share::snapshot::origin;
 use crate::store::share::{SnapshotError, Snapshots, Stat, tree};
@@ -29,7 +29,7 @@ const LINKS: &str = ".links";
 /// Copies all shares to the folder `to`, made if missing. Nothing is synced. After an error there
 /// may be a part of a copy.
 pub fn copy_shares(from: Layout<'_>, to: &Path) -> Result<(), SnapshotError> {
-    let mut copies = Copies::new();
+    let mut copies = CopiedFileIds::new();
     make(&to.join(FILES))?;
     for share in tree::names(from.files)? {
         let source = from.files.join(&share);
@@ -46,7 +46,12 @@ pub fn copy_shares(from: Layout<'_>, to: &Path) -> Result<(), SnapshotError> {
     Ok(follow(to, &copies)?)
 }
 
-fn copy(source: &Path, target: &Path, to: &Path, copies: &mut Copies) -> Result<(), SnapshotError> {
+fn copy(
+    source: &Path,
+    target: &Path,
+    to: &Path,
+    copies: &mut CopiedFileIds,
+) -> Result<(), SnapshotError> {
     make(target)?;
     let links = to.join(LINKS);
     make(&links)?;
@@ -68,7 +73,7 @@ fn make(folder: &Path) -> Result<(), StoreError> {
 }
 
 /// Gives what is kept under the identities of files to their copies.
-fn follow(to: &Path, copies: &Copies) -> Result<(), StoreError> {
+fn follow(to: &Path, copies: &CopiedFileIds) -> Result<(), StoreError> {
     for share in tree::names(&to.join(SHARES))? {
         let files = to.join(FILES).join(&share);
         follow_state(&to.join(SHARES).join(&share), &files, copies)?;
@@ -85,7 +90,7 @@ fn follow(to: &Path, copies: &Copies) -> Result<(), StoreError> {
 }
 
 /// The state folder of one share, whose directory is `files`.
-fn follow_state(state: &Path, files: &Path, copies: &Copies) -> Result<(), StoreError> {
+fn follow_state(state: &Path, files: &Path, copies: &CopiedFileIds) -> Result<(), StoreError> {
     remove_pending(&state.join("pending"), files, copies)?;
     rename_entries(&state.join("leases"), copies, true)?;
     rename_entries(&state.join("records"), copies, false)?;
@@ -96,7 +101,7 @@ fn follow_state(state: &Path, files: &Path, copies: &Copies) -> Result<(), Store
 }
 
 /// Removes the copies of names that were delete pending, and their marks.
-fn remove_pending(marks: &Path, files: &Path, copies: &Copies) -> Result<(), StoreError> {
+fn remove_pending(marks: &Path, files: &Path, copies: &CopiedFileIds) -> Result<(), StoreError> {
     let folder = Folder::new(marks.to_owned());
     folder.sweep()?;
     for name in folder.names()? {
@@ -116,7 +121,7 @@ fn remove_pending(marks: &Path, files: &Path, copies: &Copies) -> Result<(), Sto
 
 /// Renames entries that are called after files to the names of their copies; those of other files
 /// are dropped. With `inside` the identity stands in the entry too.
-fn rename_entries(entries: &Path, copies: &Copies, inside: bool) -> Result<(), StoreError> {
+fn rename_entries(entries: &Path, copies: &CopiedFileIds, inside: bool) -> Result<(), StoreError> {
     let folder = Folder::new(entries.to_owned());
     folder.sweep()?;
     let mut renamed = Vec::new();
@@ -159,7 +164,7 @@ fn id_of(entry: &Value) -> Option<FileId> {
 }
 
 /// The snapshots of one share: their files note which file of the share they are copies of.
-fn follow_snapshots(snapshots: &Path, copies: &Copies) -> Result<(), StoreError> {
+fn follow_snapshots(snapshots: &Path, copies: &CopiedFileIds) -> Result<(), StoreError> {
     if !snapshots.is_dir() {
         return Ok(());
     }
@@ -180,7 +185,7 @@ fn follow_snapshots(snapshots: &Path, copies: &Copies) -> Result<(), StoreError>
     Ok(())
 }
 
-fn follow_origin(path: &Path, copies: &Copies) -> Result<(), StoreError> {
+fn follow_origin(path: &Path, copies: &CopiedFileIds) -> Result<(), StoreError> {
     let file = match File::open(path) {
         // A file that even its owner may not read keeps the origin that it had.
         Err(error) if error.kind() == ErrorKind::PermissionDenied => return Ok(()),

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{Mode, OFlags, ResolveFlags, StatVfsMountFlags};
 use rustix::io::Errno;
 
-use super::kept_dirs::{KeptDir, KeptDirs, Known};
+use super::kept_dirs::{KeptDir, KeptDirs, KnownDir};
 use super::stat::{Births, Stat};
 use crate::core::FileId;
 use crate::store::error::{StoreError, doing, failing};
@@ -29,7 +29,7 @@ const RESOLVE_TRIES: u32 = 64;
 const ROOTS_OPEN_MAX: usize = 64;
 
 /// The roots that are open, in the order of their opening.
-static OPEN_ROOTS: Mutex<VecDeque<Weak<Descriptor>>> = Mutex::new(VecDeque::new());
+static OPEN_ROOTS: Mutex<VecDeque<Weak<RootDescriptor>>> = Mutex::new(VecDeque::new());
 /// How long a directory that could be written is taken to be writable.
 const WRITABLE_FOR: Duration = Duration::from_millis(100);
 /// The longest path a system call takes, without the zero at its end.
@@ -41,7 +41,7 @@ pub(in crate::store) struct Root {
     path: PathBuf,
     id: FileId,
     births: Births,
-    descriptor: Arc<Descriptor>,
+    descriptor: Arc<RootDescriptor>,
     kept: KeptDirs,
     /// Until when the directory is taken to be writable, since it was a moment ago.
     writable_until: Mutex<Option<Instant>>,
@@ -49,9 +49,9 @@ pub(in crate::store) struct Root {
 
 /// The descriptor of a root, while it is open.
 #[derive(Debug, Default)]
-struct Descriptor(RwLock<Option<Arc<OwnedFd>>>);
+struct RootDescriptor(RwLock<Option<Arc<OwnedFd>>>);
 
-impl Descriptor {
+impl RootDescriptor {
     fn get(&self) -> Option<Arc<OwnedFd>> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -98,7 +98,7 @@ impl Root {
         let fd = open_root(&path).map_err(doing(what))?;
         let births = Births::learn(&fd)?;
         let id = Stat::of(&fd)?.id;
-        let descriptor = Arc::<Descriptor>::default();
+        let descriptor = Arc::<RootDescriptor>::default();
         descriptor.keep(Arc::new(fd));
         let kept = KeptDirs::new();
         Ok(Self { path, id, births, descriptor, kept, writable_until: Mutex::default() })
@@ -158,12 +158,12 @@ impl Root {
         }
         let root = self.fd()?;
         let generation = match self.kept.get(path) {
-            Known::Fresh(dir) => return Ok(Dir(dir)),
-            Known::Check(dir, generation) if leads_to(&root, path, dir.id) => {
+            KnownDir::Fresh(dir) => return Ok(Dir(dir)),
+            KnownDir::Check(dir, generation) if leads_to(&root, path, dir.id) => {
                 self.kept.keep(path, dir.clone(), generation);
                 return Ok(Dir(dir));
             }
-            Known::Check(_, generation) | Known::Unknown(generation) => generation,
+            KnownDir::Check(_, generation) | KnownDir::Unknown(generation) => generation,
         };
         // A path with a link in it is not kept: it changes when a link or its target is moved.
         let (fd, straight) =

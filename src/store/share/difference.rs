@@ -18,14 +18,14 @@ const PIECE: usize = 256 * 1024;
 
 /// A part of a file that is not as it was.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Changed {
+pub enum ChangedRange {
     /// It has other bytes now.
     Written(Range<u64>),
     /// It had bytes and is a hole now.
     Cleared(Range<u64>),
 }
 
-impl Changed {
+impl ChangedRange {
     /// Which bytes.
     pub fn range(&self) -> &Range<u64> {
         match self {
@@ -48,14 +48,14 @@ pub struct Differing<'a> {
 
 /// The parts that differ between the two files, ascending, at most `most` of them. No part lies
 /// past the end of the new file.
-pub fn changes(files: &Differing<'_>, most: usize) -> Result<Vec<Changed>, StoreError> {
+pub fn changes(files: &Differing<'_>, most: usize) -> Result<Vec<ChangedRange>, StoreError> {
     let Differing { new, old, now, before } = files;
-    let mut found = Found { parts: Vec::new(), most };
+    let mut found = RangeCollector { parts: Vec::new(), most };
     for (range, has, had) in parts(now, before) {
         match old {
             Some(old) if has && had => compare(new, old, range, &mut found)?,
-            _ if has => found.push(Changed::Written(range)),
-            _ => found.push(Changed::Cleared(range)),
+            _ if has => found.push(ChangedRange::Written(range)),
+            _ => found.push(ChangedRange::Cleared(range)),
         }
         if found.is_full() {
             break;
@@ -89,7 +89,7 @@ fn compare(
     new: impl AsFd,
     old: impl AsFd,
     range: Range<u64>,
-    found: &mut Found,
+    found: &mut RangeCollector,
 ) -> Result<(), StoreError> {
     let mut at = range.start;
     let (mut ours, mut theirs) = (vec![0; PIECE], vec![0; PIECE]);
@@ -103,7 +103,7 @@ fn compare(
         for start in (0..wanted).step_by(GRAIN) {
             let end = (start + GRAIN).min(wanted);
             if ours[start..end] != theirs[start..end] {
-                found.push(Changed::Written(at + start as u64..at + end as u64));
+                found.push(ChangedRange::Written(at + start as u64..at + end as u64));
             }
         }
         at += wanted as u64;
@@ -112,21 +112,21 @@ fn compare(
 }
 
 /// The parts so far. One that goes on where the last one ended is the same part.
-struct Found {
-    parts: Vec<Changed>,
+struct RangeCollector {
+    parts: Vec<ChangedRange>,
     most: usize,
 }
 
-impl Found {
+impl RangeCollector {
     /// The last of `most` parts may still grow: one more says that it is whole.
     fn is_full(&self) -> bool {
         self.parts.len() > self.most
     }
 
-    fn push(&mut self, next: Changed) {
+    fn push(&mut self, next: ChangedRange) {
         match (self.parts.last_mut(), &next) {
-            (Some(Changed::Written(last)), Changed::Written(range))
-            | (Some(Changed::Cleared(last)), Changed::Cleared(range))
+            (Some(ChangedRange::Written(last)), ChangedRange::Written(range))
+            | (Some(ChangedRange::Cleared(last)), ChangedRange::Cleared(range))
                 if last.end == range.start =>
             {
                 last.end = range.end;
@@ -158,7 +158,7 @@ mod tests {
         old: Option<BorrowedFd<'_>>,
         window: Range<u64>,
         most: usize,
-    ) -> Result<Vec<Changed>, StoreError> {
+    ) -> Result<Vec<ChangedRange>, StoreError> {
         let window = window.start..window.end.min(Stat::of(&new)?.size);
         let now = data_ranges(&new, window.clone())?;
         let before = old.map_or(Ok(Vec::new()), |old| data_ranges(old, window))?;
@@ -174,7 +174,7 @@ mod tests {
         let found = changes(&new, Some(old.as_fd()), 0..u64::MAX, 9).unwrap();
         assert_eq!(
             found,
-            [Changed::Written(4_608..5_120), Changed::Written(99_840..100_000)],
+            [ChangedRange::Written(4_608..5_120), ChangedRange::Written(99_840..100_000)],
             "pages of 512 bytes, the last cut off where the file ends"
         );
         assert_eq!(changes(&new, Some(old.as_fd()), 0..u64::MAX, 1).unwrap(), found[..1]);
@@ -188,11 +188,11 @@ mod tests {
         set_len(&new, 6 * MIB).unwrap();
         write_at(&new, &vec![0; 1 << 20], 4 * MIB).unwrap();
         let found = changes(&new, Some(old.as_fd()), 0..6 * MIB, 9).unwrap();
-        assert_eq!(found, [Changed::Cleared(0..MIB), Changed::Written(4 * MIB..5 * MIB)]);
+        assert_eq!(found, [ChangedRange::Cleared(0..MIB), ChangedRange::Written(4 * MIB..5 * MIB)]);
         set_len(&new, MIB / 2).unwrap();
         let found = changes(&new, Some(old.as_fd()), 0..u64::MAX, 9).unwrap();
-        assert_eq!(found, [Changed::Cleared(0..MIB / 2)], "nothing is said past the end");
-        assert_eq!(changes(&old, None, 0..MIB, 9).unwrap(), [Changed::Written(0..MIB)]);
+        assert_eq!(found, [ChangedRange::Cleared(0..MIB / 2)], "nothing is said past the end");
+        assert_eq!(changes(&old, None, 0..MIB, 9).unwrap(), [ChangedRange::Written(0..MIB)]);
     }
 
     #[test]
@@ -200,6 +200,6 @@ mod tests {
         let [new, old] = pair(&vec![7; 1 << 20]);
         write_at(&new, &vec![8; 600_000], 512).unwrap();
         let found = changes(&new, Some(old.as_fd()), 0..MIB, 1).unwrap();
-        assert_eq!(found, [Changed::Written(512..600_576)]);
+        assert_eq!(found, [ChangedRange::Written(512..600_576)]);
     }
 }

@@ -93,7 +93,7 @@ pub(in crate::store) enum Doubts {
 
 /// Which names to look at again.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::store) enum Wanted<'a> {
+pub(in crate::store) enum NamesInDoubt<'a> {
     /// All that are in doubt.
     All,
     /// Those that are spellings of this one.
@@ -136,13 +136,13 @@ impl DirChanges {
         *self = Self { max: self.max, ..Self::default() };
     }
 
-    fn take(&mut self, wanted: Wanted<'_>, most: usize) -> Doubts {
+    fn take(&mut self, wanted: NamesInDoubt<'_>, most: usize) -> Doubts {
         if self.gap {
             self.start_afresh();
             return Doubts::Unknown;
         }
         let taken = match wanted {
-            Wanted::Spellings(name) if self.count <= LEFT_MAX => {
+            NamesInDoubt::Spellings(name) if self.count <= LEFT_MAX => {
                 self.doubts.remove(&*fold(name)).unwrap_or_default()
             }
             _ if self.count > most => return Doubts::TooMany,
@@ -254,7 +254,12 @@ impl DirWatch {
     }
 
     /// The names of `id` in doubt, for a caller that looks at up to `most` of them now.
-    pub(in crate::store) fn take(&self, id: WatchId, wanted: Wanted<'_>, most: usize) -> Doubts {
+    pub(in crate::store) fn take(
+        &self,
+        id: WatchId,
+        wanted: NamesInDoubt<'_>,
+        most: usize,
+    ) -> Doubts {
         let mut accounts = self.lock();
         self.drain(&mut accounts);
         accounts.get_mut(&id).map_or(Doubts::Unknown, |account| account.take(wanted, most))
@@ -358,11 +363,11 @@ mod tests {
             std::fs::remove_file(self.temp.path().join(name)).unwrap();
         }
 
-        fn take(&self, wanted: Wanted<'_>) -> Option<Vec<String>> {
+        fn take(&self, wanted: NamesInDoubt<'_>) -> Option<Vec<String>> {
             self.take_as(self.id, wanted)
         }
 
-        fn take_as(&self, id: WatchId, wanted: Wanted<'_>) -> Option<Vec<String>> {
+        fn take_as(&self, id: WatchId, wanted: NamesInDoubt<'_>) -> Option<Vec<String>> {
             let Doubts::Names(taken) = self.watch.take(id, wanted, usize::MAX) else {
                 return None;
             };
@@ -377,18 +382,18 @@ mod tests {
         let dir = Watched::new();
         let make = |name: usize| dir.make(&name.to_string());
         (0..DOUBTS_MAX).for_each(make);
-        assert_eq!(dir.take(Wanted::All).map(|doubts| doubts.len()), Some(DOUBTS_MAX));
+        assert_eq!(dir.take(NamesInDoubt::All).map(|doubts| doubts.len()), Some(DOUBTS_MAX));
         (DOUBTS_MAX..=2 * DOUBTS_MAX).for_each(make);
-        assert_eq!(dir.take(Wanted::All), None);
-        assert_eq!(dir.take(Wanted::All), Some(Vec::new()));
+        assert_eq!(dir.take(NamesInDoubt::All), None);
+        assert_eq!(dir.take(NamesInDoubt::All), Some(Vec::new()));
         dir.watch.sized(dir.id, DOUBTS_MAX + 1);
         for name in 0..=DOUBTS_MAX {
             dir.remove(&name.to_string());
             make(name);
         }
-        assert_eq!(dir.take(Wanted::All).map(|doubts| doubts.len()), Some(DOUBTS_MAX + 1));
+        assert_eq!(dir.take(NamesInDoubt::All).map(|doubts| doubts.len()), Some(DOUBTS_MAX + 1));
         dir.watch.forget(dir.id);
-        assert_eq!(dir.take(Wanted::All), None);
+        assert_eq!(dir.take(NamesInDoubt::All), None);
     }
 
     #[test]
@@ -397,21 +402,24 @@ mod tests {
         for name in ["a", "B", "b", "c"] {
             dir.make(name);
         }
-        assert_eq!(dir.take(Wanted::Spellings("B")), Some(vec!["B".into(), "b".into()]));
-        assert_eq!(dir.take(Wanted::Spellings("b")), Some(Vec::new()));
-        assert_eq!(dir.take(Wanted::All), Some(vec!["a".into(), "c".into()]));
+        assert_eq!(dir.take(NamesInDoubt::Spellings("B")), Some(vec!["B".into(), "b".into()]));
+        assert_eq!(dir.take(NamesInDoubt::Spellings("b")), Some(Vec::new()));
+        assert_eq!(dir.take(NamesInDoubt::All), Some(vec!["a".into(), "c".into()]));
         (0..=LEFT_MAX).for_each(|name| dir.make(&name.to_string()));
-        assert_eq!(dir.take(Wanted::Spellings("z")).map(|doubts| doubts.len()), Some(LEFT_MAX + 1));
+        assert_eq!(
+            dir.take(NamesInDoubt::Spellings("z")).map(|doubts| doubts.len()),
+            Some(LEFT_MAX + 1)
+        );
     }
 
     #[test]
     fn names_that_are_too_many_for_a_caller_stay_in_doubt() {
         let dir = Watched::new();
         (0..=LEFT_MAX).for_each(|name| dir.make(&name.to_string()));
-        for wanted in [Wanted::All, Wanted::Spellings("z")] {
+        for wanted in [NamesInDoubt::All, NamesInDoubt::Spellings("z")] {
             assert_eq!(dir.watch.take(dir.id, wanted, LEFT_MAX), Doubts::TooMany);
         }
-        assert_eq!(dir.take(Wanted::All).map(|doubts| doubts.len()), Some(LEFT_MAX + 1));
+        assert_eq!(dir.take(NamesInDoubt::All).map(|doubts| doubts.len()), Some(LEFT_MAX + 1));
     }
 
     #[test]
@@ -421,15 +429,15 @@ mod tests {
             dir.watch.expect(dir.id, "own");
             dir.make("own");
             if told_first {
-                assert_eq!(dir.take(Wanted::All), Some(Vec::new()));
+                assert_eq!(dir.take(NamesInDoubt::All), Some(Vec::new()));
             }
             assert!(dir.watch.made(dir.id, "own"));
-            assert_eq!(dir.take(Wanted::All), Some(Vec::new()));
+            assert_eq!(dir.take(NamesInDoubt::All), Some(Vec::new()));
             dir.remove("own");
             dir.make("own");
-            assert_eq!(dir.take(Wanted::All), Some(vec!["own".into()]));
+            assert_eq!(dir.take(NamesInDoubt::All), Some(vec!["own".into()]));
             dir.remove("own");
-            assert_eq!(dir.take(Wanted::All), Some(vec!["own".into()]));
+            assert_eq!(dir.take(NamesInDoubt::All), Some(vec!["own".into()]));
         }
 
         // Another made and removed it before we did: nothing of that may be taken for ours.
@@ -437,7 +445,7 @@ mod tests {
         dir.make("raced");
         dir.remove("raced");
         dir.make("raced");
-        assert_eq!(dir.take(Wanted::All), Some(vec!["raced".into()]));
+        assert_eq!(dir.take(NamesInDoubt::All), Some(vec!["raced".into()]));
         assert!(!dir.watch.made(dir.id, "raced"));
     }
 
@@ -447,11 +455,11 @@ mod tests {
         let opened = std::fs::File::open(dir.temp.path()).unwrap();
         let other = dir.watch.watch(1, opened).unwrap();
         dir.make("a");
-        assert_eq!(dir.take(Wanted::All), Some(vec!["a".into()]));
-        assert_eq!(dir.take_as(other, Wanted::All), Some(vec!["a".into()]));
+        assert_eq!(dir.take(NamesInDoubt::All), Some(vec!["a".into()]));
+        assert_eq!(dir.take_as(other, NamesInDoubt::All), Some(vec!["a".into()]));
         dir.watch.forget(other);
         dir.make("b");
-        assert_eq!(dir.take(Wanted::All), Some(vec!["b".into()]));
+        assert_eq!(dir.take(NamesInDoubt::All), Some(vec!["b".into()]));
     }
 
     #[test]
@@ -465,9 +473,9 @@ mod tests {
         let dir = Watched::new();
         dir.watch.expect(dir.id, "theirs");
         dir.make("theirs");
-        assert_eq!(dir.take(Wanted::All), Some(Vec::new()));
+        assert_eq!(dir.take(NamesInDoubt::All), Some(Vec::new()));
         dir.watch.expect_no_more(dir.id, "theirs");
-        assert_eq!(dir.take(Wanted::All), Some(vec!["theirs".into()]));
+        assert_eq!(dir.take(NamesInDoubt::All), Some(vec!["theirs".into()]));
     }
 
     #[test]
@@ -477,6 +485,6 @@ mod tests {
         for name in &names {
             dir.make(name);
         }
-        assert_eq!(dir.take(Wanted::All), Some(names));
+        assert_eq!(dir.take(NamesInDoubt::All), Some(names));
     }
 }

@@ -105,7 +105,7 @@ fn scratch_file(dir: impl AsFd) -> Result<OwnedFd, StoreError> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Kind, Records};
+    use super::super::{FileKind, Records};
     use super::*;
     use crate::core::{FileId, Timestamp};
     use crate::store::testing::{Ramfs, places};
@@ -130,7 +130,7 @@ mod tests {
     fn a_tag_is_the_same_on_every_build() {
         let stat = Stat {
             id: FileId { ino: 12, born: 1_700_000_000_123_456_789 },
-            kind: Kind::File,
+            kind: FileKind::File,
             size: 4096,
             allocated: 4096,
             links: 1,

@@ -30,12 +30,12 @@ const KEPT_MAX: usize = 64;
 const DESCRIPTORS_PER_KEPT: u64 = 16;
 
 /// The kept directories of this process.
-static KEPT: LazyLock<Kept> = LazyLock::new(|| Kept::new(KEPT_FOR));
+static KEPT: LazyLock<KeptDirCache> = LazyLock::new(|| KeptDirCache::new(KEPT_FOR));
 
 /// A table, and the thread that closes what has expired in it.
 #[derive(Debug)]
-struct Kept {
-    table: Mutex<Table>,
+struct KeptDirCache {
+    table: Mutex<DirTable>,
     lifetime: Duration,
     /// The thread was started, with the first directory.
     has_sweeper: AtomicBool,
@@ -43,13 +43,13 @@ struct Kept {
     filled: Condvar,
 }
 
-impl Kept {
+impl KeptDirCache {
     fn new(lifetime: Duration) -> Self {
         let (table, filled) = (Mutex::default(), Condvar::new());
         Self { table, lifetime, has_sweeper: AtomicBool::new(false), filled }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Table> {
+    fn lock(&self) -> MutexGuard<'_, DirTable> {
         // No step in here panics half done.
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -80,29 +80,29 @@ impl Kept {
 
 /// Kept directories by the number of their [`KeptDirs`].
 #[derive(Default)]
-struct Table {
+struct DirTable {
     last_number: u64,
-    shares: HashMap<u64, Share>,
+    shares: HashMap<u64, ShareDirs>,
     /// How many directories are kept in all.
     count: usize,
 }
 
 #[derive(Default)]
-struct Share {
+struct ShareDirs {
     /// Moves with every change that may move a directory. A directory that was opened before the
     /// change must not be kept after it.
     generation: u64,
-    dirs: HashMap<Box<str>, Entry>,
+    dirs: HashMap<Box<str>, CachedDir>,
 }
 
-struct Entry {
+struct CachedDir {
     dir: KeptDir,
     checked: Instant,
 }
 
 /// The entry of the table for a path.
 #[derive(Debug)]
-pub enum Known {
+pub enum KnownDir {
     /// The directory.
     Fresh(KeptDir),
     /// The directory as it was a moment ago: the caller checks that the path still leads to it and
@@ -122,7 +122,7 @@ pub struct KeptDir {
 /// The kept directories of one share.
 #[derive(Debug)]
 pub struct KeptDirs {
-    kept: &'static Kept,
+    kept: &'static KeptDirCache,
     number: u64,
 }
 
@@ -135,33 +135,33 @@ impl KeptDirs {
         Self::within(&KEPT)
     }
 
-    fn within(kept: &'static Kept) -> Self {
+    fn within(kept: &'static KeptDirCache) -> Self {
         let mut table = kept.lock();
         table.last_number += 1;
         let number = table.last_number;
-        table.shares.insert(number, Share::default());
+        table.shares.insert(number, ShareDirs::default());
         Self { kept, number }
     }
 
     /// The directory `path`, if it was opened a moment ago.
-    pub fn get(&self, path: &str) -> Known {
+    pub fn get(&self, path: &str) -> KnownDir {
         let mut table = self.kept.lock();
         let share = table.share(self.number);
         let generation = Generation(share.generation);
-        let Some(entry) = share.dirs.get(path) else { return Known::Unknown(generation) };
+        let Some(entry) = share.dirs.get(path) else { return KnownDir::Unknown(generation) };
         let age = entry.checked.elapsed();
         if age < BELIEVED_FOR {
-            return Known::Fresh(entry.dir.clone());
+            return KnownDir::Fresh(entry.dir.clone());
         }
         if age < self.kept.lifetime {
-            return Known::Check(entry.dir.clone(), generation);
+            return KnownDir::Check(entry.dir.clone(), generation);
         }
         let expired = share.dirs.remove(path);
         table.count -= 1;
         drop(table);
         // Closed without the lock.
         drop(expired);
-        Known::Unknown(generation)
+        KnownDir::Unknown(generation)
     }
 
     /// Keeps a directory, unless a name was moved or removed since `opened`.
@@ -176,7 +176,7 @@ impl KeptDirs {
             table.make_room(now, self.kept.lifetime, &mut closed);
         }
         let is_first = table.count == 0;
-        let entry = Entry { dir, checked: now };
+        let entry = CachedDir { dir, checked: now };
         match table.share(self.number).dirs.insert(path.into(), entry) {
             Some(before) => closed.push(before),
             None => table.count += 1,
@@ -213,13 +213,13 @@ impl Drop for KeptDirs {
     }
 }
 
-impl Table {
-    fn share(&mut self, number: u64) -> &mut Share {
+impl DirTable {
+    fn share(&mut self, number: u64) -> &mut ShareDirs {
         self.shares.get_mut(&number).expect("a share is there until its KeptDirs is dropped")
     }
 
     /// Takes out what has expired; the caller closes it without the lock.
-    fn take_expired(&mut self, now: Instant, lifetime: Duration, closed: &mut Vec<Entry>) {
+    fn take_expired(&mut self, now: Instant, lifetime: Duration, closed: &mut Vec<CachedDir>) {
         for share in self.shares.values_mut() {
             let expired =
                 share.dirs.extract_if(|_, entry| now.duration_since(entry.checked) >= lifetime);
@@ -229,7 +229,7 @@ impl Table {
     }
 
     /// Takes out what has expired, or everything if nothing has.
-    fn make_room(&mut self, now: Instant, lifetime: Duration, closed: &mut Vec<Entry>) {
+    fn make_room(&mut self, now: Instant, lifetime: Duration, closed: &mut Vec<CachedDir>) {
         self.take_expired(now, lifetime, closed);
         if closed.is_empty() {
             let shares = self.shares.values_mut();
@@ -239,7 +239,7 @@ impl Table {
     }
 }
 
-impl fmt::Debug for Table {
+impl fmt::Debug for DirTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Table").field("count", &self.count).finish_non_exhaustive()
     }
@@ -264,8 +264,8 @@ mod tests {
     const FOR_EVER: Duration = Duration::from_hours(1);
 
     /// A table of the test's own: shares of other tests make room in the process's.
-    fn table(lifetime: Duration) -> &'static Kept {
-        Box::leak(Box::new(Kept::new(lifetime)))
+    fn table(lifetime: Duration) -> &'static KeptDirCache {
+        Box::leak(Box::new(KeptDirCache::new(lifetime)))
     }
 
     fn open(dir: &std::path::Path) -> KeptDir {
@@ -276,13 +276,13 @@ mod tests {
 
     fn keep(kept: &KeptDirs, path: &str, dir: &KeptDir) {
         match kept.get(path) {
-            Known::Unknown(opened) => kept.keep(path, dir.clone(), opened),
+            KnownDir::Unknown(opened) => kept.keep(path, dir.clone(), opened),
             known => panic!("{known:?}"),
         }
     }
 
     fn is_unknown(kept: &KeptDirs, path: &str) -> bool {
-        matches!(kept.get(path), Known::Unknown(_))
+        matches!(kept.get(path), KnownDir::Unknown(_))
     }
 
     #[test]
@@ -296,7 +296,7 @@ mod tests {
         let start = Instant::now();
         let mut checks = 0;
         while !is_unknown(&kept, "a/b") {
-            checks += usize::from(matches!(kept.get("a/b"), Known::Check(..)));
+            checks += usize::from(matches!(kept.get("a/b"), KnownDir::Check(..)));
             assert!(start.elapsed() < Duration::from_secs(20), "it is kept for ever");
         }
         assert!(checks > 0, "it was never to be checked");
@@ -333,7 +333,7 @@ mod tests {
     fn what_was_opened_before_a_change_is_not_kept_after_it() {
         let folder = tempfile::tempdir().unwrap();
         let (kept, dir) = (KeptDirs::within(table(FOR_EVER)), open(folder.path()));
-        let Known::Unknown(opened) = kept.get("a") else { panic!("it was never kept") };
+        let KnownDir::Unknown(opened) = kept.get("a") else { panic!("it was never kept") };
         kept.forget("elsewhere");
         kept.keep("a", dir.clone(), opened);
         assert!(is_unknown(&kept, "a"));

@@ -9,34 +9,34 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::fs::{FileType, Mode, OFlags, RawDir, SeekFrom};
 use rustix::io::Errno;
 
-use super::stat::{Kind, Stat};
+use super::stat::{FileKind, Stat};
 use crate::store::error::{StoreError, doing};
 
 const BUFFER_BYTES: usize = 64 * 1024;
 
 /// One entry of a directory.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Listed {
+pub struct ListedName {
     /// Its name as on disk.
     pub name: String,
     /// File, directory, link or special file.
-    pub kind: Kind,
+    pub kind: FileKind,
     /// Its inode number.
     pub ino: u64,
 }
 
 /// All entries of a directory, in the order of the disk.
 #[derive(Debug, Default)]
-pub(in crate::store) struct Entries {
-    pub(in crate::store) listed: Vec<Listed>,
+pub(in crate::store) struct DirectoryEntries {
+    pub(in crate::store) listed: Vec<ListedName>,
     /// How many more have names that are no UTF-8: neither face can name those.
     pub(in crate::store) unnameable: usize,
 }
 
 /// Reads the directory behind `dir`, from its start; an `O_PATH` descriptor will do. Nobody else
 /// may read through the descriptor meanwhile.
-pub(in crate::store) fn read_dir(dir: impl AsFd) -> Result<Entries, StoreError> {
-    let mut entries = Entries::default();
+pub(in crate::store) fn read_dir(dir: impl AsFd) -> Result<DirectoryEntries, StoreError> {
+    let mut entries = DirectoryEntries::default();
     let mut unknown = Vec::new();
     let mut buffer = vec![MaybeUninit::uninit(); BUFFER_BYTES];
     // A descriptor that can read is used itself: permission bits may let nobody open it again.
@@ -55,9 +55,9 @@ pub(in crate::store) fn read_dir(dir: impl AsFd) -> Result<Entries, StoreError> 
                 if kind.is_none() {
                     unknown.push(entries.listed.len());
                 }
-                entries.listed.push(Listed {
+                entries.listed.push(ListedName {
                     name: name.to_owned(),
-                    kind: kind.unwrap_or(Kind::Special),
+                    kind: kind.unwrap_or(FileKind::Special),
                     ino: entry.ino(),
                 });
             }
@@ -97,12 +97,12 @@ fn readable(dir: impl AsFd) -> Result<OwnedFd, StoreError> {
     rustix::fs::openat(dir, ".", flags, Mode::empty()).map_err(doing("opening a directory"))
 }
 
-fn kind(file_type: FileType) -> Option<Kind> {
+fn kind(file_type: FileType) -> Option<FileKind> {
     Some(match file_type {
-        FileType::RegularFile => Kind::File,
-        FileType::Directory => Kind::Directory,
-        FileType::Symlink => Kind::Symlink,
+        FileType::RegularFile => FileKind::File,
+        FileType::Directory => FileKind::Directory,
+        FileType::Symlink => FileKind::Symlink,
         FileType::Unknown => return None,
-        _ => Kind::Special,
+        _ => FileKind::Special,
     })
 }

@@ -29,15 +29,15 @@ mod stat;
 pub(in crate::store) mod tree;
 pub mod usage;
 
-pub use clone::{Control, Progress};
+pub use clone::{CloneProgress, Control};
 pub use etag::{ETag, Granularity};
-pub use listing::Listed;
+pub use listing::ListedName;
 pub use proc_path::proc_path;
 pub use record::{
-    CopyProgress, CopyState, CopyStatus, HttpHeaders, Metadata, RangeAccount, Record, Records,
-    Touch, splits_a_block,
+    CopyProgress, CopyState, HttpHeaders, Metadata, RangeAccount, Record, Records, Touch,
+    splits_a_block,
 };
-pub use share_dir::{Case, Found, OpenDirectory, OpenFor, RenameHow, ShareDir};
+pub use share_dir::{Case, FoundFile, OpenDirectory, OpenFor, RenameHow, ShareDir};
 pub use snapshot::{SNAPSHOTS_MAX, SnapshotError, SnapshotName, Snapshots};
-pub use stat::{Births, Kind, Stat};
+pub use stat::{Births, FileKind, Stat};
 pub use usage::Usage;

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::os::fd::BorrowedFd;
 
 use super::data::{data_ranges, read_at};
-use super::difference::{Changed, Differing, changes};
+use super::difference::{ChangedRange, Differing, changes};
 use super::record::{BLOCK, PAGE, RangeAccount, Touch};
 use super::stat::Stat;
 use crate::core::Timestamp;
@@ -60,7 +60,7 @@ pub fn changed_pages(
     window: Range<u64>,
     since: Timestamp,
     most: usize,
-) -> Result<Vec<Changed>, StoreError> {
+) -> Result<Vec<ChangedRange>, StoreError> {
     let size = Stat::of(new.fd)?.size;
     let window = window.start..window.end.min(size);
     let parts = new.account.map(RangeAccount::parts).unwrap_or_default();
@@ -70,8 +70,8 @@ pub fn changed_pages(
         .filter_map(|part| {
             let range = part.range.start.max(window.start)..part.range.end.min(window.end);
             let changed = match part.touch {
-                Touch::Written => Changed::Written(range),
-                Touch::Cleared => Changed::Cleared(range),
+                Touch::Written => ChangedRange::Written(range),
+                Touch::Cleared => ChangedRange::Cleared(range),
             };
             (!changed.range().is_empty()).then_some(changed)
         })
@@ -132,15 +132,15 @@ fn push(found: &mut Vec<Range<u64>>, next: Range<u64>) {
 }
 
 /// The parts of `first`, and of `second` what `first` does not cover.
-fn merged(first: &[Changed], second: Vec<Changed>) -> Vec<Changed> {
+fn merged(first: &[ChangedRange], second: Vec<ChangedRange>) -> Vec<ChangedRange> {
     let mut all = first.to_vec();
     for part in second {
         let mut rest = part.range().clone();
         let piece = |range: Range<u64>| match &part {
-            Changed::Written(_) => Changed::Written(range),
-            Changed::Cleared(_) => Changed::Cleared(range),
+            ChangedRange::Written(_) => ChangedRange::Written(range),
+            ChangedRange::Cleared(_) => ChangedRange::Cleared(range),
         };
-        for cover in first.iter().map(Changed::range) {
+        for cover in first.iter().map(ChangedRange::range) {
             if cover.end <= rest.start || cover.start >= rest.end {
                 continue;
             }
@@ -155,8 +155,8 @@ fn merged(first: &[Changed], second: Vec<Changed>) -> Vec<Changed> {
     }
     all.sort_by_key(|part| part.range().start);
     all.dedup_by(|next, one| match (one, next) {
-        (Changed::Written(one), Changed::Written(next))
-        | (Changed::Cleared(one), Changed::Cleared(next))
+        (ChangedRange::Written(one), ChangedRange::Written(next))
+        | (ChangedRange::Cleared(one), ChangedRange::Cleared(next))
             if one.end == next.start =>
         {
             one.end = next.end;
@@ -225,13 +225,13 @@ mod tests {
         let old = Some(Accounted { fd: old.as_fd(), account: None });
         let found = changed_pages(of(&new, &account), old, 0..2_048, since, 9).unwrap();
         let expected = [
-            Changed::Written(0..512),
-            Changed::Cleared(512..1_024),
-            Changed::Written(1_024..1_536),
+            ChangedRange::Written(0..512),
+            ChangedRange::Cleared(512..1_024),
+            ChangedRange::Written(1_024..1_536),
         ];
         assert_eq!(found, expected);
         let found = changed_pages(of(&new, &account), old, 0..2_048, Timestamp(12), 9).unwrap();
-        let bytes = [Changed::Written(0..512), Changed::Written(1_024..1_536)];
+        let bytes = [ChangedRange::Written(0..512), ChangedRange::Written(1_024..1_536)];
         assert_eq!(found, bytes, "touched earlier: the bytes decide");
     }
 }

@@ -10,13 +10,13 @@ use std::sync::{PoisonError, RwLock};
 
 use rustix::fs::{AtFlags, FileType, Statx, StatxFlags, StatxTimestamp};
 
-use super::listing::Listed;
+use super::listing::ListedName;
 use crate::core::{FileId, Timestamp};
 use crate::store::error::{StoreError, doing};
 
 /// The kind of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
-pub enum Kind {
+pub enum FileKind {
     /// A regular file.
     File,
     /// A directory.
@@ -33,7 +33,7 @@ pub struct Stat {
     /// Identity; survives renames.
     pub id: FileId,
     /// File, directory, link or special file.
-    pub kind: Kind,
+    pub kind: FileKind,
     /// Length in bytes.
     pub size: u64,
     /// Bytes of disk in use.
@@ -136,12 +136,12 @@ impl Stat {
     }
 
     /// Of an entry that may be listed and not looked at: only its kind and number are known.
-    pub fn unknown(entry: &Listed) -> Self {
+    pub fn unknown(entry: &ListedName) -> Self {
         let kind = match entry.kind {
-            Kind::File => FileType::RegularFile,
-            Kind::Directory => FileType::Directory,
-            Kind::Symlink => FileType::Symlink,
-            Kind::Special => FileType::Fifo,
+            FileKind::File => FileType::RegularFile,
+            FileKind::Directory => FileType::Directory,
+            FileKind::Symlink => FileType::Symlink,
+            FileKind::Special => FileType::Fifo,
         };
         let never = Timestamp(0);
         Self {
@@ -170,10 +170,10 @@ impl Stat {
                 born: born.filter(|_| !moves_by_copy_up(raw)).map_or(0, |time| time.0),
             },
             kind: match FileType::from_raw_mode(raw.stx_mode.into()) {
-                FileType::RegularFile => Kind::File,
-                FileType::Directory => Kind::Directory,
-                FileType::Symlink => Kind::Symlink,
-                _ => Kind::Special,
+                FileType::RegularFile => FileKind::File,
+                FileType::Directory => FileKind::Directory,
+                FileType::Symlink => FileKind::Symlink,
+                _ => FileKind::Special,
             },
             size: raw.stx_size,
             allocated: raw.stx_blocks * 512,

@@ -104,22 +104,22 @@ pub(in crate::store) fn remove_until(
     name: &str,
     stop: impl Fn() -> bool,
 ) -> Result<bool, StoreError> {
-    enum Step {
+    enum RemoveStep {
         Enter(PathBuf),
         Leave(PathBuf),
     }
-    let mut steps = vec![Step::Enter(PathBuf::from(name))];
+    let mut steps = vec![RemoveStep::Enter(PathBuf::from(name))];
     while let Some(step) = steps.pop() {
         if stop() {
             return Ok(false);
         }
         match step {
-            Step::Enter(path) => {
+            RemoveStep::Enter(path) => {
                 let below = empty(&parent, &path)?;
-                steps.push(Step::Leave(path));
-                steps.extend(below.into_iter().map(Step::Enter));
+                steps.push(RemoveStep::Leave(path));
+                steps.extend(below.into_iter().map(RemoveStep::Enter));
             }
-            Step::Leave(path) => unlink(&parent, &path, AtFlags::REMOVEDIR)?,
+            RemoveStep::Leave(path) => unlink(&parent, &path, AtFlags::REMOVEDIR)?,
         }
     }
     Ok(true)

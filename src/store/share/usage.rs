@@ -25,7 +25,7 @@ use crate::sync::front_end;
 pub struct Usage {
     root: PathBuf,
     refresh: Duration,
-    counted: Mutex<Option<Count>>,
+    counted: Mutex<Option<UsageCount>>,
     /// Held by the one that walks.
     walking: Mutex<()>,
     /// A background thread is counting.
@@ -33,7 +33,7 @@ pub struct Usage {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Count {
+struct UsageCount {
     at: Timestamp,
     bytes: u64,
 }
@@ -64,7 +64,7 @@ impl Usage {
         }
         front_end::assert_may_block("a walk of the share");
         let bytes = logical_bytes(&self.root)?;
-        *self.counted() = Some(Count { at: now, bytes });
+        *self.counted() = Some(UsageCount { at: now, bytes });
         drop(walker);
         Ok(bytes)
     }
@@ -96,7 +96,7 @@ impl Usage {
         (now.since(count.at) < self.refresh).then_some(count.bytes)
     }
 
-    fn counted(&self) -> MutexGuard<'_, Option<Count>> {
+    fn counted(&self) -> MutexGuard<'_, Option<UsageCount>> {
         lock(&self.counted)
     }
 }

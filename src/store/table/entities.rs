@@ -6,10 +6,10 @@ use rusqlite::{OptionalExtension, Row, Statement, params};
 
 use super::body::{self, Body};
 use super::tables::{TableId, unreadable};
-use super::{Tx, writer};
+use super::{TableTx, writer};
 use crate::core::Writer;
 use crate::core::table::range::{Edge, Side};
-use crate::core::table::{Fields, Key, Position, Properties, Range, Ticks, ValueRef};
+use crate::core::table::{EntityFields, EntityKey, Position, Properties, Range, Ticks, ValueRef};
 use crate::store::db::DbError;
 
 /// An entity in the row that a scan is at.
@@ -27,7 +27,7 @@ impl EntityRef<'_> {
     }
 }
 
-impl Fields for EntityRef<'_> {
+impl EntityFields for EntityRef<'_> {
     fn partition(&self) -> &str {
         self.partition
     }
@@ -48,12 +48,12 @@ impl Fields for EntityRef<'_> {
 /// An entity that was read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StoredEntity {
-    key: Key,
+    key: EntityKey,
     ticks: Ticks,
     body: Vec<u8>,
 }
 
-impl Fields for StoredEntity {
+impl EntityFields for StoredEntity {
     fn partition(&self) -> &str {
         &self.key.partition
     }
@@ -74,12 +74,12 @@ impl Fields for StoredEntity {
 
 impl StoredEntity {
     /// An entity as it is written now.
-    pub fn new(key: Key, ticks: Ticks, properties: &Properties) -> Self {
+    pub fn new(key: EntityKey, ticks: Ticks, properties: &Properties) -> Self {
         Self { key, ticks, body: body::encode(properties) }
     }
 
     /// Its key.
-    pub fn key(&self) -> &Key {
+    pub fn key(&self) -> &EntityKey {
         &self.key
     }
 
@@ -99,9 +99,9 @@ pub enum Scanned {
     Stopped,
 }
 
-impl Tx<'_> {
+impl TableTx<'_> {
     /// The entity of that key.
-    pub fn entity(&self, table: TableId, key: &Key) -> Result<Option<StoredEntity>, DbError> {
+    pub fn entity(&self, table: TableId, key: &EntityKey) -> Result<Option<StoredEntity>, DbError> {
         let mut statement = self.0.prepare_cached(
             "SELECT ticks, body FROM entities WHERE table_id = ?1 AND pk = ?2 AND rk = ?3",
         )?;
@@ -116,7 +116,7 @@ impl Tx<'_> {
     }
 
     /// When the entity of that key was written last.
-    pub fn written(&self, table: TableId, key: &Key) -> Result<Option<Ticks>, DbError> {
+    pub fn written(&self, table: TableId, key: &EntityKey) -> Result<Option<Ticks>, DbError> {
         let mut statement = self.0.prepare_cached(
             "SELECT ticks FROM entities WHERE table_id = ?1 AND pk = ?2 AND rk = ?3",
         )?;
@@ -126,7 +126,7 @@ impl Tx<'_> {
     }
 
     /// The request that wrote the entity of that key last.
-    pub fn last_writer(&self, table: TableId, key: &Key) -> Result<Option<Writer>, DbError> {
+    pub fn last_writer(&self, table: TableId, key: &EntityKey) -> Result<Option<Writer>, DbError> {
         let mut statement = self.0.prepare_cached(
             "SELECT writer, ticks FROM entities WHERE table_id = ?1 AND pk = ?2 AND rk = ?3",
         )?;
@@ -161,7 +161,7 @@ impl Tx<'_> {
     }
 
     /// Removes the entity of that key.
-    pub fn remove_entity(&self, table: TableId, key: &Key) -> Result<(), DbError> {
+    pub fn remove_entity(&self, table: TableId, key: &EntityKey) -> Result<(), DbError> {
         let mut statement = self
             .0
             .prepare_cached("DELETE FROM entities WHERE table_id = ?1 AND pk = ?2 AND rk = ?3")?;

@@ -21,8 +21,8 @@ use std::path::Path;
 
 use rusqlite::Connection;
 
-use super::counted::{Count, HeldRows, SavedRows, ceiling, set_ceiling};
-use super::db::{Database, DbError, Purpose, Schema, Sync};
+use super::counted::{HeldRows, SavedRows, StoredCount, ceiling, set_ceiling};
+use super::db::{Database, DbError, Purpose, Schema, SyncMode};
 use crate::core::table::Ticks;
 
 pub use entities::{EntityRef, Scanned, StoredEntity};
@@ -54,7 +54,7 @@ const SCHEMA: Schema = Schema {
 };
 
 /// The last timestamp, which is an `ETag`.
-impl Count for Ticks {
+impl StoredCount for Ticks {
     const FILE: &'static str = "table.db";
     const NAME: &'static str = "ticks";
 
@@ -71,36 +71,36 @@ impl Count for Ticks {
 pub struct TableStore(Database);
 
 /// A read or write transaction.
-pub struct Tx<'a>(&'a Connection);
+pub struct TableTx<'a>(&'a Connection);
 
 impl TableStore {
     /// Opens the database file, or makes it.
-    pub fn open(file: &Path, sync: Sync) -> Result<Self, DbError> {
+    pub fn open(file: &Path, sync: SyncMode) -> Result<Self, DbError> {
         Database::open(file, &SCHEMA, sync).map(Self)
     }
 
     /// Reads one committed state. Waits for a connection; not for an event loop.
     pub fn read<T, E: From<DbError>>(
         &self,
-        read: impl FnOnce(&Tx<'_>) -> Result<T, E>,
+        read: impl FnOnce(&TableTx<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
-        self.0.read(|connection| read(&Tx(connection)))
+        self.0.read(|connection| read(&TableTx(connection)))
     }
 
     /// Reads one committed state without waiting; none if no connection is free.
     pub fn try_read<T, E: From<DbError>>(
         &self,
-        read: impl FnOnce(&Tx<'_>) -> Result<T, E>,
+        read: impl FnOnce(&TableTx<'_>) -> Result<T, E>,
     ) -> Option<Result<T, E>> {
-        self.0.try_read(|connection| read(&Tx(connection))).ok()
+        self.0.try_read(|connection| read(&TableTx(connection))).ok()
     }
 
     /// Runs a change up to its first write. See [`Database::rehearse`].
     pub fn rehearse<T, E: From<DbError>>(
         &self,
-        write: impl FnOnce(&Tx<'_>) -> Result<T, E>,
+        write: impl FnOnce(&TableTx<'_>) -> Result<T, E>,
     ) -> Result<(), E> {
-        self.0.rehearse(|connection| write(&Tx(connection)))
+        self.0.rehearse(|connection| write(&TableTx(connection)))
     }
 
     /// Writes and commits what frees space or takes none, on a full disk too. Waits for its turn;
@@ -109,21 +109,21 @@ impl TableStore {
     where
         T: Send + 'static,
         E: From<DbError> + Send + 'static,
-        F: FnOnce(&Tx<'_>) -> Result<T, E> + Send + 'static,
+        F: FnOnce(&TableTx<'_>) -> Result<T, E> + Send + 'static,
     {
-        self.0.write_for(Purpose::Delete, move |connection| write(&Tx(connection)))
+        self.0.write_for(Purpose::Delete, move |connection| write(&TableTx(connection)))
     }
 
     /// Writes and commits on this thread if no other request writes; otherwise returns `write`.
     pub fn try_write<T, E, F>(&self, purpose: Purpose, write: F) -> Result<Result<T, E>, F>
     where
         E: From<DbError>,
-        F: FnOnce(&Tx<'_>) -> Result<T, E>,
+        F: FnOnce(&TableTx<'_>) -> Result<T, E>,
     {
         let mut write = Some(write);
         let run = |connection: &Connection| {
             let write = write.take().expect("a request runs at most once");
-            write(&Tx(connection))
+            write(&TableTx(connection))
         };
         match self.0.try_write_for(purpose, run) {
             Ok(outcome) => Ok(outcome),
@@ -136,10 +136,10 @@ impl TableStore {
     where
         T: Send + 'static,
         E: From<DbError> + Send + 'static,
-        F: FnOnce(&Tx<'_>) -> Result<T, E> + Send + 'static,
+        F: FnOnce(&TableTx<'_>) -> Result<T, E> + Send + 'static,
         D: FnOnce(Result<T, E>) + Send + 'static,
     {
-        self.0.submit_for(purpose, move |connection| write(&Tx(connection)), done);
+        self.0.submit_for(purpose, move |connection| write(&TableTx(connection)), done);
     }
 
     /// Holds the writer: requests that write wait until the value is dropped.
@@ -158,7 +158,7 @@ impl TableStore {
     }
 }
 
-impl Tx<'_> {
+impl TableTx<'_> {
     /// The tick below which all timestamps were given away.
     pub fn tick_ceiling(&self) -> Result<Ticks, DbError> {
         ceiling(self.0)

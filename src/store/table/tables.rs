@@ -5,7 +5,7 @@
 
 use rusqlite::{OptionalExtension, params};
 
-use super::Tx;
+use super::TableTx;
 use crate::core::policy::SentPolicy;
 use crate::core::table::TableName;
 use crate::store::db::DbError;
@@ -23,7 +23,7 @@ pub struct TableRow {
     pub name: String,
 }
 
-impl Tx<'_> {
+impl TableTx<'_> {
     /// The table of that name, in any case.
     pub fn table(&self, name: &TableName) -> Result<Option<TableRow>, DbError> {
         let mut statement =
@@ -51,7 +51,7 @@ impl Tx<'_> {
     }
 
     /// Deletes a table; false if there is none. Its entities stay until
-    /// [`Tx::sweep_deleted`] has removed them; nothing finds them meanwhile.
+    /// [`TableTx::sweep_deleted`] has removed them; nothing finds them meanwhile.
     pub fn delete_table(&self, name: &TableName) -> Result<bool, DbError> {
         let Some(TableId(id)) = self.table_id(name)? else { return Ok(false) };
         self.0.prepare_cached("DELETE FROM tables WHERE id = ?1")?.execute([id])?;

@@ -6,12 +6,12 @@ use super::*;
 use crate::core::Writer;
 use crate::core::policy::SentPolicy;
 use crate::core::table::range::Edge;
-use crate::core::table::{Fields as _, Key, Position, Properties, Range, TableName};
+use crate::core::table::{EntityFields as _, EntityKey, Position, Properties, Range, TableName};
 use crate::core::table::{Ticks, Value};
 
 fn store() -> (TempDir, TableStore) {
     let dir = TempDir::new().unwrap();
-    let store = TableStore::open(&dir.path().join("table.db"), Sync::Normal).unwrap();
+    let store = TableStore::open(&dir.path().join("table.db"), SyncMode::Normal).unwrap();
     (dir, store)
 }
 
@@ -21,18 +21,18 @@ fn name(text: &str) -> TableName {
 
 fn write<T: Send + 'static>(
     store: &TableStore,
-    write: impl FnOnce(&Tx<'_>) -> Result<T, DbError> + Send + 'static,
+    write: impl FnOnce(&TableTx<'_>) -> Result<T, DbError> + Send + 'static,
 ) -> T {
     store.write(write).unwrap()
 }
 
-fn read<T>(store: &TableStore, read: impl FnOnce(&Tx<'_>) -> Result<T, DbError>) -> T {
+fn read<T>(store: &TableStore, read: impl FnOnce(&TableTx<'_>) -> Result<T, DbError>) -> T {
     store.read(read).unwrap()
 }
 
 fn entity(partition: &str, row: &str) -> StoredEntity {
     let properties = Properties::new(vec![("i".into(), Value::Int32(1))]);
-    StoredEntity::new(Key::new(partition, row), Ticks(5), &properties)
+    StoredEntity::new(EntityKey::new(partition, row), Ticks(5), &properties)
 }
 
 fn made(store: &TableStore, table: &str) -> TableId {
@@ -142,7 +142,7 @@ fn policies_and_the_ceiling_are_kept() {
     assert!(!write(&store, |tx| tx.set_policies(&name("missing"), &[])));
     write(&store, |tx| tx.set_tick_ceiling(Ticks(7)));
     drop(store);
-    let store = TableStore::open(&dir.path().join("table.db"), Sync::Normal).unwrap();
+    let store = TableStore::open(&dir.path().join("table.db"), SyncMode::Normal).unwrap();
     assert_eq!(read(&store, |tx| tx.policies(&name("abc"))), Some(kept));
     assert_eq!(read(&store, |tx| tx.policies(&name("missing"))), None);
     let ceiling = read(&store, |tx| Ok(Some(tx.tick_ceiling()?)));
@@ -161,7 +161,7 @@ fn the_last_writer_is_in_the_row() {
     };
     let given = by.clone();
     write(&store, move |tx| tx.put_entity(table, &entity("p", "r"), &given));
-    let key = Key::new("p", "r");
+    let key = EntityKey::new("p", "r");
     assert_eq!(read(&store, |tx| tx.last_writer(table, &key)), Some(by));
     assert_eq!(read(&store, |tx| tx.written(table, &key)), Some(Ticks(5)));
     assert_eq!(read(&store, |tx| tx.entity(table, &key)), Some(entity("p", "r")));

@@ -5,8 +5,8 @@ use std::thread;
 use std::time::Duration;
 
 use latchfs::engine::file::FileOptions;
-use latchfs::engine::{AccountOptions, Accounts, Clock, ManualClock, SystemClock};
-use latchfs::rest::{self, Admission, RestOptions, Server};
+use latchfs::engine::{AccountOptions, Accounts, ManualClock, SystemClock, TimeSource};
+use latchfs::rest::{self, Admission, RestOptions, RestServer};
 use latchfs::store::DataRoot;
 use serde_json::json;
 
@@ -201,8 +201,8 @@ fn s093_upserts_make_no_check() {
 /// The Blob and the Table service of one account, with the entity `(p, r)` whose `n` is 0, and the
 /// blob whose lease is the lock of its table.
 struct Both {
-    blob: Server,
-    table: Server,
+    blob: RestServer,
+    table: RestServer,
     clock: Arc<ManualClock>,
     _folder: tempfile::TempDir,
 }
@@ -222,7 +222,7 @@ impl Both {
         let start = |service| {
             let listen = "127.0.0.1:0".parse().unwrap();
             let options = RestOptions { listen, ..RestOptions::new(Admission::Everyone) };
-            Server::start(Arc::clone(&accounts), service, options).unwrap()
+            RestServer::start(Arc::clone(&accounts), service, options).unwrap()
         };
         let (blob, table) = (start(&rest::BLOB), start(&rest::TABLE));
         let both = Self { blob, table, clock, _folder: folder };

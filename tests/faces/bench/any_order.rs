@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use latchfs::core::service::ServiceKind;
-use latchfs::engine::clock::Turn;
+use latchfs::engine::clock::ClockChange;
 use latchfs::engine::controls::{FaultAction, Frequency, NewFault, NewGate, Point};
 
 use super::models::{Blob, Client, Entity, Queue, Sent};
@@ -93,7 +93,7 @@ where
 {
     let bench = Bench::start();
     // What a test does not turn must not run out while a slow machine waits.
-    bench.controls().clock.turn(Turn::Freeze).unwrap();
+    bench.controls().clock.turn(ClockChange::Freeze).unwrap();
     let at = bench.addr(service);
     let mut stopped = 0;
     for seed in seeds(u64::try_from(steps(30)).unwrap()) {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use latchfs::core::Timestamp;
-use latchfs::engine::Clock as _;
+use latchfs::engine::TimeSource as _;
 use latchfs::engine::blob::BlobOptions;
 use latchfs::rest::Admission;
 use latchfs::rest::auth::{AccountSas, Authorizer, Credential, Credentials, OauthMode};

@@ -5,7 +5,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use latchfs::core::Timestamp;
-use latchfs::engine::Clock as _;
+use latchfs::engine::TimeSource as _;
 use latchfs::engine::blob::BlobOptions;
 use latchfs::rest::auth::Credential;
 

@@ -7,8 +7,10 @@ use latchfs::core::time::{parse_rfc1123, rfc1123};
 use latchfs::core::{Client, Owner, Timestamp};
 use latchfs::engine::blob::{BlobOptions, BlobService};
 use latchfs::engine::file::FileOptions;
-use latchfs::engine::{AccountOptions, Accounts, Caller, Clock, Context, ManualClock, SystemClock};
-use latchfs::rest::{self, Admission, CopySources, RestOptions, Server};
+use latchfs::engine::{
+    AccountOptions, Accounts, Caller, Context, ManualClock, SystemClock, TimeSource,
+};
+use latchfs::rest::{self, Admission, CopySources, RestOptions, RestServer};
 use latchfs::store::DataRoot;
 
 use crate::common::http;
@@ -40,7 +42,7 @@ type Headers<'a> = &'a [(&'a str, &'a str)];
 
 /// A server with the container `c`.
 pub struct Blobs {
-    server: Option<Server>,
+    server: Option<RestServer>,
     pub clock: Arc<ManualClock>,
     options: BlobOptions,
     admission: Admission,
@@ -82,7 +84,7 @@ impl Blobs {
 
     fn start(&mut self) {
         let root = DataRoot::open(self.folder.path()).unwrap();
-        let clock: Arc<dyn Clock> = self.clock.clone();
+        let clock: Arc<dyn TimeSource> = self.clock.clone();
         let file = FileOptions { clock, ..FileOptions::default() };
         let options = AccountOptions { file, blob: self.options.clone() };
         let accounts = Accounts::open(&root, ACCOUNT, ["second"], &options).unwrap();
@@ -91,7 +93,7 @@ impl Blobs {
             copy_sources: self.sources,
             ..RestOptions::new(self.admission.clone())
         };
-        self.server = Some(Server::start(Arc::new(accounts), &rest::BLOB, options).unwrap());
+        self.server = Some(RestServer::start(Arc::new(accounts), &rest::BLOB, options).unwrap());
     }
 
     /// Without a server, while `work` is done to the service.

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use latchfs::core::blob::BlobType;
-use latchfs::engine::blob::{Asked, BlobAt, BlobOptions, Content, NewBlob};
+use latchfs::engine::blob::{AccessConditions, BlobAt, BlobOptions, Content, NewBlob};
 
 use super::access::{sas, signed};
 use super::fixture::{ACCOUNT, Blobs, Got};
@@ -84,7 +84,7 @@ fn b155_a_page_has_5000_blobs_at_most() {
     blobs.aside(async |service, cx| {
         for number in 0..5_001 {
             let at = BlobAt::new("con", format!("{number:04}"));
-            let (asked, new) = (Asked::default(), NewBlob::default());
+            let (asked, new) = (AccessConditions::default(), NewBlob::default());
             let none = Content::default();
             service.put_blob(cx, &at, asked, BlobType::Block, new, none).await.unwrap();
         }

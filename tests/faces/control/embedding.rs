@@ -4,7 +4,7 @@ use std::net::TcpStream;
 use std::path::Path;
 
 use latchfs::Server;
-use latchfs::control::{Answer, Client, Request};
+use latchfs::control::{ControlAnswer, ControlClient, ControlRequest};
 use latchfs::core::service::ServiceKind;
 use latchfs::core::smb::ShareMode;
 use latchfs::core::smb::create::Disposition;
@@ -28,13 +28,13 @@ fn a_server_gives_its_endpoints_and_ends_with_its_value() {
     assert!(server.accounts().first().file().share("docs").is_ok());
     let control = server.control();
     let folder = control.parent().unwrap().to_owned();
-    let mut client = Client::connect(&control).unwrap();
-    assert!(matches!(client.ask(&Request::Ping {}).unwrap(), Answer::Done {}));
+    let mut client = ControlClient::connect(&control).unwrap();
+    assert!(matches!(client.ask(&ControlRequest::Ping {}).unwrap(), ControlAnswer::Done {}));
     assert!(TcpStream::connect(address(&endpoint)).is_ok());
     drop(server);
     assert!(TcpStream::connect(address(&endpoint)).is_err());
     assert!(!control.exists() && !folder.exists());
-    assert!(client.ask(&Request::Ping {}).is_err());
+    assert!(client.ask(&ControlRequest::Ping {}).is_err());
 }
 
 #[test]
@@ -59,9 +59,10 @@ fn a_hold_is_a_client_of_its_own_and_is_closed_when_dropped() {
     assert!(matches!(refused, HoldError::Open(_)), "{refused}");
     drop(hold);
     let again = server.hold(&HoldOptions::new("docs", "a.txt")).unwrap();
-    let mut client = Client::connect(&server.control()).unwrap();
-    let close = Request::CloseHandle { share_name: None, handle: Some(again.id()), all: false };
-    assert_eq!(client.ask(&close).unwrap(), Answer::Closed { closed: 1 });
+    let mut client = ControlClient::connect(&server.control()).unwrap();
+    let close =
+        ControlRequest::CloseHandle { share_name: None, handle: Some(again.id()), all: false };
+    assert_eq!(client.ask(&close).unwrap(), ControlAnswer::Closed { closed: 1 });
     assert!(again.was_closed());
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use latchfs::core::smb::SharePath;
 use latchfs::core::{Client, Owner};
 use latchfs::engine::file::{Asking, CopyOptions};
-use latchfs::engine::{Clock, Context, SystemClock};
+use latchfs::engine::{Context, SystemClock, TimeSource};
 
 use crate::common::calls::Call;
 use crate::common::meeting::{Meeting, errno};

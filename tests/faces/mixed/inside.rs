@@ -11,7 +11,7 @@ use latchfs::engine::file::shares::NewShare;
 use latchfs::engine::file::{FileOptions, FileService, Share};
 use latchfs::engine::{Account, Accounts};
 use latchfs::fuse::{Mount, MountOptions};
-use latchfs::rest::{self, Admission, RestOptions, Server};
+use latchfs::rest::{self, Admission, RestOptions, RestServer};
 
 use crate::common::http::ACCOUNT;
 use crate::common::need;
@@ -28,7 +28,7 @@ pub struct Inside {
     mnt: PathBuf,
     // In this order: the mount goes before what it serves.
     _mount: Mount,
-    _server: Server,
+    _server: RestServer,
     _folder: tempfile::TempDir,
 }
 
@@ -55,7 +55,7 @@ impl Inside {
             listen: "127.0.0.1:0".parse().unwrap(),
             ..RestOptions::new(Admission::Everyone)
         };
-        let server = Server::start(Arc::new(accounts), &rest::FILE, options).unwrap();
+        let server = RestServer::start(Arc::new(accounts), &rest::FILE, options).unwrap();
         let rest = Rest::new(server.addr(), "share");
         Some(Self { clock, engine, rest, mnt, _mount: mount, _server: server, _folder: folder })
     }

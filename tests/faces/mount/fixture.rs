@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use latchfs::core::smb::{Access, ShareMode, SharePath};
 use latchfs::core::{Client, Owner};
 use latchfs::engine::file::{Share, ShareOptions};
-use latchfs::engine::{Clock, Context, EventLog, SystemClock};
+use latchfs::engine::{Context, EventLog, SystemClock, TimeSource};
 use latchfs::fuse::{Mount, MountOptions};
 use rustix::mount::UnmountFlags;
 

@@ -7,7 +7,7 @@ use std::thread;
 use latchfs::core::queue::{PutTimes, TimeToLive};
 use latchfs::core::{Client, Owner};
 use latchfs::engine::queue::{NewMessage, QueueService};
-use latchfs::engine::{Caller, Clock as _, Context};
+use latchfs::engine::{Caller, Context, TimeSource as _};
 
 use super::fixture::{ACCOUNT, Fixture, messages, texts};
 use crate::common::http::Kept;

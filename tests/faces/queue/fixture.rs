@@ -7,9 +7,9 @@ use std::time::Duration;
 use latchfs::core::Timestamp;
 use latchfs::core::service::ServiceKind;
 use latchfs::engine::file::FileOptions;
-use latchfs::engine::{AccountOptions, Accounts, Clock, ManualClock};
+use latchfs::engine::{AccountOptions, Accounts, ManualClock, TimeSource};
 use latchfs::rest::auth::{Authorizer, Credential, Credentials};
-use latchfs::rest::{self, Admission, RestOptions, Server};
+use latchfs::rest::{self, Admission, RestOptions, RestServer};
 use latchfs::store::DataRoot;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
@@ -21,7 +21,7 @@ pub const START: Timestamp = Timestamp(1_767_607_200_000_000_000);
 
 /// A server with the queue `queue`.
 pub struct Fixture {
-    pub server: Option<Server>,
+    pub server: Option<RestServer>,
     pub accounts: Option<Arc<Accounts>>,
     pub clock: Arc<ManualClock>,
     pub addr: SocketAddr,
@@ -78,7 +78,7 @@ impl Fixture {
         self.accounts = None;
         self.root = None;
         let root = DataRoot::open(self.folder.path()).unwrap();
-        let clock: Arc<dyn Clock> = Arc::<ManualClock>::clone(&self.clock);
+        let clock: Arc<dyn TimeSource> = Arc::<ManualClock>::clone(&self.clock);
         let file = FileOptions { clock, ..FileOptions::default() };
         let options = AccountOptions { file, ..AccountOptions::default() };
         let accounts = Arc::new(Accounts::open(&root, ACCOUNT, [""; 0], &options).unwrap());
@@ -90,7 +90,7 @@ impl Fixture {
         };
         let listen = "127.0.0.1:0".parse().unwrap();
         let options = RestOptions { listen, ..RestOptions::new(admission) };
-        let server = Server::start(Arc::clone(&accounts), &rest::QUEUE, options).unwrap();
+        let server = RestServer::start(Arc::clone(&accounts), &rest::QUEUE, options).unwrap();
         self.addr = server.addr();
         (self.server, self.accounts, self.root) = (Some(server), Some(accounts), Some(root));
     }

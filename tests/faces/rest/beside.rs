@@ -6,15 +6,15 @@ use latchfs::core::Timestamp;
 use latchfs::engine::file::shares::NewShare;
 use latchfs::engine::{AccountOptions, Accounts};
 use latchfs::rest::auth::{AccountSas, Authorizer, Credential, Credentials};
-use latchfs::rest::{self, Admission, RestOptions, Server, Service};
+use latchfs::rest::{self, Admission, RestOptions, RestServer, Service};
 use latchfs::store::DataRoot;
 
 use crate::common::http::{self, ACCOUNT, Got};
 
 /// The two services of one server, with the share `docs` and the container `con`.
 struct Both {
-    file: Server,
-    blob: Server,
+    file: RestServer,
+    blob: RestServer,
     _folder: tempfile::TempDir,
 }
 
@@ -41,7 +41,7 @@ impl Both {
         let authorizer = Authorizer { accounts: keys, ..Authorizer::default() };
         let options = RestOptions::new(Admission::Signed(authorizer));
         let start = |service: &'static Service| {
-            Server::start(Arc::clone(&accounts), service, options.clone()).unwrap()
+            RestServer::start(Arc::clone(&accounts), service, options.clone()).unwrap()
         };
         let both = Self { file: start(&rest::FILE), blob: start(&rest::BLOB), _folder: folder };
         ask(&both.blob, "PUT", "/con?restype=container&", &[], b"").is(201);
@@ -57,7 +57,13 @@ impl Both {
 }
 
 /// Asks with a SAS that permits everything; `target` ends where the SAS goes.
-fn ask(server: &Server, method: &str, target: &str, headers: &[(&str, &str)], body: &[u8]) -> Got {
+fn ask(
+    server: &RestServer,
+    method: &str,
+    target: &str,
+    headers: &[(&str, &str)],
+    body: &[u8],
+) -> Got {
     let target = format!("{target}{}", sas("rwdlac"));
     http::ask(server.addr(), method, &target, headers, body)
 }
@@ -106,7 +112,7 @@ fn a_file_is_copied_from_a_blob_of_the_same_server() {
 #[test]
 fn a_source_beside_needs_a_right_of_its_own_and_other_servers_are_not_asked() {
     let (both, other) = (Both::start(), Both::start());
-    let copy = |server: &Server, query: &str| {
+    let copy = |server: &RestServer, query: &str| {
         let source = format!("http://{}/{ACCOUNT}/docs/{query}", server.addr());
         ask(&both.blob, "PUT", "/con/to?", &[("x-ms-copy-source", &source)], b"")
     };
@@ -125,7 +131,7 @@ fn a_source_beside_needs_a_right_of_its_own_and_other_servers_are_not_asked() {
 fn a_source_of_this_server_is_a_file_or_a_blob_and_nothing_else_that_a_get_gives() {
     let both = Both::start();
     let read = sas("rl");
-    let refused = |to: &Server, target: &str, from: &Server, path: &str| {
+    let refused = |to: &RestServer, target: &str, from: &RestServer, path: &str| {
         let source = format!("http://{}/{ACCOUNT}{path}&{read}", from.addr());
         let headers = [("x-ms-copy-source", source.as_str()), ("x-ms-blob-type", "BlockBlob")];
         ask(to, "PUT", target, &headers, b"").refused(400, "InvalidHeaderValue");

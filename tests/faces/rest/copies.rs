@@ -7,7 +7,7 @@ use crate::rest::fixture::Fixture;
 use latchfs::core::smb::SharePath;
 use latchfs::core::{Client, Owner};
 use latchfs::engine::file::{Asking, CopyOptions};
-use latchfs::engine::{Clock, Context, SystemClock};
+use latchfs::engine::{Context, SystemClock, TimeSource};
 
 #[test]
 fn a_copy_has_the_bytes_and_says_how_it_went() {

@@ -8,10 +8,10 @@ use latchfs::core::smb::create::OpenRequest;
 use latchfs::core::smb::{Access, ShareMode, SharePath};
 use latchfs::core::{Client, Owner, Timestamp};
 use latchfs::engine::file::shares::NewShare;
-use latchfs::engine::file::{Error, FileOptions, FileService, Handle, Share};
+use latchfs::engine::file::{FileError, FileOptions, FileService, Handle, Share};
 use latchfs::engine::{Account, Accounts, Context};
 use latchfs::rest::auth::{AccountSas, Authorizer, Credential, Credentials, ServiceSas};
-use latchfs::rest::{self, Admission, ErrorNames, Limits, RestOptions, Server};
+use latchfs::rest::{self, Admission, ErrorNames, Limits, RestOptions, RestServer};
 
 use crate::common::http;
 pub use crate::common::http::{ACCOUNT, Got};
@@ -19,7 +19,7 @@ use crate::common::rest::Rest;
 
 /// A server with the share `docs`.
 pub struct Fixture {
-    pub server: Server,
+    pub server: RestServer,
     pub engine: Arc<FileService>,
     rest: Rest,
     folder: tempfile::TempDir,
@@ -91,7 +91,7 @@ impl Fixture {
     }
 
     /// The same, with the refusal, if it is refused.
-    pub fn try_open(&self, name: &str, access: &str, share: &str) -> Result<Handle, Error> {
+    pub fn try_open(&self, name: &str, access: &str, share: &str) -> Result<Handle, FileError> {
         let client = Arc::new(Client { session: 7, name: "mount".to_owned() });
         let owner = Owner { client, pid: 4711, program: Some("excel".into()) };
         let (access, share) = (Access::parse(access).unwrap(), ShareMode::parse(share).unwrap());
@@ -123,13 +123,13 @@ impl Deref for Fixture {
     }
 }
 
-fn serve(accounts: Arc<Accounts>, choose: impl FnOnce(&mut RestOptions)) -> Server {
+fn serve(accounts: Arc<Accounts>, choose: impl FnOnce(&mut RestOptions)) -> RestServer {
     let mut options = RestOptions {
         listen: "127.0.0.1:0".parse().unwrap(),
         ..RestOptions::new(Admission::Everyone)
     };
     choose(&mut options);
-    Server::start(accounts, &rest::FILE, options).unwrap()
+    RestServer::start(accounts, &rest::FILE, options).unwrap()
 }
 
 /// The query of a SAS of the development account for everything, with these permissions.

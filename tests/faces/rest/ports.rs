@@ -9,7 +9,7 @@ use latchfs::core::Timestamp;
 use latchfs::core::service::ServiceKind;
 use latchfs::engine::{AccountOptions, Accounts};
 use latchfs::rest::auth::{AccountSas, Authorizer, Credential, Credentials};
-use latchfs::rest::{self, Admission, RestOptions, Server, Service};
+use latchfs::rest::{self, Admission, RestOptions, RestServer, Service};
 use latchfs::store::DataRoot;
 
 use crate::common::http::{ACCOUNT, Got, Kept, ask, ask_as_it_is};
@@ -74,7 +74,7 @@ const PORTS: &[Port] = &[
 /// A listener of one service on a data directory of its own.
 struct Listening {
     port: &'static Port,
-    server: Server,
+    server: RestServer,
     _folder: tempfile::TempDir,
 }
 
@@ -86,7 +86,7 @@ impl Listening {
         let accounts = Accounts::open(&root, ACCOUNT, none, &AccountOptions::default()).unwrap();
         let mut options = RestOptions::new(Admission::Everyone);
         choose(&mut options);
-        let server = Server::start(Arc::new(accounts), port.service, options).unwrap();
+        let server = RestServer::start(Arc::new(accounts), port.service, options).unwrap();
         Self { port, server, _folder: folder }
     }
 

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use latchfs::control::controls::{ClockRequest, GateRequest, Requests};
 use latchfs::control::states::StateRequest;
-use latchfs::control::{Answer, Client as Control, Request};
+use latchfs::control::{ControlAnswer, ControlClient as Control, ControlRequest};
 use latchfs::core::service::ServiceKind;
 use latchfs::server::HoldOptions;
 
@@ -66,8 +66,8 @@ fn no_etag_and_no_receipt_comes_a_second_time_after_a_reset() {
     let mut seen = BTreeSet::new();
     for round in 0..4 {
         // The clock goes back with each reset.
-        control.ask(&Request::Clock(ClockRequest::Advance { ms: 3_600_000 })).unwrap();
-        control.ask(&Request::Clock(ClockRequest::Freeze {})).unwrap();
+        control.ask(&ControlRequest::Clock(ClockRequest::Advance { ms: 3_600_000 })).unwrap();
+        control.ask(&ControlRequest::Clock(ClockRequest::Freeze {})).unwrap();
         for issued in client.furnish() {
             assert!(seen.insert(issued.clone()), "round {round}: {issued} came before");
         }
@@ -84,22 +84,29 @@ fn a_reset_removes_gates_and_faults_and_sets_the_clock_back() {
     let requests = Requests { operation: Some("Put Blob".to_owned()), ..Requests::default() };
     let at = "received".to_owned();
     let gate = GateRequest::Add { requests, at, times: None, limit_ms: None };
-    let Answer::Added { id } = control.ask(&Request::Gate(gate)).unwrap() else { panic!() };
-    control.ask(&Request::Clock(ClockRequest::Advance { ms: 3_600_000 })).unwrap();
+    let ControlAnswer::Added { id } = control.ask(&ControlRequest::Gate(gate)).unwrap() else {
+        panic!()
+    };
+    control.ask(&ControlRequest::Clock(ClockRequest::Advance { ms: 3_600_000 })).unwrap();
     let addr = address(&server, ServiceKind::Blob);
     let gated = std::thread::spawn(move || {
         let kind = [("x-ms-blob-type", "BlockBlob")];
         ask_as_it_is(addr, &addr.to_string(), "PUT", "/first/box/late", &kind, b"late")
     });
     let wait = GateRequest::Wait { id, count: 1, wait_ms: 20_000 };
-    assert_eq!(control.ask(&Request::Gate(wait)).unwrap(), Answer::Counted { count: 1 });
-    let reset = control.ask(&Request::State(StateRequest::Reset {})).unwrap();
-    assert_eq!(reset, Answer::Done {});
+    assert_eq!(
+        control.ask(&ControlRequest::Gate(wait)).unwrap(),
+        ControlAnswer::Counted { count: 1 }
+    );
+    let reset = control.ask(&ControlRequest::State(StateRequest::Reset {})).unwrap();
+    assert_eq!(reset, ControlAnswer::Done {});
     // It goes on against the new state, which has no such container.
     gated.join().unwrap().refused(404, "ContainerNotFound");
-    let gates = control.ask(&Request::Gate(GateRequest::List {})).unwrap();
-    assert_eq!(gates, Answer::Gates { gates: Vec::new() });
-    let Answer::Clock(clock) = control.ask(&Request::Clock(ClockRequest::Show {})).unwrap() else {
+    let gates = control.ask(&ControlRequest::Gate(GateRequest::List {})).unwrap();
+    assert_eq!(gates, ControlAnswer::Gates { gates: Vec::new() });
+    let ControlAnswer::Clock(clock) =
+        control.ask(&ControlRequest::Clock(ClockRequest::Show {})).unwrap()
+    else {
         panic!()
     };
     assert!(!clock.frozen && clock.now[..16] == clock.system[..16], "{clock:?}");
@@ -196,8 +203,8 @@ fn after_a_reset_and_a_restore_every_forced_close_still_cuts_descriptors_off() {
         [("reset", &reset), ("restore", &restore), ("reset", &reset), ("deletion", &delete)];
     for (round, (name, end_all)) in ends.into_iter().enumerate() {
         let one = writer(&mount, "one");
-        let close = Request::CloseHandle { share_name: None, handle: None, all: true };
-        assert_eq!(control.ask(&close).unwrap(), Answer::Closed { closed: 1 });
+        let close = ControlRequest::CloseHandle { share_name: None, handle: None, all: true };
+        assert_eq!(control.ask(&close).unwrap(), ControlAnswer::Closed { closed: 1 });
         is_cut_off(&one, &format!("close-handle in round {round}"));
         let two = writer(&mount, "two");
         let all = [("x-ms-handle-id", "*")];
@@ -237,15 +244,22 @@ fn what_is_held_can_be_looked_at_while_everything_is_reset() {
             while !stop.load(Ordering::Relaxed) {
                 let (share_name, path) = (None, None);
                 for request in [
-                    Request::Handles { share_name: share_name.clone(), path, recursive: false },
-                    Request::Locks { share_name, path: None },
-                    Request::Pending {},
-                    Request::Leases {},
-                    Request::Messages { queue: None },
-                    Request::Status {},
+                    ControlRequest::Handles {
+                        share_name: share_name.clone(),
+                        path,
+                        recursive: false,
+                    },
+                    ControlRequest::Locks { share_name, path: None },
+                    ControlRequest::Pending {},
+                    ControlRequest::Leases {},
+                    ControlRequest::Messages { queue: None },
+                    ControlRequest::Status {},
                 ] {
                     let answer = control.ask(&request);
-                    let refused = matches!(answer, Ok(Answer::Refused(_) | Answer::Failed { .. }));
+                    let refused = matches!(
+                        answer,
+                        Ok(ControlAnswer::Refused(_) | ControlAnswer::Failed { .. })
+                    );
                     assert!(answer.is_ok() && !refused, "{request:?}: {answer:?}");
                 }
                 looks += 1;

@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 use latchfs::control::controls::{ClockRequest, GateRequest, Requests};
 use latchfs::control::states::{StateEntry, StateRequest};
-use latchfs::control::{Answer, Client as Control, RefusalKind, Request};
+use latchfs::control::{ControlAnswer, ControlClient as Control, ControlRequest, RefusalKind};
 use latchfs::core::service::ServiceKind;
 use latchfs::core::smb::ShareMode;
 use latchfs::core::time::parse_iso;
-use latchfs::engine::{Clock, StateError, SystemClock};
+use latchfs::engine::{StateError, SystemClock, TimeSource};
 use latchfs::server::HoldOptions;
 
 use super::fixture::{ACCOUNTS, LEASE, LONG, address, builder, clients, element, keep, listed};
@@ -80,7 +80,7 @@ fn nothing_that_was_issued_after_a_save_comes_again_after_the_restore() {
     let [client, _] = clients(&server);
     let mut control = Control::connect(&server.control()).unwrap();
     // The clock stands: only counters make a difference.
-    control.ask(&Request::Clock(ClockRequest::Freeze {})).unwrap();
+    control.ask(&ControlRequest::Clock(ClockRequest::Freeze {})).unwrap();
     client.furnish();
     server.save_state("start").unwrap();
     let mut seen = BTreeSet::new();
@@ -101,7 +101,7 @@ fn nothing_that_was_issued_comes_again_after_a_restart_and_a_restore() {
         let [client, _] = clients(&server);
         if round == 0 {
             let mut control = Control::connect(&server.control()).unwrap();
-            control.ask(&Request::Clock(ClockRequest::Freeze {})).unwrap();
+            control.ask(&ControlRequest::Clock(ClockRequest::Freeze {})).unwrap();
             client.furnish();
             server.save_state("start").unwrap();
         } else {
@@ -169,14 +169,14 @@ fn a_restore_sets_the_clock_as_it_was_and_releases_gated_requests() {
     let [client, _] = clients(&server);
     client.furnish();
     let mut control = Control::connect(&server.control()).unwrap();
-    let mut show = || match control.ask(&Request::Clock(ClockRequest::Show {})).unwrap() {
-        Answer::Clock(clock) => clock,
+    let mut show = || match control.ask(&ControlRequest::Clock(ClockRequest::Show {})).unwrap() {
+        ControlAnswer::Clock(clock) => clock,
         other => panic!("{other:?}"),
     };
     server.save_state("running").unwrap();
     let mut other = Control::connect(&server.control()).unwrap();
-    other.ask(&Request::Clock(ClockRequest::Advance { ms: 60_000 })).unwrap();
-    other.ask(&Request::Clock(ClockRequest::Freeze {})).unwrap();
+    other.ask(&ControlRequest::Clock(ClockRequest::Advance { ms: 60_000 })).unwrap();
+    other.ask(&ControlRequest::Clock(ClockRequest::Freeze {})).unwrap();
     let frozen = show();
     server.save_state("frozen").unwrap();
     // The lease of a minute has run out, and is in force again with the clock.
@@ -185,20 +185,27 @@ fn a_restore_sets_the_clock_as_it_was_and_releases_gated_requests() {
     let requests = Requests { operation: Some("Put Blob".to_owned()), ..Requests::default() };
     let at = "received".to_owned();
     let gate = GateRequest::Add { requests, at, times: None, limit_ms: None };
-    let Answer::Added { id } = other.ask(&Request::Gate(gate)).unwrap() else { panic!() };
+    let ControlAnswer::Added { id } = other.ask(&ControlRequest::Gate(gate)).unwrap() else {
+        panic!()
+    };
     let addr = address(&server, ServiceKind::Blob);
     let gated = std::thread::spawn(move || {
         let kind = [("x-ms-blob-type", "BlockBlob")];
         ask_as_it_is(addr, &addr.to_string(), "PUT", "/first/box/late", &kind, b"late")
     });
     let wait = GateRequest::Wait { id, count: 1, wait_ms: 20_000 };
-    assert_eq!(other.ask(&Request::Gate(wait)).unwrap(), Answer::Counted { count: 1 });
+    assert_eq!(
+        other.ask(&ControlRequest::Gate(wait)).unwrap(),
+        ControlAnswer::Counted { count: 1 }
+    );
     server.restore_state("running").unwrap();
     gated.join().unwrap().is(201);
     let clock = show();
     assert!(!clock.frozen && clock.now[..16] == clock.system[..16], "{clock:?}");
     delete().refused(412, "LeaseIdMissing");
-    let Answer::Gates { gates } = other.ask(&Request::Gate(GateRequest::List {})).unwrap() else {
+    let ControlAnswer::Gates { gates } =
+        other.ask(&ControlRequest::Gate(GateRequest::List {})).unwrap()
+    else {
         panic!()
     };
     assert_eq!((gates.len(), gates[0].waiting.len()), (1, 0));
@@ -253,26 +260,31 @@ fn a_state_is_replaced_listed_and_deleted_by_its_name() {
     let [client, _] = clients(&server);
     client.furnish();
     let mut control = Control::connect(&server.control()).unwrap();
-    let mut ask = |request| control.ask(&Request::State(request)).unwrap();
+    let mut ask = |request| control.ask(&ControlRequest::State(request)).unwrap();
     let name = || "a.b-c_1".to_owned();
-    let Answer::States { states } = ask(StateRequest::Save { name: name() }) else { panic!() };
+    let ControlAnswer::States { states } = ask(StateRequest::Save { name: name() }) else {
+        panic!()
+    };
     let [StateEntry { name: saved, .. }] = &states[..] else { panic!() };
     assert_eq!(*saved, name());
-    assert_eq!(ask(StateRequest::List {}), Answer::States { states });
+    assert_eq!(ask(StateRequest::List {}), ControlAnswer::States { states });
     client.blob("PUT", "/more?restype=container", &[], b"").is(201);
-    let Answer::States { states } = ask(StateRequest::Save { name: name() }) else { panic!() };
-    assert_eq!(ask(StateRequest::List {}), Answer::States { states });
+    let ControlAnswer::States { states } = ask(StateRequest::Save { name: name() }) else {
+        panic!()
+    };
+    assert_eq!(ask(StateRequest::List {}), ControlAnswer::States { states });
     server.reset().unwrap();
-    assert_eq!(ask(StateRequest::Restore { name: name() }), Answer::Done {});
+    assert_eq!(ask(StateRequest::Restore { name: name() }), ControlAnswer::Done {});
     assert_eq!(client.names()["containers"], ["box", "more"]);
-    assert_eq!(ask(StateRequest::Delete { name: name() }), Answer::Done {});
-    assert_eq!(ask(StateRequest::List {}), Answer::States { states: Vec::new() });
+    assert_eq!(ask(StateRequest::Delete { name: name() }), ControlAnswer::Done {});
+    assert_eq!(ask(StateRequest::List {}), ControlAnswer::States { states: Vec::new() });
     for request in [StateRequest::Delete { name: name() }, StateRequest::Restore { name: name() }] {
-        let Answer::Refused(refused) = ask(request) else { panic!() };
+        let ControlAnswer::Refused(refused) = ask(request) else { panic!() };
         assert_eq!(refused.kind, RefusalKind::NotFound);
     }
     for wrong in ["", ".a", "a/b", &"a".repeat(65)] {
-        let Answer::Refused(refused) = ask(StateRequest::Save { name: wrong.to_owned() }) else {
+        let ControlAnswer::Refused(refused) = ask(StateRequest::Save { name: wrong.to_owned() })
+        else {
             panic!()
         };
         assert_eq!(refused.kind, RefusalKind::Invalid);

@@ -10,7 +10,7 @@ use latchfs::core::time::rfc1123;
 use latchfs::engine::file::FileOptions;
 use latchfs::engine::{AccountOptions, Accounts, ManualClock};
 use latchfs::rest::auth::{AccountSas, Authorizer, Credential, Credentials, DEVELOPMENT_KEY};
-use latchfs::rest::{self, Admission, RestOptions, Server};
+use latchfs::rest::{self, Admission, RestOptions, RestServer};
 use latchfs::store::DataRoot;
 use serde_json::{Value, json};
 
@@ -76,7 +76,7 @@ impl Got {
 
 /// A server with the Table service of one account.
 pub struct Tables {
-    server: Server,
+    server: RestServer,
     clock: Arc<ManualClock>,
     _folder: tempfile::TempDir,
 }
@@ -117,7 +117,7 @@ impl Tables {
         let options = AccountOptions { file, ..AccountOptions::default() };
         let accounts = Accounts::open(&root, ACCOUNT, ["second"], &options).unwrap();
         let options = RestOptions::new(admission);
-        let server = Server::start(Arc::new(accounts), &rest::TABLE, options).unwrap();
+        let server = RestServer::start(Arc::new(accounts), &rest::TABLE, options).unwrap();
         Self { server, clock, _folder: folder }
     }
 
@@ -132,7 +132,7 @@ impl Tables {
 
     /// Turns the clock by that many seconds.
     pub fn turn_clock(&self, seconds: i64) {
-        let now = latchfs::engine::Clock::now(&*self.clock);
+        let now = latchfs::engine::TimeSource::now(&*self.clock);
         self.clock.set(Timestamp(now.0 + seconds * 1_000_000_000));
     }
 

@@ -9,7 +9,7 @@ use std::thread;
 
 use latchfs::rest;
 use latchfs::store::blob::BlobStore;
-use latchfs::store::db::Sync;
+use latchfs::store::db::SyncMode;
 
 use super::killed::{Killed, serve_if_told};
 use crate::alone;
@@ -180,7 +180,7 @@ fn base64(n: usize) -> String {
 /// Content that nothing refers to is gone once an opened store has settled.
 fn no_orphans(folder: &Path) {
     let account = folder.join(ACCOUNT);
-    let store = BlobStore::open(&account, Sync::Normal).unwrap();
+    let store = BlobStore::open(&account, SyncMode::Normal).unwrap();
     store.settle().unwrap();
     drop(store);
     let database = rusqlite::Connection::open(account.join("blob.db")).unwrap();

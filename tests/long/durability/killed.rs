@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::thread;
 
 use latchfs::engine::{AccountOptions, Accounts};
-use latchfs::rest::{Admission, RestOptions, Server, Service};
+use latchfs::rest::{Admission, RestOptions, RestServer, Service};
 use latchfs::store::DataRoot;
 
 use crate::common::http::ACCOUNT;
@@ -34,7 +34,7 @@ pub fn serve_if_told(service: &'static Service) {
     let options = AccountOptions::default();
     let accounts = Accounts::open(&root, ACCOUNT, [""; 0], &options).unwrap();
     let options = RestOptions::new(Admission::Everyone);
-    let server = Server::start(Arc::new(accounts), service, options).unwrap();
+    let server = RestServer::start(Arc::new(accounts), service, options).unwrap();
     fs::write(folder.join("address.new"), server.addr().to_string()).unwrap();
     fs::rename(folder.join("address.new"), folder.join("address")).unwrap();
     loop {

@@ -1,13 +1,13 @@
 //! A clock that is set back: nothing that was granted is lost, nothing is taken twice.
 
 use latchfs::core::lease::LeaseState;
-use latchfs::engine::file::shares::{DeleteSnapshots, ListOptions};
+use latchfs::engine::file::shares::{DeleteShareSnapshots, ListOptions};
 
 use super::*;
 
 /// Sets the clock back by so many seconds.
 fn step_back(setup: &Setup, seconds: i64) {
-    let now = latchfs::engine::Clock::now(&*setup.clock);
+    let now = latchfs::engine::TimeSource::now(&*setup.clock);
     setup.clock.set(Timestamp(now.0 - seconds * 1_000_000_000));
 }
 
@@ -39,7 +39,7 @@ fn snapshots_and_deleted_shares_of_a_later_time_stay_where_they_are() {
     let earlier = engine.create_snapshot(&DOCS, None, &mut go_on).unwrap().0;
     assert_eq!(engine.snapshots("docs").unwrap(), [earlier, later, same]);
     engine.create_share("gone", NewShare::default()).unwrap();
-    engine.delete_share(&somebody(), &ShareRef::new("gone"), DeleteSnapshots::None).unwrap();
+    engine.delete_share(&somebody(), &ShareRef::new("gone"), DeleteShareSnapshots::None).unwrap();
     step_back(&setup, 30 * 86_400);
     drop(engine);
     let engine = setup.open();

@@ -1,7 +1,7 @@
 //! Leases of shares: behaviours 107 to 111, and what they leave alone.
 
 use latchfs::core::lease::{LeaseDenial, LeaseId, LeaseOn, LeaseState, LeaseStatus};
-use latchfs::engine::file::shares::{DeleteSnapshots, ShareChanges};
+use latchfs::engine::file::shares::{DeleteShareSnapshots, ShareChanges};
 
 use super::*;
 
@@ -87,7 +87,8 @@ fn b111_a_leased_share_is_deleted_with_its_id_only_and_files_inside_know_nothing
     share.write(&opened.handle, 0, b"y").unwrap();
     share.close(&opened.handle).unwrap();
 
-    let delete = |at: &ShareRef<'_>| engine.delete_share(&somebody(), at, DeleteSnapshots::None);
+    let delete =
+        |at: &ShareRef<'_>| engine.delete_share(&somebody(), at, DeleteShareSnapshots::None);
     assert_eq!(refused(delete(&DOCS)), LeaseDenial::LeaseIdMissing(LeaseOn::Share).into());
     let wrong = refused(delete(&with_lease(DOCS, id('b'))));
     assert_eq!(wrong, LeaseDenial::LeaseIdMismatchWithShareOperation.into());

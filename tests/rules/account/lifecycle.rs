@@ -8,13 +8,13 @@ use latchfs::core::smb::create::{Disposition, OpenRequest};
 use latchfs::core::smb::ranges::{ByteRange, LockKind, RangeLock};
 use latchfs::core::smb::{Access, Denial, ShareMode, SharePath};
 use latchfs::engine::events::Happening;
-use latchfs::engine::file::shares::{DeleteSnapshots, Follower, ShareChanges};
+use latchfs::engine::file::shares::{DeleteShareSnapshots, Follower, ShareChanges};
 use latchfs::store::{Drawer, Durability, StateDir};
 
 use super::*;
 
 fn delete(engine: &FileService) -> String {
-    let deleted = engine.delete_share(&somebody(), &DOCS, DeleteSnapshots::None).unwrap();
+    let deleted = engine.delete_share(&somebody(), &DOCS, DeleteShareSnapshots::None).unwrap();
     deleted.unwrap().version
 }
 
@@ -144,7 +144,7 @@ fn a_share_on_its_way_out_is_neither_served_nor_made_nor_deleted_again() {
         let answers = [
             refused(during.share("docs")),
             refused(during.create_share("docs", NewShare::default())),
-            refused(during.delete_share(&somebody(), &DOCS, DeleteSnapshots::None)),
+            refused(during.delete_share(&somebody(), &DOCS, DeleteShareSnapshots::None)),
         ];
         sender.send(answers).unwrap();
     });
@@ -230,7 +230,8 @@ fn whoever_still_holds_a_deleted_share_does_not_act_on_the_next_one_of_its_name(
         ..OpenRequest::plain(Access::W, ShareMode::RWD)
     };
     let file = SharePath::new("f").unwrap();
-    let gone = |error: latchfs::engine::file::Error| error.denial() == Some(&Denial::ShareDeleted);
+    let gone =
+        |error: latchfs::engine::file::FileError| error.denial() == Some(&Denial::ShareDeleted);
     assert!(gone(stale.open(&somebody(), &file, &request).unwrap_err()));
     assert!(gone(stale.unlink(&somebody(), &file).unwrap_err()));
     assert!(gone(stale.list(&SharePath::root(), None, 1).unwrap_err()));
@@ -292,7 +293,7 @@ fn a_start_purges_what_is_over() {
 fn without_retention_a_deleted_share_is_gone_at_once() {
     let setup = Setup { retention_days: None, ..Setup::new() };
     let engine = with_share(&setup);
-    let answer = engine.delete_share(&somebody(), &DOCS, DeleteSnapshots::None).unwrap();
+    let answer = engine.delete_share(&somebody(), &DOCS, DeleteShareSnapshots::None).unwrap();
     assert_eq!(answer, None);
     let left = tree(&setup.data());
     assert!(!left.iter().any(|path| path.contains("docs")), "{left:?}");
@@ -312,7 +313,7 @@ fn one_directory_served_as_it_is_is_neither_made_nor_deleted() {
 
     let answers = [
         refused(engine.create_share("other", NewShare::default())),
-        refused(engine.delete_share(&somebody(), &DOCS, DeleteSnapshots::None)),
+        refused(engine.delete_share(&somebody(), &DOCS, DeleteShareSnapshots::None)),
         refused(engine.restore_share("docs", "01")),
     ];
     assert_eq!(answers, [const { ShareDenial::OneDirectoryOnly }; 3]);

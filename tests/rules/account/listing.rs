@@ -1,6 +1,6 @@
 //! List Shares, page by page.
 
-use latchfs::engine::file::shares::{DeleteSnapshots, ListOptions, ShareInfo};
+use latchfs::engine::file::shares::{DeleteShareSnapshots, ListOptions, ShareInfo};
 use latchfs::store::share::Metadata;
 
 use super::*;
@@ -59,7 +59,7 @@ fn snapshots_and_deleted_shares_are_listed_on_request() {
     for _ in 0..2 {
         engine.create_snapshot(&ShareRef::new("aaa"), None, &mut go_on).unwrap();
         let at = ShareRef::new("bbb");
-        engine.delete_share(&somebody(), &at, DeleteSnapshots::None).unwrap();
+        engine.delete_share(&somebody(), &at, DeleteShareSnapshots::None).unwrap();
         engine.create_share("bbb", NewShare::default()).unwrap();
     }
     let all = ListOptions { snapshots: true, deleted: true, ..ListOptions::default() };
@@ -96,7 +96,7 @@ fn a_marker_nobody_was_given_is_refused_and_one_whose_share_went_is_not() {
     let one = ListOptions { limit: Some(1), ..ListOptions::default() };
     let next = engine.list_shares(&one).unwrap().next.unwrap();
     let at = ShareRef::new("bbb");
-    engine.delete_share(&somebody(), &at, DeleteSnapshots::None).unwrap();
+    engine.delete_share(&somebody(), &at, DeleteShareSnapshots::None).unwrap();
     let page = engine.list_shares(&ListOptions { marker: Some(&next), ..one }).unwrap();
     assert_eq!(page.shares.iter().map(label).collect::<Vec<_>>(), ["ccc"]);
 }

@@ -21,10 +21,10 @@ use latchfs::core::smb::create::OpenRequest;
 use latchfs::core::smb::{Access, ShareMode, SharePath};
 use latchfs::core::{Client, Owner, Timestamp};
 use latchfs::engine::file::shares::{FileServiceResult, NewShare, ShareDenial, ShareRef};
-use latchfs::engine::file::{FileOptions, FileService, FileServiceError, Opened, Share};
+use latchfs::engine::file::{FileOptions, FileService, FileServiceError, OpenedFile, Share};
 use latchfs::engine::{Context, EventLog, ManualClock};
 use latchfs::store::RootError;
-use latchfs::store::share::{Control, Progress};
+use latchfs::store::share::{CloneProgress, Control};
 
 /// Monday, 5 January 2026, 10:00:00 UTC.
 const START: Timestamp = Timestamp(1_767_607_200_000_000_000);
@@ -103,7 +103,11 @@ fn path(text: &str) -> SharePath {
     SharePath::new(text).unwrap()
 }
 
-fn open_file(share: &Share, file: &str, access: Access) -> latchfs::engine::file::Result<Opened> {
+fn open_file(
+    share: &Share,
+    file: &str,
+    access: Access,
+) -> latchfs::engine::file::Result<OpenedFile> {
     share.open(&somebody(), &path(file), &OpenRequest::plain(access, ShareMode::RWD))
 }
 
@@ -113,7 +117,7 @@ fn refused<T: std::fmt::Debug>(answer: FileServiceResult<T>) -> ShareDenial {
     error.denial().unwrap_or_else(|| panic!("not refused by a rule: {error}")).clone()
 }
 
-fn go_on(_: Progress) -> Control {
+fn go_on(_: CloneProgress) -> Control {
     Control::Continue
 }
 

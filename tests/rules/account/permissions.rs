@@ -1,6 +1,6 @@
 //! Security descriptors under their keys.
 
-use latchfs::engine::file::shares::{Permission, PermissionFormat};
+use latchfs::engine::file::shares::{PermissionFormat, SecurityDescriptor};
 
 use super::*;
 
@@ -10,10 +10,10 @@ const SDDL: &str = "O:S-1-5-21-1G:S-1-5-21-513D:AI(A;;FA;;;SY)(A;;FA;;;BA)";
 fn equal_descriptors_have_one_key_also_after_a_restart() {
     let setup = Setup::new();
     let engine = with_share(&setup);
-    let permission = Permission::Sddl(SDDL.to_owned());
+    let permission = SecurityDescriptor::Sddl(SDDL.to_owned());
     let key = engine.create_permission(&DOCS, &permission).unwrap();
     assert_eq!(engine.create_permission(&DOCS, &permission).unwrap(), key);
-    let other = Permission::Sddl(SDDL.replace("513", "514"));
+    let other = SecurityDescriptor::Sddl(SDDL.replace("513", "514"));
     assert_ne!(engine.create_permission(&DOCS, &other).unwrap(), key);
     drop(engine);
     let engine = setup.open();
@@ -25,7 +25,7 @@ fn equal_descriptors_have_one_key_also_after_a_restart() {
 fn bad_descriptors_and_unknown_keys_are_refused() {
     let setup = Setup::new();
     let engine = with_share(&setup);
-    let bad = Permission::Sddl("invalid".to_owned());
+    let bad = SecurityDescriptor::Sddl("invalid".to_owned());
     let answer = refused(engine.create_permission(&DOCS, &bad));
     assert!(matches!(answer, ShareDenial::FileInvalidPermission(_)));
     for key in ["", "1*2", "../../properties", &"9".repeat(4096)] {
@@ -38,7 +38,7 @@ fn bad_descriptors_and_unknown_keys_are_refused() {
 fn a_descriptor_comes_back_in_its_own_format_only() {
     let setup = Setup::new();
     let engine = with_share(&setup);
-    let binary = Permission::Binary("AQAEgA==".to_owned());
+    let binary = SecurityDescriptor::Binary("AQAEgA==".to_owned());
     let key = engine.create_permission(&DOCS, &binary).unwrap();
     let same = engine.permission(&DOCS, &key, Some(PermissionFormat::Binary)).unwrap();
     assert_eq!(same, binary);

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use latchfs::engine::file::shares::{DeleteSnapshots, FileServiceError, ShareChanges};
+use latchfs::engine::file::shares::{DeleteShareSnapshots, FileServiceError, ShareChanges};
 
 use super::*;
 
@@ -40,7 +40,7 @@ fn race(setup: &Setup) {
                         let new = NewShare { changes, ..NewShare::default() };
                         count(made, engine.create_share("docs", new).map(drop));
                     } else {
-                        let how = DeleteSnapshots::None;
+                        let how = DeleteShareSnapshots::None;
                         count(gone, engine.delete_share(&somebody(), &DOCS, how).map(drop));
                     }
                     if let Ok(info) = engine.properties(&DOCS) {

@@ -2,7 +2,7 @@
 
 use latchfs::core::lease::LeaseState;
 use latchfs::core::policy::StoredPolicy;
-use latchfs::engine::file::shares::{DeleteSnapshots, ListOptions, ShareChanges};
+use latchfs::engine::file::shares::{DeleteShareSnapshots, ListOptions, ShareChanges};
 use latchfs::store::share::Metadata;
 
 use super::*;
@@ -29,7 +29,7 @@ fn deleted_shares_are_known_and_restored_after_a_restart() {
     let engine = with_share(&setup);
     let changes = ShareChanges { quota_gib: Some(4), ..ShareChanges::default() };
     engine.set_properties(&DOCS, changes).unwrap();
-    engine.delete_share(&somebody(), &DOCS, DeleteSnapshots::None).unwrap();
+    engine.delete_share(&somebody(), &DOCS, DeleteShareSnapshots::None).unwrap();
     let options = ListOptions { deleted: true, ..ListOptions::default() };
     let before = engine.list_shares(&options).unwrap();
     drop(engine);
@@ -52,7 +52,7 @@ fn change_much(engine: &FileService) {
     engine.create_snapshot(&DOCS, None, &mut go_on).unwrap();
     engine.create_share("gone", NewShare::default()).unwrap();
     let gone = ShareRef::new("gone");
-    engine.delete_share(&somebody(), &gone, DeleteSnapshots::None).unwrap();
+    engine.delete_share(&somebody(), &gone, DeleteShareSnapshots::None).unwrap();
 }
 
 #[test]
@@ -170,7 +170,8 @@ fn a_share_with_a_damaged_epoch_is_left_out_and_the_others_are_served() {
     engine.create_share("other", NewShare::default()).unwrap();
     engine.create_share("gone", NewShare::default()).unwrap();
     let gone = ShareRef::new("gone");
-    let deleted = engine.delete_share(&somebody(), &gone, DeleteSnapshots::None).unwrap().unwrap();
+    let deleted =
+        engine.delete_share(&somebody(), &gone, DeleteShareSnapshots::None).unwrap().unwrap();
     drop(engine);
     let state = setup.data().join(".latchfs");
     let epoch = state.join("shares/docs/epoch");

@@ -2,7 +2,7 @@
 
 use latchfs::core::lease::{LeaseDenial, LeaseOn};
 use latchfs::core::smb::Denial;
-use latchfs::engine::file::shares::{DeleteSnapshots, ShareChanges};
+use latchfs::engine::file::shares::{DeleteShareSnapshots, ShareChanges};
 use latchfs::store::share::{Metadata, OpenFor, Record, Records, ShareDir, SnapshotName, Stat};
 
 use super::*;
@@ -127,11 +127,11 @@ fn a_share_with_snapshots_is_deleted_on_request_only() {
     let engine = with_share(&setup);
     let stamp = snapshot(&engine);
     let delete = |how| engine.delete_share(&somebody(), &DOCS, how);
-    assert_eq!(refused(delete(DeleteSnapshots::None)), ShareDenial::ShareHasSnapshots);
+    assert_eq!(refused(delete(DeleteShareSnapshots::None)), ShareDenial::ShareHasSnapshots);
     engine.acquire_lease(&DOCS.at(&stamp), Some(-1), None).unwrap();
-    let leased = refused(delete(DeleteSnapshots::Include));
+    let leased = refused(delete(DeleteShareSnapshots::Include));
     assert_eq!(leased, ShareDenial::DeleteShareWhenSnapshotLeased);
-    let version = delete(DeleteSnapshots::IncludeLeased).unwrap().unwrap().version;
+    let version = delete(DeleteShareSnapshots::IncludeLeased).unwrap().unwrap().version;
     engine.restore_share("docs", &version).unwrap();
     assert_eq!(engine.snapshots("docs").unwrap(), [stamp]);
 }
@@ -162,7 +162,7 @@ fn one_snapshot_is_taken_at_a_time_and_holds_a_deletion_off() {
         .create_snapshot(&DOCS, None, &mut |_| {
             let second = engine.create_snapshot(&DOCS, None, &mut go_on);
             seen.push(refused(second));
-            let deleted = engine.delete_share(&somebody(), &DOCS, DeleteSnapshots::Include);
+            let deleted = engine.delete_share(&somebody(), &DOCS, DeleteShareSnapshots::Include);
             seen.push(refused(deleted));
             Control::Continue
         })

@@ -7,8 +7,8 @@ use latchfs::core::lease::LeaseDenial;
 use latchfs::core::smb::ranges::{ByteRange, LockKind};
 use latchfs::core::smb::{Attributes, Denial};
 use latchfs::engine::file::{
-    Asking, Control, Copied, CopyOptions, CopyProgress, CopyStatus, Metadata, Obstacle, RestRename,
-    Result, Started, Taken, TimeChange,
+    Asking, Control, CopiedFile, CopyOptions, CopyProgress, CopyProperty, CopyStatus, Metadata,
+    Obstacle, RestRename, Result, Started, TimeChange,
 };
 
 use crate::dirs::fixture::{Fixture, asking, caller, copy_file, denial, lease_id, path};
@@ -21,7 +21,7 @@ fn go_on(_: CopyProgress) -> Control {
     Control::Continue
 }
 
-fn copy(it: &Fixture, from: &str, to: &str, options: &CopyOptions) -> Result<Copied> {
+fn copy(it: &Fixture, from: &str, to: &str, options: &CopyOptions) -> Result<CopiedFile> {
     let who = caller("rest");
     let source = (it.share(), &path(from));
     copy_file(it.share(), asking(&who), source, &path(to), options)
@@ -36,7 +36,7 @@ fn long(it: &Fixture, name: &str) -> Vec<u8> {
 
 /// Starts the copy of a long file. Where the file system shares extents it is done at once, and
 /// there is nothing under way to look at: none then.
-fn start_long(it: &Fixture, to: &str, id: &str) -> Option<latchfs::engine::file::Copying> {
+fn start_long(it: &Fixture, to: &str, id: &str) -> Option<latchfs::engine::file::PendingFileCopy> {
     long(it, "long");
     let who = caller("rest");
     let source = (it.share(), &path("long"));
@@ -91,7 +91,7 @@ fn a_copy_takes_its_properties_from_where_it_is_told() {
     let metadata: Metadata = [("b", "2")].into_iter().collect();
     let options = CopyOptions {
         metadata: Some(metadata),
-        attributes: Taken::Source,
+        attributes: CopyProperty::Source,
         set_archive: true,
         created: TimeChange::At(Timestamp(1_000)),
         written: TimeChange::Source,

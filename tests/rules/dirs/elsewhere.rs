@@ -2,7 +2,7 @@
 
 use latchfs::core::smb::Denial;
 use latchfs::engine::file::{
-    Awaiting, Copied, CopyOptions, CopyStatus, FILE_SIZE_MAX, HttpHeaders, Metadata, Obstacle,
+    Awaiting, CopiedFile, CopyOptions, CopyStatus, FILE_SIZE_MAX, HttpHeaders, Metadata, Obstacle,
     RemoteSource, Result, StartedRemote,
 };
 
@@ -27,7 +27,7 @@ fn start(
     it.share().start_copy_from_remote(asking(&who), source, bytes, &path(to), &options)
 }
 
-fn start_long(it: &Fixture, to: &str) -> (Copied, Awaiting) {
+fn start_long(it: &Fixture, to: &str) -> (CopiedFile, Awaiting) {
     let started = start(it, &from(STRETCH + 3), None, to).unwrap();
     assert_eq!(started.copied.state.status, CopyStatus::Pending);
     (started.copied, started.rest.expect("more than one stretch is under way"))

@@ -9,10 +9,10 @@ use latchfs::core::smb::create::{Disposition, OpenRequest, Options};
 use latchfs::core::smb::{Access, Attributes, Denial, Rights, ShareMode, SharePath};
 use latchfs::core::{Client, Owner};
 use latchfs::engine::file::{
-    Asking, Control, Copied, CopyOptions, Handle, PropertyChanges, Result, Share, ShareOptions,
+    Asking, Control, CopiedFile, CopyOptions, Handle, PropertyChanges, Result, Share, ShareOptions,
     Started,
 };
-use latchfs::engine::{Clock, Context, EventLog, SystemClock};
+use latchfs::engine::{Context, EventLog, SystemClock, TimeSource};
 use latchfs::store::{Drawer, Durability, StateDir};
 use serde_json::json;
 
@@ -56,7 +56,7 @@ pub fn copy_file(
     source: (&Share, &SharePath),
     to: &SharePath,
     options: &CopyOptions,
-) -> Result<Copied> {
+) -> Result<CopiedFile> {
     let Started { copied, rest } = share.start_copy(asking, source, to, options)?;
     match rest {
         Some(copying) => share.finish_copy(Some(source.0), copying, &mut |_| Control::Continue),

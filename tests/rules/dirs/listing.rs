@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use latchfs::core::smb::{Attributes, Denial};
-use latchfs::engine::file::{DirectoryPage, Kind, PAGE_MAX, PageOptions};
+use latchfs::engine::file::{DirectoryPage, FileKind, PAGE_MAX, PageOptions};
 
 use crate::dirs::fixture::{Fixture, denial, path};
 
@@ -45,7 +45,7 @@ fn files_and_directories_come_in_one_order_and_links_and_special_files_do_not() 
     assert_eq!(page.id, it.share().stat(&path("Dir")).unwrap().id);
     assert_eq!(page.next, None);
     assert_eq!(page.entries[0].stat.size, 5);
-    assert_eq!(page.entries[1].stat.kind, Kind::Directory);
+    assert_eq!(page.entries[1].stat.kind, FileKind::Directory);
     assert!(page.entries.iter().all(|entry| entry.smb.is_none()));
 }
 

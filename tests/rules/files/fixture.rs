@@ -10,8 +10,8 @@ use latchfs::core::smb::create::OpenRequest;
 use latchfs::core::smb::{Access, Attributes, Denial, ShareMode, SharePath};
 use latchfs::core::{Client, LeaseId, MetadataError, Owner, Timestamp};
 use latchfs::engine::file::{
-    Asking, Error, FileChanges, FileProperties, Handle, Metadata, NewProperties, PropertyChanges,
-    Result, Share, ShareOptions, TimeChange,
+    Asking, FileChanges, FileError, FileProperties, Handle, Metadata, NewProperties,
+    PropertyChanges, Result, Share, ShareOptions, TimeChange,
 };
 use latchfs::engine::{Context, EventLog, ManualClock};
 use tempfile::TempDir;
@@ -243,8 +243,8 @@ fn caller(session: u64, name: &str) -> Context {
 pub fn code<T>(answer: &Result<T>) -> &'static str {
     match answer {
         Ok(_) => "ok",
-        Err(Error::Denied(denial)) => denial_code(denial),
-        Err(Error::Store(error)) => panic!("the disk failed: {error}"),
+        Err(FileError::Denied(denial)) => denial_code(denial),
+        Err(FileError::Store(error)) => panic!("the disk failed: {error}"),
     }
 }
 

@@ -16,7 +16,7 @@ use latchfs::core::smb::create::{Disposition, OpenRequest, Options};
 use latchfs::core::smb::{Access, Denial, Rights, ShareMode};
 use latchfs::core::{FileId, HandleId};
 use latchfs::engine::events::Happening;
-use latchfs::engine::file::{Case, Error, Handle, Share};
+use latchfs::engine::file::{Case, FileError, Handle, Share};
 use latchfs::engine::{Context, EventLog};
 
 use super::random::{Random, seeds, steps};
@@ -71,11 +71,11 @@ impl Crowd {
 }
 
 /// A refusal is an answer; a failure of the disk is none.
-fn answered<T>(answer: Result<T, Error>) -> Option<T> {
+fn answered<T>(answer: Result<T, FileError>) -> Option<T> {
     match answer {
         Ok(done) => Some(done),
-        Err(Error::Denied(_)) => None,
-        Err(Error::Store(error)) => panic!("the disk could not: {error}"),
+        Err(FileError::Denied(_)) => None,
+        Err(FileError::Store(error)) => panic!("the disk could not: {error}"),
     }
 }
 
@@ -149,12 +149,12 @@ impl Member<'_> {
         let (handle, span) = self.held.swap_remove(number);
         match self.crowd.share.stat_handle(&handle) {
             Ok(stat) => assert_eq!(stat.id, span.file, "another file is under the name: {span:?}"),
-            Err(Error::Denied(Denial::HandleClosed)) => {}
+            Err(FileError::Denied(Denial::HandleClosed)) => {}
             Err(error) => panic!("{span:?} lost its file: {error}"),
         }
         self.crowd.ends_now(span.handle);
         match self.crowd.share.close(&handle) {
-            Ok(()) | Err(Error::Denied(Denial::HandleClosed)) => {}
+            Ok(()) | Err(FileError::Denied(Denial::HandleClosed)) => {}
             Err(error) => panic!("closing: {error}"),
         }
     }

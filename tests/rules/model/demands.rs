@@ -1,7 +1,7 @@
 //! What each REST operation needs of a file, written down a second time, from docs/semantics.md:
 //! access, share mode, delete pending, read-only, lease, copy, byte ranges.
 
-use latchfs::core::smb::Operation;
+use latchfs::core::smb::FileOperation;
 
 use super::rules::{D, R, W};
 
@@ -21,8 +21,8 @@ pub struct Needs {
     pub readable_range: bool,
 }
 
-pub fn needs(operation: Operation) -> Needs {
-    use Operation as O;
+pub fn needs(operation: FileOperation) -> Needs {
+    use FileOperation as O;
     let nothing = Needs {
         access: 0,
         share: R | W | D,

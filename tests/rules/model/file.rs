@@ -1,12 +1,12 @@
 //! Random steps on the state of one file (`core::file::FileState`), each compared with the rules
 //! as [`super::rules`] has them: grants, refusals, who is blamed, and what is left afterwards.
 
-use latchfs::core::smb::create::{Action, Disposition, OpenRequest, Options, Target};
-use latchfs::core::smb::file::{DeleteFacts, Ending, FileState, Grant};
+use latchfs::core::smb::create::{CreateAction, Disposition, ExistingFile, OpenRequest, Options};
+use latchfs::core::smb::file::{DeleteFacts, Ending, FileState, OpenGrant};
 use latchfs::core::smb::momentary::Circumstances;
-use latchfs::core::smb::opens::Slot;
+use latchfs::core::smb::opens::OpenSlot;
 use latchfs::core::smb::ranges::{ByteRange, LockKind};
-use latchfs::core::smb::{Access, Attributes, Operation, Rights, ShareMode, SharePath};
+use latchfs::core::smb::{Access, Attributes, FileOperation, Rights, ShareMode, SharePath};
 use latchfs::core::{FileLease, HandleId, LeaseId, Owner, Timestamp};
 
 use super::demands::needs;
@@ -57,7 +57,7 @@ enum Op {
     Flush { handle: usize },
     Flushed { access: u8, share: u8 },
     SetLease { lease: Lease },
-    Rest { operation: Operation, request: Request },
+    Rest { operation: FileOperation, request: Request },
     SetFacts { facts: Facts },
 }
 
@@ -66,8 +66,8 @@ struct World {
     rules: Rules,
     paths: Vec<SharePath>,
     owner: Owner,
-    handles: Vec<(Slot, HandleId)>,
-    closed: (Slot, HandleId),
+    handles: Vec<(OpenSlot, HandleId)>,
+    closed: (OpenSlot, HandleId),
     next: u64,
     granted: usize,
     refused: usize,
@@ -152,10 +152,10 @@ impl World {
             closed: FileState::default()
                 .open(
                     &OpenRequest::plain(Access::R, ShareMode::RWD),
-                    Action::Created,
-                    &Target { directory, attributes: Attributes::default() },
+                    CreateAction::Created,
+                    &ExistingFile { directory, attributes: Attributes::default() },
                     &path("a"),
-                    Grant { id: HandleId(0), owner: owner("nobody"), now: NOW },
+                    OpenGrant { id: HandleId(0), owner: owner("nobody"), now: NOW },
                 )
                 .map(|slot| (slot, HandleId(0)))
                 .expect("a first open is granted"),
@@ -203,7 +203,7 @@ impl World {
                     copy_pending: random.once_in(5),
                     range: a_range(random),
                 };
-                Op::Rest { operation: random.pick(&Operation::ALL), request }
+                Op::Rest { operation: random.pick(&FileOperation::ALL), request }
             }
             _ => Op::SetFacts { facts: some_facts(random, self.rules.facts.directory) },
         }
@@ -218,7 +218,7 @@ impl World {
         (lock.start, lock.length)
     }
 
-    fn handle(&self, number: usize) -> (Slot, HandleId) {
+    fn handle(&self, number: usize) -> (OpenSlot, HandleId) {
         self.handles.get(number).copied().unwrap_or(self.closed)
     }
 
@@ -336,10 +336,10 @@ impl World {
             },
             attributes: if asked.hidden { Attributes::HIDDEN } else { Attributes::default() },
         };
-        let target = Target { directory, attributes };
+        let target = ExistingFile { directory, attributes };
         let id = HandleId(self.next);
         self.next += 1;
-        let grant = Grant { id, owner: self.owner.clone(), now: NOW };
+        let grant = OpenGrant { id, owner: self.owner.clone(), now: NOW };
         let granted = request.check_options().and_then(|()| request.on_existing(&target)).and_then(
             |action| self.state.open(&request, action, &target, &self.paths[name], grant),
         );
@@ -393,7 +393,7 @@ impl World {
         Ok(())
     }
 
-    fn rest(&mut self, operation: Operation, request: Request) -> Result<(), String> {
+    fn rest(&mut self, operation: FileOperation, request: Request) -> Result<(), String> {
         let circumstances = Circumstances {
             path: &self.paths[request.name],
             lease_id: request.lease_id.map(lease_id),

@@ -9,7 +9,7 @@ use latchfs::core::smb::create::{Disposition, OpenRequest, Options};
 use latchfs::core::smb::ranges::{ByteRange, LockKind, RangeLock};
 use latchfs::core::smb::{Access, Denial, ShareMode};
 use latchfs::engine::EventLog;
-use latchfs::engine::file::{Case, Error, Handle, Share};
+use latchfs::engine::file::{Case, FileError, Handle, Share};
 
 use crate::common::asking::{caller, open_share, path};
 
@@ -57,7 +57,7 @@ fn a_directory_does_not_move_into_itself_in_another_spelling() {
     fresh.share.close(&fresh.open("d", directory)).expect("closed");
     // It waited for itself: target directory and source were one file, to be locked twice.
     let answer = fresh.share.rename(&caller("test"), &path("d"), &path("D/x"), false);
-    assert!(matches!(answer, Err(Error::Denied(Denial::InvalidParameter(_)))), "{answer:?}");
+    assert!(matches!(answer, Err(FileError::Denied(Denial::InvalidParameter(_)))), "{answer:?}");
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn a_close_lets_the_next_one_in_though_the_disk_fails() {
     fresh.share.lock_later(&last, lock, completion).expect("it may wait").expect("it waits");
     fresh.break_the_disk();
     let closed = fresh.share.close(&deleting);
-    assert!(matches!(closed, Err(Error::Store(_))), "{closed:?}");
+    assert!(matches!(closed, Err(FileError::Store(_))), "{closed:?}");
     let got = answer.recv_timeout(Duration::from_secs(30)).expect("an answer");
     assert_eq!(got, Ok(()));
 }
@@ -95,8 +95,8 @@ fn a_mark_that_cannot_be_kept_is_not_made() {
     let fresh = fresh();
     let handle = fresh.open("f", Options::default());
     fresh.break_the_disk();
-    assert!(matches!(fresh.share.set_disposition(&handle, true), Err(Error::Store(_))));
-    assert!(matches!(fresh.share.unlink(&caller("test"), &path("f")), Err(Error::Store(_))));
+    assert!(matches!(fresh.share.set_disposition(&handle, true), Err(FileError::Store(_))));
+    assert!(matches!(fresh.share.unlink(&caller("test"), &path("f")), Err(FileError::Store(_))));
     assert!(!fresh.share.standard(&handle).expect("it is open").delete_pending);
     fresh.share.close(&handle).expect("closed");
     assert!(fresh.share.lookup(&path("f")).is_ok(), "it was told that nothing was deleted");

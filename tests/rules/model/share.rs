@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use latchfs::core::smb::create::{Disposition, OpenRequest, Options};
 use latchfs::core::smb::{Access, Attributes, Denial, Rights, ShareMode};
-use latchfs::engine::file::{Case, Error, Handle, Kind, Share, Unlinked};
+use latchfs::engine::file::{Case, FileError, FileKind, Handle, Share, Unlinked};
 use latchfs::engine::{Context, EventLog};
 
 use super::random::{History, Random, seeds, steps};
@@ -213,7 +213,7 @@ impl World {
 
     fn compare<T: PartialEq + std::fmt::Debug>(
         &mut self,
-        got: Result<T, Error>,
+        got: Result<T, FileError>,
         expected: Answer<T>,
     ) -> Result<(), String> {
         let got: Result<T, Denial> = match got {
@@ -221,11 +221,11 @@ impl World {
                 self.done += 1;
                 Ok(done)
             }
-            Err(Error::Denied(denial)) => {
+            Err(FileError::Denied(denial)) => {
                 self.refused += 1;
                 Err(denial)
             }
-            Err(Error::Store(error)) => return Err(format!("the disk could not: {error}")),
+            Err(FileError::Store(error)) => return Err(format!("the disk could not: {error}")),
         };
         agree(got, expected)
     }
@@ -302,7 +302,7 @@ impl World {
         for (name, &node) in &self.tree.names {
             let stat = self.share().stat(&path(name)).map_err(|error| error.to_string())?;
             let node = &self.tree.nodes[node];
-            let same_kind = node.directory == (stat.kind == Kind::Directory);
+            let same_kind = node.directory == (stat.kind == FileKind::Directory);
             if !same_kind {
                 return Err(format!("{name} is {:?}", stat.kind));
             }

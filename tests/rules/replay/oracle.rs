@@ -35,7 +35,7 @@ pub fn rows<const COLUMNS: usize>(name: &str, header: [&str; COLUMNS]) -> Vec<[S
 
 /// Plays a group on an empty share and gives what each step answered. Afterwards nothing is left
 /// open, or the next group would meet it.
-pub fn play(fresh: &FreshShare, group: &Group) -> Vec<latchfs::play::Answer> {
+pub fn play(fresh: &FreshShare, group: &Group) -> Vec<latchfs::play::PlayAnswer> {
     let mut player = Player::new(fresh.share());
     player.start(group).expect("the scene can be set");
     let answers = group.steps.iter().map(|step| player.step(&step.op)).collect();

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use latchfs::play::{Answer, FreshShare, NO_STATUS};
+use latchfs::play::{FreshShare, NO_STATUS, PlayAnswer};
 use serde_json::Value;
 
 use super::departures::{Departure, Out, RULES, Rule};
@@ -47,7 +47,7 @@ fn departing(departure: &Departure, recorded: Option<&Value>) -> (String, Option
     ((*status).to_owned(), out)
 }
 
-fn given(answer: &Answer) -> (String, Option<Value>) {
+fn given(answer: &PlayAnswer) -> (String, Option<Value>) {
     (answer.status.to_owned(), answer.out.clone())
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use latchfs::core::smb::Denial;
 use latchfs::core::smb::create::Disposition::{Create, Open, OpenIf, OverwriteIf, Supersede};
-use latchfs::engine::file::Error;
+use latchfs::engine::file::FileError;
 use shuttle::thread;
 
 use super::explore;
@@ -143,7 +143,7 @@ fn marks_unmarks_and_forced_closes_leave_nothing_behind() {
                     }
                 },
                 |world| match world.share.undelete(&caller("admin"), &path("f")) {
-                    Ok(_) | Err(Error::Denied(_)) => {}
+                    Ok(_) | Err(FileError::Denied(_)) => {}
                     Err(error) => panic!("{error}"),
                 },
                 |world| open_and_close(world, "f", "w", "rwd"),
@@ -278,7 +278,7 @@ fn a_link_made_through_a_handle_is_a_name_of_its_file() {
                     let linked = linking.share.lookup(&path("g")).expect("just made");
                     assert_eq!(linked.stat.id, held.handle.file());
                 }
-                Err(Error::Denied(Denial::NameTaken)) => {}
+                Err(FileError::Denied(Denial::NameTaken)) => {}
                 Err(error) => panic!("{error}"),
             }
             linking.close(held);

@@ -14,7 +14,7 @@ use latchfs::core::smb::ranges::{ByteRange, LockKind, RangeLock};
 use latchfs::core::smb::{Access, Attributes, Denial, Rights, ShareMode};
 use latchfs::core::{FileId, HandleId};
 use latchfs::engine::EventLog;
-use latchfs::engine::file::{Case, Error, Handle, Share, Unlinked};
+use latchfs::engine::file::{Case, FileError, Handle, Share, Unlinked};
 
 use crate::common::asking::{caller, entries, open_share, path};
 
@@ -123,11 +123,11 @@ impl World {
                 self.tally.granted.fetch_add(1, Ordering::Relaxed);
                 Some(Held { handle: opened.handle, live })
             }
-            Err(Error::Denied(_)) => {
+            Err(FileError::Denied(_)) => {
                 self.tally.refused.fetch_add(1, Ordering::Relaxed);
                 None
             }
-            Err(Error::Store(error)) => panic!("{who} opens {name}: {error}"),
+            Err(FileError::Store(error)) => panic!("{who} opens {name}: {error}"),
         }
     }
 
@@ -155,7 +155,7 @@ impl World {
         self.strike(live);
         match self.share.close(&handle) {
             Ok(()) => {}
-            Err(Error::Denied(Denial::HandleClosed)) if self.was_forced(live) => {}
+            Err(FileError::Denied(Denial::HandleClosed)) if self.was_forced(live) => {}
             Err(error) => panic!("closing {live:?}: {error}"),
         }
     }
@@ -164,7 +164,7 @@ impl World {
     pub fn check_alive(&self, held: &Held) {
         match self.share.stat_handle(&held.handle) {
             Ok(stat) => assert_eq!(stat.id, held.live.file, "the name leads elsewhere"),
-            Err(Error::Denied(Denial::HandleClosed)) if self.was_forced(held.live) => {}
+            Err(FileError::Denied(Denial::HandleClosed)) if self.was_forced(held.live) => {}
             Err(error) => panic!("{:?} lost its file: {error}", held.live),
         }
     }
@@ -190,12 +190,12 @@ impl World {
         self.deleted(&self.share.rmdir(&caller(who), &path(name)));
     }
 
-    fn deleted(&self, answer: &Result<Unlinked, Error>) {
+    fn deleted(&self, answer: &Result<Unlinked, FileError>) {
         match answer {
             Ok(_) => {
                 self.tally.removed.fetch_add(1, Ordering::Relaxed);
             }
-            Err(Error::Denied(_)) => {}
+            Err(FileError::Denied(_)) => {}
             Err(error) => panic!("deleting: {error}"),
         }
     }
@@ -207,7 +207,7 @@ impl World {
                 self.tally.renamed.fetch_add(1, Ordering::Relaxed);
                 Ok(())
             }
-            Err(Error::Denied(denial)) => Err(denial),
+            Err(FileError::Denied(denial)) => Err(denial),
             Err(error) => panic!("renaming {from} to {to}: {error}"),
         }
     }
@@ -215,7 +215,7 @@ impl World {
     /// Marks or unmarks; a refusal is fine.
     pub fn dispose(&self, held: &Held, delete: bool) {
         match self.share.set_disposition(&held.handle, delete) {
-            Ok(()) | Err(Error::Denied(_)) => {}
+            Ok(()) | Err(FileError::Denied(_)) => {}
             Err(error) => panic!("marking: {error}"),
         }
     }
@@ -230,7 +230,7 @@ impl World {
         });
         match self.share.lock_later(&held.handle, lock, completion) {
             Ok(ticket) => ticket.is_some(),
-            Err(Error::Denied(_)) => false,
+            Err(FileError::Denied(_)) => false,
             Err(error) => panic!("locking: {error}"),
         }
     }

@@ -7,8 +7,8 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use latchfs::control::protocol::Hold;
-use latchfs::control::{Answer, Client, Request};
+use latchfs::control::protocol::HoldRequest;
+use latchfs::control::{ControlAnswer, ControlClient, ControlRequest};
 
 use crate::common::need;
 use crate::common::served::{LATCHFS, Served};
@@ -170,20 +170,22 @@ fn the_page_draws_ten_thousand_handles() {
         return;
     }
     let server = Served::start(&["--no-mount"]);
-    let hold = |client: &mut Client, path: String| {
-        let hold = Hold {
+    let hold = |client: &mut ControlClient, path: String| {
+        let hold = HoldRequest {
             share_name: Some("share".into()),
             path,
             access: "r".into(),
             share_mode: "rwd".into(),
             disposition: Some("open-if".into()),
-            ..Hold::default()
+            ..HoldRequest::default()
         };
-        let answer = client.ask(&Request::Hold(hold)).expect("an answer");
-        assert!(matches!(answer, Answer::Held(_)), "{answer:?}");
+        let answer = client.ask(&ControlRequest::Hold(hold)).expect("an answer");
+        assert!(matches!(answer, ControlAnswer::Held(_)), "{answer:?}");
     };
     let mut clients: Vec<_> = (0..10)
-        .map(|_| Client::connect(Path::new(server.told("control"))).expect("the control socket"))
+        .map(|_| {
+            ControlClient::connect(Path::new(server.told("control"))).expect("the control socket")
+        })
         .collect();
     for (n, client) in clients.iter_mut().enumerate() {
         for m in 0..1000 {

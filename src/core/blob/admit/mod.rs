@@ -10,21 +10,21 @@
 mod tests;
 
 use super::container::ContainerState;
-use super::copy::CopyStatus;
 use super::denial::BlobDenial;
-use super::operation::{EtagEffect, Immutable, Operation, Rules};
+use super::operation::{BlobOperation, EtagEffect, Immutable, Rules};
 use super::state::BlobState;
 use super::tags::query::TagQuery;
 use super::tier::Tier;
 use crate::core::Timestamp;
-use crate::core::conditions::{Conditions, Failure, Form, Subject};
+use crate::core::conditions::{ConditionFailure, ConditionForm, Conditions, Subject};
+use crate::core::copy_status::CopyStatus;
 use crate::core::lease::{BlobLease, LeaseId};
 
 /// The parts of a request that these checks read.
 #[derive(Clone, Copy, Debug)]
-pub struct Ask<'a> {
+pub struct AdmitRequest<'a> {
     /// The operation.
-    pub operation: Operation,
+    pub operation: BlobOperation,
     /// Its conditions. Those that the operation does not take must have been left out.
     pub conditions: &'a Conditions,
     /// `x-ms-if-tags`.
@@ -43,7 +43,7 @@ pub struct Ask<'a> {
 
 /// The object that has the name of the request.
 #[derive(Clone, Copy, Debug)]
-pub enum Found<'a> {
+pub enum FoundObject<'a> {
     /// Nothing.
     Nothing,
     /// Uncommitted blocks alone: no blob for reads and conditions, but it can be leased.
@@ -53,17 +53,21 @@ pub enum Found<'a> {
 }
 
 /// Admits a request on a blob of `container`, or refuses it.
-pub fn admit(ask: &Ask<'_>, container: &str, found: Found<'_>) -> Result<(), BlobDenial> {
+pub fn admit(
+    ask: &AdmitRequest<'_>,
+    container: &str,
+    found: FoundObject<'_>,
+) -> Result<(), BlobDenial> {
     let rules = ask.operation.rules();
     match found {
-        Found::Blob(blob) => admit_blob(ask, &rules, container, blob),
-        Found::Uncommitted(lease) if rules.reaches_uncommitted => {
+        FoundObject::Blob(blob) => admit_blob(ask, &rules, container, blob),
+        FoundObject::Uncommitted(lease) if rules.reaches_uncommitted => {
             lease.check(rules.lease, ask.lease, ask.now)?;
             // An uncommitted blob has no ETag and no dates: only If-Match can fail.
-            failed(&rules, ask.conditions.evaluate(Form::Create, None))
+            failed(&rules, ask.conditions.evaluate(ConditionForm::Create, None))
         }
-        Found::Nothing | Found::Uncommitted(_) => {
-            if rules.form == Form::Create {
+        FoundObject::Nothing | FoundObject::Uncommitted(_) => {
+            if rules.form == ConditionForm::Create {
                 BlobLease::default().check(rules.lease, ask.lease, ask.now)?;
             }
             failed(&rules, ask.conditions.evaluate(rules.form, None))
@@ -72,12 +76,12 @@ pub fn admit(ask: &Ask<'_>, container: &str, found: Found<'_>) -> Result<(), Blo
 }
 
 fn admit_blob(
-    ask: &Ask<'_>,
+    ask: &AdmitRequest<'_>,
     rules: &Rules,
     container: &str,
     blob: &BlobState,
 ) -> Result<(), BlobDenial> {
-    let overwrites = rules.form == Form::Create && rules.etag == EtagEffect::Moves;
+    let overwrites = rules.form == ConditionForm::Create && rules.etag == EtagEffect::Moves;
     if ask.only_new && overwrites {
         return Err(BlobDenial::UnauthorizedBlobOverwrite);
     }
@@ -114,7 +118,10 @@ fn admit_blob(
 }
 
 /// Admits a request on an existing container, or refuses it.
-pub fn admit_container(ask: &Ask<'_>, container: &ContainerState) -> Result<(), BlobDenial> {
+pub fn admit_container(
+    ask: &AdmitRequest<'_>,
+    container: &ContainerState,
+) -> Result<(), BlobDenial> {
     let rules = ask.operation.rules();
     container.lease.check(rules.lease, ask.lease, ask.now)?;
     let etag = container.etag.to_string();
@@ -128,11 +135,11 @@ pub fn admit_container(ask: &Ask<'_>, container: &ContainerState) -> Result<(), 
 }
 
 /// The denial of a failed condition; a copy names the side that failed.
-fn failed(rules: &Rules, answer: Result<(), Failure>) -> Result<(), BlobDenial> {
+fn failed(rules: &Rules, answer: Result<(), ConditionFailure>) -> Result<(), BlobDenial> {
     answer.map_err(|failure| match (failure, rules.copy) {
-        (Failure::NotFound, _) => BlobDenial::BlobNotFound,
-        (Failure::AlreadyExists, _) => BlobDenial::BlobAlreadyExists,
-        (Failure::NotMet(condition), Some(copy)) => {
+        (ConditionFailure::NotFound, _) => BlobDenial::BlobNotFound,
+        (ConditionFailure::AlreadyExists, _) => BlobDenial::BlobAlreadyExists,
+        (ConditionFailure::NotMet(condition), Some(copy)) => {
             BlobDenial::CopyCondition(copy.target_refusal(condition))
         }
         (failure, _) => BlobDenial::Condition(failure),

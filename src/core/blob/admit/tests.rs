@@ -4,9 +4,9 @@
 //! not from the code under test.
 
 use super::super::copy::CopyRecord;
-use super::super::immutability::{Immutability, Policy, PolicyMode};
+use super::super::immutability::{Immutability, ImmutabilityPolicy, PolicyMode};
 use super::super::state::BlobType;
-use super::super::tags::query::Use;
+use super::super::tags::query::TagLanguage;
 use super::*;
 use crate::core::Etag;
 use crate::core::conditions::{Condition, EtagList};
@@ -24,13 +24,13 @@ fn id(last: u8) -> LeaseId {
 }
 
 /// The blob that fits the operation, changed an hour ago.
-fn blob(operation: Operation) -> BlobState {
+fn blob(operation: BlobOperation) -> BlobState {
     let kind = operation.rules().kind.unwrap_or(BlobType::Block);
     BlobState::new(kind, Etag::from_number(7), second(-3_600))
 }
 
-fn ask(operation: Operation, conditions: &Conditions) -> Ask<'_> {
-    Ask {
+fn ask(operation: BlobOperation, conditions: &Conditions) -> AdmitRequest<'_> {
+    AdmitRequest {
         operation,
         conditions,
         tags: None,
@@ -42,8 +42,8 @@ fn ask(operation: Operation, conditions: &Conditions) -> Ask<'_> {
     }
 }
 
-fn on_blobs() -> impl Iterator<Item = Operation> {
-    Operation::ALL.iter().copied().filter(|operation| {
+fn on_blobs() -> impl Iterator<Item = BlobOperation> {
+    BlobOperation::ALL.iter().copied().filter(|operation| {
         let name = operation.name();
         !name.starts_with("Container") && !name.starts_with("Service")
     })
@@ -97,8 +97,8 @@ fn every_operation_meets_every_lease_state_by_its_class() {
         for (state, lease) in leases() {
             for sent in [None, Some(id(1)), Some(id(2))] {
                 let blob = BlobState { lease, ..blob(operation) };
-                let ask = Ask { lease: sent, ..ask(operation, &none) };
-                let answer = admit(&ask, CONTAINER, Found::Blob(&blob));
+                let ask = AdmitRequest { lease: sent, ..ask(operation, &none) };
+                let answer = admit(&ask, CONTAINER, FoundObject::Blob(&blob));
                 let denial = expected(operation.rules().lease, state, sent);
                 let shown = format!("{operation:?} {state} {sent:?}");
                 assert_eq!(answer.err(), denial.map(BlobDenial::Lease), "{shown}");
@@ -145,17 +145,17 @@ fn every_operation_answers_each_condition_that_it_takes() {
         for letter in "MNIU".chars().filter(|letter| rules.accepts.has(*letter)) {
             let (holds, fails, condition) = pair(letter);
             let blob = blob(operation);
-            let found = Found::Blob(&blob);
+            let found = FoundObject::Blob(&blob);
             let shown = format!("{operation:?} {letter}");
             assert_eq!(admit(&ask(operation, &holds), CONTAINER, found), Ok(()), "{shown}");
             let refused = admit(&ask(operation, &fails), CONTAINER, found).unwrap_err();
-            let read = rules.form == Form::Read;
+            let read = rules.form == ConditionForm::Read;
             match (rules.copy, refused) {
-                (None, BlobDenial::Condition(Failure::NotModified(found))) => {
+                (None, BlobDenial::Condition(ConditionFailure::NotModified(found))) => {
                     assert!(read && matches!(letter, 'N' | 'I'), "{shown}");
                     assert_eq!(found, condition, "{shown}");
                 }
-                (None, BlobDenial::Condition(Failure::NotMet(found))) => {
+                (None, BlobDenial::Condition(ConditionFailure::NotMet(found))) => {
                     assert!(!read || matches!(letter, 'M' | 'U'), "{shown}");
                     assert_eq!(found, condition, "{shown}");
                 }
@@ -170,22 +170,22 @@ fn every_operation_answers_each_condition_that_it_takes() {
 
 #[test]
 fn every_operation_that_takes_tags_is_refused_by_them() {
-    let query = TagQuery::parse("\"k\" = 'v'", Use::Condition).unwrap();
+    let query = TagQuery::parse("\"k\" = 'v'", TagLanguage::Condition).unwrap();
     let none = Conditions::default();
     for operation in on_blobs().filter(|operation| operation.rules().accepts.has('T')) {
         let mut blob = blob(operation);
-        let ask = Ask { tags: Some(&query), ..ask(operation, &none) };
-        let refused = admit(&ask, CONTAINER, Found::Blob(&blob)).unwrap_err();
+        let ask = AdmitRequest { tags: Some(&query), ..ask(operation, &none) };
+        let refused = admit(&ask, CONTAINER, FoundObject::Blob(&blob)).unwrap_err();
         assert!(
             matches!(
                 refused,
-                BlobDenial::Condition(Failure::NotMet(Condition::Tags))
+                BlobDenial::Condition(ConditionFailure::NotMet(Condition::Tags))
                     | BlobDenial::CopyCondition(_)
             ),
             "{operation:?}: {refused:?}"
         );
         blob.tags = super::super::tags::Tags::new([("k".to_owned(), "v".to_owned())]).unwrap();
-        assert_eq!(admit(&ask, CONTAINER, Found::Blob(&blob)), Ok(()), "{operation:?}");
+        assert_eq!(admit(&ask, CONTAINER, FoundObject::Blob(&blob)), Ok(()), "{operation:?}");
     }
 }
 
@@ -195,17 +195,17 @@ fn if_none_match_star_guards_creation_and_a_held_lease_lifts_it() {
     let [_, _, (_, infinite), ..] = leases();
     for operation in on_blobs().filter(|operation| operation.rules().accepts.has('N')) {
         let plain = blob(operation);
-        let answer = admit(&ask(operation, &star), CONTAINER, Found::Blob(&plain));
+        let answer = admit(&ask(operation, &star), CONTAINER, FoundObject::Blob(&plain));
         let expected = match operation.rules().form {
-            Form::Read => Err(BlobDenial::Condition(Failure::Unsatisfiable)),
-            Form::Create => Err(BlobDenial::BlobAlreadyExists),
-            Form::Update | Form::UpdateExisting => Ok(()),
+            ConditionForm::Read => Err(BlobDenial::Condition(ConditionFailure::Unsatisfiable)),
+            ConditionForm::Create => Err(BlobDenial::BlobAlreadyExists),
+            ConditionForm::Update | ConditionForm::UpdateExisting => Ok(()),
         };
         assert_eq!(answer, expected, "{operation:?}");
-        if operation.rules().form == Form::Create {
+        if operation.rules().form == ConditionForm::Create {
             let leased = BlobState { lease: infinite, ..plain };
-            let found = Found::Blob(&leased);
-            let held = Ask { lease: Some(id(1)), ..ask(operation, &star) };
+            let found = FoundObject::Blob(&leased);
+            let held = AdmitRequest { lease: Some(id(1)), ..ask(operation, &star) };
             assert_eq!(admit(&held, CONTAINER, found), Ok(()), "{operation:?}");
             let missing = Err(LeaseDenial::LeaseIdMissing(LeaseOn::Blob).into());
             assert_eq!(admit(&ask(operation, &star), CONTAINER, found), missing, "{operation:?}");
@@ -220,10 +220,10 @@ fn on_a_missing_blob_every_operation_creates_or_finds_nothing() {
     for operation in on_blobs() {
         let rules = operation.rules();
         let answer = |conditions, lease| {
-            let ask = Ask { lease, ..ask(operation, conditions) };
-            admit(&ask, CONTAINER, Found::Nothing)
+            let ask = AdmitRequest { lease, ..ask(operation, conditions) };
+            admit(&ask, CONTAINER, FoundObject::Nothing)
         };
-        let creates = rules.form == Form::Create;
+        let creates = rules.form == ConditionForm::Create;
         let without = if creates { Ok(()) } else { Err(BlobDenial::BlobNotFound) };
         assert_eq!(answer(&none, None), without, "{operation:?}");
         let with_id = match rules.lease {
@@ -234,7 +234,8 @@ fn on_a_missing_blob_every_operation_creates_or_finds_nothing() {
         assert_eq!(answer(&none, Some(id(1))), with_id, "{operation:?} with an ID");
         if rules.accepts.has('M') {
             let refused = answer(&matching, None).unwrap_err();
-            let not_found = matches!(rules.form, Form::Read | Form::UpdateExisting);
+            let not_found =
+                matches!(rules.form, ConditionForm::Read | ConditionForm::UpdateExisting);
             assert_eq!(refused == BlobDenial::BlobNotFound, not_found, "{operation:?} If-Match");
         }
     }
@@ -247,10 +248,10 @@ fn uncommitted_blocks_are_a_blob_for_few_operations_and_can_be_leased() {
     for operation in on_blobs() {
         let rules = operation.rules();
         let reaches = rules.reaches_uncommitted;
-        let open = admit(&ask(operation, &none), CONTAINER, Found::Uncommitted(&available));
+        let open = admit(&ask(operation, &none), CONTAINER, FoundObject::Uncommitted(&available));
         let expected = if reaches { Ok(()) } else { Err(BlobDenial::BlobNotFound) };
         assert_eq!(open, expected, "{operation:?}");
-        let guarded = admit(&ask(operation, &none), CONTAINER, Found::Uncommitted(&leased));
+        let guarded = admit(&ask(operation, &none), CONTAINER, FoundObject::Uncommitted(&leased));
         let writes = matches!(rules.lease, LeaseClass::Write | LeaseClass::CopyTarget);
         if reaches && writes {
             let missing = Err(LeaseDenial::LeaseIdMissing(LeaseOn::Blob).into());
@@ -267,28 +268,28 @@ fn pending_copies_archives_and_policies_refuse_what_they_must() {
         let rules = operation.rules();
         let mut copying = blob(operation);
         copying.copy = Some(CopyRecord::pending("id".into(), "source".into(), 1));
-        let answer = admit(&ask(operation, &none), CONTAINER, Found::Blob(&copying));
+        let answer = admit(&ask(operation, &none), CONTAINER, FoundObject::Blob(&copying));
         let read = matches!(rules.lease, LeaseClass::Read | LeaseClass::Ignored)
-            && operation != Operation::BlobCreateSnapshot;
-        let admitted = read || operation == Operation::BlobAbortCopyFromURL;
+            && operation != BlobOperation::BlobCreateSnapshot;
+        let admitted = read || operation == BlobOperation::BlobAbortCopyFromURL;
         assert_eq!(answer == Err(BlobDenial::PendingCopyOperation), !admitted, "{operation:?}");
 
         let mut archived = blob(operation);
         archived.tier.explicit = Some(Tier::Archive);
-        let answer = admit(&ask(operation, &none), CONTAINER, Found::Blob(&archived));
+        let answer = admit(&ask(operation, &none), CONTAINER, FoundObject::Blob(&archived));
         let refused = answer == Err(BlobDenial::BlobArchived);
         assert_eq!(refused, rules.needs_content, "{operation:?}");
 
-        let policy = Policy { until: second(60), mode: PolicyMode::Unlocked };
+        let policy = ImmutabilityPolicy { until: second(60), mode: PolicyMode::Unlocked };
         let mut kept = blob(operation);
         kept.immutability = Immutability { policy: Some(policy), legal_hold: None };
         let due = Err(BlobDenial::BlobImmutableDueToPolicy(second(60)));
         let mut asked = ask(operation, &none);
-        let stays = admit(&asked, CONTAINER, Found::Blob(&kept)) != due;
-        let changes = rules.etag == EtagEffect::Moves || operation == Operation::BlobDelete;
+        let stays = admit(&asked, CONTAINER, FoundObject::Blob(&kept)) != due;
+        let changes = rules.etag == EtagEffect::Moves || operation == BlobOperation::BlobDelete;
         assert_eq!(stays, !changes, "{operation:?}");
         asked.versioning = true;
-        let stays = admit(&asked, CONTAINER, Found::Blob(&kept)) != due;
+        let stays = admit(&asked, CONTAINER, FoundObject::Blob(&kept)) != due;
         assert_eq!(stays, !changes || rules.makes_version, "{operation:?} with versions");
     }
 }
@@ -297,15 +298,22 @@ fn pending_copies_archives_and_policies_refuse_what_they_must() {
 fn a_wrong_type_comes_before_the_lease_and_the_lease_before_conditions() {
     let (_, fails, _) = pair('M');
     let [_, (_, leased), ..] = leases();
-    let mut page = BlobState { lease: leased, ..blob(Operation::PageBlobUploadPages) };
-    let wrong =
-        admit(&ask(Operation::AppendBlobAppendBlock, &fails), CONTAINER, Found::Blob(&page));
+    let mut page = BlobState { lease: leased, ..blob(BlobOperation::PageBlobUploadPages) };
+    let wrong = admit(
+        &ask(BlobOperation::AppendBlobAppendBlock, &fails),
+        CONTAINER,
+        FoundObject::Blob(&page),
+    );
     assert_eq!(wrong, Err(BlobDenial::InvalidBlobType));
     let missing = Err(LeaseDenial::LeaseIdMissing(LeaseOn::Blob).into());
-    let found = Found::Blob(&page);
-    assert_eq!(admit(&ask(Operation::PageBlobUploadPages, &fails), CONTAINER, found), missing);
+    let found = FoundObject::Blob(&page);
+    assert_eq!(admit(&ask(BlobOperation::PageBlobUploadPages, &fails), CONTAINER, found), missing);
     page.immutability.legal_hold = Some(true);
-    let held = admit(&ask(Operation::PageBlobUploadPages, &fails), CONTAINER, Found::Blob(&page));
+    let held = admit(
+        &ask(BlobOperation::PageBlobUploadPages, &fails),
+        CONTAINER,
+        FoundObject::Blob(&page),
+    );
     assert_eq!(held, Err(BlobDenial::BlobImmutableDueToLegalHold));
 }
 
@@ -315,11 +323,11 @@ fn a_customers_key_is_asked_for_where_content_or_metadata_is_used() {
     for operation in on_blobs() {
         let mut keyed = blob(operation);
         keyed.encryption.key_sha256 = Some("k1".into());
-        let answer = admit(&ask(operation, &none), CONTAINER, Found::Blob(&keyed));
+        let answer = admit(&ask(operation, &none), CONTAINER, FoundObject::Blob(&keyed));
         let refused = answer == Err(BlobDenial::BlobUsesCustomerSpecifiedEncryption);
         assert_eq!(refused, operation.rules().needs_key, "{operation:?}");
-        let ask = Ask { key: Some("k1"), ..ask(operation, &none) };
-        assert_eq!(admit(&ask, CONTAINER, Found::Blob(&keyed)), Ok(()), "{operation:?}");
+        let ask = AdmitRequest { key: Some("k1"), ..ask(operation, &none) };
+        assert_eq!(admit(&ask, CONTAINER, FoundObject::Blob(&keyed)), Ok(()), "{operation:?}");
     }
 }
 
@@ -347,12 +355,12 @@ fn container_leases() -> [(&'static str, ContainerLease); 6] {
 fn every_operation_on_a_container_meets_every_lease_state_by_its_class() {
     let none = Conditions::default();
     let mut cells = 0;
-    for operation in Operation::ALL.iter().filter(|op| op.name().starts_with("Container")) {
+    for operation in BlobOperation::ALL.iter().filter(|op| op.name().starts_with("Container")) {
         for (state, lease) in container_leases() {
             for sent in [None, Some(id(1)), Some(id(2))] {
                 let mut container = ContainerState::new(Etag::from_number(7), second(-3_600));
                 container.lease = lease;
-                let asked = Ask { lease: sent, ..ask(*operation, &none) };
+                let asked = AdmitRequest { lease: sent, ..ask(*operation, &none) };
                 let answer = admit_container(&asked, &container).err();
                 let locked = matches!(state, "leased" | "infinite" | "breaking");
                 let (class, holder) = (operation.rules().lease, sent == Some(id(1)));
@@ -382,7 +390,7 @@ fn every_operation_on_a_container_meets_every_lease_state_by_its_class() {
 #[test]
 fn containers_answer_each_condition_they_take() {
     let container = ContainerState::new(Etag::from_number(7), second(-3_600));
-    for operation in Operation::ALL.iter().filter(|op| op.name().starts_with("Container")) {
+    for operation in BlobOperation::ALL.iter().filter(|op| op.name().starts_with("Container")) {
         if operation.rules().accepts.0.is_empty() {
             continue;
         }
@@ -391,7 +399,7 @@ fn containers_answer_each_condition_they_take() {
             let (holds, fails, condition) = pair(letter);
             let answer = |conditions| admit_container(&ask(*operation, conditions), &container);
             assert_eq!(answer(&holds), Ok(()), "{operation:?} {letter}");
-            let refused = BlobDenial::Condition(Failure::NotMet(condition));
+            let refused = BlobDenial::Condition(ConditionFailure::NotMet(condition));
             assert_eq!(answer(&fails), Err(refused), "{operation:?} {letter}");
         }
     }
@@ -403,14 +411,14 @@ fn a_caller_who_may_only_create_never_overwrites() {
     let [_, (_, leased), ..] = leases();
     for operation in on_blobs() {
         let rules = operation.rules();
-        let creates = rules.form == Form::Create && rules.etag == EtagEffect::Moves;
-        let asked = Ask { only_new: true, ..ask(operation, &none) };
+        let creates = rules.form == ConditionForm::Create && rules.etag == EtagEffect::Moves;
+        let asked = AdmitRequest { only_new: true, ..ask(operation, &none) };
         // Neither a lease nor the type is told to a caller who may not write.
         let blob = BlobState { lease: leased, ..blob(operation) };
-        let answer = admit(&asked, CONTAINER, Found::Blob(&blob));
+        let answer = admit(&asked, CONTAINER, FoundObject::Blob(&blob));
         let refused = answer == Err(BlobDenial::UnauthorizedBlobOverwrite);
         assert_eq!(refused, creates, "{operation:?}");
-        for found in [Found::Nothing, Found::Uncommitted(&BlobLease::default())] {
+        for found in [FoundObject::Nothing, FoundObject::Uncommitted(&BlobLease::default())] {
             let answer = admit(&asked, CONTAINER, found);
             assert_eq!(answer, admit(&ask(operation, &none), CONTAINER, found), "{operation:?}");
         }

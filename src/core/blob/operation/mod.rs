@@ -1,9 +1,9 @@
 //! The operations of the Blob service, and the rules that each follows.
 //!
 //! Decides for each operation which conditions it takes, its lease class, its effect on the
-//! `ETag`, and which types and states of blobs it needs, in one table: [`Operation::rules`]. REST
-//! has the table of requests and permissions; [`super::admit`] has the order in which the rules
-//! are checked.
+//! `ETag`, and which types and states of blobs it needs, in one table: [`BlobOperation::rules`].
+//! REST has the table of requests and permissions; [`super::admit`] has the order in which the
+//! rules are checked.
 
 mod rules;
 #[cfg(test)]
@@ -18,11 +18,11 @@ macro_rules! operations {
         /// An operation of the Blob service.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
         #[allow(missing_docs, reason = "the service documents each under its title")]
-        pub enum Operation {
+        pub enum BlobOperation {
             $($name,)*
         }
 
-        impl Operation {
+        impl BlobOperation {
             /// Every operation.
             pub const ALL: &[Self] = &[$(Self::$name,)*];
 

@@ -1,8 +1,8 @@
 //! The rules of each operation, as one table.
 
-use super::Operation as Op;
+use super::BlobOperation as Op;
 use crate::core::blob::state::BlobType;
-use crate::core::conditions::Form;
+use crate::core::conditions::ConditionForm;
 use crate::core::conditions::copy::CopyKind;
 use crate::core::lease::LeaseClass;
 
@@ -45,7 +45,7 @@ pub enum Immutable {
 #[allow(clippy::struct_excessive_bools, reason = "columns of a table, each a yes or no")]
 pub struct Rules {
     /// How it takes conditions.
-    pub form: Form,
+    pub form: ConditionForm,
     /// Which conditions it takes.
     pub accepts: Accepted,
     /// Which conditions it takes on the source of a copy.
@@ -77,7 +77,7 @@ const NONE: Accepted = Accepted("");
 
 /// An operation without conditions, lease or `ETag`.
 const PLAIN: Rules = Rules {
-    form: Form::Read,
+    form: ConditionForm::Read,
     accepts: NONE,
     source: NONE,
     copy: None,
@@ -97,7 +97,7 @@ const READ: Rules =
 
 /// A write of an existing blob.
 const UPDATE: Rules = Rules {
-    form: Form::Update,
+    form: ConditionForm::Update,
     accepts: ALL,
     lease: LeaseClass::Write,
     etag: EtagEffect::Moves,
@@ -109,7 +109,7 @@ const UPDATE: Rules = Rules {
 
 /// A write that creates or replaces a blob.
 const CREATE: Rules = Rules {
-    form: Form::Create,
+    form: ConditionForm::Create,
     reaches_uncommitted: true,
     immutable: Immutable::RefusedUnlessVersioned,
     makes_version: true,
@@ -117,13 +117,13 @@ const CREATE: Rules = Rules {
 };
 
 /// A write of pages or of an appended block, which keeps the rest of the content.
-const EXTEND: Rules = Rules { form: Form::UpdateExisting, needs_key: true, ..UPDATE };
+const EXTEND: Rules = Rules { form: ConditionForm::UpdateExisting, needs_key: true, ..UPDATE };
 const PAGES: Rules = Rules { kind: Some(BlobType::Page), ..EXTEND };
 const APPEND: Rules = Rules { kind: Some(BlobType::Append), ..EXTEND };
 
 /// A change of something that is no content.
 const REMARK: Rules = Rules {
-    form: Form::UpdateExisting,
+    form: ConditionForm::UpdateExisting,
     accepts: Accepted("T"),
     etag: EtagEffect::Absent,
     needs_content: false,
@@ -133,7 +133,7 @@ const REMARK: Rules = Rules {
 
 /// Put Block: the blob itself stays as it is.
 const STAGE: Rules = Rules {
-    form: Form::Create,
+    form: ConditionForm::Create,
     accepts: NONE,
     etag: EtagEffect::Absent,
     kind: Some(BlobType::Block),
@@ -154,7 +154,7 @@ const BLOB_LEASE: Rules = Rules {
 const CONTAINER_READ: Rules = Rules { accepts: NONE, ..READ };
 /// The documented conditions; the engine takes the others too unless it is told to be strict.
 const CONTAINER_WRITE: Rules = Rules {
-    form: Form::UpdateExisting,
+    form: ConditionForm::UpdateExisting,
     accepts: Accepted("IU"),
     lease: LeaseClass::Read,
     etag: EtagEffect::Moves,
@@ -192,7 +192,9 @@ impl Op {
             | Self::BlobGetAccountInfo
             | Self::BlobUndelete
             | Self::BlobSetExpiry => PLAIN,
-            Self::ContainerCreate => Rules { form: Form::Create, etag: EtagEffect::Moves, ..PLAIN },
+            Self::ContainerCreate => {
+                Rules { form: ConditionForm::Create, etag: EtagEffect::Moves, ..PLAIN }
+            }
             Self::ContainerGetProperties
             | Self::ContainerGetMetadata
             | Self::ContainerGetAccessPolicy => CONTAINER_READ,
@@ -227,10 +229,10 @@ impl Op {
                 ..UPDATE
             },
             Self::BlobSetImmutabilityPolicy => {
-                Rules { form: Form::UpdateExisting, accepts: Accepted("U"), ..PLAIN }
+                Rules { form: ConditionForm::UpdateExisting, accepts: Accepted("U"), ..PLAIN }
             }
             Self::BlobDeleteImmutabilityPolicy | Self::BlobSetLegalHold => {
-                Rules { form: Form::UpdateExisting, ..PLAIN }
+                Rules { form: ConditionForm::UpdateExisting, ..PLAIN }
             }
             Self::BlobAcquireLease
             | Self::BlobReleaseLease
@@ -258,7 +260,7 @@ impl Op {
                 Rules { source: ALL, copy: Some(CopyKind::PutBlobFromUrl), ..CREATE }
             }
             Self::BlobAbortCopyFromURL => {
-                Rules { form: Form::UpdateExisting, lease: LeaseClass::AbortCopy, ..PLAIN }
+                Rules { form: ConditionForm::UpdateExisting, lease: LeaseClass::AbortCopy, ..PLAIN }
             }
             Self::BlobSetTier | Self::BlobSetTags => REMARK,
             Self::BlobGetTags => Rules { accepts: Accepted("T"), etag: EtagEffect::Absent, ..READ },

@@ -1,7 +1,7 @@
 //! The rules of all operations, written out a second time as a table to compare with.
 
-use super::{EtagEffect, Operation};
-use crate::core::conditions::Form;
+use super::{BlobOperation, EtagEffect};
+use crate::core::conditions::ConditionForm;
 use crate::core::lease::LeaseClass;
 
 /// Operation, conditions, source conditions, form, lease class, `ETag`. Operations that are not
@@ -62,17 +62,17 @@ BlockBlobCommitBlockList      | MNIUT | -     | create | W | new
 BlockBlobGetBlockList         | T     | -     | read   | R | same
 ";
 
-fn shown(operation: Operation) -> String {
+fn shown(operation: BlobOperation) -> String {
     let rules = operation.rules();
     let letters = |accepted: super::Accepted| match accepted.0 {
         "" => "-",
         letters => letters,
     };
     let form = match rules.form {
-        Form::Read => "read",
-        Form::Create => "create",
-        Form::Update => "update",
-        Form::UpdateExisting => "exists",
+        ConditionForm::Read => "read",
+        ConditionForm::Create => "create",
+        ConditionForm::Update => "update",
+        ConditionForm::UpdateExisting => "exists",
     };
     let lease = match rules.lease {
         LeaseClass::Ignored => "-",
@@ -99,7 +99,7 @@ fn every_operation_follows_the_table() {
         .lines()
         .map(|line| line.split('|').map(str::trim).collect::<Vec<_>>().join(" | "))
         .collect();
-    for operation in Operation::ALL {
+    for operation in BlobOperation::ALL {
         let shown = shown(*operation);
         let name = operation.name();
         let listed = rows.iter().find(|row| row.split(' ').next() == Some(name));
@@ -109,21 +109,21 @@ fn every_operation_follows_the_table() {
         }
     }
     let known = |row: &&String| {
-        Operation::ALL.iter().any(|operation| row.split(' ').next() == Some(operation.name()))
+        BlobOperation::ALL.iter().any(|operation| row.split(' ').next() == Some(operation.name()))
     };
     assert_eq!(rows.iter().filter(known).count(), rows.len());
 }
 
 #[test]
 fn there_are_74_operations() {
-    assert_eq!(Operation::ALL.len(), 74);
+    assert_eq!(BlobOperation::ALL.len(), 74);
 }
 
 /// Every operation that moves the `ETag` of a blob is refused while the blob is archived or while
 /// a copy to it is pending; lease actions, tags and tiers never move it.
 #[test]
 fn whatever_moves_the_etag_of_a_blob_changes_it() {
-    for operation in Operation::ALL {
+    for operation in BlobOperation::ALL {
         let rules = operation.rules();
         let of_blob = !operation.name().starts_with("Container");
         if of_blob && rules.etag == EtagEffect::Moves {

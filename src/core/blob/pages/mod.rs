@@ -101,7 +101,7 @@ impl SequenceAction {
 
 /// A range that was written, and by which write. Clearing a range leaves none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Written {
+pub struct WrittenPages {
     /// Where.
     pub range: PageRange,
     /// The counter of the write: later writes have greater ones.
@@ -110,7 +110,7 @@ pub struct Written {
 
 /// A range of a list or a difference.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Listed {
+pub struct ListedRange {
     /// Where.
     pub range: PageRange,
     /// Whether its pages were cleared, not written.
@@ -118,9 +118,9 @@ pub struct Listed {
 }
 
 /// The written ranges, adjacent ones merged. `written` is in order, without overlaps.
-pub fn page_list(written: &[Written]) -> Vec<Listed> {
-    let mut ranges: Vec<Listed> = Vec::new();
-    for Written { range, .. } in written {
+pub fn page_list(written: &[WrittenPages]) -> Vec<ListedRange> {
+    let mut ranges: Vec<ListedRange> = Vec::new();
+    for WrittenPages { range, .. } in written {
         add(&mut ranges, *range, false);
     }
     ranges
@@ -128,7 +128,7 @@ pub fn page_list(written: &[Written]) -> Vec<Listed> {
 
 /// The ranges that were written or cleared since `then`, in order, adjacent ones of a kind merged.
 /// Both lists are in order, without overlaps, and cut to the same window.
-pub fn page_difference(then: &[Written], now: &[Written]) -> Vec<Listed> {
+pub fn page_difference(then: &[WrittenPages], now: &[WrittenPages]) -> Vec<ListedRange> {
     let mut borders: Vec<u64> = [then, now]
         .into_iter()
         .flatten()
@@ -137,7 +137,7 @@ pub fn page_difference(then: &[Written], now: &[Written]) -> Vec<Listed> {
     borders.sort_unstable();
     borders.dedup();
     let (mut before, mut after) = (Cursor::new(then), Cursor::new(now));
-    let mut changes: Vec<Listed> = Vec::new();
+    let mut changes: Vec<ListedRange> = Vec::new();
     for pair in borders.windows(2) {
         let range = PageRange { start: pair[0], end: pair[1] };
         let (was, is) = (before.at(range.start), after.at(range.start));
@@ -149,22 +149,22 @@ pub fn page_difference(then: &[Written], now: &[Written]) -> Vec<Listed> {
 }
 
 /// Adds a range to a list, or lengthens the last one of the same kind.
-fn add(ranges: &mut Vec<Listed>, range: PageRange, cleared: bool) {
+fn add(ranges: &mut Vec<ListedRange>, range: PageRange, cleared: bool) {
     match ranges.last_mut() {
         Some(last) if last.range.end == range.start && last.cleared == cleared => {
             last.range.end = range.end;
         }
-        _ => ranges.push(Listed { range, cleared }),
+        _ => ranges.push(ListedRange { range, cleared }),
     }
 }
 
 /// Walks an ordered list along rising positions.
 struct Cursor<'a> {
-    rest: &'a [Written],
+    rest: &'a [WrittenPages],
 }
 
 impl<'a> Cursor<'a> {
-    const fn new(rest: &'a [Written]) -> Self {
+    const fn new(rest: &'a [WrittenPages]) -> Self {
         Self { rest }
     }
 

@@ -71,12 +71,12 @@ fn sequence_actions_follow_the_table() {
     assert_eq!(refused, Err(BlobDenial::SequenceNumberIncrementTooLarge));
 }
 
-fn written(start: u64, end: u64, write: u64) -> Written {
-    Written { range: PageRange { start: start * PAGE, end: end * PAGE }, write }
+fn written(start: u64, end: u64, write: u64) -> WrittenPages {
+    WrittenPages { range: PageRange { start: start * PAGE, end: end * PAGE }, write }
 }
 
-fn listed(start: u64, end: u64, cleared: bool) -> Listed {
-    Listed { range: PageRange { start: start * PAGE, end: end * PAGE }, cleared }
+fn listed(start: u64, end: u64, cleared: bool) -> ListedRange {
+    ListedRange { range: PageRange { start: start * PAGE, end: end * PAGE }, cleared }
 }
 
 #[test]
@@ -99,8 +99,8 @@ fn a_difference_mixes_written_and_cleared_ranges_in_order() {
 }
 
 /// A blob of 24 pages as a list of runs: page by page, 0 is no write.
-fn runs(of_page: &[u64]) -> Vec<Written> {
-    let mut runs: Vec<Written> = Vec::new();
+fn runs(of_page: &[u64]) -> Vec<WrittenPages> {
+    let mut runs: Vec<WrittenPages> = Vec::new();
     for (index, write) in (0..).zip(of_page).filter(|(_, write)| **write != 0) {
         match runs.last_mut() {
             Some(last) if last.write == *write && last.range.end == index * PAGE => {
@@ -122,7 +122,7 @@ proptest! {
         let difference = page_difference(&runs(&then), &runs(&now));
         for page in 0..24_u64 {
             let index = usize::try_from(page).unwrap();
-            let covers = |listed: &&Listed| {
+            let covers = |listed: &&ListedRange| {
                 listed.range.start <= page * PAGE && page * PAGE < listed.range.end
             };
             prop_assert_eq!(list.iter().any(|one| covers(&one)), now[index] != 0);

@@ -11,9 +11,8 @@
 //!   operator   = "=" | "<>" | ">" | ">=" | "<" | "<="
 //! ```
 
-use std::cmp::Ordering;
-
 use super::Tags;
+use crate::core::comparison::ComparisonOperator;
 
 /// Most comparisons of an expression.
 const COMPARISONS_MAX: usize = 10;
@@ -22,7 +21,7 @@ const DEPTH_MAX: usize = 16;
 
 /// Which of the two languages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Use {
+pub enum TagLanguage {
     /// `x-ms-if-tags`: all operators, but no `@container`.
     Condition,
     /// Find Blobs by Tags: `@container`, but neither `OR` nor `<>` nor brackets.
@@ -47,58 +46,33 @@ pub enum TagQuery {
     /// Any holds.
     Or(Vec<TagQuery>),
     /// A comparison of one tag, or of the container.
-    Compare(Comparison),
+    Compare(TagComparison),
 }
 
 /// A comparison.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Comparison {
+pub struct TagComparison {
     /// The tag that is compared, or the container.
-    pub key: Key,
+    pub key: ComparisonKey,
     /// How.
-    pub operator: Operator,
+    pub operator: ComparisonOperator,
     /// With what.
     pub value: String,
 }
 
 /// The left side of a comparison.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Key {
+pub enum ComparisonKey {
     /// The value of a tag.
     Tag(String),
     /// The name of the blob's container.
     Container,
 }
 
-/// How two values are compared.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[allow(missing_docs, reason = "each is what its name says")]
-pub enum Operator {
-    Equal,
-    NotEqual,
-    Greater,
-    GreaterOrEqual,
-    Less,
-    LessOrEqual,
-}
-
-impl Operator {
-    fn holds(self, order: Ordering) -> bool {
-        match self {
-            Self::Equal => order.is_eq(),
-            Self::NotEqual => order.is_ne(),
-            Self::Greater => order.is_gt(),
-            Self::GreaterOrEqual => order.is_ge(),
-            Self::Less => order.is_lt(),
-            Self::LessOrEqual => order.is_le(),
-        }
-    }
-}
-
 impl TagQuery {
     /// Reads an expression.
-    pub fn parse(text: &str, language: Use) -> Result<Self, QueryError> {
-        let mut parser = Parser { text, at: 0, language, comparisons: 0, depth: 0 };
+    pub fn parse(text: &str, language: TagLanguage) -> Result<Self, QueryError> {
+        let mut parser = TagQueryParser { text, at: 0, language, comparisons: 0, depth: 0 };
         let query = parser.expression()?;
         parser.skip_blanks();
         if parser.at < text.len() {
@@ -114,18 +88,18 @@ impl TagQuery {
             Self::Or(any) => any.iter().any(|query| query.holds(container, tags)),
             Self::Compare(comparison) => {
                 let value = match &comparison.key {
-                    Key::Tag(key) => tags.get(key),
-                    Key::Container => Some(container),
+                    ComparisonKey::Tag(key) => tags.get(key),
+                    ComparisonKey::Container => Some(container),
                 };
                 value.is_some_and(|value| {
-                    comparison.operator.holds(value.cmp(comparison.value.as_str()))
+                    comparison.operator.holds(Some(value.cmp(comparison.value.as_str())))
                 })
             }
         }
     }
 
     /// The comparisons that must all hold, for an index to start from: those of a conjunction.
-    pub fn conjuncts(&self) -> Vec<&Comparison> {
+    pub fn conjuncts(&self) -> Vec<&TagComparison> {
         match self {
             Self::And(all) => all.iter().flat_map(Self::conjuncts).collect(),
             Self::Compare(comparison) => vec![comparison],
@@ -134,19 +108,19 @@ impl TagQuery {
     }
 }
 
-struct Parser<'a> {
+struct TagQueryParser<'a> {
     text: &'a str,
     at: usize,
-    language: Use,
+    language: TagLanguage,
     comparisons: usize,
     depth: usize,
 }
 
-impl<'a> Parser<'a> {
+impl<'a> TagQueryParser<'a> {
     fn expression(&mut self) -> Result<TagQuery, QueryError> {
         let mut any = vec![self.term()?];
         while self.word("OR") {
-            if self.language == Use::Find {
+            if self.language == TagLanguage::Find {
                 return Err(self.error("OR is not supported here"));
             }
             any.push(self.term()?);
@@ -164,7 +138,7 @@ impl<'a> Parser<'a> {
 
     fn factor(&mut self) -> Result<TagQuery, QueryError> {
         self.skip_blanks();
-        if self.language == Use::Find || !self.take("(") {
+        if self.language == TagLanguage::Find || !self.take("(") {
             return self.comparison();
         }
         self.depth += 1;
@@ -189,16 +163,16 @@ impl<'a> Parser<'a> {
         if self.comparisons > COMPARISONS_MAX {
             return Err(self.error("too many comparisons"));
         }
-        Ok(TagQuery::Compare(Comparison { key, operator, value }))
+        Ok(TagQuery::Compare(TagComparison { key, operator, value }))
     }
 
-    fn key(&mut self) -> Result<Key, QueryError> {
+    fn key(&mut self) -> Result<ComparisonKey, QueryError> {
         self.skip_blanks();
-        if self.language == Use::Find && self.take("@container") {
-            return Ok(Key::Container);
+        if self.language == TagLanguage::Find && self.take("@container") {
+            return Ok(ComparisonKey::Container);
         }
         if let Some(key) = self.quoted('"')? {
-            return Ok(Key::Tag(key));
+            return Ok(ComparisonKey::Tag(key));
         }
         let rest = self.rest();
         let plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
@@ -207,22 +181,22 @@ impl<'a> Parser<'a> {
             return Err(self.error("a key should follow"));
         }
         self.at += length;
-        Ok(Key::Tag(rest[..length].to_owned()))
+        Ok(ComparisonKey::Tag(rest[..length].to_owned()))
     }
 
-    fn operator(&mut self) -> Result<Operator, QueryError> {
+    fn operator(&mut self) -> Result<ComparisonOperator, QueryError> {
         self.skip_blanks();
         let known = [
-            ("<>", Operator::NotEqual),
-            (">=", Operator::GreaterOrEqual),
-            ("<=", Operator::LessOrEqual),
-            ("=", Operator::Equal),
-            (">", Operator::Greater),
-            ("<", Operator::Less),
+            ("<>", ComparisonOperator::NotEqual),
+            (">=", ComparisonOperator::GreaterOrEqual),
+            ("<=", ComparisonOperator::LessOrEqual),
+            ("=", ComparisonOperator::Equal),
+            (">", ComparisonOperator::Greater),
+            ("<", ComparisonOperator::Less),
         ];
         let found = known.into_iter().find(|(sign, _)| self.rest().starts_with(sign));
         match found {
-            Some((_, Operator::NotEqual)) if self.language == Use::Find => {
+            Some((_, ComparisonOperator::NotEqual)) if self.language == TagLanguage::Find => {
                 Err(self.error("<> is not supported here"))
             }
             Some((sign, operator)) => {

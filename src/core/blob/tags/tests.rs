@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::query::{TagQuery, Use};
+use super::query::{TagLanguage, TagQuery};
 use super::*;
 
 fn tags(pairs: &[(&str, &str)]) -> Tags {
@@ -77,7 +77,7 @@ fn conditions_over_tags_follow_the_table() {
     let mut rows = 0;
     for line in CONDITIONS.trim().lines() {
         let (text, expected) = line.rsplit_once('|').unwrap();
-        let query = TagQuery::parse(text.trim(), Use::Condition).unwrap();
+        let query = TagQuery::parse(text.trim(), TagLanguage::Condition).unwrap();
         assert_eq!(query.holds("logs", &tags).to_string(), expected.trim(), "{text}");
         rows += 1;
     }
@@ -87,13 +87,14 @@ fn conditions_over_tags_follow_the_table() {
 #[test]
 fn finding_knows_the_container_but_neither_or_nor_inequality() {
     let tags = tags(&[("a", "1")]);
-    let holds = |text| TagQuery::parse(text, Use::Find).map(|query| query.holds("logs", &tags));
+    let holds =
+        |text| TagQuery::parse(text, TagLanguage::Find).map(|query| query.holds("logs", &tags));
     assert_eq!(holds("@container = 'logs' AND \"a\" = '1'"), Ok(true));
     assert_eq!(holds("@container='other' AND a='1'"), Ok(false));
     for text in ["a = '1' OR a = '2'", "a <> '2'", "(a = '1')"] {
         assert!(holds(text).is_err(), "{text}");
     }
-    assert!(TagQuery::parse("@container = 'logs'", Use::Condition).is_err());
+    assert!(TagQuery::parse("@container = 'logs'", TagLanguage::Condition).is_err());
 }
 
 #[test]
@@ -119,24 +120,24 @@ fn what_is_no_expression_is_refused() {
         "a = '1' ANDb = '2'",
         "é = '1'",
     ] {
-        assert!(TagQuery::parse(text, Use::Condition).is_err(), "{text}");
+        assert!(TagQuery::parse(text, TagLanguage::Condition).is_err(), "{text}");
     }
 }
 
 #[test]
 fn an_expression_has_at_most_ten_comparisons_and_sixteen_brackets() {
     let joined = |count: usize| vec!["a = '1'"; count].join(" AND ");
-    assert!(TagQuery::parse(&joined(10), Use::Condition).is_ok());
-    assert!(TagQuery::parse(&joined(11), Use::Condition).is_err());
+    assert!(TagQuery::parse(&joined(10), TagLanguage::Condition).is_ok());
+    assert!(TagQuery::parse(&joined(11), TagLanguage::Condition).is_err());
     let nested = |depth: usize| format!("{}a = '1'{}", "(".repeat(depth), ")".repeat(depth));
-    assert!(TagQuery::parse(&nested(16), Use::Condition).is_ok());
-    assert!(TagQuery::parse(&nested(17), Use::Condition).is_err());
-    assert!(TagQuery::parse(&"(".repeat(100_000), Use::Condition).is_err());
+    assert!(TagQuery::parse(&nested(16), TagLanguage::Condition).is_ok());
+    assert!(TagQuery::parse(&nested(17), TagLanguage::Condition).is_err());
+    assert!(TagQuery::parse(&"(".repeat(100_000), TagLanguage::Condition).is_err());
 }
 
 #[test]
 fn an_index_may_start_from_the_comparisons_of_a_conjunction() {
-    let conjuncts = |text| TagQuery::parse(text, Use::Condition).unwrap().conjuncts().len();
+    let conjuncts = |text| TagQuery::parse(text, TagLanguage::Condition).unwrap().conjuncts().len();
     assert_eq!(conjuncts("a = '1'"), 1);
     assert_eq!(conjuncts("a = '1' AND b = '2' AND (c = '3' OR d = '4')"), 2);
     assert_eq!(conjuncts("a = '1' OR b = '2'"), 0);
@@ -189,13 +190,13 @@ proptest! {
         let pairs = ["a", "b", "c"].into_iter().zip(values);
         let tags = Tags::new(pairs.filter_map(|(key, value)| Some((key.to_owned(), value?))))
             .unwrap();
-        let query = TagQuery::parse(&text, Use::Condition).unwrap();
+        let query = TagQuery::parse(&text, TagLanguage::Condition).unwrap();
         prop_assert_eq!(query.holds("c", &tags), reference(&text, &tags));
     }
 
     #[test]
     fn no_text_makes_the_parser_panic(text in r#"[a-c"'()<>=@ ANDORéx]{0,40}"#, any in ".{0,40}") {
-        for language in [Use::Condition, Use::Find] {
+        for language in [TagLanguage::Condition, TagLanguage::Find] {
             for text in [&text, &any] {
                 if let Ok(query) = TagQuery::parse(text, language) {
                     query.holds("c", &Tags::default());

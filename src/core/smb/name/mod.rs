@@ -25,7 +25,7 @@ pub const SHARE_NAME_MAX: usize = 63;
 
 /// Why a name is refused over REST.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum NameError {
+pub enum FileNameError {
     /// A `%` that two hexadecimal digits do not follow.
     #[error("a '%' in the path is not followed by two hexadecimal digits")]
     BadEscape,
@@ -101,40 +101,40 @@ fn fold_char(letter: char) -> char {
 }
 
 /// Checks one directory or file name against the service's rules.
-pub fn check_component(name: &str) -> Result<(), NameError> {
+pub fn check_component(name: &str) -> Result<(), FileNameError> {
     if name.is_empty() {
-        return Err(NameError::Empty);
+        return Err(FileNameError::Empty);
     }
     if matches!(name, "." | "..") {
-        return Err(NameError::OnlyDots(name.into()));
+        return Err(FileNameError::OnlyDots(name.into()));
     }
     if units(name) > COMPONENT_UNITS_MAX {
-        return Err(NameError::ComponentTooLong(name.into()));
+        return Err(FileNameError::ComponentTooLong(name.into()));
     }
     if name.contains(char::is_control) {
-        return Err(NameError::Control(name.into()));
+        return Err(FileNameError::Control(name.into()));
     }
     if let Some(character) = name.chars().find(|&letter| is_forbidden(letter)) {
-        return Err(NameError::Forbidden { component: name.into(), character });
+        return Err(FileNameError::Forbidden { component: name.into(), character });
     }
     if is_device(name) {
-        return Err(NameError::Reserved(name.into()));
+        return Err(FileNameError::Reserved(name.into()));
     }
     Ok(())
 }
 
 /// Checks a share name: 3 to 63 lower-case letters, digits and single
 /// hyphens between them.
-pub fn check_share_name(name: &str) -> Result<(), NameError> {
+pub fn check_share_name(name: &str) -> Result<(), FileNameError> {
     let allowed = |letter: char| matches!(letter, 'a'..='z' | '0'..='9' | '-');
     if let Some(other) = name.chars().find(|&letter| !allowed(letter)) {
-        return Err(NameError::ShareCharacter(other));
+        return Err(FileNameError::ShareCharacter(other));
     }
     if !(SHARE_NAME_MIN..=SHARE_NAME_MAX).contains(&name.len()) {
-        return Err(NameError::ShareLength);
+        return Err(FileNameError::ShareLength);
     }
     if name.split('-').any(str::is_empty) {
-        return Err(NameError::ShareHyphen);
+        return Err(FileNameError::ShareHyphen);
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn rest(raw: &str) -> Result<String, NameError> {
+fn rest(raw: &str) -> Result<String, FileNameError> {
     rest_path(raw, false).map(|path| path.as_str().to_owned())
 }
 
@@ -59,8 +59,8 @@ fn a_path_is_decoded_once() {
 #[test]
 fn an_encoded_slash_separates() {
     assert_eq!(rest("Dir%20A%2Fsub%2ff"), Ok("Dir A/sub/f".into()));
-    assert_eq!(rest("a/%2e%2e/b"), Err(NameError::OnlyDots("..".into())));
-    assert_eq!(rest("a%2F%2Fb"), Err(NameError::Empty));
+    assert_eq!(rest("a/%2e%2e/b"), Err(FileNameError::OnlyDots("..".into())));
+    assert_eq!(rest("a%2F%2Fb"), Err(FileNameError::Empty));
 }
 
 #[test]
@@ -69,14 +69,14 @@ fn one_slash_at_either_end_is_dropped() {
     assert_eq!(rest("dir%2F"), Ok("dir".into()));
     assert_eq!(rest("/"), Ok(String::new()));
     assert_eq!(rest(""), Ok(String::new()));
-    assert_eq!(rest("dir//"), Err(NameError::Empty));
-    assert_eq!(rest("//dir"), Err(NameError::Empty));
+    assert_eq!(rest("dir//"), Err(FileNameError::Empty));
+    assert_eq!(rest("//dir"), Err(FileNameError::Empty));
 }
 
 #[test]
 fn a_broken_escape_is_refused() {
     for raw in ["%", "a%2", "%g0", "%0g", "%+1", "%%20", "%é"] {
-        assert_eq!(rest(raw), Err(NameError::BadEscape), "{raw}");
+        assert_eq!(rest(raw), Err(FileNameError::BadEscape), "{raw}");
     }
 }
 
@@ -84,7 +84,7 @@ fn a_broken_escape_is_refused() {
 fn bytes_that_are_no_utf8_are_refused() {
     // A stray continuation byte, a cut character, an overlong slash, an unpaired surrogate.
     for raw in ["%80", "%C3", "%C0%AF", "%ED%A0%80"] {
-        assert_eq!(rest(raw), Err(NameError::NotUtf8), "{raw}");
+        assert_eq!(rest(raw), Err(FileNameError::NotUtf8), "{raw}");
     }
 }
 
@@ -93,17 +93,17 @@ fn trailing_dots_are_trimmed_from_each_component_unless_allowed() {
     assert_eq!(rest("dir./a.txt..."), Ok("dir/a.txt".into()));
     let kept = rest_path("dir./a.txt...", true).unwrap();
     assert_eq!(kept.as_str(), "dir./a.txt...");
-    assert_eq!(rest("CON."), Err(NameError::Reserved("CON".into())));
+    assert_eq!(rest("CON."), Err(FileNameError::Reserved("CON".into())));
 }
 
 #[test]
 fn a_component_of_dots_only_is_refused() {
     for dots in [".", "..", "...", "a/.../b"] {
-        assert!(matches!(rest(dots), Err(NameError::OnlyDots(_))), "{dots}");
+        assert!(matches!(rest(dots), Err(FileNameError::OnlyDots(_))), "{dots}");
     }
     for dots in [".", "..", "a/../b"] {
         let refused = rest_path(dots, true);
-        assert!(matches!(refused, Err(NameError::OnlyDots(_))), "{dots}");
+        assert!(matches!(refused, Err(FileNameError::OnlyDots(_))), "{dots}");
     }
     assert_eq!(rest_path("...", true).unwrap().as_str(), "...");
 }
@@ -111,10 +111,10 @@ fn a_component_of_dots_only_is_refused() {
 #[test]
 fn a_component_has_at_most_255_utf16_units() {
     assert!(rest(&"a".repeat(255)).is_ok());
-    assert_eq!(rest(&"a".repeat(256)), Err(NameError::ComponentTooLong("a".repeat(256))));
+    assert_eq!(rest(&"a".repeat(256)), Err(FileNameError::ComponentTooLong("a".repeat(256))));
     assert!(rest(&"é".repeat(255)).is_ok());
     assert!(rest(&"😀".repeat(127)).is_ok());
-    assert!(matches!(rest(&"😀".repeat(128)), Err(NameError::ComponentTooLong(_))));
+    assert!(matches!(rest(&"😀".repeat(128)), Err(FileNameError::ComponentTooLong(_))));
     // Trimmed dots do not count.
     assert!(rest(&format!("{}.", "a".repeat(255))).is_ok());
 }
@@ -126,13 +126,13 @@ fn a_path_has_at_most_2048_utf16_units() {
     let at_limit = &at_limit[..2048];
     assert_eq!(rest(at_limit).map(|path| path.len()), Ok(2047));
     assert!(rest(&format!("{}/b", &at_limit[..2046])).is_ok());
-    assert_eq!(rest(&format!("{}/b", &at_limit[..2047])), Err(NameError::PathTooLong));
+    assert_eq!(rest(&format!("{}/b", &at_limit[..2047])), Err(FileNameError::PathTooLong));
 }
 
 #[test]
 fn a_path_has_at_most_250_components() {
     assert!(rest(&"a/".repeat(250)).is_ok());
-    assert_eq!(rest(&"a/".repeat(251)), Err(NameError::TooDeep));
+    assert_eq!(rest(&"a/".repeat(251)), Err(FileNameError::TooDeep));
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn forbidden_characters_are_refused() {
         let component = format!("a{letter}b");
         assert_eq!(
             check_component(&component),
-            Err(NameError::Forbidden { component: component.clone(), character: letter })
+            Err(FileNameError::Forbidden { component: component.clone(), character: letter })
         );
     }
     assert!(check_component("a/b").is_err());
@@ -151,14 +151,14 @@ fn forbidden_characters_are_refused() {
 #[test]
 fn control_characters_are_refused() {
     for raw in ["%00", "a%1F", "%0A", "%7f", "%C2%81"] {
-        assert!(matches!(rest(raw), Err(NameError::Control(_))), "{raw}");
+        assert!(matches!(rest(raw), Err(FileNameError::Control(_))), "{raw}");
     }
 }
 
 #[test]
 fn device_names_are_reserved_in_any_case() {
     for name in ["LPT1", "lpt9", "COM1", "Com9", "PRN", "aux", "Nul", "CON", "clock$"] {
-        assert_eq!(check_component(name), Err(NameError::Reserved(name.into())));
+        assert_eq!(check_component(name), Err(FileNameError::Reserved(name.into())));
     }
     for name in ["LPT0", "COM10", "COM", "CON1", "con.txt", "CLOCK", "COMé", "1"] {
         assert_eq!(check_component(name), Ok(()), "{name}");
@@ -171,13 +171,13 @@ fn share_names_follow_their_rule() {
         assert_eq!(check_share_name(name), Ok(()), "{name}");
     }
     for name in ["", "ab", &"a".repeat(64)] {
-        assert_eq!(check_share_name(name), Err(NameError::ShareLength));
+        assert_eq!(check_share_name(name), Err(FileNameError::ShareLength));
     }
     for name in ["-ab", "ab-", "a--b", "---"] {
-        assert_eq!(check_share_name(name), Err(NameError::ShareHyphen));
+        assert_eq!(check_share_name(name), Err(FileNameError::ShareHyphen));
     }
     for (name, letter) in [("aBc", 'B'), ("a.b", '.'), ("a_b", '_'), ("abé", 'é')] {
-        assert_eq!(check_share_name(name), Err(NameError::ShareCharacter(letter)));
+        assert_eq!(check_share_name(name), Err(FileNameError::ShareCharacter(letter)));
     }
 }
 

@@ -4,7 +4,7 @@
 //! locks (docs/semantics.md, "REST operations against opens").
 
 use super::super::{Access, ShareMode};
-use super::Operation;
+use super::FileOperation;
 
 /// The demands of an operation on a file or directory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -93,7 +93,7 @@ const CHANGE_BYTES: Demands = Demands { ranges: RangeDemand::AnyLock, ..CHANGE }
 
 const WRITE_DELETE: Access = Access::from_bits(Access::W.bits() | Access::D.bits());
 
-impl Operation {
+impl FileOperation {
     /// The access and share mode of the momentary open.
     pub const fn wants(self) -> (Access, ShareMode) {
         let Demands { access, share, .. } = self.demands();

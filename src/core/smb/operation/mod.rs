@@ -1,7 +1,7 @@
 //! REST operations as momentary opens: which there are, and in which order they are checked.
 //!
-//! What each one asks of the file it touches is the table of [`Operation::demands`]. An operation
-//! with two ends (copy, rename, Put Range from URL) has a row for each.
+//! What each one asks of the file it touches is the table of [`FileOperation::demands`]. An
+//! operation with two ends (copy, rename, Put Range from URL) has a row for each.
 //!
 //! Not here: whether names and parents exist, whether a directory is empty, and whether a copy is
 //! running.
@@ -14,7 +14,7 @@ pub use demands::{Demands, LeaseDemand, RangeDemand};
 
 /// A REST operation, from the point of view of one file or directory it touches.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Operation {
+pub enum FileOperation {
     /// List Directories and Files.
     ListDirectory,
     /// Get File Properties.
@@ -123,7 +123,7 @@ impl Check {
     ];
 }
 
-impl Operation {
+impl FileOperation {
     /// Every operation, with every combination of its flags, once.
     pub const ALL: [Self; 38] = [
         Self::ListDirectory,

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use super::super::{Access, ShareMode};
-use super::{Check, LeaseDemand, Operation, RangeDemand};
+use super::{Check, FileOperation, LeaseDemand, RangeDemand};
 
 /// Share set of one counted SMB handle against REST operations; `x` is refused.
 /// The last column stands for Get Props, Get Meta and List.
@@ -81,8 +81,8 @@ fn rows(table: &str) -> impl Iterator<Item = Vec<&str>> {
 }
 
 /// The operations a column of that table speaks for.
-fn column(name: &str) -> Vec<Operation> {
-    use Operation as O;
+fn column(name: &str) -> Vec<FileOperation> {
+    use FileOperation as O;
     match name {
         "Create" => vec![O::CreateFileOver, O::CopyDestinationOver { ignore_read_only: false }],
         "Get" => vec![O::GetFile, O::CopySource, O::PutRangeFromUrlSource],
@@ -100,7 +100,7 @@ fn column(name: &str) -> Vec<Operation> {
 }
 
 /// Share modes against one handle, and operations that no handle of any kind allows.
-fn answer(operation: Operation, handle: Access, share: ShareMode) -> &'static str {
+fn answer(operation: FileOperation, handle: Access, share: ShareMode) -> &'static str {
     let demands = operation.demands();
     let both_count = !handle.is_empty() && !demands.access.is_empty();
     let tolerated = demands.access.allowed_by(share) && handle.allowed_by(demands.share);
@@ -143,7 +143,7 @@ fn the_access_of_a_handle_matters_only_to_a_lease() {
 fn a_lease_is_acquired_against_readers_only() {
     for row in rows(LEASE_BY_ACCESS).skip(1) {
         let access = Access::parse(row[0]).unwrap();
-        let answer = answer(Operation::LeaseAcquire, access, ShareMode::RWD);
+        let answer = answer(FileOperation::LeaseAcquire, access, ShareMode::RWD);
         assert_eq!(answer, row[1], "against access {access}");
     }
     assert_eq!(rows(LEASE_BY_ACCESS).count(), 1 + 8);
@@ -151,7 +151,7 @@ fn a_lease_is_acquired_against_readers_only() {
 
 #[test]
 fn an_attribute_only_handle_stops_nothing_but_what_wants_no_handle() {
-    for operation in Operation::ALL {
+    for operation in FileOperation::ALL {
         let expected = if operation.demands().no_open_handles { "x" } else { "ok" };
         assert_eq!(answer(operation, Access::NONE, ShareMode::NONE), expected, "{operation:?}");
     }
@@ -159,8 +159,8 @@ fn an_attribute_only_handle_stops_nothing_but_what_wants_no_handle() {
 
 #[test]
 fn every_operation_shares_everything_except_a_lease() {
-    for operation in Operation::ALL {
-        let lease = operation == Operation::LeaseAcquire;
+    for operation in FileOperation::ALL {
+        let lease = operation == FileOperation::LeaseAcquire;
         let expected = if lease { ShareMode::R } else { ShareMode::RWD };
         assert_eq!(operation.demands().share, expected, "{operation:?}");
     }
@@ -168,7 +168,7 @@ fn every_operation_shares_everything_except_a_lease() {
 
 #[test]
 fn access_outside_the_share_table_is_as_listed() {
-    use Operation as O;
+    use FileOperation as O;
     for (operation, access) in [
         (O::CreateFileNew, ""),
         (O::CopyStep, "w"),
@@ -192,7 +192,7 @@ fn access_outside_the_share_table_is_as_listed() {
 }
 
 /// The name of the variant, then its flags that are set.
-fn name(operation: Operation) -> String {
+fn name(operation: FileOperation) -> String {
     let debug = format!("{operation:?}").replace(['{', '}', ','], " ");
     let words: Vec<_> = debug.split_whitespace().collect();
     let flags = words[1..].chunks(2).filter(|pair| pair[1] == "true");
@@ -204,7 +204,7 @@ fn name(operation: Operation) -> String {
 fn the_other_columns_are_as_listed_for_every_operation() {
     let mark = |refused| if refused { "x" } else { "-" };
     let mut found = Vec::new();
-    for operation in Operation::ALL {
+    for operation in FileOperation::ALL {
         let demands = operation.demands();
         found.push(vec![
             name(operation),
@@ -250,9 +250,9 @@ fn declared() -> HashSet<&'static str> {
 
 #[test]
 fn every_operation_is_in_the_list_once() {
-    let distinct: HashSet<_> = Operation::ALL.into_iter().collect();
-    assert_eq!(distinct.len(), Operation::ALL.len());
-    let names = Operation::ALL.map(name);
+    let distinct: HashSet<_> = FileOperation::ALL.into_iter().collect();
+    assert_eq!(distinct.len(), FileOperation::ALL.len());
+    let names = FileOperation::ALL.map(name);
     let listed: HashSet<_> = names.iter().filter_map(|name| name.split(' ').next()).collect();
     assert_eq!(listed, declared());
     assert_eq!(listed.len(), 33);

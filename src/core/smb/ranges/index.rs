@@ -21,19 +21,19 @@ const WHOLE: u32 = 65;
 /// A set of numbered ranges; equal ranges may stand in it under different numbers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Index {
-    keys: BTreeSet<Key>,
+    keys: BTreeSet<RangeKey>,
     /// Bit c is set if class c holds a range.
     classes: u128,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-struct Key {
+struct RangeKey {
     class: u32,
     range: ByteRange,
     number: u64,
 }
 
-impl Key {
+impl RangeKey {
     fn new(range: ByteRange, number: u64) -> Self {
         Self { class: class_of(range), range, number }
     }
@@ -51,13 +51,13 @@ impl Key {
 
 impl Index {
     pub fn insert(&mut self, range: ByteRange, number: u64) {
-        let key = Key::new(range, number);
+        let key = RangeKey::new(range, number);
         self.keys.insert(key);
         self.classes |= 1 << key.class;
     }
 
     pub fn remove(&mut self, range: ByteRange, number: u64) {
-        let key = Key::new(range, number);
+        let key = RangeKey::new(range, number);
         self.keys.remove(&key);
         if self.stretch(key.class, 0, u64::MAX).next().is_none() {
             self.classes &= !(1 << key.class);
@@ -79,8 +79,8 @@ impl Index {
 
     /// The lowest number under which exactly this range stands.
     pub fn exact(&self, range: ByteRange) -> Option<u64> {
-        let from = Key::new(range, 0);
-        let to = Key::new(range, u64::MAX);
+        let from = RangeKey::new(range, 0);
+        let to = RangeKey::new(range, u64::MAX);
         self.keys.range(from..=to).next().map(|key| key.number)
     }
 
@@ -94,8 +94,13 @@ impl Index {
     }
 
     /// The keys of a class that start from `from` to `to`, both included.
-    fn stretch(&self, class: u32, from: u64, to: u64) -> impl DoubleEndedIterator<Item = &Key> {
-        self.keys.range(Key::first_from(class, from)..=Key::last_up_to(class, to))
+    fn stretch(
+        &self,
+        class: u32,
+        from: u64,
+        to: u64,
+    ) -> impl DoubleEndedIterator<Item = &RangeKey> {
+        self.keys.range(RangeKey::first_from(class, from)..=RangeKey::last_up_to(class, to))
     }
 }
 

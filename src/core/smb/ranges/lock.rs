@@ -62,7 +62,7 @@ impl RangeLock {
 /// (`FILE_LOCK_CONFLICT`); which of the two, the caller knows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{} {} locked through handle {}", holder.range, holder.range.verb(), holder.handle)]
-pub struct Conflict {
+pub struct LockConflict {
     /// One of the locks in the way.
     pub holder: RangeLock,
 }

@@ -13,7 +13,7 @@
 use std::collections::BTreeMap;
 
 use super::index::Index;
-use super::lock::{Conflict, LockKind, LockOwner, RangeLock, RangeNotLocked};
+use super::lock::{LockConflict, LockKind, LockOwner, RangeLock, RangeNotLocked};
 use super::range::ByteRange;
 use crate::core::id::HandleId;
 
@@ -68,7 +68,7 @@ impl RangeLocks {
     ///
     /// An `fcntl` lock may turn an exclusive lock of its owner into a shared one, so requests that
     /// wait are to be tried again after it too.
-    pub fn lock(&mut self, lock: RangeLock) -> Result<(), Conflict> {
+    pub fn lock(&mut self, lock: RangeLock) -> Result<(), LockConflict> {
         match lock.owner {
             LockOwner::Handle(_) => self.lock_stacking(lock).map(drop),
             LockOwner::Posix(_) => self.lock_replacing(lock),
@@ -81,7 +81,7 @@ impl RangeLocks {
         handle: HandleId,
         pid: u32,
         wanted: &[(ByteRange, LockKind)],
-    ) -> Result<(), Conflict> {
+    ) -> Result<(), LockConflict> {
         let mut taken = Vec::with_capacity(wanted.len());
         for &(range, kind) in wanted {
             match self.lock_stacking(RangeLock::smb(handle, kind, range, pid)) {
@@ -97,7 +97,7 @@ impl RangeLocks {
 
     /// An exclusive lock suffers no overlap, its owner's included; a shared one only none with
     /// another's exclusive lock.
-    fn lock_stacking(&mut self, lock: RangeLock) -> Result<u64, Conflict> {
+    fn lock_stacking(&mut self, lock: RangeLock) -> Result<u64, LockConflict> {
         match lock.kind {
             LockKind::Exclusive => self
                 .refuse(LockKind::Exclusive, lock.range, None)
@@ -121,7 +121,7 @@ impl RangeLocks {
 
     /// Checks whether this range may be read. `by` is the owner of locks that asks, `None` for a
     /// REST caller: an overlapping exclusive lock stops everyone but its owner.
-    pub fn check_read(&self, by: Option<LockOwner>, range: ByteRange) -> Result<(), Conflict> {
+    pub fn check_read(&self, by: Option<LockOwner>, range: ByteRange) -> Result<(), LockConflict> {
         if range.is_empty() {
             return Ok(()); // br38: no bytes move
         }
@@ -132,7 +132,7 @@ impl RangeLocks {
     /// its owner too; only a shared `fcntl` lock, advisory to its owner, does not.
     ///
     /// A REST write does not ask this but [`RangeLocks::any`].
-    pub fn check_write(&self, by: Option<LockOwner>, range: ByteRange) -> Result<(), Conflict> {
+    pub fn check_write(&self, by: Option<LockOwner>, range: ByteRange) -> Result<(), LockConflict> {
         if range.is_empty() {
             return Ok(()); // br38
         }
@@ -194,7 +194,7 @@ impl RangeLocks {
         kind: LockKind,
         range: ByteRange,
         exempt: Option<LockOwner>,
-    ) -> Result<(), Conflict> {
+    ) -> Result<(), LockConflict> {
         let all = self.all.of(kind);
         let own = exempt.and_then(|owner| self.owned.get(&owner));
         if own.map_or(0, |own| own.of(kind).len()) == all.len() {
@@ -204,7 +204,7 @@ impl RangeLocks {
             .overlapping(range)
             .map(|number| self.locks[&number])
             .find(|lock| Some(lock.owner) != exempt);
-        in_the_way.map_or(Ok(()), |holder| Err(Conflict { holder }))
+        in_the_way.map_or(Ok(()), |holder| Err(LockConflict { holder }))
     }
 
     /// The numbers of the owner's locks of this kind that overlap the range.

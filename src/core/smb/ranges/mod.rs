@@ -23,7 +23,7 @@ pub mod waiting;
 #[cfg(test)]
 mod tests;
 
-pub use lock::{Conflict, LockKind, LockOwner, RangeLock, RangeNotLocked};
+pub use lock::{LockConflict, LockKind, LockOwner, RangeLock, RangeNotLocked};
 pub use locks::RangeLocks;
 pub use range::{ByteRange, InvalidRange};
 pub use waiting::{Ticket, TooManyWaiters, WAITERS_MAX, Waiters};

@@ -7,7 +7,7 @@
 //! Pieces join only if they were taken through the same open, so that closing one open by force
 //! ends exactly its locks. Deadlocks among waiting owners are not looked for.
 
-use super::lock::{Conflict, LockKind, LockOwner, RangeLock};
+use super::lock::{LockConflict, LockKind, LockOwner, RangeLock};
 use super::locks::RangeLocks;
 use super::range::ByteRange;
 
@@ -30,7 +30,7 @@ impl RangeLocks {
 
     /// The other half of [`RangeLocks::lock`]. A range without bytes, which `fcntl` cannot name,
     /// is granted and locks nothing.
-    pub(super) fn lock_replacing(&mut self, lock: RangeLock) -> Result<(), Conflict> {
+    pub(super) fn lock_replacing(&mut self, lock: RangeLock) -> Result<(), LockConflict> {
         if lock.range.is_empty() {
             return Ok(());
         }
@@ -46,7 +46,7 @@ impl RangeLocks {
         owner: LockOwner,
         kind: LockKind,
         range: ByteRange,
-    ) -> Result<(), Conflict> {
+    ) -> Result<(), LockConflict> {
         self.refuse(LockKind::Exclusive, range, Some(owner))?;
         match kind {
             LockKind::Exclusive => self.refuse(LockKind::Shared, range, Some(owner)),

@@ -8,7 +8,7 @@ use crate::core::table::value::{Value, parse_guid};
 
 /// A token.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) enum Token {
+pub(super) enum FilterToken {
     Open,
     Close,
     /// A property, an operator or a keyword.
@@ -19,7 +19,7 @@ pub(super) enum Token {
 /// A token and the byte it begins at.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Spot {
-    pub token: Token,
+    pub token: FilterToken,
     pub at: usize,
 }
 
@@ -32,11 +32,10 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Spot>, usize> {
         let Some(first) = text[at..].chars().next() else { return Ok(tokens) };
         let rest = &text[at..];
         let (token, length) = match first {
-            '(' => Some((Token::Open, 1)),
-            ')' => Some((Token::Close, 1)),
-            '\'' => {
-                quoted(rest).map(|(text, length)| (Token::Literal(Value::String(text)), length))
-            }
+            '(' => Some((FilterToken::Open, 1)),
+            ')' => Some((FilterToken::Close, 1)),
+            '\'' => quoted(rest)
+                .map(|(text, length)| (FilterToken::Literal(Value::String(text)), length)),
             '-' | '0'..='9' => number(rest),
             _ if is_first(first) => word_or_typed(rest),
             _ => None,
@@ -71,14 +70,14 @@ fn quoted(text: &str) -> Option<(String, usize)> {
 }
 
 /// A word; a quote right after it makes it the type of a literal.
-fn word_or_typed(text: &str) -> Option<(Token, usize)> {
+fn word_or_typed(text: &str) -> Option<(FilterToken, usize)> {
     let length = text.find(|letter| !is_word(letter)).unwrap_or(text.len());
     let (word, rest) = text.split_at(length);
     if !rest.starts_with('\'') {
         let token = match word {
-            "true" => Token::Literal(Value::Boolean(true)),
-            "false" => Token::Literal(Value::Boolean(false)),
-            _ => Token::Word(word.to_owned()),
+            "true" => FilterToken::Literal(Value::Boolean(true)),
+            "false" => FilterToken::Literal(Value::Boolean(false)),
+            _ => FilterToken::Word(word.to_owned()),
         };
         return Some((token, length));
     }
@@ -89,7 +88,7 @@ fn word_or_typed(text: &str) -> Option<(Token, usize)> {
         "X" | "x" | "binary" => Value::Binary(hex(&inner)?),
         _ => return None,
     };
-    Some((Token::Literal(value), length + quoted_length))
+    Some((FilterToken::Literal(value), length + quoted_length))
 }
 
 fn hex(text: &str) -> Option<Vec<u8>> {
@@ -102,7 +101,7 @@ fn hex(text: &str) -> Option<Vec<u8>> {
 
 /// An integer, with `L` behind it or not, or a Double. An integer that no Int64 can hold is a
 /// Double unless it says `L`.
-fn number(text: &str) -> Option<(Token, usize)> {
+fn number(text: &str) -> Option<(FilterToken, usize)> {
     let mut length = usize::from(text.starts_with('-'));
     let digits = |from: usize| text[from..].bytes().take_while(u8::is_ascii_digit).count();
     let whole = digits(length);
@@ -139,5 +138,5 @@ fn number(text: &str) -> Option<(Token, usize)> {
         },
     };
     let ends = rest[suffix..].chars().next().is_none_or(|next| !is_word(next) && next != '.');
-    ends.then_some((Token::Literal(value), length + suffix))
+    ends.then_some((FilterToken::Literal(value), length + suffix))
 }

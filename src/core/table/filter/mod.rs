@@ -15,12 +15,11 @@ mod ranges;
 #[cfg(test)]
 mod tests;
 
-use std::cmp::Ordering;
-
-use super::denial::Denial;
-use super::entity::Fields;
+use super::denial::TableDenial;
+use super::entity::EntityFields;
 use super::range::Range;
 use super::value::{Value, ValueRef};
+use crate::core::comparison::ComparisonOperator;
 
 /// Bytes of a filter's text.
 pub const FILTER_BYTES_MAX: usize = 32 << 10;
@@ -37,7 +36,7 @@ enum Term {
     Any(Vec<Term>),
     All(Vec<Term>),
     Not(Box<Term>),
-    Compare(Operand, Comparison, Operand),
+    Compare(Operand, ComparisonOperator, Operand),
     /// An operand that stands alone: a Boolean.
     Lone(Operand),
 }
@@ -48,21 +47,11 @@ enum Operand {
     Literal(Value),
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Comparison {
-    Equal,
-    NotEqual,
-    Greater,
-    GreaterOrEqual,
-    Less,
-    LessOrEqual,
-}
-
 impl Filter {
     /// Reads the text of a filter.
-    pub fn parse(text: &str) -> Result<Self, Denial> {
+    pub fn parse(text: &str) -> Result<Self, TableDenial> {
         if text.len() > FILTER_BYTES_MAX {
-            return Err(Denial::invalid(format!(
+            return Err(TableDenial::invalid(format!(
                 "$filter has {} bytes; {FILTER_BYTES_MAX} are allowed",
                 text.len()
             )));
@@ -71,7 +60,7 @@ impl Filter {
     }
 
     /// True if the entity matches.
-    pub fn matches(&self, entity: &impl Fields) -> bool {
+    pub fn matches(&self, entity: &impl EntityFields) -> bool {
         self.0.holds(&|name| entity.field(name))
     }
 
@@ -93,9 +82,8 @@ impl Term {
             Self::Any(terms) => terms.iter().any(|term| term.holds(field)),
             Self::All(terms) => terms.iter().all(|term| term.holds(field)),
             Self::Not(term) => !term.holds(field),
-            Self::Compare(left, comparison, right) => {
-                left.with(field, |left| right.with(field, |right| comparison.holds(left, right)))
-            }
+            Self::Compare(left, comparison, right) => left
+                .with(field, |left| right.with(field, |right| comparison.holds(left.order(right)))),
             Self::Lone(operand) => operand.with(field, |value| value == ValueRef::Boolean(true)),
         }
     }
@@ -111,37 +99,6 @@ impl Operand {
         match self {
             Self::Property(name) => field(name).is_some_and(test),
             Self::Literal(value) => test(value.as_ref()),
-        }
-    }
-}
-
-impl Comparison {
-    /// Values that do not compare are different: only `ne` holds for them.
-    fn holds(self, left: ValueRef<'_>, right: ValueRef<'_>) -> bool {
-        self.admits(left.order(right))
-    }
-
-    fn admits(self, order: Option<Ordering>) -> bool {
-        match (self, order) {
-            (Self::NotEqual, order) => order != Some(Ordering::Equal),
-            (_, None) => false,
-            (Self::Equal, Some(order)) => order.is_eq(),
-            (Self::Greater, Some(order)) => order.is_gt(),
-            (Self::GreaterOrEqual, Some(order)) => order.is_ge(),
-            (Self::Less, Some(order)) => order.is_lt(),
-            (Self::LessOrEqual, Some(order)) => order.is_le(),
-        }
-    }
-
-    /// The comparison with its sides exchanged.
-    const fn mirrored(self) -> Self {
-        match self {
-            Self::Equal => Self::Equal,
-            Self::NotEqual => Self::NotEqual,
-            Self::Greater => Self::Less,
-            Self::GreaterOrEqual => Self::LessOrEqual,
-            Self::Less => Self::Greater,
-            Self::LessOrEqual => Self::GreaterOrEqual,
         }
     }
 }

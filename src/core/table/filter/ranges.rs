@@ -4,7 +4,8 @@
 //! filter is evaluated on each row. Comparisons with `PartitionKey` and `RowKey` narrow the
 //! ranges; all other comparisons, and `not`, do not.
 
-use super::{Comparison, Operand, Term};
+use super::{Operand, Term};
+use crate::core::comparison::ComparisonOperator;
 use crate::core::table::key::{PARTITION_KEY, ROW_KEY};
 use crate::core::table::range::{Edge, Position, Range, normalised};
 use crate::core::table::value::Value;
@@ -59,14 +60,14 @@ fn meet(one: Vec<KeyBox>, two: Vec<KeyBox>) -> Vec<KeyBox> {
     pairs.filter(|both| !both.is_empty()).collect()
 }
 
-fn compared(name: &str, comparison: Comparison, value: &Value) -> Vec<KeyBox> {
+fn compared(name: &str, comparison: ComparisonOperator, value: &Value) -> Vec<KeyBox> {
     let is_partition = match name {
         PARTITION_KEY => true,
         ROW_KEY => false,
         _ => return vec![KeyBox::EVERYTHING],
     };
     let interval = match (comparison, value) {
-        (Comparison::NotEqual, _) => Interval::EVERYTHING,
+        (ComparisonOperator::NotEqual, _) => Interval::EVERYTHING,
         // Keys are strings: nothing else compares with them.
         (_, Value::String(text)) => Interval::compared(comparison, text),
         _ => return Vec::new(),
@@ -81,15 +82,15 @@ fn compared(name: &str, comparison: Comparison, value: &Value) -> Vec<KeyBox> {
 impl Interval {
     const EVERYTHING: Self = Self { low: Edge::START, high: Edge::End };
 
-    fn compared(comparison: Comparison, text: &str) -> Self {
+    fn compared(comparison: ComparisonOperator, text: &str) -> Self {
         let (before, after) = (Edge::before(text), Edge::after(text));
         match comparison {
-            Comparison::Equal => Self { low: before, high: after },
-            Comparison::NotEqual => Self::EVERYTHING,
-            Comparison::Greater => Self { low: after, high: Edge::End },
-            Comparison::GreaterOrEqual => Self { low: before, high: Edge::End },
-            Comparison::Less => Self { low: Edge::START, high: before },
-            Comparison::LessOrEqual => Self { low: Edge::START, high: after },
+            ComparisonOperator::Equal => Self { low: before, high: after },
+            ComparisonOperator::NotEqual => Self::EVERYTHING,
+            ComparisonOperator::Greater => Self { low: after, high: Edge::End },
+            ComparisonOperator::GreaterOrEqual => Self { low: before, high: Edge::End },
+            ComparisonOperator::Less => Self { low: Edge::START, high: before },
+            ComparisonOperator::LessOrEqual => Self { low: Edge::START, high: after },
         }
     }
 

@@ -5,14 +5,14 @@ use proptest::prelude::*;
 use super::*;
 use crate::core::table::datetime::Ticks;
 use crate::core::table::entity::Properties;
-use crate::core::table::key::Key;
+use crate::core::table::key::EntityKey;
 
 struct Row {
-    key: Key,
+    key: EntityKey,
     properties: Properties,
 }
 
-impl Fields for Row {
+impl EntityFields for Row {
     fn partition(&self) -> &str {
         &self.key.partition
     }
@@ -32,7 +32,7 @@ impl Fields for Row {
 
 fn row(pairs: &[(&str, Value)]) -> Row {
     let pairs = pairs.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
-    Row { key: Key::new("p", "r"), properties: Properties::new(pairs) }
+    Row { key: EntityKey::new("p", "r"), properties: Properties::new(pairs) }
 }
 
 fn sample() -> Row {
@@ -216,7 +216,7 @@ fn what_the_service_does_not_have_is_a_syntax_error_t57() {
         "i eq '",
     ] {
         let refused = Filter::parse(text);
-        assert!(matches!(refused, Err(Denial::InvalidInput(_))), "{text}: {refused:?}");
+        assert!(matches!(refused, Err(TableDenial::InvalidInput(_))), "{text}: {refused:?}");
     }
 }
 
@@ -329,7 +329,7 @@ proptest! {
         for partition in ["", "a", "b", "bb", "c"] {
             for key_row in ["", "a", "ab", "b", "c"] {
                 let mut entity = row(&[("i", Value::Int32(1)), ("s", Value::String("b".into()))]);
-                entity.key = Key::new(partition, key_row);
+                entity.key = EntityKey::new(partition, key_row);
                 if filter.matches(&entity) {
                     prop_assert!(inside(&read, partition, key_row), "{partition} {key_row}");
                 }

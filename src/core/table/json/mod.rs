@@ -6,8 +6,8 @@
 pub mod read;
 pub mod write;
 
-pub use read::{Given, read_entity, read_table_name};
-pub use write::{Level, Scope};
+pub use read::{EntityBody, read_entity, read_table_name};
+pub use write::{MetadataLevel, Scope};
 
 /// Ends the name of a member that names the type of another one.
 const TYPE_SUFFIX: &str = "@odata.type";

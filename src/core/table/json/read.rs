@@ -14,7 +14,7 @@ use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::TYPE_SUFFIX;
 use crate::core::table::datetime::Ticks;
-use crate::core::table::denial::Denial;
+use crate::core::table::denial::TableDenial;
 use crate::core::table::entity::Properties;
 use crate::core::table::key::{PARTITION_KEY, ROW_KEY, TIMESTAMP};
 use crate::core::table::number;
@@ -22,7 +22,7 @@ use crate::core::table::value::{EdmType, Value, parse_guid};
 
 /// An entity as a request gives it.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Given {
+pub struct EntityBody {
     /// The partition key, if it is given.
     pub partition: Option<String>,
     /// The row key, if it is given.
@@ -32,19 +32,19 @@ pub struct Given {
 }
 
 /// Reads an entity. Members that begin with `odata.`, a timestamp and nulls are ignored.
-pub fn read_entity(body: &[u8]) -> Result<Given, Denial> {
+pub fn read_entity(body: &[u8]) -> Result<EntityBody, TableDenial> {
     let Members(members) = parse(body)?;
     let mut types = HashMap::new();
     let mut names = HashSet::new();
     for (name, value) in &members {
         if !names.insert(name.as_str()) {
-            return Err(Denial::DuplicatePropertiesSpecified(name.clone()));
+            return Err(TableDenial::DuplicatePropertiesSpecified(name.clone()));
         }
         if let Some(of) = name.strip_suffix(TYPE_SUFFIX) {
             types.insert(of.to_owned(), annotation(of, value)?);
         }
     }
-    let mut given = Given::default();
+    let mut given = EntityBody::default();
     let mut pairs = Vec::with_capacity(members.len() - types.len());
     for (name, raw) in members {
         if name.starts_with("odata.") || name.contains("@odata.") || name == TIMESTAMP {
@@ -66,57 +66,57 @@ pub fn read_entity(body: &[u8]) -> Result<Given, Denial> {
 }
 
 /// Reads `{"TableName":"name"}`.
-pub fn read_table_name(body: &[u8]) -> Result<String, Denial> {
+pub fn read_table_name(body: &[u8]) -> Result<String, TableDenial> {
     let Members(members) = parse(body)?;
     let named = members.into_iter().find(|(name, _)| name == "TableName");
     match named {
         Some((_, Raw::Text(name))) => Ok(name),
-        Some(_) => Err(Denial::invalid("TableName is not a string")),
-        None => Err(Denial::invalid("the body has no TableName")),
+        Some(_) => Err(TableDenial::invalid("TableName is not a string")),
+        None => Err(TableDenial::invalid("the body has no TableName")),
     }
 }
 
-fn parse(body: &[u8]) -> Result<Members, Denial> {
+fn parse(body: &[u8]) -> Result<Members, TableDenial> {
     let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
     serde_json::from_slice(body)
-        .map_err(|error| Denial::invalid(format!("the body is not a JSON object: {error}")))
+        .map_err(|error| TableDenial::invalid(format!("the body is not a JSON object: {error}")))
 }
 
-fn annotation(of: &str, value: &Raw) -> Result<EdmType, Denial> {
+fn annotation(of: &str, value: &Raw) -> Result<EdmType, TableDenial> {
     let Raw::Text(name) = value else {
-        return Err(Denial::invalid(format!(
+        return Err(TableDenial::invalid(format!(
             "the type of '{}' is not a string",
             of.escape_debug()
         )));
     };
     EdmType::named(name).ok_or_else(|| {
         let (of, name) = (of.escape_debug(), name.escape_debug());
-        Denial::invalid(format!("'{name}', the type of '{of}', is not known"))
+        TableDenial::invalid(format!("'{name}', the type of '{of}', is not known"))
     })
 }
 
 /// A key is a string; null counts as not given.
-fn key(name: &str, raw: Raw, edm_type: Option<EdmType>) -> Result<Option<String>, Denial> {
+fn key(name: &str, raw: Raw, edm_type: Option<EdmType>) -> Result<Option<String>, TableDenial> {
     match (raw, edm_type) {
         (Raw::Null, _) => Ok(None),
         (Raw::Text(text), None | Some(EdmType::String)) => Ok(Some(text)),
-        _ => Err(Denial::invalid(format!("{name} is not a string"))),
+        _ => Err(TableDenial::invalid(format!("{name} is not a string"))),
     }
 }
 
-fn convert(name: &str, raw: Raw, edm_type: Option<EdmType>) -> Result<Option<Value>, Denial> {
+fn convert(name: &str, raw: Raw, edm_type: Option<EdmType>) -> Result<Option<Value>, TableDenial> {
     let shown = || name.escape_debug();
     let value = match (edm_type, raw) {
         (_, Raw::Null) => return Ok(None),
         (_, Raw::Nested) => {
             let why = format!("the value of '{}' is an object or an array", shown());
-            return Err(Denial::invalid(why));
+            return Err(TableDenial::invalid(why));
         }
         (None, raw) => inferred(raw),
         (Some(EdmType::DateTime), Raw::Text(text)) => {
             let ticks = Ticks::parse(&text);
             if ticks.is_some_and(|ticks| !ticks.is_storable()) {
-                return Err(Denial::DateOutOfRange(name.to_owned()));
+                return Err(TableDenial::DateOutOfRange(name.to_owned()));
             }
             ticks.map(Value::DateTime)
         }
@@ -124,7 +124,7 @@ fn convert(name: &str, raw: Raw, edm_type: Option<EdmType>) -> Result<Option<Val
     };
     let invalid = || {
         let edm_type = edm_type.map_or("JSON", EdmType::name);
-        Denial::invalid(format!("the value of '{}' is no {edm_type} value", shown()))
+        TableDenial::invalid(format!("the value of '{}' is no {edm_type} value", shown()))
     };
     value.map(Some).ok_or_else(invalid)
 }
@@ -194,8 +194,8 @@ enum Raw {
 
 impl<'de> Deserialize<'de> for Members {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Collect;
-        impl<'de> Visitor<'de> for Collect {
+        struct MembersVisitor;
+        impl<'de> Visitor<'de> for MembersVisitor {
             type Value = Members;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -210,14 +210,14 @@ impl<'de> Deserialize<'de> for Members {
                 Ok(Members(members))
             }
         }
-        from.deserialize_map(Collect)
+        from.deserialize_map(MembersVisitor)
     }
 }
 
 impl<'de> Deserialize<'de> for Raw {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Collect;
-        impl<'de> Visitor<'de> for Collect {
+        struct RawVisitor;
+        impl<'de> Visitor<'de> for RawVisitor {
             type Value = Raw;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -262,7 +262,7 @@ impl<'de> Deserialize<'de> for Raw {
                 Ok(Raw::Nested)
             }
         }
-        from.deserialize_any(Collect)
+        from.deserialize_any(RawVisitor)
     }
 }
 
@@ -272,14 +272,14 @@ mod tests {
 
     use super::*;
 
-    fn read(body: &str) -> Result<Vec<(String, Value)>, Denial> {
+    fn read(body: &str) -> Result<Vec<(String, Value)>, TableDenial> {
         let given = read_entity(body.as_bytes())?;
         let owned =
             given.properties.iter().map(|(name, value)| (name.to_owned(), value.to_owned()));
         Ok(owned.collect())
     }
 
-    fn one(value: &str, edm_type: Option<&str>) -> Result<Option<Value>, Denial> {
+    fn one(value: &str, edm_type: Option<&str>) -> Result<Option<Value>, TableDenial> {
         let annotation = edm_type.map(|name| format!(r#""p@odata.type":"{name}","#));
         let body = format!(r#"{{{}"p":{value}}}"#, annotation.unwrap_or_default());
         Ok(read(&body)?.pop().map(|(_, value)| value))
@@ -354,12 +354,12 @@ mod tests {
             ("Edm.DateTime", "5"),
         ] {
             let refused = one(json, Some(edm_type));
-            assert!(matches!(refused, Err(Denial::InvalidInput(_))), "{edm_type} {json}");
+            assert!(matches!(refused, Err(TableDenial::InvalidInput(_))), "{edm_type} {json}");
         }
         let early = one(r#""1600-01-01T00:00:00Z""#, Some("Edm.DateTime"));
-        assert_eq!(early, Err(Denial::DateOutOfRange("p".into())));
+        assert_eq!(early, Err(TableDenial::DateOutOfRange("p".into())));
         for json in ["{}", "[]", "[1,{\"a\":2}]", "1e999"] {
-            assert!(matches!(one(json, None), Err(Denial::InvalidInput(_))), "{json}");
+            assert!(matches!(one(json, None), Err(TableDenial::InvalidInput(_))), "{json}");
         }
     }
 
@@ -369,11 +369,11 @@ mod tests {
             ["", "x", "[]", "5", "null", "{", "{\"a\":}", "{\"a\":1}x", "{\"a\":\"\\ud800\"}"]
         {
             let refused = read_entity(body.as_bytes());
-            assert!(matches!(refused, Err(Denial::InvalidInput(_))), "{body}");
+            assert!(matches!(refused, Err(TableDenial::InvalidInput(_))), "{body}");
         }
         assert!(read_entity(b"{\"a\":\"\xff\"}").is_err());
         let deep = format!("{{\"a\":{}1{}}}", "[".repeat(100_000), "]".repeat(100_000));
-        assert!(matches!(read_entity(deep.as_bytes()), Err(Denial::InvalidInput(_))));
+        assert!(matches!(read_entity(deep.as_bytes()), Err(TableDenial::InvalidInput(_))));
     }
 
     #[test]
@@ -387,13 +387,13 @@ mod tests {
         assert_eq!(names, ["b", "a", "B"], "the order stays, names have case");
         assert!(read_entity(br#"{"PartitionKey":5}"#).is_err());
         assert!(read_entity(br#"{"RowKey":"r","RowKey@odata.type":"Edm.Guid"}"#).is_err());
-        assert_eq!(read_entity(br#"{"RowKey":null}"#), Ok(Given::default()));
+        assert_eq!(read_entity(br#"{"RowKey":null}"#), Ok(EntityBody::default()));
     }
 
     #[test]
     fn a_name_given_twice_is_refused_t30() {
         let refused = read(r#"{"a":1,"b":2,"a":3}"#);
-        assert_eq!(refused, Err(Denial::DuplicatePropertiesSpecified("a".into())));
+        assert_eq!(refused, Err(TableDenial::DuplicatePropertiesSpecified("a".into())));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::TYPE_SUFFIX;
-use crate::core::table::entity::Fields;
+use crate::core::table::entity::EntityFields;
 use crate::core::table::etag;
 use crate::core::table::key::{PARTITION_KEY, ROW_KEY, TIMESTAMP};
 use crate::core::table::locator::write_entity as write_locator;
@@ -19,7 +19,7 @@ use crate::core::table::value::{EdmType, ValueRef};
 
 /// How much is said about the data.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub enum Level {
+pub enum MetadataLevel {
     /// `odata=nometadata`.
     None,
     /// `odata=minimalmetadata`.
@@ -29,7 +29,7 @@ pub enum Level {
     Full,
 }
 
-impl Level {
+impl MetadataLevel {
     /// The value of `odata=` in a content type.
     pub const fn name(self) -> &'static str {
         match self {
@@ -44,7 +44,7 @@ impl Level {
 #[derive(Clone, Copy, Debug)]
 pub struct Scope<'a> {
     /// How much is said about the data.
-    pub level: Level,
+    pub level: MetadataLevel,
     /// The URL of the service, without a slash at its end.
     pub base: &'a str,
     /// The account.
@@ -56,19 +56,20 @@ const TABLES: &str = "Tables";
 
 impl Scope<'_> {
     /// One entity.
-    pub fn entity(&self, table: &str, entity: &impl Fields, select: &Select) -> String {
+    pub fn entity(&self, table: &str, entity: &impl EntityFields, select: &Select) -> String {
         let mut out = Object::start(String::with_capacity(512));
         self.metadata(&mut out, table, "/@Element", select);
         self.entity_members(&mut out, table, entity, select);
         out.finish()
     }
 
-    /// The answer to a query: begun here, filled by [`List::entity`], ended by [`List::finish`].
-    pub fn entities(&self, table: &str, select: Select) -> List {
+    /// The answer to a query: begun here, filled by [`EntityListWriter::entity`], ended by
+    /// [`EntityListWriter::finish`].
+    pub fn entities(&self, table: &str, select: Select) -> EntityListWriter {
         let mut out = Object::start(String::with_capacity(4_096));
         self.metadata(&mut out, table, "", &select);
         let out = out.list("value");
-        List {
+        EntityListWriter {
             level: self.level,
             base: self.base.to_owned(),
             account: self.account.to_owned(),
@@ -106,7 +107,7 @@ impl Scope<'_> {
     }
 
     fn metadata(&self, out: &mut Object, of: &str, element: &str, select: &Select) {
-        if self.level == Level::None {
+        if self.level == MetadataLevel::None {
             return;
         }
         let mut text = format!("{}/$metadata#{of}{element}", self.base);
@@ -118,7 +119,7 @@ impl Scope<'_> {
     }
 
     fn table_members(&self, out: &mut Object, name: &str) {
-        if self.level == Level::Full {
+        if self.level == MetadataLevel::Full {
             out.text("odata.type", &format!("{}.{TABLES}", self.account));
             out.text("odata.id", &format!("{}/{TABLES}('{name}')", self.base));
             out.text("odata.editLink", &format!("{TABLES}('{name}')"));
@@ -126,14 +127,20 @@ impl Scope<'_> {
         out.text("TableName", name);
     }
 
-    fn entity_members(&self, out: &mut Object, table: &str, entity: &impl Fields, select: &Select) {
+    fn entity_members(
+        &self,
+        out: &mut Object,
+        table: &str,
+        entity: &impl EntityFields,
+        select: &Select,
+    ) {
         let mut link = String::new();
-        if self.level == Level::Full {
+        if self.level == MetadataLevel::Full {
             write_locator(table, (entity.partition(), entity.row()), &mut link);
             out.text("odata.type", &format!("{}.{table}", self.account));
             out.text("odata.id", &format!("{}/{link}", self.base));
         }
-        if self.level != Level::None {
+        if self.level != MetadataLevel::None {
             out.name("odata.etag");
             out.quoted(|out| {
                 // The two double quotes of an ETag are the only characters to escape.
@@ -143,7 +150,7 @@ impl Scope<'_> {
                 out.push_str(&tag.replace('"', "\\\""));
             });
         }
-        if self.level == Level::Full {
+        if self.level == MetadataLevel::Full {
             out.text("odata.editLink", &link);
         }
         if select.has(PARTITION_KEY) {
@@ -153,7 +160,7 @@ impl Scope<'_> {
             out.text(ROW_KEY, entity.row());
         }
         if select.has(TIMESTAMP) {
-            if self.level == Level::Full {
+            if self.level == MetadataLevel::Full {
                 out.type_of(TIMESTAMP, EdmType::DateTime);
             }
             out.name(TIMESTAMP);
@@ -171,7 +178,7 @@ impl Scope<'_> {
             ValueRef::String(_) | ValueRef::Boolean(_) | ValueRef::Int32(_) => false,
             _ => true,
         };
-        if annotated && self.level != Level::None {
+        if annotated && self.level != MetadataLevel::None {
             out.type_of(name, edm_type);
         }
         out.name(name);
@@ -193,8 +200,8 @@ impl Scope<'_> {
 
 /// The answer to a query, while it is written. It owns what it needs, so that another thread can
 /// fill it.
-pub struct List {
-    level: Level,
+pub struct EntityListWriter {
+    level: MetadataLevel,
     base: String,
     account: String,
     table: String,
@@ -205,7 +212,7 @@ pub struct List {
     empty: bool,
 }
 
-impl List {
+impl EntityListWriter {
     /// Drops all entities.
     pub fn clear(&mut self) {
         self.out.truncate(self.start);
@@ -213,7 +220,7 @@ impl List {
     }
 
     /// Appends an entity.
-    pub fn entity(&mut self, entity: &impl Fields) {
+    pub fn entity(&mut self, entity: &impl EntityFields) {
         if !std::mem::replace(&mut self.empty, false) {
             self.out.push(',');
         }
@@ -336,7 +343,7 @@ mod tests {
 
     struct Entity(Properties, &'static str, &'static str);
 
-    impl Fields for Entity {
+    impl EntityFields for Entity {
         fn partition(&self) -> &str {
             self.1
         }
@@ -375,13 +382,13 @@ mod tests {
         text.lines().map(str::trim_start).collect()
     }
 
-    fn scope(level: Level) -> Scope<'static> {
+    fn scope(level: MetadataLevel) -> Scope<'static> {
         Scope { level, base: "http://h:1/acct", account: "acct" }
     }
 
     #[test]
     fn without_metadata_there_are_values_only_t23() {
-        let text = scope(Level::None).entity("tab", &sample(), &Select::default());
+        let text = scope(MetadataLevel::None).entity("tab", &sample(), &Select::default());
         assert_eq!(
             text,
             one_line(
@@ -396,7 +403,7 @@ mod tests {
 
     #[test]
     fn minimal_metadata_has_etag_and_types_that_json_cannot_tell_t23() {
-        let text = scope(Level::Minimal).entity("tab", &sample(), &Select::default());
+        let text = scope(MetadataLevel::Minimal).entity("tab", &sample(), &Select::default());
         assert_eq!(
             text,
             one_line(
@@ -416,7 +423,7 @@ mod tests {
     #[test]
     fn full_metadata_adds_addresses_t23() {
         let select = Select::parse(Some("b,Timestamp")).unwrap();
-        let text = scope(Level::Full).entity("tab", &sample(), &select);
+        let text = scope(MetadataLevel::Full).entity("tab", &sample(), &select);
         assert_eq!(
             text,
             one_line(
@@ -433,7 +440,7 @@ mod tests {
 
     #[test]
     fn a_query_is_a_list_whose_items_have_etags_t2() {
-        let (select, scope) = (Select::parse(Some("i")).unwrap(), scope(Level::Minimal));
+        let (select, scope) = (Select::parse(Some("i")).unwrap(), scope(MetadataLevel::Minimal));
         let mut list = scope.entities("tab", select.clone());
         assert!(list.is_empty());
         list.entity(&sample());
@@ -450,13 +457,13 @@ mod tests {
                  "i":-5}]}"#
             )
         );
-        let none = self::scope(Level::None);
+        let none = self::scope(MetadataLevel::None);
         assert_eq!(none.entities("tab", select).finish(), r#"{"value":[]}"#);
     }
 
     #[test]
     fn tables_are_listed_by_name() {
-        let minimal = scope(Level::Minimal);
+        let minimal = scope(MetadataLevel::Minimal);
         assert_eq!(
             minimal.table("abc"),
             r#"{"odata.metadata":"http://h:1/acct/$metadata#Tables/@Element","TableName":"abc"}"#
@@ -469,7 +476,7 @@ mod tests {
             )
         );
         assert_eq!(
-            scope(Level::Full).tables(std::iter::once("abc")),
+            scope(MetadataLevel::Full).tables(std::iter::once("abc")),
             one_line(
                 r#"{"odata.metadata":"http://h:1/acct/$metadata#Tables",
                  "value":[{"odata.type":"acct.Tables",
@@ -497,7 +504,7 @@ mod tests {
         fn what_is_written_reads_back_equal(values in prop::collection::vec(value(), 0..8)) {
             let pairs = values.into_iter().enumerate().map(|(n, value)| (format!("p{n}"), value));
             let entity = Entity(Properties::new(pairs.collect()), "p\"1", "it's");
-            let text = scope(Level::Minimal).entity("tab", &entity, &Select::default());
+            let text = scope(MetadataLevel::Minimal).entity("tab", &entity, &Select::default());
             let read = read_entity(text.as_bytes()).unwrap();
             // NaN differs from itself; its text does not.
             prop_assert_eq!(format!("{:?}", read.properties), format!("{:?}", entity.0));

@@ -8,10 +8,10 @@ pub(super) fn put_block(
     name: &str,
     block: &[u8],
     bytes: &[u8],
-    asked: Asked,
+    asked: AccessConditions,
 ) -> BlobResult<()> {
     let body = bench.body(name, bytes, true);
-    let operation = Operation::BlockBlobStageBlock;
+    let operation = BlobOperation::BlockBlobStageBlock;
     let block = BlockId::from_bytes(block.to_vec());
     within(bench.service.put_block(&bench.cx(), operation, &at(name), asked, block, body))
 }
@@ -25,19 +25,19 @@ pub(super) fn commit(
     bench: &Bench,
     name: &str,
     blocks: &[&[u8]],
-    asked: Asked,
-) -> BlobResult<Written> {
+    asked: AccessConditions,
+) -> BlobResult<WrittenBlob> {
     let list = list(BlockSearch::Latest, blocks);
     let new = NewBlob::default();
     within(bench.service.put_block_list(&bench.cx(), &at(name), asked, new, list))
 }
 
 fn lists(bench: &Bench, name: &str) -> BlockLists {
-    within(bench.service.block_lists(&bench.cx(), &at(name), Asked::default())).unwrap()
+    within(bench.service.block_lists(&bench.cx(), &at(name), AccessConditions::default())).unwrap()
 }
 
 fn put(bench: &Bench, block: &[u8], bytes: &[u8]) {
-    put_block(bench, "b", block, bytes, Asked::default()).unwrap();
+    put_block(bench, "b", block, bytes, AccessConditions::default()).unwrap();
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn a_list_makes_a_blob_of_its_blocks_in_its_order() {
     let before = lists(&bench, "b");
     assert!(before.blob.is_none());
     assert_eq!(before.uncommitted.len(), 3);
-    commit(&bench, "b", &[b"3", b"1", b"2", b"1"], Asked::default()).unwrap();
+    commit(&bench, "b", &[b"3", b"1", b"2", b"1"], AccessConditions::default()).unwrap();
     assert_eq!(bench.get("b").unwrap(), b"three,one,TWO,one,");
     let after = lists(&bench, "b");
     assert_eq!((after.committed.len(), after.uncommitted.len()), (4, 0));
@@ -66,7 +66,7 @@ fn a_new_list_may_keep_committed_blocks_and_drops_all_uncommitted_ones() {
     let bench = Bench::new();
     put(&bench, b"1", b"one,");
     put(&bench, b"2", b"two,");
-    commit(&bench, "b", &[b"1", b"2"], Asked::default()).unwrap();
+    commit(&bench, "b", &[b"1", b"2"], AccessConditions::default()).unwrap();
     put(&bench, b"2", b"TWO,");
     put(&bench, b"9", b"nine");
     let wrong = |search, block: &[u8]| {
@@ -74,7 +74,7 @@ fn a_new_list_may_keep_committed_blocks_and_drops_all_uncommitted_ones() {
         let put = within(bench.service.put_block_list(
             &bench.cx(),
             &at("b"),
-            Asked::default(),
+            AccessConditions::default(),
             new,
             list,
         ));
@@ -88,8 +88,13 @@ fn a_new_list_may_keep_committed_blocks_and_drops_all_uncommitted_ones() {
     let mut mixed = list(BlockSearch::Committed, &[b"2"]);
     mixed.extend(list(BlockSearch::Latest, &[b"2", b"1"]));
     let new = NewBlob::default();
-    let put =
-        within(bench.service.put_block_list(&bench.cx(), &at("b"), Asked::default(), new, mixed));
+    let put = within(bench.service.put_block_list(
+        &bench.cx(),
+        &at("b"),
+        AccessConditions::default(),
+        new,
+        mixed,
+    ));
     put.unwrap();
     assert_eq!(bench.get("b").unwrap(), b"two,TWO,one,");
     assert_eq!(lists(&bench, "b").uncommitted.len(), 0);
@@ -99,13 +104,13 @@ fn a_new_list_may_keep_committed_blocks_and_drops_all_uncommitted_ones() {
 fn ids_have_one_length_and_put_blob_drops_uncommitted_blocks() {
     let bench = Bench::new();
     put(&bench, b"1", b"one,");
-    let other = put_block(&bench, "b", b"22", b"two,", Asked::default());
+    let other = put_block(&bench, "b", b"22", b"two,", AccessConditions::default());
     assert_eq!(denial(other), BlobDenial::InvalidBlobOrBlock);
     bench.put("b", b"whole");
     assert_eq!(lists(&bench, "b").uncommitted.len(), 0);
     put(&bench, b"22", b"two,");
     assert_eq!(bench.get("b").unwrap(), b"whole", "blocks do not show before their list");
-    commit(&bench, "b", &[], Asked::default()).unwrap();
+    commit(&bench, "b", &[], AccessConditions::default()).unwrap();
     assert_eq!(bench.get("b").unwrap(), b"");
 }
 

@@ -1,13 +1,13 @@
 //! Copies within the account, held back or not, and from elsewhere.
 
 use super::*;
-use crate::core::blob::copy::CopyStatus;
 use crate::core::conditions::copy::CopyRefusal;
+use crate::core::copy_status::CopyStatus;
 use crate::core::lease::LeaseDenial;
 
-const COPY: Operation = Operation::BlobStartCopyFromURL;
+const COPY: BlobOperation = BlobOperation::BlobStartCopyFromURL;
 
-fn copy(bench: &Bench, from: &BlobAt, to: &str, asked: Asked) -> BlobResult<Copied> {
+fn copy(bench: &Bench, from: &BlobAt, to: &str, asked: AccessConditions) -> BlobResult<CopiedBlob> {
     copy_asked(bench, from, to, asked, SourceAsked::default())
 }
 
@@ -15,9 +15,9 @@ fn copy_asked(
     bench: &Bench,
     from: &BlobAt,
     to: &str,
-    asked: Asked,
+    asked: AccessConditions,
     source: SourceAsked,
-) -> BlobResult<Copied> {
+) -> BlobResult<CopiedBlob> {
     let from = CopyFrom::Here { at: from.clone(), asked: source };
     let request = CopyRequest { id: "id1".into(), source: "http://s".into(), ..Default::default() };
     within(bench.service.copy_blob(&bench.cx(), COPY, &at(to), asked, from, request))
@@ -27,20 +27,30 @@ fn copy_asked(
 fn a_copy_has_the_bytes_of_its_source_and_says_so_until_it_is_changed() {
     let bench = Bench::new();
     bench.put("from", &vec![5; 100_000]);
-    let copied = copy(&bench, &at("from"), "to", Asked::default()).unwrap();
+    let copied = copy(&bench, &at("from"), "to", AccessConditions::default()).unwrap();
     assert_eq!((copied.copy.status, copied.copy.total), (CopyStatus::Success, 100_000));
     bench.put("from", b"changed");
     assert_eq!(bench.get("to").unwrap(), vec![5; 100_000]);
     assert_eq!(bench.head("to").unwrap().state.copy.unwrap().id, "id1");
-    within(bench.service.set_metadata(&bench.cx(), &at("to"), Asked::default(), Vec::new()))
-        .unwrap();
+    within(bench.service.set_metadata(
+        &bench.cx(),
+        &at("to"),
+        AccessConditions::default(),
+        Vec::new(),
+    ))
+    .unwrap();
     assert!(bench.head("to").unwrap().state.copy.is_none());
     let snapshot = bench.snapshot("from");
     bench.put("from", b"later");
-    copy(&bench, &at("from").state(Selector::Snapshot(snapshot)), "from", Asked::default())
-        .unwrap();
+    copy(
+        &bench,
+        &at("from").state(Selector::Snapshot(snapshot)),
+        "from",
+        AccessConditions::default(),
+    )
+    .unwrap();
     assert_eq!(bench.get("from").unwrap(), b"changed", "a snapshot was copied over its base");
-    copy(&bench, &at("from"), "from", Asked::default()).unwrap();
+    copy(&bench, &at("from"), "from", AccessConditions::default()).unwrap();
     assert_eq!(bench.get("from").unwrap(), b"changed", "a blob was copied over itself");
 }
 
@@ -50,7 +60,8 @@ fn conditions_of_source_and_destination_have_their_own_refusals() {
     let from = bench.put("from", b"one");
     let to = bench.put("to", b"two");
     let source = SourceAsked { conditions: if_match(to.etag).conditions, ..SourceAsked::default() };
-    let refused = denial(copy_asked(&bench, &at("from"), "to", Asked::default(), source));
+    let refused =
+        denial(copy_asked(&bench, &at("from"), "to", AccessConditions::default(), source));
     assert_eq!(refused, BlobDenial::CopyCondition(CopyRefusal::SourceConditionNotMet));
     let refused = denial(copy(&bench, &at("from"), "to", if_match(from.etag)));
     assert_eq!(refused, BlobDenial::CopyCondition(CopyRefusal::TargetConditionNotMet));
@@ -69,13 +80,18 @@ fn a_copy_that_is_held_back_is_pending_and_may_be_aborted() {
     let delay = Duration::from_secs(10);
     let mut bench = Bench::with(BlobOptions { copy_delay: delay, ..BlobOptions::default() });
     bench.put("from", b"bytes");
-    let copied = copy(&bench, &at("from"), "to", Asked::default()).unwrap();
+    let copied = copy(&bench, &at("from"), "to", AccessConditions::default()).unwrap();
     assert_eq!(copied.copy.status, CopyStatus::Pending);
     assert_eq!(bench.get("to").unwrap(), b"");
     let pending = BlobDenial::PendingCopyOperation;
-    assert_eq!(denial(bench.put_asked("to", b"x", Asked::default())), pending);
+    assert_eq!(denial(bench.put_asked("to", b"x", AccessConditions::default())), pending);
     let abort = |id: &str| {
-        within(bench.service.abort_copy(&bench.cx(), &at("to"), Asked::default(), id.into()))
+        within(bench.service.abort_copy(
+            &bench.cx(),
+            &at("to"),
+            AccessConditions::default(),
+            id.into(),
+        ))
     };
     assert_eq!(denial(abort("other")), BlobDenial::CopyIdMismatch);
     abort("id1").unwrap();
@@ -83,7 +99,7 @@ fn a_copy_that_is_held_back_is_pending_and_may_be_aborted() {
     let aborted = bench.head("to").unwrap().state;
     assert_eq!((aborted.length, aborted.copy.unwrap().status), (0, CopyStatus::Aborted));
     assert_eq!(bench.get("to").unwrap(), b"");
-    let again = copy(&bench, &at("from"), "to", Asked::default()).unwrap();
+    let again = copy(&bench, &at("from"), "to", AccessConditions::default()).unwrap();
     bench.put("from", b"changed meanwhile");
     bench.pass(10);
     let done = bench.head("to").unwrap().state;
@@ -99,12 +115,12 @@ fn a_copy_that_was_held_back_ends_whatever_is_asked_next() {
     let mut bench = Bench::with(BlobOptions { copy_delay: delay, ..BlobOptions::default() });
     bench.put("from", b"bytes");
     for name in ["written", "leased", "listed", "copied", "deleted"] {
-        copy(&bench, &at("from"), name, Asked::default()).unwrap();
+        copy(&bench, &at("from"), name, AccessConditions::default()).unwrap();
     }
     let listed = || {
         let page = within(bench.service.list_blobs(&bench.cx(), "c", everything())).unwrap();
         let found = page.items.into_iter().find_map(|item| match item {
-            Item::Blob(blob) if blob.name == "listed" => Some(blob.state),
+            BlobListItem::Blob(blob) if blob.name == "listed" => Some(blob.state),
             _ => None,
         });
         found.unwrap()
@@ -112,24 +128,29 @@ fn a_copy_that_was_held_back_ends_whatever_is_asked_next() {
     assert_eq!((listed().length, listed().copy.unwrap().status), (0, CopyStatus::Pending));
     bench.pass(10);
     let bench = &bench;
-    bench.put_asked("written", b"x", Asked::default()).unwrap();
+    bench.put_asked("written", b"x", AccessConditions::default()).unwrap();
     let page = within(bench.service.list_blobs(&bench.cx(), "c", everything())).unwrap();
     let pending = page.items.iter().filter(|item| match item {
-        Item::Blob(blob) => {
+        BlobListItem::Blob(blob) => {
             blob.state.copy.as_ref().is_some_and(|copy| copy.status == CopyStatus::Pending)
         }
-        Item::Prefix(_) => false,
+        BlobListItem::Prefix(_) => false,
     });
     assert_eq!(pending.count(), 0);
     let action = LeaseAction::Acquire { duration: Some(-1), proposed: None, fresh: id(9) };
     let (cx, conditions) = (bench.cx(), Conditions::default());
     within(bench.service.lease_blob(&cx, &at("leased"), conditions, None, action)).unwrap();
     assert_eq!(bench.get("leased").unwrap(), b"bytes", "the end is kept with the lease");
-    copy(bench, &at("copied"), "again", Asked::default()).unwrap();
+    copy(bench, &at("copied"), "again", AccessConditions::default()).unwrap();
     bench.delete("deleted").unwrap();
     let late = |name: &str| {
         let at = at(name);
-        denial(within(bench.service.abort_copy(&cx, &at, Asked::default(), "id1".into())))
+        denial(within(bench.service.abort_copy(
+            &cx,
+            &at,
+            AccessConditions::default(),
+            "id1".into(),
+        )))
     };
     assert_eq!(late("copied"), BlobDenial::NoPendingCopyOperation);
 }
@@ -140,9 +161,9 @@ fn over_a_restart_a_held_copy_goes_on_and_one_that_is_fetched_has_failed() {
     let options = BlobOptions { copy_delay: delay, ..BlobOptions::default() };
     let mut bench = Bench::with(options.clone());
     bench.put("from", b"bytes");
-    copy(&bench, &at("from"), "held", Asked::default()).unwrap();
+    copy(&bench, &at("from"), "held", AccessConditions::default()).unwrap();
     let request = CopyRequest { id: "id2".into(), source: "s".into(), ..Default::default() };
-    let (cx, asked) = (bench.cx(), Asked::default());
+    let (cx, asked) = (bench.cx(), AccessConditions::default());
     let (to, kind) = (at("to"), BlobType::Page);
     within(bench.service.begin_copy(&cx, &to, asked, kind, 512, request)).unwrap();
     bench.pass(1);
@@ -163,7 +184,7 @@ fn bytes_that_come_after_an_abort_or_a_deletion_are_not_taken() {
     let bench = Bench::new();
     let begin = |name: &str, id: &str| {
         let request = CopyRequest { id: id.into(), source: "s".into(), ..Default::default() };
-        let (cx, asked) = (bench.cx(), Asked::default());
+        let (cx, asked) = (bench.cx(), AccessConditions::default());
         let kind = BlobType::Block;
         within(bench.service.begin_copy(&cx, &at(name), asked, kind, 5, request)).unwrap();
     };
@@ -172,7 +193,7 @@ fn bytes_that_come_after_an_abort_or_a_deletion_are_not_taken() {
     };
     begin("to", "id1");
     assert!(waits("to", "id1") && !waits("to", "id2") && !waits("no", "id1"));
-    let (cx, asked) = (bench.cx(), Asked::default());
+    let (cx, asked) = (bench.cx(), AccessConditions::default());
     within(bench.service.abort_copy(&cx, &at("to"), asked, "id1".into())).unwrap();
     assert!(!waits("to", "id1"));
     let end = |name: &str, id: &str, bytes: Content| {
@@ -182,7 +203,7 @@ fn bytes_that_come_after_an_abort_or_a_deletion_are_not_taken() {
     assert_eq!(bench.get("to").unwrap(), b"");
     begin("gone", "id3");
     let late = bench.body_whole(b"bytes");
-    within(bench.service.delete_container(&cx, "c", Asked::default())).unwrap();
+    within(bench.service.delete_container(&cx, "c", AccessConditions::default())).unwrap();
     assert!(!waits("gone", "id3"));
     end("gone", "id3", late);
 }
@@ -210,7 +231,7 @@ fn a_copy_from_elsewhere_is_pending_until_its_bytes_are_there() {
     let bench = Bench::new();
     let request = || CopyRequest { id: "id1".into(), source: "s".into(), ..Default::default() };
     let begin = || {
-        let (cx, asked) = (bench.cx(), Asked::default());
+        let (cx, asked) = (bench.cx(), AccessConditions::default());
         within(bench.service.begin_copy(&cx, &at("to"), asked, BlobType::Block, 5, request()))
     };
     begin().unwrap();

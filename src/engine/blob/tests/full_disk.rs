@@ -1,7 +1,7 @@
 //! A disk without room: the service opens and deletes, whatever an earlier server left undone.
 
 use super::*;
-use crate::core::blob::copy::CopyStatus;
+use crate::core::copy_status::CopyStatus;
 use crate::store::db::testing::Tmpfs;
 
 #[test]
@@ -11,7 +11,8 @@ fn a_copy_fails_on_a_disk_that_is_too_full_to_store_anything() {
     let service = open(tmpfs.path(), BlobOptions::default(), START);
     within(service.create_container(&cx, "c", NewContainer::default())).unwrap();
     let request = CopyRequest { id: "id1".into(), source: "s".into(), ..Default::default() };
-    let begun = service.begin_copy(&cx, &to, Asked::default(), BlobType::Block, 5, request);
+    let begun =
+        service.begin_copy(&cx, &to, AccessConditions::default(), BlobType::Block, 5, request);
     within(begun).unwrap();
     tmpfs.fill_but(600 << 10);
     // What the database has reserved is used up first.
@@ -22,7 +23,8 @@ fn a_copy_fails_on_a_disk_that_is_too_full_to_store_anything() {
     });
     assert!(refused.is_some());
     within(service.end_copy(&cx, &to, "id1".into(), Err("the disk is full".into()))).unwrap();
-    let read = service.properties(&cx, Operation::BlobGetProperties, &to, Asked::default());
+    let read =
+        service.properties(&cx, BlobOperation::BlobGetProperties, &to, AccessConditions::default());
     assert_eq!(within(read).unwrap().state.copy.unwrap().status, CopyStatus::Failed);
 }
 
@@ -35,7 +37,7 @@ fn the_service_opens_on_a_nearly_full_disk_after_a_copy_and_a_filling_were_cut_o
         within(service.create_container(&cx, "c", NewContainer::default())).unwrap();
         let request = CopyRequest { id: "id1".into(), source: "s".into(), ..Default::default() };
         let kind = BlobType::Block;
-        let begun = service.begin_copy(&cx, &to, Asked::default(), kind, 5, request);
+        let begun = service.begin_copy(&cx, &to, AccessConditions::default(), kind, 5, request);
         within(begun).unwrap();
         assert!(within(service.begin_filling(&cx, "new")).unwrap().is_some());
     }
@@ -43,11 +45,11 @@ fn the_service_opens_on_a_nearly_full_disk_after_a_copy_and_a_filling_were_cut_o
     for (free, status) in [(36 << 10, CopyStatus::Pending), (600 << 10, CopyStatus::Failed)] {
         tmpfs.fill_but(free);
         let service = open(tmpfs.path(), BlobOptions::default(), START);
-        let operation = Operation::BlobGetProperties;
-        let read = service.properties(&cx, operation, &to, Asked::default());
+        let operation = BlobOperation::BlobGetProperties;
+        let read = service.properties(&cx, operation, &to, AccessConditions::default());
         assert_eq!(within(read).unwrap().state.copy.unwrap().status, status, "{free} bytes free");
     }
     let service = open(tmpfs.path(), BlobOptions::default(), START);
     let delete = DeleteBlob::default();
-    within(service.delete_blob(&cx, &to, Asked::default(), delete)).unwrap();
+    within(service.delete_blob(&cx, &to, AccessConditions::default(), delete)).unwrap();
 }

@@ -4,13 +4,13 @@ use super::*;
 use crate::core::blob::BlobDenial as D;
 use crate::core::lease::{LeaseDenial, LeaseOn, LeaseState};
 
-fn acquire(bench: &Bench, name: &str, seconds: i64, lease: LeaseId) -> BlobResult<Leased> {
+fn acquire(bench: &Bench, name: &str, seconds: i64, lease: LeaseId) -> BlobResult<LeaseAnswer> {
     let action =
         LeaseAction::Acquire { duration: Some(seconds), proposed: Some(lease), fresh: id(99) };
     act(bench, name, action)
 }
 
-fn act(bench: &Bench, name: &str, action: LeaseAction) -> BlobResult<Leased> {
+fn act(bench: &Bench, name: &str, action: LeaseAction) -> BlobResult<LeaseAnswer> {
     let conditions = Conditions::default();
     within(bench.service.lease_blob(&bench.cx(), &at(name), conditions, None, action))
 }
@@ -23,7 +23,7 @@ fn a_leased_blob_is_written_with_its_lease_only_and_read_by_all() {
     assert_eq!((leased.id, leased.version), (Some(id(1)), Some((put.etag, put.modified))));
     assert_eq!(bench.get("b").unwrap(), b"one");
     let missing = D::Lease(LeaseDenial::LeaseIdMissing(LeaseOn::Blob));
-    assert_eq!(denial(bench.put_asked("b", b"two", Asked::default())), missing);
+    assert_eq!(denial(bench.put_asked("b", b"two", AccessConditions::default())), missing);
     assert_eq!(denial(bench.delete("b")), missing);
     let wrong = denial(bench.put_asked("b", b"two", with_lease(id(2))));
     assert_eq!(wrong, D::Lease(LeaseDenial::LeaseIdMismatchWithBlobOperation));
@@ -31,7 +31,7 @@ fn a_leased_blob_is_written_with_its_lease_only_and_read_by_all() {
     assert_eq!(taken, D::Lease(LeaseDenial::LeaseAlreadyPresent));
     bench.put_asked("b", b"two", with_lease(id(1))).unwrap();
     assert_eq!(bench.head("b").unwrap().state.lease.id(), Some(id(1)), "a write keeps it");
-    let star = Asked { lease: Some(id(1)), ..if_missing() };
+    let star = AccessConditions { lease: Some(id(1)), ..if_missing() };
     bench.put_asked("b", b"three", star).unwrap();
 }
 
@@ -60,7 +60,7 @@ fn a_lease_outlives_a_restart_and_not_the_blob() {
     {
         let service = open();
         within(service.create_container(&cx, "c", NewContainer::default())).unwrap();
-        let asked = Asked::default();
+        let asked = AccessConditions::default();
         let shape = BodyShape { length: Some(1), part: None, md5: false };
         let mut body = service.begin_body(&at("b"), shape).unwrap();
         body.write(b"x").unwrap();
@@ -73,21 +73,21 @@ fn a_lease_outlives_a_restart_and_not_the_blob() {
     let service = open();
     let delete = |asked| within(service.delete_blob(&cx, &at("b"), asked, DeleteBlob::default()));
     let missing = D::Lease(LeaseDenial::LeaseIdMissing(LeaseOn::Blob));
-    assert_eq!(denial(delete(Asked::default())), missing);
+    assert_eq!(denial(delete(AccessConditions::default())), missing);
     assert!(delete(with_lease(id(7))).is_ok());
 }
 
 #[test]
 fn uncommitted_blocks_can_be_leased_and_are_then_guarded() {
     let bench = Bench::new();
-    blocks::put_block(&bench, "b", b"1", b"one", Asked::default()).unwrap();
+    blocks::put_block(&bench, "b", b"1", b"one", AccessConditions::default()).unwrap();
     let leased = acquire(&bench, "b", -1, id(1)).unwrap();
     assert_eq!(leased.version, None, "an uncommitted blob has no ETag");
     let missing = D::Lease(LeaseDenial::LeaseIdMissing(LeaseOn::Blob));
-    let refused = blocks::put_block(&bench, "b", b"2", b"two", Asked::default());
+    let refused = blocks::put_block(&bench, "b", b"2", b"two", AccessConditions::default());
     assert_eq!(denial(refused), missing);
     blocks::put_block(&bench, "b", b"2", b"two", with_lease(id(1))).unwrap();
-    assert_eq!(denial(blocks::commit(&bench, "b", &[b"1"], Asked::default())), missing);
+    assert_eq!(denial(blocks::commit(&bench, "b", &[b"1"], AccessConditions::default())), missing);
     blocks::commit(&bench, "b", &[b"1"], with_lease(id(1))).unwrap();
     assert_eq!(bench.head("b").unwrap().state.lease.id(), Some(id(1)));
 }
@@ -99,9 +99,10 @@ fn a_container_lease_guards_its_deletion_alone() {
     let action = LeaseAction::Acquire { duration: Some(-1), proposed: Some(id(1)), fresh: id(9) };
     within(service.lease_container(&cx, "c", Conditions::default(), action)).unwrap();
     bench.put("b", b"one");
-    within(service.set_container_metadata(&cx, "c", Asked::default(), Vec::new())).unwrap();
+    within(service.set_container_metadata(&cx, "c", AccessConditions::default(), Vec::new()))
+        .unwrap();
     let delete = |asked| within(service.delete_container(&cx, "c", asked));
     let missing = D::Lease(LeaseDenial::LeaseIdMissing(LeaseOn::Container));
-    assert_eq!(denial(delete(Asked::default())), missing);
+    assert_eq!(denial(delete(AccessConditions::default())), missing);
     delete(with_lease(id(1))).unwrap();
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::*;
-use crate::core::blob::{BlobDenial, BlobType, Operation};
+use crate::core::blob::{BlobDenial, BlobOperation, BlobType};
 use crate::core::conditions::{Conditions, EtagList};
 use crate::core::lease::LeaseId;
 use crate::core::{Client, Etag, Owner, Timestamp};
@@ -34,7 +34,7 @@ struct Bench {
 /// The service in `folder`, whose own clock stands still.
 fn open(folder: &Path, options: BlobOptions, now: Timestamp) -> BlobService {
     let clock = Arc::new(ManualClock::new(now));
-    BlobService::open(folder, Sync::Normal, options, clock).unwrap()
+    BlobService::open(folder, SyncMode::Normal, options, clock).unwrap()
 }
 
 fn within<T>(work: impl Future<Output = T>) -> T {
@@ -49,18 +49,24 @@ fn at(name: &str) -> BlobAt {
     BlobAt::new("c", name)
 }
 
-fn if_match(etag: Etag) -> Asked {
+fn if_match(etag: Etag) -> AccessConditions {
     let if_match = Some(EtagList::parse(&etag.quoted()));
-    Asked { conditions: Conditions { if_match, ..Conditions::default() }, ..Asked::default() }
+    AccessConditions {
+        conditions: Conditions { if_match, ..Conditions::default() },
+        ..AccessConditions::default()
+    }
 }
 
-fn if_missing() -> Asked {
+fn if_missing() -> AccessConditions {
     let if_none_match = Some(EtagList::Any);
-    Asked { conditions: Conditions { if_none_match, ..Conditions::default() }, ..Asked::default() }
+    AccessConditions {
+        conditions: Conditions { if_none_match, ..Conditions::default() },
+        ..AccessConditions::default()
+    }
 }
 
-fn with_lease(lease: LeaseId) -> Asked {
-    Asked { lease: Some(lease), ..Asked::default() }
+fn with_lease(lease: LeaseId) -> AccessConditions {
+    AccessConditions { lease: Some(lease), ..AccessConditions::default() }
 }
 
 fn denial<T: std::fmt::Debug>(result: BlobResult<T>) -> BlobDenial {
@@ -114,8 +120,8 @@ impl Bench {
 
     /// Bytes on their way into a blob.
     fn body(&self, name: &str, bytes: &[u8], part: bool) -> Content {
-        let (operation, free) = (Operation::BlockBlobUpload, at("no such blob"));
-        let (cx, asked) = (self.cx(), Asked::default());
+        let (operation, free) = (BlobOperation::BlockBlobUpload, at("no such blob"));
+        let (cx, asked) = (self.cx(), AccessConditions::default());
         let admitted = within(self.service.check(&cx, operation, &free, &asked)).unwrap();
         let part = part.then_some(admitted);
         let shape = BodyShape { length: Some(bytes.len() as u64), part, md5: false };
@@ -124,7 +130,12 @@ impl Bench {
         body.finish().unwrap()
     }
 
-    fn put_asked(&self, name: &str, bytes: &[u8], asked: Asked) -> BlobResult<Written> {
+    fn put_asked(
+        &self,
+        name: &str,
+        bytes: &[u8],
+        asked: AccessConditions,
+    ) -> BlobResult<WrittenBlob> {
         let body = self.body_whole(bytes);
         let new = NewBlob::default();
         within(self.service.put_blob(&self.cx(), &at(name), asked, BlobType::Block, new, body))
@@ -134,12 +145,13 @@ impl Bench {
         self.body("any", bytes, false)
     }
 
-    fn put(&self, name: &str, bytes: &[u8]) -> Written {
-        self.put_asked(name, bytes, Asked::default()).unwrap()
+    fn put(&self, name: &str, bytes: &[u8]) -> WrittenBlob {
+        self.put_asked(name, bytes, AccessConditions::default()).unwrap()
     }
 
     fn get_at(&self, at: &BlobAt) -> BlobResult<Vec<u8>> {
-        let opened = within(self.service.open_blob(&self.cx(), at, Asked::default(), None))?;
+        let opened =
+            within(self.service.open_blob(&self.cx(), at, AccessConditions::default(), None))?;
         let mut bytes = vec![0; usize::try_from(opened.range.end - opened.range.start).unwrap()];
         if let BlobContent::Stored(mut content) = opened.content {
             let mut filled = 0;
@@ -162,18 +174,22 @@ impl Bench {
     }
 
     fn head_at(&self, at: &BlobAt) -> BlobResult<Blob> {
-        let operation = Operation::BlobGetProperties;
-        within(self.service.properties(&self.cx(), operation, at, Asked::default()))
+        let operation = BlobOperation::BlobGetProperties;
+        within(self.service.properties(&self.cx(), operation, at, AccessConditions::default()))
     }
 
-    fn delete(&self, name: &str) -> BlobResult<Deleted> {
+    fn delete(&self, name: &str) -> BlobResult<DeletedBlob> {
         let delete = DeleteBlob::default();
-        within(self.service.delete_blob(&self.cx(), &at(name), Asked::default(), delete))
+        within(self.service.delete_blob(&self.cx(), &at(name), AccessConditions::default(), delete))
     }
 
     fn snapshot(&self, name: &str) -> Timestamp {
-        let snapshot =
-            within(self.service.snapshot(&self.cx(), &at(name), Asked::default(), Vec::new()));
+        let snapshot = within(self.service.snapshot(
+            &self.cx(),
+            &at(name),
+            AccessConditions::default(),
+            Vec::new(),
+        ));
         snapshot.unwrap().0
     }
 
@@ -182,8 +198,8 @@ impl Bench {
         page.items
             .into_iter()
             .map(|item| match item {
-                Item::Prefix(prefix) => format!("{prefix}*"),
-                Item::Blob(blob) => {
+                BlobListItem::Prefix(prefix) => format!("{prefix}*"),
+                BlobListItem::Blob(blob) => {
                     let mut name = blob.name.clone();
                     name += if blob.snapshot.is_some() { " snapshot" } else { "" };
                     let old = blob.version.is_some() && !blob.is_current;

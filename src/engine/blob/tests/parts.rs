@@ -9,7 +9,7 @@ fn create(bench: &Bench, name: &str, kind: BlobType, page_length: u64) {
     let put = within(bench.service.put_blob(
         &bench.cx(),
         &at(name),
-        Asked::default(),
+        AccessConditions::default(),
         kind,
         new,
         Content::default(),
@@ -19,8 +19,8 @@ fn create(bench: &Bench, name: &str, kind: BlobType, page_length: u64) {
 
 fn append(bench: &Bench, bytes: &[u8], conditions: AppendConditions) -> BlobResult<Appended> {
     let body = bench.body("b", bytes, true);
-    let operation = Operation::AppendBlobAppendBlock;
-    let asked = Asked::default();
+    let operation = BlobOperation::AppendBlobAppendBlock;
+    let asked = AccessConditions::default();
     within(bench.service.append_block(&bench.cx(), operation, &at("b"), asked, conditions, body))
 }
 
@@ -39,27 +39,39 @@ fn appends_are_in_order_and_conditional_on_position_and_size() {
     let long = denial(append(&bench, b"x", size));
     assert_eq!(long, BlobDenial::MaxBlobSizeConditionNotMet);
     assert_eq!(bench.get("b").unwrap(), b"one,two,");
-    within(bench.service.seal_blob(&bench.cx(), &at("b"), Asked::default(), none)).unwrap();
+    within(bench.service.seal_blob(&bench.cx(), &at("b"), AccessConditions::default(), none))
+        .unwrap();
     assert_eq!(denial(append(&bench, b"x", none)), BlobDenial::BlobIsSealed);
     let page = bench.put("p", b"block blob");
     assert_eq!(page.state.kind, BlobType::Block);
 }
 
-fn put_pages(bench: &Bench, first: u64, last: u64, bytes: Option<&[u8]>) -> BlobResult<Written> {
+fn put_pages(
+    bench: &Bench,
+    first: u64,
+    last: u64,
+    bytes: Option<&[u8]>,
+) -> BlobResult<WrittenBlob> {
     let (operation, change) = match bytes {
         Some(bytes) => {
             let body = bench.body("b", bytes, true);
-            (Operation::PageBlobUploadPages, PageChange::Update(body))
+            (BlobOperation::PageBlobUploadPages, PageChange::Update(body))
         }
-        None => (Operation::PageBlobClearPages, PageChange::Clear),
+        None => (BlobOperation::PageBlobClearPages, PageChange::Clear),
     };
     let put = PutPages { first, last, change, conditions: SequenceConditions::default() };
-    within(bench.service.put_pages(&bench.cx(), operation, &at("b"), Asked::default(), put))
+    within(bench.service.put_pages(
+        &bench.cx(),
+        operation,
+        &at("b"),
+        AccessConditions::default(),
+        put,
+    ))
 }
 
 fn ranges(bench: &Bench, previous: Option<Timestamp>) -> Vec<(u64, u64, bool)> {
     let query = PageQuery { range: None, from: None, max: 100 };
-    let (cx, asked) = (bench.cx(), Asked::default());
+    let (cx, asked) = (bench.cx(), AccessConditions::default());
     let paged = match previous {
         None => within(bench.service.page_ranges(&cx, &at("b"), asked, query)).unwrap(),
         Some(previous) => {
@@ -105,7 +117,7 @@ fn a_page_blob_is_resized_and_has_a_sequence_number() {
         within(bench.service.set_page_properties(
             &bench.cx(),
             &at("b"),
-            Asked::default(),
+            AccessConditions::default(),
             None,
             length,
             sequence,
@@ -115,7 +127,7 @@ fn a_page_blob_is_resized_and_has_a_sequence_number() {
     set(Some(1_024), None).unwrap();
     let bytes = bench.get("b").unwrap();
     assert_eq!((bytes.len(), bytes[511], bytes[512]), (1_024, 1, 0));
-    let number = |written: Written| written.state.sequence_number;
+    let number = |written: WrittenBlob| written.state.sequence_number;
     assert_eq!(number(set(None, Some(SequenceAction::Increment)).unwrap()), 1);
     assert_eq!(number(set(None, Some(SequenceAction::Max(7))).unwrap()), 7);
     let put = PutPages {
@@ -124,8 +136,13 @@ fn a_page_blob_is_resized_and_has_a_sequence_number() {
         change: PageChange::Clear,
         conditions: SequenceConditions { at_most: Some(6), ..SequenceConditions::default() },
     };
-    let operation = Operation::PageBlobClearPages;
-    let refused =
-        within(bench.service.put_pages(&bench.cx(), operation, &at("b"), Asked::default(), put));
+    let operation = BlobOperation::PageBlobClearPages;
+    let refused = within(bench.service.put_pages(
+        &bench.cx(),
+        operation,
+        &at("b"),
+        AccessConditions::default(),
+        put,
+    ));
     assert_eq!(denial(refused), BlobDenial::SequenceNumberConditionNotMet);
 }

@@ -1,15 +1,15 @@
 //! Snapshots, versions, soft delete.
 
 use super::*;
-use crate::core::blob::deletion::DeleteSnapshots;
+use crate::core::blob::deletion::DeleteBlobSnapshots;
 
 fn delete_with(
     bench: &Bench,
     at: &BlobAt,
-    snapshots: Option<DeleteSnapshots>,
-) -> BlobResult<Deleted> {
+    snapshots: Option<DeleteBlobSnapshots>,
+) -> BlobResult<DeletedBlob> {
     let delete = DeleteBlob { snapshots, ..DeleteBlob::default() };
-    within(bench.service.delete_blob(&bench.cx(), at, Asked::default(), delete))
+    within(bench.service.delete_blob(&bench.cx(), at, AccessConditions::default(), delete))
 }
 
 fn retain(bench: &Bench, days: Option<u16>) {
@@ -34,10 +34,10 @@ fn a_snapshot_keeps_its_content_and_stands_in_the_way_of_deletion() {
     assert_eq!(bench.names(everything()), ["b snapshot", "b snapshot", "b"]);
     delete_with(&bench, &old, None).unwrap();
     assert_eq!(denial(bench.get_at(&old)), BlobDenial::BlobNotFound);
-    delete_with(&bench, &at("b"), Some(DeleteSnapshots::Only)).unwrap();
+    delete_with(&bench, &at("b"), Some(DeleteBlobSnapshots::Only)).unwrap();
     assert_eq!(bench.names(everything()), ["b"]);
     bench.snapshot("b");
-    let deleted = delete_with(&bench, &at("b"), Some(DeleteSnapshots::Include)).unwrap();
+    let deleted = delete_with(&bench, &at("b"), Some(DeleteBlobSnapshots::Include)).unwrap();
     assert!(deleted.permanent);
     assert_eq!(bench.names(everything()), Vec::<String>::new());
 }
@@ -55,7 +55,12 @@ fn versions_keep_what_is_overwritten_and_deleted() {
     let refused = denial(delete_with(&bench, &current, None));
     assert_eq!(refused, BlobDenial::OperationNotAllowedOnRootBlob);
     let metadata = vec![("k".to_owned(), "v".to_owned())];
-    let set = within(bench.service.set_metadata(&bench.cx(), &at("b"), Asked::default(), metadata));
+    let set = within(bench.service.set_metadata(
+        &bench.cx(),
+        &at("b"),
+        AccessConditions::default(),
+        metadata,
+    ));
     let third = set.unwrap().version.unwrap();
     assert!(third > second);
     assert_eq!(bench.names(everything()), ["b version", "b version", "b"]);
@@ -88,7 +93,7 @@ fn soft_delete_keeps_what_is_deleted_and_overwritten_for_its_days() {
     within(bench.service.undelete_blob(&bench.cx(), &at("b"))).unwrap();
     assert_eq!(bench.names(everything()), ["b snapshot", "b snapshot", "b"]);
     assert_eq!(bench.get("b").unwrap(), b"three");
-    delete_with(&bench, &at("b"), Some(DeleteSnapshots::Include)).unwrap();
+    delete_with(&bench, &at("b"), Some(DeleteBlobSnapshots::Include)).unwrap();
     bench.pass(24 * 3_600);
     assert_eq!(bench.names(everything()), Vec::<String>::new(), "its time is over");
     within(bench.service.undelete_blob(&bench.cx(), &at("b"))).unwrap();
@@ -101,7 +106,7 @@ fn a_deleted_container_is_kept_like_a_blob() {
     retain(&bench, Some(7));
     bench.put("b", b"one");
     let (service, cx) = (&bench.service, bench.cx());
-    within(service.delete_container(&cx, "c", Asked::default())).unwrap();
+    within(service.delete_container(&cx, "c", AccessConditions::default())).unwrap();
     let list = |deleted| {
         let page = within(service.list_containers(&cx, "", None, 10, deleted)).unwrap();
         page.containers

@@ -12,7 +12,7 @@ fn keep_days(bench: &Bench, days: u16) {
 
 /// Sweeps until there is nothing to do; how long the sweeper would sleep then.
 fn sweep(bench: &Bench) -> Duration {
-    let clock: Arc<dyn Clock> = Arc::new(ManualClock::new(bench.now));
+    let clock: Arc<dyn TimeSource> = Arc::new(ManualClock::new(bench.now));
     for _ in 0..1_000 {
         let sleep = sweep_once(&bench.service.store, &clock).unwrap();
         if !sleep.is_zero() {
@@ -24,7 +24,7 @@ fn sweep(bench: &Bench) -> Duration {
 
 /// Rows of a name, also those that no request can see.
 fn rows(bench: &Bench, name: &str) -> usize {
-    let states = |tx: &crate::store::blob::Tx<'_>| {
+    let states = |tx: &crate::store::blob::BlobTx<'_>| {
         let container = tx.container::<serde_json::Value>("c")?.unwrap().id;
         Ok::<_, DbError>(tx.states::<serde_json::Value>(container, name)?.len())
     };
@@ -57,7 +57,7 @@ fn a_deleted_container_goes_with_its_blobs() {
     let mut bench = Bench::new();
     keep_days(&bench, 1);
     bench.put("b", &vec![1; 100_000]);
-    within(bench.service.delete_container(&bench.cx(), "c", Asked::default())).unwrap();
+    within(bench.service.delete_container(&bench.cx(), "c", AccessConditions::default())).unwrap();
     bench.pass(DAY);
     sweep(&bench);
     let all = within(bench.service.list_containers(&bench.cx(), "", None, 10, true)).unwrap();
@@ -70,18 +70,19 @@ fn a_deleted_container_goes_with_its_blobs() {
 #[test]
 fn blocks_that_nobody_commits_go_after_a_week() {
     let mut bench = Bench::new();
-    blocks::put_block(&bench, "old", b"1", b"one", Asked::default()).unwrap();
+    blocks::put_block(&bench, "old", b"1", b"one", AccessConditions::default()).unwrap();
     bench.put("blob", b"stays");
-    blocks::put_block(&bench, "blob", b"1", b"one", Asked::default()).unwrap();
+    blocks::put_block(&bench, "blob", b"1", b"one", AccessConditions::default()).unwrap();
     bench.now = bench.now.after(UNCOMMITTED_KEPT);
-    blocks::put_block(&bench, "new", b"1", b"one", Asked::default()).unwrap();
+    blocks::put_block(&bench, "new", b"1", b"one", AccessConditions::default()).unwrap();
     sweep(&bench);
     assert_eq!(rows(&bench, "old"), 1, "a week has not passed");
     bench.pass(1);
     sweep(&bench);
     assert_eq!((rows(&bench, "old"), rows(&bench, "new")), (0, 1));
     assert_eq!(bench.get("blob").unwrap(), b"stays");
-    let listed = within(bench.service.block_lists(&bench.cx(), &at("blob"), Asked::default()));
+    let listed =
+        within(bench.service.block_lists(&bench.cx(), &at("blob"), AccessConditions::default()));
     assert_eq!(listed.unwrap().uncommitted, []);
 }
 
@@ -94,7 +95,7 @@ fn the_thread_sweeps_by_the_clock_of_the_service() {
         within(service.create_container(&bench.cx(), "gone", NewContainer::default())).unwrap();
         let retention = Retention { days: Some(1), permanent_delete: false };
         service.set_retention(retention);
-        within(service.delete_container(&bench.cx(), "gone", Asked::default())).unwrap();
+        within(service.delete_container(&bench.cx(), "gone", AccessConditions::default())).unwrap();
     }
     let later = START.after(Duration::from_secs(DAY));
     let service = open(folder.path(), BlobOptions::default(), later);
@@ -114,7 +115,14 @@ fn a_container_is_filled_as_a_whole_or_not_at_all() {
         let address = within(bench.service.begin_filling(&cx, name)).unwrap()?;
         let body = bench.body_whole(b"seed");
         let (at, new) = (address("x".to_owned()), NewBlob::default());
-        let put = bench.service.put_blob(&cx, &at, Asked::default(), BlobType::Block, new, body);
+        let put = bench.service.put_blob(
+            &cx,
+            &at,
+            AccessConditions::default(),
+            BlobType::Block,
+            new,
+            body,
+        );
         within(put).unwrap();
         Some(())
     };
@@ -131,12 +139,21 @@ fn a_container_is_filled_as_a_whole_or_not_at_all() {
     assert_eq!(bench.get_at(&BlobAt::new("new", "x")).unwrap(), b"seed");
     assert_eq!(fill("new"), None, "it has blobs");
     let metadata = vec![("k".to_owned(), "v".to_owned())];
-    let set = bench.service.set_container_metadata(&cx, "c", Asked::default(), metadata.clone());
+    let set = bench.service.set_container_metadata(
+        &cx,
+        "c",
+        AccessConditions::default(),
+        metadata.clone(),
+    );
     within(set).unwrap();
     fill("c").unwrap();
     assert!(within(bench.service.end_filling(&cx, "c")).unwrap());
-    let read =
-        bench.service.container(&cx, Operation::ContainerGetProperties, "c", Asked::default());
+    let read = bench.service.container(
+        &cx,
+        BlobOperation::ContainerGetProperties,
+        "c",
+        AccessConditions::default(),
+    );
     assert_eq!(within(read).unwrap().metadata, metadata, "an empty container keeps its properties");
     fill("cut").unwrap();
     let bench = bench.restarted(BlobOptions::default());

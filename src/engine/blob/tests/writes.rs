@@ -2,12 +2,12 @@
 
 use super::*;
 use crate::core::blob::tags::Tags;
-use crate::core::blob::tags::query::{TagQuery, Use};
+use crate::core::blob::tags::query::{TagLanguage, TagQuery};
 use crate::core::blob::tier::Tier;
 use crate::core::blob::{ContentProperties, PublicAccess};
-use crate::core::conditions::{Condition, Failure};
+use crate::core::conditions::{Condition, ConditionFailure};
 
-const NOT_MET: BlobDenial = BlobDenial::Condition(Failure::NotMet(Condition::Match));
+const NOT_MET: BlobDenial = BlobDenial::Condition(ConditionFailure::NotMet(Condition::Match));
 
 #[test]
 fn what_is_put_is_read_and_the_last_write_wins() {
@@ -34,7 +34,7 @@ fn a_condition_that_fails_changes_nothing_and_names_the_last_writer() {
     let put = within(bench.service.put_blob(
         &cx,
         &at("b"),
-        Asked::default(),
+        AccessConditions::default(),
         BlobType::Block,
         NewBlob::default(),
         body,
@@ -82,14 +82,16 @@ fn properties_and_metadata_move_the_etag_and_tags_and_tier_do_not() {
     let (service, cx, b) = (&bench.service, bench.cx(), at("b"));
     let content_type = Some("text/plain".to_owned());
     let content = ContentProperties { content_type, ..ContentProperties::default() };
-    let set = within(service.set_properties(&cx, &b, Asked::default(), Some(content))).unwrap();
+    let set = within(service.set_properties(&cx, &b, AccessConditions::default(), Some(content)))
+        .unwrap();
     assert!(set.etag > first.etag && set.modified > first.modified);
     let metadata = vec![("k".to_owned(), "v".to_owned())];
-    let meta = within(service.set_metadata(&cx, &b, Asked::default(), metadata)).unwrap();
+    let meta =
+        within(service.set_metadata(&cx, &b, AccessConditions::default(), metadata)).unwrap();
     assert!(meta.etag > set.etag);
     let tags = Tags::new([("t".to_owned(), "1".to_owned())]).unwrap();
-    within(service.set_tags(&cx, &b, Asked::default(), tags)).unwrap();
-    within(service.set_tier(&cx, &b, Asked::default(), Tier::Cool)).unwrap();
+    within(service.set_tags(&cx, &b, AccessConditions::default(), tags)).unwrap();
+    within(service.set_tier(&cx, &b, AccessConditions::default(), Tier::Cool)).unwrap();
     let blob = bench.head("b").unwrap().state;
     assert_eq!((blob.etag, blob.tags.len()), (meta.etag, 1));
     assert_eq!(blob.tier.tier(bench.now), Tier::Cool);
@@ -111,7 +113,7 @@ fn blobs_are_found_by_their_tags_at_once_and_no_longer_once_they_are_gone() {
         let put = within(bench.service.put_blob(
             &bench.cx(),
             &at(name),
-            Asked::default(),
+            AccessConditions::default(),
             BlobType::Block,
             new,
             body,
@@ -119,7 +121,7 @@ fn blobs_are_found_by_their_tags_at_once_and_no_longer_once_they_are_gone() {
         put.unwrap();
     };
     let found = |text: &str, max| {
-        let query = TagQuery::parse(text, Use::Find).unwrap();
+        let query = TagQuery::parse(text, TagLanguage::Find).unwrap();
         let (found, next) =
             within(bench.service.find_blobs(&bench.cx(), None, query, None, max)).unwrap();
         (found.into_iter().map(|one| one.name).collect::<Vec<_>>(), next)
@@ -166,8 +168,8 @@ fn a_container_has_an_etag_of_its_own_that_blobs_do_not_move() {
     let bench = Bench::new();
     let (service, cx) = (&bench.service, bench.cx());
     let state = || {
-        let operation = Operation::ContainerGetProperties;
-        within(service.container(&cx, operation, "c", Asked::default())).unwrap()
+        let operation = BlobOperation::ContainerGetProperties;
+        within(service.container(&cx, operation, "c", AccessConditions::default())).unwrap()
     };
     let before = state();
     bench.put("b", b"one");
@@ -176,7 +178,9 @@ fn a_container_has_an_etag_of_its_own_that_blobs_do_not_move() {
     let again = within(service.create_container(&cx, "c", NewContainer::default()));
     assert_eq!(denial(again), BlobDenial::ContainerAlreadyExists);
     let metadata = vec![("k".to_owned(), "v".to_owned())];
-    let set = within(service.set_container_metadata(&cx, "c", Asked::default(), metadata)).unwrap();
+    let set =
+        within(service.set_container_metadata(&cx, "c", AccessConditions::default(), metadata))
+            .unwrap();
     assert!(set.etag > before.etag);
     let late = within(service.set_container_access(
         &cx,
@@ -187,7 +191,7 @@ fn a_container_has_an_etag_of_its_own_that_blobs_do_not_move() {
     ));
     assert_eq!(denial(late), NOT_MET);
     bench.put("b", b"one");
-    within(service.delete_container(&cx, "c", Asked::default())).unwrap();
+    within(service.delete_container(&cx, "c", AccessConditions::default())).unwrap();
     assert_eq!(denial(bench.get("b")), BlobDenial::ContainerNotFound);
     within(service.create_container(&cx, "c", NewContainer::default())).unwrap();
     assert_eq!(denial(bench.get("b")), BlobDenial::BlobNotFound);

@@ -10,7 +10,7 @@ use crate::core::smb::{Access, Denial, ShareMode, SharePath};
 use crate::core::{FileId, Owner};
 use crate::engine::Context;
 use crate::engine::events::Happening;
-use crate::store::share::{Found, Kind};
+use crate::store::share::{FileKind, FoundFile};
 
 /// The outcome of a deletion by name on the mount.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -145,12 +145,12 @@ impl Share {
     fn delete_latched(
         &self,
         latched: &mut Latched,
-        found: &Found,
+        found: &FoundFile,
         directory: bool,
         how: Unlinking,
     ) -> Result<Unlinked> {
-        let Found { path, stat } = found;
-        match (directory, stat.kind == Kind::Directory) {
+        let FoundFile { path, stat } = found;
+        match (directory, stat.kind == FileKind::Directory) {
             (true, false) => return Err(Denial::NotDirectory.into()),
             (false, true) => return Err(Denial::IsDirectory.into()),
             _ => {}
@@ -176,7 +176,7 @@ impl Share {
         // Listeners act at once, so the name lock is released before.
         let undone = {
             let _names = self.names()?;
-            self.at_file(path, |Found { path, stat }, _, latched| {
+            self.at_file(path, |FoundFile { path, stat }, _, latched| {
                 let undone = self.unmark(latched, stat.id, path)?;
                 Ok(undone.then(|| Wake::changed(latched)))
             })?

@@ -5,11 +5,11 @@
 //! mount behaves as POSIX (`--unlink=posix`): then they move with the directory.
 
 use super::super::error::Result;
-use super::super::share::{Attempt, Seen, Share};
+use super::super::share::{Seen, Share, TryResult};
 use super::rename::{check_momentary, is_directory};
 use crate::core::smb::{Denial, SharePath};
 use crate::engine::Context;
-use crate::store::share::{Found, RenameHow};
+use crate::store::share::{FoundFile, RenameHow};
 
 /// How opens below a directory affect its move.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl Share {
         })
     }
 
-    fn exchange_ends(&self, one: &Seen, other: &Seen, below: Below) -> Attempt<()> {
+    fn exchange_ends(&self, one: &Seen, other: &Seen, below: Below) -> TryResult<()> {
         let (from, to) = (&one.found, &other.found);
         self.check_ends(from, to, below)?;
         if from.stat.id == to.stat.id {
@@ -63,7 +63,7 @@ impl Share {
     }
 
     /// Refuses exchanges that are impossible whatever the opens of the two share.
-    fn check_ends(&self, one: &Found, other: &Found, below: Below) -> Result<()> {
+    fn check_ends(&self, one: &FoundFile, other: &FoundFile, below: Below) -> Result<()> {
         if one.path.is_root() || other.path.is_root() {
             return Err(Denial::ShareRoot.into());
         }

@@ -2,14 +2,14 @@
 //!
 //! A name that the link replaces follows the same rule as the target of a rename.
 
-use super::super::error::{Error, Result};
+use super::super::error::{FileError, Result};
 use super::super::opens::open::Handle;
 use super::super::opens::table::Latched;
-use super::super::share::{Attempt, Missed, Seen, Share, retry};
+use super::super::share::{Missed, Seen, Share, TryResult, retry};
 use super::rename::is_directory;
 use crate::core::smb::{Denial, SharePath};
 use crate::engine::Context;
-use crate::store::share::Found;
+use crate::store::share::FoundFile;
 
 impl Share {
     /// Adds a name to the file of a handle; the handle needs no right for it (di35).
@@ -22,7 +22,7 @@ impl Share {
     /// the name is pending. A link through a handle is not (dp48).
     pub fn link(&self, cx: &Context, from: &SharePath, to: &SharePath) -> Result<()> {
         let not_pending = |latched: &Latched, path: &SharePath| {
-            latched.state.check_not_pending(path).map_err(Error::from)
+            latched.state.check_not_pending(path).map_err(FileError::from)
         };
         let answer = self.link_found(to, false, || Ok(self.find(from)?), not_pending);
         self.note_refusal("link", from, cx.owner(), answer)
@@ -33,7 +33,7 @@ impl Share {
         &self,
         to: &SharePath,
         replace: bool,
-        find: impl Fn() -> Result<Found>,
+        find: impl Fn() -> Result<FoundFile>,
         check: impl Fn(&Latched, &SharePath) -> Result<()>,
     ) -> Result<()> {
         let _names = self.names()?;
@@ -55,7 +55,7 @@ impl Share {
         source: &Seen,
         (to, replace): (&SharePath, bool),
         check: impl Fn(&Latched, &SharePath) -> Result<()>,
-    ) -> Attempt<()> {
+    ) -> TryResult<()> {
         if replace && let Ok(target) = self.see(to) {
             if is_directory(&target.found) {
                 return Err(Denial::NameTaken.into());
@@ -84,9 +84,9 @@ impl Share {
     }
 
     /// Removes the target of a replacing link, if the source is there to take its place.
-    fn clear_for_link(&self, source: &Seen, target: &Seen) -> Attempt<()> {
+    fn clear_for_link(&self, source: &Seen, target: &Seen) -> TryResult<()> {
         self.lock_both(source, target, |_, replaced| {
-            let Found { path, stat } = &target.found;
+            let FoundFile { path, stat } = &target.found;
             self.check_replaced(replaced, &target.found)?;
             let links = self.links(path, stat.id, false);
             self.remove_name(path, stat.id, false)?;

@@ -1,15 +1,15 @@
 //! Lookups and listings: which names exist and which files they lead to. No rule applies to them.
 
-use super::super::error::{Error, Result};
+use super::super::error::{FileError, Result};
 use super::super::share::Share;
 use crate::core::FileId;
 use crate::core::smb::SharePath;
 use crate::store::StoreError;
-use crate::store::share::{Found, Listed, OpenDirectory, Stat};
+use crate::store::share::{FoundFile, ListedName, OpenDirectory, Stat};
 
 /// The space of a file system.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Space {
+pub struct FileSystemSpace {
     /// Size in bytes.
     pub total: u64,
     /// Free bytes.
@@ -22,7 +22,7 @@ pub struct Space {
 
 impl Share {
     /// The file of a path in any spelling.
-    pub fn lookup(&self, path: &SharePath) -> Result<Found> {
+    pub fn lookup(&self, path: &SharePath) -> Result<FoundFile> {
         let _names = self.names_to_look()?;
         Ok(self.disk().lookup(path)?)
     }
@@ -35,7 +35,7 @@ impl Share {
 
     /// All entries of an open directory, as [`Share::list`] orders them. A directory that was
     /// removed has none.
-    pub fn list_open(&self, dir: &OpenDirectory, id: FileId) -> Result<Vec<Listed>> {
+    pub fn list_open(&self, dir: &OpenDirectory, id: FileId) -> Result<Vec<ListedName>> {
         let _names = self.names_to_look()?;
         match self.disk().list_open(dir, id) {
             Err(StoreError::NotFound) => Ok(Vec::new()),
@@ -45,16 +45,21 @@ impl Share {
 
     /// A page of a directory, in the order of folded names, delete-pending names included: the
     /// mount shows them, as SMB does. REST leaves them out on its side.
-    pub fn list(&self, dir: &SharePath, after: Option<&str>, limit: usize) -> Result<Vec<Listed>> {
+    pub fn list(
+        &self,
+        dir: &SharePath,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<ListedName>> {
         let _names = self.names_to_look()?;
         Ok(self.disk().list(dir, after, limit)?)
     }
 
     /// The space of the file system below the share.
-    pub fn space(&self) -> Result<Space> {
+    pub fn space(&self) -> Result<FileSystemSpace> {
         let stat = rustix::fs::statvfs(self.disk().root_path())
-            .map_err(|errno| Error::Store(StoreError::from_errno("statfs", errno)))?;
-        Ok(Space {
+            .map_err(|errno| FileError::Store(StoreError::from_errno("statfs", errno)))?;
+        Ok(FileSystemSpace {
             total: stat.f_blocks * stat.f_frsize,
             free: stat.f_bavail * stat.f_frsize,
             files: stat.f_files,

@@ -13,4 +13,4 @@ pub(in crate::engine::file) mod lookup;
 pub(in crate::engine::file) mod rename;
 
 pub use delete::Unlinked;
-pub use lookup::Space;
+pub use lookup::FileSystemSpace;

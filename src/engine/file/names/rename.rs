@@ -5,26 +5,26 @@
 //! identity. A directory is renamed under the share's name lock alone, since every path below it
 //! changes.
 
-use super::super::error::{Error, Result};
+use super::super::error::{FileError, Result};
 use super::super::opens::open::{Handle, check_gets_entries};
 use super::super::opens::table::Latched;
 use super::super::rest::rename::{Renamed, RestMove, RestRename};
-use super::super::share::Change;
-use super::super::share::{Attempt, Missed, Seen, Share};
+use super::super::share::ChangeNotice;
+use super::super::share::{Missed, Seen, Share, TryResult};
 use crate::core::smb::name::same_name;
-use crate::core::smb::opens::Slot;
+use crate::core::smb::opens::OpenSlot;
 use crate::core::smb::{Access, Denial, Holder, ShareMode, SharePath};
 use crate::core::{HandleId, Timestamp};
 use crate::engine::Context;
 use crate::engine::non_blocking::check_may_free;
 use crate::store::StoreError;
-use crate::store::share::{Case, Found, Kind, RenameHow};
+use crate::store::share::{Case, FileKind, FoundFile, RenameHow};
 
 /// The rules by which a name is moved.
 #[derive(Clone, Copy)]
 pub(in crate::engine::file) enum RenameRules<'a> {
     /// Through a handle: its own rights count, not a momentary open's.
-    Handle(Slot, HandleId),
+    Handle(OpenSlot, HandleId),
     /// By name on the mount: a momentary open of the source with D that shares everything.
     Mount,
     /// By name on a mount that behaves as POSIX: opens of the target or below a directory refuse
@@ -44,7 +44,7 @@ pub(in crate::engine::file) struct Rename<'a> {
 }
 
 /// The moved file, for the answer of REST; `None` for the others.
-pub(in crate::engine::file) type Moved = Option<Renamed>;
+pub(in crate::engine::file) type RenamedForRest = Option<Renamed>;
 
 impl Share {
     /// Renames the file a handle is open on.
@@ -56,8 +56,8 @@ impl Share {
         let rules = RenameRules::Handle(handle.slot(), handle.id());
         let answer = self.rename_found(Rename { to, replace, rules }, || self.found_by(handle));
         self.note_refusal("rename", &path, &owner, answer.map(drop))?;
-        self.tell(Change::Name(&path));
-        self.tell(Change::Name(to));
+        self.tell(ChangeNotice::Name(&path));
+        self.tell(ChangeNotice::Name(to));
         Ok(())
     }
 
@@ -94,8 +94,8 @@ impl Share {
     pub(in crate::engine::file) fn rename_found(
         &self,
         rename: Rename<'_>,
-        find: impl Fn() -> Result<Found>,
-    ) -> Result<Moved> {
+        find: impl Fn() -> Result<FoundFile>,
+    ) -> Result<RenamedForRest> {
         let any_directory = |source: &Seen| is_directory(&source.found);
         self.at_ends(
             || self.see_by(&find),
@@ -110,7 +110,7 @@ impl Share {
         )
     }
 
-    fn rename_source(&self, source: &Seen, rename: Rename<'_>) -> Attempt<Moved> {
+    fn rename_source(&self, source: &Seen, rename: Rename<'_>) -> TryResult<RenamedForRest> {
         let (to, parent, target) = self.rename_target(&source.found, rename)?;
         self.lock_seen(&parent, |_, latched| {
             check_gets_entries(latched, &parent.found.path, true)?;
@@ -118,7 +118,7 @@ impl Share {
                 return self.lock_seen(source, |_, latched| {
                     match self.rename_to_free(latched, &source.found, &to, rename.rules) {
                         // Made since it was looked for: it is there to be replaced.
-                        Err(Error::Denied(Denial::NameTaken))
+                        Err(FileError::Denied(Denial::NameTaken))
                             if rename.replace && !self.is_respelling(&source.found.path, &to) =>
                         {
                             Err(Missed::Moved)
@@ -135,7 +135,7 @@ impl Share {
     /// renames that are impossible whatever the opens share.
     fn rename_target(
         &self,
-        source: &Found,
+        source: &FoundFile,
         rename: Rename<'_>,
     ) -> Result<(SharePath, Seen, Option<Seen>)> {
         let to = rename.to;
@@ -170,10 +170,10 @@ impl Share {
     fn rename_to_free(
         &self,
         latched: &mut Latched,
-        source: &Found,
+        source: &FoundFile,
         to: &SharePath,
         rules: RenameRules<'_>,
-    ) -> Result<Moved> {
+    ) -> Result<RenamedForRest> {
         self.check_source(latched, source, rules)?;
         if let RenameRules::Rest(options, _) = rules {
             options.check_free(to)?;
@@ -191,7 +191,7 @@ impl Share {
         to: &SharePath,
         target: &Seen,
         rename: Rename<'_>,
-    ) -> Attempt<Moved> {
+    ) -> TryResult<RenamedForRest> {
         let (from, over) = (&source.found, &target.found);
         let same_file = over.stat.id == from.stat.id;
         let same_kind = is_directory(from) == is_directory(over);
@@ -199,7 +199,7 @@ impl Share {
             // A file and a directory are never locked together by identity: that
             // order is for files, and a directory's lock may be held for an entry's.
             // Links and special files are not REST's to replace.
-            if !rename.replace || same_file || over.stat.kind != Kind::File {
+            if !rename.replace || same_file || over.stat.kind != FileKind::File {
                 return self.refuse_taken(target);
             }
         } else if !rename.replace {
@@ -234,9 +234,9 @@ impl Share {
     fn check_both(
         &self,
         latched: &mut Latched,
-        source: &Found,
+        source: &FoundFile,
         replaced: &mut Latched,
-        target: &Found,
+        target: &FoundFile,
         rename: Rename<'_>,
     ) -> Result<()> {
         if let RenameRules::Rest(options, _) = rename.rules {
@@ -258,7 +258,7 @@ impl Share {
     pub(in crate::engine::file) fn check_replaced(
         &self,
         replaced: &mut Latched,
-        target: &Found,
+        target: &FoundFile,
     ) -> Result<()> {
         replaced.state.check_nobody()?;
         replaced.state.check_access(Access::D, ShareMode::RWD)?;
@@ -266,7 +266,7 @@ impl Share {
     }
 
     /// Checks what the disk knows about the target: attributes and emptiness.
-    fn check_facts(&self, target: &Found) -> Result<()> {
+    fn check_facts(&self, target: &FoundFile) -> Result<()> {
         let facts = self.delete_facts_of(&target.path, target.stat.id, is_directory(target))?;
         if facts.read_only {
             return Err(Denial::ReadOnly.into());
@@ -278,7 +278,7 @@ impl Share {
     fn check_source(
         &self,
         latched: &mut Latched,
-        source: &Found,
+        source: &FoundFile,
         rules: RenameRules<'_>,
     ) -> Result<()> {
         match rules {
@@ -317,8 +317,8 @@ impl Share {
     fn replace_by_directory(
         &self,
         latched: &mut Latched,
-        source: &Found,
-        target: &Found,
+        source: &FoundFile,
+        target: &FoundFile,
     ) -> Result<()> {
         self.move_name(latched, source, &target.path, RenameHow::Exchange)?;
         self.remove_name(&source.path, target.stat.id, false).inspect_err(|_| {
@@ -332,7 +332,7 @@ impl Share {
     fn move_name(
         &self,
         latched: &mut Latched,
-        source: &Found,
+        source: &FoundFile,
         to: &SharePath,
         how: RenameHow,
     ) -> Result<()> {
@@ -346,7 +346,7 @@ impl Share {
     /// Makes the changes that can fail before the name moves, so that a refusal changes nothing.
     fn prepare_move(
         &self,
-        source: &Found,
+        source: &FoundFile,
         to: &SharePath,
         rules: RenameRules<'_>,
     ) -> Result<Option<RestMove>> {
@@ -364,7 +364,7 @@ impl Share {
         to: &SharePath,
         prepared: Option<RestMove>,
         moved: Result<()>,
-    ) -> Result<Moved> {
+    ) -> Result<RenamedForRest> {
         match (prepared, moved) {
             (None, moved) => moved.map(|()| None),
             (Some(prepared), Ok(())) => self.after_rest_move(latched, prepared, to).map(Some),
@@ -416,6 +416,6 @@ pub(in crate::engine::file) fn check_momentary(
     Ok(latched.state.check_access(Access::D, ShareMode::RWD)?)
 }
 
-pub(in crate::engine::file) fn is_directory(found: &Found) -> bool {
-    found.stat.kind == Kind::Directory
+pub(in crate::engine::file) fn is_directory(found: &FoundFile) -> bool {
+    found.stat.kind == FileKind::Directory
 }

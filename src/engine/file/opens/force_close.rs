@@ -6,12 +6,12 @@
 
 use std::sync::Arc;
 
-use super::super::error::{Error, Result};
+use super::super::error::{FileError, Result};
 use super::super::share::Share;
 use super::open::Wake;
 use super::table::FileCell;
 use crate::core::smb::file::Closed;
-use crate::core::smb::opens::Slot;
+use crate::core::smb::opens::OpenSlot;
 use crate::core::smb::{Access, Denial, SharePath};
 use crate::core::{FileId, HandleId, Owner};
 use crate::engine::Context;
@@ -123,7 +123,7 @@ impl Share {
         &self,
         who: &Owner,
         cell: &Arc<FileCell>,
-        slot: Slot,
+        slot: OpenSlot,
         id: HandleId,
     ) -> Result<u64> {
         self.force_close_with(who, cell, slot, id, false)
@@ -133,7 +133,7 @@ impl Share {
         &self,
         who: &Owner,
         cell: &Arc<FileCell>,
-        slot: Slot,
+        slot: OpenSlot,
         id: HandleId,
         with_share: bool,
     ) -> Result<u64> {
@@ -158,12 +158,12 @@ impl Share {
         &self,
         who: &Owner,
         cell: &Arc<FileCell>,
-        slot: Slot,
+        slot: OpenSlot,
         id: HandleId,
     ) -> Result<Option<Closed>> {
         match self.end(cell, slot, id, Some(who)) {
             Ok(closed) => Ok(Some(closed)),
-            Err(Error::Denied(Denial::HandleClosed)) => Ok(None),
+            Err(FileError::Denied(Denial::HandleClosed)) => Ok(None),
             Err(error) => Err(error),
         }
     }

@@ -10,14 +10,14 @@ use super::super::rest::listing::PAGE_MAX;
 use super::super::share::Share;
 use super::open::Handle;
 use super::table::FileCell;
-use crate::core::smb::opens::{Open, Slot};
+use crate::core::smb::opens::{Open, OpenSlot};
 use crate::core::smb::{Access, Denial, ShareMode, SharePath};
 use crate::core::{FileId, HandleId, Owner, Timestamp};
-use crate::store::share::{Found, Kind};
+use crate::store::share::{FileKind, FoundFile};
 
 /// One open, as listings show it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct HandleInfo {
+pub struct ListedHandle {
     /// Its identity.
     pub id: HandleId,
     /// The name it was opened by, as it is now.
@@ -55,7 +55,7 @@ pub struct Described {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct HandlePage {
     /// The handles, by identity.
-    pub handles: Vec<HandleInfo>,
+    pub handles: Vec<ListedHandle>,
     /// The last of them, if more follow: the next page starts after it.
     pub next: Option<HandleId>,
 }
@@ -63,19 +63,19 @@ pub struct HandlePage {
 /// The place of an open in the table.
 pub(in crate::engine::file) struct OpenAt {
     pub cell: Arc<FileCell>,
-    pub slot: Slot,
+    pub slot: OpenSlot,
     pub id: HandleId,
 }
 
 /// The file or subtree whose handles are listed.
 pub(in crate::engine::file) struct HandleScope {
-    found: Found,
+    found: FoundFile,
     recursive: bool,
 }
 
 impl HandleScope {
     pub(in crate::engine::file) fn is_directory(&self) -> bool {
-        self.found.stat.kind == Kind::Directory
+        self.found.stat.kind == FileKind::Directory
     }
 
     fn holds(&self, file: FileId, path: &SharePath) -> bool {
@@ -111,7 +111,7 @@ impl Share {
     }
 
     /// All handles in one list, by identity, without the identities of their parent directories.
-    pub fn all_handles(&self, path: &SharePath, recursive: bool) -> Result<Vec<HandleInfo>> {
+    pub fn all_handles(&self, path: &SharePath, recursive: bool) -> Result<Vec<ListedHandle>> {
         let _names = self.names()?;
         let scope = self.scope(path, recursive)?;
         let mut handles = Vec::new();
@@ -142,7 +142,7 @@ impl Share {
         recursive: bool,
     ) -> Result<HandleScope> {
         let found = self.disk().lookup(path)?;
-        if matches!(found.stat.kind, Kind::Symlink | Kind::Special) {
+        if matches!(found.stat.kind, FileKind::Symlink | FileKind::Special) {
             return Err(Denial::NotFound.into());
         }
         Ok(HandleScope { found, recursive })
@@ -178,8 +178,8 @@ pub(in crate::engine::file) fn describe(
     file: FileId,
     (open, path): (&Open, &SharePath),
     delete_pending: bool,
-) -> HandleInfo {
-    HandleInfo {
+) -> ListedHandle {
+    ListedHandle {
         id: open.id,
         path: path.clone(),
         file,

@@ -11,7 +11,7 @@ use super::table::Latched;
 use crate::core::smb::ranges::ByteRange;
 use crate::core::smb::{Attributes, Denial, Rights, SharePath};
 use crate::engine::non_blocking::{begin_change, check_may_free, is_non_blocking};
-use crate::store::share::{Found, OpenFor, Stat, data};
+use crate::store::share::{FoundFile, OpenFor, Stat, data};
 
 /// The most bytes one call reads or writes.
 pub const IO_MAX: usize = 4 << 20;
@@ -191,9 +191,9 @@ impl Share {
     }
 
     /// The handle's file under the name it was opened by.
-    pub(in crate::engine::file) fn found_by(&self, handle: &Handle) -> Result<Found> {
+    pub(in crate::engine::file) fn found_by(&self, handle: &Handle) -> Result<FoundFile> {
         self.on_disk(handle, |_, path| {
-            Ok(Found { path: path.clone(), stat: self.disk().stat(path)? })
+            Ok(FoundFile { path: path.clone(), stat: self.disk().stat(path)? })
         })
     }
 

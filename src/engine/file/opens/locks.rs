@@ -3,7 +3,7 @@
 use std::sync::mpsc;
 use std::time::Duration;
 
-use super::super::error::{Error, Result};
+use super::super::error::{FileError, Result};
 use super::super::share::Share;
 use super::open::{Handle, Wake};
 use super::table::Latched;
@@ -122,7 +122,7 @@ impl Share {
         let completion = Box::new(move |got| drop(sender.send(got)));
         let Some(ticket) = self.lock_later(handle, lock, completion)? else { return Ok(()) };
         match answer.recv_timeout(patience.min(LOCK_WAIT_MAX)) {
-            Ok(got) => got.map_err(Error::from),
+            Ok(got) => got.map_err(FileError::from),
             Err(_) if self.cancel_lock(handle, ticket) => Err(Denial::Cancelled.into()),
             // Granted or refused between the bound and the cancel: that answer stands.
             Err(_) => answer.recv().map_or(Err(Denial::Cancelled.into()), |got| Ok(got?)),

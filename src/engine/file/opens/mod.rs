@@ -22,9 +22,9 @@ pub(in crate::engine::file) mod waiting;
 pub(in crate::engine::file) mod why;
 
 pub use force_close::{ClosedHandle, ForceClosed, WhichHandles};
-pub use handles::{Described, HandleInfo, HandlePage};
+pub use handles::{Described, HandlePage, ListedHandle};
 pub use io::{IO_MAX, Standard};
 pub use locks::LOCK_WAIT_MAX;
-pub use open::{Handle, Opened};
+pub use open::{Handle, OpenedFile};
 pub use posix::{Creation, PosixOpen};
 pub use why::Obstacle;

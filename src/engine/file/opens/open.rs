@@ -3,14 +3,14 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use super::super::error::{Error, Result};
-use super::super::share::Change;
-use super::super::share::{Attempt, Missed, Share, retry};
+use super::super::error::{FileError, Result};
+use super::super::share::ChangeNotice;
+use super::super::share::{Missed, Share, TryResult, retry};
 use super::posix::{Creation, PosixOpen};
 use super::table::{FileCell, Latched};
-use crate::core::smb::create::{Action, OpenRequest, Target};
-use crate::core::smb::file::{Closed, Ending, Grant};
-use crate::core::smb::opens::Slot;
+use crate::core::smb::create::{CreateAction, ExistingFile, OpenRequest};
+use crate::core::smb::file::{Closed, Ending, OpenGrant};
+use crate::core::smb::opens::OpenSlot;
 use crate::core::smb::ranges::Ticket;
 use crate::core::smb::{Access, Attributes, Denial, SharePath};
 use crate::core::{FileId, HandleId, Owner};
@@ -18,19 +18,19 @@ use crate::engine::Context;
 use crate::engine::events::Happening;
 use crate::engine::non_blocking::{begin_change, check_may_free, is_non_blocking};
 use crate::store::StoreError;
-use crate::store::share::{Found, Kind, OpenFor, Record, Stat, data};
+use crate::store::share::{FileKind, FoundFile, OpenFor, Record, Stat, data};
 use crate::sync::front_end;
 
 /// An open that was granted. It lasts until it is given to [`Share::close`], or force-closed.
 #[derive(Debug)]
 pub struct Handle {
     id: HandleId,
-    slot: Slot,
+    slot: OpenSlot,
     cell: Arc<FileCell>,
 }
 
 impl Handle {
-    pub(super) fn new(id: HandleId, slot: Slot, cell: &Arc<FileCell>) -> Self {
+    pub(super) fn new(id: HandleId, slot: OpenSlot, cell: &Arc<FileCell>) -> Self {
         Self { id, slot, cell: Arc::clone(cell) }
     }
 
@@ -44,7 +44,7 @@ impl Handle {
         self.cell.id
     }
 
-    pub(in crate::engine::file) fn slot(&self) -> Slot {
+    pub(in crate::engine::file) fn slot(&self) -> OpenSlot {
         self.slot
     }
 
@@ -55,11 +55,11 @@ impl Handle {
 
 /// A granted open.
 #[derive(Debug)]
-pub struct Opened {
+pub struct OpenedFile {
     /// The open.
     pub handle: Handle,
     /// Whether the file was opened, created or overwritten.
-    pub action: Action,
+    pub action: CreateAction,
     /// The file's path as spelled on disk.
     pub path: SharePath,
     /// The file as it is now.
@@ -71,7 +71,12 @@ pub struct Opened {
 
 impl Share {
     /// Opens, creates or overwrites as an SMB client can ask for it.
-    pub fn open(&self, cx: &Context, path: &SharePath, request: &OpenRequest) -> Result<Opened> {
+    pub fn open(
+        &self,
+        cx: &Context,
+        path: &SharePath,
+        request: &OpenRequest,
+    ) -> Result<OpenedFile> {
         self.open_posix(cx, path, request, PosixOpen::default())
     }
 
@@ -82,7 +87,7 @@ impl Share {
         path: &SharePath,
         request: &OpenRequest,
         posix: PosixOpen,
-    ) -> Result<Opened> {
+    ) -> Result<OpenedFile> {
         let answer = self.open_unnoted(cx, path, request, posix);
         self.note_open(cx, path, answer)
     }
@@ -92,8 +97,8 @@ impl Share {
         &self,
         cx: &Context,
         path: &SharePath,
-        answer: Result<Opened>,
-    ) -> Result<Opened> {
+        answer: Result<OpenedFile>,
+    ) -> Result<OpenedFile> {
         self.note_refusal("open", path, cx.owner(), answer)
     }
 
@@ -105,7 +110,7 @@ impl Share {
         path: &SharePath,
         request: &OpenRequest,
         posix: PosixOpen,
-    ) -> Result<Opened> {
+    ) -> Result<OpenedFile> {
         request.check_options()?;
         let _names = self.names()?;
         // The mount creates what its kernel has just not found: made without looking first, and
@@ -114,7 +119,7 @@ impl Share {
             match self.open_absent(cx, path, request, posix) {
                 Err(
                     Missed::Moved
-                    | Missed::Failed(Error::Denied(Denial::ParentDeletePending { .. })),
+                    | Missed::Failed(FileError::Denied(Denial::ParentDeletePending { .. })),
                 ) => {}
                 Err(Missed::Failed(error)) => return Err(error),
                 Ok(made) => return Ok(made),
@@ -132,19 +137,21 @@ impl Share {
     fn open_latched(
         &self,
         cx: &Context,
-        found: &Found,
+        found: &FoundFile,
         (request, posix): (&OpenRequest, PosixOpen),
         cell: &Arc<FileCell>,
         latched: &mut Latched,
-    ) -> Result<Opened> {
-        let Found { path, stat } = found.clone();
-        let mut target =
-            Target { directory: stat.kind == Kind::Directory, attributes: Attributes::default() };
+    ) -> Result<OpenedFile> {
+        let FoundFile { path, stat } = found.clone();
+        let mut target = ExistingFile {
+            directory: stat.kind == FileKind::Directory,
+            attributes: Attributes::default(),
+        };
         let action = request.on_existing(&target)?;
         if request.wants_attributes(action) {
             target = self.target(&path, &stat)?;
         }
-        let empties = matches!(action, Action::Overwritten | Action::Superseded);
+        let empties = matches!(action, CreateAction::Overwritten | CreateAction::Superseded);
         let cuts =
             posix.truncate && posix.cuts_only.is_none_or(|file| file == stat.id) && stat.size > 0;
         if empties || cuts {
@@ -169,7 +176,7 @@ impl Share {
         }
         self.note_grant(cx, (stat.id, &path), id, request);
         let handle = Handle { id, slot, cell: Arc::clone(cell) };
-        Ok(Opened { handle, action, path, stat, made })
+        Ok(OpenedFile { handle, action, path, stat, made })
     }
 
     /// Notes a grant, if grants are noted; the file's lock is held.
@@ -232,13 +239,13 @@ impl Share {
         path: &SharePath,
         request: &OpenRequest,
         posix: PosixOpen,
-    ) -> Attempt<Opened> {
-        let made = request.on_absent().map_err(Error::from).and_then(|action| {
+    ) -> TryResult<OpenedFile> {
+        let made = request.on_absent().map_err(FileError::from).and_then(|action| {
             let make = |path: &SharePath| self.make(path, request, posix.creation);
             self.make_entry(path, make, |path, (made, stat)| {
                 self.with_file(stat.id, |cell, latched| {
-                    let target = Target {
-                        directory: stat.kind == Kind::Directory,
+                    let target = ExistingFile {
+                        directory: stat.kind == FileKind::Directory,
                         attributes: request.attributes,
                     };
                     let grant = self.grant(cx);
@@ -246,13 +253,13 @@ impl Share {
                     let slot = latched.state.open(request, action, &target, path, grant)?;
                     self.note_grant(cx, (stat.id, path), id, request);
                     let handle = Handle { id, slot, cell: Arc::clone(cell) };
-                    Ok(Opened { handle, action, path: path.clone(), stat, made })
+                    Ok(OpenedFile { handle, action, path: path.clone(), stat, made })
                 })?
             })
         });
         match made {
             // Somebody else made it in between: it exists now.
-            Err(Error::Denied(Denial::NameTaken)) => Err(Missed::Moved),
+            Err(FileError::Denied(Denial::NameTaken)) => Err(Missed::Moved),
             made => Ok(made?),
         }
     }
@@ -326,7 +333,7 @@ impl Share {
         let parent = SharePath::new(parent)?;
         retry(|| {
             let seen = match self.see(&parent) {
-                Ok(seen) if seen.found.stat.kind != Kind::File => seen,
+                Ok(seen) if seen.found.stat.kind != FileKind::File => seen,
                 Ok(_) | Err(StoreError::NotFound) => return Err(Denial::PathNotFound.into()),
                 Err(error) => return Err(error.into()),
             };
@@ -342,8 +349,8 @@ impl Share {
         })
     }
 
-    pub(super) fn grant(&self, cx: &Context) -> Grant {
-        Grant { id: self.next_handle(), owner: cx.owner().clone(), now: cx.now }
+    pub(super) fn grant(&self, cx: &Context) -> OpenGrant {
+        OpenGrant { id: self.next_handle(), owner: cx.owner().clone(), now: cx.now }
     }
 
     /// Ends an open: its share mode and locks are gone, and a name that was waiting for this to
@@ -375,7 +382,7 @@ impl Share {
     pub(in crate::engine::file) fn end(
         &self,
         cell: &Arc<FileCell>,
-        slot: Slot,
+        slot: OpenSlot,
         id: HandleId,
         by: Option<&Owner>,
     ) -> Result<Closed> {
@@ -386,7 +393,7 @@ impl Share {
     fn end_now(
         &self,
         cell: &Arc<FileCell>,
-        slot: Slot,
+        slot: OpenSlot,
         id: HandleId,
         by: Option<&Owner>,
     ) -> Result<Closed> {
@@ -400,14 +407,14 @@ impl Share {
             begin_change()?;
             let closed = self.end_latched(cell.id, latched, slot, id, by);
             // Whatever the disk says, the open is over: its locks go, and others get theirs.
-            Ok::<_, Error>((closed, Wake::after_close(latched, id, by.is_some())))
+            Ok::<_, FileError>((closed, Wake::after_close(latched, id, by.is_some())))
         })??;
         drop(names);
         if let Ok(closed) = &closed
             && closed.remove
         {
             // Before others are woken: one of them may make a file of that name.
-            self.tell(Change::Name(&closed.path));
+            self.tell(ChangeNotice::Name(&closed.path));
         }
         self.wake(wake);
         let closed = closed?;
@@ -422,7 +429,7 @@ impl Share {
     }
 
     /// The bytes of disk that the end of an open may give back.
-    fn freed_by_end(&self, latched: &Latched, slot: Slot, id: HandleId) -> u64 {
+    fn freed_by_end(&self, latched: &Latched, slot: OpenSlot, id: HandleId) -> u64 {
         if let Some(fd) = &latched.nameless {
             return Stat::of(fd).map_or(0, |stat| stat.freed());
         }
@@ -438,7 +445,7 @@ impl Share {
         &self,
         file: FileId,
         latched: &mut Latched,
-        slot: Slot,
+        slot: OpenSlot,
         id: HandleId,
         by: Option<&Owner>,
     ) -> Result<Closed> {
@@ -479,10 +486,10 @@ impl Share {
             }
             // A refusal lets no request through, and requests that it woke would ask again at once.
             let wake = if answer.is_ok() { Wake::changed(latched) } else { Wake::nobody() };
-            Ok::<_, Error>((answer, path, wake))
+            Ok::<_, FileError>((answer, path, wake))
         })??;
         self.wake(wake);
-        self.note_refusal("set share mode", &path, cx.owner(), answer.map_err(Error::from))
+        self.note_refusal("set share mode", &path, cx.owner(), answer.map_err(FileError::from))
     }
 }
 
@@ -507,7 +514,7 @@ fn emptied(fd: &OwnedFd, before: Stat) -> Stat {
 }
 
 /// Removes an open whose work on the disk failed, without a mark and without a removal.
-fn take_back(latched: &mut Latched, slot: Slot, id: HandleId) {
+fn take_back(latched: &mut Latched, slot: OpenSlot, id: HandleId) {
     let taken = latched.state.close(slot, id, Ending::Forced);
     debug_assert!(taken.is_ok(), "it was granted under this very lock");
 }

@@ -6,17 +6,17 @@ use std::sync::Arc;
 
 use rustix::fs::{FileType, Gid, Mode, Uid};
 
-use super::super::error::{Error, Result};
+use super::super::error::{FileError, Result};
 use super::super::share::Share;
 use super::io::BeforeResize;
-use super::open::{Handle, Opened};
+use super::open::{Handle, OpenedFile};
 use super::table::Latched;
 use crate::core::FileId;
-use crate::core::smb::create::{Action, OpenRequest};
+use crate::core::smb::create::{CreateAction, OpenRequest};
 use crate::core::smb::{Access, Denial, ShareMode, SharePath};
 use crate::engine::Context;
 use crate::engine::non_blocking::{begin_change, check_may_free};
-use crate::store::share::{Found, Kind, OpenFor, Stat, data, proc_path};
+use crate::store::share::{FileKind, FoundFile, OpenFor, Stat, data, proc_path};
 
 /// Permission bits and owner of a file to be made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -100,8 +100,8 @@ impl Share {
     ) -> Result<()> {
         let answer = {
             let _names = self.names()?;
-            self.at_file(path, |Found { path, stat }, cell, latched| {
-                if stat.kind == Kind::Directory {
+            self.at_file(path, |FoundFile { path, stat }, cell, latched| {
+                if stat.kind == FileKind::Directory {
                     return Err(Denial::IsDirectory.into());
                 }
                 latched.state.check_not_pending(path)?;
@@ -174,7 +174,7 @@ impl Share {
         handle: &Handle,
         request: &OpenRequest,
         stat: Stat,
-    ) -> Result<Opened> {
+    ) -> Result<OpenedFile> {
         let _names = self.names()?;
         self.latched(handle, |latched, path| {
             begin_change()?;
@@ -183,7 +183,13 @@ impl Share {
             let slot = latched.state.open_again((handle.slot(), handle.id()), request, grant)?;
             self.note_grant(cx, (stat.id, path), id, request);
             let handle = Handle::new(id, slot, handle.cell());
-            Ok(Opened { handle, action: Action::Opened, path: path.clone(), stat, made: None })
+            Ok(OpenedFile {
+                handle,
+                action: CreateAction::Opened,
+                path: path.clone(),
+                stat,
+                made: None,
+            })
         })
     }
 
@@ -219,18 +225,18 @@ impl Share {
         // that hands its group down it then has that very group.
         let as_wanted = (new.uid, new.gid) == (creation.uid, creation.gid)
             && new.mode & 0o7777 == creation.mode & 0o7777;
-        if as_wanted && new.kind == Kind::File {
+        if as_wanted && new.kind == FileKind::File {
             return Ok(new);
         }
         let parent = self.disk().stat(&path.parent().unwrap_or_default())?;
         let inherits = parent.mode & SET_GROUP_ID != 0;
         let gid = if inherits { parent.gid } else { creation.gid };
         let mut mode = creation.mode & 0o7777;
-        if inherits && new.kind == Kind::Directory {
+        if inherits && new.kind == FileKind::Directory {
             mode |= SET_GROUP_ID;
         }
         let other_owner = (new.uid, new.gid) != (creation.uid, gid);
-        let other_mode = new.kind != Kind::Symlink && new.mode & 0o7777 != mode;
+        let other_mode = new.kind != FileKind::Symlink && new.mode & 0o7777 != mode;
         if !other_owner && !other_mode {
             return Ok(new);
         }
@@ -245,7 +251,7 @@ impl Share {
             }
         }
         // After the owner: changing that takes set-id bits away.
-        if new.kind != Kind::Symlink && (other_mode || mode & SET_ID != 0) {
+        if new.kind != FileKind::Symlink && (other_mode || mode & SET_ID != 0) {
             rustix::fs::chmod(proc_path(&fd), Mode::from_raw_mode(mode))
                 .map_err(|errno| store_error("setting permission bits", errno))?;
         }
@@ -256,7 +262,7 @@ impl Share {
 const SET_ID: u32 = 0o6000;
 const SET_GROUP_ID: u32 = 0o2000;
 
-fn store_error(what: &'static str, errno: rustix::io::Errno) -> Error {
+fn store_error(what: &'static str, errno: rustix::io::Errno) -> FileError {
     crate::store::StoreError::from_errno(what, errno).into()
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::super::error::Result;
 use super::super::share::{Asked, Share};
-use super::open::{Handle, Opened};
+use super::open::{Handle, OpenedFile};
 use super::posix::PosixOpen;
 use super::table::{FileCell, Latched};
 use crate::core::smb::create::OpenRequest;
@@ -33,7 +33,7 @@ impl Share {
         path: &SharePath,
         request: &OpenRequest,
         patience: Duration,
-    ) -> Result<Opened> {
+    ) -> Result<OpenedFile> {
         let wants = (request.rights.access(), request.share);
         let answer = self.when_free(patience, &[path], wants, || {
             Asked::again(self.open_unnoted(cx, path, request, PosixOpen::default()))

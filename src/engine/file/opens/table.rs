@@ -14,7 +14,7 @@ use std::os::fd::OwnedFd;
 
 use dashmap::DashMap;
 
-use super::waiting::Waiting;
+use super::waiting::LockWaiters;
 use crate::core::FileId;
 use crate::core::smb::file::FileState;
 use crate::engine::non_blocking::{check_may_wait, check_not_given_up, is_non_blocking};
@@ -54,7 +54,7 @@ pub struct Latched {
     /// The rules' view of the file.
     pub state: FileState,
     /// Waiting lock requests.
-    pub waiting: Waiting,
+    pub waiting: LockWaiters,
     /// Keeps the inode number of a leased file in use; see `Share::anchor_of`.
     pub anchor: Option<OwnedFd>,
     /// A descriptor of the file, once a name was removed while it had opens: there may be no path
@@ -70,7 +70,7 @@ pub struct Latched {
 const RETIRED: u16 = u16::MAX;
 
 impl Latched {
-    /// Keeps the cell until [`Table::unpin`].
+    /// Keeps the cell until [`OpenTable::unpin`].
     pub fn pin(&mut self) {
         self.pins += 1;
     }
@@ -193,11 +193,11 @@ impl Eq for ById {}
 
 /// All files of one share that are in use.
 #[derive(Debug, Default)]
-pub struct Table {
+pub struct OpenTable {
     cells: DashMap<ById, ()>,
 }
 
-impl Table {
+impl OpenTable {
     /// Does `step` under the lock of the file, making its cell if there is none. In non-blocking
     /// mode [`StoreError::WouldWait`], if another thread has the lock.
     pub fn with<T>(
@@ -243,7 +243,7 @@ impl Table {
         Ok(self.step_on(cell, cell.latch()?, step))
     }
 
-    /// As [`Table::with_cell`], for threads that may wait and for changes that have begun.
+    /// As [`OpenTable::with_cell`], for threads that may wait and for changes that have begun.
     pub fn with_cell_waiting<T>(
         &self,
         cell: &Arc<FileCell>,
@@ -317,7 +317,7 @@ mod tests {
 
     #[test]
     fn a_file_has_one_cell_however_many_ask_for_it_at_once() {
-        let table = Table::default();
+        let table = OpenTable::default();
         let id = FileId { ino: 1, born: 1 };
         for _ in 0..200 {
             let cells: Vec<_> = thread::scope(|scope| {

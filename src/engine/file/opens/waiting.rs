@@ -16,9 +16,9 @@ pub type Completion = Box<dyn FnOnce(Result<(), Denial>) + Send>;
 /// The waiters of one file. Empty, it costs a pointer.
 #[derive(Default)]
 #[expect(clippy::box_collection, reason = "each file in use has one, and almost all are empty")]
-pub struct Waiting(Option<Box<HashMap<Ticket, Completion>>>);
+pub struct LockWaiters(Option<Box<HashMap<Ticket, Completion>>>);
 
-impl Waiting {
+impl LockWaiters {
     /// True if no request waits.
     pub fn is_empty(&self) -> bool {
         self.0.is_none()
@@ -44,7 +44,7 @@ impl Waiting {
     }
 }
 
-impl fmt::Debug for Waiting {
+impl fmt::Debug for LockWaiters {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Waiting({})", self.0.as_ref().map_or(0, |waiters| waiters.len()))
     }

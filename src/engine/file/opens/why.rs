@@ -4,11 +4,12 @@ use std::collections::HashMap;
 
 use super::super::error::Result;
 use super::super::share::Share;
-use super::handles::{HandleInfo, describe};
+use super::handles::{ListedHandle, describe};
+use crate::core::copy_status::CopyStatus;
 use crate::core::lease::FileLease;
 use crate::core::smb::ranges::RangeLock;
 use crate::core::smb::{Attributes, SharePath};
-use crate::store::share::{CopyState, CopyStatus};
+use crate::store::share::CopyState;
 
 /// One thing that could refuse a request.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -22,7 +23,7 @@ pub enum Obstacle {
     /// The file has the read-only attribute.
     ReadOnly,
     /// An open of the file.
-    Open(HandleInfo),
+    Open(ListedHandle),
     /// A byte-range lock on the file.
     Lock(RangeLock),
 }

@@ -4,13 +4,13 @@
 //! empty, by the disk.
 //! Listing is in [`super::listing`], renaming in [`super::rename`].
 
-use super::super::error::{Error, Result};
+use super::super::error::{FileError, Result};
 use super::super::opens::releases::REST_PATIENCE;
-use super::super::share::{Asked, Attempt, Missed, Seen, Share};
-use super::momentary::{Asking, Granted, Visit, Wanted};
+use super::super::share::{Asked, Missed, Seen, Share, TryResult};
+use super::momentary::{Asking, FileVisit, Granted, WantedKind};
 use super::property_changes::PropertyChanges;
 use super::smb_properties::SmbProperties;
-use crate::core::smb::operation::Operation;
+use crate::core::smb::operation::FileOperation;
 use crate::core::smb::{Denial, SharePath};
 use crate::core::{FileId, Timestamp};
 use crate::engine::Context;
@@ -41,7 +41,7 @@ impl Share {
         properties: &PropertyChanges,
         metadata: &Metadata,
     ) -> Result<DirectoryProperties> {
-        let wants = Operation::CreateDirectory.wants();
+        let wants = FileOperation::CreateDirectory.wants();
         let answer = self.when_free(REST_PATIENCE, &[path], wants, || {
             Asked::again(self.at_name(path, |seen| match seen {
                 Ok(seen) => self.refuse_taken(&seen),
@@ -56,7 +56,7 @@ impl Share {
 
     /// Refuses a name that exists. If the name is delete pending, the refusal says so: the request
     /// may succeed later.
-    pub(in crate::engine::file) fn refuse_taken<T>(&self, seen: &Seen) -> Attempt<T> {
+    pub(in crate::engine::file) fn refuse_taken<T>(&self, seen: &Seen) -> TryResult<T> {
         self.lock_seen(seen, |_, latched| {
             latched.state.check_not_pending(&seen.found.path)?;
             Err(Denial::NameTaken.into())
@@ -69,7 +69,7 @@ impl Share {
         path: &SharePath,
         properties: &PropertyChanges,
         metadata: &Metadata,
-    ) -> Attempt<DirectoryProperties> {
+    ) -> TryResult<DirectoryProperties> {
         let create =
             |path: &SharePath| Ok(self.disk().create_dir(path, self.options().dir_mode)?);
         let made = self.make_entry(path, create, |path, stat| {
@@ -81,7 +81,7 @@ impl Share {
         });
         match made {
             // Somebody else made it in between: it exists now.
-            Err(Error::Denied(Denial::NameTaken)) => Err(Missed::Moved),
+            Err(FileError::Denied(Denial::NameTaken)) => Err(Missed::Moved),
             answer => Ok(answer?),
         }
     }
@@ -111,7 +111,7 @@ impl Share {
         cx: &Context,
         path: &SharePath,
     ) -> Result<DirectoryProperties> {
-        let operation = Operation::GetDirectoryProperties;
+        let operation = FileOperation::GetDirectoryProperties;
         self.on_directory("Get Directory Properties", operation, cx, path, |granted| {
             let Granted { found, record, .. } = granted;
             let smb = SmbProperties::of(&found.stat, &record);
@@ -126,7 +126,7 @@ impl Share {
         path: &SharePath,
         properties: &PropertyChanges,
     ) -> Result<DirectoryProperties> {
-        let operation = Operation::SetDirectoryProperties;
+        let operation = FileOperation::SetDirectoryProperties;
         self.on_directory("Set Directory Properties", operation, cx, path, |granted| {
             let Granted { now, found, fd, mut record, .. } = granted;
             let written = properties.written.named(now);
@@ -143,7 +143,7 @@ impl Share {
         path: &SharePath,
         metadata: Metadata,
     ) -> Result<DirectoryProperties> {
-        let operation = Operation::SetDirectoryMetadata;
+        let operation = FileOperation::SetDirectoryMetadata;
         self.on_directory("Set Directory Metadata", operation, cx, path, |granted| {
             let Granted { found, fd, mut record, .. } = granted;
             record.metadata = metadata;
@@ -155,9 +155,9 @@ impl Share {
 
     /// Deletes an empty directory without opens. The directory is gone at once, never pending.
     pub fn delete_directory(&self, cx: &Context, path: &SharePath) -> Result<()> {
-        let operation = Operation::DeleteDirectory;
+        let operation = FileOperation::DeleteDirectory;
         let asking = Asking { cx, lease_id: None };
-        let visit = Visit { operation, asking, wanted: Wanted::Directory, range: None };
+        let visit = FileVisit { operation, asking, wanted: WantedKind::Directory, range: None };
         let visited = self.when_free(REST_PATIENCE, &[path], operation.wants(), || {
             // That it is not empty is the step's own word, and nothing was done then.
             let mut step = Some(|granted: Granted<'_>| self.remove_directory(granted));
@@ -181,13 +181,13 @@ impl Share {
     fn on_directory<T>(
         &self,
         name: &'static str,
-        operation: Operation,
+        operation: FileOperation,
         cx: &Context,
         path: &SharePath,
         step: impl FnOnce(Granted<'_>) -> Result<T>,
     ) -> Result<T> {
         let asking = Asking { cx, lease_id: None };
-        self.momentarily(name, operation, asking, (path, Wanted::Directory), None, step)
+        self.momentarily(name, operation, asking, (path, WantedKind::Directory), None, step)
     }
 
     fn directory_answer(

@@ -7,13 +7,13 @@
 
 use std::os::fd::OwnedFd;
 
-use super::super::error::{Error, Result};
+use super::super::error::{FileError, Result};
 use super::super::share::Share;
 use super::smb_properties::SmbProperties;
 use crate::core::FileId;
 use crate::core::smb::{Denial, SharePath};
 use crate::store::StoreError;
-use crate::store::share::{Found, Kind, Listed, OpenFor, Record, Stat};
+use crate::store::share::{FileKind, FoundFile, ListedName, OpenFor, Record, Stat};
 
 /// The most entries of a page.
 pub const PAGE_MAX: usize = 5_000;
@@ -69,11 +69,11 @@ impl Share {
         let _names = self.names()?;
         let found = self.disk().lookup(dir)?;
         match found.stat.kind {
-            Kind::Directory => {}
-            Kind::File => return Err(Denial::NotDirectory.into()),
-            Kind::Symlink | Kind::Special => return Err(Denial::NotFound.into()),
+            FileKind::Directory => {}
+            FileKind::File => return Err(Denial::NotDirectory.into()),
+            FileKind::Symlink | FileKind::Special => return Err(Denial::NotFound.into()),
         }
-        let Found { path, stat } = found;
+        let FoundFile { path, stat } = found;
         let fd = self.disk().open_file(&path, OpenFor::Path)?;
         let mut page = DirectoryPage { path, id: stat.id, entries: Vec::new(), next: None };
         self.fill(&mut page, &fd, options)?;
@@ -115,14 +115,14 @@ impl Share {
         &self,
         dir: &SharePath,
         fd: &OwnedFd,
-        listed: Listed,
+        listed: ListedName,
         smb: bool,
     ) -> Result<Option<DirectoryEntry>> {
-        if !matches!(listed.kind, Kind::File | Kind::Directory) {
+        if !matches!(listed.kind, FileKind::File | FileKind::Directory) {
             return Ok(None);
         }
         let stat = match Stat::at(fd, &listed.name) {
-            Ok(stat) if matches!(stat.kind, Kind::File | Kind::Directory) => stat,
+            Ok(stat) if matches!(stat.kind, FileKind::File | FileKind::Directory) => stat,
             // Gone, or something else, since the names were read.
             Ok(_) | Err(StoreError::NotFound) => return Ok(None),
             Err(error) => return Err(error.into()),
@@ -153,7 +153,7 @@ impl Share {
         match self.disk().open_file(path, OpenFor::Path) {
             Ok(fd) => match self.load_record(&fd, id) {
                 // One that this process may not read has none to show.
-                Err(Error::Store(StoreError::PermissionDenied)) => Ok(Some(Record::default())),
+                Err(FileError::Store(StoreError::PermissionDenied)) => Ok(Some(Record::default())),
                 loaded => loaded.map(Some),
             },
             Err(StoreError::NotFound | StoreError::ParentNotFound) => Ok(None),

@@ -18,10 +18,11 @@ pub(in crate::engine::file) mod rename;
 mod smb_properties;
 
 pub use copy::{
-    Awaiting, Copied, CopyOptions, Copying, RemoteSource, Started, StartedRemote, Taken,
+    Awaiting, CopiedFile, CopyOptions, CopyProperty, PendingFileCopy, RemoteSource, Started,
+    StartedRemote,
 };
 pub use directories::DirectoryProperties;
-pub use files::{DiffOptions, FileProperties, FileReader, Leased, RangeChanges, RangeList};
+pub use files::{DiffOptions, FileProperties, FileReader, LeasedFile, RangeChanges, RangeList};
 pub use listing::{DirectoryEntry, DirectoryPage, PAGE_MAX, PageOptions};
 pub use momentary::Asking;
 pub use property_changes::{

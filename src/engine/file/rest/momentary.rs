@@ -15,17 +15,18 @@ use super::super::error::Result;
 use super::super::opens::open::Wake;
 use super::super::opens::releases::REST_PATIENCE;
 use super::super::opens::table::{FileCell, Latched};
-use super::super::share::{Asked, Attempt, Missed, Seen, Share, retry};
+use super::super::share::{Asked, Missed, Seen, Share, TryResult, retry};
 use crate::core::Timestamp;
+use crate::core::copy_status::CopyStatus;
 use crate::core::lease::LeaseId;
 use crate::core::smb::momentary::Circumstances;
-use crate::core::smb::operation::{LeaseDemand, Operation};
+use crate::core::smb::operation::{FileOperation, LeaseDemand};
 use crate::core::smb::ranges::ByteRange;
 use crate::core::smb::{Access, Attributes, Denial, SharePath};
 use crate::engine::Context;
 use crate::engine::non_blocking::check_may_wait;
 use crate::store::StoreError;
-use crate::store::share::{CopyStatus, Found, Kind, OpenFor, Record, Stat};
+use crate::store::share::{FileKind, FoundFile, OpenFor, Record, Stat};
 
 /// A request: its context, and the lease ID that came with it.
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +42,7 @@ pub(in crate::engine::file) struct Granted<'a> {
     /// The time at which the rules are checked.
     pub now: Timestamp,
     /// The path as spelled on disk, and the attributes of the inode now.
-    pub found: &'a Found,
+    pub found: &'a FoundFile,
     /// Open for what the operation does with the bytes; a path alone, if that is nothing.
     pub fd: OwnedFd,
     /// Its metadata record.
@@ -54,17 +55,17 @@ pub(in crate::engine::file) struct Granted<'a> {
 
 /// Which kind of file an operation is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::engine::file) enum Wanted {
+pub(in crate::engine::file) enum WantedKind {
     File,
     Directory,
 }
 
 /// An operation on a file.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::engine::file) struct Visit<'a> {
-    pub operation: Operation,
+pub(in crate::engine::file) struct FileVisit<'a> {
+    pub operation: FileOperation,
     pub asking: Asking<'a>,
-    pub wanted: Wanted,
+    pub wanted: WantedKind,
     /// The bytes to be read; all, if none are named.
     pub range: Option<ByteRange>,
 }
@@ -87,13 +88,13 @@ impl Share {
     pub(in crate::engine::file) fn momentarily<T>(
         &self,
         name: &'static str,
-        operation: Operation,
+        operation: FileOperation,
         asking: Asking<'_>,
-        (path, wanted): (&SharePath, Wanted),
+        (path, wanted): (&SharePath, WantedKind),
         range: Option<ByteRange>,
         step: impl FnOnce(Granted<'_>) -> Result<T>,
     ) -> Result<T> {
-        let visit = Visit { operation, asking, wanted, range };
+        let visit = FileVisit { operation, asking, wanted, range };
         let mut step = Some(step);
         let visited = self.when_free(REST_PATIENCE, &[path], operation.wants(), || {
             let visited = self.at_name(path, |seen| self.visit(&visit, &seen?, &mut step));
@@ -109,7 +110,7 @@ impl Share {
     pub(in crate::engine::file) fn at_name<T>(
         &self,
         path: &SharePath,
-        mut step: impl FnMut(std::result::Result<Seen, StoreError>) -> Attempt<T>,
+        mut step: impl FnMut(std::result::Result<Seen, StoreError>) -> TryResult<T>,
     ) -> Result<T> {
         let _names = self.names()?;
         retry(|| step(self.see(path)))
@@ -134,10 +135,10 @@ impl Share {
     /// rules allow the operation. `step` is taken when it runs.
     pub(in crate::engine::file) fn visit<T, S: FnOnce(Granted<'_>) -> Result<T>>(
         &self,
-        visit: &Visit<'_>,
+        visit: &FileVisit<'_>,
         seen: &Seen,
         step: &mut Option<S>,
-    ) -> Attempt<Visited<T>> {
+    ) -> TryResult<Visited<T>> {
         if self.options().sync_always && writes_bytes(visit.operation) {
             check_may_wait()?; // For the disk.
         }
@@ -159,20 +160,25 @@ impl Share {
 
     /// Opens the file for the checks: not for writing, since that alone can change the file
     /// (overlayfs copies it) although the rules refuse.
-    fn open_to_ask(&self, visit: &Visit<'_>, found: &Found) -> Result<OwnedFd> {
+    fn open_to_ask(&self, visit: &FileVisit<'_>, found: &FoundFile) -> Result<OwnedFd> {
         check_kind(visit.wanted, found.stat.kind)?;
         let reads = visit.operation.demands().access.contains(Access::R);
         let how = match visit.wanted {
             // A file that this process may not read has properties too.
-            Wanted::File if !reads || writes_bytes(visit.operation) => OpenFor::Path,
-            Wanted::File | Wanted::Directory => OpenFor::Read,
+            WantedKind::File if !reads || writes_bytes(visit.operation) => OpenFor::Path,
+            WantedKind::File | WantedKind::Directory => OpenFor::Read,
         };
         Ok(self.disk().open_file(&found.path, how)?)
     }
 
     /// Opens the same file for the operation itself.
-    fn open_to_act(&self, visit: &Visit<'_>, found: &Found, asked: OwnedFd) -> Result<OwnedFd> {
-        if visit.wanted == Wanted::Directory || !writes_bytes(visit.operation) {
+    fn open_to_act(
+        &self,
+        visit: &FileVisit<'_>,
+        found: &FoundFile,
+        asked: OwnedFd,
+    ) -> Result<OwnedFd> {
+        if visit.wanted == WantedKind::Directory || !writes_bytes(visit.operation) {
             return Ok(asked);
         }
         let fd = self.disk().open_file(&found.path, OpenFor::Write)?;
@@ -185,8 +191,8 @@ impl Share {
 
     fn enter<T, S: FnOnce(Granted<'_>) -> Result<T>>(
         &self,
-        visit: &Visit<'_>,
-        found: &Found,
+        visit: &FileVisit<'_>,
+        found: &FoundFile,
         fd: OwnedFd,
         (cell, latched): (&Arc<FileCell>, &mut Latched),
         step: &mut Option<S>,
@@ -207,7 +213,7 @@ impl Share {
 
 /// Checks the rules for an operation on the file of `path`, whose lock the caller holds.
 pub(in crate::engine::file) fn ask(
-    operation: Operation,
+    operation: FileOperation,
     latched: &mut Latched,
     (path, record): (&SharePath, &Record),
     lease_id: Option<LeaseId>,
@@ -226,17 +232,17 @@ pub(in crate::engine::file) fn ask(
 
 /// True if the operation changes bytes, attributes or the record. A lease asks for all access and
 /// changes none of them.
-fn writes_bytes(operation: Operation) -> bool {
+fn writes_bytes(operation: FileOperation) -> bool {
     let demands = operation.demands();
     demands.access.contains(Access::W) && demands.lease == LeaseDemand::Write
 }
 
-fn check_kind(wanted: Wanted, kind: Kind) -> Result<()> {
+fn check_kind(wanted: WantedKind, kind: FileKind) -> Result<()> {
     match (wanted, kind) {
-        (Wanted::File, Kind::File) | (Wanted::Directory, Kind::Directory) => Ok(()),
-        (Wanted::File, Kind::Directory) => Err(Denial::IsDirectory.into()),
-        (Wanted::Directory, Kind::File) => Err(Denial::NotDirectory.into()),
+        (WantedKind::File, FileKind::File) | (WantedKind::Directory, FileKind::Directory) => Ok(()),
+        (WantedKind::File, FileKind::Directory) => Err(Denial::IsDirectory.into()),
+        (WantedKind::Directory, FileKind::File) => Err(Denial::NotDirectory.into()),
         // Links and special files are the mount's: REST does not know them.
-        (_, Kind::Symlink | Kind::Special) => Err(Denial::NotFound.into()),
+        (_, FileKind::Symlink | FileKind::Special) => Err(Denial::NotFound.into()),
     }
 }

@@ -10,7 +10,7 @@ use super::super::error::Result;
 use super::super::names::rename::{Rename, RenameRules};
 use super::super::opens::releases::REST_PATIENCE;
 use super::super::opens::table::Latched;
-use super::super::share::Change;
+use super::super::share::ChangeNotice;
 use super::super::share::{Asked, Share};
 use super::momentary::ask;
 use super::property_changes::PropertyChanges;
@@ -18,11 +18,11 @@ use super::smb_properties::SmbProperties;
 use crate::core::lease::LeaseId;
 use crate::core::smb::file::FileState;
 use crate::core::smb::momentary::Circumstances;
-use crate::core::smb::operation::Operation;
+use crate::core::smb::operation::FileOperation;
 use crate::core::smb::{Denial, SharePath};
 use crate::core::{FileId, Timestamp};
 use crate::engine::Context;
-use crate::store::share::{Found, Kind, Metadata, OpenFor, Record, Stat};
+use crate::store::share::{FileKind, FoundFile, Metadata, OpenFor, Record, Stat};
 
 /// The options of a rename over REST.
 #[derive(Clone, Copy, Debug, Default)]
@@ -79,7 +79,7 @@ impl RestRename<'_> {
             read_only: false,
             range: None,
         };
-        Ok(FileState::default().check_operation(Operation::CreateFileNew, &at)?)
+        Ok(FileState::default().check_operation(FileOperation::CreateFileNew, &at)?)
     }
 
     fn changes_nothing(&self) -> bool {
@@ -116,7 +116,7 @@ impl Share {
         } else {
             let rules = RenameRules::Rest(options, cx.now);
             let rename = Rename { to, replace: options.replace, rules };
-            let wants = Operation::RenameSource.wants();
+            let wants = FileOperation::RenameSource.wants();
             self.when_free(REST_PATIENCE, &[from, to], wants, || {
                 Asked::again(self.rename_found(rename, || {
                     let found = self.find(from)?;
@@ -127,10 +127,10 @@ impl Share {
         };
         let operation = if options.directory { "Rename Directory" } else { "Rename File" };
         let moved = self.note_refusal(operation, from, cx.owner(), answer)?;
-        self.tell(Change::Name(from));
-        self.tell(Change::Name(to));
+        self.tell(ChangeNotice::Name(from));
+        self.tell(ChangeNotice::Name(to));
         // A file that is open answers by its old name too, until the kernel has forgotten that.
-        self.tell(Change::Answered);
+        self.tell(ChangeNotice::Answered);
         Ok(moved.expect("a rename by REST's rules answers REST"))
     }
 
@@ -138,13 +138,13 @@ impl Share {
     pub(in crate::engine::file) fn check_rest_source(
         &self,
         latched: &mut Latched,
-        source: &Found,
+        source: &FoundFile,
         options: &RestRename<'_>,
     ) -> Result<()> {
         let (operation, record) = if options.directory {
-            (Operation::RenameDirectory, Record::default())
+            (FileOperation::RenameDirectory, Record::default())
         } else {
-            (Operation::RenameSource, self.record(&source.path, source.stat.id)?)
+            (FileOperation::RenameSource, self.record(&source.path, source.stat.id)?)
         };
         ask(operation, latched, (&source.path, &record), options.source_lease, None)
     }
@@ -153,10 +153,10 @@ impl Share {
     pub(in crate::engine::file) fn check_rest_target(
         &self,
         replaced: &mut Latched,
-        target: &Found,
+        target: &FoundFile,
         options: &RestRename<'_>,
     ) -> Result<()> {
-        let operation = Operation::RenameTarget { ignore_read_only: options.ignore_read_only };
+        let operation = FileOperation::RenameTarget { ignore_read_only: options.ignore_read_only };
         let record = self.record(&target.path, target.stat.id)?;
         ask(operation, replaced, (&target.path, &record), options.destination_lease, None)
     }
@@ -165,7 +165,7 @@ impl Share {
     /// the request with nothing changed. The file's lock is held.
     pub(in crate::engine::file) fn prepare_rest_move(
         &self,
-        source: &Found,
+        source: &FoundFile,
         to: &SharePath,
         (options, now): (&RestRename<'_>, Timestamp),
     ) -> Result<RestMove> {
@@ -209,11 +209,11 @@ impl Share {
 }
 
 /// Rename File is for files, Rename Directory for directories, and links are not REST's.
-fn check_kind(kind: Kind, directory: bool) -> Result<()> {
+fn check_kind(kind: FileKind, directory: bool) -> Result<()> {
     match (kind, directory) {
-        (Kind::File, false) | (Kind::Directory, true) => Ok(()),
-        (Kind::File, true) => Err(Denial::NotDirectory.into()),
-        (Kind::Directory, false) => Err(Denial::IsDirectory.into()),
-        (Kind::Symlink | Kind::Special, _) => Err(Denial::NotFound.into()),
+        (FileKind::File, false) | (FileKind::Directory, true) => Ok(()),
+        (FileKind::File, true) => Err(Denial::NotDirectory.into()),
+        (FileKind::Directory, false) => Err(Denial::IsDirectory.into()),
+        (FileKind::Symlink | FileKind::Special, _) => Err(Denial::NotFound.into()),
     }
 }

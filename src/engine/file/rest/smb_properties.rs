@@ -10,7 +10,7 @@ use super::super::share::Share;
 use super::super::shares::inherited_permission_key;
 use crate::core::smb::{Attributes, SharePath};
 use crate::core::{FileId, Timestamp};
-use crate::store::share::{ETag, Kind, Record, Stat, data};
+use crate::store::share::{ETag, FileKind, Record, Stat, data};
 
 /// The properties that every answer about a file or directory carries.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -36,7 +36,7 @@ pub struct SmbProperties {
 impl SmbProperties {
     /// The properties of a file with this inode and record.
     pub fn of(stat: &Stat, record: &Record) -> Self {
-        let directory = stat.kind == Kind::Directory;
+        let directory = stat.kind == FileKind::Directory;
         let mut attributes = record.attributes.unwrap_or(if directory {
             Attributes::NONE
         } else {

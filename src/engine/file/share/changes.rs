@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::Share;
 use crate::core::HandleId;
-use crate::core::smb::operation::{LeaseDemand, Operation};
+use crate::core::smb::operation::{FileOperation, LeaseDemand};
 use crate::core::smb::{Denial, SharePath};
 use crate::engine::file::error::Result;
 use crate::engine::file::opens::ClosedHandle;
@@ -16,7 +16,7 @@ use crate::sync::{AtomicU64, Ordering, RwLock};
 
 /// A change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Change<'a> {
+pub enum ChangeNotice<'a> {
     /// Size, times or attributes of the file behind a name.
     Attributes(&'a SharePath),
     /// The name is gone, or leads to another file.
@@ -30,12 +30,12 @@ pub enum Change<'a> {
     Answered,
 }
 
-type Observer = Arc<dyn Fn(Change<'_>) + Send + Sync>;
+type ChangeObserver = Arc<dyn Fn(ChangeNotice<'_>) + Send + Sync>;
 
 /// The observers of changes. They are called with no lock held: the list is copied first.
 #[derive(Default)]
 pub(super) struct Observers {
-    told: RwLock<Arc<[Observer]>>,
+    told: RwLock<Arc<[ChangeObserver]>>,
     /// The number of observers; read without a lock at each change.
     count: AtomicU64,
 }
@@ -43,12 +43,12 @@ pub(super) struct Observers {
 /// The most listeners to forced closes of a share: more than there are front ends.
 pub const LISTENERS_MAX: usize = 16;
 
-type Listener = Arc<dyn Fn(&ClosedHandle) -> Result<Vec<HandleId>> + Send + Sync>;
+type CloseListener = Arc<dyn Fn(&ClosedHandle) -> Result<Vec<HandleId>> + Send + Sync>;
 
 /// The listeners to forced closes. The list is copied before they are called: a listener may wait
 /// for a thread that itself calls or adds listeners.
 #[derive(Default)]
-pub(super) struct Listeners(RwLock<Vec<Listener>>);
+pub(super) struct CloseListeners(RwLock<Vec<CloseListener>>);
 
 const POISON: &str = "nothing panics while a list of listeners is held";
 
@@ -56,14 +56,14 @@ impl Share {
     /// Has `observer` called after each change made by REST, by a script or by the end of an open,
     /// with no file's lock held. Changes that the mount itself makes to names and attributes are
     /// not reported.
-    pub fn on_change(&self, observer: impl Fn(Change<'_>) + Send + Sync + 'static) {
+    pub fn on_change(&self, observer: impl Fn(ChangeNotice<'_>) + Send + Sync + 'static) {
         let mut told = self.observers.told.write().expect(POISON);
-        let new: Observer = Arc::new(observer);
+        let new: ChangeObserver = Arc::new(observer);
         *told = told.iter().cloned().chain([new]).collect();
         self.observers.count.store(told.len() as u64, Ordering::Release);
     }
 
-    pub(in crate::engine::file) fn tell(&self, change: Change<'_>) {
+    pub(in crate::engine::file) fn tell(&self, change: ChangeNotice<'_>) {
         if self.observers.count.load(Ordering::Acquire) == 0 {
             return;
         }
@@ -99,17 +99,19 @@ impl Share {
     }
 
     /// An operation of REST was carried out on `path`.
-    pub(in crate::engine::file) fn tell_done(&self, operation: Operation, path: &SharePath) {
+    pub(in crate::engine::file) fn tell_done(&self, operation: FileOperation, path: &SharePath) {
         match operation {
-            Operation::DeleteFile | Operation::DeleteDirectory => self.tell(Change::Name(path)),
+            FileOperation::DeleteFile | FileOperation::DeleteDirectory => {
+                self.tell(ChangeNotice::Name(path))
+            }
             // Everything else that needs the lease to write, or write access, leaves a mark.
             _ if operation.demands().lease == LeaseDemand::Write
                 || matches!(
                     operation,
-                    Operation::SetDirectoryProperties | Operation::SetDirectoryMetadata
+                    FileOperation::SetDirectoryProperties | FileOperation::SetDirectoryMetadata
                 ) =>
             {
-                self.tell(Change::Attributes(path));
+                self.tell(ChangeNotice::Attributes(path));
             }
             _ => {}
         }

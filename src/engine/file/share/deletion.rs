@@ -12,10 +12,10 @@ use crate::core::FileId;
 use crate::core::lease::FileLease;
 use crate::core::smb::file::{Closed, FileState};
 use crate::core::smb::{Denial, SharePath};
-use crate::engine::file::error::{Error, Result};
+use crate::engine::file::error::{FileError, Result};
 use crate::engine::file::opens::table::Latched;
 use crate::engine::non_blocking::check_may_change;
-use crate::store::share::{Kind, Stat};
+use crate::store::share::{FileKind, Stat};
 use crate::store::{Drawer, Durability, Entries, StoreError, fnv1a};
 use crate::sync::Ordering;
 
@@ -99,7 +99,7 @@ impl Share {
         let links = self.links(path, file, directory);
         match self.remove_name(path, file, directory) {
             // Filled directly in the directory meanwhile: it stays, and is ordinary again.
-            Err(Error::Denied(Denial::DirectoryNotEmpty)) => {
+            Err(FileError::Denied(Denial::DirectoryNotEmpty)) => {
                 log::warn!("{path}: marked for deletion, but no longer empty: kept");
             }
             done => {
@@ -134,7 +134,7 @@ impl Share {
         let key = entry.key();
         // Not by `?`: what the state folder lacks is no answer about the file.
         let kept = self.state.put(Drawer::Pending, &key, &entry, Durability::Cached);
-        kept.map_err(Error::Store)?;
+        kept.map_err(FileError::Store)?;
         self.pending.fetch_add(1, Ordering::Release);
         Ok(())
     }
@@ -143,7 +143,7 @@ impl Share {
         let key = PendingEntry { id, path: path.clone() }.key();
         let removed = self.state.remove(Drawer::Pending, &key, Durability::Cached);
         // A name that goes with the very close that marks it was never written down.
-        if removed.map_err(Error::Store)? {
+        if removed.map_err(FileError::Store)? {
             self.pending.fetch_sub(1, Ordering::Release);
         }
         Ok(())
@@ -166,7 +166,7 @@ impl Share {
     /// Removes a new entry that could not be finished.
     pub(in crate::engine::file) fn unmake(&self, path: &SharePath, stat: Stat) {
         let removed = self
-            .remove_name(path, stat.id, stat.kind == Kind::Directory)
+            .remove_name(path, stat.id, stat.kind == FileKind::Directory)
             .and_then(|()| Ok(self.records.forget(stat.id)?));
         if let Err(error) = removed {
             log::warn!("{path}: made, could not be finished, and stays: {error}");
@@ -237,7 +237,7 @@ impl Share {
             Ok(_) | Err(StoreError::NotFound | StoreError::ParentNotFound) => return Ok(()),
             Err(error) => return Err(error),
         };
-        let directory = stat.kind == Kind::Directory;
+        let directory = stat.kind == FileKind::Directory;
         match self.disk.remove(path, id, directory) {
             Ok(()) if directory || stat.links <= 1 => self.records.forget(id),
             Ok(()) => Ok(()),

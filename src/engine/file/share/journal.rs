@@ -5,13 +5,13 @@ use std::sync::Arc;
 use super::Share;
 use crate::core::smb::SharePath;
 use crate::core::{FileId, Owner, Timestamp};
-use crate::engine::clock::Clock;
+use crate::engine::clock::TimeSource;
 use crate::engine::events::{Event, EventLog, Happening};
-use crate::engine::file::error::{Error, Result};
+use crate::engine::file::error::{FileError, Result};
 
 /// The log of events and the clock.
 pub(super) struct Journal {
-    pub(super) clock: Arc<dyn Clock>,
+    pub(super) clock: Arc<dyn TimeSource>,
     pub(super) events: Arc<EventLog>,
 }
 
@@ -62,7 +62,7 @@ impl Share {
         who: &Owner,
         answer: Result<T>,
     ) -> Result<T> {
-        if let Err(Error::Denied(denial)) = &answer {
+        if let Err(FileError::Denied(denial)) = &answer {
             self.note(path, who, Happening::Refused { operation, denial: denial.clone() });
         }
         answer

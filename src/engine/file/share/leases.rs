@@ -12,9 +12,9 @@ use super::Share;
 use crate::core::lease::FileLease;
 use crate::core::smb::SharePath;
 use crate::core::{FileId, LeaseId};
-use crate::engine::file::error::{Error, Result};
+use crate::engine::file::error::{FileError, Result};
 use crate::engine::file::opens::table::Latched;
-use crate::store::share::{Kind, OpenFor, Stat};
+use crate::store::share::{FileKind, OpenFor, Stat};
 use crate::store::{Drawer, Durability, Entries};
 use crate::sync::MutexGuard;
 
@@ -142,7 +142,7 @@ impl Share {
                 for listed in &page {
                     let Ok(path) = dir.join(&listed.name) else { continue };
                     match entries.stat(&listed.name) {
-                        Ok(stat) if stat.kind == Kind::Directory => directories.push(path),
+                        Ok(stat) if stat.kind == FileKind::Directory => directories.push(path),
                         Ok(stat) => show(&path, stat.id),
                         Err(_) => {}
                     }
@@ -165,7 +165,7 @@ impl Share {
         }
         let entry = LeaseEntry { id, lease, path: Some(path.clone()) };
         let kept = self.state.put(Drawer::Leases, &lease_key(id), &entry, Durability::Synced);
-        kept.map_err(Error::Store)
+        kept.map_err(FileError::Store)
     }
 
     /// Removes the saved entry of a lease that has no effect any more, since the file is gone or
@@ -177,7 +177,7 @@ impl Share {
 
     fn drop_lease(&self, id: FileId, durability: Durability) -> Result<()> {
         let removed = self.state.remove(Drawer::Leases, &lease_key(id), durability);
-        removed.map(drop).map_err(Error::Store)
+        removed.map(drop).map_err(FileError::Store)
     }
 }
 

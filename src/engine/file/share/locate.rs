@@ -11,11 +11,11 @@ use std::sync::Arc;
 use super::Share;
 use crate::core::FileId;
 use crate::core::smb::{Denial, SharePath};
-use crate::engine::file::error::{Error, Result};
+use crate::engine::file::error::{FileError, Result};
 use crate::engine::file::opens::table::{FileCell, Latched};
 use crate::engine::non_blocking::check_may_wait;
 use crate::store::StoreError;
-use crate::store::share::Found;
+use crate::store::share::FoundFile;
 use crate::sync::{AtomicU64, Ordering};
 
 /// How often an operation is repeated because its name changed, before it answers "not found".
@@ -26,13 +26,13 @@ pub(in crate::engine::file) enum Missed {
     /// The name leads to another file now: look it up again.
     Moved,
     /// The operation failed.
-    Failed(Error),
+    Failed(FileError),
 }
 
 /// The result of one attempt.
-pub(in crate::engine::file) type Attempt<T> = std::result::Result<T, Missed>;
+pub(in crate::engine::file) type TryResult<T> = std::result::Result<T, Missed>;
 
-impl<E: Into<Error>> From<E> for Missed {
+impl<E: Into<FileError>> From<E> for Missed {
     fn from(error: E) -> Self {
         Self::Failed(error.into())
     }
@@ -41,7 +41,7 @@ impl<E: Into<Error>> From<E> for Missed {
 /// A file that a name led to, and when it did.
 pub(in crate::engine::file) struct Seen {
     /// The file.
-    pub found: Found,
+    pub found: FoundFile,
     generation: u64,
 }
 
@@ -52,7 +52,7 @@ impl Seen {
 }
 
 /// Runs `attempt`, again while names change under it.
-pub(in crate::engine::file) fn retry<T>(mut attempt: impl FnMut() -> Attempt<T>) -> Result<T> {
+pub(in crate::engine::file) fn retry<T>(mut attempt: impl FnMut() -> TryResult<T>) -> Result<T> {
     for _ in 0..NAME_RETRIES_MAX {
         match attempt() {
             Ok(answer) => return Ok(answer),
@@ -68,7 +68,7 @@ impl Share {
     pub(in crate::engine::file) fn at_file<T>(
         &self,
         path: &SharePath,
-        mut step: impl FnMut(&Found, &Arc<FileCell>, &mut Latched) -> Result<T>,
+        mut step: impl FnMut(&FoundFile, &Arc<FileCell>, &mut Latched) -> Result<T>,
     ) -> Result<T> {
         retry(|| {
             let seen = self.see(path)?;
@@ -82,7 +82,7 @@ impl Share {
         &self,
         find: impl Fn() -> Result<N>,
         any_directory: impl Fn(&N) -> bool,
-        mut step: impl FnMut(&N, bool) -> Attempt<T>,
+        mut step: impl FnMut(&N, bool) -> TryResult<T>,
     ) -> Result<T> {
         retry(|| {
             let directory = any_directory(&find()?);
@@ -111,7 +111,7 @@ impl Share {
     /// Looks a file up with `find`, for [`Share::lock_seen`].
     pub(in crate::engine::file) fn see_by<E>(
         &self,
-        find: impl FnOnce() -> std::result::Result<Found, E>,
+        find: impl FnOnce() -> std::result::Result<FoundFile, E>,
     ) -> std::result::Result<Seen, E> {
         let generation = self.disk.generation();
         Ok(Seen { found: find()?, generation })
@@ -122,8 +122,8 @@ impl Share {
     pub(in crate::engine::file) fn lock_seen<T>(
         &self,
         seen: &Seen,
-        step: impl FnOnce(&Arc<FileCell>, &mut Latched) -> Attempt<T>,
-    ) -> Attempt<T> {
+        step: impl FnOnce(&Arc<FileCell>, &mut Latched) -> TryResult<T>,
+    ) -> TryResult<T> {
         self.table.with(seen.id(), |cell, latched| {
             self.check_still(seen)?;
             step(cell, latched)
@@ -135,8 +135,8 @@ impl Share {
         &self,
         one: &Seen,
         other: &Seen,
-        step: impl FnOnce(&mut Latched, &mut Latched) -> Attempt<T>,
-    ) -> Attempt<T> {
+        step: impl FnOnce(&mut Latched, &mut Latched) -> TryResult<T>,
+    ) -> TryResult<T> {
         self.table.with_two(one.id(), other.id(), |first, second| {
             self.check_still(one)?;
             self.check_still(other)?;
@@ -145,7 +145,7 @@ impl Share {
     }
 
     /// The caller holds the file's lock.
-    fn check_still(&self, seen: &Seen) -> Attempt<()> {
+    fn check_still(&self, seen: &Seen) -> TryResult<()> {
         let same = |path| self.disk.stat(path).is_ok_and(|stat| stat.id == seen.id());
         if self.disk.generation() == seen.generation || same(&seen.found.path) {
             Ok(())
@@ -162,7 +162,7 @@ impl Share {
     pub(in crate::engine::file) fn find(
         &self,
         path: &SharePath,
-    ) -> std::result::Result<Found, StoreError> {
+    ) -> std::result::Result<FoundFile, StoreError> {
         let found = self.disk.lookup(path)?;
         if self.making.load(Ordering::SeqCst) > 0
             && let Some(parent) = found.path.parent()
@@ -180,16 +180,16 @@ impl Share {
 
     /// An entry is about to be made by the caller, who holds the lock of its directory until the
     /// guard is gone.
-    pub(in crate::engine::file) fn making(&self) -> Making<'_> {
+    pub(in crate::engine::file) fn making(&self) -> MakingEntry<'_> {
         self.making.fetch_add(1, Ordering::SeqCst);
-        Making(&self.making)
+        MakingEntry(&self.making)
     }
 }
 
 /// An entry is being made; see [`Share::find`].
-pub(in crate::engine::file) struct Making<'a>(&'a AtomicU64);
+pub(in crate::engine::file) struct MakingEntry<'a>(&'a AtomicU64);
 
-impl Drop for Making<'_> {
+impl Drop for MakingEntry<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }

@@ -34,21 +34,21 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-pub use changes::{Change, LISTENERS_MAX};
-pub(in crate::engine::file) use locate::{Attempt, Missed, Seen, retry};
+pub use changes::{ChangeNotice, LISTENERS_MAX};
+pub(in crate::engine::file) use locate::{Missed, Seen, TryResult, retry};
 pub use permissions::DraftPermission;
 pub(in crate::engine::file) use releases::Asked;
 pub use releases::RELEASE_WAIT_MAX;
 
 use super::error::Result;
-use super::opens::table::Table;
+use super::opens::table::OpenTable;
 use super::rest::copy::RunningCopies;
-use crate::engine::clock::Clock;
+use crate::engine::clock::TimeSource;
 use crate::engine::events::EventLog;
 use crate::store::StateDir;
 use crate::store::share::{Births, Case, Granularity, Records, ShareDir};
 use crate::sync::{AtomicU64, Mutex};
-use changes::{Listeners, Observers};
+use changes::{CloseListeners, Observers};
 use disk::Disk;
 use journal::Journal;
 use name_lock::NameLock;
@@ -86,7 +86,7 @@ pub struct Share {
     disk: Disk,
     /// How many entries are being made just now; see [`Share::find`].
     making: AtomicU64,
-    table: Table,
+    table: OpenTable,
     next_handle: AtomicU64,
     releases: Releases,
     /// State on disk that is not in the files: marks, leases, permissions, properties.
@@ -104,7 +104,7 @@ pub struct Share {
     /// Permissions of requests under way.
     drafts: Drafts,
     journal: Journal,
-    listeners: Listeners,
+    listeners: CloseListeners,
     observers: Observers,
 }
 
@@ -116,7 +116,7 @@ impl Share {
         root: &Path,
         state: &Path,
         options: ShareOptions,
-        clock: Arc<dyn Clock>,
+        clock: Arc<dyn TimeSource>,
         events: Arc<EventLog>,
     ) -> Result<Self> {
         Self::open_with(name, root, StateDir::open(state)?, options, clock, events)
@@ -128,7 +128,7 @@ impl Share {
         root: &Path,
         state: StateDir,
         options: ShareOptions,
-        clock: Arc<dyn Clock>,
+        clock: Arc<dyn TimeSource>,
         events: Arc<EventLog>,
     ) -> Result<Self> {
         let epoch = state.next_epoch()?;
@@ -140,7 +140,7 @@ impl Share {
             granularity: records::granularity(&dir)?,
             disk: Disk::new(dir),
             making: AtomicU64::new(0),
-            table: Table::default(),
+            table: OpenTable::default(),
             next_handle: AtomicU64::new((u64::from(epoch) << HANDLE_BITS) | 1),
             releases: Releases::default(),
             records: Records::beside(&state)?,
@@ -151,7 +151,7 @@ impl Share {
             snapshotted: AtomicBool::new(false),
             drafts: Drafts::default(),
             journal: Journal { clock, events },
-            listeners: Listeners::default(),
+            listeners: CloseListeners::default(),
             observers: Observers::default(),
         };
         share.log_lacks();

@@ -18,11 +18,11 @@ const POISON: &str = "nothing panics under the name lock";
 const LOCK: &str = "the name lock of a share";
 
 /// The name lock.
-pub(super) struct NameLock(RwLock<Phase>);
+pub(super) struct NameLock(RwLock<SharePhase>);
 
 /// Whether the share can still be acted on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Phase {
+enum SharePhase {
     /// The share is served.
     Served,
     /// Delete Share is closing the handles. Names can be looked up, which is how the mount cuts
@@ -30,13 +30,13 @@ enum Phase {
     Closing,
     /// The share was deleted while a front end still had a reference to it.
     Deleted,
-    /// As [`Phase::Closing`], for a share that a reset or a restore replaces.
+    /// As [`SharePhase::Closing`], for a share that a reset or a restore replaces.
     Replacing,
     /// Another share has the place of this one.
     Replaced,
 }
 
-impl Phase {
+impl SharePhase {
     /// Names can be looked up.
     fn is_there(self) -> bool {
         matches!(self, Self::Served | Self::Closing | Self::Replacing)
@@ -53,20 +53,20 @@ impl Phase {
 
 /// The name lock, shared.
 pub(in crate::engine::file) struct NamesShared<'a>(
-    #[expect(dead_code, reason = "it is held, not looked at")] RwLockReadGuard<'a, Phase>,
+    #[expect(dead_code, reason = "it is held, not looked at")] RwLockReadGuard<'a, SharePhase>,
 );
 
 /// The name lock, alone.
-pub(in crate::engine::file) struct NamesAlone<'a>(RwLockWriteGuard<'a, Phase>);
+pub(in crate::engine::file) struct NamesAlone<'a>(RwLockWriteGuard<'a, SharePhase>);
 
 impl Default for NameLock {
     fn default() -> Self {
-        Self(RwLock::new(Phase::Served))
+        Self(RwLock::new(SharePhase::Served))
     }
 }
 
 impl NameLock {
-    fn shared(&self, allowed: impl FnOnce(Phase) -> bool) -> Result<NamesShared<'_>> {
+    fn shared(&self, allowed: impl FnOnce(SharePhase) -> bool) -> Result<NamesShared<'_>> {
         front_end::assert_lock_allowed(LOCK);
         check_not_given_up()?;
         let names = match self.0.try_read() {
@@ -80,7 +80,7 @@ impl NameLock {
         if allowed(*names) { Ok(NamesShared(names)) } else { Err(names.denial().into()) }
     }
 
-    fn set(&self, phase: Phase) {
+    fn set(&self, phase: SharePhase) {
         *self.0.write().expect(POISON) = phase;
     }
 }
@@ -89,13 +89,13 @@ impl Share {
     /// The name lock, shared: names may be looked up, and files acted on. Refused once Delete
     /// Share has begun: the folder may be another share's by now.
     pub(in crate::engine::file) fn names(&self) -> Result<NamesShared<'_>> {
-        self.name_lock.shared(|phase| phase == Phase::Served)
+        self.name_lock.shared(|phase| phase == SharePhase::Served)
     }
 
     /// The name lock, shared, to look names up and to act on nothing. Granted while Delete Share
     /// closes the handles.
     pub(in crate::engine::file) fn names_to_look(&self) -> Result<NamesShared<'_>> {
-        self.name_lock.shared(Phase::is_there)
+        self.name_lock.shared(SharePhase::is_there)
     }
 
     /// The name lock, shared, for the end of an open: that is refused in no phase.
@@ -115,7 +115,11 @@ impl Share {
             }
             Err(TryLockError::Poisoned(_)) => panic!("{POISON}"),
         };
-        if *names == Phase::Served { Ok(NamesAlone(names)) } else { Err(names.denial().into()) }
+        if *names == SharePhase::Served {
+            Ok(NamesAlone(names))
+        } else {
+            Err(names.denial().into())
+        }
     }
 
     /// Deletes the share: waits for what is under way, refuses everything that comes later,
@@ -126,20 +130,20 @@ impl Share {
         who: &Owner,
         take_away: impl FnOnce() -> std::result::Result<T, E>,
     ) -> Result<std::result::Result<T, E>> {
-        *self.names_alone()?.0 = Phase::Closing;
+        *self.names_alone()?.0 = SharePhase::Closing;
         // No lock is held: a listener has the kernel look names up on the mount, and those
         // lookups come back to this share.
         self.close_all_handles(who);
         let mut names = self.name_lock.0.write().expect(POISON);
         let taken = take_away();
-        *names = if taken.is_ok() { Phase::Deleted } else { Phase::Served };
+        *names = if taken.is_ok() { SharePhase::Deleted } else { SharePhase::Served };
         Ok(taken)
     }
 
     /// The share is about to be replaced: waits for what is under way, refuses everything that
     /// comes later, and closes the handles with no lock held.
     pub(in crate::engine::file) fn begin_replacing(&self, who: &Owner) -> Result<()> {
-        *self.names_alone()?.0 = Phase::Replacing;
+        *self.names_alone()?.0 = SharePhase::Replacing;
         self.close_all_handles(who);
         Ok(())
     }
@@ -147,20 +151,20 @@ impl Share {
     /// Another share has its place from now on. Nothing more is written beside its files: the
     /// state folder is the other's.
     pub(in crate::engine::file) fn end_replaced(&self) {
-        self.name_lock.set(Phase::Replaced);
+        self.name_lock.set(SharePhase::Replaced);
         self.state.end();
     }
 
     /// A deleted share was restored: it is served again.
     pub(in crate::engine::file) fn serve_again(&self) {
-        self.name_lock.set(Phase::Served);
+        self.name_lock.set(SharePhase::Served);
     }
 
     /// Refuses once Delete Share has begun. Does not wait: while a directory is being renamed,
     /// the share counts as served.
     pub(in crate::engine::file) fn check_served(&self) -> Result<()> {
         match self.name_lock.0.try_read() {
-            Ok(phase) if *phase != Phase::Served => Err(phase.denial().into()),
+            Ok(phase) if *phase != SharePhase::Served => Err(phase.denial().into()),
             _ => Ok(()),
         }
     }

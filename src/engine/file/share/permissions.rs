@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use super::Share;
 use crate::engine::file::shares::{
-    FileServiceResult, Permission, ShareDenial, inherited_permission_key,
+    FileServiceResult, SecurityDescriptor, ShareDenial, inherited_permission_key,
 };
 use crate::store::{Drawer, Durability, StoreError};
 use crate::sync::front_end::is_rehearsal;
@@ -63,7 +63,7 @@ impl Share {
     /// never name a key that is not on the disk, so the descriptor goes first.
     pub fn draft_permission(
         &self,
-        permission: &Permission,
+        permission: &SecurityDescriptor,
     ) -> FileServiceResult<DraftPermission<'_>> {
         permission.check()?;
         let mut drafts = self.drafts.lock();
@@ -93,7 +93,7 @@ impl Share {
     }
 
     /// Keeps a descriptor; its key. One that is kept already has the key it had.
-    pub fn keep_permission(&self, permission: &Permission) -> FileServiceResult<String> {
+    pub fn keep_permission(&self, permission: &SecurityDescriptor) -> FileServiceResult<String> {
         permission.check()?;
         let mut drafts = self.drafts.lock();
         let (key, _) = self.write_permission(permission)?;
@@ -102,10 +102,13 @@ impl Share {
     }
 
     /// The key of a descriptor, and whether it had to be written.
-    fn write_permission(&self, permission: &Permission) -> FileServiceResult<(String, bool)> {
+    fn write_permission(
+        &self,
+        permission: &SecurityDescriptor,
+    ) -> FileServiceResult<(String, bool)> {
         for attempt in 0..COLLISIONS_MAX {
             let key = permission.key(attempt);
-            match self.state.get::<Permission>(Drawer::Permissions, &key)? {
+            match self.state.get::<SecurityDescriptor>(Drawer::Permissions, &key)? {
                 Some(kept) if kept == *permission => return Ok((key, false)),
                 // Another text with the same hash.
                 Some(_) => {}
@@ -122,10 +125,10 @@ impl Share {
     }
 
     /// The descriptor of a key.
-    pub fn permission(&self, key: &str) -> FileServiceResult<Permission> {
+    pub fn permission(&self, key: &str) -> FileServiceResult<SecurityDescriptor> {
         match self.state.get(Drawer::Permissions, key) {
             Ok(Some(permission)) => Ok(permission),
-            Ok(None) if key == inherited_permission_key() => Ok(Permission::inherited()),
+            Ok(None) if key == inherited_permission_key() => Ok(SecurityDescriptor::inherited()),
             Ok(None) | Err(StoreError::NameTooLong) => {
                 Err(ShareDenial::FileInvalidPermissionKey.into())
             }

@@ -9,14 +9,14 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 
 use super::Share;
-use crate::core::smb::create::Target;
+use crate::core::smb::create::ExistingFile;
 use crate::core::smb::{Attributes, SharePath};
 use crate::core::{FileId, Timestamp};
-use crate::engine::file::error::{Error, Result};
-use crate::engine::file::rest::copy::Running;
+use crate::engine::file::error::{FileError, Result};
+use crate::engine::file::rest::copy::RunningCopy;
 use crate::store::StoreError;
 use crate::store::share::{
-    Granularity, Kind, OpenFor, Record, ShareDir, Stat, Touch, splits_a_block,
+    FileKind, Granularity, OpenFor, Record, ShareDir, Stat, Touch, splits_a_block,
 };
 
 impl Share {
@@ -63,7 +63,7 @@ impl Share {
             None => self.load_record(&self.disk.open_file(path, OpenFor::Path)?, id),
         };
         match loaded {
-            Err(Error::Store(StoreError::PermissionDenied)) => Ok(Record::default()),
+            Err(FileError::Store(StoreError::PermissionDenied)) => Ok(Record::default()),
             loaded => loaded,
         }
     }
@@ -105,9 +105,13 @@ impl Share {
     }
 
     /// The facts of an existing file that the rules ask for.
-    pub(in crate::engine::file) fn target(&self, path: &SharePath, stat: &Stat) -> Result<Target> {
+    pub(in crate::engine::file) fn target(
+        &self,
+        path: &SharePath,
+        stat: &Stat,
+    ) -> Result<ExistingFile> {
         let attributes = self.record(path, stat.id)?.attributes.unwrap_or_default();
-        Ok(Target { directory: stat.kind == Kind::Directory, attributes })
+        Ok(ExistingFile { directory: stat.kind == FileKind::Directory, attributes })
     }
 
     pub(in crate::engine::file) fn is_read_only(
@@ -120,7 +124,7 @@ impl Share {
     }
 
     /// A copy to the file begins; it is under way until the answer is dropped.
-    pub(in crate::engine::file) fn copy_begins(&self, to: FileId, copy_id: &str) -> Running {
+    pub(in crate::engine::file) fn copy_begins(&self, to: FileId, copy_id: &str) -> RunningCopy {
         self.copies.begin(to, copy_id)
     }
 

@@ -3,14 +3,14 @@
 //! The end of an open reaches the engine a moment after the program closed its descriptor, so a
 //! request can meet a conflict that is about to end. Such a request waits here, with a bound, and
 //! is asked again after each change that could let it through. Which refusals are worth the wait
-//! is decided in `opens/releases`; callers that must not block listen for [`Change::Released`] and
-//! ask again themselves.
+//! is decided in `opens/releases`; callers that must not block listen for
+//! [`ChangeNotice::Released`] and ask again themselves.
 
 use std::time::{Duration, Instant};
 
-use super::{Change, Share};
+use super::{ChangeNotice, Share};
 use crate::core::smb::{Access, Denial, ShareMode, SharePath};
-use crate::engine::file::error::{Error, Result};
+use crate::engine::file::error::{FileError, Result};
 use crate::engine::file::opens::open::Wake;
 use crate::engine::non_blocking::check_may_wait;
 use crate::sync::{AtomicU64, Condvar, Mutex, Ordering};
@@ -31,16 +31,16 @@ pub(super) struct Releases {
 }
 
 /// A waiting request. It misses no change that comes after its creation or after the last
-/// [`Watch::next`].
-struct Watch<'a> {
+/// [`ReleaseWatch::next`].
+struct ReleaseWatch<'a> {
     releases: &'a Releases,
     seen: u64,
 }
 
 impl Releases {
-    fn watch(&self) -> Watch<'_> {
+    fn watch(&self) -> ReleaseWatch<'_> {
         self.watchers.fetch_add(1, Ordering::SeqCst);
-        Watch { releases: self, seen: *self.count.lock().expect(POISON) }
+        ReleaseWatch { releases: self, seen: *self.count.lock().expect(POISON) }
     }
 
     fn tell(&self) {
@@ -52,7 +52,7 @@ impl Releases {
     }
 }
 
-impl Watch<'_> {
+impl ReleaseWatch<'_> {
     /// Waits for the next change; false if `end` comes first.
     fn next(&mut self, end: Instant) -> bool {
         // Also where changes never cease: patience has an end.
@@ -72,7 +72,7 @@ impl Watch<'_> {
     }
 }
 
-impl Drop for Watch<'_> {
+impl Drop for ReleaseWatch<'_> {
     fn drop(&mut self) {
         self.releases.watchers.fetch_sub(1, Ordering::SeqCst);
     }
@@ -107,7 +107,7 @@ impl Share {
         let mut last = false;
         loop {
             let refused = match ask() {
-                Asked { answer: Err(Error::Denied(refused)), repeatable: true } => refused,
+                Asked { answer: Err(FileError::Denied(refused)), repeatable: true } => refused,
                 Asked { answer, .. } => return answer,
             };
             if last || !self.passes_soon(paths, &refused, access, share) {
@@ -145,7 +145,7 @@ impl Share {
     pub(in crate::engine::file) fn wake(&self, wake: Wake) {
         if wake.answer() {
             self.releases.tell();
-            self.tell(Change::Released);
+            self.tell(ChangeNotice::Released);
         }
     }
 }

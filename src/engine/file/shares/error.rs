@@ -6,7 +6,7 @@
 use crate::core::MetadataError;
 use crate::core::lease::LeaseDenial;
 use crate::core::policy::PolicyFault;
-use crate::core::smb::NameError;
+use crate::core::smb::FileNameError;
 use crate::store::share::{SNAPSHOTS_MAX, SnapshotError};
 use crate::store::{RootError, StoreError};
 
@@ -54,7 +54,7 @@ pub enum ShareDenial {
     SnapshotCancelled,
     /// No share can have that name.
     #[error("The specified resource name is invalid: {0}.")]
-    InvalidResourceName(NameError),
+    InvalidResourceName(FileNameError),
     /// A lease rule.
     #[error(transparent)]
     Lease(#[from] LeaseDenial),
@@ -114,7 +114,7 @@ pub enum FileServiceError {
         /// The step that failed, and its share.
         what: String,
         /// The error.
-        source: super::super::Error,
+        source: super::super::FileError,
     },
 }
 
@@ -160,7 +160,7 @@ impl FileServiceError {
     /// The file that cannot be understood, and why, if that is the cause.
     pub(super) fn damage(&self) -> Option<String> {
         let found = match self {
-            Self::Share { source: super::super::Error::Store(error), .. } => Some(error),
+            Self::Share { source: super::super::FileError::Store(error), .. } => Some(error),
             other => other.store_error(),
         };
         found.filter(|error| matches!(error, StoreError::Damaged { .. })).map(ToString::to_string)

@@ -16,10 +16,10 @@ use std::time::Duration;
 use super::super::share::Share;
 use super::error::{FileServiceError, FileServiceResult, ShareDenial};
 use super::followed::Untold;
-use super::list::Deleted;
+use super::list::ShareDeletion;
 use super::properties::{NewShare, ShareProperties, ShareVersion};
-use super::served::{Kept, Served};
-use super::{FileService, Gone, POISON, ShareRef, Slot};
+use super::served::{Served, ShareState};
+use super::{FileService, Gone, POISON, ShareRef, ShareSlot};
 use crate::core::lease::{LeaseStatus, ShareUse};
 use crate::core::smb::SharePath;
 use crate::core::smb::name::check_share_name;
@@ -38,7 +38,7 @@ const DELETIONS_MAX: usize = 1_024;
 
 /// The treatment of snapshots by Delete Share (`x-ms-delete-snapshots`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum DeleteSnapshots {
+pub enum DeleteShareSnapshots {
     /// Refuse if there are any.
     #[default]
     None,
@@ -50,24 +50,24 @@ pub enum DeleteSnapshots {
 
 /// A claim on a name: until it is dropped, no other request may create or delete a share of that
 /// name. On drop the name gets the slot `then`.
-struct Claim<'a> {
+struct NameClaim<'a> {
     engine: &'a FileService,
     name: Arc<str>,
-    then: Option<Slot>,
+    then: Option<ShareSlot>,
 }
 
-impl Claim<'_> {
+impl NameClaim<'_> {
     /// Gives the name to a share. Followers listen to the share before the first request can find
     /// it; the caller tells them of it when it holds no lock any more.
     fn serve(mut self, served: Served) -> Untold {
         let served = Arc::new(served);
         let untold = self.engine.publish(&[Arc::clone(&served.share)]);
-        self.then = Some(Slot::Served(served));
+        self.then = Some(ShareSlot::Served(served));
         untold
     }
 }
 
-impl Drop for Claim<'_> {
+impl Drop for NameClaim<'_> {
     fn drop(&mut self) {
         let mut slots = self.engine.slots_mut();
         match self.then.take() {
@@ -108,8 +108,8 @@ impl FileService {
         &self,
         cx: &Context,
         at: &ShareRef<'_>,
-        snapshots: DeleteSnapshots,
-    ) -> FileServiceResult<Option<Deleted>> {
+        snapshots: DeleteShareSnapshots,
+    ) -> FileServiceResult<Option<ShareDeletion>> {
         let _not_replacing = self.not_replacing()?;
         let served = self.served(at.name)?;
         let root = self.root()?;
@@ -131,7 +131,7 @@ impl FileService {
             Err(error) => {
                 if root.share_path(at.name)?.is_dir() {
                     served.lock().going = false;
-                    claim.then = Some(Slot::Served(served));
+                    claim.then = Some(ShareSlot::Served(served));
                 }
                 Err(error)
             }
@@ -260,32 +260,32 @@ impl FileService {
     }
 
     /// Takes the name of a share that is to come.
-    fn claim(&self, name: &str) -> FileServiceResult<Claim<'_>> {
+    fn claim(&self, name: &str) -> FileServiceResult<NameClaim<'_>> {
         let mut slots = self.slots_mut();
         match slots.get(name) {
             None => {}
-            Some(Slot::Going) => return Err(ShareDenial::ShareBeingDeleted.into()),
-            Some(Slot::Served(_) | Slot::Coming) => {
+            Some(ShareSlot::Going) => return Err(ShareDenial::ShareBeingDeleted.into()),
+            Some(ShareSlot::Served(_) | ShareSlot::Coming) => {
                 return Err(ShareDenial::ShareAlreadyExists.into());
             }
         }
         let name: Arc<str> = name.into();
-        slots.insert(Arc::clone(&name), Slot::Coming);
-        Ok(Claim { engine: self, name, then: None })
+        slots.insert(Arc::clone(&name), ShareSlot::Coming);
+        Ok(NameClaim { engine: self, name, then: None })
     }
 
     /// Takes the name of a share that is to be deleted. The caller has marked the share as going.
-    fn claim_going(&self, served: &Served) -> Claim<'_> {
+    fn claim_going(&self, served: &Served) -> NameClaim<'_> {
         let name = Arc::clone(served.share.name());
-        self.set_slot(Arc::clone(&name), Slot::Going);
-        Claim { engine: self, name, then: None }
+        self.set_slot(Arc::clone(&name), ShareSlot::Going);
+        NameClaim { engine: self, name, then: None }
     }
 
     fn check_delete(
         &self,
-        kept: &Kept,
+        kept: &ShareState,
         at: &ShareRef<'_>,
-        snapshots: DeleteSnapshots,
+        snapshots: DeleteShareSnapshots,
     ) -> FileServiceResult<()> {
         let now = self.now();
         kept.own.lease.check(ShareUse::Delete, at.lease_id, now)?;
@@ -294,10 +294,10 @@ impl FileService {
         }
         let leased = || kept.snapshots.values().any(|s| s.lease.status(now) == LeaseStatus::Locked);
         match snapshots {
-            DeleteSnapshots::None if !kept.snapshots.is_empty() => {
+            DeleteShareSnapshots::None if !kept.snapshots.is_empty() => {
                 Err(ShareDenial::ShareHasSnapshots.into())
             }
-            DeleteSnapshots::Include if leased() => {
+            DeleteShareSnapshots::Include if leased() => {
                 Err(ShareDenial::DeleteShareWhenSnapshotLeased.into())
             }
             _ => Ok(()),
@@ -331,7 +331,7 @@ impl FileService {
         share: &Arc<Share>,
         DeletedAt { version, when }: DeletedAt,
         properties: ShareProperties,
-    ) -> FileServiceResult<Option<Deleted>> {
+    ) -> FileServiceResult<Option<ShareDeletion>> {
         let Some(remaining_days) = self.remaining_days(when) else {
             root.purge(share.name(), &version)?;
             return Ok(None);
@@ -339,7 +339,7 @@ impl FileService {
         let gone = Gone { when, properties, share: Arc::downgrade(share) };
         let key = (share.name().to_string(), version.clone());
         self.deleted.lock().expect(POISON).insert(key, gone);
-        Ok(Some(Deleted { version, when, remaining_days }))
+        Ok(Some(ShareDeletion { version, when, remaining_days }))
     }
 
     /// A version like the service's: the moment in units of 100 ns since 1601, in hexadecimal;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::error::{FileServiceResult, ShareDenial};
 use super::properties::ShareProperties;
 use super::served::{Facts, LeaseView};
-use super::{FileService, POISON, Slot};
+use super::{FileService, POISON, ShareSlot};
 use crate::core::Timestamp;
 use crate::core::lease::ShareLease;
 use crate::core::smb::name::check_share_name;
@@ -27,7 +27,7 @@ pub struct ShareInfo {
     /// Which snapshot, if it is one.
     pub snapshot: Option<SnapshotName>,
     /// That it was deleted, if it was.
-    pub deleted: Option<Deleted>,
+    pub deleted: Option<ShareDeletion>,
     /// Its properties.
     pub properties: ShareProperties,
     /// Its lease.
@@ -36,7 +36,7 @@ pub struct ShareInfo {
 
 /// That a share was deleted, and how long it can be restored.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Deleted {
+pub struct ShareDeletion {
     /// Tells it from others of its name.
     pub version: String,
     /// When it was deleted.
@@ -88,25 +88,25 @@ impl ShareInfo {
     }
 
     /// Its place in the order.
-    fn key(&self) -> Key {
+    fn key(&self) -> ListingKey {
         let (rank, detail) = match (&self.snapshot, &self.deleted) {
             (Some(snapshot), _) => ('s', snapshot.to_string()),
             (None, Some(deleted)) => ('v', deleted.version.clone()),
             (None, None) => ('t', String::new()),
         };
-        Key { name: self.name.to_string(), rank, detail }
+        ListingKey { name: self.name.to_string(), rank, detail }
     }
 }
 
 /// A place in the order: name, then kind, then stamp or version.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Key {
+struct ListingKey {
     name: String,
     rank: char,
     detail: String,
 }
 
-impl Key {
+impl ListingKey {
     fn parse(marker: &str) -> Option<Self> {
         let (name, rest) = marker.split_once('/')?;
         check_share_name(name).ok()?;
@@ -124,7 +124,9 @@ impl FileService {
     pub fn list_shares(&self, options: &ListOptions<'_>) -> FileServiceResult<SharePage> {
         let from = match options.marker {
             None | Some("") => None,
-            Some(text) => Some(Key::parse(text).ok_or(ShareDenial::InvalidContinuationToken)?),
+            Some(text) => {
+                Some(ListingKey::parse(text).ok_or(ShareDenial::InvalidContinuationToken)?)
+            }
         };
         let limit = options.limit.unwrap_or(LIST_MAX).clamp(1, LIST_MAX);
         let first = from.as_ref().map_or(options.prefix, |from| options.prefix.max(&*from.name));
@@ -167,8 +169,8 @@ impl FileService {
             .range::<str, _>((Bound::Included(first), Bound::Unbounded))
             .take_while(|(name, _)| name.starts_with(options.prefix))
             .filter_map(|(_, slot)| match slot {
-                Slot::Served(served) => Some(Arc::clone(served)),
-                Slot::Coming | Slot::Going => None,
+                ShareSlot::Served(served) => Some(Arc::clone(served)),
+                ShareSlot::Coming | ShareSlot::Going => None,
             })
             .take(limit + 2)
             .collect();
@@ -203,7 +205,7 @@ impl FileService {
                 Some(ShareInfo {
                     name: name.as_str().into(),
                     snapshot: None,
-                    deleted: Some(Deleted {
+                    deleted: Some(ShareDeletion {
                         version: version.clone(),
                         when: gone.when,
                         remaining_days,

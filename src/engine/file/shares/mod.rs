@@ -45,11 +45,11 @@ use std::time::Duration;
 pub use error::{FileServiceError, FileServiceResult, ShareDenial};
 pub(in crate::engine) use followed::Untold;
 pub use followed::{Followed, Follower};
-pub use lifecycle::DeleteSnapshots;
-pub use list::{Deleted, LIST_MAX, ListOptions, ShareInfo, SharePage};
+pub use lifecycle::DeleteShareSnapshots;
+pub use list::{LIST_MAX, ListOptions, ShareDeletion, ShareInfo, SharePage};
 pub(in crate::engine::file) use permission::inherited_permission_key;
 pub use permission::{
-    PERMISSION_BYTES_MAX, PERMISSION_HEADER_BYTES_MAX, Permission, PermissionFormat,
+    PERMISSION_BYTES_MAX, PERMISSION_HEADER_BYTES_MAX, PermissionFormat, SecurityDescriptor,
 };
 pub use properties::{
     AccessTier, NewShare, Protocol, QUOTA_GIB_DEFAULT, QUOTA_GIB_MAX, ShareChanges,
@@ -60,7 +60,7 @@ pub use served::LeaseView;
 pub use view::{EarlierFile, SnapshotFile, SnapshotView};
 
 // What arguments and answers are made of, as front ends see it.
-pub use crate::store::share::{Control, ETag, Metadata, Progress, Record, SnapshotName};
+pub use crate::store::share::{CloneProgress, Control, ETag, Metadata, Record, SnapshotName};
 
 pub use super::share::DraftPermission;
 
@@ -68,7 +68,7 @@ use super::share::{Share, ShareOptions};
 use crate::core::lease::LeaseId;
 use crate::core::smb::name::check_share_name;
 use crate::core::{Timestamp, time};
-use crate::engine::clock::{Clock, SystemClock};
+use crate::engine::clock::{SystemClock, TimeSource};
 use crate::engine::events::EventLog;
 use crate::store::{ShareRoot, SingleShare};
 use crate::sync::{AtomicU64, Mutex, Ordering, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -84,7 +84,7 @@ pub struct FileOptions {
     /// How each share behaves.
     pub share: ShareOptions,
     /// The clock: leases, times, retention.
-    pub clock: Arc<dyn Clock>,
+    pub clock: Arc<dyn TimeSource>,
     /// Where events go.
     pub events: Arc<EventLog>,
     /// Days a deleted share can be restored; none: it is gone at once.
@@ -132,7 +132,7 @@ impl<'a> ShareRef<'a> {
 /// All shares of one server.
 pub struct FileService {
     // The shares go before the locks of their home.
-    shares: RwLock<BTreeMap<Arc<str>, Slot>>,
+    shares: RwLock<BTreeMap<Arc<str>, ShareSlot>>,
     /// Deleted shares that can be restored, by name and version.
     deleted: Mutex<BTreeMap<(String, String), Gone>>,
     /// The last deletions, oldest first.
@@ -161,7 +161,7 @@ enum Home {
 
 /// The state of a share's name.
 #[derive(Clone)]
-enum Slot {
+enum ShareSlot {
     Served(Arc<Served>),
     /// Being made or restored.
     Coming,
@@ -169,7 +169,7 @@ enum Slot {
     Going,
 }
 
-impl Slot {
+impl ShareSlot {
     /// The share, if it is served.
     fn served(&self) -> Option<Arc<Served>> {
         match self {
@@ -216,7 +216,7 @@ impl FileService {
         service.purge_expired()?;
         for name in service.root()?.shares()? {
             match service.open_served(&name, None) {
-                Ok(served) => service.set_slot(name.into(), Slot::Served(Arc::new(served))),
+                Ok(served) => service.set_slot(name.into(), ShareSlot::Served(Arc::new(served))),
                 Err(error) => {
                     // One damaged file must not keep all other shares and services away.
                     let Some(damage) = error.damage() else { return Err(error) };
@@ -249,7 +249,7 @@ impl FileService {
         let single = SingleShare::open(dir, state).map_err(FileServiceError::Root)?;
         let engine = Self::at(Home::Single(single), options);
         let served = engine.open_served(name, None)?;
-        engine.set_slot(name.into(), Slot::Served(Arc::new(served)));
+        engine.set_slot(name.into(), ShareSlot::Served(Arc::new(served)));
         Ok(engine)
     }
 
@@ -309,9 +309,9 @@ impl FileService {
     fn served(&self, name: &str) -> FileServiceResult<Arc<Served>> {
         check_share_name(name).map_err(ShareDenial::InvalidResourceName)?;
         match self.slots().get(name) {
-            Some(Slot::Served(served)) => Ok(Arc::clone(served)),
-            Some(Slot::Going) => Err(ShareDenial::ShareBeingDeleted.into()),
-            Some(Slot::Coming) | None => Err(ShareDenial::ShareNotFound.into()),
+            Some(ShareSlot::Served(served)) => Ok(Arc::clone(served)),
+            Some(ShareSlot::Going) => Err(ShareDenial::ShareBeingDeleted.into()),
+            Some(ShareSlot::Coming) | None => Err(ShareDenial::ShareNotFound.into()),
         }
     }
 
@@ -340,15 +340,15 @@ impl FileService {
         Timestamp(ticks.saturating_mul(time::TICK_NANOS))
     }
 
-    fn slots(&self) -> RwLockReadGuard<'_, BTreeMap<Arc<str>, Slot>> {
+    fn slots(&self) -> RwLockReadGuard<'_, BTreeMap<Arc<str>, ShareSlot>> {
         self.shares.read().expect(POISON)
     }
 
-    fn slots_mut(&self) -> RwLockWriteGuard<'_, BTreeMap<Arc<str>, Slot>> {
+    fn slots_mut(&self) -> RwLockWriteGuard<'_, BTreeMap<Arc<str>, ShareSlot>> {
         self.shares.write().expect(POISON)
     }
 
-    fn set_slot(&self, name: Arc<str>, slot: Slot) {
+    fn set_slot(&self, name: Arc<str>, slot: ShareSlot) {
         self.slots_mut().insert(name, slot);
     }
 }

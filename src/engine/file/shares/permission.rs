@@ -34,14 +34,14 @@ pub enum PermissionFormat {
 /// A security descriptor as it was given.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Permission {
+pub enum SecurityDescriptor {
     /// `O:..G:..D:..`.
     Sddl(String),
     /// Base64.
     Binary(String),
 }
 
-impl Permission {
+impl SecurityDescriptor {
     /// The descriptor of a file or directory that was given none.
     pub(in crate::engine::file) fn inherited() -> Self {
         Self::Sddl(INHERITED.into())
@@ -92,7 +92,7 @@ impl Permission {
 
 /// The key of a file or directory that was given no descriptor: all of them show one.
 pub(in crate::engine) fn inherited_permission_key() -> &'static str {
-    static KEY: LazyLock<String> = LazyLock::new(|| Permission::inherited().key(0));
+    static KEY: LazyLock<String> = LazyLock::new(|| SecurityDescriptor::inherited().key(0));
     &KEY
 }
 
@@ -101,7 +101,7 @@ impl FileService {
     pub fn create_permission(
         &self,
         at: &ShareRef<'_>,
-        permission: &Permission,
+        permission: &SecurityDescriptor,
     ) -> FileServiceResult<String> {
         let share = self.share_to_change(at)?;
         let served = self.served(at.name)?;
@@ -117,7 +117,7 @@ impl FileService {
         at: &ShareRef<'_>,
         key: &str,
         wanted: Option<PermissionFormat>,
-    ) -> FileServiceResult<Permission> {
+    ) -> FileServiceResult<SecurityDescriptor> {
         let permission = self.share(at.name)?.permission(key)?;
         match wanted {
             Some(wanted) if wanted != permission.format() => {
@@ -193,7 +193,7 @@ mod tests {
     fn the_bound_of_a_descriptor_is_held_at_it_and_past_it() {
         let sized = |bytes: usize| {
             let text = format!("O:SYG:SYD:{}", "x".repeat(bytes - 10));
-            Permission::Sddl(text).check()
+            SecurityDescriptor::Sddl(text).check()
         };
         assert_eq!(sized(PERMISSION_BYTES_MAX), Ok(()));
         assert_eq!(sized(PERMISSION_BYTES_MAX + 1), Err(ShareDenial::FilePermissionTooLarge));
@@ -202,20 +202,20 @@ mod tests {
     #[test]
     fn binary_is_base64() {
         for good in ["AQAEgA==", "AQAE", "AQA=", "+/+/"] {
-            assert_eq!(Permission::Binary(good.into()).check(), Ok(()), "{good}");
+            assert_eq!(SecurityDescriptor::Binary(good.into()).check(), Ok(()), "{good}");
         }
         for bad in ["", "====", "AQA", "A===", "AQ=E", "AQ-E", "AQ E"] {
-            assert!(Permission::Binary(bad.into()).check().is_err(), "{bad}");
+            assert!(SecurityDescriptor::Binary(bad.into()).check().is_err(), "{bad}");
         }
     }
 
     #[test]
     fn a_key_is_the_same_on_every_build() {
-        let key = Permission::Sddl(SDDL.into()).key(0);
-        assert_eq!(key, Permission::Sddl(SDDL.to_owned()).key(0));
-        assert_ne!(key, Permission::Binary(SDDL.into()).key(0));
-        assert_ne!(key, Permission::Sddl(SDDL.into()).key(1));
-        assert_eq!(Permission::Sddl(String::new()).key(0), EMPTY_KEY);
+        let key = SecurityDescriptor::Sddl(SDDL.into()).key(0);
+        assert_eq!(key, SecurityDescriptor::Sddl(SDDL.to_owned()).key(0));
+        assert_ne!(key, SecurityDescriptor::Binary(SDDL.into()).key(0));
+        assert_ne!(key, SecurityDescriptor::Sddl(SDDL.into()).key(1));
+        assert_eq!(SecurityDescriptor::Sddl(String::new()).key(0), EMPTY_KEY);
     }
 
     /// One round of FNV-1a over a zero byte, worked out apart.

@@ -13,7 +13,7 @@ use super::error::{FileServiceError, FileServiceResult};
 use super::followed::Untold;
 use super::properties::NewShare;
 use super::served::Served;
-use super::{FileService, POISON, Slot, ticks_of};
+use super::{FileService, POISON, ShareSlot, ticks_of};
 use crate::core::Owner;
 use crate::engine::non_blocking::check_may_wait;
 use crate::store::saved::copy_shares;
@@ -59,7 +59,7 @@ impl FileService {
     ) -> FileServiceResult<ReplacingShares<'_>> {
         let root = self.root()?;
         let alone = self.replacing.write().expect(POISON);
-        let served = self.slots().values().filter_map(Slot::served).collect();
+        let served = self.slots().values().filter_map(ShareSlot::served).collect();
         let mut replacing =
             ReplacingShares { service: self, root, old: Vec::new(), ended: false, _alone: alone };
         let served: Vec<Arc<Served>> = served;
@@ -147,7 +147,8 @@ impl ReplacingShares<'_> {
         for share in &shares {
             share.state().begin();
         }
-        let slot = |served: Arc<Served>| (Arc::clone(served.share.name()), Slot::Served(served));
+        let slot =
+            |served: Arc<Served>| (Arc::clone(served.share.name()), ShareSlot::Served(served));
         *service.slots_mut() = next.into_iter().map(slot).collect();
         Ok(service.publish(&shares))
     }

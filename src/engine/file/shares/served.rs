@@ -35,14 +35,14 @@ pub(super) struct Served {
     pub snapshots: Snapshots,
     pub usage: Arc<Usage>,
     /// Never held over disk access: event loops ask here.
-    kept: Mutex<Kept>,
+    kept: Mutex<ShareState>,
     /// Held while the state is changed and saved. Taken before `kept`.
     changing: Mutex<()>,
 }
 
 /// The state of a share as a whole.
 #[derive(Default)]
-pub(super) struct Kept {
+pub(super) struct ShareState {
     pub own: Facts,
     pub snapshots: BTreeMap<SnapshotName, Facts>,
     /// Snapshots that were read lately, open.
@@ -82,7 +82,7 @@ impl LeaseView {
     }
 }
 
-impl Kept {
+impl ShareState {
     /// Refuses a snapshot that is not there.
     pub fn known(&self, snapshot: &SnapshotName) -> Result<&Facts, ShareDenial> {
         self.snapshots.get(snapshot).ok_or(ShareDenial::ShareSnapshotNotFound)
@@ -173,7 +173,7 @@ impl FileService {
         };
         let snapshots = served.load_snapshots(&own)?;
         served.share.set_snapshotted(!snapshots.is_empty());
-        *served.lock() = Kept { own, snapshots, ..Kept::default() };
+        *served.lock() = ShareState { own, snapshots, ..ShareState::default() };
         Ok(served)
     }
 
@@ -191,7 +191,7 @@ impl FileService {
 
 impl Served {
     /// The state of the share, unless the share is being deleted.
-    pub fn kept(&self) -> Result<MutexGuard<'_, Kept>, ShareDenial> {
+    pub fn kept(&self) -> Result<MutexGuard<'_, ShareState>, ShareDenial> {
         let kept = self.lock();
         if kept.going { Err(ShareDenial::ShareBeingDeleted) } else { Ok(kept) }
     }
@@ -203,7 +203,7 @@ impl Served {
     }
 
     /// The state of the share, also while the share is being deleted.
-    pub fn lock(&self) -> MutexGuard<'_, Kept> {
+    pub fn lock(&self) -> MutexGuard<'_, ShareState> {
         self.kept.lock().expect(POISON)
     }
 

@@ -3,7 +3,7 @@
 //! Setting something of a leased share needs the lease ID. Reading needs none; one that is sent
 //! must match. Snapshots can be read and not set.
 
-use super::super::Space;
+use super::super::FileSystemSpace;
 use super::error::{FileServiceError, FileServiceResult, ShareDenial};
 use super::list::ShareInfo;
 use super::properties::{ShareChanges, ShareProperties, ShareVersion};
@@ -64,7 +64,7 @@ impl FileService {
 
     /// How much room a share has: its quota, less what was in it at the last count, as far as the
     /// disk below goes. Never walks the share: the mount asks on a thread that serves others too.
-    pub fn space(&self, name: &str) -> FileServiceResult<Space> {
+    pub fn space(&self, name: &str) -> FileServiceResult<FileSystemSpace> {
         let served = self.served(name)?;
         let quota = u64::from(served.lock().own.properties.quota_gib) << 30;
         let used = served.usage.last(self.now()).unwrap_or(0);
@@ -73,7 +73,7 @@ impl FileService {
             source,
         })?;
         let free = below.free.min(quota.saturating_sub(used));
-        Ok(Space { total: used.saturating_add(free), free, ..below })
+        Ok(FileSystemSpace { total: used.saturating_add(free), free, ..below })
     }
 
     /// Bytes in use, counted now and then.

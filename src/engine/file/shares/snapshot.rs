@@ -21,7 +21,7 @@ use crate::core::check_metadata;
 use crate::core::lease::{ShareLease, ShareUse};
 use crate::engine::non_blocking::check_may_change;
 use crate::store::StoreError;
-use crate::store::share::{Control, Metadata, Progress, SnapshotName};
+use crate::store::share::{CloneProgress, Control, Metadata, SnapshotName};
 
 /// Snapshots of one share that are kept open for readers.
 const VIEWS_MAX: usize = 16;
@@ -33,7 +33,7 @@ impl FileService {
         &self,
         at: &ShareRef<'_>,
         metadata: Option<Metadata>,
-        progress: &mut dyn FnMut(Progress) -> Control,
+        progress: &mut dyn FnMut(CloneProgress) -> Control,
     ) -> FileServiceResult<(SnapshotName, ShareVersion)> {
         if let Some(metadata) = &metadata {
             check_metadata(metadata.iter())?;
@@ -142,7 +142,7 @@ impl FileService {
         &self,
         served: &Served,
         properties: &ShareProperties,
-        progress: &mut dyn FnMut(Progress) -> Control,
+        progress: &mut dyn FnMut(CloneProgress) -> Control,
     ) -> FileServiceResult<SnapshotName> {
         let snapshot = served.snapshots.create(&served.path, self.snapshot_time(), progress)?;
         self.snapshot_stamps.given(ticks_of(snapshot.taken()));

@@ -14,17 +14,18 @@ use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
-use super::super::error::{Error, Result};
+use super::super::error::{FileError, Result};
 use super::super::opens::io::IO_MAX;
 use super::super::share::Share;
 use crate::core::smb::{Denial, SharePath};
 use crate::core::{FileId, Timestamp};
 use crate::store::StoreError;
-use crate::store::share::difference::Changed;
+use crate::store::share::difference::ChangedRange;
 use crate::store::share::pages::{Accounted, changed_pages, data_pages};
 use crate::store::share::snapshot::origin;
 use crate::store::share::{
-    Case, ETag, Found, Kind, Listed, OpenFor, RangeAccount, Record, Records, ShareDir, Stat, data,
+    Case, ETag, FileKind, FoundFile, ListedName, OpenFor, RangeAccount, Record, Records, ShareDir,
+    Stat, data,
 };
 
 /// Entries of a directory looked at in one step.
@@ -88,7 +89,7 @@ impl SnapshotView {
     }
 
     /// The file or directory that a path in any spelling led to.
-    pub fn lookup(&self, path: &SharePath) -> Result<Found> {
+    pub fn lookup(&self, path: &SharePath) -> Result<FoundFile> {
         Ok(self.dir.lookup(path)?)
     }
 
@@ -100,14 +101,14 @@ impl SnapshotView {
         prefix: &str,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Vec<Listed>> {
+    ) -> Result<Vec<ListedName>> {
         let dir = self.dir.lookup(dir)?;
         Ok(self.dir.list_prefix(&dir.path, prefix, after, limit)?)
     }
 
     /// The properties of a file or directory.
     pub fn file(&self, path: &SharePath) -> Result<SnapshotFile> {
-        let Found { path, stat } = self.dir.lookup(path)?;
+        let FoundFile { path, stat } = self.dir.lookup(path)?;
         let fd = self.dir.open_file(&path, OpenFor::Path)?;
         let record = match self.records.load(&fd, stat.id) {
             Err(StoreError::Damaged { what, why }) => {
@@ -154,7 +155,7 @@ impl SnapshotView {
         path: &SharePath,
         window: Range<u64>,
         most: usize,
-    ) -> Result<Vec<Changed>> {
+    ) -> Result<Vec<ChangedRange>> {
         let (new, old) = (self.open_accounted(path)?, since.earlier(path)?);
         let old = old.as_ref().map(EarlierFile::accounted);
         Ok(changed_pages(new.accounted(), old, window, since.taken(), most)?)
@@ -177,7 +178,7 @@ impl SnapshotView {
         let mut found = None;
         walk(&self.dir, |path, kind| {
             let copy = match kind {
-                Kind::File => self.dir.open_file(path, OpenFor::Read)?,
+                FileKind::File => self.dir.open_file(path, OpenFor::Read)?,
                 _ => return Ok(Walk::On),
             };
             if origin::of(&copy) != Some(file) {
@@ -193,9 +194,9 @@ impl SnapshotView {
     pub(in crate::engine) fn earlier(&self, path: &SharePath) -> Result<Option<EarlierFile>> {
         match self.open_accounted(path) {
             Ok(file) => Ok(Some(file)),
-            Err(Error::Denied(Denial::NotFound | Denial::PathNotFound | Denial::IsDirectory)) => {
-                Ok(None)
-            }
+            Err(FileError::Denied(
+                Denial::NotFound | Denial::PathNotFound | Denial::IsDirectory,
+            )) => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -206,11 +207,11 @@ impl SnapshotView {
     }
 
     fn open_file(&self, path: &SharePath) -> Result<OwnedFd> {
-        let Found { path, stat } = self.dir.lookup(path)?;
+        let FoundFile { path, stat } = self.dir.lookup(path)?;
         match stat.kind {
-            Kind::File => Ok(self.dir.open_file(&path, OpenFor::Read)?),
-            Kind::Directory => Err(Denial::IsDirectory.into()),
-            Kind::Symlink | Kind::Special => Err(Denial::NotFound.into()),
+            FileKind::File => Ok(self.dir.open_file(&path, OpenFor::Read)?),
+            FileKind::Directory => Err(Denial::IsDirectory.into()),
+            FileKind::Symlink | FileKind::Special => Err(Denial::NotFound.into()),
         }
     }
 }
@@ -226,7 +227,7 @@ pub(super) fn copy_sidecars(
         return Ok(());
     }
     walk(&view.dir, |path, kind| {
-        if matches!(kind, Kind::Directory | Kind::File) {
+        if matches!(kind, FileKind::Directory | FileKind::File) {
             copy_sidecar(share, view, path)?;
         }
         Ok(Walk::On)
@@ -243,11 +244,11 @@ enum Walk {
 /// Shows every path of a tree, the root first, until `see` has seen enough.
 fn walk(
     tree: &ShareDir,
-    mut see: impl FnMut(&SharePath, Kind) -> std::result::Result<Walk, StoreError>,
+    mut see: impl FnMut(&SharePath, FileKind) -> std::result::Result<Walk, StoreError>,
 ) -> std::result::Result<(), StoreError> {
     let mut pending = vec![SharePath::default()];
     while let Some(dir) = pending.pop() {
-        if see(&dir, Kind::Directory)? == Walk::End {
+        if see(&dir, FileKind::Directory)? == Walk::End {
             return Ok(());
         }
         let mut after: Option<String> = None;
@@ -257,7 +258,7 @@ fn walk(
             after = Some(last.name.clone());
             for entry in &page {
                 let Ok(path) = dir.join(&entry.name) else { continue };
-                if entry.kind == Kind::Directory {
+                if entry.kind == FileKind::Directory {
                     pending.push(path);
                 } else if see(&path, entry.kind)? == Walk::End {
                     return Ok(());

@@ -279,7 +279,7 @@ fn changes_of_messages_and_queues_are_remembered() {
     let context = world.request("consumer-7");
     world.wait(world.service().get_messages(&context, "queue", 1, 30)).unwrap();
     let standing = world.service().why(world.clock.now(), "queue", &put.id.to_string()).unwrap();
-    let told = |changes: &[Changed]| -> Vec<_> {
+    let told = |changes: &[ChangedMessage]| -> Vec<_> {
         changes.iter().map(|change| change.by.operation.clone()).collect()
     };
     assert_eq!(told(&standing.changes), ["Get Messages", "Put Message"]);

@@ -40,8 +40,8 @@ impl World {
     fn restart(&mut self) {
         drop(self.service.take());
         let path = self.folder.path().join("queue.db");
-        let clock: Arc<dyn Clock> = Arc::<ManualClock>::clone(&self.clock);
-        self.service = Some(QueueService::open(&path, Sync::Normal, clock).unwrap());
+        let clock: Arc<dyn TimeSource> = Arc::<ManualClock>::clone(&self.clock);
+        self.service = Some(QueueService::open(&path, SyncMode::Normal, clock).unwrap());
     }
 
     fn service(&self) -> &QueueService {

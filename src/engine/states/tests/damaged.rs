@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use super::*;
-use crate::engine::file::shares::{DeleteSnapshots, ShareRef};
+use crate::engine::file::shares::{DeleteShareSnapshots, ShareRef};
 
 /// A data directory with something old in it, and the saved state `saved`, which has a deleted
 /// share.
@@ -14,7 +14,7 @@ fn prepare_all(data: &Path) -> Bench {
     for account in bench.accounts.iter() {
         account.file().create_share("gone", NewShare::default()).unwrap();
         let gone = ShareRef::new("gone");
-        account.file().delete_share(&bench.cx(), &gone, DeleteSnapshots::None).unwrap();
+        account.file().delete_share(&bench.cx(), &gone, DeleteShareSnapshots::None).unwrap();
     }
     bench.states.save("saved").unwrap();
     bench.states.reset().unwrap();

@@ -3,11 +3,11 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
-use crate::core::blob::copy::CopyStatus;
-use crate::core::blob::{BlobType, Operation};
+use crate::core::blob::{BlobOperation, BlobType};
+use crate::core::copy_status::CopyStatus;
 use crate::core::queue::PutTimes;
-use crate::engine::blob::{Asked, BlobAt, CopyRequest};
-use crate::engine::clock::Turn;
+use crate::engine::blob::{AccessConditions, BlobAt, CopyRequest};
+use crate::engine::clock::ClockChange;
 use crate::engine::queue::NewMessage;
 
 const NAME: &str = "saved";
@@ -25,13 +25,18 @@ impl Bench {
         let blob = self.accounts.first().blob().unwrap();
         let request = CopyRequest { id: name.into(), source: "s".into(), ..Default::default() };
         let (cx, at, kind) = (self.cx(), BlobAt::new(NAME, name), BlobType::Block);
-        within(blob.begin_copy(&cx, &at, Asked::default(), kind, 5, request)).unwrap();
+        within(blob.begin_copy(&cx, &at, AccessConditions::default(), kind, 5, request)).unwrap();
     }
 
     fn status_of_copy(&self, name: &str) -> Option<(CopyStatus, Option<String>)> {
         let blob = self.accounts.first().blob().unwrap();
         let (cx, at) = (self.cx(), BlobAt::new(NAME, name));
-        let head = blob.properties(&cx, Operation::BlobGetProperties, &at, Asked::default());
+        let head = blob.properties(
+            &cx,
+            BlobOperation::BlobGetProperties,
+            &at,
+            AccessConditions::default(),
+        );
         let copy = within(head).ok()?.state.copy.unwrap();
         Some((copy.status, copy.description))
     }
@@ -43,7 +48,7 @@ fn no_receipt_comes_again_after_a_restart_and_a_restore() {
     let data = folder.path().join("data");
     let bench = Bench::open(&data);
     // The clock stands: only the counter makes a difference.
-    bench.accounts.controls().clock.turn(Turn::Freeze).unwrap();
+    bench.accounts.controls().clock.turn(ClockChange::Freeze).unwrap();
     bench.furnish(NAME);
     let new = NewMessage { text: "text".to_owned(), times: PutTimes::default() };
     within(bench.accounts.first().queue().unwrap().put_message(&bench.cx(), NAME, new)).unwrap();

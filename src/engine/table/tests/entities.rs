@@ -12,11 +12,11 @@ fn an_update_with_the_right_etag_changes_it_and_the_old_one_is_refused_t3_t4() {
     fixture.advance(Duration::from_millis(800));
     for how in [How::Replace, How::Merge] {
         let refused = fixture.write("tab", with(how, tag_of(&first)), ("p", "r"), int(3));
-        assert!(matches!(denied(refused), Denial::UpdateConditionNotSatisfied(_)));
+        assert!(matches!(denied(refused), TableDenial::UpdateConditionNotSatisfied(_)));
     }
-    let stale = rules::Change::Delete(tag_of(&first));
+    let stale = rules::EntityChange::Delete(tag_of(&first));
     let refused = fixture.write("tab", stale, ("p", "r"), Properties::default());
-    assert!(matches!(denied(refused), Denial::UpdateConditionNotSatisfied(_)));
+    assert!(matches!(denied(refused), TableDenial::UpdateConditionNotSatisfied(_)));
     let entity = fixture.get("tab", ("p", "r")).unwrap();
     assert_eq!(entity.to_properties(), int(2));
     assert_eq!(Some(etag(entity.timestamp())), second.etag());
@@ -32,19 +32,19 @@ fn a_refused_condition_names_the_last_writer() {
     context.caller.address = Some("127.0.0.1:9".parse().unwrap());
     let write = Write {
         change: with(How::Merge, IfMatch::Any),
-        key: Key::new("p", "r"),
+        key: EntityKey::new("p", "r"),
         properties: int(2),
     };
     fixture.wait(fixture.service().write(&context, &name("tab"), write)).unwrap();
     fixture.advance(Duration::from_millis(800));
     fixture.restart();
     let refused = fixture.write("tab", with(How::Replace, tag_of(&first)), ("p", "r"), int(3));
-    let Denial::UpdateConditionNotSatisfied(Some(by)) = denied(refused) else { panic!() };
+    let TableDenial::UpdateConditionNotSatisfied(Some(by)) = denied(refused) else { panic!() };
     assert_eq!(
         by.told_at(fixture.now),
         "changed 0.8 s ago by Merge Entity, client request 5f00, azsdk-python, from 127.0.0.1:9"
     );
-    let Denial::EntityAlreadyExists(by) = denied(fixture.insert("tab", ("p", "r"), 4)) else {
+    let TableDenial::EntityAlreadyExists(by) = denied(fixture.insert("tab", ("p", "r"), 4)) else {
         panic!()
     };
     assert_eq!(by.unwrap().operation, "Merge Entity");
@@ -102,27 +102,27 @@ fn a_missing_entity_is_told_before_a_stale_etag_t11() {
         for change in [
             with(How::Replace, condition.clone()),
             with(How::Merge, condition.clone()),
-            rules::Change::Delete(condition.clone()),
+            rules::EntityChange::Delete(condition.clone()),
         ] {
             let refused = fixture.write("tab", change, ("p", "r"), Properties::default());
-            assert_eq!(denied(refused), Denial::ResourceNotFound);
+            assert_eq!(denied(refused), TableDenial::ResourceNotFound);
         }
     }
-    let gone = rules::Change::Delete(IfMatch::Absent);
+    let gone = rules::EntityChange::Delete(IfMatch::Absent);
     let refused = fixture.write("tab", gone, ("p", "r"), Properties::default());
-    assert_eq!(denied(refused), Denial::MissingIfMatch);
+    assert_eq!(denied(refused), TableDenial::MissingIfMatch);
 }
 
 #[test]
 fn a_deleted_entity_is_gone_and_its_deletion_has_no_etag_t8() {
     let fixture = Fixture::with_table("tab");
     let written = fixture.insert("tab", ("p", "r"), 1).unwrap();
-    let delete = rules::Change::Delete(tag_of(&written));
+    let delete = rules::EntityChange::Delete(tag_of(&written));
     let deleted = fixture.write("tab", delete.clone(), ("p", "r"), Properties::default()).unwrap();
     assert_eq!(deleted.etag(), None);
-    assert_eq!(denied(fixture.get("tab", ("p", "r"))), Denial::ResourceNotFound);
+    assert_eq!(denied(fixture.get("tab", ("p", "r"))), TableDenial::ResourceNotFound);
     let again = fixture.write("tab", delete, ("p", "r"), Properties::default());
-    assert_eq!(denied(again), Denial::ResourceNotFound);
+    assert_eq!(denied(again), TableDenial::ResourceNotFound);
     let anew = fixture.insert("tab", ("p", "r"), 1).unwrap();
     assert!(anew.ticks > written.ticks, "an entity made anew has an ETag of its own");
 }
@@ -134,16 +134,16 @@ fn a_merge_that_crosses_a_limit_changes_nothing_t40() {
         let pairs = names.map(|name| (name.to_string(), Value::String("x".repeat(32_000))));
         Properties::new(pairs.collect())
     };
-    fixture.write("tab", rules::Change::Insert, ("p", "r"), text('a'..='m')).unwrap();
+    fixture.write("tab", rules::EntityChange::Insert, ("p", "r"), text('a'..='m')).unwrap();
     let merge = with(How::Merge, IfMatch::Any);
     let refused = fixture.write("tab", merge.clone(), ("p", "r"), text('n'..='q'));
-    assert!(matches!(denied(refused), Denial::EntityTooLarge(_)));
+    assert!(matches!(denied(refused), TableDenial::EntityTooLarge(_)));
     let many = |from: u32| {
         Properties::new((from..from + 200).map(|n| (format!("p{n}"), Value::Int32(0))).collect())
     };
     fixture.write("tab", merge.clone(), ("p", "r"), many(0)).unwrap();
     let refused = fixture.write("tab", merge, ("p", "r"), many(200));
-    assert_eq!(denied(refused), Denial::TooManyProperties(413));
+    assert_eq!(denied(refused), TableDenial::TooManyProperties(413));
     assert_eq!(fixture.get("tab", ("p", "r")).unwrap().properties().count(), 213);
 }
 
@@ -166,14 +166,14 @@ fn of_many_writers_with_one_etag_exactly_one_succeeds_t13() {
         current = won.next().expect("one succeeds").clone();
         assert_eq!(won.count(), 0, "round {round}");
         let mut lost = results.into_iter().filter(Result::is_err).map(denied);
-        assert!(lost.all(|why| matches!(why, Denial::UpdateConditionNotSatisfied(_))));
+        assert!(lost.all(|why| matches!(why, TableDenial::UpdateConditionNotSatisfied(_))));
     }
 }
 
 #[test]
 fn what_is_known_of_an_entity_is_told_with_its_changes() {
     let mut fixture = Fixture::with_table("Tab");
-    let key = Key::new("p", "r");
+    let key = EntityKey::new("p", "r");
     fixture.insert("tab", ("p", "r"), 1).unwrap();
     fixture.advance(Duration::from_secs(1));
     let written = fixture.write("TAB", with(How::Merge, IfMatch::Any), ("p", "r"), int(2)).unwrap();
@@ -184,5 +184,5 @@ fn what_is_known_of_an_entity_is_told_with_its_changes() {
     let operations: Vec<_> = standing.changes.iter().map(|change| &*change.by.operation).collect();
     assert_eq!(operations, ["Merge Entity", "Insert Entity"]);
     let missing = fixture.service().why(&name("other"), &key);
-    assert_eq!(denied(missing), Denial::TableNotFound);
+    assert_eq!(denied(missing), TableDenial::TableNotFound);
 }

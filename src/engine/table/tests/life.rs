@@ -11,7 +11,7 @@ fn tables(fixture: &Fixture, query: TableQuery) -> TablePage {
 fn a_name_is_taken_in_any_case_and_shown_as_created_t43() {
     let fixture = Fixture::with_table("MyTable");
     let again = fixture.wait(fixture.service().create_table(&fixture.context(), &name("mytable")));
-    assert_eq!(denied(again), Denial::TableAlreadyExists);
+    assert_eq!(denied(again), TableDenial::TableAlreadyExists);
     fixture.insert("MYTABLE", ("p", "r"), 1).unwrap();
     assert!(fixture.get("mytable", ("p", "r")).is_ok());
     assert_eq!(tables(&fixture, TableQuery::default()).names, ["MyTable"]);
@@ -23,13 +23,13 @@ fn a_missing_table_is_told_by_two_codes_t45() {
     let fixture = Fixture::new();
     let context = fixture.context();
     let deleted = fixture.wait(fixture.service().delete_table(&context, &name("tab")));
-    assert_eq!(denied(deleted), Denial::ResourceNotFound);
-    assert_eq!(denied(fixture.insert("tab", ("p", "r"), 1)), Denial::TableNotFound);
-    assert_eq!(denied(fixture.page(Query::all(name("tab")), 1)), Denial::TableNotFound);
+    assert_eq!(denied(deleted), TableDenial::ResourceNotFound);
+    assert_eq!(denied(fixture.insert("tab", ("p", "r"), 1)), TableDenial::TableNotFound);
+    assert_eq!(denied(fixture.page(EntityQuery::all(name("tab")), 1)), TableDenial::TableNotFound);
     let policies = fixture.wait(fixture.service().policies(&name("tab")));
-    assert_eq!(denied(policies), Denial::TableNotFound);
+    assert_eq!(denied(policies), TableDenial::TableNotFound);
     let set = fixture.wait(fixture.service().set_policies(&context, &name("tab"), Vec::new()));
-    assert_eq!(denied(set), Denial::TableNotFound);
+    assert_eq!(denied(set), TableDenial::TableNotFound);
 }
 
 #[test]
@@ -37,8 +37,8 @@ fn a_deleted_table_is_gone_at_once_and_swept_later_t44() {
     let mut fixture = Fixture::with_table("tab");
     let writes = |from: usize| -> Vec<_> {
         let write = |n| Write {
-            change: rules::Change::Insert,
-            key: Key::new("p", format!("{n:05}")),
+            change: rules::EntityChange::Insert,
+            key: EntityKey::new("p", format!("{n:05}")),
             properties: int(1),
         };
         (from..from + 100).map(|n| (name("tab"), write(n))).collect()
@@ -105,7 +105,7 @@ fn a_table_is_swept_although_its_client_went_away() {
     give_up(&fixture, fixture.service().delete_table(&context, &table));
     drop(release);
     let deadline = std::time::Instant::now() + Duration::from_secs(20);
-    let gone = |tx: &Tx<'_>| Ok::<_, DbError>(tx.table(&name("tab"))?.is_none());
+    let gone = |tx: &TableTx<'_>| Ok::<_, DbError>(tx.table(&name("tab"))?.is_none());
     while !fixture.service().store.read(gone).unwrap()
         || fixture.service().store.write(|tx| tx.sweep_deleted(0)).unwrap()
     {
@@ -120,8 +120,8 @@ fn no_timestamp_comes_again_after_a_close_with_writes_under_way() {
     let release = hold_writer(&fixture);
     fixture.advance(Duration::from_secs(3));
     let (context, table) = (fixture.context(), name("tab"));
-    let change = rules::Change::Insert;
-    let write = Write { change, key: Key::new("p", "late"), properties: int(1) };
+    let change = rules::EntityChange::Insert;
+    let write = Write { change, key: EntityKey::new("p", "late"), properties: int(1) };
     give_up(&fixture, fixture.service().write(&context, &table, write));
     let releasing = std::thread::spawn(move || drop(release));
     fixture.restart();
@@ -176,7 +176,7 @@ fn policies_are_kept_t16_t80() {
     }
     let six = (0..6).map(|n| policy(&n.to_string())).collect();
     let refused = fixture.wait(fixture.service().set_policies(&context, &name("tab"), six));
-    assert!(matches!(denied(refused), Denial::Policy(PolicyFault::TooMany(6))));
+    assert!(matches!(denied(refused), TableDenial::Policy(PolicyFault::TooMany(6))));
     fixture.restart();
     assert_eq!(fixture.wait(fixture.service().policies(&name("tab"))).unwrap(), []);
 }
@@ -185,5 +185,5 @@ fn policies_are_kept_t16_t80() {
 fn accounts_share_nothing() {
     let (one, two) = (Fixture::with_table("tab"), Fixture::new());
     one.insert("tab", ("p", "r"), 1).unwrap();
-    assert_eq!(denied(two.get("tab", ("p", "r"))), Denial::TableNotFound);
+    assert_eq!(denied(two.get("tab", ("p", "r"))), TableDenial::TableNotFound);
 }

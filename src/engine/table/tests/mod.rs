@@ -17,7 +17,7 @@ use tokio::runtime::Runtime;
 use super::*;
 use crate::core::table::etag::etag;
 use crate::core::table::{
-    self as rules, Fields, Filter, How, IfMatch, Key, Properties, Top, Value,
+    self as rules, EntityFields, EntityKey, Filter, How, IfMatch, Properties, Top, Value,
 };
 use crate::core::{Client, Owner, Timestamp};
 use crate::engine::context::Caller;
@@ -40,7 +40,7 @@ struct Texts {
     most: usize,
 }
 
-impl Page for Texts {
+impl EntitySink for Texts {
     fn add(&mut self, entity: &EntityRef<'_>) -> ControlFlow<()> {
         self.found.push(format!("{}/{}", entity.partition(), entity.row()));
         if self.found.len() == self.most {
@@ -68,7 +68,7 @@ impl Fixture {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
         let dir = TempDir::new().unwrap();
-        let service = TableService::open(&dir.path().join("table.db"), Sync::Normal).unwrap();
+        let service = TableService::open(&dir.path().join("table.db"), SyncMode::Normal).unwrap();
         Self { service: Some(service), runtime, dir, now: START }
     }
 
@@ -85,7 +85,7 @@ impl Fixture {
     fn restart(&mut self) {
         self.service = None;
         self.service =
-            Some(TableService::open(&self.dir.path().join("table.db"), Sync::Normal).unwrap());
+            Some(TableService::open(&self.dir.path().join("table.db"), SyncMode::Normal).unwrap());
     }
 
     fn context(&self) -> Context {
@@ -105,24 +105,28 @@ impl Fixture {
     fn write(
         &self,
         table: &str,
-        change: rules::Change,
+        change: rules::EntityChange,
         (partition, row): (&str, &str),
         properties: Properties,
-    ) -> TableResult<Written> {
-        let key = Key::new(partition, row);
+    ) -> TableResult<WrittenEntity> {
+        let key = EntityKey::new(partition, row);
         let write = Write { change, key, properties };
         self.wait(self.service().write(&self.context(), &name(table), write))
     }
 
-    fn insert(&self, table: &str, key: (&str, &str), number: i32) -> TableResult<Written> {
-        self.write(table, rules::Change::Insert, key, int(number))
+    fn insert(&self, table: &str, key: (&str, &str), number: i32) -> TableResult<WrittenEntity> {
+        self.write(table, rules::EntityChange::Insert, key, int(number))
     }
 
     fn get(&self, table: &str, (partition, row): (&str, &str)) -> TableResult<StoredEntity> {
-        self.wait(self.service().entity(&name(table), &Key::new(partition, row)))
+        self.wait(self.service().entity(&name(table), &EntityKey::new(partition, row)))
     }
 
-    fn page(&self, query: Query, most: usize) -> TableResult<(Vec<String>, Option<Key>)> {
+    fn page(
+        &self,
+        query: EntityQuery,
+        most: usize,
+    ) -> TableResult<(Vec<String>, Option<EntityKey>)> {
         let page = Texts { found: Vec::new(), most };
         let (page, next) = self.wait(self.service().query(query, page))?;
         Ok((page.found, next))
@@ -131,23 +135,23 @@ impl Fixture {
     fn found(&self, table: &str, filter: &str) -> Vec<String> {
         let filter = Some(Filter::parse(filter).unwrap());
         let (found, next) =
-            self.page(Query { filter, ..Query::all(name(table)) }, usize::MAX).unwrap();
+            self.page(EntityQuery { filter, ..EntityQuery::all(name(table)) }, usize::MAX).unwrap();
         assert_eq!(next, None);
         found
     }
 }
 
-fn denied<T: std::fmt::Debug>(result: TableResult<T>) -> Denial {
+fn denied<T: std::fmt::Debug>(result: TableResult<T>) -> TableDenial {
     match result {
         Err(TableError::Denied(denial)) => denial,
         other => panic!("not refused: {other:?}"),
     }
 }
 
-fn with(how: How, condition: IfMatch) -> rules::Change {
-    rules::Change::Write(how, condition)
+fn with(how: How, condition: IfMatch) -> rules::EntityChange {
+    rules::EntityChange::Write(how, condition)
 }
 
-fn tag_of(written: &Written) -> IfMatch {
+fn tag_of(written: &WrittenEntity) -> IfMatch {
     IfMatch::Is(written.etag().unwrap())
 }

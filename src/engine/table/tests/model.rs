@@ -89,16 +89,16 @@ impl World {
             Condition::Stale => IfMatch::Is(etag(Ticks(1))),
         };
         let (change, values) = match step {
-            Step::Insert(values) => (rules::Change::Insert, values.clone()),
+            Step::Insert(values) => (rules::EntityChange::Insert, values.clone()),
             Step::Write(how, condition, values) => (with(*how, tag(condition)), values.clone()),
-            Step::Delete(condition) => (rules::Change::Delete(tag(condition)), Vec::new()),
+            Step::Delete(condition) => (rules::EntityChange::Delete(tag(condition)), Vec::new()),
         };
-        let key = Key::new(&*key.0, &*key.1);
+        let key = EntityKey::new(&*key.0, &*key.1);
         Write { change, key, properties: Properties::new(values) }
     }
 
     /// Remembers the new ETag; it must be later than all before.
-    fn note(&mut self, table: usize, written: &Written, at_once: Option<Ticks>) {
+    fn note(&mut self, table: usize, written: &WrittenEntity, at_once: Option<Ticks>) {
         let key = (written.key.partition.clone(), written.key.row.clone());
         match written.ticks {
             Some(ticks) => {
@@ -193,7 +193,7 @@ impl World {
     fn compare(&mut self, table: usize) -> Result<(), String> {
         let Some(rows) = self.reference.tables.get(TABLES[table]) else { return Ok(()) };
         let top = Top(1 + self.random.below(7));
-        let mut query = Query { top, ..Query::all(name(TABLES[table])) };
+        let mut query = EntityQuery { top, ..EntityQuery::all(name(TABLES[table])) };
         let mut found = Vec::new();
         loop {
             let page = Whole(Vec::new());
@@ -231,7 +231,7 @@ impl World {
 
 struct Whole(Vec<(RowKey, Vec<(String, Value)>)>);
 
-impl Page for Whole {
+impl EntitySink for Whole {
     fn add(&mut self, entity: &EntityRef<'_>) -> ControlFlow<()> {
         let values = entity.properties().map(|(name, value)| (name.to_owned(), value.to_owned()));
         let key = (entity.partition().to_owned(), entity.row().to_owned());
@@ -244,14 +244,16 @@ impl Page for Whole {
     }
 }
 
-fn same(denial: &Denial, refused: Refused) -> bool {
+fn same(denial: &TableDenial, refused: Refused) -> bool {
     match refused {
-        Refused::TableNotFound => *denial == Denial::TableNotFound,
-        Refused::ResourceNotFound => *denial == Denial::ResourceNotFound,
-        Refused::EntityAlreadyExists => matches!(denial, Denial::EntityAlreadyExists(Some(_))),
-        Refused::ConditionNotMet => matches!(denial, Denial::UpdateConditionNotSatisfied(Some(_))),
-        Refused::MissingHeader => *denial == Denial::MissingIfMatch,
-        Refused::TableAlreadyExists => *denial == Denial::TableAlreadyExists,
+        Refused::TableNotFound => *denial == TableDenial::TableNotFound,
+        Refused::ResourceNotFound => *denial == TableDenial::ResourceNotFound,
+        Refused::EntityAlreadyExists => matches!(denial, TableDenial::EntityAlreadyExists(Some(_))),
+        Refused::ConditionNotMet => {
+            matches!(denial, TableDenial::UpdateConditionNotSatisfied(Some(_)))
+        }
+        Refused::MissingHeader => *denial == TableDenial::MissingIfMatch,
+        Refused::TableAlreadyExists => *denial == TableDenial::TableAlreadyExists,
     }
 }
 

@@ -7,8 +7,8 @@ fn filled(count: usize) -> Fixture {
     let fixture = Fixture::with_table("tab");
     for batch in (0..count).collect::<Vec<_>>().chunks(100) {
         let write = |n: usize| Write {
-            change: rules::Change::Insert,
-            key: Key::new("p", format!("{n:05}")),
+            change: rules::EntityChange::Insert,
+            key: EntityKey::new("p", format!("{n:05}")),
             properties: int(i32::try_from(n).unwrap()),
         };
         let writes = batch.iter().map(|n| (name("tab"), write(*n))).collect();
@@ -20,7 +20,7 @@ fn filled(count: usize) -> Fixture {
 #[test]
 fn pages_have_a_thousand_entities_and_the_last_no_token_t47() {
     let fixture = filled(2_500);
-    let mut query = Query::all(name("tab"));
+    let mut query = EntityQuery::all(name("tab"));
     let mut sizes = Vec::new();
     let mut all = Vec::new();
     loop {
@@ -32,58 +32,60 @@ fn pages_have_a_thousand_entities_and_the_last_no_token_t47() {
     }
     assert_eq!(sizes, [1000, 1000, 500]);
     assert_eq!(all, (0..2_500).map(|n| format!("p/{n:05}")).collect::<Vec<_>>());
-    let (found, next) =
-        fixture.page(Query { from: Some(Key::new("p", "01500")), ..query }, usize::MAX).unwrap();
+    let (found, next) = fixture
+        .page(EntityQuery { from: Some(EntityKey::new("p", "01500")), ..query }, usize::MAX)
+        .unwrap();
     assert_eq!((found.len(), next), (1000, None), "a full last page needs no token");
 }
 
 #[test]
 fn a_token_names_the_next_entity_and_outlives_it_t48_t49() {
     let fixture = filled(5);
-    let query = Query { top: Top(2), ..Query::all(name("tab")) };
+    let query = EntityQuery { top: Top(2), ..EntityQuery::all(name("tab")) };
     let (found, next) = fixture.page(query.clone(), usize::MAX).unwrap();
     assert_eq!(found, ["p/00000", "p/00001"]);
-    assert_eq!(next, Some(Key::new("p", "00002")));
-    let delete = rules::Change::Delete(IfMatch::Any);
+    assert_eq!(next, Some(EntityKey::new("p", "00002")));
+    let delete = rules::EntityChange::Delete(IfMatch::Any);
     fixture.write("tab", delete, ("p", "00002"), Properties::default()).unwrap();
-    let (found, next) = fixture.page(Query { from: next, ..query.clone() }, usize::MAX).unwrap();
+    let (found, next) =
+        fixture.page(EntityQuery { from: next, ..query.clone() }, usize::MAX).unwrap();
     assert_eq!(found, ["p/00003", "p/00004"]);
     assert_eq!(next, None);
-    let (found, next) = fixture.page(Query { top: Top(0), ..query }, usize::MAX).unwrap();
+    let (found, next) = fixture.page(EntityQuery { top: Top(0), ..query }, usize::MAX).unwrap();
     assert_eq!((found.len(), next), (0, None));
 }
 
 #[test]
 fn a_token_is_given_only_if_something_matches_after_it() {
     let fixture = filled(10);
-    let query = |text: &str, top| Query {
+    let query = |text: &str, top| EntityQuery {
         filter: Some(Filter::parse(text).unwrap()),
         top: Top(top),
-        ..Query::all(name("tab"))
+        ..EntityQuery::all(name("tab"))
     };
     assert_eq!(fixture.page(query("i lt 3", 3), usize::MAX).unwrap().1, None);
     let (_, next) = fixture.page(query("i lt 3 or i eq 8", 3), usize::MAX).unwrap();
-    assert_eq!(next, Some(Key::new("p", "00008")));
+    assert_eq!(next, Some(EntityKey::new("p", "00008")));
 }
 
 #[test]
 fn a_full_page_ends_though_more_were_asked_for() {
     let fixture = filled(10);
-    let (found, next) = fixture.page(Query::all(name("tab")), 4).unwrap();
-    assert_eq!((found.len(), next), (4, Some(Key::new("p", "00004"))));
+    let (found, next) = fixture.page(EntityQuery::all(name("tab")), 4).unwrap();
+    assert_eq!((found.len(), next), (4, Some(EntityKey::new("p", "00004"))));
 }
 
 #[test]
 fn a_caller_sees_only_what_is_in_its_reach_t75() {
     let fixture = filled(10);
     let reach = Range {
-        start: Position::before(Key::new("p", "00003")),
-        end: Position::after(Key::new("p", "00005")),
+        start: Position::before(EntityKey::new("p", "00003")),
+        end: Position::after(EntityKey::new("p", "00005")),
     };
-    let query = Query { reach, ..Query::all(name("tab")) };
+    let query = EntityQuery { reach, ..EntityQuery::all(name("tab")) };
     let (found, next) = fixture.page(query.clone(), usize::MAX).unwrap();
     assert_eq!((found.len(), next), (3, None));
-    let outside = Query { from: Some(Key::new("p", "00006")), ..query };
+    let outside = EntityQuery { from: Some(EntityKey::new("p", "00006")), ..query };
     assert_eq!(fixture.page(outside, usize::MAX).unwrap().0, [""; 0]);
 }
 
@@ -95,9 +97,9 @@ fn empty_keys_are_entities_like_others_t32() {
         assert!(fixture.get("tab", key).is_ok());
     }
     assert_eq!(fixture.found("tab", "PartitionKey eq ''"), ["/", "/r"]);
-    let query = Query { top: Top(1), ..Query::all(name("tab")) };
+    let query = EntityQuery { top: Top(1), ..EntityQuery::all(name("tab")) };
     let (_, next) = fixture.page(query.clone(), usize::MAX).unwrap();
-    let (found, _) = fixture.page(Query { from: next, ..query }, usize::MAX).unwrap();
+    let (found, _) = fixture.page(EntityQuery { from: next, ..query }, usize::MAX).unwrap();
     assert_eq!(found, ["/r"]);
 }
 
@@ -109,9 +111,12 @@ fn an_unselective_scan_is_cut_into_slices_t61() {
     assert_eq!(fixture.found("tab", &format!("RowKey eq '{row}'")), [format!("p/{row}")]);
     // Something was: the page ends at the cut, so that no transaction is seen in part.
     let filter = Some(Filter::parse(&format!("i lt 5 or i ge {SLICE_ROWS}")).unwrap());
-    let query = Query { filter, ..Query::all(name("tab")) };
+    let query = EntityQuery { filter, ..EntityQuery::all(name("tab")) };
     let (found, next) = fixture.page(query.clone(), usize::MAX).unwrap();
-    assert_eq!((found.len(), next.clone()), (5, Some(Key::new("p", format!("{SLICE_ROWS:05}")))));
-    let (found, next) = fixture.page(Query { from: next, ..query }, usize::MAX).unwrap();
+    assert_eq!(
+        (found.len(), next.clone()),
+        (5, Some(EntityKey::new("p", format!("{SLICE_ROWS:05}"))))
+    );
+    let (found, next) = fixture.page(EntityQuery { from: next, ..query }, usize::MAX).unwrap();
     assert_eq!((found.len(), next), (50, None));
 }

@@ -1,23 +1,23 @@
 //! Entity group transactions: all or nothing, with the index of what failed.
 
 use super::*;
-use crate::core::table::Fault;
+use crate::core::table::TransactionDenial;
 
-fn op(change: rules::Change, row: &str, number: i32) -> (TableName, Write) {
+fn op(change: rules::EntityChange, row: &str, number: i32) -> (TableName, Write) {
     let properties = match change {
-        rules::Change::Delete(_) => Properties::default(),
+        rules::EntityChange::Delete(_) => Properties::default(),
         _ => int(number),
     };
-    (name("tab"), Write { change, key: Key::new("p", row), properties })
+    (name("tab"), Write { change, key: EntityKey::new("p", row), properties })
 }
 
-fn transact(fixture: &Fixture, writes: Vec<(TableName, Write)>) -> TableResult<Vec<Written>> {
+fn transact(fixture: &Fixture, writes: Vec<(TableName, Write)>) -> TableResult<Vec<WrittenEntity>> {
     fixture.wait(fixture.service().transact(&fixture.context(), writes))
 }
 
-fn fault<T: std::fmt::Debug>(result: TableResult<T>) -> (usize, Denial) {
+fn fault<T: std::fmt::Debug>(result: TableResult<T>) -> (usize, TableDenial) {
     match result {
-        Err(TableError::Fault(Fault { index, denial })) => (index, denial),
+        Err(TableError::Fault(TransactionDenial { index, denial })) => (index, denial),
         other => panic!("no fault: {other:?}"),
     }
 }
@@ -31,10 +31,10 @@ fn all_kinds_of_writes_stand_together_t62() {
     let written = transact(
         &fixture,
         vec![
-            op(rules::Change::Insert, "a", 1),
+            op(rules::EntityChange::Insert, "a", 1),
             op(with(How::Replace, IfMatch::Any), "b", 1),
             op(with(How::Merge, IfMatch::Any), "c", 1),
-            op(rules::Change::Delete(IfMatch::Any), "d", 1),
+            op(rules::EntityChange::Delete(IfMatch::Any), "d", 1),
             op(with(How::Replace, IfMatch::Absent), "e", 1),
             op(with(How::Merge, IfMatch::Absent), "f", 1),
         ],
@@ -55,24 +55,24 @@ fn the_operation_that_fails_is_told_and_nothing_is_applied_t63_t64() {
     let old = fixture.insert("tab", ("p", "x"), 0).unwrap();
     fixture.write("tab", with(How::Merge, IfMatch::Any), ("p", "x"), int(5)).unwrap();
     let before = fixture.get("tab", ("p", "x")).unwrap();
-    let inserts = || (0..3).map(|n| op(rules::Change::Insert, &n.to_string(), n)).collect();
+    let inserts = || (0..3).map(|n| op(rules::EntityChange::Insert, &n.to_string(), n)).collect();
     for (last, expected) in [
-        (op(with(How::Replace, IfMatch::Any), "none", 1), Denial::ResourceNotFound),
-        (op(rules::Change::Delete(IfMatch::Absent), "x", 1), Denial::MissingIfMatch),
+        (op(with(How::Replace, IfMatch::Any), "none", 1), TableDenial::ResourceNotFound),
+        (op(rules::EntityChange::Delete(IfMatch::Absent), "x", 1), TableDenial::MissingIfMatch),
     ] {
         let mut writes: Vec<_> = inserts();
         writes.push(last);
         assert_eq!(fault(transact(&fixture, writes)), (3, expected));
     }
     let mut writes: Vec<_> = inserts();
-    writes.push(op(rules::Change::Insert, "x", 1));
+    writes.push(op(rules::EntityChange::Insert, "x", 1));
     let (index, denial) = fault(transact(&fixture, writes));
-    assert!(matches!(denial, Denial::EntityAlreadyExists(Some(_))));
+    assert!(matches!(denial, TableDenial::EntityAlreadyExists(Some(_))));
     assert_eq!(index, 3);
     let mut writes: Vec<_> = inserts();
     writes.push(op(with(How::Replace, tag_of(&old)), "x", 1));
     let (index, denial) = fault(transact(&fixture, writes));
-    assert!(matches!(denial, Denial::UpdateConditionNotSatisfied(Some(_))));
+    assert!(matches!(denial, TableDenial::UpdateConditionNotSatisfied(Some(_))));
     assert_eq!(index, 3);
     assert_eq!(fixture.found("tab", "true"), ["p/x"]);
     assert_eq!(fixture.get("tab", ("p", "x")).unwrap(), before);
@@ -81,21 +81,21 @@ fn the_operation_that_fails_is_told_and_nothing_is_applied_t63_t64() {
 #[test]
 fn faults_of_form_are_told_first_t65_t66_t67() {
     let fixture = Fixture::with_table("tab");
-    let insert = |row: &str| op(rules::Change::Insert, row, 1);
+    let insert = |row: &str| op(rules::EntityChange::Insert, row, 1);
     let many = (0..101).map(|n| insert(&n.to_string())).collect();
     assert_eq!(fault(transact(&fixture, many)).0, 99);
     let twice = vec![insert("a"), insert("a")];
-    assert_eq!(fault(transact(&fixture, twice)), (1, Denial::InvalidDuplicateRow));
+    assert_eq!(fault(transact(&fixture, twice)), (1, TableDenial::InvalidDuplicateRow));
     let mut across = vec![insert("a"), insert("b")];
     across[1].1.key.partition = "q".into();
-    let expected = (1, Denial::CommandsInBatchActOnDifferentPartitions);
+    let expected = (1, TableDenial::CommandsInBatchActOnDifferentPartitions);
     assert_eq!(fault(transact(&fixture, across)), expected);
     let mut unknown = vec![insert("a")];
     unknown[0].0 = name("unknown");
-    assert_eq!(fault(transact(&fixture, unknown)), (0, Denial::TableNotFound));
+    assert_eq!(fault(transact(&fixture, unknown)), (0, TableDenial::TableNotFound));
     let mut bad_key = vec![insert("a"), insert("b/c")];
     let (index, denial) = fault(transact(&fixture, bad_key.clone()));
-    assert!(matches!(denial, Denial::KeyOutOfRange(..)) && index == 1);
+    assert!(matches!(denial, TableDenial::KeyOutOfRange(..)) && index == 1);
     bad_key.truncate(0);
     assert_eq!(transact(&fixture, bad_key), Ok(Vec::new()));
     assert_eq!(fixture.found("tab", "true"), [""; 0]);
@@ -122,7 +122,7 @@ fn readers_see_all_of_a_transaction_or_nothing_t72() {
         while !done.load(std::sync::atomic::Ordering::SeqCst) || looks < 5 {
             let mut page = Numbers(Vec::new());
             (page, _) =
-                fixture.wait(fixture.service().query(Query::all(name("tab")), page)).unwrap();
+                fixture.wait(fixture.service().query(EntityQuery::all(name("tab")), page)).unwrap();
             assert_eq!(page.0.len(), 100);
             assert!(page.0.windows(2).all(|pair| pair[0] == pair[1]), "{:?}", page.0);
             looks += 1;
@@ -132,7 +132,7 @@ fn readers_see_all_of_a_transaction_or_nothing_t72() {
 
 struct Numbers(Vec<i32>);
 
-impl Page for Numbers {
+impl EntitySink for Numbers {
     fn add(&mut self, entity: &EntityRef<'_>) -> ControlFlow<()> {
         if let Some(rules::ValueRef::Int32(number)) = entity.field("i") {
             self.0.push(number);

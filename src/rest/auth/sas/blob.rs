@@ -6,10 +6,10 @@
 use super::super::delegation::KEY_FIELDS;
 use super::super::error::AuthError;
 use super::super::grant::SasScope;
-use super::super::permission::Level;
-use super::super::request::{Query, RequestView, Target};
+use super::super::permission::ResourceLevel;
+use super::super::request::{AuthTarget, RequestView, SignedQuery};
 use super::super::signatures::SasText;
-use super::{OVERRIDES, SCOPE_SINCE, push_line};
+use super::{OVERRIDES, SCOPE_SINCE, push_fields, push_line};
 
 /// From this `sv` on the resource type and the snapshot are signed.
 const SNAPSHOT_SINCE: &str = "2018-11-09";
@@ -19,21 +19,15 @@ const KEY_USERS_SINCE: &str = "2025-07-05";
 const REQUEST_SINCE: &str = "2026-04-06";
 
 /// The text that a service SAS of the Blob service signs, and the resources that the SAS covers.
-pub(in super::super) fn blob_sas(target: &Target<'_>, query: &Query) -> SasText {
+pub(in super::super) fn blob_sas(target: &AuthTarget<'_>, query: &SignedQuery) -> SasText {
     let (scope, resource) = blob_scope(target, query)?;
     let version = query.get("sv").unwrap_or_default();
     let mut text = String::new();
-    for name in ["sp", "st", "se"] {
-        push_line(&mut text, query.get(name));
-    }
+    push_fields(&mut text, query, ["sp", "st", "se"]);
     push_line(&mut text, Some(&resource));
-    for name in ["si", "sip", "spr", "sv"] {
-        push_line(&mut text, query.get(name));
-    }
+    push_fields(&mut text, query, ["si", "sip", "spr", "sv"]);
     push_resource(&mut text, query, version);
-    for name in OVERRIDES {
-        push_line(&mut text, query.get(name));
-    }
+    push_fields(&mut text, query, OVERRIDES);
     text.pop();
     Ok((scope, text))
 }
@@ -41,46 +35,34 @@ pub(in super::super) fn blob_sas(target: &Target<'_>, query: &Query) -> SasText 
 /// As [`blob_sas`], for a SAS that is made with a user delegation key.
 pub(in super::super) fn blob_delegation_sas(
     request: &RequestView<'_>,
-    target: &Target<'_>,
-    query: &Query,
+    target: &AuthTarget<'_>,
+    query: &SignedQuery,
 ) -> SasText {
     let (scope, resource) = blob_scope(target, query)?;
     let version = query.get("sv").unwrap_or_default();
     let mut text = String::new();
-    for name in ["sp", "st", "se"] {
-        push_line(&mut text, query.get(name));
-    }
+    push_fields(&mut text, query, ["sp", "st", "se"]);
     push_line(&mut text, Some(&resource));
-    for name in KEY_FIELDS {
-        push_line(&mut text, query.get(name));
-    }
+    push_fields(&mut text, query, KEY_FIELDS);
     if version >= USERS_SINCE {
-        for name in ["saoid", "suoid", "scid"] {
-            push_line(&mut text, query.get(name));
-        }
+        push_fields(&mut text, query, ["saoid", "suoid", "scid"]);
     }
     if version >= KEY_USERS_SINCE {
-        for name in ["skdutid", "sduoid"] {
-            push_line(&mut text, query.get(name));
-        }
+        push_fields(&mut text, query, ["skdutid", "sduoid"]);
     }
-    for name in ["sip", "spr", "sv"] {
-        push_line(&mut text, query.get(name));
-    }
+    push_fields(&mut text, query, ["sip", "spr", "sv"]);
     push_resource(&mut text, query, version);
     if version >= REQUEST_SINCE {
         push_request(&mut text, request, query)?;
     }
-    for name in OVERRIDES {
-        push_line(&mut text, query.get(name));
-    }
+    push_fields(&mut text, query, OVERRIDES);
     text.pop();
     Ok((scope, text))
 }
 
 /// The type of resource, the snapshot or version that the URL names, and the encryption scope, as
 /// far as a version signs them.
-fn push_resource(text: &mut String, query: &Query, version: &str) {
+fn push_resource(text: &mut String, query: &SignedQuery, version: &str) {
     if version < SNAPSHOT_SINCE {
         return;
     }
@@ -102,7 +84,7 @@ fn push_resource(text: &mut String, query: &Query, version: &str) {
 fn push_request(
     text: &mut String,
     request: &RequestView<'_>,
-    query: &Query,
+    query: &SignedQuery,
 ) -> Result<(), AuthError> {
     let differs = |name: &str| AuthError::SasRequestDiffers(name.to_owned());
     let names = |list| query.get(list).unwrap_or_default().split(',').filter(|it| !it.is_empty());
@@ -122,14 +104,17 @@ fn push_request(
     Ok(())
 }
 
-fn blob_scope(target: &Target<'_>, query: &Query) -> Result<(SasScope, String), AuthError> {
+fn blob_scope(
+    target: &AuthTarget<'_>,
+    query: &SignedQuery,
+) -> Result<(SasScope, String), AuthError> {
     let kind = query.get("sr").ok_or(AuthError::SasIncomplete("sr"))?;
     let beyond = |level| AuthError::ResourceTypeMismatch { level };
-    let container = target.container.ok_or_else(|| beyond(Level::Service))?;
+    let container = target.container.ok_or_else(|| beyond(ResourceLevel::Service))?;
     let resource = format!("/blob/{}/{container}", target.account);
     match kind {
         "c" => Ok((SasScope::Container, resource)),
-        "b" | "bs" | "bv" if target.path.is_empty() => Err(beyond(Level::Container)),
+        "b" | "bs" | "bv" if target.path.is_empty() => Err(beyond(ResourceLevel::Container)),
         "b" | "bs" | "bv" => Ok((SasScope::Object, format!("{resource}/{}", target.path))),
         other => Err(AuthError::SasUnreadable { field: "sr", value: other.to_owned() }),
     }

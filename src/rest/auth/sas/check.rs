@@ -15,7 +15,7 @@ use super::super::delegation::keys_of;
 use super::super::error::AuthError;
 use super::super::grant::{Grant, GrantedBy, Overrides, SasScope};
 use super::super::permission::Permissions;
-use super::super::request::{Query, RequestView, Target};
+use super::super::request::{AuthTarget, RequestView, SignedQuery};
 use super::{SCOPE_SINCE, account_text};
 
 /// Where stored access policies are found.
@@ -41,9 +41,9 @@ const SIGNED: [&str; 36] = [
 /// Checks the SAS in `query` and returns its grant.
 pub(in super::super) fn verify(
     request: &RequestView<'_>,
-    target: &Target<'_>,
+    target: &AuthTarget<'_>,
     account: &Credential,
-    query: &Query,
+    query: &SignedQuery,
     policies: &dyn Policies,
 ) -> Result<Grant, AuthError> {
     for field in SIGNED {
@@ -74,9 +74,9 @@ pub(in super::super) fn verify(
 /// An account SAS has `ss` and `srt`; a user delegation SAS names its key.
 fn verify_signature(
     request: &RequestView<'_>,
-    target: &Target<'_>,
+    target: &AuthTarget<'_>,
     account: &Credential,
-    query: &Query,
+    query: &SignedQuery,
 ) -> Result<SasScope, AuthError> {
     check_version(query)?;
     let signature = query.get("sig").ok_or(AuthError::SasIncomplete("sig"))?;
@@ -103,7 +103,7 @@ fn verify_signature(
 }
 
 /// `sv` is a date; any, as for `x-ms-version`.
-fn check_version(query: &Query) -> Result<(), AuthError> {
+fn check_version(query: &SignedQuery) -> Result<(), AuthError> {
     let version = query.get("sv").ok_or(AuthError::SasIncomplete("sv"))?;
     let dated = version.len() == 10 && time::parse_short_iso(version).is_some();
     if dated { Ok(()) } else { Err(unreadable("sv", version)) }
@@ -117,7 +117,11 @@ struct Terms {
 }
 
 impl Terms {
-    fn of(target: &Target<'_>, query: &Query, policies: &dyn Policies) -> Result<Self, AuthError> {
+    fn of(
+        target: &AuthTarget<'_>,
+        query: &SignedQuery,
+        policies: &dyn Policies,
+    ) -> Result<Self, AuthError> {
         // An account SAS has no policy: it signs no `si`.
         let policy = match query.get("si").filter(|_| query.get("srt").is_none()) {
             Some(id) => {
@@ -166,13 +170,13 @@ fn one_of<T>(
     }
 }
 
-fn date(query: &Query, field: &'static str) -> Result<Option<Timestamp>, AuthError> {
+fn date(query: &SignedQuery, field: &'static str) -> Result<Option<Timestamp>, AuthError> {
     let Some(text) = query.get(field) else { return Ok(None) };
     time::parse_short_iso(text).map(Some).ok_or_else(|| unreadable(field, text))
 }
 
 /// `sip` is an address, or a first and a last one.
-fn check_source(client: IpAddr, query: &Query) -> Result<(), AuthError> {
+fn check_source(client: IpAddr, query: &SignedQuery) -> Result<(), AuthError> {
     let Some(allowed) = query.get("sip") else { return Ok(()) };
     let (first, last) = allowed.split_once('-').unwrap_or((allowed, allowed));
     let (Ok(first), Ok(last)) = (first.parse::<IpAddr>(), last.parse::<IpAddr>()) else {
@@ -188,7 +192,7 @@ fn check_source(client: IpAddr, query: &Query) -> Result<(), AuthError> {
     }
 }
 
-fn check_protocol(https: bool, query: &Query) -> Result<(), AuthError> {
+fn check_protocol(https: bool, query: &SignedQuery) -> Result<(), AuthError> {
     match query.get("spr") {
         None | Some("https,http" | "http,https") => Ok(()),
         Some("https") if https => Ok(()),
@@ -197,7 +201,7 @@ fn check_protocol(https: bool, query: &Query) -> Result<(), AuthError> {
     }
 }
 
-fn check_service(service: ServiceKind, query: &Query) -> Result<(), AuthError> {
+fn check_service(service: ServiceKind, query: &SignedQuery) -> Result<(), AuthError> {
     let allowed = query.get("ss").unwrap_or_default();
     if allowed.contains(service.letter()) {
         Ok(())
@@ -206,7 +210,7 @@ fn check_service(service: ServiceKind, query: &Query) -> Result<(), AuthError> {
     }
 }
 
-fn overrides(query: &Query) -> Overrides {
+fn overrides(query: &SignedQuery) -> Overrides {
     let value = |name| query.get(name).map(str::to_owned);
     Overrides {
         cache_control: value("rscc"),

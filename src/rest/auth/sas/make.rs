@@ -8,13 +8,13 @@ use crate::core::{Timestamp, time};
 use super::super::credential::Credential;
 use super::super::error::AuthError;
 use super::super::grant::Overrides;
-use super::super::request::{Query, Target, encoded};
+use super::super::request::{AuthTarget, SignedQuery, encoded};
 use super::{account_text, file_resource, service_text, share_resource};
 
 /// The `sv` of what is made here.
 pub const SAS_VERSION: &str = "2026-10-06";
 
-type Pairs = Vec<(&'static str, String)>;
+type SasParameters = Vec<(&'static str, String)>;
 
 /// An account SAS to be.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -85,7 +85,7 @@ impl ServiceSas {
         signed(account, self.pairs(), |query| service_text(&resource, query))
     }
 
-    fn pairs(&self) -> Pairs {
+    fn pairs(&self) -> SasParameters {
         let text = |value: &Option<String>| value.clone().unwrap_or_default();
         let kind = if self.file.is_some() { "f" } else { "s" };
         vec![
@@ -110,17 +110,21 @@ impl ServiceSas {
 /// with the account's first key.
 pub fn service_token(
     account: &Credential,
-    target: &Target<'_>,
+    target: &AuthTarget<'_>,
     mut pairs: Vec<(&'static str, String)>,
 ) -> Result<String, AuthError> {
     pairs.push(("sv", SAS_VERSION.to_owned()));
-    let query = Query::of_pairs(pairs.iter().filter(|(_, value)| !value.is_empty()).cloned());
+    let query = SignedQuery::of_pairs(pairs.iter().filter(|(_, value)| !value.is_empty()).cloned());
     let (_, text) = (target.signatures.service_sas)(target, &query)?;
     Ok(signed(account, pairs, |_| text.clone()))
 }
 
-fn signed(account: &Credential, pairs: Pairs, text: impl Fn(&Query) -> String) -> String {
-    let query = Query::of_pairs(pairs.into_iter().filter(|(_, value)| !value.is_empty()));
+fn signed(
+    account: &Credential,
+    pairs: SasParameters,
+    text: impl Fn(&SignedQuery) -> String,
+) -> String {
+    let query = SignedQuery::of_pairs(pairs.into_iter().filter(|(_, value)| !value.is_empty()));
     let mut token = String::new();
     for (name, value) in query.pairs() {
         token.push_str(name);

@@ -4,11 +4,11 @@
 use super::super::delegation::KEY_FIELDS;
 use super::super::error::AuthError;
 use super::super::grant::SasScope;
-use super::super::permission::Level;
-use super::super::request::{Query, RequestView, Target};
+use super::super::permission::ResourceLevel;
+use super::super::request::{AuthTarget, RequestView, SignedQuery};
 use super::super::shared_key::{self, IsSigned, Scheme};
 use super::super::signatures::{SasText, Signatures};
-use super::push_line;
+use super::{push_fields, push_line};
 use crate::core::service::ServiceKind;
 
 /// The texts of the Queue service.
@@ -23,29 +23,25 @@ pub static QUEUE: Signatures = Signatures {
 /// The end of an account's name in addresses of its secondary location.
 const SECONDARY: &str = "-secondary";
 
-fn service_sas(target: &Target<'_>, query: &Query) -> SasText {
+fn service_sas(target: &AuthTarget<'_>, query: &SignedQuery) -> SasText {
     text(target, query, &["si", "sip", "spr", "sv"])
 }
 
-fn delegation_sas(_: &RequestView<'_>, target: &Target<'_>, query: &Query) -> SasText {
+fn delegation_sas(_: &RequestView<'_>, target: &AuthTarget<'_>, query: &SignedQuery) -> SasText {
     let users = ["skdutid", "sduoid", "sip", "spr", "sv"];
     let fields: Vec<_> = KEY_FIELDS.into_iter().chain(users).collect();
     text(target, query, &fields)
 }
 
 /// The text with these fields behind the queue; no line feed at its end.
-fn text(target: &Target<'_>, query: &Query, fields: &[&str]) -> SasText {
-    let beyond = || AuthError::ResourceTypeMismatch { level: Level::Service };
+fn text(target: &AuthTarget<'_>, query: &SignedQuery, fields: &[&str]) -> SasText {
+    let beyond = || AuthError::ResourceTypeMismatch { level: ResourceLevel::Service };
     let queue = target.container.ok_or_else(beyond)?;
     let mut text = String::new();
-    for name in ["sp", "st", "se"] {
-        push_line(&mut text, query.get(name));
-    }
+    push_fields(&mut text, query, ["sp", "st", "se"]);
     // The account once, in path style too.
     push_line(&mut text, Some(&format!("/queue/{}/{queue}", target.account)));
-    for name in fields {
-        push_line(&mut text, query.get(name));
-    }
+    push_fields(&mut text, query, fields.iter().copied());
     text.pop();
     Ok((SasScope::Container, text))
 }

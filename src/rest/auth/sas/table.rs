@@ -4,11 +4,11 @@
 //! Decides the three texts, which differ from those of the other services, and reads the keys that
 //! a SAS reaches from the same query as its text. How keys compare is decided by the service.
 
-use super::push_line;
+use super::{push_fields, push_line};
 use crate::core::service::ServiceKind;
 use crate::rest::auth::error::AuthError;
 use crate::rest::auth::grant::{SasScope, TableScope};
-use crate::rest::auth::request::{Query, RequestView, Target};
+use crate::rest::auth::request::{AuthTarget, RequestView, SignedQuery};
 use crate::rest::auth::shared_key::{IsSigned, Scheme};
 use crate::rest::auth::signatures::{SasText, Signatures};
 
@@ -26,7 +26,7 @@ pub static TABLE: Signatures = Signatures {
 
 /// The text that a table SAS signs. The SAS covers the table that it names, at any of its
 /// addresses, and transactions, whose operations are checked one by one.
-fn table_sas(target: &Target<'_>, query: &Query) -> SasText {
+fn table_sas(target: &AuthTarget<'_>, query: &SignedQuery) -> SasText {
     let named = query.get("tn").ok_or(AuthError::SasIncomplete("tn"))?;
     let segment = target.container.unwrap_or_default();
     let addressed = segment.split_once('(').map_or(segment, |(name, _)| name);
@@ -38,13 +38,9 @@ fn table_sas(target: &Target<'_>, query: &Query) -> SasText {
     }
     let resource = format!("/table/{}/{}", target.account, named.to_ascii_lowercase());
     let mut text = String::new();
-    for name in ["sp", "st", "se"] {
-        push_line(&mut text, query.get(name));
-    }
+    push_fields(&mut text, query, ["sp", "st", "se"]);
     push_line(&mut text, Some(&resource));
-    for name in ["si", "sip", "spr", "sv", "spk", "srk", "epk", "erk"] {
-        push_line(&mut text, query.get(name));
-    }
+    push_fields(&mut text, query, ["si", "sip", "spr", "sv", "spk", "srk", "epk", "erk"]);
     text.pop();
     let keys = |names: [&str; 2]| names.map(|name| query.get(name).map(str::to_owned));
     let (first, last) = (keys(["spk", "srk"]), keys(["epk", "erk"]));
@@ -68,7 +64,7 @@ fn texts(
             paths.push(rest.to_owned());
         }
     }
-    let comp = Query::of(request.raw_query).get("comp").map(|comp| format!("?comp={comp}"));
+    let comp = SignedQuery::of(request.raw_query).get("comp").map(|comp| format!("?comp={comp}"));
     let comp = comp.unwrap_or_default();
     paths
         .into_iter()

@@ -67,7 +67,7 @@ proptest! {
             https,
             client_ip: Ipv6Addr::LOCALHOST.into(),
         };
-        let target = Target { container: share.as_deref(), path: &entry, ..DEMO };
+        let target = AuthTarget { container: share.as_deref(), path: &entry, ..DEMO };
         let refused = sent.authorize(&target).unwrap_err();
         prop_assert!((400..404).contains(&refused.status()));
         prop_assert!(!refused.to_string().is_empty());

@@ -46,7 +46,7 @@ fn refused(fault: TokenFault) -> Result<Grant, AuthError> {
 fn a_good_token_permits_everything() {
     let grant = answer(&good_claims()).unwrap();
     assert_eq!(grant.by, GrantedBy::Bearer { subject: "somebody".into(), tenant: String::new() });
-    assert!(grant.allows(Level::Service, Permission::Delete));
+    assert!(grant.allows(ResourceLevel::Service, Permission::Delete));
     let padded = token(&good_claims()).split('.').nth(1).map(str::to_owned).unwrap();
     let padded = URL_SAFE.encode(URL_SAFE_NO_PAD.decode(padded).unwrap());
     assert!(sent(&format!("h.{padded}.s")).authorize(&DEMO).is_ok());
@@ -140,6 +140,6 @@ fn tokens_are_off_unless_asked_for() {
 
 #[test]
 fn a_token_for_an_account_that_is_not_here_is_refused() {
-    let error = sent(&token(&good_claims())).authorize(&Target { account: "none", ..DEMO });
+    let error = sent(&token(&good_claims())).authorize(&AuthTarget { account: "none", ..DEMO });
     assert_eq!(error, Err(AuthError::UnknownAccount("none".into())));
 }

@@ -77,7 +77,7 @@ impl Sent {
         self.with("Authorization", &value)
     }
 
-    fn authorize(&self, target: &Target<'_>) -> Result<Grant, AuthError> {
+    fn authorize(&self, target: &AuthTarget<'_>) -> Result<Grant, AuthError> {
         self.view(|view| authorizer().authorize(view, target, &policies))
     }
 }
@@ -100,17 +100,17 @@ fn policies(account: &str, share: &str, id: &str) -> Option<StoredPolicy> {
     Some(StoredPolicy { id: id.to_owned(), start: None, expiry, permission })
 }
 
-const SERVICE: Target<'_> = Target {
+const SERVICE: AuthTarget<'_> = AuthTarget {
     signatures: &FILE_SIGNATURES,
     account: DEVELOPMENT_NAME,
     container: None,
     path: "",
-    level: Level::Object,
+    level: ResourceLevel::Object,
 };
-const DEMO: Target<'_> = Target { container: Some("demo"), ..SERVICE };
+const DEMO: AuthTarget<'_> = AuthTarget { container: Some("demo"), ..SERVICE };
 
-fn in_demo(path: &str) -> Target<'_> {
-    Target { path, ..DEMO }
+fn in_demo(path: &str) -> AuthTarget<'_> {
+    AuthTarget { path, ..DEMO }
 }
 
 fn string_signed(refused: Result<Grant, AuthError>) -> String {

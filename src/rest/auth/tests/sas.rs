@@ -1,6 +1,6 @@
 //! SAS tokens of our own making: time, address, protocol, service, policy, scope, letters.
 
-use super::super::request::Query;
+use super::super::request::SignedQuery;
 use super::*;
 use crate::core::service::ServiceKind;
 
@@ -121,8 +121,8 @@ fn https_alone_is_not_http() {
 }
 
 /// Whether the grant permits an operation at that level that takes any of these.
-fn check(grant: &Grant, level: Level, permissions: &[Permission]) -> Result<(), AuthError> {
-    let service_sas = (level == Level::Object).then_some(permissions);
+fn check(grant: &Grant, level: ResourceLevel, permissions: &[Permission]) -> Result<(), AuthError> {
+    let service_sas = (level == ResourceLevel::Object).then_some(permissions);
     grant.check(&Needs { level, or_level: None, permissions, service_sas })
 }
 
@@ -141,7 +141,11 @@ fn an_account_token_must_be_for_files() {
 
 #[test]
 fn an_account_token_reaches_the_levels_it_names() {
-    let levels = [(Level::Service, "s"), (Level::Container, "c"), (Level::Object, "o")];
+    let levels = [
+        (ResourceLevel::Service, "s"),
+        (ResourceLevel::Container, "c"),
+        (ResourceLevel::Object, "o"),
+    ];
     for (level, letter) in levels {
         let sas = AccountSas { levels: letter.into(), ..account_sas() };
         let grant = by_account(&sas).authorize(&DEMO).unwrap();
@@ -151,20 +155,23 @@ fn an_account_token_reaches_the_levels_it_names() {
             assert_eq!(answer.err(), (asked != level).then_some(refused));
         }
     }
-    let refused = AuthError::ResourceTypeMismatch { level: Level::Container };
+    let refused = AuthError::ResourceTypeMismatch { level: ResourceLevel::Container };
     assert_eq!((refused.status(), refused.code()), (403, "AuthorizationResourceTypeMismatch"));
 }
 
 #[test]
 fn a_letter_that_is_missing_is_refused() {
     let grant = by_account(&account_sas()).authorize(&DEMO).unwrap();
-    assert!(grant.allows(Level::Object, Permission::Create));
+    assert!(grant.allows(ResourceLevel::Object, Permission::Create));
     let grant = by_share(&share_sas()).authorize(&DEMO).unwrap();
-    assert!(grant.allows(Level::Object, Permission::Read));
-    assert!(!grant.allows(Level::Object, Permission::Write));
-    assert_eq!(check(&grant, Level::Object, &[Permission::Write, Permission::List]), Ok(()));
+    assert!(grant.allows(ResourceLevel::Object, Permission::Read));
+    assert!(!grant.allows(ResourceLevel::Object, Permission::Write));
+    assert_eq!(
+        check(&grant, ResourceLevel::Object, &[Permission::Write, Permission::List]),
+        Ok(())
+    );
     let refused =
-        check(&grant, Level::Object, &[Permission::Create, Permission::Write]).unwrap_err();
+        check(&grant, ResourceLevel::Object, &[Permission::Create, Permission::Write]).unwrap_err();
     assert_eq!((refused.status(), refused.code()), (403, "AuthorizationPermissionMismatch"));
     assert_eq!(
         refused.to_string(),
@@ -188,14 +195,14 @@ fn every_letter_stands_for_itself_alone() {
 fn a_share_token_reaches_what_is_in_its_share() {
     let sent = by_share(&share_sas());
     let grant = sent.authorize(&in_demo("dir/file")).unwrap();
-    assert!(grant.allows(Level::Object, Permission::List));
-    for level in [Level::Container, Level::Service] {
+    assert!(grant.allows(ResourceLevel::Object, Permission::List));
+    for level in [ResourceLevel::Container, ResourceLevel::Service] {
         let refused = AuthError::ResourceTypeMismatch { level };
         assert_eq!(check(&grant, level, &[Permission::Read]), Err(refused));
     }
-    string_signed(sent.authorize(&Target { container: Some("other"), ..DEMO }));
-    string_signed(sent.authorize(&Target { account: "other", ..DEMO }));
-    let refused = AuthError::ResourceTypeMismatch { level: Level::Service };
+    string_signed(sent.authorize(&AuthTarget { container: Some("other"), ..DEMO }));
+    string_signed(sent.authorize(&AuthTarget { account: "other", ..DEMO }));
+    let refused = AuthError::ResourceTypeMismatch { level: ResourceLevel::Service };
     assert_eq!(sent.authorize(&SERVICE), Err(refused));
 }
 
@@ -206,7 +213,7 @@ fn a_file_token_reaches_its_file_alone() {
     let text = string_signed(sent.authorize(&in_demo("dir/other")));
     assert!(text.contains("\n/file/devstoreaccount1/demo/dir/other\n"), "{text}");
     string_signed(sent.authorize(&in_demo("dir")));
-    let refused = AuthError::ResourceTypeMismatch { level: Level::Container };
+    let refused = AuthError::ResourceTypeMismatch { level: ResourceLevel::Container };
     assert_eq!(sent.authorize(&DEMO), Err(refused));
 }
 
@@ -219,8 +226,8 @@ fn a_stored_policy_supplies_what_the_token_leaves_out() {
         ..share_sas()
     };
     let grant = by_share(&readers).authorize(&DEMO).unwrap();
-    assert!(grant.allows(Level::Object, Permission::List));
-    assert!(!grant.allows(Level::Object, Permission::Write));
+    assert!(grant.allows(ResourceLevel::Object, Permission::List));
+    assert!(!grant.allows(ResourceLevel::Object, Permission::Write));
     let now = at("2026-01-06T10:00:00Z");
     let late = Sent { now, ..by_share(&readers) }.authorize(&DEMO).unwrap_err();
     assert!(matches!(late, AuthError::SasExpired { .. }), "{late:?}");
@@ -229,7 +236,7 @@ fn a_stored_policy_supplies_what_the_token_leaves_out() {
     assert_eq!(by_share(&lasting).authorize(&DEMO), Err(AuthError::SasIncomplete("sp")));
     let complete = ServiceSas { permissions: Some("w".into()), ..lasting };
     let grant = by_share(&complete).authorize(&DEMO).unwrap();
-    assert!(grant.allows(Level::Object, Permission::Write));
+    assert!(grant.allows(ResourceLevel::Object, Permission::Write));
 }
 
 #[test]
@@ -297,7 +304,7 @@ fn an_account_token_carries_no_response_headers() {
 
 #[test]
 fn a_query_is_decoded_once_and_a_plus_stays() {
-    let query = Query::of("A=1%2525&b=x+y&&c&d=%zz%4&e=%C3%A9%FF&=v");
+    let query = SignedQuery::of("A=1%2525&b=x+y&&c&d=%zz%4&e=%C3%A9%FF&=v");
     let pairs: Vec<_> =
         query.pairs().iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     assert_eq!(

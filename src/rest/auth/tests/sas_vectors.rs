@@ -26,7 +26,7 @@ const JS_SHARE: &str = "sv=2026-04-06&se=2026-01-06T10%3A00%3A00Z&sip=10.0.0.1-1
     sp=rl&sig=WERDIn96W%2BiREUR8hucHVwV64KobGf4mSocxkW0kmNw%3D";
 
 /// Each token, with what it was made for, the caller's address, its scope and its letters.
-fn all() -> [(&'static str, Target<'static>, IpAddr, SasScope, &'static str); 7] {
+fn all() -> [(&'static str, AuthTarget<'static>, IpAddr, SasScope, &'static str); 7] {
     let local = IpAddr::from(Ipv4Addr::LOCALHOST);
     let account = |levels: &str| SasScope::Account { levels: levels.into() };
     [
@@ -70,7 +70,7 @@ fn a_change_to_any_parameter_of_a_token_is_noticed() {
             let mut spoilt = pieces.clone();
             spoilt[index] = &changed;
             let refused = sent(&spoilt.join("&"), client_ip).authorize(&target).unwrap_err();
-            let share_itself = AuthError::ResourceTypeMismatch { level: Level::Container };
+            let share_itself = AuthError::ResourceTypeMismatch { level: ResourceLevel::Container };
             let as_file = name == "sr" && other == "f" && refused == share_itself;
             let mismatch = matches!(refused, AuthError::SignatureMismatch { .. });
             assert!(mismatch || as_file, "{changed}: {refused:?}");

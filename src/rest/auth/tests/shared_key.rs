@@ -111,7 +111,7 @@ fn either_key_of_an_account_signs() {
     let both: Credential = "other:b25l:dHdv".parse().unwrap();
     let authorizer =
         Authorizer { accounts: Credentials::new([both]).unwrap(), oauth: OauthMode::Off };
-    let target = Target { account: "other", ..DEMO };
+    let target = AuthTarget { account: "other", ..DEMO };
     for signer in [first, second] {
         let sent = Sent::new("GET", "/other/demo").with("x-ms-date", DATE);
         let value = sent.view(|view| sign(view, &signer, Scheme::SharedKey));
@@ -124,11 +124,11 @@ fn either_key_of_an_account_signs() {
 #[test]
 fn an_account_signs_for_itself_alone() {
     let sent = Sent::new("GET", "/other/demo").with("x-ms-date", DATE).signed(Scheme::SharedKey);
-    let refused = sent.authorize(&Target { account: "other", ..DEMO });
+    let refused = sent.authorize(&AuthTarget { account: "other", ..DEMO });
     let (signed, addressed) = (DEVELOPMENT_NAME.into(), "other".into());
     assert_eq!(refused, Err(AuthError::OtherAccount { signed, addressed }));
     let sent = Sent::new("GET", "/none/demo").with("Authorization", "SharedKey none:c2ln");
-    let refused = sent.authorize(&Target { account: "none", ..DEMO });
+    let refused = sent.authorize(&AuthTarget { account: "none", ..DEMO });
     assert_eq!(refused, Err(AuthError::UnknownAccount("none".into())));
 }
 

@@ -224,7 +224,7 @@ fn many(store: &BlobStore, container: ContainerId, count: usize) -> (Vec<Vec<u8>
     let mut contents = Vec::new();
     for (seed, id) in (0..).zip(&ids) {
         let sent = bytes(seed, 100);
-        let place = crate::store::blob::Place::PartOf(container, "blob");
+        let place = crate::store::blob::BodyRole::PartOf(container, "blob");
         contents.push((id.clone(), super::body(store, place, &sent)));
         all.extend(sent);
     }
@@ -269,7 +269,7 @@ fn a_staged_list_that_is_not_committed_leaves_nothing() {
     let list: Vec<Named<'_>> = ids.iter().map(|id| (id.as_slice(), Latest)).collect();
     let stage = || store.stage(resolve(&store, c, "blob", &list).unwrap()).unwrap();
     let rows = || -> i64 {
-        let count = |tx: &crate::store::blob::Tx<'_>| {
+        let count = |tx: &crate::store::blob::BlobTx<'_>| {
             let count = tx.conn.query_row("SELECT count(*) FROM extents", [], |row| row.get(0))?;
             Ok::<_, DbError>(count)
         };

@@ -3,8 +3,8 @@
 use md5::{Digest as _, Md5};
 
 use super::{CURRENT, Home, body, bytes, check_settled, content_of, put, row, whole};
-use crate::store::blob::{BlobStore, Content, ContentError, ContentPlan, INLINE_MAX, Place};
-use crate::store::db::Sync;
+use crate::store::blob::{BlobStore, BodyRole, Content, ContentError, ContentPlan, INLINE_MAX};
+use crate::store::db::SyncMode;
 
 const MIB: usize = 1 << 20;
 
@@ -44,11 +44,11 @@ fn small_bodies_are_in_the_row_middle_ones_share_a_segment_large_ones_have_a_fil
 fn blocks_of_one_blob_share_a_file() {
     let home = Home::new();
     let (store, container) = home.with_container();
-    let part = Place::PartOf(container, "blob");
+    let part = BodyRole::PartOf(container, "blob");
     let parts: Vec<_> = (0..20).map(|seed| body(&store, part, &bytes(seed, 2 * MIB))).collect();
     assert_eq!(home.files().len(), 1);
     // Many small parts leave the segment for a file of their own.
-    let small = Place::PartOf(container, "other");
+    let small = BodyRole::PartOf(container, "other");
     let more: Vec<_> = (0..20).map(|seed| body(&store, small, &bytes(seed, MIB / 2))).collect();
     assert_eq!(home.files().len(), 3);
     drop((parts, more));
@@ -63,7 +63,7 @@ fn a_body_of_unknown_length_ends_up_where_its_size_belongs() {
     let (store, container) = home.with_container();
     for (size, files) in [(0, 0), (100, 0), (16 << 10, 0), ((16 << 10) + 1, 1), (3 * MIB, 2)] {
         let sent = bytes(7, size);
-        let plan = ContentPlan { length: None, place: Place::Whole, md5: true };
+        let plan = ContentPlan { length: None, place: BodyRole::Whole, md5: true };
         let mut writer = store.content(plan).unwrap();
         for chunk in sent.chunks(5000) {
             writer.write(chunk).unwrap();
@@ -83,7 +83,7 @@ fn a_body_of_unknown_length_ends_up_where_its_size_belongs() {
 fn a_small_part_of_unknown_length_is_never_inline() {
     let home = Home::new();
     let (store, container) = home.with_container();
-    let place = Place::PartOf(container, "log");
+    let place = BodyRole::PartOf(container, "log");
     let plan = ContentPlan { length: None, place, md5: false };
     let mut writer = store.content(plan).unwrap();
     writer.write(b"a line").unwrap();
@@ -107,7 +107,7 @@ fn hashes_are_those_of_the_bytes() {
     assert_eq!(content.md5(), None);
     for size in [0, 100, 2 * MIB] {
         let sent = bytes(3, size);
-        let plan = ContentPlan { length: Some(size as u64), place: Place::Whole, md5: true };
+        let plan = ContentPlan { length: Some(size as u64), place: BodyRole::Whole, md5: true };
         let mut writer = store.content(plan).unwrap();
         for chunk in sent.chunks(77_777) {
             writer.write(chunk).unwrap();
@@ -125,7 +125,7 @@ fn a_body_of_another_length_than_announced_is_refused() {
     let home = Home::new();
     let (store, _) = home.with_container();
     for declared in [10, INLINE_MAX + 10, 3 * MIB as u64] {
-        let plan = ContentPlan { length: Some(declared), place: Place::Whole, md5: false };
+        let plan = ContentPlan { length: Some(declared), place: BodyRole::Whole, md5: false };
         let mut writer = store.content(plan).unwrap();
         let most = usize::try_from(declared).unwrap();
         writer.write(&bytes(1, most - 1)).unwrap();
@@ -148,10 +148,10 @@ fn a_body_that_is_given_up_leaves_nothing() {
         writer
     };
     let half = [
-        begin(Some(3 << 20), Place::Whole),
-        begin(None, Place::Whole),
-        begin(Some(30_000), Place::Whole),
-        begin(Some(3 << 20), Place::PartOf(container, "blob")),
+        begin(Some(3 << 20), BodyRole::Whole),
+        begin(None, BodyRole::Whole),
+        begin(Some(30_000), BodyRole::Whole),
+        begin(Some(3 << 20), BodyRole::PartOf(container, "blob")),
     ];
     assert_eq!(home.files().len(), 4);
     drop(half);
@@ -192,7 +192,7 @@ fn two_parts_of_one_blob_never_have_the_same_place() {
     let contents: Vec<_> = std::thread::scope(|scope| {
         let threads: Vec<_> = sent
             .iter()
-            .map(|sent| scope.spawn(|| body(&store, Place::PartOf(container, "log"), sent)))
+            .map(|sent| scope.spawn(|| body(&store, BodyRole::PartOf(container, "log"), sent)))
             .collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
@@ -212,7 +212,7 @@ fn two_parts_of_one_blob_never_have_the_same_place() {
 #[test]
 fn with_sync_always_everything_works_the_same() {
     let home = Home::new();
-    let store = BlobStore::open(home.dir.path(), Sync::Always).unwrap();
+    let store = BlobStore::open(home.dir.path(), SyncMode::Always).unwrap();
     let container = store.write(|tx| tx.add_container("c", &"")).unwrap().unwrap();
     for size in [10, 100_000, 2 * MIB] {
         let sent = bytes(size as u64, size);

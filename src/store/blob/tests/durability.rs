@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::{Home, bytes, put, whole};
-use crate::store::blob::{ContentPlan, Place};
+use crate::store::blob::{BodyRole, ContentPlan};
 use crate::store::synced::watch;
 
 const MIB: usize = 1 << 20;
@@ -45,7 +45,7 @@ fn content_is_synced_before_the_log_also_if_it_comes_while_a_checkpoint_syncs() 
         }
         // Afterwards bodies wait for the next checkpoint again.
         let mut writer = store
-            .content(ContentPlan { length: Some(2 << 20), place: Place::Whole, md5: false })
+            .content(ContentPlan { length: Some(2 << 20), place: BodyRole::Whole, md5: false })
             .unwrap();
         writer.write(&bytes(3, 2 * MIB)).unwrap();
         assert!(writer.try_finish().is_some());
@@ -58,7 +58,7 @@ fn a_body_gives_an_event_loop_back_what_would_wait() {
     let (store, container) = home.with_container();
     let unknown = |place| ContentPlan { length: None, place, md5: false };
     // A file has to be made where a body of unknown length outgrows its row.
-    let mut writer = store.content(unknown(Place::Whole)).unwrap();
+    let mut writer = store.content(unknown(BodyRole::Whole)).unwrap();
     assert!(matches!(writer.try_write(&bytes(1, 16 << 10)), Some(Ok(()))));
     assert!(writer.try_write(b"x").is_none());
     assert_eq!(writer.received(), 16 << 10, "nothing was taken");
@@ -66,12 +66,12 @@ fn a_body_gives_an_event_loop_back_what_would_wait() {
     assert!(matches!(writer.try_write(b"y"), Some(Ok(()))));
     assert_eq!(writer.try_finish().unwrap().unwrap().length(), (16 << 10) + 2);
     // A short part of unknown length is placed at its end.
-    let mut writer = store.content(unknown(Place::PartOf(container, "log"))).unwrap();
+    let mut writer = store.content(unknown(BodyRole::PartOf(container, "log"))).unwrap();
     assert!(matches!(writer.try_write(b"a line"), Some(Ok(()))));
     assert!(writer.try_finish().is_none());
     assert_eq!(writer.finish().unwrap().length(), 6);
     // While a checkpoint is under way, bytes are synced before a commit can refer to them.
-    let plan = ContentPlan { length: Some(100_000), ..unknown(Place::Whole) };
+    let plan = ContentPlan { length: Some(100_000), ..unknown(BodyRole::Whole) };
     let mut writer = store.content(plan).unwrap();
     writer.write(&bytes(1, 100_000)).unwrap();
     store.shared.files.sync_all(&[]).unwrap();

@@ -1,23 +1,23 @@
 //! A full disk: known before a body is taken, nothing half is left, and space heals it.
 
 use super::{CURRENT, bytes, quiet, read_all, state_and_reader};
-use crate::store::blob::{BlobStore, ContentError, ContentPlan, Place, Tx, WriteTx};
+use crate::store::blob::{BlobStore, BlobTx, BodyRole, ContentError, ContentPlan, WriteTx};
 use crate::store::db::testing::Tmpfs;
-use crate::store::db::{DbError, Purpose, Sync};
+use crate::store::db::{DbError, Purpose, SyncMode};
 
 fn plan(length: u64) -> ContentPlan<'static> {
-    ContentPlan { length: Some(length), place: Place::Whole, md5: false }
+    ContentPlan { length: Some(length), place: BodyRole::Whole, md5: false }
 }
 
 #[test]
 fn a_body_that_does_not_fit_is_refused_before_it_is_taken() {
     let Some(tmpfs) = Tmpfs::mount("20m") else { return };
-    let store = BlobStore::open_with(tmpfs.path(), Sync::Normal, quiet()).unwrap();
+    let store = BlobStore::open_with(tmpfs.path(), SyncMode::Normal, quiet()).unwrap();
     let c = store.write(|tx| tx.add_container("c", &"")).unwrap().unwrap();
     assert!(matches!(store.content(plan(100 << 20)), Err(DbError::Full { .. })));
     // A promise takes no space: there can be more of them than fit.
     let promises: Vec<_> = (0..20).map(|_| store.content(plan(10 << 20)).unwrap()).collect();
-    let part = |name| ContentPlan { place: Place::PartOf(c, name), ..plan(10 << 20) };
+    let part = |name| ContentPlan { place: BodyRole::PartOf(c, name), ..plan(10 << 20) };
     let parts: Vec<_> = ["a", "a", "b"].map(|name| store.content(part(name)).unwrap()).into();
     drop((promises, parts));
     let mut writer = store.content(plan(10 << 20)).unwrap();
@@ -32,7 +32,7 @@ fn a_body_that_does_not_fit_is_refused_before_it_is_taken() {
 #[test]
 fn blobs_can_be_deleted_when_not_one_byte_is_free() {
     let Some(tmpfs) = Tmpfs::mount("40m") else { return };
-    let store = BlobStore::open_with(tmpfs.path(), Sync::Normal, quiet()).unwrap();
+    let store = BlobStore::open_with(tmpfs.path(), SyncMode::Normal, quiet()).unwrap();
     let c = store.write(|tx| tx.add_container("c", &"")).unwrap().unwrap();
     // In rows, in a segment, in files of their own.
     for (count, size) in [(0..40, 10_000), (40..60, 100_000), (60..64, 2 << 20)] {
@@ -72,7 +72,7 @@ fn blobs_can_be_deleted_when_not_one_byte_is_free() {
 #[test]
 fn a_deleted_container_goes_to_its_last_row_when_not_one_byte_is_free() {
     let Some(tmpfs) = Tmpfs::mount("64m") else { return };
-    let store = BlobStore::open_with(tmpfs.path(), Sync::Normal, quiet()).unwrap();
+    let store = BlobStore::open_with(tmpfs.path(), SyncMode::Normal, quiet()).unwrap();
     let c = store.write(|tx| tx.add_container("c", &"")).unwrap().unwrap();
     // Few at a time: the log stays short, and so does what is ahead of it.
     for slice in 0..50 {
@@ -88,13 +88,13 @@ fn a_deleted_container_goes_to_its_last_row_when_not_one_byte_is_free() {
         store.database.checkpoint().unwrap();
     }
     tmpfs.fill();
-    let rows = |tx: &Tx<'_>| {
+    let rows = |tx: &BlobTx<'_>| {
         let sql = "SELECT (SELECT count(*) FROM blob) + (SELECT count(*) FROM doomed)";
         Ok::<_, DbError>(tx.conn.query_row(sql, [], |row| row.get::<_, i64>(0))?)
     };
     // The rows need more log than is kept for deletions, and a reader keeps the log from beginning
     // again.
-    let delete = |tx: &Tx<'_>| {
+    let delete = |tx: &BlobTx<'_>| {
         assert_eq!(rows(tx)?, 5_000);
         store.write_for(Purpose::Delete, move |tx| tx.delete_container(c, None))?;
         store.shared.chores.wait_until_idle();
@@ -107,7 +107,7 @@ fn a_deleted_container_goes_to_its_last_row_when_not_one_byte_is_free() {
 #[test]
 fn a_body_of_unknown_length_meets_the_end_of_the_disk_while_it_comes() {
     let Some(tmpfs) = Tmpfs::mount("10m") else { return };
-    let store = BlobStore::open_with(tmpfs.path(), Sync::Normal, quiet()).unwrap();
+    let store = BlobStore::open_with(tmpfs.path(), SyncMode::Normal, quiet()).unwrap();
     let c = store.write(|tx| tx.add_container("c", &"")).unwrap().unwrap();
     let plan_unknown = ContentPlan { length: None, ..plan(0) };
     let mut writer = store.content(plan_unknown).unwrap();
@@ -126,7 +126,7 @@ fn a_body_of_unknown_length_meets_the_end_of_the_disk_while_it_comes() {
 #[test]
 fn a_commit_that_does_not_fit_leaves_the_old_state_and_no_content() {
     let Some(tmpfs) = Tmpfs::mount("16m") else { return };
-    let store = BlobStore::open_with(tmpfs.path(), Sync::Normal, quiet()).unwrap();
+    let store = BlobStore::open_with(tmpfs.path(), SyncMode::Normal, quiet()).unwrap();
     let c = store.write(|tx| tx.add_container("c", &"")).unwrap().unwrap();
     let put = |name: &str, sent: &[u8]| -> Result<(), DbError> {
         let mut writer = store.content(plan(sent.len() as u64))?;

@@ -10,10 +10,10 @@ use super::{CURRENT, Home, body, bytes, check_settled, whole};
 use crate::core::Timestamp;
 use crate::core::blob::blocks::BlockSearch;
 use crate::store::blob::{
-    BlobStore, BlockChoice, ContainerId, Content, ContentReader, Place, StateKey,
+    BlobStore, BlockChoice, BodyRole, ContainerId, Content, ContentReader, StateKey,
 };
 use crate::store::db::testing::child;
-use crate::store::db::{DbError, Sync, Tuning};
+use crate::store::db::{DbError, SyncMode, Tuning};
 
 /// More with `LATCHFS_TEST_ROUNDS`.
 const ROUNDS: u64 = 8;
@@ -69,7 +69,7 @@ fn step(
 ) -> Result<(), DbError> {
     let sent = bytes(seed, size(kind, seed));
     let owned = name.to_owned();
-    let part = |bytes: &[u8]| body(store, Place::PartOf(c, name), bytes);
+    let part = |bytes: &[u8]| body(store, BodyRole::PartOf(c, name), bytes);
     match kind {
         Kind::Inline | Kind::Segment | Kind::File => {
             let content = whole(store, &sent);
@@ -204,7 +204,8 @@ fn verify(store: &BlobStore, c: ContainerId, last: &BTreeMap<u64, u64>, round: u
 fn child_that_works_until_killed() {
     let variable = |name| std::env::var(name).expect("set by the parent");
     let number = |name| variable(name).parse::<u64>().unwrap();
-    let sync = if variable("LATCHFS_TEST_SYNC") == "always" { Sync::Always } else { Sync::Normal };
+    let sync =
+        if variable("LATCHFS_TEST_SYNC") == "always" { SyncMode::Always } else { SyncMode::Normal };
     let tuning = Tuning { checkpoint_pages: 30, hold_pages: 120, ..Tuning::default() };
     let folder = variable(FOLDER);
     let store = Arc::new(BlobStore::open_with(Path::new(&folder), sync, tuning).unwrap());

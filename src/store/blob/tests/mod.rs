@@ -23,9 +23,10 @@ use tempfile::TempDir;
 use super::extents::PackedRow;
 use super::types::ContentId;
 use super::{
-    BlobStore, ContainerId, Content, ContentPlan, ContentReader, Place, Row, StateId, StateKey, Tx,
+    BlobStore, BlobTx, BodyRole, ContainerId, Content, ContentPlan, ContentReader, StateId,
+    StateKey, StateRow,
 };
-use crate::store::db::{DbError, Sync, Tuning};
+use crate::store::db::{DbError, SyncMode, Tuning};
 
 pub(super) const CURRENT: StateKey = StateKey::Current;
 
@@ -48,7 +49,7 @@ impl Home {
     }
 
     pub(super) fn open(&self) -> BlobStore {
-        BlobStore::open_with(self.dir.path(), Sync::Normal, quiet()).unwrap()
+        BlobStore::open_with(self.dir.path(), SyncMode::Normal, quiet()).unwrap()
     }
 
     /// A store with the container `c`.
@@ -82,7 +83,7 @@ pub(super) fn bytes(seed: u64, length: usize) -> Vec<u8> {
     bytes
 }
 
-pub(super) fn body(store: &BlobStore, place: Place<'_>, bytes: &[u8]) -> Content {
+pub(super) fn body(store: &BlobStore, place: BodyRole<'_>, bytes: &[u8]) -> Content {
     let plan = ContentPlan { length: Some(bytes.len() as u64), place, md5: false };
     let mut writer = store.content(plan).unwrap();
     for chunk in bytes.chunks(100_000) {
@@ -92,7 +93,7 @@ pub(super) fn body(store: &BlobStore, place: Place<'_>, bytes: &[u8]) -> Content
 }
 
 pub(super) fn whole(store: &BlobStore, bytes: &[u8]) -> Content {
-    body(store, Place::Whole, bytes)
+    body(store, BodyRole::Whole, bytes)
 }
 
 /// Puts a blob in one go.
@@ -109,7 +110,7 @@ pub(super) fn put_block(
     id: &[u8],
     bytes: &[u8],
 ) {
-    let content = body(store, Place::PartOf(container, name), bytes);
+    let content = body(store, BodyRole::PartOf(container, name), bytes);
     let (name, id) = (name.to_owned(), id.to_vec());
     let now = crate::core::Timestamp(1);
     store.write(move |tx| tx.put_block(container, &name, &id, content, now)).unwrap();
@@ -137,7 +138,7 @@ pub(super) fn state_and_reader<R: serde::de::DeserializeOwned>(
     store: &BlobStore,
     container: ContainerId,
     name: &str,
-) -> Option<(Row<R>, ContentReader)> {
+) -> Option<(StateRow<R>, ContentReader)> {
     let found: Result<_, DbError> = store.read(|tx| {
         let Some(row) = tx.state::<R>(container, name, CURRENT)? else { return Ok(None) };
         let reader = tx.reader(row.id)?;
@@ -146,7 +147,11 @@ pub(super) fn state_and_reader<R: serde::de::DeserializeOwned>(
     found.unwrap()
 }
 
-pub(super) fn row(store: &BlobStore, container: ContainerId, name: &str) -> Option<Row<String>> {
+pub(super) fn row(
+    store: &BlobStore,
+    container: ContainerId,
+    name: &str,
+) -> Option<StateRow<String>> {
     store.read(|tx| tx.state(container, name, CURRENT)).unwrap()
 }
 
@@ -165,7 +170,7 @@ pub(super) fn check(store: &BlobStore, home: &Home) -> BTreeSet<String> {
 }
 
 /// Files in use, and the end of the last byte in use of each.
-fn check_rows(tx: &Tx<'_>) -> Result<BTreeMap<u64, u64>, DbError> {
+fn check_rows(tx: &BlobTx<'_>) -> Result<BTreeMap<u64, u64>, DbError> {
     let pairs = |sql: &str| -> Result<BTreeSet<(i64, i64)>, DbError> {
         let mut select = tx.conn.prepare(sql)?;
         let rows = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;

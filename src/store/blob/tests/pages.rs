@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::{CURRENT, Home, body, bytes, check_settled, content_of};
 use crate::core::Timestamp;
-use crate::store::blob::{BlobStore, ContainerId, Content, Place, StateId, StateKey};
+use crate::store::blob::{BlobStore, BodyRole, ContainerId, Content, StateId, StateKey};
 use crate::store::db::DbError;
 
 const PAGE: u64 = 512;
@@ -53,7 +53,7 @@ fn write(
     sent: &[u8],
     write: u64,
 ) {
-    let content = body(store, Place::PartOf(container, "disk"), sent);
+    let content = body(store, BodyRole::PartOf(container, "disk"), sent);
     store.write(move |tx| tx.write_pages(id, page * PAGE, content, write)).unwrap();
 }
 
@@ -160,7 +160,7 @@ fn thousands_of_single_pages_take_several_rows_and_come_back() {
     }
     let contents: Vec<_> = sent
         .into_iter()
-        .map(|(page, sent)| (page, body(&store, Place::PartOf(container, "disk"), &sent)))
+        .map(|(page, sent)| (page, body(&store, BodyRole::PartOf(container, "disk"), &sent)))
         .collect();
     store
         .write(move |tx| {
@@ -204,7 +204,7 @@ fn pages_behind_the_end_are_refused() {
     let home = Home::new();
     let (store, container) = home.with_container();
     let id = new_blob(&store, container, 2);
-    let content = body(&store, Place::PartOf(container, "disk"), &bytes(1, 1024));
+    let content = body(&store, BodyRole::PartOf(container, "disk"), &bytes(1, 1024));
     let refused = store.write(move |tx| tx.write_pages(id, PAGE, content, 1));
     assert!(matches!(refused, Err(DbError::Io(_))));
     check_settled(&store, &home);
@@ -220,7 +220,7 @@ fn appends_come_back_in_order_whatever_their_size() {
     for count in 0..1500 {
         let size = [7, 600, 3, 20_000, 1][count % 5];
         let sent = bytes(count as u64, size);
-        let content = body(&store, Place::PartOf(container, "log"), &sent);
+        let content = body(&store, BodyRole::PartOf(container, "log"), &sent);
         // Others write to the segment meanwhile, so that not all appends are adjacent.
         if count % 3 == 0 {
             super::put(&store, container, "other", &bytes(1, 17_000));
@@ -239,7 +239,7 @@ fn parts_of_a_blob_in_a_row_are_refused() {
     let (store, container) = home.with_container();
     let id = super::put(&store, container, "blob", b"inline");
     assert!(store.write(move |tx| tx.resize(id, 512)).is_err());
-    let content = body(&store, Place::PartOf(container, "blob"), b"more");
+    let content = body(&store, BodyRole::PartOf(container, "blob"), b"more");
     assert!(store.write(move |tx| tx.append(id, content)).is_err());
     assert_eq!(content_of(&store, id), b"inline");
 }

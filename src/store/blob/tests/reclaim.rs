@@ -2,8 +2,8 @@
 
 use super::{CURRENT, Home, body, bytes, check, check_settled, content_of, put, whole};
 use crate::core::Timestamp;
-use crate::store::blob::{BlobStore, Content, Place, StateKey};
-use crate::store::db::{DbError, Sync};
+use crate::store::blob::{BlobStore, BodyRole, Content, StateKey};
+use crate::store::db::{DbError, SyncMode};
 
 const LARGE: usize = 2 << 20;
 
@@ -33,7 +33,7 @@ fn a_checkpoint_follows_by_itself() {
         checkpoint_interval: std::time::Duration::from_millis(5),
         ..super::quiet()
     };
-    let store = BlobStore::open_with(home.dir.path(), Sync::Normal, tuning).unwrap();
+    let store = BlobStore::open_with(home.dir.path(), SyncMode::Normal, tuning).unwrap();
     let c = store.write(|tx| tx.add_container("c", &"")).unwrap().unwrap();
     let id = put(&store, c, "blob", &bytes(1, LARGE));
     store.write(move |tx| tx.remove(id)).unwrap();
@@ -281,7 +281,7 @@ fn parts_of_a_replaced_blob_do_not_share_a_file_with_later_ones() {
     let home = Home::new();
     let (store, c) = home.with_container();
     let append = |seed| {
-        let content = body(&store, Place::PartOf(c, "log"), &bytes(seed, LARGE));
+        let content = body(&store, BodyRole::PartOf(c, "log"), &bytes(seed, LARGE));
         store
             .write(move |tx| {
                 let id = tx.put(c, "log", CURRENT, &"", Content::default())?;

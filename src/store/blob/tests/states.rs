@@ -2,13 +2,13 @@
 
 use super::{CURRENT, Home, bytes, check_settled, content_of, put, row, whole};
 use crate::core::Timestamp;
-use crate::store::blob::{BlobStore, ContainerId, Retained, Row, StateKey, StateKind};
+use crate::store::blob::{BlobStore, ContainerId, Retained, StateKey, StateKind, StateRow};
 use crate::store::db::DbError;
 
 const SIZES: [usize; 3] = [1000, 200_000, 3 << 20];
 
 fn keys(store: &BlobStore, container: ContainerId, name: &str) -> Vec<(StateKey, String)> {
-    let states: Vec<Row<String>> = store.read(|tx| tx.states(container, name)).unwrap();
+    let states: Vec<StateRow<String>> = store.read(|tx| tx.states(container, name)).unwrap();
     states.into_iter().map(|row| (row.key, row.record)).collect()
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::{Place, SCHEMA, get, keys, put, quiet, wait_until};
-use crate::store::db::{CheckpointHooks, Database, DbError, Sync, Tuning};
+use crate::store::db::{CheckpointHooks, Database, DbError, SyncMode, Tuning};
 
 #[derive(Default)]
 struct Recorder {
@@ -27,7 +27,7 @@ impl Hooks {
         let copy = tempfile::tempdir().unwrap();
         let file = copy.path().join("copy.db");
         std::fs::copy(&self.1, &file).unwrap();
-        keys(&Database::open(&file, &SCHEMA, Sync::Normal).unwrap())
+        keys(&Database::open(&file, &SCHEMA, SyncMode::Normal).unwrap())
     }
 
     fn record(&self, what: &str) {
@@ -54,7 +54,7 @@ impl CheckpointHooks for Hooks {
 }
 
 fn with_hooks(place: &Place, tuning: Tuning) -> (Arc<Database>, Arc<Recorder>) {
-    let db = place.open_with(Sync::Normal, tuning);
+    let db = place.open_with(SyncMode::Normal, tuning);
     // Moves the tables into the main file, so that a copy of it can be opened.
     db.checkpoint().unwrap();
     let recorder = Arc::new(Recorder::default());
@@ -140,7 +140,7 @@ fn a_reader_in_the_way_delays_the_log_but_neither_writes_nor_hooks() {
 fn a_log_that_never_rests_begins_again_above_the_limit() {
     let place = Place::new();
     let tuning = Tuning { checkpoint_pages: 100, hold_pages: 400, ..quiet() };
-    let db = place.open_with(Sync::Normal, tuning);
+    let db = place.open_with(SyncMode::Normal, tuning);
     let stop = Arc::new(AtomicBool::new(false));
     let writers: Vec<_> = (0..2)
         .map(|writer| {

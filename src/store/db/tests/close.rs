@@ -4,24 +4,24 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 
 use super::{Place, keys, put, receive};
-use crate::store::db::{DbError, Sync};
+use crate::store::db::{DbError, SyncMode};
 
 #[test]
 fn the_log_is_empty_after_the_last_owner_is_gone() {
     let place = Place::new();
-    let db = place.open(Sync::Normal);
+    let db = place.open(SyncMode::Normal);
     db.write(|conn| put(conn, 1, b"x")).unwrap();
     assert!(place.file().with_file_name("test.db-wal").metadata().unwrap().len() > 0);
     drop(db);
     let log = place.file().with_file_name("test.db-wal").metadata();
     assert!(log.map_or(0, |log| log.len()) == 0);
-    assert_eq!(keys(&place.open(Sync::Normal)), [1]);
+    assert_eq!(keys(&place.open(SyncMode::Normal)), [1]);
 }
 
 #[test]
 fn requests_that_wait_are_answered_before_the_database_closes() {
     let place = Place::new();
-    let db = place.open(Sync::Normal);
+    let db = place.open(SyncMode::Normal);
     let (sender, answers) = channel();
     let (go, wait) = channel::<()>();
     let first = sender.clone();
@@ -41,13 +41,13 @@ fn requests_that_wait_are_answered_before_the_database_closes() {
     for _ in 0..50 {
         answers.try_recv().expect("answered before the close").unwrap();
     }
-    assert_eq!(keys(&place.open(Sync::Normal)).len(), 50);
+    assert_eq!(keys(&place.open(SyncMode::Normal)).len(), 50);
 }
 
 #[test]
 fn the_last_owner_may_be_a_receiver_on_the_writer_thread() {
     let place = Place::new();
-    let db = place.open(Sync::Always);
+    let db = place.open(SyncMode::Always);
     let (sender, dropped) = channel();
     let (go, wait) = channel::<()>();
     let owner = Arc::clone(&db);
@@ -64,5 +64,5 @@ fn the_last_owner_may_be_a_receiver_on_the_writer_thread() {
     drop(db);
     go.send(()).unwrap();
     receive(&dropped).unwrap();
-    assert_eq!(keys(&place.open(Sync::Normal)), [1]);
+    assert_eq!(keys(&place.open(SyncMode::Normal)), [1]);
 }

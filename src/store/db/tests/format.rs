@@ -6,10 +6,10 @@ use std::process::Command;
 
 use super::{Place, SCHEMA, keys, put};
 use crate::store::db::testing::{Tmpfs, child};
-use crate::store::db::{Database, DbError, Schema, Sync};
+use crate::store::db::{Database, DbError, Schema, SyncMode};
 
 fn open(place: &Place, version: u32) -> Result<Database, DbError> {
-    Database::open(&place.file(), &Schema { version, ..SCHEMA }, Sync::Normal)
+    Database::open(&place.file(), &Schema { version, ..SCHEMA }, SyncMode::Normal)
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn a_damaged_page_is_reported_with_the_file() {
 fn a_missing_directory_is_an_error_with_the_path() {
     let place = Place::new();
     let file = place.dir.path().join("none/test.db");
-    let text = Database::open(&file, &SCHEMA, Sync::Normal).unwrap_err().to_string();
+    let text = Database::open(&file, &SCHEMA, SyncMode::Normal).unwrap_err().to_string();
     assert!(text.contains("none/test.db"), "{text}");
 }
 
@@ -86,10 +86,10 @@ fn a_missing_directory_is_an_error_with_the_path() {
 fn a_read_only_file_system_is_named() {
     let Some(tmpfs) = Tmpfs::mount("4m") else { return };
     let file = tmpfs.path().join("test.db");
-    drop(Database::open(&file, &SCHEMA, Sync::Normal).unwrap());
+    drop(Database::open(&file, &SCHEMA, SyncMode::Normal).unwrap());
     let mut remount = Command::new("mount");
     assert!(remount.args(["-o", "remount,ro"]).arg(tmpfs.path()).status().unwrap().success());
-    let error = Database::open(&file, &SCHEMA, Sync::Normal).unwrap_err();
+    let error = Database::open(&file, &SCHEMA, SyncMode::Normal).unwrap_err();
     assert!(matches!(error, DbError::ReadOnly { .. }), "{error:?}");
 }
 

@@ -8,15 +8,15 @@ use std::sync::mpsc::channel;
 
 use super::{Blocked, SCHEMA, keys, put, quiet, receive, wait_until};
 use crate::store::db::testing::{SmallBlocks, Tmpfs, child, fill};
-use crate::store::db::{Database, DbError, Purpose, Sync};
+use crate::store::db::{Database, DbError, Purpose, SyncMode};
 
 const FOLDER: &str = "LATCHFS_TEST_FOLDER";
 
-fn open(tmpfs: &Tmpfs, sync: Sync) -> Arc<Database> {
+fn open(tmpfs: &Tmpfs, sync: SyncMode) -> Arc<Database> {
     open_in(tmpfs.path(), sync).unwrap()
 }
 
-fn open_in(folder: &Path, sync: Sync) -> Result<Arc<Database>, DbError> {
+fn open_in(folder: &Path, sync: SyncMode) -> Result<Arc<Database>, DbError> {
     Database::open_with(&folder.join("test.db"), &SCHEMA, sync, quiet()).map(Arc::new)
 }
 
@@ -29,7 +29,7 @@ fn delete(db: &Database, key: i64) -> Result<(), DbError> {
 
 #[test]
 fn a_write_on_a_full_disk_says_so_and_works_again_when_there_is_space() {
-    for sync in [Sync::Normal, Sync::Always] {
+    for sync in [SyncMode::Normal, SyncMode::Always] {
         let Some(tmpfs) = Tmpfs::mount("8m") else { return };
         let db = open(&tmpfs, sync);
         db.write(|conn| put(conn, 0, b"first")).unwrap();
@@ -57,7 +57,7 @@ fn a_write_on_a_full_disk_says_so_and_works_again_when_there_is_space() {
 
 #[test]
 fn rows_can_be_deleted_when_not_one_byte_is_free() {
-    for sync in [Sync::Normal, Sync::Always] {
+    for sync in [SyncMode::Normal, SyncMode::Always] {
         let Some(tmpfs) = Tmpfs::mount("8m") else { return };
         let db = open(&tmpfs, sync);
         for key in 0..100 {
@@ -96,7 +96,7 @@ fn rows_can_be_deleted_when_not_one_byte_is_free() {
 #[test]
 fn each_request_of_a_group_is_either_answered_ok_and_there_or_failed_and_not() {
     let Some(tmpfs) = Tmpfs::mount("8m") else { return };
-    let db = open(&tmpfs, Sync::Normal);
+    let db = open(&tmpfs, SyncMode::Normal);
     let blocked = Blocked::start(&db);
     let (sender, answers) = channel();
     for key in 0..20 {
@@ -123,12 +123,12 @@ fn each_request_of_a_group_is_either_answered_ok_and_there_or_failed_and_not() {
 #[test]
 fn space_that_is_too_little_for_both_files_is_left_to_deletions() {
     let Some(tmpfs) = Tmpfs::mount("8m") else { return };
-    let db = open(&tmpfs, Sync::Normal);
+    let db = open(&tmpfs, SyncMode::Normal);
     db.write(|conn| put(conn, 1, b"x")).unwrap();
     drop(db);
     // Enough for what is ahead of the log, and not for what is ahead of the database file too.
     tmpfs.fill_but(1_500 << 10);
-    let db = open(&tmpfs, Sync::Normal);
+    let db = open(&tmpfs, SyncMode::Normal);
     assert!(matches!(db.write(|conn| put(conn, 2, b"x")), Err(DbError::Full { .. })));
     assert!(tmpfs.free() > 1_300 << 10, "{} bytes are free", tmpfs.free());
     delete(&db, 1).unwrap();
@@ -140,7 +140,7 @@ fn space_that_is_too_little_for_both_files_is_left_to_deletions() {
 #[test]
 fn the_index_of_the_log_has_blocks_for_a_longer_log() {
     let Some(tmpfs) = Tmpfs::mount("8m") else { return };
-    let _db = open(&tmpfs, Sync::Normal);
+    let _db = open(&tmpfs, SyncMode::Normal);
     let index = fs::metadata(tmpfs.path().join("test.db-shm")).unwrap();
     assert_eq!(index.len(), 32 << 10);
     assert!(index.blocks() * 512 >= 64 << 10, "{} blocks", index.blocks());
@@ -151,7 +151,7 @@ fn the_index_of_the_log_has_blocks_for_a_longer_log() {
 #[test]
 fn a_full_disk_of_small_blocks_does_not_end_the_process() {
     let Some(disk) = SmallBlocks::mount() else { return };
-    let db = open_in(disk.path(), Sync::Normal).unwrap();
+    let db = open_in(disk.path(), SyncMode::Normal).unwrap();
     for key in 0..100 {
         db.write(move |conn| put(conn, key, b"x")).unwrap();
     }
@@ -172,7 +172,7 @@ fn child_that_deletes_on_a_full_disk() {
     let ballast = fs::OpenOptions::new().write(true).open(&ballast).unwrap();
     // From nothing at all to more than a deletion needs.
     for key in 0..100 {
-        match open_in(folder, Sync::Normal).and_then(|db| delete(&db, key)) {
+        match open_in(folder, SyncMode::Normal).and_then(|db| delete(&db, key)) {
             Ok(()) => {}
             Err(DbError::Full { .. }) => assert!(key < 90, "{} KiB are free", 2 * key),
             Err(error) => panic!("{} KiB are free: {error:?}", 2 * key),

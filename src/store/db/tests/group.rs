@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 
 use super::{Blocked, Place, get, keys, put, receive, wait_until};
-use crate::store::db::{DbError, GROUP_MAX, QUEUE_MAX, Sync};
+use crate::store::db::{DbError, GROUP_MAX, QUEUE_MAX, SyncMode};
 
 #[test]
 fn a_write_alone_in_flight_runs_on_the_callers_thread() {
     let place = Place::new();
-    let db = place.open(Sync::Normal);
+    let db = place.open(SyncMode::Normal);
     let here = std::thread::current().id();
     let there = db
         .write(|conn| {
@@ -25,7 +25,7 @@ fn a_write_alone_in_flight_runs_on_the_callers_thread() {
 #[test]
 fn with_sync_always_a_write_runs_on_the_writer_thread() {
     let place = Place::new();
-    let db = place.open(Sync::Always);
+    let db = place.open(SyncMode::Always);
     let here = std::thread::current().id();
     let there = db.write(|conn| put(conn, 1, b"one").map(|()| std::thread::current().id()));
     assert_ne!(there.unwrap(), here);
@@ -36,7 +36,7 @@ fn with_sync_always_a_write_runs_on_the_writer_thread() {
 #[test]
 fn waiting_writes_share_transactions_of_at_most_256() {
     let place = Place::new();
-    let db = place.open(Sync::Normal);
+    let db = place.open(SyncMode::Normal);
     let before = db.stats().commits;
     let blocked = Blocked::start(&db);
     let (sender, answers) = channel();
@@ -57,7 +57,7 @@ fn waiting_writes_share_transactions_of_at_most_256() {
 #[test]
 fn the_error_of_one_request_spares_the_others_of_its_group() {
     let place = Place::new();
-    let db = place.open(Sync::Normal);
+    let db = place.open(SyncMode::Normal);
     let blocked = Blocked::start(&db);
     let (sender, answers) = channel();
     for key in 0..9 {
@@ -86,7 +86,7 @@ fn the_error_of_one_request_spares_the_others_of_its_group() {
 #[test]
 fn a_failed_statement_inside_a_group_undoes_only_its_request() {
     let place = Place::new();
-    let db = place.open(Sync::Normal);
+    let db = place.open(SyncMode::Normal);
     db.write(|conn| put(conn, 5, b"there")).unwrap();
     let blocked = Blocked::start(&db);
     let (sender, answers) = channel();
@@ -110,7 +110,7 @@ fn a_failed_statement_inside_a_group_undoes_only_its_request() {
 #[test]
 fn a_panic_is_rolled_back_and_told_to_its_caller_alone() {
     let place = Place::new();
-    let db = place.open(Sync::Normal);
+    let db = place.open(SyncMode::Normal);
     let blocked = Blocked::start(&db);
     let (sender, answers) = channel();
     for key in 0..3 {
@@ -145,7 +145,7 @@ fn a_panic_is_rolled_back_and_told_to_its_caller_alone() {
 #[test]
 fn a_panicking_receiver_does_not_end_the_writer_thread() {
     let place = Place::new();
-    let db = place.open(Sync::Always);
+    let db = place.open(SyncMode::Always);
     db.submit(|conn| put(conn, 1, b"x"), |_: Result<(), DbError>| panic!("a receiver"));
     db.write(|conn| put(conn, 2, b"x")).unwrap();
     assert_eq!(keys(&db), [1, 2]);
@@ -153,7 +153,7 @@ fn a_panicking_receiver_does_not_end_the_writer_thread() {
 
 #[test]
 fn an_answer_comes_after_the_commit() {
-    for sync in [Sync::Normal, Sync::Always] {
+    for sync in [SyncMode::Normal, SyncMode::Always] {
         let place = Place::new();
         let db = place.open(sync);
         let blocked = Blocked::start(&db);
@@ -178,7 +178,7 @@ fn an_answer_comes_after_the_commit() {
 #[test]
 fn a_full_queue_refuses_at_once_and_names_the_reason() {
     let place = Place::new();
-    let db = place.open(Sync::Normal);
+    let db = place.open(SyncMode::Normal);
     let blocked = Blocked::start(&db);
     let (sender, answers) = channel();
     for key in 0..QUEUE_MAX {
@@ -206,7 +206,7 @@ fn a_full_queue_refuses_at_once_and_names_the_reason() {
 #[test]
 fn a_write_inside_a_write_fails_instead_of_waiting_for_itself() {
     let place = Place::new();
-    let db = place.open(Sync::Normal);
+    let db = place.open(SyncMode::Normal);
     let inner = Arc::clone(&db);
     let outcome = db.write(move |_| inner.write(|conn| put(conn, 1, b"x")));
     assert!(matches!(outcome, Err(DbError::Panicked(why)) if why.contains("waits for itself")));
@@ -216,7 +216,7 @@ fn a_write_inside_a_write_fails_instead_of_waiting_for_itself() {
 #[test]
 fn many_threads_write_and_every_success_is_there() {
     let place = Place::new();
-    let db = place.open(Sync::Normal);
+    let db = place.open(SyncMode::Normal);
     let threads: Vec<_> = (0..8)
         .map(|thread| {
             let db = Arc::clone(&db);
@@ -246,7 +246,7 @@ fn many_threads_write_and_every_success_is_there() {
 #[test]
 fn a_queued_write_waits_for_another_program_and_then_succeeds() {
     let place = Place::new();
-    let db = place.open(Sync::Normal);
+    let db = place.open(SyncMode::Normal);
     let other = rusqlite::Connection::open(place.file()).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let writer = {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::{Place, keys, put};
 use crate::store::db::testing::child;
-use crate::store::db::{Database, Sync, Tuning};
+use crate::store::db::{Database, SyncMode, Tuning};
 
 const ROUNDS: u64 = 10;
 const FILE: &str = "LATCHFS_TEST_DB";
@@ -38,7 +38,7 @@ fn acknowledged_rows_survive_kill_9() {
             for line in lines.map_while(Result::ok) {
                 parse(&line, &mut acknowledged);
             }
-            let db = Database::open(&place.file(), &super::SCHEMA, Sync::Normal).unwrap();
+            let db = Database::open(&place.file(), &super::SCHEMA, SyncMode::Normal).unwrap();
             let there = keys(&db);
             for key in &acknowledged {
                 assert!(there.binary_search(key).is_ok(), "round {round}: {key} is lost");
@@ -58,7 +58,8 @@ fn parse(line: &str, acknowledged: &mut Vec<i64>) -> bool {
 #[ignore = "a child process of another test"]
 fn child_that_writes_until_killed() {
     let variable = |name| std::env::var(name).expect("set by the parent");
-    let sync = if variable("LATCHFS_TEST_SYNC") == "always" { Sync::Always } else { Sync::Normal };
+    let sync =
+        if variable("LATCHFS_TEST_SYNC") == "always" { SyncMode::Always } else { SyncMode::Normal };
     let round: i64 = variable("LATCHFS_TEST_ROUND").parse().unwrap();
     // Checkpoints all the time, so that kills meet them.
     let tuning = Tuning { checkpoint_pages: 20, hold_pages: 60, ..Tuning::default() };

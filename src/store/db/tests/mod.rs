@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, OptionalExtension};
 use tempfile::TempDir;
 
-use super::{Database, DbError, Schema, Sync, Tuning};
+use super::{Database, DbError, Schema, SyncMode, Tuning};
 
 pub(super) const SCHEMA: Schema = Schema {
     version: 3,
@@ -52,11 +52,11 @@ impl Place {
         self.dir.path().join("test.db")
     }
 
-    pub(super) fn open(&self, sync: Sync) -> Arc<Database> {
+    pub(super) fn open(&self, sync: SyncMode) -> Arc<Database> {
         self.open_with(sync, quiet())
     }
 
-    pub(super) fn open_with(&self, sync: Sync, tuning: Tuning) -> Arc<Database> {
+    pub(super) fn open_with(&self, sync: SyncMode, tuning: Tuning) -> Arc<Database> {
         Arc::new(Database::open_with(&self.file(), &SCHEMA, sync, tuning).unwrap())
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::{Place, SCHEMA, get, keys, put, quiet, wait_until};
-use crate::store::db::{Database, DbError, Sync, Tuning};
+use crate::store::db::{Database, DbError, SyncMode, Tuning};
 
 fn is_gone(done: &Result<(), DbError>) -> bool {
     matches!(done, Err(DbError::Gone { .. }))
@@ -31,7 +31,7 @@ fn a_database_that_lost_its_name_is_not_written_until_it_is_back() {
     let folder = place.dir.path().join("data");
     fs::create_dir(&folder).unwrap();
     let file = folder.join("test.db");
-    let db = Database::open_with(&file, &SCHEMA, Sync::Normal, soon()).unwrap();
+    let db = Database::open_with(&file, &SCHEMA, SyncMode::Normal, soon()).unwrap();
     db.write(|conn| put(conn, 1, b"one")).unwrap();
     db.check_place().unwrap();
     let aside = place.dir.path().join("aside");
@@ -51,13 +51,13 @@ fn a_database_that_lost_its_name_is_not_written_until_it_is_back() {
 }
 
 fn open(file: &Path) -> Database {
-    Database::open_with(file, &SCHEMA, Sync::Normal, quiet()).unwrap()
+    Database::open_with(file, &SCHEMA, SyncMode::Normal, quiet()).unwrap()
 }
 
 #[test]
 fn a_removed_database_is_not_written() {
     let place = Place::new();
-    let db = place.open_with(Sync::Normal, soon());
+    let db = place.open_with(SyncMode::Normal, soon());
     db.write(|conn| put(conn, 1, b"one")).unwrap();
     fs::remove_file(place.file()).unwrap();
     wait_for_refusal(&db);

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{Place, get, keys, put, quiet};
-use crate::store::db::{DbError, Sync, Tuning};
+use crate::store::db::{DbError, SyncMode, Tuning};
 
 #[test]
 fn a_read_sees_one_state_while_writes_go_on_and_does_not_block_them() {
     let place = Place::new();
-    let db = place.open(Sync::Normal);
+    let db = place.open(SyncMode::Normal);
     let set = |value: &'static [u8]| {
         let db = Arc::clone(&db);
         // On another thread, as a write of another request.
@@ -40,7 +40,7 @@ fn a_read_sees_one_state_while_writes_go_on_and_does_not_block_them() {
 #[test]
 fn readers_never_see_half_of_a_transaction() {
     let place = Place::new();
-    let db = place.open(Sync::Normal);
+    let db = place.open(SyncMode::Normal);
     let stop = Arc::new(AtomicBool::new(false));
     let writers: Vec<_> = (0..2)
         .map(|writer| {
@@ -78,7 +78,7 @@ fn readers_never_see_half_of_a_transaction() {
 #[test]
 fn a_read_cannot_change_anything() {
     let place = Place::new();
-    let db = place.open(Sync::Normal);
+    let db = place.open(SyncMode::Normal);
     assert!(matches!(db.read(|conn| put(conn, 1, b"x")), Err(DbError::ReadOnly { .. })));
     assert!(keys(&db).is_empty());
 }
@@ -86,7 +86,7 @@ fn a_read_cannot_change_anything() {
 #[test]
 fn a_panic_in_a_read_leaves_the_pool_usable() {
     let place = Place::new();
-    let db = place.open_with(Sync::Normal, Tuning { readers: 1, ..quiet() });
+    let db = place.open_with(SyncMode::Normal, Tuning { readers: 1, ..quiet() });
     for _ in 0..3 {
         let read = || db.read(|_| -> Result<(), DbError> { panic!("a defect") });
         assert!(catch_unwind(AssertUnwindSafe(read)).is_err());
@@ -97,7 +97,7 @@ fn a_panic_in_a_read_leaves_the_pool_usable() {
 #[test]
 fn an_error_names_the_file() {
     let place = Place::new();
-    let db = place.open(Sync::Normal);
+    let db = place.open(SyncMode::Normal);
     let error = db.read(|_| Err::<(), _>(DbError::damaged("row 7 has no length"))).unwrap_err();
     let text = error.to_string();
     assert!(text.contains("test.db is damaged: row 7 has no length"), "{text}");

@@ -25,7 +25,7 @@ const XATTR_BYTES_MAX: usize = 64 * 1024;
 
 /// How the bytes got across; in the order in which they are tried.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Way {
+pub enum CopyMethod {
     /// Both files share their extents until one is written.
     Reflink,
     /// Data extents were copied, holes left out.
@@ -36,7 +36,7 @@ pub enum Way {
 
 /// How far a copy has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Progress {
+pub struct CloneProgress {
     /// Directories finished, with all below them.
     pub directories_done: u64,
     /// Files, links and hard links finished.
@@ -69,23 +69,26 @@ pub enum CloneError {
 
 /// Counts what is done and asks the caller whether to go on.
 pub struct Meter<'a> {
-    done: Progress,
-    report: &'a mut dyn FnMut(Progress) -> Control,
-    copies: Option<&'a mut Copies>,
+    done: CloneProgress,
+    report: &'a mut dyn FnMut(CloneProgress) -> Control,
+    copies: Option<&'a mut CopiedFileIds>,
 }
 
 /// Which file became which by a copy.
-pub type Copies = HashMap<FileId, FileId>;
+pub type CopiedFileIds = HashMap<FileId, FileId>;
 
 impl<'a> Meter<'a> {
     /// A meter at zero.
-    pub fn new(report: &'a mut dyn FnMut(Progress) -> Control) -> Self {
-        let done = Progress::default();
+    pub fn new(report: &'a mut dyn FnMut(CloneProgress) -> Control) -> Self {
+        let done = CloneProgress::default();
         Self { done, report, copies: None }
     }
 
     /// A meter that notes which file became which.
-    pub fn noting(report: &'a mut dyn FnMut(Progress) -> Control, copies: &'a mut Copies) -> Self {
+    pub fn noting(
+        report: &'a mut dyn FnMut(CloneProgress) -> Control,
+        copies: &'a mut CopiedFileIds,
+    ) -> Self {
         Self { copies: Some(copies), ..Self::new(report) }
     }
 
@@ -102,12 +105,12 @@ impl<'a> Meter<'a> {
     }
 
     /// The progress so far.
-    pub fn done(&self) -> Progress {
+    pub fn done(&self) -> CloneProgress {
         self.done
     }
 
     /// Takes note of a step and asks whether to go on.
-    pub fn count(&mut self, step: impl FnOnce(&mut Progress)) -> Result<(), CloneError> {
+    pub fn count(&mut self, step: impl FnOnce(&mut CloneProgress)) -> Result<(), CloneError> {
         step(&mut self.done);
         match (self.report)(self.done) {
             Control::Continue => Ok(()),
@@ -122,13 +125,13 @@ impl<'a> Meter<'a> {
 
 /// Copies bytes, user attributes, owner, mode and times of the regular file `source` into the
 /// empty file `target`. Moves the file offset of `source`; `first` is the first way to try
-/// ([`Way::Reflink`] unless a test wants another).
+/// ([`CopyMethod::Reflink`] unless a test wants another).
 pub fn clone_file(
     source: impl AsFd,
     target: impl AsFd,
-    first: Way,
+    first: CopyMethod,
     meter: &mut Meter<'_>,
-) -> Result<Way, CloneError> {
+) -> Result<CopyMethod, CloneError> {
     let (source, target) = (source.as_fd(), target.as_fd());
     let stat = Stat::of(source)?;
     let way = clone_bytes(source, target, stat.size, first, meter)?;
@@ -141,19 +144,19 @@ fn clone_bytes(
     source: BorrowedFd<'_>,
     target: BorrowedFd<'_>,
     size: u64,
-    first: Way,
+    first: CopyMethod,
     meter: &mut Meter<'_>,
-) -> Result<Way, CloneError> {
-    if first == Way::Reflink && share_extents(source, target)? {
+) -> Result<CopyMethod, CloneError> {
+    if first == CopyMethod::Reflink && share_extents(source, target)? {
         meter.bytes(size)?;
-        return Ok(Way::Reflink);
+        return Ok(CopyMethod::Reflink);
     }
     let mut pump = Pump::new(source, target, meter);
-    let way = if first != Way::Copy && pump.extents(0, size)? {
-        Way::SparseCopy
+    let way = if first != CopyMethod::Copy && pump.extents(0, size)? {
+        CopyMethod::SparseCopy
     } else {
         pump.run(0, size)?;
-        Way::Copy
+        CopyMethod::Copy
     };
     rustix::fs::ftruncate(target, size).map_err(|errno| doing("setting a length")(errno))?;
     Ok(way)

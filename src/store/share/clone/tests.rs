@@ -19,11 +19,11 @@ fn sparse(path: &Path) -> File {
     File::open(path).unwrap()
 }
 
-fn go_on(_: Progress) -> Control {
+fn go_on(_: CloneProgress) -> Control {
     Control::Continue
 }
 
-fn clone(source: &File, target: &File, first: Way) -> Way {
+fn clone(source: &File, target: &File, first: CopyMethod) -> CopyMethod {
     clone_file(source, target, first, &mut Meter::new(&mut go_on)).unwrap()
 }
 
@@ -39,7 +39,7 @@ fn a_sparse_file_keeps_its_holes() {
     let dir = tempfile::tempdir().unwrap();
     let source = sparse(&dir.path().join("source"));
     let target = File::create_new(dir.path().join("target")).unwrap();
-    assert_eq!(clone(&source, &target, Way::SparseCopy), Way::SparseCopy);
+    assert_eq!(clone(&source, &target, CopyMethod::SparseCopy), CopyMethod::SparseCopy);
 
     assert_eq!(target.metadata().unwrap().len(), GIB);
     assert!(target.metadata().unwrap().blocks() * 512 < 1 << 20);
@@ -72,9 +72,12 @@ fn each_way_brings_every_byte_across() {
     let bytes: Vec<u8> = (0..251).cycle().take(2 * CHUNK_BYTES + 12_345).collect();
     std::fs::write(&path, &bytes).unwrap();
     for (first, expected) in [
-        (Way::Reflink, if shares_extents { Way::Reflink } else { Way::SparseCopy }),
-        (Way::SparseCopy, Way::SparseCopy),
-        (Way::Copy, Way::Copy),
+        (
+            CopyMethod::Reflink,
+            if shares_extents { CopyMethod::Reflink } else { CopyMethod::SparseCopy },
+        ),
+        (CopyMethod::SparseCopy, CopyMethod::SparseCopy),
+        (CopyMethod::Copy, CopyMethod::Copy),
     ] {
         let copy = dir.path().join(format!("{first:?}"));
         let target = File::create_new(&copy).unwrap();
@@ -106,7 +109,7 @@ fn the_copy_by_hand_does_what_the_kernel_does() {
 fn an_empty_file_and_a_file_of_holes_only_are_copied() {
     let dir = tempfile::tempdir().unwrap();
     for size in [0, 1, 100_000] {
-        for first in [Way::SparseCopy, Way::Copy] {
+        for first in [CopyMethod::SparseCopy, CopyMethod::Copy] {
             let source = dir.path().join(format!("{size}-{first:?}"));
             File::create_new(&source).unwrap().set_len(size).unwrap();
             let target = File::create_new(source.with_extension("copy")).unwrap();
@@ -134,7 +137,7 @@ fn attributes_go_along() {
     rustix::fs::futimens(&source, &times).unwrap();
 
     let target = File::create_new(dir.path().join("target")).unwrap();
-    clone(&source, &target, Way::Reflink);
+    clone(&source, &target, CopyMethod::Reflink);
     let (from, to) = (source.metadata().unwrap(), target.metadata().unwrap());
     assert_eq!(to.mode(), from.mode());
     assert_eq!((to.uid(), to.gid()), (from.uid(), from.gid()));
@@ -155,11 +158,11 @@ fn cancelling_stops_between_chunks() {
     let path = dir.path().join("source");
     std::fs::write(&path, vec![1; 3 * CHUNK_BYTES]).unwrap();
     let target = File::create_new(dir.path().join("target")).unwrap();
-    let mut cancel = |done: Progress| {
+    let mut cancel = |done: CloneProgress| {
         if done.bytes_done >= CHUNK_BYTES as u64 { Control::Cancel } else { Control::Continue }
     };
     let source = File::open(&path).unwrap();
-    let answer = clone_file(&source, &target, Way::SparseCopy, &mut Meter::new(&mut cancel));
+    let answer = clone_file(&source, &target, CopyMethod::SparseCopy, &mut Meter::new(&mut cancel));
     assert!(matches!(answer, Err(CloneError::Cancelled)));
     assert_eq!(target.metadata().unwrap().len(), CHUNK_BYTES as u64);
 }

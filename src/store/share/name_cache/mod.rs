@@ -17,9 +17,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError};
 use std::time::{Duration, Instant, SystemTime};
 
-use super::dir_watch::{DirWatch, Doubts, Wanted, WatchId};
-use super::listing::{Listed, read_dir};
-use super::stat::{Kind, Stat};
+use super::dir_watch::{DirWatch, Doubts, NamesInDoubt, WatchId};
+use super::listing::{ListedName, read_dir};
+use super::stat::{FileKind, Stat};
 use crate::core::smb::fold;
 use crate::core::{FileId, Timestamp};
 use crate::store::error::StoreError;
@@ -66,16 +66,16 @@ const LOCAL: [i64; 8] = [
 
 /// Which names a directory has.
 #[derive(Debug, Default)]
-pub(in crate::store) struct Names(BTreeMap<Key, (Kind, u64)>);
+pub(in crate::store) struct Names(BTreeMap<NameKey, (FileKind, u64)>);
 
 /// Order of listings: folded, then exact.
 #[derive(PartialEq, Eq, PartialOrd, Ord, Debug)]
-struct Key {
+struct NameKey {
     folded: Box<str>,
     name: Box<str>,
 }
 
-impl Key {
+impl NameKey {
     fn new(name: &str) -> Self {
         Self { folded: fold(name).into(), name: name.into() }
     }
@@ -85,7 +85,7 @@ impl Names {
     /// All spellings of `name` that exist, in byte order.
     pub(in crate::store) fn spellings<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a str> {
         let folded = fold(name).into_owned();
-        let first = Key { folded: folded.as_str().into(), name: "".into() };
+        let first = NameKey { folded: folded.as_str().into(), name: "".into() };
         self.0
             .range(first..)
             .map(|(key, _)| key)
@@ -95,7 +95,7 @@ impl Names {
 
     /// The spelling that `name` finds: the exact one, else the first in byte order.
     pub(in crate::store) fn spelling(&self, name: &str) -> Option<&str> {
-        let exact = self.0.get_key_value(&Key::new(name));
+        let exact = self.0.get_key_value(&NameKey::new(name));
         exact.map(|(key, _)| &*key.name).or_else(|| self.spellings(name).next())
     }
 
@@ -106,11 +106,11 @@ impl Names {
         prefix: &str,
         after: Option<&str>,
         limit: usize,
-    ) -> Vec<Listed> {
+    ) -> Vec<ListedName> {
         use std::ops::Bound::{Excluded, Included, Unbounded};
         let prefix = fold(prefix);
-        let first = Key { folded: (*prefix).into(), name: "".into() };
-        let from = match after.map(Key::new) {
+        let first = NameKey { folded: (*prefix).into(), name: "".into() };
+        let from = match after.map(NameKey::new) {
             Some(after) if after >= first => Excluded(after),
             _ => Included(first),
         };
@@ -118,14 +118,14 @@ impl Names {
             .range((from, Unbounded))
             .take_while(|(key, _)| key.folded.starts_with(&*prefix))
             .take(limit)
-            .map(|(key, &(kind, ino))| Listed { name: key.name.to_string(), kind, ino })
+            .map(|(key, &(kind, ino))| ListedName { name: key.name.to_string(), kind, ino })
             .collect()
     }
 }
 
 /// One directory as it was last seen.
 #[derive(Debug, Default)]
-struct Seen {
+struct CachedDirectory {
     names: Names,
     /// Its change time then, and whether a later change must have moved it; none if the names
     /// cannot be believed.
@@ -142,15 +142,15 @@ struct Seen {
 }
 
 #[derive(Debug)]
-struct Slot {
-    seen: Arc<Mutex<Seen>>,
+struct CacheSlot {
+    seen: Arc<Mutex<CachedDirectory>>,
     weight: usize,
     used: u64,
 }
 
 #[derive(Debug, Default)]
-struct Table {
-    slots: HashMap<FileId, Slot>,
+struct CacheTable {
+    slots: HashMap<FileId, CacheSlot>,
     weight: usize,
     uses: u64,
 }
@@ -164,7 +164,7 @@ pub(in crate::store) struct NameCache {
     open_watch: fn() -> Option<Arc<DirWatch>>,
     /// Tells the accounts of this share from those of others.
     number: u64,
-    table: Mutex<Table>,
+    table: Mutex<CacheTable>,
     names_max: usize,
     /// Believes a complete account; tests have it doubt.
     trusting: bool,
@@ -189,7 +189,7 @@ impl NameCache {
     pub(in crate::store) fn ask<T>(
         &self,
         (dir, id): (impl AsFd, FileId),
-        wanted: Wanted<'_>,
+        wanted: NamesInDoubt<'_>,
         question: impl FnOnce(&Names) -> T,
     ) -> Result<T, StoreError> {
         let slot = self.slot(id);
@@ -212,8 +212,8 @@ impl NameCache {
         dir: (impl AsFd, FileId),
         (prefix, after): (&str, Option<&str>),
         limit: usize,
-    ) -> Result<Vec<Listed>, StoreError> {
-        self.ask(dir, Wanted::All, |names| {
+    ) -> Result<Vec<ListedName>, StoreError> {
+        self.ask(dir, NamesInDoubt::All, |names| {
             if names.0.len().min(limit) > NON_BLOCKING_NAMES && front_end::gives_up() {
                 return Err(StoreError::WouldWait);
             }
@@ -244,11 +244,11 @@ impl NameCache {
         Ok(Expected { watched, unwatched, seen: slot, name })
     }
 
-    fn slot(&self, dir: FileId) -> Arc<Mutex<Seen>> {
+    fn slot(&self, dir: FileId) -> Arc<Mutex<CachedDirectory>> {
         let mut table = self.table();
         table.uses += 1;
         let used = table.uses;
-        let slot = table.slots.entry(dir).or_insert_with(|| Slot {
+        let slot = table.slots.entry(dir).or_insert_with(|| CacheSlot {
             seen: Arc::default(),
             weight: 0,
             used,
@@ -260,9 +260,9 @@ impl NameCache {
     /// Makes what was `seen` right again, as far as it is `wanted`.
     fn refresh(
         &self,
-        seen: &mut Seen,
+        seen: &mut CachedDirectory,
         dir: BorrowedFd<'_>,
-        wanted: Wanted<'_>,
+        wanted: NamesInDoubt<'_>,
     ) -> Result<(), StoreError> {
         let Some((as_of, settled)) = seen.as_of else {
             return self.read(seen, dir);
@@ -289,12 +289,12 @@ impl NameCache {
             return if holds { Ok(()) } else { self.read(seen, dir) };
         };
         let none = Doubts::Names(Vec::new());
-        let mut doubts = watch.take(id, Wanted::All, most);
+        let mut doubts = watch.take(id, NamesInDoubt::All, most);
         let mut tries = 0;
         while as_of != changed && doubts == none && tries < EVENT_TRIES {
             // A change shows on the disk before its event arrives: the event gets time to arrive.
             std::thread::yield_now();
-            doubts = watch.take(id, Wanted::All, most);
+            doubts = watch.take(id, NamesInDoubt::All, most);
             tries += 1;
         }
         match doubts {
@@ -312,7 +312,7 @@ impl NameCache {
     }
 
     /// Reads the whole directory. A large one is not read in non-blocking mode.
-    fn read(&self, seen: &mut Seen, dir: BorrowedFd<'_>) -> Result<(), StoreError> {
+    fn read(&self, seen: &mut CachedDirectory, dir: BorrowedFd<'_>) -> Result<(), StoreError> {
         // The names are out of date, also if they are not read now.
         seen.as_of = None;
         if front_end::is_non_blocking()
@@ -341,7 +341,7 @@ impl NameCache {
                 entries.unnameable,
             );
         }
-        let keyed = |entry: Listed| (Key::new(&entry.name), (entry.kind, entry.ino));
+        let keyed = |entry: ListedName| (NameKey::new(&entry.name), (entry.kind, entry.ino));
         seen.names.0 = entries.listed.into_iter().map(keyed).collect();
         seen.as_of = Some((changed, settled));
         (seen.read, seen.own) = (Some(Instant::now()), None);
@@ -366,7 +366,7 @@ impl NameCache {
 
     /// Forgets the directories not asked about for longest. A quarter at a time, so that the
     /// search for them is paid for by many additions; none that is in use.
-    fn make_room(&self, table: &mut Table) {
+    fn make_room(&self, table: &mut CacheTable) {
         let goal = self.names_max / 4 * 3;
         let mut oldest: Vec<_> = table
             .slots
@@ -390,7 +390,7 @@ impl NameCache {
         }
     }
 
-    fn table(&self) -> MutexGuard<'_, Table> {
+    fn table(&self) -> MutexGuard<'_, CacheTable> {
         self.table.lock().expect("nothing panics while it holds the table of directories")
     }
 }
@@ -412,11 +412,11 @@ pub(in crate::store) struct Expected<'a> {
     watched: Option<(&'a Arc<DirWatch>, WatchId)>,
     /// The change time of a directory without a watch, whose names are known.
     unwatched: Option<Timestamp>,
-    seen: Arc<Mutex<Seen>>,
+    seen: Arc<Mutex<CachedDirectory>>,
     name: &'a str,
 }
 
-impl Seen {
+impl CachedDirectory {
     /// True if the directory was read so lately that names which this process makes can be added to
     /// the result. Names that other processes make in the same moments are then seen at the next
     /// reading.
@@ -436,7 +436,7 @@ impl Expected<'_> {
             if let Ok(mut seen) = self.seen.try_lock() {
                 let known = seen.as_of.map(|(as_of, _)| seen.own.unwrap_or(as_of));
                 if known == Some(before) {
-                    seen.names.0.insert(Key::new(self.name), (stat.kind, stat.id.ino));
+                    seen.names.0.insert(NameKey::new(self.name), (stat.kind, stat.id.ino));
                     seen.own = Some(now.changed);
                 }
             }
@@ -454,7 +454,7 @@ impl Expected<'_> {
         self.watched = None;
         // Another may have removed it already, and somebody may have looked at it since.
         if watch.made(id, self.name) {
-            seen.names.0.insert(Key::new(self.name), (stat.kind, stat.id.ino));
+            seen.names.0.insert(NameKey::new(self.name), (stat.kind, stat.id.ino));
         }
     }
 }
@@ -468,7 +468,9 @@ impl Drop for Expected<'_> {
 }
 
 /// Locks a directory's names; in non-blocking mode only if no other thread is reading them.
-fn lock_in_time(slot: &Mutex<Seen>) -> Result<MutexGuard<'_, Seen>, StoreError> {
+fn lock_in_time(
+    slot: &Mutex<CachedDirectory>,
+) -> Result<MutexGuard<'_, CachedDirectory>, StoreError> {
     match slot.try_lock() {
         Err(TryLockError::WouldBlock) if front_end::gives_up() => Err(StoreError::WouldWait),
         Err(TryLockError::WouldBlock) => Ok(slot.lock().expect(SEEN)),
@@ -485,7 +487,7 @@ fn give_up() -> StoreError {
 
 /// Looks at each name in doubt: is it there, and what is it?
 fn look_again(
-    seen: &mut Seen,
+    seen: &mut CachedDirectory,
     dir: BorrowedFd<'_>,
     doubts: Vec<Box<str>>,
 ) -> Result<(), StoreError> {
@@ -493,10 +495,10 @@ fn look_again(
         match Stat::at(dir, &*name) {
             Ok(stat) => {
                 let entry = (stat.kind, stat.id.ino);
-                seen.names.0.insert(Key::new(&name), entry);
+                seen.names.0.insert(NameKey::new(&name), entry);
             }
             Err(StoreError::NotFound) => {
-                seen.names.0.remove(&Key::new(&name));
+                seen.names.0.remove(&NameKey::new(&name));
             }
             Err(error) => return Err(error),
         }

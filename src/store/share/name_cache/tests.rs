@@ -23,13 +23,13 @@ fn caches() -> [NameCache; 3] {
 fn count(cache: &NameCache, dir: &Path) -> usize {
     let dir = File::open(dir).unwrap();
     let id = Stat::of(&dir).unwrap().id;
-    cache.ask((&dir, id), Wanted::All, |names| names.0.len()).unwrap()
+    cache.ask((&dir, id), NamesInDoubt::All, |names| names.0.len()).unwrap()
 }
 
 fn spelling(cache: &NameCache, dir: &Path, name: &str) -> Option<String> {
     let dir = File::open(dir).unwrap();
     let id = Stat::of(&dir).unwrap().id;
-    let wanted = Wanted::Spellings(name);
+    let wanted = NamesInDoubt::Spellings(name);
     cache.ask((&dir, id), wanted, |names| names.spelling(name).map(str::to_owned)).unwrap()
 }
 
@@ -102,7 +102,7 @@ fn a_name_of_our_own_does_not_have_the_directory_read_again() {
         let id = Stat::of(&dir).unwrap().id;
         assert_eq!(count(&cache, temp.path()), 0);
         // Not on disk: whoever reads the directory again no longer knows it.
-        cache.slot(id).lock().unwrap().names.0.insert(Key::new("planted"), (Kind::File, 1));
+        cache.slot(id).lock().unwrap().names.0.insert(NameKey::new("planted"), (FileKind::File, 1));
         for (made, name) in ["a", "b", "c"].into_iter().enumerate() {
             let expected = cache.expect(id, name).unwrap();
             fs::write(temp.path().join(name), "").unwrap();
@@ -162,7 +162,7 @@ fn a_directory_that_changed_just_before_it_was_read_is_not_settled() {
     let dir = File::open(temp.path()).unwrap();
     let id = Stat::of(&dir).unwrap().id;
     let settled = || {
-        cache.ask((&dir, id), Wanted::All, |_| ()).unwrap();
+        cache.ask((&dir, id), NamesInDoubt::All, |_| ()).unwrap();
         let slot = cache.slot(id);
         let as_of = slot.lock().unwrap().as_of;
         as_of.expect("just read").1
@@ -187,8 +187,8 @@ fn only_names_in_doubt_are_looked_at_again() {
     let dir = File::open(temp.path()).unwrap();
     let slot = cache.slot(Stat::of(&dir).unwrap().id);
     // A name that is not on disk stays as long as nothing puts it in doubt: nothing was re-read.
-    let planted = Key::new("planted");
-    slot.lock().unwrap().names.0.insert(planted, (Kind::File, 1));
+    let planted = NameKey::new("planted");
+    slot.lock().unwrap().names.0.insert(planted, (FileKind::File, 1));
     fs::write(temp.path().join("b"), "").unwrap();
     assert_eq!(count(&cache, temp.path()), 3);
 }
@@ -207,13 +207,13 @@ fn a_walk_in_pages_reads_the_directory_once_also_while_names_come_and_go() {
     let id = Stat::of(&dir).unwrap().id;
     let slot = cache.slot(id);
     // Not on disk: whoever reads the directory again no longer knows it.
-    slot.lock().unwrap().names.0.insert(Key::new("planted"), (Kind::File, 1));
+    slot.lock().unwrap().names.0.insert(NameKey::new("planted"), (FileKind::File, 1));
     let mut found = Vec::new();
     let mut after: Option<String> = None;
     let mut passed = None;
     loop {
         let page = |names: &Names| names.page("", after.as_deref(), 50);
-        let page = cache.ask((&dir, id), Wanted::All, page).unwrap();
+        let page = cache.ask((&dir, id), NamesInDoubt::All, page).unwrap();
         let Some(last) = page.last() else { break };
         after = Some(last.name.clone());
         found.extend(page.into_iter().map(|listed| listed.name));
@@ -238,7 +238,7 @@ fn a_change_without_an_account_is_seen_by_the_change_time() {
     let watch = slot.lock().unwrap().watch.expect("watched");
     fs::write(temp.path().join("a"), "").unwrap();
     // The event is lost, as that of another host would be.
-    let taken = cache.watch.get().unwrap().take(watch, Wanted::All, usize::MAX);
+    let taken = cache.watch.get().unwrap().take(watch, NamesInDoubt::All, usize::MAX);
     assert!(matches!(taken, Doubts::Names(names) if names.len() == 1));
     assert_eq!(count(&cache, temp.path()), 1);
 }
@@ -294,7 +294,7 @@ fn a_large_directory_is_not_read_in_non_blocking_mode_and_is_used_once_it_was() 
     }
     let (cache, dir) = (NameCache::new(), File::open(temp.path()).unwrap());
     let id = Stat::of(&dir).unwrap().id;
-    let ask = || cache.ask((&dir, id), Wanted::All, |names| names.0.len());
+    let ask = || cache.ask((&dir, id), NamesInDoubt::All, |names| names.0.len());
     assert_eq!(front_end::without_waiting(ask).map(Result::unwrap), None);
     assert_eq!(ask().unwrap(), made);
     assert_eq!(front_end::without_waiting(ask).map(Result::unwrap), Some(made));
@@ -335,14 +335,14 @@ fn in_non_blocking_mode_many_names_in_doubt_are_left_so() {
             fs::remove_file(temp.path().join(number.to_string())).unwrap();
         }
         let absent = || {
-            let wanted = Wanted::Spellings("absent");
+            let wanted = NamesInDoubt::Spellings("absent");
             cache.ask((&dir, id), wanted, |names| names.spelling("absent").is_some())
         };
         for _ in 0..2 {
             assert!(front_end::without_waiting(absent).is_none());
         }
         // Looked at one by one, not read again: what was planted is still known.
-        cache.slot(id).lock().unwrap().names.0.insert(Key::new("planted"), (Kind::File, 1));
+        cache.slot(id).lock().unwrap().names.0.insert(NameKey::new("planted"), (FileKind::File, 1));
         assert!(!absent().unwrap());
         assert_eq!(count(&cache, temp.path()), 1);
     }

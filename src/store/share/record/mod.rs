@@ -16,6 +16,7 @@ mod xattr;
 use serde::{Deserialize, Serialize};
 
 use crate::core::Timestamp;
+use crate::core::copy_status::CopyStatus;
 use crate::core::smb::Attributes;
 use crate::store::error::StoreError;
 
@@ -116,20 +117,6 @@ pub struct CopyState {
     pub description: Option<String>,
 }
 
-/// How far a copy is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum CopyStatus {
-    /// Under way.
-    Pending,
-    /// Done.
-    Success,
-    /// Ended by Abort Copy.
-    Aborted,
-    /// Ended by an error.
-    Failed,
-}
-
 /// Bytes copied so far, of how many.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct CopyProgress {
@@ -148,7 +135,7 @@ impl Record {
 
 /// The fields before a record's own, in the attribute and in the sidecar.
 #[derive(Serialize, Deserialize)]
-struct Head {
+struct RecordHead {
     v: u32,
     /// In an extended attribute: the record is in the sidecar. The number is that of its
     /// changes, there to make the attribute, and thus the inode's change time, move.
@@ -157,16 +144,16 @@ struct Head {
 }
 
 #[derive(Serialize)]
-struct Written<'a> {
+struct WrittenRecord<'a> {
     #[serde(flatten)]
-    head: Head,
+    head: RecordHead,
     #[serde(flatten)]
     record: &'a Record,
 }
 
 fn encode(sidecar: Option<u64>, record: &Record) -> Vec<u8> {
-    let head = Head { v: VERSION, sidecar };
-    serde_json::to_vec(&Written { head, record })
+    let head = RecordHead { v: VERSION, sidecar };
+    serde_json::to_vec(&WrittenRecord { head, record })
         .expect("a record has text keys only and no value that JSON lacks")
 }
 
@@ -178,9 +165,10 @@ impl Record {
 }
 
 /// Reads what [`encode`] wrote; `what` names it in the error.
-fn decode(bytes: &[u8], what: impl Fn() -> String) -> Result<(Head, Record), StoreError> {
+fn decode(bytes: &[u8], what: impl Fn() -> String) -> Result<(RecordHead, Record), StoreError> {
     let damaged = |why: String| StoreError::Damaged { what: what(), why };
-    let head: Head = serde_json::from_slice(bytes).map_err(|error| damaged(error.to_string()))?;
+    let head: RecordHead =
+        serde_json::from_slice(bytes).map_err(|error| damaged(error.to_string()))?;
     if head.v > VERSION {
         return Err(damaged(format!(
             "it is of version {}, written by a newer latchfs; this one reads up to {VERSION}",

@@ -30,7 +30,7 @@ pub enum Touch {
 
 /// A part of a file that REST wrote or cleared last.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Part {
+pub struct TouchedRange {
     /// The bytes, whole pages.
     pub range: Range<u64>,
     /// Whether the bytes were written or cleared.
@@ -43,7 +43,7 @@ pub struct Part {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(from = "Vec<Packed>", into = "Vec<Packed>")]
 pub struct RangeAccount {
-    parts: Vec<Part>,
+    parts: Vec<TouchedRange>,
 }
 
 /// A part as it is written down: first page, pages, time, and 1 if they were cleared.
@@ -56,7 +56,7 @@ impl From<Vec<Packed>> for RangeAccount {
             let end = first.saturating_add(pages).saturating_mul(PAGE);
             let touch = if cleared == 1 { Touch::Cleared } else { Touch::Written };
             let range = first.saturating_mul(PAGE)..end;
-            account.put(Part { range, touch, when: Timestamp(when) });
+            account.put(TouchedRange { range, touch, when: Timestamp(when) });
         }
         account
     }
@@ -64,7 +64,7 @@ impl From<Vec<Packed>> for RangeAccount {
 
 impl From<RangeAccount> for Vec<Packed> {
     fn from(account: RangeAccount) -> Self {
-        let packed = |part: &Part| {
+        let packed = |part: &TouchedRange| {
             let (first, end) = (part.range.start / PAGE, part.range.end / PAGE);
             (first, end - first, part.when.0, u8::from(part.touch == Touch::Cleared))
         };
@@ -79,7 +79,7 @@ impl RangeAccount {
     }
 
     /// The parts, ascending.
-    pub fn parts(&self) -> &[Part] {
+    pub fn parts(&self) -> &[TouchedRange] {
         &self.parts
     }
 
@@ -88,17 +88,17 @@ impl RangeAccount {
     pub fn note(&mut self, range: &Range<u64>, touch: Touch, when: Timestamp) {
         let outer = floor(range.start, PAGE)..ceil(range.end, PAGE);
         match touch {
-            Touch::Written => self.put(Part { range: outer, touch, when }),
+            Touch::Written => self.put(TouchedRange { range: outer, touch, when }),
             Touch::Cleared => {
                 let inner = ceil(range.start, PAGE)..floor(range.end, PAGE);
                 if inner.is_empty() {
-                    return self.put(Part { range: outer, touch: Touch::Written, when });
+                    return self.put(TouchedRange { range: outer, touch: Touch::Written, when });
                 }
                 let edges = [outer.start..inner.start, inner.end..outer.end];
                 for range in edges {
-                    self.put(Part { range, touch: Touch::Written, when });
+                    self.put(TouchedRange { range, touch: Touch::Written, when });
                 }
-                self.put(Part { range: inner, touch, when });
+                self.put(TouchedRange { range: inner, touch, when });
             }
         }
     }
@@ -121,7 +121,7 @@ impl RangeAccount {
     }
 
     /// Puts a part in place of what was there.
-    fn put(&mut self, new: Part) {
+    fn put(&mut self, new: TouchedRange) {
         if new.range.is_empty() {
             return;
         }
@@ -137,12 +137,12 @@ impl RangeAccount {
                 old.range.start.max(part.range.end)..old.range.end,
             );
             if !before.is_empty() {
-                parts.push(Part { range: before, ..old.clone() });
+                parts.push(TouchedRange { range: before, ..old.clone() });
             }
             if old.range.end > part.range.end {
                 parts.extend(new.take());
                 if !after.is_empty() {
-                    parts.push(Part { range: after, ..old });
+                    parts.push(TouchedRange { range: after, ..old });
                 }
             }
         }
@@ -161,7 +161,7 @@ impl RangeAccount {
         self.join(|_, _| true);
     }
 
-    fn join(&mut self, may: impl Fn(&Part, &Part) -> bool) {
+    fn join(&mut self, may: impl Fn(&TouchedRange, &TouchedRange) -> bool) {
         self.parts.dedup_by(|next, one| {
             let joined =
                 one.range.end == next.range.start && one.touch == next.touch && may(one, next);
@@ -192,8 +192,8 @@ const fn ceil(at: u64, grain: u64) -> u64 {
 mod tests {
     use super::*;
 
-    fn at(parts: &[(u64, u64, Touch, i64)]) -> Vec<Part> {
-        let part = |&(start, end, touch, when): &(u64, u64, Touch, i64)| Part {
+    fn at(parts: &[(u64, u64, Touch, i64)]) -> Vec<TouchedRange> {
+        let part = |&(start, end, touch, when): &(u64, u64, Touch, i64)| TouchedRange {
             range: start..end,
             touch,
             when: Timestamp(when),

@@ -9,7 +9,7 @@ use std::os::fd::BorrowedFd;
 use rustix::fs::{Mode, OFlags, XattrFlags};
 use rustix::io::Errno;
 
-use super::super::{Kind, Stat, proc_path};
+use super::super::{FileKind, Stat, proc_path};
 use super::records::Records;
 use crate::store::error::{StoreError, doing};
 use crate::sync::front_end;
@@ -117,5 +117,5 @@ pub(super) fn flush(fd: BorrowedFd<'_>) -> Result<(), StoreError> {
 /// `EPERM` means "not for this kind of file" on symbolic links and special files, but "not now"
 /// on an immutable or append-only file, which may well have a record.
 fn cannot_have_any(fd: BorrowedFd<'_>) -> Result<bool, StoreError> {
-    Ok(matches!(Stat::of(fd)?.kind, Kind::Symlink | Kind::Special))
+    Ok(matches!(Stat::of(fd)?.kind, FileKind::Symlink | FileKind::Special))
 }

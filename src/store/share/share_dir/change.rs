@@ -10,8 +10,8 @@ use std::sync::{MutexGuard, PoisonError, TryLockError};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
 
 use super::super::beneath::Dir;
-use super::super::dir_watch::Wanted;
-use super::super::stat::{Kind, Stat};
+use super::super::dir_watch::NamesInDoubt;
+use super::super::stat::{FileKind, Stat};
 use super::{Case, NAMING_LOCKS, ShareDir};
 use crate::core::FileId;
 use crate::core::smb::SharePath;
@@ -31,7 +31,7 @@ pub enum RenameHow {
 
 /// A name that none of us makes in another spelling while this lasts.
 #[derive(Debug)]
-struct Claim<'a> {
+struct SpellingClaim<'a> {
     /// The directory it is in.
     dir: FileId,
     _naming: MutexGuard<'a, ()>,
@@ -42,7 +42,7 @@ impl ShareDir {
     pub fn create_file(&self, path: &SharePath, mode: u32) -> Result<(OwnedFd, Stat), StoreError> {
         let (dir, name) = self.new_place(path)?;
         let claim = self.claim(&dir, name, None)?;
-        let expect = |claim: &Claim<'_>| self.names.expect(claim.dir, name);
+        let expect = |claim: &SpellingClaim<'_>| self.names.expect(claim.dir, name);
         let expected = claim.as_ref().map(expect).transpose()?;
         let flags =
             OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -148,7 +148,7 @@ impl ShareDir {
     pub fn remove_file(&self, path: &SharePath, expect: FileId) -> Result<(), StoreError> {
         let (dir, name) = self.old_place(path)?;
         let stat = expected(&dir, name, expect)?;
-        if stat.kind == Kind::Directory {
+        if stat.kind == FileKind::Directory {
             return Err(StoreError::IsADirectory);
         }
         check_may_free(stat.freed())?;
@@ -159,7 +159,7 @@ impl ShareDir {
     /// Removes an empty directory, if it still is the directory `expect`; `Replaced` otherwise.
     pub fn remove_dir(&self, path: &SharePath, expect: FileId) -> Result<(), StoreError> {
         let (dir, name) = self.old_place(path)?;
-        if expected(&dir, name, expect)?.kind != Kind::Directory {
+        if expected(&dir, name, expect)?.kind != FileKind::Directory {
             return Err(StoreError::NotADirectory);
         }
         // The system call tells whether the directory is empty; a rehearsal does not get there.
@@ -192,7 +192,7 @@ impl ShareDir {
         dir: &Dir,
         name: &str,
         itself: Option<&str>,
-    ) -> Result<Option<Claim<'_>>, StoreError> {
+    ) -> Result<Option<SpellingClaim<'_>>, StoreError> {
         if self.case == Case::Sensitive {
             return Ok(None);
         }
@@ -208,13 +208,13 @@ impl ShareDir {
             }
             Err(TryLockError::WouldBlock) => lock.lock().unwrap_or_else(PoisonError::into_inner),
         };
-        let taken = self.names.ask((dir, id), Wanted::Spellings(name), |names| {
+        let taken = self.names.ask((dir, id), NamesInDoubt::Spellings(name), |names| {
             names.spellings(name).any(|spelling| spelling != name && Some(spelling) != itself)
         })?;
         if taken {
             return Err(StoreError::AlreadyExists);
         }
-        Ok(Some(Claim { dir: id, _naming: naming }))
+        Ok(Some(SpellingClaim { dir: id, _naming: naming }))
     }
 }
 

@@ -13,8 +13,8 @@ use std::sync::Mutex;
 use rustix::fs::OFlags;
 
 use super::beneath::{Dir, Root};
-use super::dir_watch::Wanted;
-use super::listing::{self, Listed};
+use super::dir_watch::NamesInDoubt;
+use super::listing::{self, ListedName};
 use super::name_cache::NameCache;
 use super::proc_path::proc_path;
 use super::stat::{Births, Stat};
@@ -41,7 +41,7 @@ pub enum Case {
 
 /// The file or directory that a path leads to.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Found {
+pub struct FoundFile {
     /// The path as spelled on disk.
     pub path: SharePath,
     /// Kind, identity, size and times.
@@ -134,9 +134,9 @@ impl ShareDir {
     ///
     /// An exact spelling wins; of several others, the first in byte order. `NotFound` if only the
     /// last component is missing, `ParentNotFound` if an earlier one is, or is no directory.
-    pub fn lookup(&self, path: &SharePath) -> Result<Found, StoreError> {
+    pub fn lookup(&self, path: &SharePath) -> Result<FoundFile, StoreError> {
         let Some((parent, name)) = path.split() else {
-            return Ok(Found { path: path.clone(), stat: self.stat(path)? });
+            return Ok(FoundFile { path: path.clone(), stat: self.stat(path)? });
         };
         let (parent, dir) = self.respell_dir(parent)?;
         let (name, stat) = self.entry(&dir, name)?.ok_or(StoreError::NotFound)?;
@@ -144,7 +144,7 @@ impl ShareDir {
             (Cow::Borrowed(_), Cow::Borrowed(_)) => path.clone(),
             _ => joined(&parent, &name)?,
         };
-        Ok(Found { path, stat })
+        Ok(FoundFile { path, stat })
     }
 
     /// Attributes of an exact path; a symbolic link at its end is not followed.
@@ -199,7 +199,7 @@ impl ShareDir {
         dir: &SharePath,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Vec<Listed>, StoreError> {
+    ) -> Result<Vec<ListedName>, StoreError> {
         self.list_prefix(dir, "", after, limit)
     }
 
@@ -210,7 +210,7 @@ impl ShareDir {
         prefix: &str,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Vec<Listed>, StoreError> {
+    ) -> Result<Vec<ListedName>, StoreError> {
         let dir = self.open_dir(dir)?;
         let id = Stat::of(&dir)?.id;
         self.names.page((&dir, id), (prefix, after), limit)
@@ -222,7 +222,11 @@ impl ShareDir {
     }
 
     /// All entries of the open directory `id`, in the same order.
-    pub fn list_open(&self, dir: &OpenDirectory, id: FileId) -> Result<Vec<Listed>, StoreError> {
+    pub fn list_open(
+        &self,
+        dir: &OpenDirectory,
+        id: FileId,
+    ) -> Result<Vec<ListedName>, StoreError> {
         self.names.page((dir, id), ("", None), usize::MAX)
     }
 
@@ -266,7 +270,7 @@ impl ShareDir {
             Err(StoreError::NotFound) => {}
             Err(error) => return Err(error),
         }
-        let known = self.names.ask((dir, dir.id()), Wanted::Spellings(name), |names| {
+        let known = self.names.ask((dir, dir.id()), NamesInDoubt::Spellings(name), |names| {
             names.spelling(name).map(str::to_owned)
         })?;
         let Some(known) = known else { return Ok(None) };

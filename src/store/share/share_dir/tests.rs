@@ -6,7 +6,7 @@ use std::sync::Barrier;
 
 use tempfile::TempDir;
 
-use super::super::Kind;
+use super::super::FileKind;
 use super::*;
 
 pub(super) fn share(case: Case) -> (TempDir, ShareDir) {
@@ -38,9 +38,9 @@ fn a_path_is_found_in_any_spelling_and_answered_as_on_disk() {
         assert_eq!(found(&share, spelling), "Dir/Süb/File.TXT");
     }
     let file = share.lookup(&path("dir/süb/FILE.TXT")).unwrap();
-    assert_eq!((file.stat.kind, file.stat.size), (Kind::File, 1));
+    assert_eq!((file.stat.kind, file.stat.size), (FileKind::File, 1));
     let root = share.lookup(&SharePath::root()).unwrap();
-    assert!(root.path.is_root() && root.stat.kind == Kind::Directory);
+    assert!(root.path.is_root() && root.stat.kind == FileKind::Directory);
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn of_many_who_make_one_name_in_different_spellings_one_succeeds() {
 fn a_created_file_is_open_for_writing() {
     let (temp, share) = share(Case::Insensitive);
     let (file, stat) = share.create_file(&path("new"), 0o600).unwrap();
-    assert_eq!((stat.kind, stat.size, stat.mode & 0o777), (Kind::File, 0, 0o600));
+    assert_eq!((stat.kind, stat.size, stat.mode & 0o777), (FileKind::File, 0, 0o600));
     fs::File::from(file).write_all(b"bytes").unwrap();
     assert_eq!(fs::read(temp.path().join("new")).unwrap(), b"bytes");
     assert_eq!(share.stat(&path("new")).unwrap().id, stat.id);
@@ -145,7 +145,7 @@ fn a_created_file_is_open_for_writing() {
 fn directories_open_for_reading_but_not_for_writing() {
     let (_temp, share) = share(Case::Insensitive);
     let made = share.create_dir(&path("dir"), 0o700).unwrap();
-    assert_eq!((made.kind, made.mode & 0o777), (Kind::Directory, 0o700));
+    assert_eq!((made.kind, made.mode & 0o777), (FileKind::Directory, 0o700));
     for how in [OpenFor::Read, OpenFor::Path] {
         let fd = share.open_file(&path("dir"), how).unwrap();
         assert_eq!(Stat::of(fd).unwrap().id, made.id);
@@ -162,7 +162,7 @@ fn a_symbolic_link_is_itself_and_not_its_target() {
     let (_temp, share) = share(Case::Insensitive);
     share.create_file(&path("target"), 0o644).unwrap();
     let made = share.create_symlink(&path("Link"), "target").unwrap();
-    assert_eq!(made.kind, Kind::Symlink);
+    assert_eq!(made.kind, FileKind::Symlink);
     assert_eq!(share.lookup(&path("link")).unwrap().stat, made);
     assert_eq!(share.read_link(&path("Link")).unwrap(), "target");
     assert_refused(share.open_file(&path("Link"), OpenFor::Read), "NotFound");
@@ -178,7 +178,7 @@ fn a_fifo_does_not_hold_up_who_opens_it() {
     let fifo = temp.path().join("fifo");
     let made = std::process::Command::new("mkfifo").arg(fifo).status();
     assert!(made.unwrap().success());
-    assert_eq!(share.stat(&path("fifo")).unwrap().kind, Kind::Special);
+    assert_eq!(share.stat(&path("fifo")).unwrap().kind, FileKind::Special);
     assert!(share.open_file(&path("fifo"), OpenFor::Read).is_ok());
 }
 

@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::time::{Duration, Instant};
 
-use super::super::Kind;
+use super::super::FileKind;
 use super::tests::{found, path, share};
 use super::*;
 use crate::core::smb::fold;
@@ -51,7 +51,7 @@ fn no_link_leads_out_of_the_share() {
         }
         assert!(share.open_file(&path("etc"), OpenFor::Read).is_err());
         assert!(share.list(&path("etc"), None, 1).is_err());
-        assert_eq!(share.stat(&path("etc")).unwrap().kind, Kind::Symlink);
+        assert_eq!(share.stat(&path("etc")).unwrap().kind, FileKind::Symlink);
     }
     assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1);
 }
@@ -149,10 +149,10 @@ fn a_name_that_became_something_else_is_listed_as_that() {
     fs::create_dir(temp.path().join("b")).unwrap();
     let listed = |share: &ShareDir| share.list(&SharePath::root(), None, 9).unwrap();
     let before = listed(&share);
-    assert_eq!([before[0].kind, before[1].kind], [Kind::File, Kind::Directory]);
+    assert_eq!([before[0].kind, before[1].kind], [FileKind::File, FileKind::Directory]);
     share.rename(&path("a"), &path("b"), RenameHow::Exchange).unwrap();
     let after = listed(&share);
-    assert_eq!([after[0].kind, after[1].kind], [Kind::Directory, Kind::File]);
+    assert_eq!([after[0].kind, after[1].kind], [FileKind::Directory, FileKind::File]);
     assert_eq!((after[0].ino, after[1].ino), (before[1].ino, before[0].ino));
 }
 

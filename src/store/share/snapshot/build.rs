@@ -13,9 +13,9 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::super::clone::{
-    CloneError, Meter, Way, apply_link_stat, apply_stat, clone_file, copy_xattrs,
+    CloneError, CopyMethod, Meter, apply_link_stat, apply_stat, clone_file, copy_xattrs,
 };
-use super::super::stat::{Kind, Stat};
+use super::super::stat::{FileKind, Stat};
 use super::super::tree;
 use super::{SnapshotError, origin};
 use crate::store::error::{StoreError, doing};
@@ -36,7 +36,7 @@ pub(in crate::store) struct Trees {
     pub links: OwnedFd,
 }
 
-enum Step {
+enum CopyTreeStep {
     Enter(PathBuf),
     /// Last of a directory: its mode and times, which its children would have moved.
     Leave(PathBuf, Stat),
@@ -47,11 +47,11 @@ pub(in crate::store) fn copy_tree(
     trees: &Trees,
     meter: &mut Meter<'_>,
 ) -> Result<(), SnapshotError> {
-    let mut steps = vec![Step::Enter(PathBuf::new())];
+    let mut steps = vec![CopyTreeStep::Enter(PathBuf::new())];
     while let Some(step) = steps.pop() {
         match step {
-            Step::Enter(path) => enter(trees, path, &mut steps, meter)?,
-            Step::Leave(path, stat) => {
+            CopyTreeStep::Enter(path) => enter(trees, path, &mut steps, meter)?,
+            CopyTreeStep::Leave(path, stat) => {
                 let done = tree::descend(&trees.target, &path)
                     .map_err(doing("opening a directory"))
                     .and_then(|dir| apply_stat(dir, &stat));
@@ -69,7 +69,7 @@ pub(in crate::store) fn copy_tree(
 fn enter(
     trees: &Trees,
     path: PathBuf,
-    steps: &mut Vec<Step>,
+    steps: &mut Vec<CopyTreeStep>,
     meter: &mut Meter<'_>,
 ) -> Result<(), SnapshotError> {
     let here = |error: StoreError| SnapshotError::at(&path, error.into());
@@ -86,16 +86,16 @@ fn enter(
     meter.copied(stat.id, || Stat::of(&target)).map_err(here)?;
 
     let mut below = Vec::new();
-    let folder = Folder { source, target, trees };
+    let folder = DirectoryPair { source, target, trees };
     for name in tree::entries(&folder.source).map_err(here)? {
         let name = name.map_err(here)?;
         let copied = folder.copy_entry(&name, meter);
         match copied.map_err(|error| SnapshotError::at(&tree::child(&path, &name), error))? {
-            Entry::Directory => below.push(Step::Enter(tree::child(&path, &name))),
-            Entry::Done => {}
+            CopiedEntry::Directory => below.push(CopyTreeStep::Enter(tree::child(&path, &name))),
+            CopiedEntry::Done => {}
         }
     }
-    steps.push(Step::Leave(path, stat));
+    steps.push(CopyTreeStep::Leave(path, stat));
     steps.append(&mut below);
     Ok(())
 }
@@ -111,35 +111,35 @@ fn make_directory(trees: &Trees, path: &Path) -> Result<OwnedFd, StoreError> {
 }
 
 /// A directory and its copy, both open.
-struct Folder<'a> {
+struct DirectoryPair<'a> {
     source: OwnedFd,
     target: OwnedFd,
     trees: &'a Trees,
 }
 
-enum Entry {
+enum CopiedEntry {
     Directory,
     Done,
 }
 
-impl Folder<'_> {
-    fn copy_entry(&self, name: &CStr, meter: &mut Meter<'_>) -> Result<Entry, CloneError> {
+impl DirectoryPair<'_> {
+    fn copy_entry(&self, name: &CStr, meter: &mut Meter<'_>) -> Result<CopiedEntry, CloneError> {
         for _ in 0..LOOKS_MAX {
             let Some(kind) = tree::kind_at(&self.source, name)? else {
-                return Ok(Entry::Done);
+                return Ok(CopiedEntry::Done);
             };
             let copied = match kind {
-                FileType::Directory => return Ok(Entry::Directory),
+                FileType::Directory => return Ok(CopiedEntry::Directory),
                 FileType::RegularFile => self.copy_file(name, meter)?,
                 FileType::Symlink => self.copy_symlink(name, meter)?,
                 _ => {
                     meter.count(|done| done.skipped += 1)?;
-                    return Ok(Entry::Done);
+                    return Ok(CopiedEntry::Done);
                 }
             };
             if copied {
                 meter.count(|done| done.files_done += 1)?;
-                return Ok(Entry::Done);
+                return Ok(CopiedEntry::Done);
             }
         }
         Err(StoreError::Replaced.into())
@@ -153,7 +153,7 @@ impl Folder<'_> {
             Err(errno) => return Err(doing("opening a file")(errno).into()),
         };
         let stat = Stat::of(&source)?;
-        if stat.kind != Kind::File {
+        if stat.kind != FileKind::File {
             return Ok(false);
         }
         let alias = if stat.links > 1 { Some(alias(&source, &stat)?) } else { None };
@@ -165,7 +165,7 @@ impl Folder<'_> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let target = rustix::fs::openat(&self.target, name, flags, Mode::RUSR | Mode::WUSR)
             .map_err(|errno| StoreError::from_errno("making a file", errno))?;
-        clone_file(source, &target, Way::Reflink, meter)?;
+        clone_file(source, &target, CopyMethod::Reflink, meter)?;
         if self.trees.origins {
             origin::set(&target, stat.id);
         }
@@ -185,7 +185,7 @@ impl Folder<'_> {
             Err(errno) => return Err(doing("opening a link")(errno)),
         };
         let stat = Stat::of(&source)?;
-        if stat.kind != Kind::Symlink {
+        if stat.kind != FileKind::Symlink {
             return Ok(false);
         }
         let text =

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, RenameFlags};
 use rustix::io::Errno;
 
-use super::clone::{CloneError, Control, Meter, Progress};
+use super::clone::{CloneError, CloneProgress, Control, Meter};
 use super::tree;
 use crate::core::{Timestamp, time};
 use crate::store::error::{StoreError, doing};
@@ -130,7 +130,7 @@ impl Snapshots {
         &self,
         share_root: &Path,
         now: Timestamp,
-        progress: &mut dyn FnMut(Progress) -> Control,
+        progress: &mut dyn FnMut(CloneProgress) -> Control,
     ) -> Result<SnapshotName, SnapshotError> {
         let source = tree::open_root(share_root)?;
         if lies_within(&self.dir, share_root)? {
@@ -211,7 +211,7 @@ fn build_in(
     dir: &OwnedFd,
     source: OwnedFd,
     name: &SnapshotName,
-    progress: &mut dyn FnMut(Progress) -> Control,
+    progress: &mut dyn FnMut(CloneProgress) -> Control,
 ) -> Result<(), SnapshotError> {
     let (new, links) = (format!("{NEW}{name}"), format!("{LINKS}{name}"));
     rustix::fs::mkdirat(dir, &links, Mode::RWXU).map_err(doing("making a snapshot"))?;

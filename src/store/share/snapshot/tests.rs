@@ -27,7 +27,7 @@ fn setup() -> Setup {
     Setup { _dir: dir, share, snapshots }
 }
 
-fn go_on(_: Progress) -> Control {
+fn go_on(_: CloneProgress) -> Control {
     Control::Continue
 }
 
@@ -113,7 +113,7 @@ fn a_snapshot_is_the_tree_as_it_was() {
     let setup = setup();
     furnish(&setup.share);
     let before = picture(&setup.share);
-    let mut last = Progress::default();
+    let mut last = CloneProgress::default();
     let name = setup
         .snapshots
         .create(&setup.share, NOW, &mut |done| {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use latchfs::admin::FOLLOWERS_MAX;
 use latchfs::core::time::rfc1123;
 use latchfs::engine::stream::TEXT_MAX;
-use latchfs::engine::{Clock as _, SystemClock};
+use latchfs::engine::{SystemClock, TimeSource as _};
 use serde_json::{Value, json};
 
 use super::fixture::{Api, NAME, body, get_file, put_blob, refused, serve};

@@ -9,7 +9,7 @@ use std::time::Duration;
 use latchfs::engine::blob::BlobOptions;
 use latchfs::engine::{AccountOptions, Accounts};
 use latchfs::rest::auth::{Authorizer, Credential, Credentials, DEVELOPMENT_KEY};
-use latchfs::rest::{self, Admission, RestOptions, Server};
+use latchfs::rest::{self, Admission, RestOptions, RestServer};
 use latchfs::store::DataRoot;
 use serde_json::json;
 
@@ -20,7 +20,7 @@ use crate::common::served::Served;
 
 /// A server that wants signatures.
 struct Blobs {
-    server: Server,
+    server: RestServer,
     _folder: tempfile::TempDir,
 }
 
@@ -34,7 +34,7 @@ impl Blobs {
         let authorizer = Authorizer { accounts: credentials, ..Authorizer::default() };
         let listen = "127.0.0.1:0".parse().unwrap();
         let options = RestOptions { listen, ..RestOptions::new(Admission::Signed(authorizer)) };
-        let server = Server::start(Arc::new(accounts), &rest::BLOB, options).unwrap();
+        let server = RestServer::start(Arc::new(accounts), &rest::BLOB, options).unwrap();
         Self { server, _folder: folder }
     }
 

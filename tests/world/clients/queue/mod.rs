@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use latchfs::engine::{AccountOptions, Accounts};
 use latchfs::rest::auth::{Authorizer, Credential, Credentials, DEVELOPMENT_KEY};
-use latchfs::rest::{self, Admission, RestOptions, Server};
+use latchfs::rest::{self, Admission, RestOptions, RestServer};
 use latchfs::store::DataRoot;
 use serde_json::json;
 
@@ -16,7 +16,7 @@ use crate::common::need::{self, cache, python};
 
 /// A server that wants signatures.
 pub struct Queues {
-    server: Server,
+    server: RestServer,
     _folder: tempfile::TempDir,
 }
 
@@ -30,7 +30,7 @@ impl Queues {
         let authorizer = Authorizer { accounts: credentials, ..Authorizer::default() };
         let listen = "127.0.0.1:0".parse().unwrap();
         let options = RestOptions { listen, ..RestOptions::new(Admission::Signed(authorizer)) };
-        let server = Server::start(Arc::new(accounts), &rest::QUEUE, options).unwrap();
+        let server = RestServer::start(Arc::new(accounts), &rest::QUEUE, options).unwrap();
         Self { server, _folder: folder }
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use latchfs::engine::{AccountOptions, Accounts};
 use latchfs::rest::auth::{Authorizer, Credential, Credentials, DEVELOPMENT_KEY};
-use latchfs::rest::{self, Admission, RestOptions, Server};
+use latchfs::rest::{self, Admission, RestOptions, RestServer};
 use latchfs::store::DataRoot;
 
 use crate::common::http::ACCOUNT;
@@ -17,7 +17,7 @@ use crate::common::served::Served;
 
 /// A server that wants signatures.
 pub struct Tables {
-    server: Server,
+    server: RestServer,
     _folder: tempfile::TempDir,
 }
 
@@ -31,7 +31,7 @@ impl Tables {
         let credentials = Credentials::new([Credential::development()]).unwrap();
         let authorizer = Authorizer { accounts: credentials, ..Authorizer::default() };
         let options = RestOptions::new(Admission::Signed(authorizer));
-        let server = Server::start(Arc::new(accounts), &rest::TABLE, options).unwrap();
+        let server = RestServer::start(Arc::new(accounts), &rest::TABLE, options).unwrap();
         Self { server, _folder: folder }
     }
 

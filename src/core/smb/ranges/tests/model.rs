@@ -1,7 +1,7 @@
 //! Random steps on the table and on the slow reference at once. A failure names seed and step;
 //! `LATCHFS_TEST_SEED=n` runs another seed.
 
-use super::super::{ByteRange, Conflict, LockOwner, RangeLock, Ticket};
+use super::super::{ByteRange, LockConflict, LockOwner, RangeLock, Ticket};
 use super::reference::{BYTES, Entry, OWNERS, Reference, Who};
 use super::{HandleId, RangeTable};
 
@@ -210,7 +210,7 @@ impl World {
         let who = known.then_some(who);
         let write = self.random.below(2) == 0;
         let locks = &self.table.locks;
-        let got: Result<(), Conflict> = if write {
+        let got: Result<(), LockConflict> = if write {
             locks.check_write(who.map(owner), range)
         } else {
             locks.check_read(who.map(owner), range)

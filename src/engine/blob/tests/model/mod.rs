@@ -14,8 +14,8 @@ use proptest::test_runner::{RngAlgorithm, TestRng};
 use super::super::sweeper::sweep_once;
 use super::reference::{Demand, Keep, Lease, Name, No};
 use super::*;
-use crate::core::blob::copy::CopyStatus;
-use crate::core::conditions::Failure;
+use crate::core::conditions::ConditionFailure;
+use crate::core::copy_status::CopyStatus;
 use crate::core::lease::{LeaseDenial, LeaseState};
 
 const NAMES: [&str; 3] = ["a", "a/b", "c"];
@@ -37,7 +37,7 @@ fn word(denial: &BlobDenial) -> No {
         D::AppendPositionConditionNotMet => "position",
         D::BlobIsSealed => "sealed",
         D::InvalidPageRange => "range",
-        D::Condition(Failure::NotMet(_)) | D::CopyCondition(_) => "condition",
+        D::Condition(ConditionFailure::NotMet(_)) | D::CopyCondition(_) => "condition",
         D::Lease(denial) => match denial {
             LeaseDenial::LeaseIdMissing(_) => "lease ID missing",
             LeaseDenial::LeaseIdMismatchWithBlobOperation => "lease ID mismatch",
@@ -151,13 +151,13 @@ impl Run {
         Demand { lease, matches, star }
     }
 
-    fn asked(&self, name: &str, demand: Demand) -> Asked {
+    fn asked(&self, name: &str, demand: Demand) -> AccessConditions {
         let present = self.names[name].blob.as_ref().and_then(|blob| blob.etag);
         let mut asked = match demand.matches {
             Some(true) => if_match(present.unwrap_or(Etag::from_number(1))),
             Some(false) => if_match(Etag::from_number(1)),
             None if demand.star => if_missing(),
-            None => Asked::default(),
+            None => AccessConditions::default(),
         };
         asked.lease = demand.lease.map(id);
         asked
@@ -240,7 +240,7 @@ impl Run {
         for name in NAMES {
             self.compare(name);
             let state = self.settled(name);
-            let of = |wanted: &dyn Fn(&Listed) -> bool| {
+            let of = |wanted: &dyn Fn(&ListedState) -> bool| {
                 listed.iter().filter(|one| one.name == name && wanted(one)).collect::<Vec<_>>()
             };
             let bytes = |selectors: Vec<Selector>| {
@@ -271,7 +271,7 @@ impl Run {
             let there = state.blob.as_ref().is_none_or(|blob| blob.kind == BlobType::Block);
             let any = state.blob.is_some() || state.uncommitted.is_some();
             if there && any {
-                let (cx, asked) = (self.bench.cx(), Asked::default());
+                let (cx, asked) = (self.bench.cx(), AccessConditions::default());
                 let place = at(name);
                 let lists = within(self.bench.service.block_lists(&cx, &place, asked)).unwrap();
                 assert_eq!(lists.uncommitted.len(), state.blocks.len(), "blocks of {name}");
@@ -290,7 +290,8 @@ impl Run {
             let version = one.state.version.filter(|_| one.snapshot.is_none() && !one.is_current);
             let Some(version) = version.filter(|_| one.name == name) else { continue };
             let (old, delete) = (at(name).state(Selector::Version(version)), DeleteBlob::default());
-            let deleted = self.bench.service.delete_blob(&cx, &old, Asked::default(), delete);
+            let deleted =
+                self.bench.service.delete_blob(&cx, &old, AccessConditions::default(), delete);
             within(deleted).unwrap();
         }
         self.names.get_mut(name).unwrap().versions.clear();
@@ -317,7 +318,7 @@ impl Run {
             34..=35 => self.read(),
             36 => self.set_retention(),
             37 => {
-                let clock: Arc<dyn Clock> = Arc::new(ManualClock::new(self.bench.now));
+                let clock: Arc<dyn TimeSource> = Arc::new(ManualClock::new(self.bench.now));
                 sweep_once(&self.bench.service.store, &clock).unwrap();
             }
             38 if self.below(20) == 0 => return self.restart(),
@@ -337,10 +338,10 @@ impl std::fmt::Debug for Short {
     }
 }
 
-fn blob_of(item: Item) -> Option<Listed> {
+fn blob_of(item: BlobListItem) -> Option<ListedState> {
     match item {
-        Item::Blob(blob) => Some(*blob),
-        Item::Prefix(_) => None,
+        BlobListItem::Blob(blob) => Some(*blob),
+        BlobListItem::Prefix(_) => None,
     }
 }
 

@@ -5,7 +5,7 @@ use super::super::*;
 use super::{PAGES, Run, answered};
 use crate::core::blob::append::AppendConditions;
 use crate::core::blob::blocks::{BlockId, BlockSearch, ListedBlock};
-use crate::core::blob::deletion::DeleteSnapshots;
+use crate::core::blob::deletion::DeleteBlobSnapshots;
 use crate::core::blob::pages::SequenceConditions;
 use crate::core::blob::tags::Tags;
 
@@ -50,7 +50,7 @@ impl Run {
             }
             state
         });
-        let asked = Asked { lease: demand.lease.map(id), ..Asked::default() };
+        let asked = AccessConditions { lease: demand.lease.map(id), ..AccessConditions::default() };
         let put = blocks::put_block(&self.bench, name, &[block], &bytes, asked);
         self.wrote("put block", name, put.map(|()| None), expected);
     }
@@ -108,7 +108,7 @@ impl Run {
         let conditions = AppendConditions { position: Some(position as u64), max_size: None };
         let (cx, asked) = (self.bench.cx(), self.asked(name, demand));
         let (to, body) = (at(name), self.bench.body(name, &bytes, true));
-        let operation = Operation::AppendBlobAppendBlock;
+        let operation = BlobOperation::AppendBlobAppendBlock;
         let append = self.bench.service.append_block(&cx, operation, &to, asked, conditions, body);
         let answer = within(append).map(|it| Some(it.written.etag));
         self.wrote("append", name, answer, expected);
@@ -148,10 +148,10 @@ impl Run {
             Ok(state)
         });
         let (operation, change) = if clear {
-            (Operation::PageBlobClearPages, PageChange::Clear)
+            (BlobOperation::PageBlobClearPages, PageChange::Clear)
         } else {
             let body = self.bench.body(name, &vec![value; end - start], true);
-            (Operation::PageBlobUploadPages, PageChange::Update(body))
+            (BlobOperation::PageBlobUploadPages, PageChange::Update(body))
         };
         let conditions = SequenceConditions::default();
         let put = PutPages { first: start as u64, last: end as u64 - 1, change, conditions };
@@ -219,7 +219,7 @@ impl Run {
         let name = self.name();
         let demand = self.demand(name);
         let mut state = self.settled(name);
-        let some = [None, Some(DeleteSnapshots::Include), Some(DeleteSnapshots::Only)];
+        let some = [None, Some(DeleteBlobSnapshots::Include), Some(DeleteBlobSnapshots::Only)];
         let snapshots = self.pick(&some);
         let keep = self.keep();
         let admitted = match (&state.blob, state.uncommitted) {
@@ -241,7 +241,7 @@ impl Run {
                     }
                 }
             }
-            if snapshots != Some(DeleteSnapshots::Only) {
+            if snapshots != Some(DeleteBlobSnapshots::Only) {
                 state.blocks.clear();
                 state.uncommitted = None;
                 if let Some(mut blob) = state.blob.take() {
@@ -317,7 +317,7 @@ impl Run {
         let request = CopyRequest { id: self.copies.to_string(), ..CopyRequest::default() };
         let asked = self.asked(to, demand);
         let source = CopyFrom::Here { at: at(from), asked: SourceAsked::default() };
-        let (cx, operation) = (self.bench.cx(), Operation::BlobStartCopyFromURL);
+        let (cx, operation) = (self.bench.cx(), BlobOperation::BlobStartCopyFromURL);
         let place = at(to);
         let copy = self.bench.service.copy_blob(&cx, operation, &place, asked, source, request);
         let copied = within(copy).map(|it| Some(it.written.etag));

@@ -24,8 +24,8 @@ use std::fmt::Display;
 use std::os::fd::OwnedFd;
 
 pub use remote::{Awaiting, RemoteSource, StartedRemote};
-pub(in crate::engine::file) use running::{Running, RunningCopies};
-pub use steps::Copying;
+pub(in crate::engine::file) use running::{RunningCopies, RunningCopy};
+pub use steps::PendingFileCopy;
 use steps::UnderWay;
 
 use super::super::error::Result;
@@ -35,16 +35,17 @@ use super::super::shares::SnapshotView;
 use super::momentary::Asking;
 use super::property_changes::TimeChange;
 use super::smb_properties::SmbProperties;
+use crate::core::copy_status::CopyStatus;
 use crate::core::smb::{Attributes, Denial, SharePath};
 use crate::core::{FileId, Timestamp};
-use crate::store::share::{CopyProgress, CopyState, CopyStatus, ETag, Metadata, Record, Stat};
+use crate::store::share::{CopyProgress, CopyState, ETag, Metadata, Record, Stat};
 
 /// The most bytes copied under one hold of the destination's lock (as one Put Range).
 const STRETCH_BYTES: u64 = 4 << 20;
 
 /// Where a property of the copy comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Taken<T> {
+pub enum CopyProperty<T> {
     /// The default of a new file.
     #[default]
     Default,
@@ -54,7 +55,7 @@ pub enum Taken<T> {
     Value(T),
 }
 
-impl<T> Taken<T> {
+impl<T> CopyProperty<T> {
     fn or_of(self, source: Option<T>) -> Option<T> {
         match self {
             Self::Default => None,
@@ -84,7 +85,7 @@ pub struct CopyOptions {
     /// Metadata in place of the source's.
     pub metadata: Option<Metadata>,
     /// Attributes.
-    pub attributes: Taken<Attributes>,
+    pub attributes: CopyProperty<Attributes>,
     /// Creation time.
     pub created: TimeChange,
     /// Last write time.
@@ -92,12 +93,12 @@ pub struct CopyOptions {
     /// Change time.
     pub changed: TimeChange,
     /// Key of the permission.
-    pub permission_key: Taken<String>,
+    pub permission_key: CopyProperty<String>,
 }
 
 /// The destination of a copy, as it is now.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Copied {
+pub struct CopiedFile {
     /// Its path as spelled on disk.
     pub path: SharePath,
     /// Its identity.
@@ -112,9 +113,9 @@ pub struct Copied {
 #[derive(Debug)]
 pub struct Started {
     /// The destination.
-    pub copied: Copied,
+    pub copied: CopiedFile,
     /// The rest of the copy; `None` if the copy is done. If the value is dropped, the copy fails.
-    pub rest: Option<Copying>,
+    pub rest: Option<PendingFileCopy>,
 }
 
 /// The source file's state at the moment its read was authorised.
@@ -139,23 +140,28 @@ impl FileSource {
         Err(Denial::CopySourceChanged.into())
     }
 
-    fn source(&self) -> Source<'_> {
+    fn source(&self) -> FileCopySource<'_> {
         let smb = Some(SmbProperties::of(&self.stat, &self.record));
-        Source { size: self.stat.size, record: &self.record, smb, bytes: Bytes::File(self) }
+        FileCopySource {
+            size: self.stat.size,
+            record: &self.record,
+            smb,
+            bytes: SourceBytes::File(self),
+        }
     }
 }
 
 /// The source of a copy, as its start needs it.
-struct Source<'a> {
+struct FileCopySource<'a> {
     size: u64,
     record: &'a Record,
     /// Attributes and times; `None` for a source on another server.
     smb: Option<SmbProperties>,
-    bytes: Bytes<'a>,
+    bytes: SourceBytes<'a>,
 }
 
 /// The bytes of a copy's source.
-enum Bytes<'a> {
+enum SourceBytes<'a> {
     /// In a file of this server.
     File(&'a FileSource),
     /// In memory, all of them.
@@ -164,7 +170,7 @@ enum Bytes<'a> {
     Awaited,
 }
 
-impl Source<'_> {
+impl FileCopySource<'_> {
     /// The write time that the copy gets; its own, if none.
     fn written(&self, options: &CopyOptions, now: Timestamp) -> Option<Timestamp> {
         copied_time(options.written, now, self.smb.as_ref().map(|smb| smb.written), None)
@@ -232,7 +238,7 @@ impl Share {
         let under_way = running.map(|running| {
             UnderWay::new(asking, &copied, running, source.written(options, asking.cx.now))
         });
-        let rest = under_way.map(|under_way| Copying::new(under_way, file));
+        let rest = under_way.map(|under_way| PendingFileCopy::new(under_way, file));
         Ok(Started { copied, rest })
     }
 
@@ -247,7 +253,7 @@ impl Share {
     /// The record of the destination, the copy to it being under way.
     fn copied_record(
         &self,
-        source: &Source<'_>,
+        source: &FileCopySource<'_>,
         options: &CopyOptions,
         to: &Destination<'_>,
     ) -> Record {
@@ -291,7 +297,7 @@ impl Share {
         to: &Destination<'_>,
         mut record: Record,
         written: Option<Timestamp>,
-    ) -> Result<Copied> {
+    ) -> Result<CopiedFile> {
         self.end_of_copy(&mut record);
         self.save_copy(to, &mut record)?;
         self.copy_settled(to, record, written)
@@ -317,9 +323,9 @@ impl Share {
         to: &Destination<'_>,
         record: Record,
         written: Option<Timestamp>,
-    ) -> Result<Copied> {
+    ) -> Result<CopiedFile> {
         let smb = self.settle(to.fd, &record, written)?;
         let state = record.copy.ok_or(Denial::NoPendingCopy)?;
-        Ok(Copied { path: to.path.clone(), id: to.id, state, smb })
+        Ok(CopiedFile { path: to.path.clone(), id: to.id, state, smb })
     }
 }

@@ -6,10 +6,10 @@
 
 use super::super::momentary::Asking;
 use super::super::property_changes::check_size;
-use super::steps::{Stretch, UnderWay};
-use super::{Bytes, Copied, CopyOptions, STRETCH_BYTES, Source};
+use super::steps::{StretchOutcome, UnderWay};
+use super::{CopiedFile, CopyOptions, FileCopySource, STRETCH_BYTES, SourceBytes};
 use crate::core::smb::{Denial, SharePath};
-use crate::engine::file::error::{Error, Result};
+use crate::engine::file::error::{FileError, Result};
 use crate::engine::file::share::Share;
 use crate::store::share::{HttpHeaders, Metadata, Record, data};
 
@@ -28,7 +28,7 @@ pub struct RemoteSource {
 #[derive(Debug)]
 pub struct StartedRemote {
     /// The destination.
-    pub copied: Copied,
+    pub copied: CopiedFile,
     /// The rest of the copy, which waits for bytes; `None` if all are there. If the value is
     /// dropped, the copy fails.
     pub rest: Option<Awaiting>,
@@ -64,11 +64,11 @@ impl Share {
         };
         let bytes = match bytes {
             Some(bytes) if bytes.len() as u64 != from.size => return Err(wrong_length()),
-            Some(bytes) => Bytes::Here(bytes),
-            None if from.size == 0 => Bytes::Here(&[]),
-            None => Bytes::Awaited,
+            Some(bytes) => SourceBytes::Here(bytes),
+            None if from.size == 0 => SourceBytes::Here(&[]),
+            None => SourceBytes::Awaited,
         };
-        let source = Source { size: from.size, record: &record, smb: None, bytes };
+        let source = FileCopySource { size: from.size, record: &record, smb: None, bytes };
         let (copied, running) = self.begin_copy(asking, &source, false, to, options)?;
         let rest = running.map(|running| {
             Awaiting(UnderWay::new(
@@ -83,7 +83,7 @@ impl Share {
 
     /// Writes the next bytes, as many as [`Awaiting::wanted`] says. Returns the destination after
     /// the last of them, or if the copy was aborted. After an error the copy has failed.
-    pub fn copy_next(&self, awaiting: &mut Awaiting, bytes: &[u8]) -> Result<Option<Copied>> {
+    pub fn copy_next(&self, awaiting: &mut Awaiting, bytes: &[u8]) -> Result<Option<CopiedFile>> {
         let wanted = awaiting.wanted();
         let Awaiting(under_way) = awaiting;
         let (start, end) = (under_way.done, under_way.done + wanted);
@@ -93,8 +93,8 @@ impl Share {
             Err(wrong_length())
         };
         match written {
-            Ok(Stretch::Copied(_)) => Ok(None),
-            Ok(Stretch::Ended(copied)) => Ok(Some(*copied)),
+            Ok(StretchOutcome::Copied(_)) => Ok(None),
+            Ok(StretchOutcome::Ended(copied)) => Ok(Some(*copied)),
             Err(error) => {
                 self.end_failed(under_way, &error);
                 Err(error)
@@ -108,6 +108,6 @@ impl Share {
     }
 }
 
-fn wrong_length() -> Error {
+fn wrong_length() -> FileError {
     Denial::InvalidParameter("a copy is handed as many bytes as it asks for").into()
 }

@@ -9,26 +9,27 @@ use std::sync::Arc;
 use dashmap::DashSet;
 
 use crate::core::FileId;
-use crate::store::share::{CopyStatus, Record};
+use crate::core::copy_status::CopyStatus;
+use crate::store::share::Record;
 
-type Copies = DashSet<(FileId, String)>;
+type CopySet = DashSet<(FileId, String)>;
 
 /// The copies under way, by destination and copy ID.
 #[derive(Debug, Default)]
-pub(in crate::engine) struct RunningCopies(Arc<Copies>);
+pub(in crate::engine) struct RunningCopies(Arc<CopySet>);
 
 /// Marks a copy as under way until it is dropped.
 #[derive(Debug)]
-pub(in crate::engine) struct Running {
-    copies: Arc<Copies>,
+pub(in crate::engine) struct RunningCopy {
+    copies: Arc<CopySet>,
     key: (FileId, String),
 }
 
 impl RunningCopies {
-    pub(in crate::engine) fn begin(&self, to: FileId, id: &str) -> Running {
+    pub(in crate::engine) fn begin(&self, to: FileId, id: &str) -> RunningCopy {
         let key = (to, id.to_owned());
         self.0.insert(key.clone());
-        Running { copies: Arc::clone(&self.0), key }
+        RunningCopy { copies: Arc::clone(&self.0), key }
     }
 
     /// Turns a pending copy in a record into a failed one, if this process does not carry it out.
@@ -41,14 +42,14 @@ impl RunningCopies {
     }
 }
 
-impl Running {
+impl RunningCopy {
     /// The ID of the copy.
     pub(in crate::engine) fn id(&self) -> &str {
         &self.key.1
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningCopy {
     fn drop(&mut self) {
         self.copies.remove(&self.key);
     }

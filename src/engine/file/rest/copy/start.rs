@@ -2,25 +2,28 @@
 //! and a file that one step can copy is copied. A start that fails leaves the destination as it
 //! was.
 
-use super::super::momentary::{Asking, Granted, Wanted};
-use super::{Bytes, Copied, CopyOptions, Destination, FileSource, Running, STRETCH_BYTES, Source};
+use super::super::momentary::{Asking, Granted, WantedKind};
+use super::{
+    CopiedFile, CopyOptions, Destination, FileCopySource, FileSource, RunningCopy, STRETCH_BYTES,
+    SourceBytes,
+};
 use crate::core::Timestamp;
 use crate::core::smb::file::FileState;
 use crate::core::smb::momentary::Circumstances;
-use crate::core::smb::operation::Operation;
+use crate::core::smb::operation::FileOperation;
 use crate::core::smb::{Denial, SharePath};
 use crate::engine::Context;
-use crate::engine::file::error::{Error, Result};
+use crate::engine::file::error::{FileError, Result};
 use crate::engine::file::share::{Missed, Share, retry};
 use crate::store::StoreError;
 use crate::store::share::data::{self, Reserved};
-use crate::store::share::{ETag, Kind, OpenFor, Record, Stat, clone};
+use crate::store::share::{ETag, FileKind, OpenFor, Record, Stat, clone};
 
 impl Share {
     pub(super) fn copy_source(&self, cx: &Context, path: &SharePath) -> Result<FileSource> {
         let asking = Asking { cx, lease_id: None };
-        let at = (path, Wanted::File);
-        self.momentarily("copy from", Operation::CopySource, asking, at, None, |granted| {
+        let at = (path, WantedKind::File);
+        self.momentarily("copy from", FileOperation::CopySource, asking, at, None, |granted| {
             let Granted { found, fd, record, .. } = granted;
             // Under the lock no request of ours is half way through writing it.
             let stat = Stat::of(&fd)?;
@@ -33,32 +36,32 @@ impl Share {
     pub(super) fn begin_copy(
         &self,
         asking: Asking<'_>,
-        source: &Source<'_>,
+        source: &FileCopySource<'_>,
         same_share: bool,
         to: &SharePath,
         options: &CopyOptions,
-    ) -> Result<(Copied, Option<Running>)> {
+    ) -> Result<(CopiedFile, Option<RunningCopy>)> {
         let note = |begun| self.note_refusal("Copy File", to, asking.cx.owner(), begun);
         retry(|| {
             let begun = match self.find(to) {
                 // A link or special file: REST does not see it, and cannot make it either.
                 Ok(found)
                     if options.only_new
-                        || matches!(found.stat.kind, Kind::Symlink | Kind::Special) =>
+                        || matches!(found.stat.kind, FileKind::Symlink | FileKind::Special) =>
                 {
                     note(Err(Denial::NameTaken.into()))
                 }
                 Ok(_) => self.begin_over(asking, source, same_share, to, options),
                 Err(StoreError::NotFound) => match self.begin_new(asking, source, to, options) {
                     // Made since it was looked up.
-                    Err(Error::Denied(Denial::NameTaken)) => return Err(Missed::Moved),
+                    Err(FileError::Denied(Denial::NameTaken)) => return Err(Missed::Moved),
                     begun => note(begun),
                 },
                 Err(error) => note(Err(error.into())),
             };
             match begun {
                 // Removed since it was looked up.
-                Err(Error::Denied(Denial::NotFound)) => Err(Missed::Moved),
+                Err(FileError::Denied(Denial::NotFound)) => Err(Missed::Moved),
                 begun => Ok(begun?),
             }
         })
@@ -67,20 +70,20 @@ impl Share {
     fn begin_over(
         &self,
         asking: Asking<'_>,
-        source: &Source<'_>,
+        source: &FileCopySource<'_>,
         same_share: bool,
         to: &SharePath,
         options: &CopyOptions,
-    ) -> Result<(Copied, Option<Running>)> {
+    ) -> Result<(CopiedFile, Option<RunningCopy>)> {
         let operation =
-            Operation::CopyDestinationOver { ignore_read_only: options.ignore_read_only };
-        self.momentarily("Copy File", operation, asking, (to, Wanted::File), None, |granted| {
+            FileOperation::CopyDestinationOver { ignore_read_only: options.ignore_read_only };
+        self.momentarily("Copy File", operation, asking, (to, WantedKind::File), None, |granted| {
             let Granted { found, fd, record, cell, .. } = granted;
             let id = found.stat.id;
             let to = Destination { path: &found.path, id, fd: &fd, cell, before: Some(&record) };
             // An identity with a birth time is one file on any share of the machine.
             let same = |file: &FileSource| id == file.stat.id && (same_share || id.born != 0);
-            if matches!(source.bytes, Bytes::File(file) if same(file)) {
+            if matches!(source.bytes, SourceBytes::File(file) if same(file)) {
                 let record = self.copied_record(source, options, &to);
                 return Ok((self.copy_done(&to, record, None)?, None));
             }
@@ -91,10 +94,10 @@ impl Share {
     fn begin_new(
         &self,
         asking: Asking<'_>,
-        source: &Source<'_>,
+        source: &FileCopySource<'_>,
         to: &SharePath,
         options: &CopyOptions,
-    ) -> Result<(Copied, Option<Running>)> {
+    ) -> Result<(CopiedFile, Option<RunningCopy>)> {
         let at = Circumstances {
             path: to,
             lease_id: asking.lease_id,
@@ -102,7 +105,7 @@ impl Share {
             read_only: false,
             range: None,
         };
-        FileState::default().check_operation(Operation::CreateFileNew, &at)?;
+        FileState::default().check_operation(FileOperation::CreateFileNew, &at)?;
         let _names = self.names()?;
         let make = |path: &SharePath| {
             let (_, stat) = self.disk().create_file(path, self.options().file_mode)?;
@@ -110,7 +113,7 @@ impl Share {
         };
         self.make_entry(to, make, |path, stat| {
             self.with_file(stat.id, |cell, latched| {
-                let begun = self.disk().open_file(path, OpenFor::Write).map_err(Error::from);
+                let begun = self.disk().open_file(path, OpenFor::Write).map_err(FileError::from);
                 let begun = begun.and_then(|fd| {
                     let to = Destination { path, id: stat.id, fd: &fd, cell, before: None };
                     self.begin_at(&to, source, options)
@@ -128,32 +131,34 @@ impl Share {
     fn begin_at(
         &self,
         to: &Destination<'_>,
-        source: &Source<'_>,
+        source: &FileCopySource<'_>,
         options: &CopyOptions,
-    ) -> Result<(Copied, Option<Running>)> {
+    ) -> Result<(CopiedFile, Option<RunningCopy>)> {
         let record = self.copied_record(source, options, to);
         let written = source.written(options, self.now());
         let _writing = to.cell.lock_to_write()?;
         match &source.bytes {
-            Bytes::File(file) if options.stays_pending => {
+            SourceBytes::File(file) if options.stays_pending => {
                 self.copy_later(to, record, source.size, file.stat.allocated, options)
             }
-            Bytes::File(file) if source.size <= STRETCH_BYTES => {
+            SourceBytes::File(file) if source.size <= STRETCH_BYTES => {
                 let pieces = data::read_pieces(&file.fd, source.size)?;
                 file.check_unchanged()?;
                 let pieces: Vec<_> = pieces.iter().map(|(at, bytes)| (*at, &bytes[..])).collect();
                 self.copy_pieces(to, record, written, &pieces, source.size)
             }
-            Bytes::File(file) if clone::share_extents(&file.fd, to.fd)? => {
+            SourceBytes::File(file) if clone::share_extents(&file.fd, to.fd)? => {
                 data::set_len(to.fd, source.size)?;
                 file.check_unchanged()?;
                 Ok((self.copy_done(to, record, written)?, None))
             }
-            Bytes::File(file) => {
+            SourceBytes::File(file) => {
                 self.copy_later(to, record, source.size, file.stat.allocated, options)
             }
-            Bytes::Here(bytes) => self.copy_pieces(to, record, written, &[(0, bytes)], source.size),
-            Bytes::Awaited => self.copy_later(to, record, source.size, source.size, options),
+            SourceBytes::Here(bytes) => {
+                self.copy_pieces(to, record, written, &[(0, bytes)], source.size)
+            }
+            SourceBytes::Awaited => self.copy_later(to, record, source.size, source.size, options),
         }
     }
 
@@ -165,7 +170,7 @@ impl Share {
         written: Option<Timestamp>,
         pieces: &[(u64, &[u8])],
         size: u64,
-    ) -> Result<(Copied, Option<Running>)> {
+    ) -> Result<(CopiedFile, Option<RunningCopy>)> {
         let mut reserved = Reserved::Yes;
         for (at, bytes) in pieces {
             if data::reserve(to.fd, *at..at + bytes.len() as u64)? == Reserved::No {
@@ -190,7 +195,7 @@ impl Share {
         size: u64,
         needed: u64,
         options: &CopyOptions,
-    ) -> Result<(Copied, Option<Running>)> {
+    ) -> Result<(CopiedFile, Option<RunningCopy>)> {
         // What the destination has is given back.
         let freed = Stat::of(to.fd)?.allocated;
         data::check_room(to.fd, needed.saturating_sub(freed))?;

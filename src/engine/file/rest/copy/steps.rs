@@ -3,20 +3,19 @@
 use std::fmt::Display;
 use std::os::fd::OwnedFd;
 
-use super::super::momentary::{Asking, Granted, Wanted};
+use super::super::momentary::{Asking, Granted, WantedKind};
 use super::super::smb_properties::SmbProperties;
-use super::{Copied, Destination, FileSource, Running, STRETCH_BYTES};
+use super::{CopiedFile, Destination, FileSource, RunningCopy, STRETCH_BYTES};
+use crate::core::copy_status::CopyStatus;
 use crate::core::lease::LeaseId;
-use crate::core::smb::operation::Operation;
+use crate::core::smb::operation::FileOperation;
 use crate::core::smb::ranges::ByteRange;
 use crate::core::smb::{Denial, SharePath};
 use crate::core::{FileId, Timestamp};
 use crate::engine::Context;
 use crate::engine::file::error::Result;
 use crate::engine::file::share::{Share, retry};
-use crate::store::share::{
-    Control, CopyProgress, CopyStatus, ETag, OpenFor, Record, Stat, clone, data,
-};
+use crate::store::share::{Control, CopyProgress, ETag, OpenFor, Record, Stat, clone, data};
 
 /// A pending copy from any source.
 #[derive(Debug)]
@@ -29,26 +28,26 @@ pub(super) struct UnderWay {
     pub(super) size: u64,
     pub(super) done: u64,
     /// Held until the destination's record has the end of the copy.
-    running: Running,
+    running: RunningCopy,
 }
 
 /// The rest of a pending copy of a file.
 #[derive(Debug)]
-pub struct Copying {
+pub struct PendingFileCopy {
     under_way: UnderWay,
     source: FileSource,
 }
 
 /// The outcome of a stretch.
-pub(super) enum Stretch {
+pub(super) enum StretchOutcome {
     /// More is left.
     Copied(CopyProgress),
     /// Nothing is left, or the copy was aborted.
-    Ended(Box<Copied>),
+    Ended(Box<CopiedFile>),
 }
 
-impl Stretch {
-    fn ended(copied: Copied) -> Self {
+impl StretchOutcome {
+    fn ended(copied: CopiedFile) -> Self {
         Self::Ended(Box::new(copied))
     }
 }
@@ -56,8 +55,8 @@ impl Stretch {
 impl UnderWay {
     pub(super) fn new(
         asking: Asking<'_>,
-        copied: &Copied,
-        running: Running,
+        copied: &CopiedFile,
+        running: RunningCopy,
         written: Option<Timestamp>,
     ) -> Self {
         Self {
@@ -79,7 +78,7 @@ impl UnderWay {
     }
 }
 
-impl Copying {
+impl PendingFileCopy {
     pub(super) fn new(under_way: UnderWay, source: FileSource) -> Self {
         Self { under_way, source }
     }
@@ -92,13 +91,13 @@ impl Share {
     pub fn finish_copy(
         &self,
         from: Option<&Self>,
-        mut copying: Copying,
+        mut copying: PendingFileCopy,
         progress: &mut dyn FnMut(CopyProgress) -> Control,
-    ) -> Result<Copied> {
+    ) -> Result<CopiedFile> {
         let error = loop {
             match self.copy_stretch(from, &mut copying) {
-                Ok(Stretch::Ended(copied)) => return Ok(*copied),
-                Ok(Stretch::Copied(so_far)) => {
+                Ok(StretchOutcome::Ended(copied)) => return Ok(*copied),
+                Ok(StretchOutcome::Copied(so_far)) => {
                     if progress(so_far) == Control::Cancel {
                         break Denial::Cancelled.into();
                     }
@@ -110,8 +109,12 @@ impl Share {
         Err(error)
     }
 
-    fn copy_stretch(&self, from: Option<&Self>, copying: &mut Copying) -> Result<Stretch> {
-        let Copying { under_way, source } = copying;
+    fn copy_stretch(
+        &self,
+        from: Option<&Self>,
+        copying: &mut PendingFileCopy,
+    ) -> Result<StretchOutcome> {
+        let PendingFileCopy { under_way, source } = copying;
         let start = under_way.done;
         let end = start.saturating_add(STRETCH_BYTES).min(under_way.size);
         if let (Some(from), Some(path)) = (from, &source.path) {
@@ -130,11 +133,11 @@ impl Share {
         under_way: &mut UnderWay,
         end: u64,
         write: impl FnOnce(&OwnedFd) -> Result<()>,
-    ) -> Result<Stretch> {
+    ) -> Result<StretchOutcome> {
         let asking = Asking { cx: &under_way.cx, lease_id: under_way.lease_id };
-        let at = (&under_way.to, Wanted::File);
+        let at = (&under_way.to, WantedKind::File);
         let stretch =
-            self.momentarily("Copy File", Operation::CopyStep, asking, at, None, |granted| {
+            self.momentarily("Copy File", FileOperation::CopyStep, asking, at, None, |granted| {
                 let Granted { found, fd, mut record, cell, .. } = granted;
                 let id = under_way.file;
                 if found.stat.id != id {
@@ -142,19 +145,21 @@ impl Share {
                 }
                 let to = Destination { path: &found.path, id, fd: &fd, cell, before: None };
                 if !under_way.is_pending_in(&record) {
-                    return aborted(&to, record).map(Stretch::ended);
+                    return aborted(&to, record).map(StretchOutcome::ended);
                 }
                 let _writing = cell.lock_to_write()?;
                 write(&fd)?;
                 if end == under_way.size {
-                    return self.copy_done(&to, record, under_way.written).map(Stretch::ended);
+                    return self
+                        .copy_done(&to, record, under_way.written)
+                        .map(StretchOutcome::ended);
                 }
                 let so_far = CopyProgress { done: end, total: under_way.size };
                 if let Some(state) = &mut record.copy {
                     state.progress = so_far;
                 }
                 self.keep(&fd, id, &mut record, None)?;
-                Ok(Stretch::Copied(so_far))
+                Ok(StretchOutcome::Copied(so_far))
             })?;
         under_way.done = end;
         Ok(stretch)
@@ -176,8 +181,8 @@ impl Share {
     ) -> Result<()> {
         let asking = Asking { cx, lease_id: None };
         let range = ByteRange::new(bytes.start, bytes.end - bytes.start).ok();
-        let at = (path, Wanted::File);
-        self.momentarily("copy from", Operation::CopySource, asking, at, range, |granted| {
+        let at = (path, WantedKind::File);
+        self.momentarily("copy from", FileOperation::CopySource, asking, at, range, |granted| {
             let now = Stat::of(&granted.fd)?;
             if ETag::of(&now, &granted.record) != etag {
                 return Err(Denial::CopySourceChanged.into());
@@ -210,8 +215,8 @@ impl Share {
 
     /// Ends the copy of that ID; the destination is left empty, with its metadata.
     pub fn abort_copy(&self, asking: Asking<'_>, path: &SharePath, copy_id: &str) -> Result<()> {
-        let at = (path, Wanted::File);
-        self.momentarily("Abort Copy File", Operation::AbortCopy, asking, at, None, |granted| {
+        let at = (path, WantedKind::File);
+        self.momentarily("Abort Copy File", FileOperation::AbortCopy, asking, at, None, |granted| {
             let Granted { now, found, fd, mut record, cell, .. } = granted;
             let pending = record.copy.as_mut().filter(|c| c.status == CopyStatus::Pending);
             let state = pending.ok_or(Denial::NoPendingCopy)?;
@@ -228,9 +233,9 @@ impl Share {
 }
 
 /// The destination of a copy that another request has aborted.
-fn aborted(to: &Destination<'_>, record: Record) -> Result<Copied> {
+fn aborted(to: &Destination<'_>, record: Record) -> Result<CopiedFile> {
     let smb = SmbProperties::of(&Stat::of(to.fd)?, &record);
     // Overwritten since: then nothing speaks of this copy any more.
     let state = record.copy.ok_or(Denial::NotFound)?;
-    Ok(Copied { path: to.path.clone(), id: to.id, state, smb })
+    Ok(CopiedFile { path: to.path.clone(), id: to.id, state, smb })
 }

@@ -3,7 +3,7 @@
 
 use std::os::fd::OwnedFd;
 
-use super::super::momentary::{Asking, Granted, Visit, Visited, Wanted};
+use super::super::momentary::{Asking, FileVisit, Granted, Visited, WantedKind};
 use super::super::property_changes::{NewProperties, TimeChange};
 use super::change::set_written;
 use super::file_properties::FileProperties;
@@ -12,13 +12,13 @@ use crate::core::Timestamp;
 use crate::core::lease::FileLease;
 use crate::core::smb::file::FileState;
 use crate::core::smb::momentary::Circumstances;
-use crate::core::smb::operation::Operation;
+use crate::core::smb::operation::FileOperation;
 use crate::core::smb::{Denial, SharePath};
-use crate::engine::file::error::{Error, Result};
+use crate::engine::file::error::{FileError, Result};
 use crate::engine::file::opens::releases::REST_PATIENCE;
 use crate::engine::file::share::{Asked, Missed, Seen, Share};
 use crate::store::StoreError;
-use crate::store::share::{Found, Kind, Stat, data};
+use crate::store::share::{FileKind, FoundFile, Stat, data};
 
 /// The content and properties of a file to be created.
 #[derive(Clone, Copy)]
@@ -44,18 +44,18 @@ impl Share {
         let (now, bytes) = (asking.cx.now, bytes.unwrap_or_default());
         let wish = Wish { now, size, properties, bytes };
         self.arguments(NAME, asking, path, wish.check())?;
-        let visit = Visit {
-            operation: Operation::CreateFileOver,
+        let visit = FileVisit {
+            operation: FileOperation::CreateFileOver,
             asking,
-            wanted: Wanted::File,
+            wanted: WantedKind::File,
             range: None,
         };
         let visited = self.when_free(REST_PATIENCE, &[path], visit.operation.wants(), || {
             Asked::again(self.at_name(path, |seen| match seen {
                 // A link or special file, which REST does not know, keeps its name all the same.
-                Ok(Seen { found: Found { stat, .. }, .. })
+                Ok(Seen { found: FoundFile { stat, .. }, .. })
                     if properties.only_new
-                        || matches!(stat.kind, Kind::Symlink | Kind::Special) =>
+                        || matches!(stat.kind, FileKind::Symlink | FileKind::Special) =>
                 {
                     Err(Denial::NameTaken.into())
                 }
@@ -65,7 +65,7 @@ impl Share {
                 }
                 Err(StoreError::NotFound) => match self.create_new(asking, path, wish) {
                     // Somebody else made it in between: it exists now.
-                    Err(Error::Denied(Denial::NameTaken)) => Err(Missed::Moved),
+                    Err(FileError::Denied(Denial::NameTaken)) => Err(Missed::Moved),
                     made => Ok(Visited::quietly(made?)),
                 },
                 Err(error) => Err(error.into()),
@@ -146,7 +146,7 @@ fn check_new(asking: Asking<'_>, path: &SharePath) -> Result<()> {
         read_only: false,
         range: None,
     };
-    Ok(FileState::default().check_operation(Operation::CreateFileNew, &at)?)
+    Ok(FileState::default().check_operation(FileOperation::CreateFileNew, &at)?)
 }
 
 impl Wish<'_> {

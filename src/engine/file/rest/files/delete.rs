@@ -1,8 +1,8 @@
 //! Delete File: atomic, and never delete pending.
 
-use super::super::momentary::{Asking, Granted, Wanted};
+use super::super::momentary::{Asking, Granted, WantedKind};
 use crate::core::smb::SharePath;
-use crate::core::smb::operation::Operation;
+use crate::core::smb::operation::FileOperation;
 use crate::engine::events::Happening;
 use crate::engine::file::error::Result;
 use crate::engine::file::share::Share;
@@ -10,14 +10,14 @@ use crate::engine::file::share::Share;
 impl Share {
     /// Deletes a file that has no opens. When this returns, the file is gone and its name is free.
     pub fn delete_file(&self, asking: Asking<'_>, path: &SharePath) -> Result<()> {
-        let target = (path, Wanted::File);
+        let target = (path, WantedKind::File);
         let step = |granted: Granted<'_>| {
             let Granted { found, cell, latched, .. } = granted;
             self.remove_name(&found.path, cell.id, false)?;
             self.forget_file(latched, cell.id, found.stat.links);
             self.flush_name(&found.path)
         };
-        self.momentarily("Delete File", Operation::DeleteFile, asking, target, None, step)?;
+        self.momentarily("Delete File", FileOperation::DeleteFile, asking, target, None, step)?;
         self.note(path, asking.cx.owner(), Happening::Removed);
         Ok(())
     }

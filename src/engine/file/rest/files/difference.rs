@@ -7,15 +7,15 @@
 use std::ops::Range;
 use std::os::fd::AsFd;
 
-use super::super::momentary::{Asking, Granted, Wanted};
+use super::super::momentary::{Asking, Granted, WantedKind};
 use super::file_properties::FileProperties;
 use super::read::clipped;
-use crate::core::smb::operation::Operation;
+use crate::core::smb::operation::FileOperation;
 use crate::core::smb::{Denial, SharePath};
 use crate::engine::file::error::Result;
 use crate::engine::file::share::Share;
 use crate::engine::file::shares::{EarlierFile, SnapshotView};
-use crate::store::share::difference::Changed;
+use crate::store::share::difference::ChangedRange;
 use crate::store::share::pages::{Accounted, changed_pages};
 
 /// The options of a comparison.
@@ -37,7 +37,7 @@ pub struct RangeChanges {
     /// The file at the moment the request was admitted.
     pub properties: FileProperties,
     /// Ascending, apart from each other.
-    pub changes: Vec<Changed>,
+    pub changes: Vec<ChangedRange>,
 }
 
 impl DiffOptions {
@@ -58,14 +58,20 @@ impl Share {
         since: &SnapshotView,
         options: &DiffOptions,
     ) -> Result<RangeChanges> {
-        let target = (path, Wanted::File);
-        let (properties, new, window) =
-            self.momentarily("List Ranges", Operation::ListRanges, asking, target, None, |at| {
+        let target = (path, WantedKind::File);
+        let (properties, new, window) = self.momentarily(
+            "List Ranges",
+            FileOperation::ListRanges,
+            asking,
+            target,
+            None,
+            |at| {
                 let window = options.bytes(at.found.stat.size)?;
                 let properties = self.properties_of(&at)?;
                 let Granted { fd, .. } = at;
                 Ok((properties, fd, window))
-            })?;
+            },
+        )?;
         let mut old = since.earlier(&properties.path)?;
         let id = properties.stat.id;
         let other = match &old {

@@ -4,11 +4,11 @@
 //! before it is acknowledged, and never in the file's inode: neither `ETag` nor Last-Modified
 //! moves.
 
-use super::super::momentary::{Asking, Granted, Wanted};
+use super::super::momentary::{Asking, Granted, WantedKind};
 use super::file_properties::FileProperties;
 use crate::core::lease::FileLease;
 use crate::core::smb::SharePath;
-use crate::core::smb::operation::Operation;
+use crate::core::smb::operation::FileOperation;
 use crate::core::{FileId, LeaseId};
 use crate::engine::file::error::Result;
 use crate::engine::file::share::{Missed, Share, retry};
@@ -17,7 +17,7 @@ use crate::engine::random;
 
 /// A lease that is held now.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Leased {
+pub struct LeasedFile {
     /// Its ID.
     pub id: LeaseId,
     /// The file, which it left as it was.
@@ -33,13 +33,13 @@ impl Share {
         path: &SharePath,
         duration: Option<i64>,
         proposed: Option<LeaseId>,
-    ) -> Result<Leased> {
-        let operation = ("Lease File", Operation::LeaseAcquire);
+    ) -> Result<LeasedFile> {
+        let operation = ("Lease File", FileOperation::LeaseAcquire);
         let (id, properties) = self.lease_action(operation, asking, path, |lease| {
             let fresh = random::lease_id()?;
             Ok(lease.acquire(duration, proposed, fresh)?)
         })?;
-        Ok(Leased { id, properties })
+        Ok(LeasedFile { id, properties })
     }
 
     /// Gives the lease another ID.
@@ -49,11 +49,11 @@ impl Share {
         path: &SharePath,
         current: LeaseId,
         proposed: LeaseId,
-    ) -> Result<Leased> {
-        let operation = ("Lease File", Operation::LeaseOther);
+    ) -> Result<LeasedFile> {
+        let operation = ("Lease File", FileOperation::LeaseOther);
         let (id, properties) = self
             .lease_action(operation, asking, path, |lease| Ok(lease.change(current, proposed)?))?;
-        Ok(Leased { id, properties })
+        Ok(LeasedFile { id, properties })
     }
 
     /// Gives the lease up.
@@ -63,7 +63,7 @@ impl Share {
         path: &SharePath,
         id: LeaseId,
     ) -> Result<FileProperties> {
-        let operation = ("Lease File", Operation::LeaseOther);
+        let operation = ("Lease File", FileOperation::LeaseOther);
         let ((), properties) =
             self.lease_action(operation, asking, path, |lease| Ok(lease.release(id)?))?;
         Ok(properties)
@@ -71,7 +71,7 @@ impl Share {
 
     /// Ends the lease at once; anyone may.
     pub fn lease_break(&self, asking: Asking<'_>, path: &SharePath) -> Result<FileProperties> {
-        let operation = ("Lease File", Operation::LeaseOther);
+        let operation = ("Lease File", FileOperation::LeaseOther);
         let ((), properties) =
             self.lease_action(operation, asking, path, |lease| Ok(lease.break_now()?))?;
         Ok(properties)
@@ -82,14 +82,14 @@ impl Share {
     /// again when the lease takes effect.
     fn lease_action<T>(
         &self,
-        (name, operation): (&'static str, Operation),
+        (name, operation): (&'static str, FileOperation),
         asking: Asking<'_>,
         path: &SharePath,
         action: impl Fn(&mut FileLease) -> Result<T>,
     ) -> Result<(T, FileProperties)> {
         check_may_wait()?;
         let _changing = self.changing_leases();
-        let target = (path, Wanted::File);
+        let target = (path, WantedKind::File);
         retry(|| {
             let plan = |granted: Granted<'_>| {
                 let before = granted.latched.state.lease();

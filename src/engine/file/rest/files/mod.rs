@@ -30,10 +30,10 @@ mod write;
 
 pub use difference::{DiffOptions, RangeChanges};
 pub use file_properties::FileProperties;
-pub use lease::Leased;
+pub use lease::LeasedFile;
 pub use read::{FileReader, RangeList};
 
-use super::super::error::{Error, Result};
+use super::super::error::{FileError, Result};
 use super::super::share::Share;
 use super::momentary::Asking;
 use crate::core::smb::{Denial, SharePath};
@@ -47,6 +47,6 @@ impl Share {
         path: &SharePath,
         verdict: std::result::Result<(), Denial>,
     ) -> Result<()> {
-        self.note_refusal(name, path, asking.cx.owner(), verdict.map_err(Error::from))
+        self.note_refusal(name, path, asking.cx.owner(), verdict.map_err(FileError::from))
     }
 }

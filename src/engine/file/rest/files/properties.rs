@@ -1,11 +1,11 @@
 //! Set File Properties and Set File Metadata.
 
-use super::super::momentary::{Asking, Wanted};
+use super::super::momentary::{Asking, WantedKind};
 use super::super::property_changes::FileChanges;
 use super::change::set_written;
 use super::file_properties::FileProperties;
 use crate::core::check_metadata;
-use crate::core::smb::operation::Operation;
+use crate::core::smb::operation::FileOperation;
 use crate::core::smb::{Denial, SharePath};
 use crate::engine::file::error::Result;
 use crate::engine::file::share::Share;
@@ -21,11 +21,11 @@ impl Share {
     ) -> Result<FileProperties> {
         const NAME: &str = "Set File Properties";
         self.arguments(NAME, asking, path, changes.check())?;
-        let operation = Operation::SetFileProperties {
+        let operation = FileOperation::SetFileProperties {
             resize: changes.size.is_some(),
             attributes: changes.smb.attributes.is_some(),
         };
-        self.momentarily(NAME, operation, asking, (path, Wanted::File), None, |granted| {
+        self.momentarily(NAME, operation, asking, (path, WantedKind::File), None, |granted| {
             let mut record = granted.record.clone();
             changes.apply(&mut record, &granted.found.stat, granted.now);
             if let (Some(size), Some(account)) = (changes.size, record.ranges.as_mut()) {
@@ -52,8 +52,8 @@ impl Share {
         const NAME: &str = "Set File Metadata";
         let legal = check_metadata(metadata.iter()).map_err(Denial::from);
         self.arguments(NAME, asking, path, legal)?;
-        let target = (path, Wanted::File);
-        self.momentarily(NAME, Operation::SetFileMetadata, asking, target, None, |granted| {
+        let target = (path, WantedKind::File);
+        self.momentarily(NAME, FileOperation::SetFileMetadata, asking, target, None, |granted| {
             let mut record = granted.record.clone();
             record.metadata = metadata.clone();
             record.changed = None;

@@ -11,9 +11,9 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::thread;
 
-use super::super::momentary::{Asking, Granted, Wanted};
+use super::super::momentary::{Asking, Granted, WantedKind};
 use super::file_properties::FileProperties;
-use crate::core::smb::operation::Operation;
+use crate::core::smb::operation::FileOperation;
 use crate::core::smb::ranges::ByteRange;
 use crate::core::smb::{Denial, SharePath};
 use crate::engine::file::error::Result;
@@ -59,9 +59,9 @@ impl Share {
     pub fn file_properties(&self, asking: Asking<'_>, path: &SharePath) -> Result<FileProperties> {
         self.momentarily(
             "Get File Properties",
-            Operation::GetFileProperties,
+            FileOperation::GetFileProperties,
             asking,
-            (path, Wanted::File),
+            (path, WantedKind::File),
             None,
             |granted| self.properties_of(&granted),
         )
@@ -75,16 +75,22 @@ impl Share {
         range: Option<Range<u64>>,
     ) -> Result<FileReader> {
         let asked = range.as_ref().map(byte_range);
-        let target = (path, Wanted::File);
-        let (cell, fd, (range, bytes), properties) =
-            self.momentarily("Get File", Operation::GetFile, asking, target, asked, |granted| {
+        let target = (path, WantedKind::File);
+        let (cell, fd, (range, bytes), properties) = self.momentarily(
+            "Get File",
+            FileOperation::GetFile,
+            asking,
+            target,
+            asked,
+            |granted| {
                 let range = clipped(range, granted.found.stat.size)?;
                 let properties = self.properties_of(&granted)?;
                 let Granted { cell, fd, latched, .. } = granted;
                 let bytes = read_at_once(cell, &fd, &range)?;
                 latched.pin();
                 Ok((Arc::clone(cell), fd, (range, bytes), properties))
-            })?;
+            },
+        )?;
         Ok(FileReader { share: Arc::clone(self), cell, fd, range, bytes, properties })
     }
 
@@ -95,14 +101,21 @@ impl Share {
         path: &SharePath,
         window: Option<Range<u64>>,
     ) -> Result<RangeList> {
-        let target = (path, Wanted::File);
-        self.momentarily("List Ranges", Operation::ListRanges, asking, target, None, |granted| {
-            let window = clipped(window, granted.found.stat.size)?;
-            let properties = self.properties_of(&granted)?;
-            let account = granted.record.ranges.as_ref();
-            let ranges = data_pages(Accounted { fd: granted.fd.as_fd(), account }, window)?;
-            Ok(RangeList { properties, ranges })
-        })
+        let target = (path, WantedKind::File);
+        self.momentarily(
+            "List Ranges",
+            FileOperation::ListRanges,
+            asking,
+            target,
+            None,
+            |granted| {
+                let window = clipped(window, granted.found.stat.size)?;
+                let properties = self.properties_of(&granted)?;
+                let account = granted.record.ranges.as_ref();
+                let ranges = data_pages(Accounted { fd: granted.fd.as_fd(), account }, window)?;
+                Ok(RangeList { properties, ranges })
+            },
+        )
     }
 }
 

@@ -3,11 +3,11 @@
 use std::ops::Range;
 use std::os::fd::OwnedFd;
 
-use super::super::momentary::{Asking, Wanted};
+use super::super::momentary::{Asking, WantedKind};
 use super::super::property_changes::TimeChange;
 use super::change::set_written;
 use super::file_properties::FileProperties;
-use crate::core::smb::operation::Operation;
+use crate::core::smb::operation::FileOperation;
 use crate::core::smb::{Denial, SharePath};
 use crate::engine::file::error::Result;
 use crate::engine::file::opens::io::IO_MAX;
@@ -28,7 +28,7 @@ impl Share {
         const NAME: &str = "Put Range";
         self.arguments(NAME, asking, path, check_body(bytes))?;
         let range = offset..offset.saturating_add(bytes.len() as u64);
-        let what = (NAME, Operation::PutRange);
+        let what = (NAME, FileOperation::PutRange);
         self.write_range(what, asking, path, range, last_write, |fd, reserved| {
             Ok(data::write_or_restore(fd, bytes, offset, reserved)?)
         })
@@ -43,7 +43,7 @@ impl Share {
         range: Range<u64>,
         last_write: TimeChange,
     ) -> Result<FileProperties> {
-        let what = ("Put Range", Operation::ClearRange);
+        let what = ("Put Range", FileOperation::ClearRange);
         self.write_range(what, asking, path, range.clone(), last_write, |fd, _| {
             Ok(data::clear_range(fd, range)?)
         })
@@ -51,14 +51,14 @@ impl Share {
 
     fn write_range(
         &self,
-        (name, operation): (&'static str, Operation),
+        (name, operation): (&'static str, FileOperation),
         asking: Asking<'_>,
         path: &SharePath,
         range: Range<u64>,
         last_write: TimeChange,
         write: impl FnOnce(&OwnedFd, Reserved) -> Result<()>,
     ) -> Result<FileProperties> {
-        self.momentarily(name, operation, asking, (path, Wanted::File), None, |granted| {
+        self.momentarily(name, operation, asking, (path, WantedKind::File), None, |granted| {
             let stat = granted.found.stat;
             if range.is_empty() || range.end > stat.size {
                 return Err(Denial::InvalidRange { size: stat.size }.into());
@@ -66,12 +66,12 @@ impl Share {
             let mut record = granted.record.clone();
             record.changed = None;
             let touch = match operation {
-                Operation::ClearRange => Touch::Cleared,
+                FileOperation::ClearRange => Touch::Cleared,
                 _ => Touch::Written,
             };
             self.account_for(&mut record, &range, (touch, self.now()), stat.size);
             // Clearing gives space back: it needs none.
-            let needed = if operation == Operation::ClearRange { 0..0 } else { range };
+            let needed = if operation == FileOperation::ClearRange { 0..0 } else { range };
             self.publish(&granted, &mut record, needed, write)?;
             if last_write == TimeChange::Preserve {
                 set_written(&granted, TimeChange::Preserve, Some(&stat))?;
