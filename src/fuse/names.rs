@@ -196,17 +196,15 @@ fn remove_now(
     let removed = path.clone();
     state.park.until(
         move |last| {
-            let pends = asked.options.unlink == UnlinkMode::Nt;
-            if pends && !last && asked.share().awaits_release(&path) {
-                return None;
-            }
-            let cx = asked.context(caller.pid, "unlink");
-            let answer = match (asked.options.unlink, directory) {
-                (UnlinkMode::Nt, true) => asked.share().rmdir(&cx, &path),
-                (UnlinkMode::Nt, false) => asked.share().unlink(&cx, &path),
-                (UnlinkMode::Posix, _) => {
-                    let gone = asked.share().remove_posix(&cx, &path, directory);
-                    gone.map(|()| Unlinked::Removed)
+            let (cx, share) = (asked.context(caller.pid, "unlink"), asked.share());
+            let answer = match (asked.options.unlink, last, directory) {
+                (UnlinkMode::Nt, false, _) => {
+                    share.delete_unless_released(&cx, &path, directory)?
+                }
+                (UnlinkMode::Nt, true, true) => share.rmdir(&cx, &path),
+                (UnlinkMode::Nt, true, false) => share.unlink(&cx, &path),
+                (UnlinkMode::Posix, ..) => {
+                    share.remove_posix(&cx, &path, directory).map(|()| Unlinked::Removed)
                 }
             };
             let waits = !last && passes_soon(&asked, &path, Access::D, &answer);
