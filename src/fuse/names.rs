@@ -222,14 +222,19 @@ fn remove_now(
                     again.nodes.set_gone(&gone);
                 }
                 again.let_go(&gone);
-                // Before the answer: a request that comes after it must not see the old state.
-                again.notices.attributes_of(&gone);
                 if let Some(gone) = gone.first() {
                     tell_siblings(&again, gone.node); // One link less, under every other name.
                 }
+                let by_kernel = gone.iter().position(|gone| gone.is(parent, &name));
                 // The kernel itself unlinks what it was asked to: a notice could come so late
                 // that it drops the name as it was made anew.
-                gone.retain(|gone| !gone.is(parent, &name));
+                let by_kernel = by_kernel.map(|at| gone.swap_remove(at));
+                // Before the answer: a request that comes after it must not see the old state. Of
+                // a name that it removes the kernel drops the attributes too.
+                again.notices.attributes_of(&gone);
+                if done == Unlinked::Pending {
+                    again.notices.attributes_of(by_kernel.as_slice());
+                }
                 reply.ok();
                 again.notices.names(gone);
             }
