@@ -122,6 +122,9 @@ pub struct Event {
 pub struct EventLog {
     kept: Mutex<Ring<Event>>,
     grew: Condvar,
+    /// How many threads wait for an event: without them an addition costs no system call. Changed
+    /// and read under the lock of `kept`.
+    waiting: AtomicU64,
     /// 1 if grants and closes are wanted too. Read without a lock on every open.
     all: AtomicU64,
     /// The stream of the server, and the account that this log is of.
@@ -144,8 +147,8 @@ impl EventLog {
         let (kept, grew) = (Mutex::new(Ring::new(max)), Condvar::default());
         let conflicts = std::array::from_fn(|_| AtomicU64::new(0));
         let refusals = std::array::from_fn(|_| std::array::from_fn(|_| AtomicU64::new(0)));
-        let (all, stream) = (AtomicU64::new(0), OnceLock::new());
-        Self { kept, grew, all, stream, conflicts, refusals }
+        let (waiting, all, stream) = (AtomicU64::new(0), AtomicU64::new(0), OnceLock::new());
+        Self { kept, grew, waiting, all, stream, conflicts, refusals }
     }
 
     /// Keep grants and ordinary closes too, or stop doing so.
@@ -207,10 +210,13 @@ impl EventLog {
         }
         let mut kept = self.kept.lock().expect(POISON);
         let oldest = kept.push(|seq| Event { seq, ..event });
+        let is_awaited = self.waiting.load(Ordering::Relaxed) > 0;
         // Freed after the lock.
         drop(kept);
         drop(oldest);
-        self.grew.notify_all();
+        if is_awaited {
+            self.grew.notify_all();
+        }
     }
 
     /// The events after number `seq`, as far as they are kept.
@@ -242,7 +248,9 @@ impl EventLog {
             if left.is_zero() {
                 break;
             }
+            self.waiting.fetch_add(1, Ordering::Relaxed);
             kept = self.grew.wait_timeout(kept, left).expect(POISON).0;
+            self.waiting.fetch_sub(1, Ordering::Relaxed);
         }
         kept
     }

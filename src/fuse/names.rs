@@ -196,17 +196,15 @@ fn remove_now(
     let removed = path.clone();
     state.park.until(
         move |last| {
-            let pends = asked.options.unlink == UnlinkMode::Nt;
-            if pends && !last && asked.share().awaits_release(&path) {
-                return None;
-            }
-            let cx = asked.context(caller.pid, "unlink");
-            let answer = match (asked.options.unlink, directory) {
-                (UnlinkMode::Nt, true) => asked.share().rmdir(&cx, &path),
-                (UnlinkMode::Nt, false) => asked.share().unlink(&cx, &path),
-                (UnlinkMode::Posix, _) => {
-                    let gone = asked.share().remove_posix(&cx, &path, directory);
-                    gone.map(|()| Unlinked::Removed)
+            let (cx, share) = (asked.context(caller.pid, "unlink"), asked.share());
+            let answer = match (asked.options.unlink, last, directory) {
+                (UnlinkMode::Nt, false, _) => {
+                    share.delete_unless_released(&cx, &path, directory)?
+                }
+                (UnlinkMode::Nt, true, true) => share.rmdir(&cx, &path),
+                (UnlinkMode::Nt, true, false) => share.unlink(&cx, &path),
+                (UnlinkMode::Posix, ..) => {
+                    share.remove_posix(&cx, &path, directory).map(|()| Unlinked::Removed)
                 }
             };
             let waits = !last && passes_soon(&asked, &path, Access::D, &answer);
@@ -224,14 +222,19 @@ fn remove_now(
                     again.nodes.set_gone(&gone);
                 }
                 again.let_go(&gone);
-                // Before the answer: a request that comes after it must not see the old state.
-                again.notices.attributes_of(&gone);
                 if let Some(gone) = gone.first() {
                     tell_siblings(&again, gone.node); // One link less, under every other name.
                 }
+                let by_kernel = gone.iter().position(|gone| gone.is(parent, &name));
                 // The kernel itself unlinks what it was asked to: a notice could come so late
                 // that it drops the name as it was made anew.
-                gone.retain(|gone| !gone.is(parent, &name));
+                let by_kernel = by_kernel.map(|at| gone.swap_remove(at));
+                // Before the answer: a request that comes after it must not see the old state. Of
+                // a name that it removes the kernel drops the attributes too.
+                again.notices.attributes_of(&gone);
+                if done == Unlinked::Pending {
+                    again.notices.attributes_of(by_kernel.as_slice());
+                }
                 reply.ok();
                 again.notices.names(gone);
             }

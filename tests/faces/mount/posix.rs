@@ -37,6 +37,17 @@ fn an_unlinked_name_is_free_at_once_and_its_open_file_goes_on() {
 }
 
 #[test]
+fn an_open_file_shows_at_once_that_its_name_is_gone() {
+    let Some(at) = posix() else { return };
+    let name = at.make("f", "");
+    let held = File::open(&name).unwrap();
+    // The kernel knows its attributes.
+    assert_eq!([held.metadata().unwrap().nlink(), fs::metadata(&name).unwrap().nlink()], [1, 1]);
+    fs::remove_file(&name).unwrap();
+    assert_eq!(held.metadata().unwrap().nlink(), 0);
+}
+
+#[test]
 fn calls_on_the_descriptor_of_an_unlinked_file_reach_that_file() {
     let Some(at) = posix() else { return };
     let name = at.make("f", "0123456789");

@@ -3,7 +3,7 @@
 use super::super::error::Result;
 use super::super::opens::open::{Handle, Wake};
 use super::super::opens::table::Latched;
-use super::super::share::Share;
+use super::super::share::{Seen, Share, retry};
 use super::rename::check_momentary;
 use crate::core::smb::file::DeleteFacts;
 use crate::core::smb::{Access, Denial, ShareMode, SharePath};
@@ -26,6 +26,8 @@ pub enum Unlinked {
 enum Unlinking {
     /// The name stays and is delete pending.
     Nt,
+    /// The same, unless all opens are being released: then nothing is done.
+    NtUnlessReleased,
     /// The name goes at once.
     Posix,
 }
@@ -100,36 +102,53 @@ impl Share {
     /// Deletes a file by name, as `unlink(2)` on the mount does: a momentary open with D that
     /// shares everything, marks the name, and closes (docs/semantics.md, "Delete pending").
     pub fn unlink(&self, cx: &Context, path: &SharePath) -> Result<Unlinked> {
-        self.delete_name("unlink", cx, path, false, Unlinking::Nt)
+        self.delete_or_mark(cx, path, false)
     }
 
     /// Deletes an empty directory by name, in the same way.
     pub fn rmdir(&self, cx: &Context, path: &SharePath) -> Result<Unlinked> {
-        self.delete_name("rmdir", cx, path, true, Unlinking::Nt)
+        self.delete_or_mark(cx, path, true)
+    }
+
+    fn delete_or_mark(&self, cx: &Context, path: &SharePath, directory: bool) -> Result<Unlinked> {
+        let deleted = self.delete_name(cx, path, directory, Unlinking::Nt)?;
+        Ok(deleted.unwrap_or(Unlinked::Pending))
+    }
+
+    /// As [`Share::unlink`] or [`Share::rmdir`], for a caller that asks again: `None`, and nothing
+    /// is done, if the file has opens and all of them are being released.
+    pub fn delete_unless_released(
+        &self,
+        cx: &Context,
+        path: &SharePath,
+        directory: bool,
+    ) -> Option<Result<Unlinked>> {
+        self.delete_name(cx, path, directory, Unlinking::NtUnlessReleased).transpose()
     }
 
     /// Removes a name at once, as POSIX does (`--unlink=posix`): opens of the file keep working
     /// without a name. They must share D as in the other mode.
     pub fn remove_posix(&self, cx: &Context, path: &SharePath, directory: bool) -> Result<()> {
-        let operation = if directory { "rmdir" } else { "unlink" };
-        self.delete_name(operation, cx, path, directory, Unlinking::Posix).map(drop)
+        self.delete_name(cx, path, directory, Unlinking::Posix).map(drop)
     }
 
     fn delete_name(
         &self,
-        operation: &'static str,
         cx: &Context,
         path: &SharePath,
         directory: bool,
         how: Unlinking,
-    ) -> Result<Unlinked> {
+    ) -> Result<Option<Unlinked>> {
         let answer = {
             let _names = self.names()?;
-            self.at_file(path, |found, _, latched| {
-                self.delete_latched(latched, found, directory, how)
+            retry(|| {
+                let seen = self.see(path)?;
+                self.lock_seen(&seen, |_, latched| {
+                    Ok(self.delete_latched(latched, &seen, directory, how)?)
+                })
             })
         };
-        if let Ok(unlinked) = &answer {
+        if let Ok(Some(unlinked)) = &answer {
             self.note(
                 path,
                 cx.owner(),
@@ -139,17 +158,18 @@ impl Share {
                 },
             );
         }
+        let operation = if directory { "rmdir" } else { "unlink" };
         self.note_refusal(operation, path, cx.owner(), answer)
     }
 
     fn delete_latched(
         &self,
         latched: &mut Latched,
-        found: &FoundFile,
+        seen: &Seen,
         directory: bool,
         how: Unlinking,
-    ) -> Result<Unlinked> {
-        let FoundFile { path, stat } = found;
+    ) -> Result<Option<Unlinked>> {
+        let FoundFile { path, stat } = &seen.found;
         match (directory, stat.kind == FileKind::Directory) {
             (true, false) => return Err(Denial::NotDirectory.into()),
             (false, true) => return Err(Denial::IsDirectory.into()),
@@ -158,17 +178,20 @@ impl Share {
         if path.is_root() {
             return Err(Denial::ShareRoot.into());
         }
-        check_momentary(latched, path)?;
-        self.delete_facts_of(path, stat.id, directory)?.check()?;
-        if how == Unlinking::Nt && self.mark(latched, stat.id, path)? {
-            return Ok(Unlinked::Pending);
+        if how == Unlinking::NtUnlessReleased && self.awaits_release(latched) {
+            return Ok(None);
         }
-        let links = self.links(path, stat.id, directory);
+        check_momentary(latched, path)?;
+        let not_empty = directory && !self.disk().is_empty(path)?;
+        DeleteFacts { read_only: self.is_seen_read_only(seen)?, not_empty }.check()?;
+        if how != Unlinking::Posix && self.mark(latched, stat.id, path)? {
+            return Ok(Some(Unlinked::Pending));
+        }
         self.keep_nameless(latched, path, directory);
-        self.remove_name(path, stat.id, directory)?;
+        let links = self.remove_seen(seen, directory)?;
         latched.state.detach(path);
         self.forget_file(latched, stat.id, links);
-        Ok(Unlinked::Removed)
+        Ok(Some(Unlinked::Removed))
     }
 
     /// Clears the delete-pending mark of a name; true if there was one.
@@ -207,15 +230,19 @@ impl Share {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::OwnedFd;
     use std::sync::Arc;
 
     use super::*;
     use crate::core::lease::FileLease;
+    use crate::core::smb::Attributes;
     use crate::core::smb::create::{Disposition, OpenRequest, Options};
     use crate::core::{Client, LeaseId};
     use crate::engine::file::ShareOptions;
+    use crate::engine::file::error::Error;
     use crate::engine::{EventLog, ManualClock};
     use crate::store::Drawer;
+    use crate::store::share::{OpenFor, Record, Records};
 
     /// A share with one file, `f`, whose lease was broken.
     fn leased(folder: &tempfile::TempDir) -> (Share, Context, SharePath) {
@@ -259,6 +286,53 @@ mod tests {
         share.close(&opened.handle).unwrap();
         assert!(share.lookup(&path).is_err());
         assert_eq!((share.files_in_use(), leases(&share)), (0, 0));
+    }
+
+    #[test]
+    fn a_file_whose_opens_are_all_being_released_is_neither_removed_nor_marked() {
+        let folder = tempfile::tempdir().unwrap();
+        let (share, cx, path) = leased(&folder);
+        let request = OpenRequest::plain(Access::R, ShareMode::RWD);
+        let opened = share.open(&cx, &path, &request).unwrap();
+        share.set_flushed(&opened.handle).unwrap();
+        assert!(share.delete_unless_released(&cx, &path, false).is_none());
+        assert!(!share.has_pending() && share.lookup(&path).is_ok());
+        share.close(&opened.handle).unwrap();
+        let deleted = share.delete_unless_released(&cx, &path, false).unwrap();
+        assert_eq!(deleted.unwrap(), Unlinked::Removed);
+    }
+
+    /// Makes a file, has `change` give it its record, and deletes it.
+    fn delete_made(change: impl FnOnce(&Share, &OwnedFd, FileId, &mut Record)) -> Result<Unlinked> {
+        let folder = tempfile::tempdir().unwrap();
+        let (share, cx, _) = leased(&folder);
+        let path = SharePath::new("made").unwrap();
+        let request = OpenRequest {
+            disposition: Disposition::Create,
+            ..OpenRequest::plain(Access::RW, ShareMode::RWD)
+        };
+        let opened = share.open(&cx, &path, &request).unwrap();
+        share.close(&opened.handle).unwrap();
+        let fd = share.disk().open_file(&path, OpenFor::Write).unwrap();
+        let attributes = Some(Attributes::READ_ONLY);
+        let mut record = Record { attributes, ..Record::default() };
+        change(&share, &fd, opened.stat.id, &mut record);
+        share.unlink(&cx, &path)
+    }
+
+    #[test]
+    fn a_file_that_was_made_here_is_not_deleted_once_it_is_read_only() {
+        assert_eq!(delete_made(|_, _, _, _| {}).unwrap(), Unlinked::Removed);
+        let by_share = delete_made(|share, fd, id, record| {
+            share.save_record(fd, id, record).unwrap();
+        });
+        let beside_it = delete_made(|_, fd, id, record| {
+            let other = tempfile::tempdir().unwrap();
+            Records::new(other.path()).unwrap().save(fd, id, record).unwrap();
+        });
+        for refused in [by_share, beside_it] {
+            assert!(matches!(refused, Err(Error::Denied(Denial::CannotDelete))), "{refused:?}");
+        }
     }
 
     #[test]

@@ -273,6 +273,9 @@ impl Share {
         let (made, stat) = self.make_bare(path, request, creation)?;
         let finished = self.finish_made(path, request, creation, made.as_ref(), stat);
         let stat = finished.inspect_err(|_| self.unmake(path, stat))?;
+        if request.attributes == Attributes::default() {
+            self.note_without_record(&stat);
+        }
         Ok((made, stat))
     }
 

@@ -148,15 +148,11 @@ impl Share {
     }
 
     /// True if the file has opens and all of them are being released.
-    pub fn awaits_release(&self, path: &SharePath) -> bool {
-        let now = self.now();
-        self.files_in_use() > 0
-            && self
-                .of_file(path, |latched, _| {
-                    latched.state.open_count() > 0
-                        && latched.state.opens().all(|(_, open, _)| open.is_flushed(now))
-                })
-                .unwrap_or(false)
+    pub(in crate::engine::file) fn awaits_release(&self, latched: &Latched) -> bool {
+        latched.state.open_count() > 0 && {
+            let now = self.now();
+            latched.state.opens().all(|(_, open, _)| open.is_flushed(now))
+        }
     }
 
     /// True if the name is delete pending and goes as soon as the releases arrive.

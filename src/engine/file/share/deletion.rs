@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Share;
+use super::{Seen, Share};
 use crate::core::FileId;
 use crate::core::lease::FileLease;
 use crate::core::smb::file::{Closed, FileState};
@@ -15,7 +15,7 @@ use crate::core::smb::{Denial, SharePath};
 use crate::engine::file::error::{FileError, Result};
 use crate::engine::file::opens::table::Latched;
 use crate::engine::non_blocking::check_may_change;
-use crate::store::share::{FileKind, Stat};
+use crate::store::share::{FileKind, FoundFile, Stat};
 use crate::store::{Drawer, Durability, Entries, StoreError, fnv1a};
 use crate::sync::Ordering;
 
@@ -159,6 +159,26 @@ impl Share {
         match self.disk.remove(path, id, directory) {
             // Somebody took or replaced the name directly in the directory: it is not ours now.
             Ok(()) | Err(StoreError::NotFound | StoreError::Replaced) => Ok(check_may_change()?),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// As [`Share::remove_name`], for a file that was looked up a moment ago: if that still holds,
+    /// it is not looked at again. Says how many names the file had, as [`Share::links`] does.
+    pub(in crate::engine::file) fn remove_seen(&self, seen: &Seen, directory: bool) -> Result<u32> {
+        let FoundFile { path, stat } = &seen.found;
+        let Some(place) = self.place_of(seen).filter(|_| !directory) else {
+            let links = self.links(path, stat.id, directory);
+            self.remove_name(path, stat.id, directory)?;
+            return Ok(links);
+        };
+        match self.disk.remove_found(&seen.found, place) {
+            Ok(()) => Ok(stat.links),
+            // As in `remove_name`. The file may have another name.
+            Err(StoreError::NotFound | StoreError::Replaced) => {
+                check_may_change()?;
+                Ok(u32::MAX)
+            }
             Err(error) => Err(error.into()),
         }
     }

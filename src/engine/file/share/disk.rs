@@ -9,7 +9,7 @@ use std::ops::Deref;
 use crate::core::FileId;
 use crate::core::smb::SharePath;
 use crate::store::StoreError;
-use crate::store::share::{RenameHow, ShareDir};
+use crate::store::share::{FoundFile, Place, RenameHow, ShareDir};
 use crate::sync::{AtomicU64, Ordering};
 
 /// The directory. Reads go to the [`ShareDir`] itself; every change of the file that a name leads
@@ -66,6 +66,12 @@ impl Disk {
         let removed =
             if directory { self.dir.remove_dir(path, id) } else { self.dir.remove_file(path, id) };
         self.counted(removed)
+    }
+
+    /// Removes the name of a file as it was looked up at `place`. The caller holds the file's lock,
+    /// and no name was changed since.
+    pub(super) fn remove_found(&self, found: &FoundFile, place: &Place) -> Result<(), StoreError> {
+        self.counted(self.dir.remove_found(found, place))
     }
 
     /// Counts a change, also one that may have failed half way.

@@ -15,7 +15,7 @@ use crate::engine::file::error::{FileError, Result};
 use crate::engine::file::opens::table::{FileCell, Latched};
 use crate::engine::non_blocking::check_may_wait;
 use crate::store::StoreError;
-use crate::store::share::FoundFile;
+use crate::store::share::{FoundFile, Place};
 use crate::sync::{AtomicU64, Ordering};
 
 /// How often an operation is repeated because its name changed, before it answers "not found".
@@ -43,6 +43,8 @@ pub(in crate::engine::file) struct Seen {
     /// The file.
     pub found: FoundFile,
     generation: u64,
+    /// Where it was found, if by its name.
+    place: Option<Place>,
 }
 
 impl Seen {
@@ -105,7 +107,9 @@ impl Share {
         &self,
         path: &SharePath,
     ) -> std::result::Result<Seen, StoreError> {
-        self.see_by(|| self.find(path))
+        let generation = self.disk.generation();
+        let (found, place) = self.find_at(path)?;
+        Ok(Seen { found, generation, place })
     }
 
     /// Looks a file up with `find`, for [`Share::lock_seen`].
@@ -114,7 +118,14 @@ impl Share {
         find: impl FnOnce() -> std::result::Result<FoundFile, E>,
     ) -> std::result::Result<Seen, E> {
         let generation = self.disk.generation();
-        Ok(Seen { found: find()?, generation })
+        Ok(Seen { found: find()?, generation, place: None })
+    }
+
+    /// The place of a name that no operation has changed since it was looked up; the caller holds
+    /// the file's lock. None if it must be looked at again.
+    pub(in crate::engine::file) fn place_of<'a>(&self, seen: &'a Seen) -> Option<&'a Place> {
+        let holds = self.disk.generation() == seen.generation;
+        seen.place.as_ref().filter(|place| holds && place.is_recent())
     }
 
     /// Runs `step` under the lock of a file, if its name still leads to it. In non-blocking mode
@@ -163,7 +174,14 @@ impl Share {
         &self,
         path: &SharePath,
     ) -> std::result::Result<FoundFile, StoreError> {
-        let found = self.disk.lookup(path)?;
+        self.find_at(path).map(|(found, _)| found)
+    }
+
+    fn find_at(
+        &self,
+        path: &SharePath,
+    ) -> std::result::Result<(FoundFile, Option<Place>), StoreError> {
+        let (found, place) = self.disk.lookup_at(path)?;
         if self.making.load(Ordering::SeqCst) > 0
             && let Some(parent) = found.path.parent()
         {
@@ -175,7 +193,7 @@ impl Share {
                 drop(cell.latch()?);
             }
         }
-        Ok(found)
+        Ok((found, place))
     }
 
     /// An entry is about to be made by the caller, who holds the lock of its directory until the

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 
-use super::Share;
+use super::{Seen, Share};
 use crate::core::smb::create::ExistingFile;
 use crate::core::smb::{Attributes, SharePath};
 use crate::core::{FileId, Timestamp};
@@ -16,7 +16,7 @@ use crate::engine::file::error::{FileError, Result};
 use crate::engine::file::rest::copy::RunningCopy;
 use crate::store::StoreError;
 use crate::store::share::{
-    FileKind, Granularity, OpenFor, Record, ShareDir, Stat, Touch, splits_a_block,
+    FileKind, FoundFile, Granularity, OpenFor, Record, ShareDir, Stat, Touch, splits_a_block,
 };
 
 impl Share {
@@ -121,6 +121,24 @@ impl Share {
     ) -> Result<bool> {
         let attributes = self.record(path, id)?.attributes.unwrap_or_default();
         Ok(attributes.contains(Attributes::READ_ONLY))
+    }
+
+    /// As [`Share::is_read_only`], for a file that was looked up a moment ago: one that is known to
+    /// have no record is not asked for it. The caller holds the file's lock.
+    pub(in crate::engine::file) fn is_seen_read_only(&self, seen: &Seen) -> Result<bool> {
+        let FoundFile { path, stat } = &seen.found;
+        if self.place_of(seen).is_some() && self.records.is_without(stat) {
+            return Ok(false);
+        }
+        self.is_read_only(path, stat.id)
+    }
+
+    /// A file was made and has no record; its maker holds the lock of the directory.
+    pub(in crate::engine::file) fn note_without_record(&self, made: &Stat) {
+        // Where two changes may have one time, the time does not show that nothing has changed.
+        if !self.has_coarse_times() {
+            self.records.note_without(made);
+        }
     }
 
     /// A copy to the file begins; it is under way until the answer is dropped.

@@ -11,6 +11,7 @@ mod range_account;
 mod records;
 #[cfg(test)]
 mod tests;
+mod without;
 mod xattr;
 
 use serde::{Deserialize, Serialize};

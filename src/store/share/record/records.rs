@@ -29,6 +29,8 @@ use std::path::Path;
 
 use dashmap::DashSet;
 
+use super::super::Stat;
+use super::without::Without;
 use super::xattr::{self, Fit};
 use super::{Record, decode, encode};
 use crate::core::FileId;
@@ -43,6 +45,7 @@ pub struct Records {
     folder: Folder,
     /// Whose sidecars exist, so that an ordinary file costs no look into the folder.
     sidecars: DashSet<FileId>,
+    without: Without,
 }
 
 impl Records {
@@ -64,7 +67,7 @@ impl Records {
     fn open(folder: Folder) -> Result<Self, StoreError> {
         folder.sweep()?;
         let sidecars = folder.names()?.iter().filter_map(|name| owner(name)).collect();
-        Ok(Self { folder, sidecars })
+        Ok(Self { folder, sidecars, without: Without::default() })
     }
 
     /// The record of the file `id`, open as `fd` (an `O_PATH` descriptor will do). A file without
@@ -103,6 +106,7 @@ impl Records {
             return Err(StoreError::WouldWait);
         }
         check_may_change()?;
+        self.without.forget(id);
         if record.is_default() {
             return self.clear(fd, id);
         }
@@ -120,6 +124,16 @@ impl Records {
                 point_to_sidecar(fd, record.changes)
             }
         }
+    }
+
+    /// A file that was made just now has no record: until it changes it is known to have none.
+    pub fn note_without(&self, made: &Stat) {
+        self.without.note(made.id, made.changed);
+    }
+
+    /// True if the file is known to have no record. `stat` shows it as it is now.
+    pub fn is_without(&self, stat: &Stat) -> bool {
+        self.without.holds(stat.id, stat.changed)
     }
 
     /// Drops what is kept in the state folder of a file that is gone. Not flushed: neither is the

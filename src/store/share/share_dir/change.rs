@@ -12,7 +12,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
 use super::super::beneath::Dir;
 use super::super::dir_watch::NamesInDoubt;
 use super::super::stat::{FileKind, Stat};
-use super::{Case, NAMING_LOCKS, ShareDir};
+use super::{Case, FoundFile, NAMING_LOCKS, Place, ShareDir};
 use crate::core::FileId;
 use crate::core::smb::SharePath;
 use crate::store::error::{StoreError, begin_change, check_may_free, doing};
@@ -148,12 +148,17 @@ impl ShareDir {
     pub fn remove_file(&self, path: &SharePath, expect: FileId) -> Result<(), StoreError> {
         let (dir, name) = self.old_place(path)?;
         let stat = expected(&dir, name, expect)?;
-        if stat.kind == FileKind::Directory {
-            return Err(StoreError::IsADirectory);
+        unlink_file(&dir, name, &stat)
+    }
+
+    /// Removes the name of a file that was looked up at `place`, in the directory in which it was
+    /// found. If that was not a moment ago, the name must still lead to the file, as for
+    /// [`ShareDir::remove_file`].
+    pub fn remove_found(&self, found: &FoundFile, place: &Place) -> Result<(), StoreError> {
+        match found.path.split() {
+            Some((_, name)) if place.is_recent() => unlink_file(&place.dir, name, &found.stat),
+            _ => self.remove_file(&found.path, found.stat.id),
         }
-        check_may_free(stat.freed())?;
-        begin_change()?;
-        rustix::fs::unlinkat(&dir, name, AtFlags::empty()).map_err(doing("removing a file"))
     }
 
     /// Removes an empty directory, if it still is the directory `expect`; `Replaced` otherwise.
@@ -216,6 +221,16 @@ impl ShareDir {
         }
         Ok(Some(SpellingClaim { dir: id, _naming: naming }))
     }
+}
+
+/// Removes the name of a file that was looked at.
+fn unlink_file(dir: &Dir, name: &str, stat: &Stat) -> Result<(), StoreError> {
+    if stat.kind == FileKind::Directory {
+        return Err(StoreError::IsADirectory);
+    }
+    check_may_free(stat.freed())?;
+    begin_change()?;
+    rustix::fs::unlinkat(dir, name, AtFlags::empty()).map_err(doing("removing a file"))
 }
 
 /// Takes an entry back that was made just now and cannot be looked at. The lock of names is held,

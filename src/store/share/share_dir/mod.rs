@@ -9,11 +9,13 @@ use std::borrow::Cow;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::time::Instant;
 
 use rustix::fs::OFlags;
 
 use super::beneath::{Dir, Root};
 use super::dir_watch::NamesInDoubt;
+use super::kept_dirs::BELIEVED_FOR;
 use super::listing::{self, ListedName};
 use super::name_cache::NameCache;
 use super::proc_path::proc_path;
@@ -46,6 +48,21 @@ pub struct FoundFile {
     pub path: SharePath,
     /// Kind, identity, size and times.
     pub stat: Stat,
+}
+
+/// The directory in which a name was looked up, and when.
+#[derive(Debug)]
+pub struct Place {
+    dir: Dir,
+    at: Instant,
+}
+
+impl Place {
+    /// True if the look is so recent that the name is taken for what it was then. A change that is
+    /// made beside this process is seen that much later.
+    pub fn is_recent(&self) -> bool {
+        self.at.elapsed() < BELIEVED_FOR
+    }
 }
 
 /// The intended use of a descriptor.
@@ -135,16 +152,22 @@ impl ShareDir {
     /// An exact spelling wins; of several others, the first in byte order. `NotFound` if only the
     /// last component is missing, `ParentNotFound` if an earlier one is, or is no directory.
     pub fn lookup(&self, path: &SharePath) -> Result<FoundFile, StoreError> {
+        self.lookup_at(path).map(|(found, _)| found)
+    }
+
+    /// As [`ShareDir::lookup`], with the place for [`ShareDir::remove_found`]. The root has none.
+    pub fn lookup_at(&self, path: &SharePath) -> Result<(FoundFile, Option<Place>), StoreError> {
         let Some((parent, name)) = path.split() else {
-            return Ok(FoundFile { path: path.clone(), stat: self.stat(path)? });
+            return Ok((FoundFile { path: path.clone(), stat: self.stat(path)? }, None));
         };
         let (parent, dir) = self.respell_dir(parent)?;
+        let at = Instant::now();
         let (name, stat) = self.entry(&dir, name)?.ok_or(StoreError::NotFound)?;
         let path = match (&parent, &name) {
             (Cow::Borrowed(_), Cow::Borrowed(_)) => path.clone(),
             _ => joined(&parent, &name)?,
         };
-        Ok(FoundFile { path, stat })
+        Ok((FoundFile { path, stat }, Some(Place { dir, at })))
     }
 
     /// Attributes of an exact path; a symbolic link at its end is not followed.

@@ -287,3 +287,36 @@ fn a_listing_in_pages_shows_each_lasting_name_once_while_others_come_and_go() {
     assert_eq!(lasting.count(), LASTING);
     assert!(round > 40);
 }
+
+#[test]
+fn a_name_is_removed_where_it_was_looked_up_and_looked_at_again_after_a_moment() {
+    let (temp, share) = share(Case::Insensitive);
+    let (dir, moved) = (temp.path().join("dir"), temp.path().join("moved"));
+    let look = || {
+        let (found, place) = share.lookup_at(&path("dir/FILE")).unwrap();
+        (found, place.unwrap())
+    };
+    fs::create_dir(&dir).unwrap();
+    fs::write(dir.join("File"), "").unwrap();
+    let (found, place) = look();
+    fs::rename(&dir, &moved).unwrap();
+    fs::create_dir(&dir).unwrap();
+    fs::write(dir.join("File"), "").unwrap();
+    // On a slow machine the look is no longer recent.
+    match share.remove_found(&found, &place) {
+        Ok(()) => assert!(!moved.join("File").exists()),
+        Err(error) => assert!(matches!(error, StoreError::Replaced), "{error}"),
+    }
+    assert!(dir.join("File").exists(), "a file that was never looked at is gone");
+    // The path of the directory is looked up again by then, too.
+    while place.is_recent() {}
+    let (found, place) = look();
+    while place.is_recent() {}
+    fs::write(dir.join("new"), "").unwrap();
+    fs::rename(dir.join("new"), dir.join("File")).unwrap();
+    let late = share.remove_found(&found, &place);
+    assert!(matches!(late, Err(StoreError::Replaced)), "{late:?}");
+    let (found, place) = look();
+    share.remove_found(&found, &place).unwrap();
+    assert!(!dir.join("File").exists());
+}
