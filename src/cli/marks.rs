@@ -12,7 +12,7 @@ use super::locate::{AccountNames, Where, object, refused};
 use super::out::{self, Output, printable};
 use super::{EXIT_DIFFERENT, history};
 use crate::control::events::EventRow;
-use crate::control::protocol::{FileExplanation as Told, HandleRow};
+use crate::control::protocol::{FileExplanation, HandleRow};
 use crate::control::{ControlAnswer, ControlRequest};
 
 const OBJECT: &str = "A path on a mount, SHARE:/PATH, file:SHARE/PATH, blob:CONTAINER/NAME, \
@@ -96,7 +96,7 @@ impl WhyCommand {
     }
 }
 
-fn words(told: &Told, accounts: &AccountNames) -> String {
+fn words(told: &FileExplanation, accounts: &AccountNames) -> String {
     let mut lines = Vec::new();
     let name = accounts.file(&told.account, &told.share_name, &told.path);
     if told.is_free() {

@@ -15,7 +15,7 @@ use super::locate::{ServerByPath, answered, ask, real_path, unexpected};
 use super::out::{Output, Paint};
 use super::serve::page_with_token;
 use crate::control::controls::ClockState;
-use crate::control::protocol::ServerStatus as Told;
+use crate::control::protocol::ServerStatus;
 use crate::control::{ClientError, ControlAnswer, ControlClient, ControlRequest};
 use crate::core::time::parse_iso;
 use crate::fuse::{clear_dead, mounts};
@@ -101,7 +101,7 @@ impl StatusCommand {
     }
 }
 
-fn words(status: &Told, paint: Paint) -> String {
+fn words(status: &ServerStatus, paint: Paint) -> String {
     let head = format!("latchfs {}", status.version);
     let mut lines = vec![format!("{}, pid {}", paint.bold(&head), status.pid)];
     let several = status.accounts.len() > 1;

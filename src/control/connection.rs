@@ -151,7 +151,7 @@ impl ControlConnection {
         }
         match received.request {
             ControlRequest::Play { share_name, trace } => {
-                self.play(share_name.as_deref(), trace, lines)
+                self.play(share_name.as_deref(), trace, lines);
             }
             ControlRequest::Shutdown {} => {
                 // The answer first: the server ends its connections when it stops.

@@ -32,6 +32,7 @@ impl ComparisonOperator {
     }
 
     /// The comparison with its sides exchanged.
+    #[must_use]
     pub const fn mirrored(self) -> Self {
         match self {
             Self::Equal => Self::Equal,

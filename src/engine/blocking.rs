@@ -1,6 +1,7 @@
-//! Database work of callers on an event loop: what may run there, and the threads for what may not.
+//! Database work of callers on an event loop: what may run there, and the threads for the rest.
 //!
-//! The mode of operations on files, which give up instead of waiting, is in [`super::non_blocking`].
+//! The mode of operations on files, which give up instead of waiting, is in
+//! [`super::non_blocking`].
 
 use crate::store::db::DbError;
 

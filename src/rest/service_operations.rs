@@ -1,4 +1,5 @@
 //! Operations that every service has in the same form: preflight, service properties, statistics.
+//! The Blob service takes the bodies of some of them as streams and has its own entries for those.
 //!
 //! Service properties are kept as they were sent, part by part: a set without a part leaves that
 //! part alone. Only CORS rules have an effect.
@@ -8,13 +9,13 @@ use std::time::Duration;
 use hyper::StatusCode;
 
 use super::auth::delegation::key_value;
-use super::auth::{CLOCK_SKEW_MAX, GrantedBy};
+use super::auth::{CLOCK_SKEW_MAX, GrantedBy, Permission, ResourceLevel};
 use super::call::Call;
 use super::http::cors::Cors;
 use super::http::reply::Reply;
 use super::http::xml::{Element, Xml, invalid};
 use super::refusal::Refusal;
-use super::service::Answer;
+use super::service::{Answer, Operation};
 use super::site::CORS;
 use super::version::VERSION;
 use crate::core::Timestamp;
@@ -27,8 +28,39 @@ const KEY_LIFE_MAX: Duration = Duration::from_hours(7 * 24);
 const RETENTION_DAYS_MAX: u32 = 365;
 const ROOT: &str = "StorageServiceProperties";
 
+/// A preflight.
+pub static SERVICE_PREFLIGHT: Operation = Operation::preflight(preflight);
+/// Set Service Properties.
+pub static SERVICE_SET_PROPERTIES: Operation = Operation::write(
+    "ServiceSetProperties",
+    ResourceLevel::Service,
+    &[Permission::Write],
+    set_service_properties,
+);
+/// Get Service Properties.
+pub static SERVICE_GET_PROPERTIES: Operation = Operation::read(
+    "ServiceGetProperties",
+    ResourceLevel::Service,
+    &[Permission::Read],
+    service_properties,
+);
+/// Get Service Stats.
+pub static SERVICE_GET_STATISTICS: Operation = Operation::read(
+    "ServiceGetStatistics",
+    ResourceLevel::Service,
+    &[Permission::Read],
+    service_stats,
+);
+/// Get User Delegation Key.
+pub static SERVICE_GET_USER_DELEGATION_KEY: Operation = Operation::read(
+    "ServiceGetUserDelegationKey",
+    ResourceLevel::Service,
+    &[Permission::Read],
+    user_delegation_key,
+);
+
 /// The question of a browser before it sends a request from another origin.
-pub fn preflight(call: &Call<'_>) -> Answer {
+fn preflight(call: &Call<'_>) -> Answer {
     let origin = cors_header(call, "origin")?;
     let method = cors_header(call, "access-control-request-method")?;
     let headers = call.header("access-control-request-headers")?.unwrap_or_default();
@@ -48,7 +80,7 @@ fn cors_header<'a>(call: &'a Call<'_>, name: &str) -> Result<&'a str, Refusal> {
 }
 
 /// Set Service Properties.
-pub fn set_service_properties(call: &Call<'_>) -> Answer {
+fn set_service_properties(call: &Call<'_>) -> Answer {
     let given = Element::read(&call.body, ROOT)?;
     for part in &given.children {
         if !call.site.service.properties.contains(&part.name.as_str()) {
@@ -177,7 +209,7 @@ fn no_retention(xml: &mut Xml) {
 }
 
 /// Get User Delegation Key: for a bearer, who signs shared access signatures with it.
-pub fn user_delegation_key(call: &Call<'_>) -> Answer {
+fn user_delegation_key(call: &Call<'_>) -> Answer {
     let GrantedBy::Bearer { subject, tenant } = &call.grant.by else {
         let message = "Only authentication scheme Bearer is supported.";
         return Err(Refusal::new(StatusCode::FORBIDDEN, "AuthenticationFailed", message));

@@ -92,8 +92,8 @@ pub struct Listen {
     pub copy_sources: Sources,
 
     /// Error code of a delete-pending file
-    #[arg(long, value_enum, default_value_t = ErrorNameChoice::Article, env = "LATCHFS_ERROR_NAMES")]
-    #[arg(hide_short_help = true)]
+    #[arg(long, value_enum, default_value_t = ErrorNameChoice::Article)]
+    #[arg(env = "LATCHFS_ERROR_NAMES", hide_short_help = true)]
     pub error_names: ErrorNameChoice,
 }
 

@@ -45,7 +45,7 @@ use super::out::{self, Paint};
 use super::progress::Moving;
 use crate::control::SOCKET_NAME;
 use crate::engine::file::shares::Control;
-use crate::server::{Data as DataPlace, EventOptions, MountPoint, Server, ServerOptions, Stop};
+use crate::server::{Data, EventOptions, MountPoint, Server, ServerOptions, Stop};
 use crate::store::root::HIDDEN;
 use azurite::Azurite;
 #[cfg(test)]
@@ -122,9 +122,9 @@ impl Serve {
                 bail!("nothing to serve: without a service over HTTP a mount is needed");
             }
             options.data = if self.data.in_memory {
-                DataPlace::Memory
+                Data::Memory
             } else {
-                DataPlace::Directory(self.data.directory.clone())
+                Data::Directory(self.data.directory.clone())
             };
             options.reset = self.data.reset;
             self.blobs.apply(options);
@@ -243,7 +243,7 @@ impl ServiceArgs {
         })?;
         drop(moving);
         let here = std::env::current_dir().ok();
-        let started_in = here.filter(|_| matches!(options.data, DataPlace::Memory));
+        let started_in = here.filter(|_| matches!(options.data, Data::Memory));
         let _entry = registry::enter(&server.control(), started_in.as_deref());
         let notes = azurite.map(|azurite| azurite.notes(&options.data)).unwrap_or_default();
         self.announce(&server, notes, azurite.and_then(|azurite| azurite.lines(&server)))?;

@@ -4,7 +4,7 @@
 //! with one ETag exactly one succeeds (S81, S84).
 
 use super::history::ChangedEntity;
-use super::{ChangeOutcome, ChangeSize, Purpose, TableChange, TableResult, TableService, table_of};
+use super::{ChangeSize, Purpose, Recorded, TableChange, TableResult, TableService, table_of};
 use crate::core::table::{
     self as rules, Effect, EntityFields as _, EntityKey, How, Properties, TableDenial, TableName,
     Ticks,
@@ -80,7 +80,7 @@ impl TableService {
             let id = change.table(&name)?;
             let ticks = change.tick();
             let (answer, changed) = change.write(id, &name, write, ticks, "")?;
-            Ok(ChangeOutcome::with(answer, vec![changed]))
+            Ok(Recorded::with(answer, vec![changed]))
         })
         .await
     }

@@ -75,7 +75,7 @@ struct TableMemory {
 }
 
 /// The answer of a request, and its entries in the history.
-struct ChangeOutcome<T> {
+struct Recorded<T> {
     answer: T,
     changes: Vec<ChangedEntity>,
     /// The sweeper has something to remove.
@@ -114,7 +114,7 @@ impl TableService {
         &self,
         context: &Context,
         size: ChangeSize,
-        change: impl FnOnce(&TableChange<'_>) -> TableResult<ChangeOutcome<T>> + Clone + Send + 'static,
+        change: impl FnOnce(&TableChange<'_>) -> TableResult<Recorded<T>> + Clone + Send + 'static,
     ) -> TableResult<T> {
         self.change_for(Purpose::Store, context, size, change).await
     }
@@ -126,7 +126,7 @@ impl TableService {
         purpose: Purpose,
         context: &Context,
         size: ChangeSize,
-        change: impl FnOnce(&TableChange<'_>) -> TableResult<ChangeOutcome<T>> + Clone + Send + 'static,
+        change: impl FnOnce(&TableChange<'_>) -> TableResult<Recorded<T>> + Clone + Send + 'static,
     ) -> TableResult<T> {
         let now = match context.due_stop() {
             Some(stop) => {
@@ -160,7 +160,7 @@ impl TableService {
     async fn check<T: Send + 'static>(
         &self,
         context: &Context,
-        change: impl FnOnce(&TableChange<'_>) -> TableResult<ChangeOutcome<T>> + Send + 'static,
+        change: impl FnOnce(&TableChange<'_>) -> TableResult<Recorded<T>> + Send + 'static,
     ) -> TableResult<()> {
         let (store, memory) = (Arc::clone(&self.store), Arc::clone(&self.memory));
         let context = context.clone();
@@ -195,11 +195,8 @@ impl TableService {
 }
 
 impl TableMemory {
-    fn committed<T>(
-        &self,
-        outcome: TableResult<(ChangeOutcome<T>, Option<Ticks>)>,
-    ) -> TableResult<T> {
-        let (ChangeOutcome { answer, changes, dropped }, saved) = outcome?;
+    fn committed<T>(&self, outcome: TableResult<(Recorded<T>, Option<Ticks>)>) -> TableResult<T> {
+        let (Recorded { answer, changes, dropped }, saved) = outcome?;
         if let Some(saved) = saved {
             self.ticker.saved(saved);
         }
@@ -225,7 +222,7 @@ impl Drop for TableService {
     }
 }
 
-impl<T> ChangeOutcome<T> {
+impl<T> Recorded<T> {
     /// An answer of a request that the history does not keep.
     fn quietly(answer: T) -> Self {
         Self { answer, changes: Vec::new(), dropped: false }

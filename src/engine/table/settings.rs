@@ -1,6 +1,6 @@
 //! Stored access policies of tables. They have no condition: the last writer wins (S78).
 
-use super::{ChangeOutcome, ChangeSize, TableResult, TableService};
+use super::{ChangeSize, Recorded, TableResult, TableService};
 use crate::core::policy::{SentPolicy, StoredPolicy};
 use crate::core::table::policy::{check_table_policies, policy_time};
 use crate::core::table::{TableDenial, TableName};
@@ -41,7 +41,7 @@ impl TableService {
             if !change.tx.set_policies(&name, &policies)? {
                 return Err(TableDenial::TableNotFound.into());
             }
-            Ok(ChangeOutcome::with((), vec![change.of_table(&name, "Set Table ACL")]))
+            Ok(Recorded::with((), vec![change.of_table(&name, "Set Table ACL")]))
         })
         .await
     }

@@ -2,7 +2,7 @@
 //!
 //! Decides that a deleted table's name is free at once. What it held goes later, by the sweeper.
 
-use super::{ChangeOutcome, ChangeSize, Purpose, TableResult, TableService};
+use super::{ChangeSize, Purpose, Recorded, TableResult, TableService};
 use crate::core::table::query::PAGE_MAX;
 use crate::core::table::{Filter, TableDenial, TableName, Top, ValueRef};
 use crate::engine::context::Context;
@@ -46,7 +46,7 @@ impl TableService {
             if change.tx.table_id(&name)?.is_some() || !change.tx.create_table(&name)? {
                 return Err(TableDenial::TableAlreadyExists.into());
             }
-            Ok(ChangeOutcome::with((), vec![change.of_table(&name, "Create Table")]))
+            Ok(Recorded::with((), vec![change.of_table(&name, "Create Table")]))
         })
         .await
     }
@@ -59,7 +59,7 @@ impl TableService {
                 return Err(TableDenial::ResourceNotFound.into());
             }
             let changes = vec![change.of_table(&name, "Delete Table")];
-            Ok(ChangeOutcome { answer: (), changes, dropped: true })
+            Ok(Recorded { answer: (), changes, dropped: true })
         })
         .await
     }

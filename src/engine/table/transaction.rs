@@ -4,7 +4,7 @@
 //! the fault of the first operation that fails is told.
 
 use super::entities::Write;
-use super::{ChangeOutcome, ChangeSize, TableResult, TableService, WrittenEntity};
+use super::{ChangeSize, Recorded, TableResult, TableService, WrittenEntity};
 use crate::core::table::{TableName, transaction};
 use crate::engine::context::Context;
 
@@ -26,7 +26,7 @@ impl TableService {
         self.change(context, ChangeSize::Large, move |change| {
             let table = change.table(&name).map_err(|error| error.at(0))?;
             let ticks = change.tick();
-            let mut done = ChangeOutcome::quietly(Vec::with_capacity(writes.len()));
+            let mut done = Recorded::quietly(Vec::with_capacity(writes.len()));
             for (index, (_, write)) in writes.into_iter().enumerate() {
                 let one = change.write(table, &name, write, ticks, " in a transaction");
                 let (written, changed) = one.map_err(|error| error.at(index))?;

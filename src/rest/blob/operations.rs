@@ -25,7 +25,7 @@ use crate::rest::routing::{
     row_when,
 };
 use crate::rest::service::{Addressed, Answer, ErrorFormat, Operation, Service};
-use crate::rest::service_operations::{preflight, user_delegation_key};
+use crate::rest::service_operations::{SERVICE_GET_USER_DELEGATION_KEY, SERVICE_PREFLIGHT};
 
 /// The Blob service.
 pub static SERVICE_TABLE: Service = Service {
@@ -194,13 +194,6 @@ macro_rules! operations {
 const NEW: &[Permission] = &[Create, Write];
 const LOOK_AT: &[Permission] = &[Read, List];
 
-static SERVICE_PREFLIGHT: Operation = Operation::preflight(preflight);
-static SERVICE_GET_USER_DELEGATION_KEY: Operation = Operation::read(
-    "ServiceGetUserDelegationKey",
-    ResourceLevel::Service,
-    &[Read],
-    user_delegation_key,
-);
 /// These two are answered as XML: see the flat and the hierarchical list.
 static CONTAINER_LIST_BLOB_FLAT_SEGMENT_ARROW: Operation =
     Operation::read("ContainerListBlobFlatSegmentArrow", ResourceLevel::Container, &[List], never)

@@ -18,7 +18,8 @@ use crate::rest::routing::{
 };
 use crate::rest::service::{ErrorFormat, Operation, Service};
 use crate::rest::service_operations::{
-    preflight, service_properties, set_service_properties, user_delegation_key,
+    SERVICE_GET_PROPERTIES, SERVICE_GET_USER_DELEGATION_KEY, SERVICE_PREFLIGHT,
+    SERVICE_SET_PROPERTIES,
 };
 
 /// The File service.
@@ -73,25 +74,10 @@ fn writes_little(call: &Call<'_>) -> bool {
     written.contains(&call.body.len()) && !call.account.file().options().share.sync_always
 }
 
-static SERVICE_PREFLIGHT: Operation = Operation::preflight(preflight);
-static SERVICE_SET_PROPERTIES: Operation = Operation::write(
-    "ServiceSetProperties",
-    ResourceLevel::Service,
-    &[Write],
-    set_service_properties,
-);
-static SERVICE_GET_PROPERTIES: Operation =
-    Operation::read("ServiceGetProperties", ResourceLevel::Service, &[Read], service_properties);
 static SERVICE_LIST_SHARES_SEGMENT: Operation =
     Operation::read("ServiceListSharesSegment", ResourceLevel::Service, &[List], |call| {
         FileCall(call).list_shares()
     });
-static SERVICE_GET_USER_DELEGATION_KEY: Operation = Operation::read(
-    "ServiceGetUserDelegationKey",
-    ResourceLevel::Service,
-    &[Read],
-    user_delegation_key,
-);
 static SHARE_CREATE: Operation =
     Operation::write("ShareCreate", ResourceLevel::Container, &[Create, Write], |call| {
         FileCall(call).create_share()

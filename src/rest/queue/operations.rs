@@ -16,7 +16,8 @@ use crate::rest::routing::{
 };
 use crate::rest::service::{ErrorFormat, Operation, Service};
 use crate::rest::service_operations::{
-    preflight, service_properties, service_stats, set_service_properties, user_delegation_key,
+    SERVICE_GET_PROPERTIES, SERVICE_GET_STATISTICS, SERVICE_GET_USER_DELEGATION_KEY,
+    SERVICE_PREFLIGHT, SERVICE_SET_PROPERTIES,
 };
 
 /// The Queue service.
@@ -85,23 +86,6 @@ fn policy(account: &Account, queue: &str, id: &str) -> Option<StoredPolicy> {
     account.queue().ok()?.policy(queue, id)
 }
 
-static SERVICE_PREFLIGHT: Operation = Operation::preflight(preflight);
-static SERVICE_SET_PROPERTIES: Operation = Operation::write(
-    "ServiceSetProperties",
-    ResourceLevel::Service,
-    &[Write],
-    set_service_properties,
-);
-static SERVICE_GET_PROPERTIES: Operation =
-    Operation::read("ServiceGetProperties", ResourceLevel::Service, &[Read], service_properties);
-static SERVICE_GET_STATISTICS: Operation =
-    Operation::read("ServiceGetStatistics", ResourceLevel::Service, &[Read], service_stats);
-static SERVICE_GET_USER_DELEGATION_KEY: Operation = Operation::read(
-    "ServiceGetUserDelegationKey",
-    ResourceLevel::Service,
-    &[Read],
-    user_delegation_key,
-);
 static SERVICE_LIST_QUEUES_SEGMENT: Operation =
     Operation::read_async("ServiceListQueuesSegment", ResourceLevel::Service, &[List], |call| {
         Box::pin(service::list(call))

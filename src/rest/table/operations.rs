@@ -21,7 +21,7 @@ use crate::rest::refusal::Refusal;
 use crate::rest::routing::Verb;
 use crate::rest::service::{ErrorFormat, Operation, Service};
 use crate::rest::service_operations::{
-    preflight, service_properties, service_stats, set_service_properties,
+    SERVICE_GET_PROPERTIES, SERVICE_GET_STATISTICS, SERVICE_PREFLIGHT, SERVICE_SET_PROPERTIES,
 };
 
 /// The Table service.
@@ -44,17 +44,6 @@ pub static SERVICE_TABLE: Service = Service {
     properties: &["Logging", "HourMetrics", "MinuteMetrics", "Cors"],
 };
 
-static SERVICE_PREFLIGHT: Operation = Operation::preflight(preflight);
-static SERVICE_SET_PROPERTIES: Operation = Operation::write(
-    "ServiceSetProperties",
-    ResourceLevel::Service,
-    &[Write],
-    set_service_properties,
-);
-static SERVICE_GET_PROPERTIES: Operation =
-    Operation::read("ServiceGetProperties", ResourceLevel::Service, &[Read], service_properties);
-static SERVICE_GET_STATISTICS: Operation =
-    Operation::read("ServiceGetStatistics", ResourceLevel::Service, &[Read], service_stats);
 static TABLE_QUERY: Operation =
     Operation::read_async("TableQuery", ResourceLevel::Container, &[List], |call| {
         Box::pin(TableCall(call).list_tables())

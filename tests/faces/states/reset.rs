@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use latchfs::control::controls::{ClockRequest, GateRequest, Requests};
 use latchfs::control::states::StateRequest;
-use latchfs::control::{ControlAnswer, ControlClient as Control, ControlRequest};
+use latchfs::control::{ControlAnswer, ControlClient, ControlRequest};
 use latchfs::core::service::ServiceKind;
 use latchfs::server::HoldOptions;
 
@@ -62,7 +62,7 @@ fn a_reset_empties_every_service_of_every_account_under_connected_clients() {
 fn no_etag_and_no_receipt_comes_a_second_time_after_a_reset() {
     let server = builder().start().unwrap();
     let [client, _] = clients(&server);
-    let mut control = Control::connect(&server.control()).unwrap();
+    let mut control = ControlClient::connect(&server.control()).unwrap();
     let mut seen = BTreeSet::new();
     for round in 0..4 {
         // The clock goes back with each reset.
@@ -80,7 +80,7 @@ fn a_reset_removes_gates_and_faults_and_sets_the_clock_back() {
     let server = builder().start().unwrap();
     let [client, _] = clients(&server);
     client.furnish();
-    let mut control = Control::connect(&server.control()).unwrap();
+    let mut control = ControlClient::connect(&server.control()).unwrap();
     let requests = Requests { operation: Some("Put Blob".to_owned()), ..Requests::default() };
     let at = "received".to_owned();
     let gate = GateRequest::Add { requests, at, times: None, limit_ms: None };
@@ -190,7 +190,7 @@ fn after_a_reset_and_a_restore_every_forced_close_still_cuts_descriptors_off() {
     let server = builder().mount("docs", place.path()).start().unwrap();
     let mount = place.path().canonicalize().unwrap();
     let [client, _] = clients(&server);
-    let mut control = Control::connect(&server.control()).unwrap();
+    let mut control = ControlClient::connect(&server.control()).unwrap();
     let is_cut_off = |file: &std::fs::File, by: &str| {
         let refused = file.write_at(b"after!", 0).map_err(|error| error.raw_os_error());
         assert_eq!(refused, Err(Some(libc::EIO)), "{by}");
@@ -239,7 +239,7 @@ fn what_is_held_can_be_looked_at_while_everything_is_reset() {
     let stop = AtomicBool::new(false);
     let looks = std::thread::scope(|scope| {
         let looker = scope.spawn(|| {
-            let mut control = Control::connect(&server.control()).unwrap();
+            let mut control = ControlClient::connect(&server.control()).unwrap();
             let mut looks = 0;
             while !stop.load(Ordering::Relaxed) {
                 let (share_name, path) = (None, None);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use latchfs::control::controls::{ClockRequest, GateRequest, Requests};
 use latchfs::control::states::{StateEntry, StateRequest};
-use latchfs::control::{ControlAnswer, ControlClient as Control, ControlRequest, RefusalKind};
+use latchfs::control::{ControlAnswer, ControlClient, ControlRequest, RefusalKind};
 use latchfs::core::service::ServiceKind;
 use latchfs::core::smb::ShareMode;
 use latchfs::core::time::parse_iso;
@@ -78,7 +78,7 @@ fn receipts_leases_and_blocks_of_a_restored_state_can_be_used() {
 fn nothing_that_was_issued_after_a_save_comes_again_after_the_restore() {
     let server = builder().start().unwrap();
     let [client, _] = clients(&server);
-    let mut control = Control::connect(&server.control()).unwrap();
+    let mut control = ControlClient::connect(&server.control()).unwrap();
     // The clock stands: only counters make a difference.
     control.ask(&ControlRequest::Clock(ClockRequest::Freeze {})).unwrap();
     client.furnish();
@@ -100,7 +100,7 @@ fn nothing_that_was_issued_comes_again_after_a_restart_and_a_restore() {
         let server = builder().data(folder.path().join("data")).start().unwrap();
         let [client, _] = clients(&server);
         if round == 0 {
-            let mut control = Control::connect(&server.control()).unwrap();
+            let mut control = ControlClient::connect(&server.control()).unwrap();
             control.ask(&ControlRequest::Clock(ClockRequest::Freeze {})).unwrap();
             client.furnish();
             server.save_state("start").unwrap();
@@ -168,13 +168,13 @@ fn a_restore_sets_the_clock_as_it_was_and_releases_gated_requests() {
     let server = builder().start().unwrap();
     let [client, _] = clients(&server);
     client.furnish();
-    let mut control = Control::connect(&server.control()).unwrap();
+    let mut control = ControlClient::connect(&server.control()).unwrap();
     let mut show = || match control.ask(&ControlRequest::Clock(ClockRequest::Show {})).unwrap() {
         ControlAnswer::Clock(clock) => clock,
         other => panic!("{other:?}"),
     };
     server.save_state("running").unwrap();
-    let mut other = Control::connect(&server.control()).unwrap();
+    let mut other = ControlClient::connect(&server.control()).unwrap();
     other.ask(&ControlRequest::Clock(ClockRequest::Advance { ms: 60_000 })).unwrap();
     other.ask(&ControlRequest::Clock(ClockRequest::Freeze {})).unwrap();
     let frozen = show();
@@ -259,7 +259,7 @@ fn a_state_is_replaced_listed_and_deleted_by_its_name() {
     let server = builder().start().unwrap();
     let [client, _] = clients(&server);
     client.furnish();
-    let mut control = Control::connect(&server.control()).unwrap();
+    let mut control = ControlClient::connect(&server.control()).unwrap();
     let mut ask = |request| control.ask(&ControlRequest::State(request)).unwrap();
     let name = || "a.b-c_1".to_owned();
     let ControlAnswer::States { states } = ask(StateRequest::Save { name: name() }) else {

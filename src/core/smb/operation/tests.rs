@@ -241,7 +241,7 @@ fn the_other_columns_are_as_listed_for_every_operation() {
 
 /// The variants as the source declares them: the compiler cannot say that a list is complete.
 fn declared() -> HashSet<&'static str> {
-    let (_, from) = include_str!("mod.rs").split_once("pub enum Operation {\n").unwrap();
+    let (_, from) = include_str!("mod.rs").split_once("pub enum FileOperation {\n").unwrap();
     let (body, _) = from.split_once("\n}").unwrap();
     let variants = body.lines().filter_map(|line| line.strip_prefix("    "));
     let variants = variants.filter(|line| line.starts_with(char::is_uppercase));

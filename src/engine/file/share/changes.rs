@@ -102,7 +102,7 @@ impl Share {
     pub(in crate::engine::file) fn tell_done(&self, operation: FileOperation, path: &SharePath) {
         match operation {
             FileOperation::DeleteFile | FileOperation::DeleteDirectory => {
-                self.tell(ChangeNotice::Name(path))
+                self.tell(ChangeNotice::Name(path));
             }
             // Everything else that needs the lease to write, or write access, leaves a mark.
             _ if operation.demands().lease == LeaseDemand::Write
