@@ -239,7 +239,7 @@ mod tests {
     use crate::core::smb::create::{Disposition, OpenRequest, Options};
     use crate::core::{Client, LeaseId};
     use crate::engine::file::ShareOptions;
-    use crate::engine::file::error::Error;
+    use crate::engine::file::error::FileError;
     use crate::engine::{EventLog, ManualClock};
     use crate::store::Drawer;
     use crate::store::share::{OpenFor, Record, Records};
@@ -331,7 +331,7 @@ mod tests {
             Records::new(other.path()).unwrap().save(fd, id, record).unwrap();
         });
         for refused in [by_share, beside_it] {
-            assert!(matches!(refused, Err(Error::Denied(Denial::CannotDelete))), "{refused:?}");
+            assert!(matches!(refused, Err(FileError::Denied(Denial::CannotDelete))), "{refused:?}");
         }
     }
 
