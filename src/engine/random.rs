@@ -21,6 +21,23 @@ pub(super) fn bytes<const N: usize>() -> Result<[u8; N], StoreError> {
     Ok(bytes)
 }
 
+/// Bytes for an identity, which nobody can guess. A thread gets those of several at once.
+pub(super) fn identity() -> Result<[u8; 10], StoreError> {
+    const IDENTITIES: usize = 24;
+    thread_local! {
+        /// Random bytes of this thread that were not used yet.
+        static UNUSED: RefCell<Vec<[u8; 10]>> = const { RefCell::new(Vec::new()) };
+    }
+    UNUSED.with_borrow_mut(|unused| {
+        if let Some(identity) = unused.pop() {
+            return Ok(identity);
+        }
+        let fresh: [u8; 10 * IDENTITIES] = bytes()?;
+        unused.extend_from_slice(fresh.as_chunks().0);
+        unused.pop().ok_or_else(|| StoreError::from_errno("random bytes", Errno::IO))
+    })
+}
+
 /// A lease ID for a request that proposes none.
 pub(super) fn lease_id() -> Result<LeaseId, StoreError> {
     bytes().map(LeaseId::from_random_bytes)
@@ -68,5 +85,9 @@ mod tests {
         guids.sort();
         guids.dedup();
         assert_eq!(guids.len(), GUIDS * 3);
+        let mut identities: Vec<_> = (0..100).map(|_| identity().unwrap()).collect();
+        identities.sort_unstable();
+        identities.dedup();
+        assert_eq!(identities.len(), 100);
     }
 }

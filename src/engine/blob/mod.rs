@@ -69,7 +69,7 @@ pub use states::{DeleteBlob, DeletedBlob};
 
 // What front ends write bodies to and read them from.
 pub use crate::store::blob::{
-    Content, ContentError, ContentReader, ContentWriter, Retained, StateKey,
+    Content, ContentError, ContentReader, ContentWriter, INLINE_MAX, Retained, StateKey,
 };
 pub use crate::store::db::{DbError, SyncMode};
 

@@ -38,6 +38,8 @@ pub(super) struct QueueMemory {
     ceiling: AtomicI64,
     ends: Mutex<VecDeque<(EndedObject, Writer)>>,
     present: Present,
+    /// The queue where the last Get found something. Only how Gets are carried out depends on it.
+    hot: Mutex<Option<String>>,
     /// Committed changes.
     pub changes: Recent<ChangedMessage>,
     /// Wakes the sweeper. Rung by what was committed, so that it rings without the client too.
@@ -69,6 +71,19 @@ impl QueueMemory {
     pub fn above(ceiling: Tick) -> Self {
         let last = Mutex::new(Moments { now: Tick::default(), change: ceiling });
         Self { last, ceiling: AtomicI64::new(ceiling.0), ..Self::default() }
+    }
+
+    /// Whether the last Get that found something found it in this queue.
+    pub fn found_last(&self, queue: &str) -> bool {
+        self.hot.lock().expect(POISON).as_deref() == Some(queue)
+    }
+
+    /// A Get has found something in a queue, or nothing.
+    pub fn note_found(&self, queue: &str, found: bool) {
+        let mut hot = self.hot.lock().expect(POISON);
+        if (hot.as_deref() == Some(queue)) != found {
+            *hot = found.then(|| queue.to_owned());
+        }
     }
 
     /// The last change, or the ceiling of the start if there was none since.

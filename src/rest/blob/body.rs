@@ -3,12 +3,15 @@
 //! Decides how long a body may be and that a checksum is compared before anything refers to the
 //! bytes. Memory for one request is bounded by the pieces that arrive, whatever the body's length.
 
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use http_body_util::{BodyExt as _, Limited};
 use hyper::StatusCode;
-use hyper::body::{Body as _, Bytes, Incoming};
+use hyper::body::{Body as _, Bytes, Frame, Incoming};
 use tokio::time::timeout;
 
 use super::BlobCall;
@@ -64,6 +67,45 @@ pub(super) struct ReceivedPart<P> {
     /// The parameters of the operation.
     pub parameters: P,
     pub body: ReceivedBody,
+}
+
+/// A body on its way in.
+pub(super) struct Arriving {
+    /// What was found of it by [`Arriving::has_come`].
+    first: Option<Result<Frame<Bytes>, hyper::Error>>,
+    pub rest: Incoming,
+}
+
+impl From<Incoming> for Arriving {
+    fn from(rest: Incoming) -> Self {
+        Self { first: None, rest }
+    }
+}
+
+impl Arriving {
+    /// True if all of the body is here already, as that of a short request mostly is: it came
+    /// together with the head. Does not wait.
+    pub(super) async fn has_come(&mut self) -> bool {
+        let polled = poll_fn(|cx| Poll::Ready(Pin::new(&mut self.rest).poll_frame(cx))).await;
+        match polled {
+            Poll::Pending => false,
+            Poll::Ready(None) => true,
+            Poll::Ready(Some(first)) => {
+                let is_data = first.as_ref().is_ok_and(Frame::is_data);
+                self.first = Some(first);
+                is_data && self.rest.is_end_stream()
+            }
+        }
+    }
+
+    async fn frame(&mut self) -> Option<Result<Frame<Bytes>, hyper::Error>> {
+        match self.first.take() {
+            Some(first) => Some(first),
+            // Else the end would be waited for, which is known.
+            None if self.rest.is_end_stream() => None,
+            None => self.rest.frame().await,
+        }
+    }
 }
 
 /// The checksums that a request gives for its document.
@@ -147,7 +189,7 @@ impl BlobCall<'_> {
     /// body. It goes before `Content-MD5`.
     pub(super) async fn receive(
         &self,
-        body: Incoming,
+        body: impl Into<Arriving>,
         part: Option<Admitted>,
         at: &BlobAt,
         max: u64,
@@ -163,7 +205,7 @@ impl BlobCall<'_> {
         let length = self.announced()?;
         let shape = BodyShape { length, part, md5: whole || sent_md5.is_some() };
         let writer = self.begin(&engine, at, shape).await.map_err(Refusal::closing)?;
-        let writer = self.copy_in(body, writer, max).await.map_err(Refusal::closing)?;
+        let writer = self.copy_in(body.into(), writer, max).await.map_err(Refusal::closing)?;
         let content = finish(writer).await.map_err(|error| self.content_refusal(error))?;
         if let (Some(sent), Some(found)) = (sent_md5, content.md5())
             && sent != found
@@ -196,7 +238,7 @@ impl BlobCall<'_> {
 
     async fn copy_in(
         &self,
-        mut body: Incoming,
+        mut body: Arriving,
         mut writer: ContentWriter,
         max: u64,
     ) -> Result<ContentWriter, Refusal> {
@@ -220,14 +262,14 @@ impl BlobCall<'_> {
     }
 
     /// The next piece of a body. A client that sends nothing for too long is given up.
-    async fn piece(&self, body: &mut Incoming) -> Result<Option<Bytes>, Refusal> {
+    async fn piece(&self, body: &mut Arriving) -> Result<Option<Bytes>, Refusal> {
         self.piece_within(self.site.options.limits.body_wait, body).await
     }
 
     async fn piece_within(
         &self,
         wait: Duration,
-        body: &mut Incoming,
+        body: &mut Arriving,
     ) -> Result<Option<Bytes>, Refusal> {
         loop {
             let frame = timeout(wait, body.frame()).await;
@@ -281,7 +323,8 @@ impl BlobCall<'_> {
         if result.is_ok() || result.as_ref().is_err_and(|it| it.close) {
             return result;
         }
-        let Some(mut body) = body.take() else { return result };
+        let Some(body) = body.take() else { return result };
+        let mut body = Arriving::from(body);
         // A client that waits for a word before it sends the body gets the answer instead.
         if self.headers.contains_key("expect") {
             return result.map_err(Refusal::closing);

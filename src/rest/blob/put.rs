@@ -1,15 +1,16 @@
 //! Put Blob, of all three types.
 //!
 //! Decides what each type demands of the request. The rules are asked before the body is received,
-//! and again by the engine when it is committed.
+//! unless it came together with the head, and in any case by the engine when it is committed.
 
 use hyper::body::Incoming;
 
 use super::BlobCall;
+use super::body::Arriving;
 use super::headers::md5_text;
 use crate::core::blob::pages::is_length;
 use crate::core::blob::{BlobOperation, BlobType};
-use crate::engine::blob::Content;
+use crate::engine::blob::{Content, INLINE_MAX};
 use crate::rest::http::checksum::crc64_text;
 use crate::rest::http::reply::Reply;
 use crate::rest::refusal::Refusal;
@@ -42,18 +43,30 @@ impl BlobCall<'_> {
 
     async fn put_block_blob(self, mut body: Option<Incoming>) -> Answer {
         let operation = BlobOperation::BlockBlobUpload;
-        let prepared = async {
+        let prepared = || {
             self.check_length(PUT_MAX)?;
             let (at, asked) = (self.blob_to_change()?, self.asked(operation)?);
-            let new = self.new_blob(true)?;
-            let engine = self.engine()?;
-            self.told(engine.check(self.cx(), operation, &at, &asked).await)?;
-            Ok((engine, at, asked, new))
-        }
-        .await;
-        let (engine, at, asked, mut new) = self.drained(&mut body, prepared).await?;
+            Ok((self.engine()?, at, asked, self.new_blob(true)?))
+        };
+        let (engine, at, asked, mut new) = self.drained(&mut body, prepared()).await?;
         let body = body.take().ok_or_else(|| Refusal::bad("InvalidInput", "There is no body."))?;
-        let received = self.receive(body, None, &at, PUT_MAX).await?;
+        let mut body = Arriving::from(body);
+        // What is refused is refused before its body comes. One that is here already needs no look:
+        // its commit asks the rules.
+        let unasked = self.may_have_come()? && body.has_come().await;
+        let ask = || async { self.told(engine.check(self.cx(), operation, &at, &asked).await) };
+        if !unasked && let Err(refused) = ask().await {
+            return self.drained(&mut Some(body.rest), Err(refused)).await;
+        }
+        let received = match self.receive(body, None, &at, PUT_MAX).await {
+            Ok(received) => received,
+            Err(refusal) if unasked => {
+                // The rules' refusal goes before that of the body.
+                ask().await?;
+                return Err(refusal);
+            }
+            Err(refusal) => return Err(refusal),
+        };
         let (md5, crc) = (received.content.md5(), received.content.crc64());
         let reply = received.form(Reply::created());
         new.content.md5 = new.content.md5.or(md5);
@@ -65,6 +78,13 @@ impl BlobCall<'_> {
             .blob_written(&written)
             .maybe("content-md5", md5.map(md5_text))
             .header("x-ms-content-crc64", crc64_text(crc)))
+    }
+
+    /// Whether the body may be here already and is kept in memory. A client that waits for a word
+    /// before it sends the body would get that word by a look at it.
+    fn may_have_come(&self) -> Result<bool, Refusal> {
+        let short = self.announced()?.is_some_and(|length| length <= INLINE_MAX);
+        Ok(short && !self.headers.contains_key("expect"))
     }
 
     async fn create_empty(&self, kind: BlobType) -> Answer {

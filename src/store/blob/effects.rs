@@ -2,6 +2,7 @@
 //! rollback. The database decides the outcome.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::files::OpenFile;
 use super::janitor::Chore;
@@ -22,12 +23,17 @@ pub(super) struct Effects {
     pub(super) dropped: u64,
     /// Blobs whose next parts get a new file.
     pub(super) replaced: Vec<(ContainerId, String)>,
+    /// The number in the database that counters may reach now.
+    pub(super) ceiling: Option<i64>,
 }
 
 impl Effects {
     /// The transaction was committed.
     pub(super) fn committed(mut self, shared: &Shared) {
         self.files.clear();
+        if let Some(ceiling) = self.ceiling {
+            shared.ceiling.fetch_max(ceiling, Ordering::AcqRel);
+        }
         for (container, name) in self.replaced.drain(..) {
             if let Some(parts) = shared.places.forget_parts(container, name) {
                 shared.chores.add(Chore::Close(parts));

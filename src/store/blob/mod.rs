@@ -139,6 +139,7 @@ impl BlobStore {
             garbage: AtomicU64::new(0),
             next_id: AtomicI64::new(known.id + 1),
             last_counter: AtomicU64::new(known.counter),
+            ceiling: AtomicI64::new(types::signed(known.counter)),
             era: AtomicU64::new(0),
             replacing: Replacing::default(),
         });

@@ -46,8 +46,10 @@ impl WriteTx<'_> {
         }
         let last = counter.update(Ordering::AcqRel, Ordering::Acquire, next);
         let given = next(last);
-        if signed(given) > ceiling(self.conn)? {
-            set_ceiling(self.conn, signed(given.saturating_add(AHEAD)))?;
+        if signed(given) > self.shared.ceiling.load(Ordering::Acquire) {
+            let ceiling = signed(given.saturating_add(AHEAD));
+            set_ceiling(self.conn, ceiling)?;
+            self.effects().ceiling = Some(ceiling);
         }
         Ok(given)
     }

@@ -26,6 +26,9 @@ pub(super) struct Shared {
     pub(super) next_id: AtomicI64,
     /// The last counter that was given out.
     pub(super) last_counter: AtomicU64,
+    /// What no counter may pass before a greater number is in the database. That one may be greater
+    /// already: it is in the commit that waits to be told of.
+    pub(super) ceiling: AtomicI64,
     /// How often all rows were replaced. Raised while the writer is held.
     pub(super) era: AtomicU64,
     pub(super) replacing: Replacing,

@@ -13,7 +13,7 @@ use rusqlite::{Connection, MAIN_DB};
 use super::error::Naming;
 use super::job::run_caught;
 use super::log_state::{LogState, Order};
-use super::reserve::{LockedFiles, log_of};
+use super::reserve::{LockedFile, log_of};
 use super::stats::Counters;
 use super::writer::Writer;
 use super::{DbError, Tuning};
@@ -47,7 +47,7 @@ pub(super) struct Checkpointer {
     pub(super) counters: Arc<Counters>,
     pub(super) hooks: Arc<OnceLock<Box<dyn CheckpointHooks>>>,
     /// Only to sync the database file.
-    pub(super) files: Arc<LockedFiles>,
+    pub(super) files: Arc<LockedFile>,
 }
 
 /// Attempts to bring the log's rest down before the writer is held for it.
@@ -172,7 +172,7 @@ fn around(
 
 /// An error if the files have lost their names since they were opened.
 pub(super) fn look(
-    files: &LockedFiles,
+    files: &LockedFile,
     file: &Path,
     hooks: Option<&dyn CheckpointHooks>,
 ) -> Result<(), DbError> {

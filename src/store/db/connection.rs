@@ -10,17 +10,18 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
-use super::{DbError, Schema, SyncMode};
+use super::{DbError, Schema, SyncMode, vfs};
 
 /// Marks the file as one of this program: "latc" in `PRAGMA application_id`.
 const APPLICATION_ID: i32 = 0x6c61_7463;
-/// Page cache of the writing connection, in KiB.
-const WRITER_CACHE_KIB: i32 = 64 << 10;
+/// Page cache of the writing connection, in KiB. It fills with pages that nobody reads again, and
+/// each costs a system call of the allocator until the cache is full.
+const WRITER_CACHE_KIB: i32 = 16 << 10;
 /// Page cache of a reading connection, in KiB. The system's cache stands behind it.
 const READER_CACHE_KIB: i32 = 4 << 10;
 /// Prepared statements kept by a connection.
 const STATEMENTS: usize = 128;
-/// A reader meets a lock only while another process recovers or closes the database.
+/// A reader meets a lock only while another connection recovers the database.
 const READER_PATIENCE: Duration = Duration::from_secs(1);
 /// Opening may meet another process that is just closing the database.
 const OPEN_PATIENCE: Duration = Duration::from_secs(5);
@@ -91,7 +92,7 @@ fn open(path: &Path, more: OpenFlags) -> Result<Connection, DbError> {
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_EXRESCODE
         | more;
-    let conn = Connection::open_with_flags(path, flags)?;
+    let conn = Connection::open_with_flags_and_vfs(path, flags, vfs::name()?)?;
     conn.set_prepared_statement_cache_capacity(STATEMENTS);
     // Without it SQLite plans a cached statement anew whenever a parameter of a range changes.
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;

@@ -10,6 +10,7 @@
 //!                     reserve      space that deletions have on a full disk
 //!   hold              held         the writer stands still: all rows are replaced
 //!   copy              copy         all rows of one moment, in another file
+//!                     vfs          one process alone, and one system call for each commit's log
 //! ```
 //!
 //! A request is answered after its COMMIT. With [`SyncMode::Normal`] a commit survives the death of
@@ -31,6 +32,7 @@ pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 mod transaction;
+mod vfs;
 mod writer;
 
 use std::path::Path;
@@ -47,7 +49,7 @@ use self::error::Naming;
 use self::job::Task;
 use self::log_state::LogState;
 use self::readers::{Lent, Readers};
-use self::reserve::{LockedFiles, Reserve};
+use self::reserve::{LockedFile, Reserve};
 use self::stats::Counters;
 use self::writer::Writer;
 
@@ -98,7 +100,7 @@ pub struct Tuning {
     /// A group is committed when its requests have taken this long, so that the first of many
     /// slow ones does not wait for the last.
     pub group_time: Duration,
-    /// How long a queued write waits for another process that holds the database.
+    /// How long a queued write waits for another connection that holds the database.
     pub busy_patience: Duration,
 }
 
@@ -128,8 +130,8 @@ pub struct Database {
     counters: Arc<Counters>,
     hooks: Arc<OnceLock<Box<dyn CheckpointHooks>>>,
     threads: Vec<JoinHandle<()>>,
-    /// Last, so that they are closed after all connections.
-    locked_files: Arc<LockedFiles>,
+    /// Last, so that it is closed after all connections.
+    locked_file: Arc<LockedFile>,
 }
 
 impl Database {
@@ -150,9 +152,8 @@ impl Database {
         let _naming = Naming::file(&file);
         let log = Arc::new(LogState::new(tuning.checkpoint_pages));
         let counters = Arc::new(Counters::default());
-        reserve::check_index_room(path)?;
         let mut connection = connection::open_writer(path, schema, sync)?;
-        let locked_files = Arc::new(LockedFiles::open(path)?);
+        let locked_file = Arc::new(LockedFile::open(path)?);
         let grown = Arc::clone(&log);
         connection.wal_hook(Some(move |_: &mut rusqlite::hooks::Wal, pages: i32| {
             grown.grew(u32::try_from(pages).unwrap_or(0));
@@ -163,7 +164,7 @@ impl Database {
             sync,
             tuning,
             connection,
-            Reserve::new(path, Arc::clone(&locked_files))?,
+            Reserve::new(path, Arc::clone(&locked_file)),
             Arc::clone(&log),
             Arc::clone(&counters),
         ));
@@ -176,10 +177,10 @@ impl Database {
             log: Arc::clone(&log),
             counters: Arc::clone(&counters),
             hooks: Arc::clone(&hooks),
-            files: Arc::clone(&locked_files),
+            files: Arc::clone(&locked_file),
         };
         let mut database = Self {
-            readers: Readers::new(Arc::clone(&file), Arc::clone(&locked_files), tuning.readers),
+            readers: Readers::new(Arc::clone(&file), Arc::clone(&locked_file), tuning.readers),
             file,
             schema: *schema,
             sync,
@@ -188,7 +189,7 @@ impl Database {
             counters,
             hooks,
             threads: Vec::new(),
-            locked_files,
+            locked_file,
         };
         let writer = Arc::clone(&database.writer);
         database.start("db writer", move || writer.run())?;
@@ -346,7 +347,7 @@ impl Database {
     /// An error if the files of the database have lost their names since they were opened. The
     /// writer is told within [`Tuning::checkpoint_interval`] of its next commit.
     pub fn check_place(&self) -> Result<(), DbError> {
-        checkpoint::look(&self.locked_files, &self.file, self.hooks.get().map(AsRef::as_ref))
+        checkpoint::look(&self.locked_file, &self.file, self.hooks.get().map(AsRef::as_ref))
     }
 
     /// When commits are on the disk.
@@ -382,7 +383,7 @@ impl Drop for Database {
             // itself. SQLite then empties the log when the last connection is closed.
             if thread.thread().id() == std::thread::current().id() {
                 all_ended = false;
-                std::mem::forget(Arc::clone(&self.locked_files));
+                std::mem::forget(Arc::clone(&self.locked_file));
             } else if thread.join().is_err() {
                 log::error!("a thread of {} panicked", self.file.display());
             }

@@ -8,15 +8,15 @@ use rusqlite::Connection;
 
 use super::DbError;
 use super::connection::open_reader;
-use super::reserve::LockedFiles;
+use super::reserve::LockedFile;
 
 pub(super) struct Readers {
     path: Arc<Path>,
     max: usize,
     pool: Mutex<Pool>,
     freed: Condvar,
-    /// Last, so that they are closed after all connections.
-    files: Arc<LockedFiles>,
+    /// Last, so that it is closed after all connections.
+    files: Arc<LockedFile>,
 }
 
 #[derive(Default)]
@@ -30,7 +30,7 @@ struct Pool {
 }
 
 impl Readers {
-    pub(super) fn new(path: Arc<Path>, files: Arc<LockedFiles>, max: usize) -> Self {
+    pub(super) fn new(path: Arc<Path>, files: Arc<LockedFile>, max: usize) -> Self {
         Self { path, files, max: max.max(1), pool: Mutex::default(), freed: Condvar::new() }
     }
 

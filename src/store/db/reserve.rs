@@ -1,6 +1,6 @@
 //! Space for deletions on a full disk. The log's file has blocks allocated past its end, and only
 //! a request that deletes may use the last of them; the database file has blocks allocated for all
-//! that the log holds, so that a checkpoint can always move it, and so has the index of the log.
+//! that the log holds, so that a checkpoint can always move it.
 //! The caller says which request deletes.
 
 use std::fs::{File, OpenOptions};
@@ -34,41 +34,34 @@ const PIECES: (u64, u64) = (1 << 20, 16 << 20);
 const FRAME: u64 = 4096 + 24;
 /// The header of the log.
 const HEADER: u64 = 32;
-/// The index of the log grows by this much for this many pages of the log; some fewer at first.
-const INDEX_STEP: u64 = 32 << 10;
-const INDEX_STEP_PAGES: u64 = 4096;
-const INDEX_HEADER_PAGES: u64 = 34;
 /// More than any log takes: the file system cannot give space in advance.
 const UNKNOWN: u64 = u64::MAX;
 
 /// The space that the files of a database have.
 pub(super) struct Reserve {
     log: PathBuf,
-    files: Arc<LockedFiles>,
+    files: Arc<LockedFile>,
     /// What the log's file has.
     owned: AtomicU64,
 }
 
-/// The files that `SQLite` locks. To be closed after all connections: closing any descriptor of
-/// such a file ends the locks that `SQLite` holds on it in this process.
-pub(super) struct LockedFiles {
+/// The file that `SQLite` locks. To be closed after all connections: closing any descriptor of such
+/// a file ends the locks that `SQLite` holds on it in this process.
+pub(super) struct LockedFile {
     /// The database file.
     pub(super) main: File,
-    /// The index of the log, which all connections map into memory. `None` on a file system where
-    /// `SQLite` cannot have one.
-    index: Option<File>,
 }
 
-impl LockedFiles {
-    /// Those of a database that is open.
+impl LockedFile {
+    /// That of a database that is open.
     pub(super) fn open(file: &Path) -> Result<Self, DbError> {
-        let open = |path: &Path| match OpenOptions::new().read(true).write(true).open(path) {
-            Ok(opened) => Ok(Some(opened)),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(DbError::from_io("open", path, &error)),
-        };
-        let missing = || DbError::Io(format!("{} is gone", file.display()));
-        Ok(Self { main: open(file)?.ok_or_else(missing)?, index: open(&index_of(file))? })
+        match OpenOptions::new().read(true).write(true).open(file) {
+            Ok(main) => Ok(Self { main }),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                Err(DbError::Io(format!("{} is gone", file.display())))
+            }
+            Err(error) => Err(DbError::from_io("open", file, &error)),
+        }
     }
 
     /// An error if `file` is not the name of the open database file any more.
@@ -91,38 +84,9 @@ pub(in crate::store) fn check_place(opened: &File, path: &Path) -> Result<(), Db
 
 /// The log's file of a database.
 pub(super) fn log_of(file: &Path) -> PathBuf {
-    with_suffix(file, "-wal")
-}
-
-fn index_of(file: &Path) -> PathBuf {
-    with_suffix(file, "-shm")
-}
-
-fn with_suffix(file: &Path, suffix: &str) -> PathBuf {
     let mut path = file.as_os_str().to_owned();
-    path.push(suffix);
+    path.push("-wal");
     PathBuf::from(path)
-}
-
-/// Refuses to open a database if the disk has too little for the index of its log. `SQLite` makes
-/// the index when the database is opened. Where blocks are smaller than a page it leaves holes,
-/// and a write to a hole on a full disk ends the process with SIGBUS.
-pub(super) fn check_index_room(file: &Path) -> Result<(), DbError> {
-    let log = std::fs::metadata(log_of(file)).map_or(0, |log| log.len());
-    // What an earlier process left of the index is given back before.
-    let left = std::fs::metadata(index_of(file)).map_or(0, |index| allocated(&index));
-    let needed = index_length(log).saturating_sub(left);
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
-    // What is wrong with the folder, SQLite says when it opens the file.
-    match rustix::fs::statvfs(folder.unwrap_or(Path::new("."))) {
-        Ok(seen) if !has_room(&seen, needed) => Err(DbError::Full { file: file.to_path_buf() }),
-        _ => Ok(()),
-    }
-}
-
-/// The index of a log of that length.
-fn index_length(log: u64) -> u64 {
-    (log / FRAME + INDEX_HEADER_PAGES).div_ceil(INDEX_STEP_PAGES) * INDEX_STEP
 }
 
 fn allocated(file: &std::fs::Metadata) -> u64 {
@@ -136,22 +100,10 @@ fn has_room(seen: &StatVfs, bytes: u64) -> bool {
 
 impl Reserve {
     /// Of a database that is open. On a full disk there may be nothing ahead yet.
-    pub(super) fn new(file: &Path, files: Arc<LockedFiles>) -> Result<Self, DbError> {
+    pub(super) fn new(file: &Path, files: Arc<LockedFile>) -> Self {
         let reserve = Self { log: log_of(file), files, owned: AtomicU64::new(0) };
-        reserve.fill_index().map_err(|errno| DbError::from_errno("allocate", file, errno))?;
         reserve.extend(0);
-        Ok(reserve)
-    }
-
-    /// Gives the index blocks for all of its length. An error if the disk is full.
-    fn fill_index(&self) -> Result<(), Errno> {
-        let Some(index) = &self.files.index else { return Ok(()) };
-        let length = rustix::fs::fstat(index)?.st_size.cast_unsigned();
-        match allocate(index, 0, length) {
-            Err(errno) if is_full(errno) => Err(errno),
-            // Else the file system cannot give space in advance.
-            _ => Ok(()),
-        }
+        reserve
     }
 
     /// True if a log of so many pages has space ahead for a request that stores something.
@@ -181,15 +133,13 @@ impl Reserve {
         }
     }
 
-    /// Has the file system give the log's file blocks up to `length`, the database file as many
-    /// ahead, and the index enough for a log that is longer by a step. The lengths stay, since
-    /// `SQLite` goes by them.
+    /// Has the file system give the log's file blocks up to `length`, and the database file as many
+    /// ahead. The lengths stay, since `SQLite` goes by them.
     fn take(&self, length: u64) -> bool {
         let taken = || -> std::io::Result<bool> {
-            let LockedFiles { main, index } = &*self.files;
+            let main = &self.files.main;
             let log = OpenOptions::new().write(true).open(&self.log)?;
-            let mut parts = vec![(&log, 0, length), (main, main.metadata()?.len(), length)];
-            parts.extend(index.as_ref().map(|index| (index, 0, index_length(length) + INDEX_STEP)));
+            let parts = [(&log, 0, length), (main, main.metadata()?.len(), length)];
             // A file keeps what it was given before the disk was full, and cannot give it back
             // while others write to it: so nothing is taken unless all of it is there.
             let mut missing = 0;

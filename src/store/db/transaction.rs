@@ -9,12 +9,12 @@ use super::DbError;
 use super::error::{forget_last_serious, take_last_serious};
 use super::job::{Job, run_caught};
 
-/// First and longest pause between attempts to get a lock from another process.
+/// First and longest pause between attempts to get a lock from another connection.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(50));
 
 /// Why a transaction could not begin.
 pub(super) enum NotBegun {
-    /// Another process writes.
+    /// Another connection writes.
     Locked,
     /// Anything else.
     Failed(DbError),
@@ -29,7 +29,7 @@ pub(super) fn begin(conn: &Connection) -> Result<(), NotBegun> {
     }
 }
 
-/// Begins a transaction, waiting up to `patience` for another process to end its own.
+/// Begins a transaction, waiting up to `patience` for another connection to end its own.
 pub(super) fn begin_patiently(conn: &Connection, patience: Duration) -> Result<(), DbError> {
     let start = Instant::now();
     let mut pause = PAUSES.0;

@@ -352,7 +352,7 @@ impl Writer {
         self.save_space();
     }
 
-    /// How long a write waits for another process that holds the database.
+    /// How long a write waits for another connection that holds the database.
     pub(super) fn patience(&self) -> Duration {
         self.tuning.busy_patience
     }

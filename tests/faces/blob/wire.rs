@@ -84,6 +84,30 @@ fn a_client_that_sends_all_of_a_refused_body_gets_the_answer() {
     ask("/con/b", &headers, 32 << 20).refused(400, "InvalidMd5");
 }
 
+/// A short body mostly comes together with its head, and is then not asked about before.
+#[test]
+fn a_body_that_came_with_its_head_is_refused_as_one_that_comes_later() {
+    let blobs = Blobs::new();
+    blobs.blob("before");
+    for length in [0, 5, 16 << 10, (16 << 10) + 1] {
+        let body = "x".repeat(length);
+        let refused = |headers: &str, status: &str, code: &str| {
+            let more = format!("content-length: {length}\r\nconnection: close\r\n{headers}");
+            let headers = format!("x-ms-blob-type: BlockBlob\r\n{more}");
+            let answer = raw(&blobs, &(head(&blobs, "/con/b", &headers) + &body));
+            assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{length}: {answer}");
+            assert!(answer.contains(code), "{length}: {answer}");
+        };
+        let (wrong, stale) = ("content-md5: AAAAAAAAAAAAAAAAAAAAAA==\r\n", "if-match: \"0x1\"\r\n");
+        refused(wrong, "400", "Md5Mismatch");
+        refused(stale, "412", "ConditionNotMet");
+        // What the rules say goes before what is wrong with the body.
+        refused(&format!("{wrong}{stale}"), "412", "ConditionNotMet");
+        refused(&format!("content-md5: no\r\n{stale}"), "412", "ConditionNotMet");
+        assert_eq!(blobs.text("b"), "before");
+    }
+}
+
 #[test]
 fn a_head_that_names_two_hosts_is_refused() {
     let blobs = Blobs::new();
@@ -244,7 +268,7 @@ fn a_frame_that_is_wrong_changes_nothing() {
     blobs.ask("PUT", "/con/b", &headers, &good).is(201);
 }
 
-/// Another program holds the database while the copy is to begin, so that the client is gone
+/// Another connection holds the database while the copy is to begin, so that the client is gone
 /// before it has begun.
 #[test]
 fn a_copy_whose_client_went_away_does_not_stay_pending() {

@@ -42,7 +42,7 @@ fn the_service_opens_on_a_nearly_full_disk_after_a_copy_and_a_filling_were_cut_o
         assert!(within(service.begin_filling(&cx, "new")).unwrap().is_some());
     }
     // Too little for any commit; then too little to store anything.
-    for (free, status) in [(36 << 10, CopyStatus::Pending), (600 << 10, CopyStatus::Failed)] {
+    for (free, status) in [(4 << 10, CopyStatus::Pending), (600 << 10, CopyStatus::Failed)] {
         tmpfs.fill_but(free);
         let service = open(tmpfs.path(), BlobOptions::default(), START);
         let operation = BlobOperation::BlobGetProperties;

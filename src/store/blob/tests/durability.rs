@@ -86,9 +86,7 @@ fn only_the_owner_may_read_blobs() {
     let (store, _) = home.with_container();
     let content = whole(&store, &bytes(1, 100_000));
     let mode = |path: PathBuf| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    for (name, expected) in
-        [("blob.db", 0o600), ("blob.db-wal", 0o600), ("blob.db-shm", 0o600), ("blobs", 0o700)]
-    {
+    for (name, expected) in [("blob.db", 0o600), ("blob.db-wal", 0o600), ("blobs", 0o700)] {
         assert_eq!(mode(home.dir.path().join(name)), expected, "{name}");
     }
     for file in home.files() {

@@ -244,7 +244,7 @@ fn many_threads_write_and_every_success_is_there() {
 }
 
 #[test]
-fn a_queued_write_waits_for_another_program_and_then_succeeds() {
+fn a_queued_write_waits_for_another_connection_and_then_succeeds() {
     let place = Place::new();
     let db = place.open(SyncMode::Normal);
     let other = rusqlite::Connection::open(place.file()).unwrap();

@@ -6,6 +6,7 @@ mod format;
 mod full_disk;
 mod group;
 mod kill;
+mod log;
 mod place;
 mod read;
 mod try_write;

@@ -36,13 +36,13 @@ fn gives_the_closure_back_while_another_request_writes() {
 }
 
 #[test]
-fn gives_the_closure_back_while_another_program_writes() {
+fn gives_the_closure_back_while_another_connection_writes() {
     let place = Place::new();
     let db = place.open(SyncMode::Normal);
     let other = rusqlite::Connection::open(place.file()).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let Err(work) = db.try_write(|conn| put(conn, 1, b"x")) else {
-        panic!("another program writes");
+        panic!("another connection writes");
     };
     other.execute_batch("ROLLBACK").unwrap();
     assert!(matches!(db.try_write(work), Ok(Ok(()))));
