@@ -32,7 +32,7 @@ impl Bench {
         let blob = self.accounts.first().blob().unwrap();
         let (cx, at) = (self.cx(), BlobAt::new(NAME, name));
         let head = blob.properties(&cx, Operation::BlobGetProperties, &at, Asked::default());
-        let copy = within(head).ok()?.state.copy.unwrap();
+        let copy = within(head).ok()?.state.copy.clone().unwrap();
         Some((copy.status, copy.description))
     }
 }
