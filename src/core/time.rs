@@ -4,6 +4,8 @@
 //! spellings are read. What a stamp is used for (a snapshot, an expiry, a header) is decided by the
 //! caller.
 
+use std::fmt::Write as _;
+
 use super::id::Timestamp;
 
 const DAY_SECONDS: i64 = 86_400;
@@ -19,10 +21,18 @@ const MONTHS: [&str; 12] =
 pub fn iso(moment: Timestamp) -> String {
     let at = Civil::of_seconds(moment.0.div_euclid(SECOND_NANOS));
     let ticks = moment.0.rem_euclid(SECOND_NANOS) / TICK_NANOS;
-    format!(
-        "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{ticks:07}Z",
-        at.year, at.month, at.day, at.hour, at.minute, at.second
-    )
+    let mut text = String::with_capacity("2026-01-02T03:04:05.0000000Z".len());
+    push_digits(&mut text, at.year, 4);
+    let parts =
+        [('-', at.month), ('-', at.day), ('T', at.hour), (':', at.minute), (':', at.second)];
+    for (before, number) in parts {
+        text.push(before);
+        push_digits(&mut text, number, 2);
+    }
+    text.push('.');
+    push_digits(&mut text, ticks, 7);
+    text.push('Z');
+    text
 }
 
 /// `2026-01-05T10:00:00Z`: whole seconds, as in a SAS.
@@ -40,16 +50,34 @@ pub fn rfc1123(moment: Timestamp) -> String {
 /// The date of a number of seconds since 1970, for moments that a [`Timestamp`] cannot hold.
 pub fn rfc1123_of_seconds(seconds: i64) -> String {
     let at = Civil::of_seconds(seconds);
-    format!(
-        "{}, {:02} {} {:04} {:02}:{:02}:{:02} GMT",
-        at.weekday(),
-        at.day,
-        at.month_name(),
-        at.year,
-        at.hour,
-        at.minute,
-        at.second
-    )
+    let mut text = String::with_capacity("Mon, 05 Jan 2026 10:00:00 GMT".len());
+    text.push_str(at.weekday());
+    text.push_str(", ");
+    push_digits(&mut text, at.day, 2);
+    text.push(' ');
+    text.push_str(at.month_name());
+    text.push(' ');
+    push_digits(&mut text, at.year, 4);
+    for (before, number) in [(' ', at.hour), (':', at.minute), (':', at.second)] {
+        text.push(before);
+        push_digits(&mut text, number, 2);
+    }
+    text.push_str(" GMT");
+    text
+}
+
+/// Appends a number with so many digits. Dates are in most answers, and formatting each number by
+/// the general machinery takes several times as long.
+fn push_digits(text: &mut String, number: i64, digits: u32) {
+    if !(0..10_i64.pow(digits)).contains(&number) {
+        // A year of more digits, or before the year 0.
+        let _ = write!(text, "{number:0width$}", width = digits as usize);
+        return;
+    }
+    for place in (0..digits).rev() {
+        let digit = number / 10_i64.pow(place) % 10;
+        text.push(char::from(b'0' + u8::try_from(digit).unwrap_or(0)));
+    }
 }
 
 /// Reads what [`iso`] writes; the fraction may have one to seven digits or be left out.

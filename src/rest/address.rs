@@ -184,11 +184,11 @@ impl<'a> ListenerNames<'a> {
 /// True for an address literal, and for the names that mean this machine.
 pub fn is_this_machine(name: &str) -> bool {
     let literal = name.trim_start_matches('[').trim_end_matches(']');
-    let name = name.to_ascii_lowercase();
+    let end = name.rsplit('.').next().unwrap_or(name);
     literal.parse::<IpAddr>().is_ok()
-        || name == "localhost"
-        || name.ends_with(".localhost")
-        || name == "host.docker.internal"
+        // Alone, or behind a dot.
+        || end.eq_ignore_ascii_case("localhost")
+        || name.eq_ignore_ascii_case("host.docker.internal")
 }
 
 /// True for a host name without a dot.

@@ -62,8 +62,9 @@ fn is_version(service: &Service, text: &str) -> bool {
 /// The version is a date, as its form was checked before.
 fn is_far_ahead(version: &str, now: Timestamp) -> bool {
     let ([year, month, day], _) = date_and_time(now.0.div_euclid(1_000_000_000));
-    let last = format!("{:04}-{month:02}-{day:02}", year + YEARS_AHEAD_MAX);
-    version > last.as_str()
+    let mut parts = version.split('-').map(|part| part.parse().unwrap_or(0));
+    let named: [i64; 3] = std::array::from_fn(|_| parts.next().unwrap_or(0));
+    named > [year + YEARS_AHEAD_MAX, month, day]
 }
 
 #[cfg(test)]

@@ -63,16 +63,16 @@ fn digits(text: &str) -> Result<u128, NotAGuid> {
 
 impl fmt::Display for LeaseId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let field = |shift: u32, digits: u32| self.0 >> shift & ((1 << (4 * digits)) - 1);
-        write!(
-            f,
-            "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
-            field(96, 8),
-            field(80, 4),
-            field(64, 4),
-            field(48, 4),
-            field(0, 12),
-        )
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let mut text = [b'-'; 36];
+        let places = (0..36).filter(|place| !matches!(place, 8 | 13 | 18 | 23));
+        for (count, place) in places.enumerate() {
+            // 32 digits of 4 bits, the highest first.
+            let digit = self.0 >> (124 - 4 * count) & 0xf;
+            text[place] = DIGITS[usize::try_from(digit).unwrap_or(0)];
+        }
+        // ASCII, so that this never fails.
+        f.write_str(std::str::from_utf8(&text).unwrap_or_default())
     }
 }
 

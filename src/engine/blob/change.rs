@@ -133,17 +133,8 @@ impl BlobView<'_> {
         asked: &AccessConditions,
         place: &ResolvedBlob,
     ) -> BlobResult<()> {
-        let ask = AdmitRequest {
-            operation,
-            conditions: &asked.conditions,
-            tags: asked.tags.as_ref(),
-            lease: asked.lease,
-            key: asked.key.as_deref(),
-            versioning: self.memory.options.versioning,
-            only_new: asked.only_new,
-            now: self.now,
-        };
-        admit(&ask, &at.container, place.found()).map_err(|denial| {
+        let admitted = self.memory.admit(operation, at, asked, place.found(), self.now);
+        admitted.map_err(|denial| {
             let writer = place.blob().and_then(|row| row.record.writer.as_ref());
             let leaser = place.row.as_ref().and_then(|row| row.record.leaser.as_ref());
             let error = BlobError::by(denial, writer, leaser);
@@ -191,6 +182,30 @@ impl BlobView<'_> {
     /// How long a state that is deleted now is kept, `None` if it goes at once.
     pub fn retention(&self) -> Option<Retained> {
         self.memory.settings.retained(self.now)
+    }
+}
+
+impl BlobMemory {
+    /// Asks the rules about a request on a blob that was found.
+    pub(super) fn admit(
+        &self,
+        operation: BlobOperation,
+        at: &BlobAt,
+        asked: &AccessConditions,
+        found: FoundObject<'_>,
+        now: Timestamp,
+    ) -> Result<(), BlobDenial> {
+        let ask = AdmitRequest {
+            operation,
+            conditions: &asked.conditions,
+            tags: asked.tags.as_ref(),
+            lease: asked.lease,
+            key: asked.key.as_deref(),
+            versioning: self.options.versioning,
+            only_new: asked.only_new,
+            now,
+        };
+        admit(&ask, &at.container, found)
     }
 }
 

@@ -7,7 +7,8 @@
 //! ```text
 //!   containers   create, delete, restore, list; properties, metadata, access policies, lease
 //!   put          Put Blob; blocks: Put Block, Put Block List; append; pages
-//!   read         properties and content of a blob, a snapshot or a version
+//!   read         properties and content of a blob, a snapshot or a version; known: blobs that were
+//!                read lately
 //!   settings     properties, metadata, tags, tier, immutability, lease of a blob
 //!   states       snapshots, versions, deletion and its undoing
 //!   copy         copies within the account, held back or not; fetching: from another server
@@ -29,6 +30,7 @@ mod error;
 mod fetching;
 mod filling;
 mod history;
+mod known;
 mod lease;
 mod leased;
 mod list;
@@ -74,6 +76,7 @@ pub use crate::store::blob::{
 pub use crate::store::db::{DbError, SyncMode};
 
 use self::change::{BlobChange, BlobView};
+use self::known::KnownBlobs;
 use self::service::Settings;
 use super::blocking::{ChangeSize, on_blocking_thread};
 use super::clock::Present;
@@ -107,6 +110,7 @@ pub struct BlobService {
     _sweeper: Sweeper,
     store: Arc<BlobStore>,
     memory: Arc<BlobMemory>,
+    known: KnownBlobs,
 }
 
 /// The state that requests under way share. It does not hold the store: a request may outlive its
@@ -142,7 +146,8 @@ impl BlobService {
         let memory = BlobMemory { options, settings, history, present };
         let store = Arc::new(store);
         let sweeper = sweeper::start(Arc::clone(&store), clock)?;
-        Ok(Self { _sweeper: sweeper, store, memory: Arc::new(memory) })
+        let (memory, known) = (Arc::new(memory), KnownBlobs::default());
+        Ok(Self { _sweeper: sweeper, store, memory, known })
     }
 
     /// When a commit is on the disk.

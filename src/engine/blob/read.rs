@@ -1,15 +1,18 @@
 //! Get Blob, Get Blob Properties, Get Blob Metadata.
 //!
 //! Decides that record and content come from one transaction: the bytes of a download belong to the
-//! `ETag` that is sent with them, whatever is written or deleted meanwhile (S3).
+//! `ETag` that is sent with them, whatever is written or deleted meanwhile (S3). Where nothing was
+//! written since, that may be a transaction of an earlier read ([`super::known`]).
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use super::access::{AccessConditions, BlobAt};
 use super::change::{BlobRow, BlobView};
+use super::error::BlobError;
+use super::known::KnownBlob;
 use super::{BlobResult, BlobService, ContentReader, DbError};
-use crate::core::blob::{BlobDenial, BlobOperation, BlobState, BlobType};
+use crate::core::blob::{BlobDenial, BlobOperation, BlobState, BlobType, FoundObject};
 use crate::core::copy_status::CopyStatus;
 use crate::engine::Context;
 use crate::store::blob::{BlobTx, StateId, StateKey};
@@ -18,7 +21,7 @@ use crate::store::blob::{BlobTx, StateId, StateKey};
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Blob {
     /// Its record.
-    pub state: BlobState,
+    pub state: Arc<BlobState>,
     /// Whether it is the blob itself, not a snapshot or an older version.
     pub is_current: bool,
 }
@@ -39,13 +42,15 @@ pub struct OpenedBlob {
 pub enum BlobContent {
     /// Zeros: pages of a copy that is not done.
     Zeros,
+    /// All bytes of the state, in memory.
+    Whole(Arc<[u8]>),
     /// Bytes that were written.
     Stored(ContentReader),
 }
 
 impl Blob {
     fn of(row: BlobRow) -> Self {
-        Self { is_current: row.key == StateKey::Current, state: row.record }
+        Self { is_current: row.key == StateKey::Current, state: Arc::new(row.record) }
     }
 }
 
@@ -58,9 +63,34 @@ impl BlobService {
         at: &BlobAt,
         asked: AccessConditions,
     ) -> BlobResult<Blob> {
-        let at = at.clone();
-        self.look(cx, move |look| look.admitted(operation, &at, &asked)?.admitted().map(Blob::of))
-            .await
+        let version = self.store.version();
+        if let Some(known) = self.known.get(version, at) {
+            return self.admit_known(cx, operation, at, &asked, &known);
+        }
+        let place = at.clone();
+        let read = move |look: &BlobView<'_>| {
+            look.admitted(operation, &place, &asked)?.admitted().map(Blob::of)
+        };
+        let blob = self.look(cx, read).await?;
+        self.known.put(version, at, &blob.state, None);
+        Ok(blob)
+    }
+
+    /// Asks the rules about a request on a blob that was read before.
+    fn admit_known(
+        &self,
+        cx: &Context,
+        operation: BlobOperation,
+        at: &BlobAt,
+        asked: &AccessConditions,
+        known: &KnownBlob,
+    ) -> BlobResult<Blob> {
+        let state = &known.state;
+        let admitted = self.memory.admit(operation, at, asked, FoundObject::Blob(state), cx.now);
+        admitted.map_err(|denial| {
+            BlobError::by(denial, state.writer.as_ref(), state.leaser.as_ref()).of_state(state)
+        })?;
+        Ok(Blob { state: Arc::clone(state), is_current: true })
     }
 
     /// Opens a blob for reading: all of it, or the bytes of `range` that it has.
@@ -71,11 +101,27 @@ impl BlobService {
         asked: AccessConditions,
         range: Option<Range<u64>>,
     ) -> BlobResult<OpenedBlob> {
+        let version = self.store.version();
+        if let Some(known) = self.known.get(version, at)
+            && let Some(content) = &known.content
+        {
+            let blob = self.admit_known(cx, BlobOperation::BlobDownload, at, &asked, &known)?;
+            let range = clipped(range, blob.state.length)?;
+            return Ok(OpenedBlob {
+                blob,
+                range,
+                content: BlobContent::Whole(Arc::clone(content)),
+            });
+        }
+        let whence = at;
         let at = Arc::new((at.clone(), asked, range));
         let short = Arc::clone(&at);
         let few = |tx: &BlobTx<'_>, id, range| tx.short_reader(id, range);
         let opened = self.look(cx, move |look| open(look, &short, few)).await?;
         if let Some(opened) = opened {
+            if let BlobContent::Whole(content) = &opened.content {
+                self.known.put(version, whence, &opened.blob.state, Some(content));
+            }
             return Ok(opened);
         }
         // Many extents, or many files, are read where a thread may block.
@@ -98,7 +144,10 @@ fn open(
         BlobContent::Zeros
     } else {
         match read(look.tx, row.id, range.clone())? {
-            Some(reader) => BlobContent::Stored(reader),
+            Some(mut reader) => match reader.take_bytes() {
+                Some(bytes) => BlobContent::Whole(bytes.into()),
+                None => BlobContent::Stored(reader),
+            },
             None => return Ok(None),
         }
     };

@@ -3,6 +3,8 @@
 //! Decides that the condition is checked in the writer's transaction, so that of two requests
 //! with one ETag exactly one succeeds (S81, S84).
 
+use std::sync::Arc;
+
 use super::history::ChangedEntity;
 use super::{ChangeSize, Purpose, Recorded, TableChange, TableResult, TableService, table_of};
 use crate::core::table::{
@@ -53,11 +55,43 @@ impl Write {
 
 impl TableService {
     /// Get Entity.
-    pub async fn entity(&self, table: &TableName, key: &EntityKey) -> TableResult<StoredEntity> {
+    pub async fn entity(
+        &self,
+        table: &TableName,
+        key: &EntityKey,
+    ) -> TableResult<Arc<StoredEntity>> {
+        let Some(version) = self.store.database().version() else {
+            return self.read_entity(None, table, key).await.map(|(_, entity)| entity);
+        };
+        if let Some(entity) = self.known.entity(version, table, key) {
+            return Ok(entity);
+        }
+        let id = self.known.table(version, table);
+        let mut read = self.read_entity(id, table, key).await;
+        // The table may have been deleted between the version and the read.
+        if id.is_some() && self.store.database().version() != Some(version) {
+            read = self.read_entity(None, table, key).await;
+        }
+        let (found, entity) = read?;
+        if id.is_none() {
+            self.known.put_table(version, table, found);
+        }
+        self.known.put_entity(version, table, &entity);
+        Ok(entity)
+    }
+
+    /// Reads an entity, and its table if `id` does not say which one that is.
+    async fn read_entity(
+        &self,
+        id: Option<TableId>,
+        table: &TableName,
+        key: &EntityKey,
+    ) -> TableResult<(TableId, Arc<StoredEntity>)> {
         let (name, key) = (table.clone(), key.clone());
         self.look(move |tx| {
-            let table = table_of(tx, &name)?;
-            Ok(tx.entity(table, &key)?.ok_or(TableDenial::ResourceNotFound)?)
+            let table = id.map_or_else(|| table_of(tx, &name), Ok)?;
+            let entity = tx.entity(table, &key)?.ok_or(TableDenial::ResourceNotFound)?;
+            Ok((table, Arc::new(entity)))
         })
         .await
     }

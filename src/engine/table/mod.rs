@@ -6,7 +6,7 @@
 //!
 //! ```text
 //!   tables        create, delete, get, list
-//!   entities      get, insert, update, merge, delete
+//!   entities      get, insert, update, merge, delete; known: entities that were read lately
 //!   transaction   several writes of one partition at once
 //!   query         pages of entities; a scan is cut into slices
 //!   settings      stored access policies
@@ -19,6 +19,7 @@
 mod entities;
 mod error;
 mod history;
+mod known;
 mod query;
 mod replace;
 mod settings;
@@ -45,6 +46,7 @@ use crate::store::db::Purpose;
 pub use crate::store::db::{DbError, SyncMode};
 pub use crate::store::table::{EntityRef, StoredEntity};
 
+use self::known::Known;
 use self::ticker::Ticker;
 use super::bell::Bell;
 use super::blocking::{ChangeSize, on_blocking_thread};
@@ -62,6 +64,7 @@ pub struct TableService {
     _sweeper: Sweeper,
     store: Arc<TableStore>,
     memory: Arc<TableMemory>,
+    known: Known,
 }
 
 /// The state that requests under way share. It does not hold the store: a request may outlive its
@@ -101,7 +104,8 @@ impl TableService {
         let memory = TableMemory { ticker, history, present, bell: Arc::default() };
         let store = Arc::new(store);
         let sweeper = sweeper::start(Arc::clone(&store), Arc::clone(&memory.bell))?;
-        Ok(Self { _sweeper: sweeper, store, memory: Arc::new(memory) })
+        let (memory, known) = (Arc::new(memory), Known::default());
+        Ok(Self { _sweeper: sweeper, store, memory, known })
     }
 
     /// An error if the files of the service have lost their names since they were opened.

@@ -6,6 +6,7 @@
 //! The path is signed as sent, behind the account: in path style the
 //! account thus comes twice, and the JS SDK's rename without an account needs nothing special.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use crate::core::time;
@@ -17,6 +18,12 @@ use super::request::{RequestView, SignedQuery};
 
 /// How far a client's clock may be off.
 pub const CLOCK_SKEW_MAX: Duration = Duration::from_mins(15);
+
+/// Headers of the service begin with it.
+const SERVICE_PREFIX: &[u8] = b"x-ms-";
+
+/// Room for most texts to sign.
+const TEXT_BYTES: usize = 512;
 
 const ENCODING: &str = "content-encoding";
 const LANGUAGE: &str = "content-language";
@@ -153,7 +160,8 @@ impl Text<'_> {
     }
 
     fn with(&self, query: &SignedQuery) -> String {
-        let mut text = self.request.method.to_ascii_uppercase();
+        let mut text = String::with_capacity(TEXT_BYTES);
+        text.push_str(&self.request.method.to_ascii_uppercase());
         text.push('\n');
         for name in self.scheme.headers() {
             let name = match *name {
@@ -193,18 +201,22 @@ impl Text<'_> {
     /// `name:value` for each `x-ms-` header, an empty value too; one sent twice is one with its
     /// values joined, as HTTP has it.
     fn push_service_headers(&self, text: &mut String) {
-        let mut headers: Vec<(String, String)> = Vec::new();
+        let mut headers: Vec<(Cow<'_, str>, Cow<'_, str>)> = Vec::new();
         for (name, value) in self.request.headers {
-            let name = name.to_ascii_lowercase();
-            if !name.starts_with("x-ms-") {
+            let start = name.as_bytes().get(..SERVICE_PREFIX.len());
+            if !start.is_some_and(|start| start.eq_ignore_ascii_case(SERVICE_PREFIX)) {
                 continue;
             }
+            // Most servers and clients have them in lower case already.
+            let upper = name.bytes().any(|byte| byte.is_ascii_uppercase());
+            let name = if upper { Cow::Owned(name.to_ascii_lowercase()) } else { (*name).into() };
             match headers.iter_mut().find(|(before, _)| *before == name) {
                 Some((_, values)) => {
+                    let values = values.to_mut();
                     values.push(',');
                     values.push_str(value.trim());
                 }
-                None => headers.push((name, value.trim().to_owned())),
+                None => headers.push((name, value.trim().into())),
             }
         }
         headers.sort_by(|(one, _), (other, _)| self.order.compare(one, other));

@@ -352,7 +352,7 @@ impl BlobCall<'_> {
         let content = copied
             .unwrap_or_else(|error| Err(DbError::Panicked(error.to_string()).into()))
             .map_err(|error| self.content_refusal(error))?;
-        Ok(FetchedContent { content, state: blob.state })
+        Ok(FetchedContent { content, state: Arc::unwrap_or_clone(blob.state) })
     }
 
     /// Asks the conditions of a source whose bytes are copied.
@@ -501,6 +501,12 @@ fn copy_in(
         let wanted = usize::try_from(range.end - offset).unwrap_or(PIECE_BYTES).min(PIECE_BYTES);
         let read = match &mut content {
             BlobContent::Zeros => wanted,
+            BlobContent::Whole(bytes) => {
+                let from = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
+                let read = wanted.min(bytes.len() - from);
+                piece[..read].copy_from_slice(&bytes[from..from + read]);
+                read
+            }
             BlobContent::Stored(reader) => reader.read_at(offset, &mut piece[..wanted])?,
         };
         if read == 0 {

@@ -30,6 +30,9 @@ impl BlobDownload {
     /// The body of an answer. A short one is read at once if that needs no waiting.
     pub(super) fn body(mut self) -> ReplyBody {
         let length = self.range.end - self.range.start;
+        if let BlobContent::Whole(bytes) = self.content {
+            return ReplyBody::Bytes(part(&Bytes::from_owner(bytes), &self.range));
+        }
         if length <= PIECE_BYTES as u64
             && let Some(bytes) = self.all_now()
         {
@@ -69,16 +72,24 @@ impl BlobDownload {
     fn start(self) -> Sending<PieceSource> {
         let source = match self.content {
             BlobContent::Zeros => PieceSource::Zeros,
+            BlobContent::Whole(bytes) => PieceSource::Whole(Bytes::from_owner(bytes)),
             BlobContent::Stored(reader) => PieceSource::Reader(Box::new(reader)),
         };
         Sending::new(source, self.range)
     }
 }
 
+/// The bytes of a range, as far as there are any.
+fn part(bytes: &Bytes, range: &Range<u64>) -> Bytes {
+    let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(bytes.len());
+    bytes.slice(place(range.start)..place(range.end))
+}
+
 type PieceRead = JoinHandle<(Box<ContentReader>, io::Result<Bytes>)>;
 
 enum PieceSource {
     Zeros,
+    Whole(Bytes),
     Reader(Box<ContentReader>),
     Reading(PieceRead),
     /// Only while a piece is being taken.
@@ -97,6 +108,11 @@ impl Pieces for PieceSource {
             Self::Zeros => {
                 *self = Self::Zeros;
                 Poll::Ready(Ok(vec![0; wanted].into()))
+            }
+            Self::Whole(bytes) => {
+                let piece = part(&bytes, &(offset..offset + wanted as u64));
+                *self = Self::Whole(bytes);
+                Poll::Ready(Ok(piece))
             }
             Self::Reader(mut reader) => {
                 let mut room = vec![0; wanted];

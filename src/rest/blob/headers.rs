@@ -220,7 +220,7 @@ impl Reply {
     pub(super) fn blob_metadata(mut self, metadata: &BlobMetadata) -> Self {
         for (name, value) in metadata {
             let header = format!("{META}{name}");
-            self.set(&header, value);
+            self.set_named(&header, value);
             let upper = name.bytes().any(|byte| byte.is_ascii_uppercase());
             if upper && self.headers.contains_key(&header) {
                 self.spelled.push(header);

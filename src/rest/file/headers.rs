@@ -205,7 +205,7 @@ impl Reply {
     pub fn metadata(mut self, metadata: &Metadata) -> Self {
         for (name, value) in metadata.iter() {
             let header = format!("{META}{name}");
-            self.set(&header, value);
+            self.set_named(&header, value);
             let lower = !name.bytes().any(|byte| byte.is_ascii_uppercase());
             if !lower && self.headers.contains_key(&header) {
                 self.spelled.push(header);

@@ -82,7 +82,7 @@ impl FileCall<'_> {
             .header("x-ms-lease-state", info.lease.state)
             .maybe("x-ms-lease-duration", info.lease.duration);
         for (name, value) in &properties.settings {
-            reply.set(name, value);
+            reply.set_named(name, value);
         }
         Ok(with_provisioned(reply, properties))
     }
@@ -174,7 +174,7 @@ impl FileCall<'_> {
 fn with_provisioned(mut reply: Reply, properties: &ShareProperties) -> Reply {
     if let Some(provisioned) = Provisioned::of(properties) {
         for (name, _, value) in provisioned.figures() {
-            reply.set(name, value);
+            reply.set_named(name, value);
         }
     }
     reply

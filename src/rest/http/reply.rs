@@ -1,6 +1,7 @@
 //! An answer before it is HTTP: status, headers, body.
 
-use std::fmt::Display;
+use std::cell::RefCell;
+use std::fmt::{Display, Write as _};
 
 use http_body_util::combinators::BoxBody;
 use hyper::StatusCode;
@@ -8,6 +9,14 @@ use hyper::body::Bytes;
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 
 use super::xml::Xml;
+
+/// Room for the headers of most answers: a table that grows is filled anew each time.
+const HEADERS: usize = 24;
+
+thread_local! {
+    /// Where values are spelled before a header takes its copy.
+    static SPELLING: RefCell<String> = const { RefCell::new(String::new()) };
+}
 
 /// An answer.
 #[derive(Debug)]
@@ -31,7 +40,7 @@ pub enum ReplyBody {
 
 impl Reply {
     pub fn new(status: StatusCode) -> Self {
-        let (headers, body) = (HeaderMap::new(), ReplyBody::Bytes(Bytes::new()));
+        let (headers, body) = (HeaderMap::with_capacity(HEADERS), ReplyBody::Bytes(Bytes::new()));
         Self { status, headers, body, spelled: Vec::new() }
     }
 
@@ -50,25 +59,39 @@ impl Reply {
     /// With a header. A value that no header can carry is left out: what a file has been given
     /// from beside must not make it unreadable.
     #[must_use]
-    pub fn header(mut self, name: &str, value: impl Display) -> Self {
+    pub fn header(mut self, name: &'static str, value: impl Display) -> Self {
         self.set(name, value);
         self
     }
 
     /// With a header, if there is a value for it.
     #[must_use]
-    pub fn maybe(self, name: &str, value: Option<impl Display>) -> Self {
+    pub fn maybe(self, name: &'static str, value: Option<impl Display>) -> Self {
         match value {
             Some(value) => self.header(name, value),
             None => self,
         }
     }
 
-    pub fn set(&mut self, name: &str, value: impl Display) {
-        let name = HeaderName::from_bytes(name.as_bytes());
-        let value = HeaderValue::from_bytes(value.to_string().as_bytes());
+    /// Sets a header. Its name is in lower case.
+    pub fn set(&mut self, name: &'static str, value: impl Display) {
+        self.insert(Some(HeaderName::from_static(name)), value);
+    }
+
+    /// Sets a header whose name is not known to the program.
+    pub fn set_named(&mut self, name: &str, value: impl Display) {
+        self.insert(HeaderName::from_bytes(name.as_bytes()).ok(), value);
+    }
+
+    fn insert(&mut self, name: Option<HeaderName>, value: impl Display) {
+        let value = SPELLING.with_borrow_mut(|text| {
+            text.clear();
+            write!(text, "{value}")
+                .ok()
+                .and_then(|()| HeaderValue::from_bytes(text.as_bytes()).ok())
+        });
         match (name, value) {
-            (Ok(name), Ok(value)) => {
+            (Some(name), Some(value)) => {
                 self.headers.insert(name, value);
             }
             _ => log::warn!("a value of a file cannot be sent as a header and is left out"),

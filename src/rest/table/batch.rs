@@ -259,7 +259,7 @@ impl<'a> TableCall<'a> {
         head.push("DataServiceVersion", "3.0;");
         head.push("Content-Type", json_type(level));
         head.push("ETag", etag::etag(entity.timestamp()));
-        let body = scope.entity(table.as_str(), &entity, &Select::default());
+        let body = scope.entity(table.as_str(), &*entity, &Select::default());
         Ok(inner_answer((200, "OK"), head.0, &body))
     }
 }

@@ -33,7 +33,7 @@ impl TableCall<'_> {
         let select = Select::parse(select.as_deref()).map_err(refusal_of_form)?;
         let entity = self.service()?.entity(&table, &key).await;
         let entity = entity.map_err(|error| self.refusal(&error))?;
-        let body = scope.entity(table.as_str(), &entity, &select);
+        let body = scope.entity(table.as_str(), &*entity, &select);
         Ok(json(StatusCode::OK, scope.level, body).header("etag", etag::etag(entity.timestamp())))
     }
 

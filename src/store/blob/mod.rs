@@ -79,7 +79,7 @@ use self::janitor::{Chore, Chores, Janitor};
 use self::places::Places;
 use self::reclaim::Reclaim;
 use self::shared::{Counters, Replacing, Shared, Unlinking};
-use super::db::{Database, DbError, Purpose, Stats, SyncMode, Tuning};
+use super::db::{Database, DbError, Purpose, Stats, SyncMode, Tuning, Version};
 
 pub use self::blocks::{BlockChoice, BlockList, STAGE_ABOVE};
 pub use self::content::{BodyRole, Content, ContentError, ContentPlan, ContentWriter, INLINE_MAX};
@@ -283,6 +283,11 @@ impl BlobStore {
             effects.committed(&self.shared);
             value
         })
+    }
+
+    /// The version of the rows that a read sees which begins now. See [`Database::version`].
+    pub fn version(&self) -> Option<Version> {
+        self.database.version()
     }
 
     fn era(&self) -> u64 {

@@ -94,6 +94,12 @@ impl ContentReader {
         Ok(reader)
     }
 
+    /// Takes all bytes of the state out of the reader, if they were in its row.
+    pub fn take_bytes(&mut self) -> Option<Vec<u8>> {
+        let whole = self.inline.len() as u64 == self.length && self.loaded == (0..self.length);
+        whole.then(|| std::mem::take(&mut self.inline))
+    }
+
     /// Length of the whole state.
     pub fn length(&self) -> u64 {
         self.length

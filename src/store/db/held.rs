@@ -14,6 +14,7 @@ use rusqlite::Connection;
 use super::DbError;
 use super::error::Naming;
 use super::transaction;
+use super::version::Changing;
 use super::writer::{Turn, Writer};
 
 /// The writer of a database, held. Requests wait until the value is dropped; a transaction that
@@ -25,13 +26,21 @@ pub struct HeldWriter<'a> {
     file: Arc<Path>,
     /// The saved database that is attached.
     saved: OnceCell<Arc<Path>>,
+    _changing: Changing<'a>,
     _turn: Turn<'a>,
 }
 
 impl<'a> HeldWriter<'a> {
     pub(super) fn new(writer: &'a Writer, file: Arc<Path>) -> Self {
         let turn = writer.hold();
-        Self { connection: writer.connection(), writer, file, saved: OnceCell::new(), _turn: turn }
+        Self {
+            connection: writer.connection(),
+            writer,
+            file,
+            saved: OnceCell::new(),
+            _changing: writer.versions().change(),
+            _turn: turn,
+        }
     }
 
     /// Begins the transaction.

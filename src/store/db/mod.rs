@@ -11,12 +11,15 @@
 //!   hold              held         the writer stands still: all rows are replaced
 //!   copy              copy         all rows of one moment, in another file
 //!                     vfs          one process alone, and one system call for each commit's log
+//!   version           version      whether rows that were read before still hold
+//!                     cache        values made of such rows
 //! ```
 //!
 //! A request is answered after its COMMIT. With [`SyncMode::Normal`] a commit survives the death of
 //! the process, but the last ones may be lost when the machine dies; [`SyncMode::Always`] syncs
 //! each.
 
+mod cache;
 mod checkpoint;
 mod connection;
 mod copy;
@@ -32,6 +35,7 @@ pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 mod transaction;
+mod version;
 mod vfs;
 mod writer;
 
@@ -53,6 +57,7 @@ use self::reserve::{LockedFile, Reserve};
 use self::stats::Counters;
 use self::writer::Writer;
 
+pub use self::cache::Cache;
 pub use self::checkpoint::CheckpointHooks;
 pub use self::copy::Copy;
 pub use self::error::DbError;
@@ -60,6 +65,7 @@ pub use self::held::HeldWriter;
 pub use self::reserve::Purpose;
 pub(in crate::store) use self::reserve::check_place;
 pub use self::stats::Stats;
+pub use self::version::Version;
 
 /// Requests that may wait for the writer thread.
 pub const QUEUE_MAX: usize = 1024;
@@ -348,6 +354,12 @@ impl Database {
     /// writer is told within [`Tuning::checkpoint_interval`] of its next commit.
     pub fn check_place(&self) -> Result<(), DbError> {
         checkpoint::look(&self.locked_file, &self.file, self.hooks.get().map(AsRef::as_ref))
+    }
+
+    /// The version of the rows that a read sees which begins now; `None` while a write is under
+    /// way. Never waits.
+    pub fn version(&self) -> Option<Version> {
+        self.writer.versions().now()
     }
 
     /// When commits are on the disk.

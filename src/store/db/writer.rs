@@ -17,6 +17,7 @@ use super::log_state::LogState;
 use super::reserve::Reserve;
 use super::stats::Counters;
 use super::transaction::{self, NotBegun};
+use super::version::{Changing, Versions};
 use super::{DbError, GROUP_MAX, Purpose, QUEUE_MAX, SyncMode, Tuning};
 use crate::sync::front_end::assert_may_block;
 
@@ -38,6 +39,7 @@ pub(super) struct Writer {
     reserve: Reserve,
     log: Arc<LogState>,
     counters: Arc<Counters>,
+    versions: Versions,
     /// The files have lost their names: writes are refused with [`Writer::gone`].
     is_gone: AtomicBool,
     gone: Mutex<Option<DbError>>,
@@ -76,12 +78,15 @@ thread_local! {
     static INSIDE: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Marks that a closure of a writer runs on this thread.
-struct Inside(usize);
+/// Marks that a closure of a writer runs on this thread, and that rows change.
+struct Inside<'a> {
+    before: usize,
+    _changing: Changing<'a>,
+}
 
-impl Drop for Inside {
+impl Drop for Inside<'_> {
     fn drop(&mut self) {
-        INSIDE.set(self.0);
+        INSIDE.set(self.before);
     }
 }
 
@@ -108,6 +113,7 @@ impl Writer {
             reserve,
             log,
             counters,
+            versions: Versions::default(),
             is_gone: AtomicBool::new(false),
             gone: Mutex::default(),
         }
@@ -373,8 +379,13 @@ impl Writer {
         std::ptr::from_ref(self).addr()
     }
 
-    fn inside(&self) -> Inside {
-        Inside(INSIDE.replace(self.address()))
+    fn inside(&self) -> Inside<'_> {
+        Inside { before: INSIDE.replace(self.address()), _changing: self.versions.change() }
+    }
+
+    /// The versions of the rows, for readers and for one who replaces all rows.
+    pub(super) fn versions(&self) -> &Versions {
+        &self.versions
     }
 
     /// A closure that waits for the writer it runs on would wait for ever.

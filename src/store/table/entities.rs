@@ -83,6 +83,11 @@ impl StoredEntity {
         &self.key
     }
 
+    /// Bytes of its key and its properties.
+    pub fn bytes(&self) -> usize {
+        self.key.partition.len() + self.key.row.len() + self.body.len()
+    }
+
     /// Its properties, to be changed.
     pub fn to_properties(&self) -> Properties {
         let pairs = self.properties().map(|(name, value)| (name.to_owned(), value.to_owned()));

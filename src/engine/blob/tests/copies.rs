@@ -31,7 +31,7 @@ fn a_copy_has_the_bytes_of_its_source_and_says_so_until_it_is_changed() {
     assert_eq!((copied.copy.status, copied.copy.total), (CopyStatus::Success, 100_000));
     bench.put("from", b"changed");
     assert_eq!(bench.get("to").unwrap(), vec![5; 100_000]);
-    assert_eq!(bench.head("to").unwrap().state.copy.unwrap().id, "id1");
+    assert_eq!(bench.head("to").unwrap().state.copy.clone().unwrap().id, "id1");
     within(bench.service.set_metadata(
         &bench.cx(),
         &at("to"),
@@ -97,13 +97,13 @@ fn a_copy_that_is_held_back_is_pending_and_may_be_aborted() {
     abort("id1").unwrap();
     assert_eq!(denial(abort("id1")), BlobDenial::NoPendingCopyOperation);
     let aborted = bench.head("to").unwrap().state;
-    assert_eq!((aborted.length, aborted.copy.unwrap().status), (0, CopyStatus::Aborted));
+    assert_eq!((aborted.length, aborted.copy.clone().unwrap().status), (0, CopyStatus::Aborted));
     assert_eq!(bench.get("to").unwrap(), b"");
     let again = copy(&bench, &at("from"), "to", AccessConditions::default()).unwrap();
     bench.put("from", b"changed meanwhile");
     bench.pass(10);
     let done = bench.head("to").unwrap().state;
-    assert_eq!((done.length, done.copy.unwrap().status), (5, CopyStatus::Success));
+    assert_eq!((done.length, done.copy.clone().unwrap().status), (5, CopyStatus::Success));
     assert!(done.etag > again.written.etag);
     assert_eq!(bench.get("to").unwrap(), b"bytes");
 }
@@ -168,9 +168,9 @@ fn over_a_restart_a_held_copy_goes_on_and_one_that_is_fetched_has_failed() {
     within(bench.service.begin_copy(&cx, &to, asked, kind, 512, request)).unwrap();
     bench.pass(1);
     bench = bench.restarted(options);
-    assert_eq!(bench.head("held").unwrap().state.copy.unwrap().status, CopyStatus::Pending);
+    assert_eq!(bench.head("held").unwrap().state.copy.clone().unwrap().status, CopyStatus::Pending);
     let failed = bench.head("to").unwrap().state;
-    let copy = failed.copy.unwrap();
+    let copy = failed.copy.clone().unwrap();
     assert_eq!((copy.status, failed.length), (CopyStatus::Failed, 0));
     assert!(copy.description.unwrap().contains("stopped"));
     assert_eq!(bench.get("to").unwrap(), b"");
@@ -240,7 +240,7 @@ fn a_copy_from_elsewhere_is_pending_until_its_bytes_are_there() {
         within(bench.service.end_copy(&bench.cx(), &at("to"), "id1".into(), outcome)).unwrap();
     };
     end(Err("403 from the source".into()));
-    let failed = bench.head("to").unwrap().state.copy.unwrap();
+    let failed = bench.head("to").unwrap().state.copy.clone().unwrap();
     assert_eq!(failed.status, CopyStatus::Failed);
     begin().unwrap();
     end(Ok(bench.body_whole(b"bytes")));

@@ -1,6 +1,7 @@
 //! The Table service on a real database, without HTTP.
 
 mod entities;
+mod known;
 mod life;
 mod model;
 mod queries;
@@ -119,7 +120,8 @@ impl Fixture {
     }
 
     fn get(&self, table: &str, (partition, row): (&str, &str)) -> TableResult<StoredEntity> {
-        self.wait(self.service().entity(&name(table), &EntityKey::new(partition, row)))
+        let read = self.wait(self.service().entity(&name(table), &EntityKey::new(partition, row)));
+        read.map(Arc::unwrap_or_clone)
     }
 
     fn page(

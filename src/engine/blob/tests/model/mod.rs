@@ -225,7 +225,7 @@ impl Run {
             Lease::Expired { .. } => LeaseState::Expired,
         };
         assert_eq!(head.lease.state(self.bench.now), lease, "the lease of {name}");
-        let copying = head.copy.is_some_and(|copy| copy.status == CopyStatus::Pending);
+        let copying = head.copy.as_ref().is_some_and(|copy| copy.status == CopyStatus::Pending);
         assert_eq!(copying, blob.pending.is_some(), "the copy to {name}");
         let metadata = head.metadata.first().map_or("0", |(_, value)| value).to_owned();
         assert_eq!(metadata, blob.metadata.to_string(), "the metadata of {name}");

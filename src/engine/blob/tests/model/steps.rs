@@ -338,7 +338,7 @@ impl Run {
             blob.etag = None;
             Ok(state)
         });
-        let copy = self.bench.head(name).ok().and_then(|blob| blob.state.copy);
+        let copy = self.bench.head(name).ok().and_then(|blob| blob.state.copy.clone());
         let copy = copy.map_or(String::new(), |copy| copy.id);
         let (cx, asked) = (self.bench.cx(), self.asked(name, demand));
         let abort = within(self.bench.service.abort_copy(&cx, &at(name), asked, copy));

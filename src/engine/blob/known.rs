@@ -1,0 +1,77 @@
+//! Blobs that were read lately, in memory, for reads that come again while nothing is written.
+//!
+//! Decides which blobs are kept: current ones whose record does not change with time, with their
+//! bytes if these are in the row. How long they are used, and how many there are, is decided in
+//! `store/db/cache`; whether a request may read one, by the rules, as for any blob.
+
+use std::sync::Arc;
+
+use super::access::{BlobAt, Selector};
+use crate::core::blob::BlobState;
+use crate::core::copy_status::CopyStatus;
+use crate::store::db::{Cache, Version};
+
+/// Bytes of blobs that an account keeps.
+const BYTES_MAX: usize = 4 << 20;
+/// Bytes that are counted for a record with its names, besides content and metadata.
+const RECORD_BYTES: usize = 1 << 10;
+
+/// The blobs of an account that were read lately.
+#[derive(Debug)]
+pub(super) struct KnownBlobs(Cache<Arc<KnownBlob>>);
+
+/// A blob that was read.
+#[derive(Debug)]
+pub(super) struct KnownBlob {
+    container: String,
+    name: String,
+    pub state: Arc<BlobState>,
+    /// All bytes of the content, if they were read too.
+    pub content: Option<Arc<[u8]>>,
+}
+
+impl Default for KnownBlobs {
+    fn default() -> Self {
+        Self(Cache::new(BYTES_MAX))
+    }
+}
+
+impl KnownBlobs {
+    /// The blob at an address, if it was read since the last write.
+    pub fn get(&self, version: Option<Version>, at: &BlobAt) -> Option<Arc<KnownBlob>> {
+        if at.selector != Selector::Current {
+            return None;
+        }
+        let is_it =
+            |known: &Arc<KnownBlob>| known.container == at.container && known.name == at.name;
+        self.0.get(version?, &(&at.container, &at.name), is_it)
+    }
+
+    /// Keeps a blob that was read after `version` was noted.
+    pub fn put(
+        &self,
+        version: Option<Version>,
+        at: &BlobAt,
+        state: &Arc<BlobState>,
+        content: Option<&Arc<[u8]>>,
+    ) {
+        let Some(version) = version.filter(|_| at.selector == Selector::Current) else { return };
+        // Such a record is another one when the copy ends, without a write.
+        if state.copy.as_ref().is_some_and(|copy| copy.status == CopyStatus::Pending) {
+            return;
+        }
+        let metadata = state.metadata.iter().map(|(name, value)| name.len() + value.len());
+        let bytes = RECORD_BYTES
+            + at.container.len()
+            + at.name.len()
+            + metadata.sum::<usize>()
+            + content.map_or(0, |content| content.len());
+        let known = KnownBlob {
+            container: at.container.clone(),
+            name: at.name.clone(),
+            state: Arc::clone(state),
+            content: content.cloned(),
+        };
+        self.0.put(version, &(&at.container, &at.name), bytes, Arc::new(known));
+    }
+}
