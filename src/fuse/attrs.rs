@@ -264,7 +264,7 @@ fn is_listed(name: &[u8]) -> bool {
 const TYPICAL_NAMES: usize = 1024;
 
 /// The answer about extended attributes: the length, and the bytes if the caller asked for them.
-type Attributes = Result<(usize, Vec<u8>), Errno>;
+type XattrAnswer = Result<(usize, Vec<u8>), Errno>;
 
 /// `getxattr(2)`.
 pub fn get_xattr(state: &Arc<State>, node: u64, name: &str, size: u32, reply: ReplyXattr) {
@@ -286,7 +286,7 @@ pub fn get_xattr(state: &Arc<State>, node: u64, name: &str, size: u32, reply: Re
     state.park.answer(get, move |got| answer_xattr(got, size, reply));
 }
 
-fn answer_xattr(got: Attributes, size: u32, reply: ReplyXattr) {
+fn answer_xattr(got: XattrAnswer, size: u32, reply: ReplyXattr) {
     match got {
         Ok((length, _)) if size == 0 => reply.size(u32::try_from(length).unwrap_or(u32::MAX)),
         Ok((length, value)) => reply.data(&value[..length]),

@@ -10,7 +10,7 @@ use fuser::{
 use super::attr::{NO_TTL, entry_kind};
 use super::driver::Requester;
 use super::errno::errno;
-use super::open_files::{Open as _, OpenDir};
+use super::open_files::{NumberedOpen as _, OpenDir};
 use super::opens::{self, end, end_released};
 use super::state::State;
 use crate::core::smb::create::{OpenRequest, Options};

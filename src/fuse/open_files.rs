@@ -50,7 +50,7 @@ pub struct OpenDir {
 }
 
 /// An open file or directory.
-pub trait Open {
+pub trait NumberedOpen {
     /// The engine's handle.
     fn handle(&self) -> &Handle;
 
@@ -60,13 +60,13 @@ pub trait Open {
     }
 }
 
-impl Open for OpenFile {
+impl NumberedOpen for OpenFile {
     fn handle(&self) -> &Handle {
         &self.handle
     }
 }
 
-impl Open for OpenDir {
+impl NumberedOpen for OpenDir {
     fn handle(&self) -> &Handle {
         &self.handle
     }
@@ -97,7 +97,7 @@ impl<T> Default for Opens<T> {
 
 const POISON: &str = "tables of open files are only looked up and changed";
 
-impl<T: Open> Opens<T> {
+impl<T: NumberedOpen> Opens<T> {
     /// Keeps an open. False once the table is closed: the caller must end the open.
     #[must_use = "an open that is not kept must be ended"]
     pub fn keep(&self, open: &Arc<T>) -> bool {

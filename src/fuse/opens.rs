@@ -10,7 +10,7 @@ use super::attr::{NO_TTL, TTL};
 use super::driver::Requester;
 use super::errno::errno;
 use super::gates_and_faults::{self, MountCall};
-use super::open_files::{Open, OpenFile};
+use super::open_files::{NumberedOpen, OpenFile};
 use super::state::{DataPath, State};
 use super::{nameless, privileges, unchecked};
 use crate::core::FileId;
@@ -499,7 +499,7 @@ pub fn release(state: &Arc<State>, fh: u64, reply: ReplyEmpty) {
 /// Ends an open that the kernel has released: at once, or on a thread of the pool while another
 /// thread has the lock of its file. A release is never refused: if the pool takes no more, this
 /// thread waits.
-pub fn end_released<T: Open + Send + Sync + 'static>(
+pub fn end_released<T: NumberedOpen + Send + Sync + 'static>(
     state: &Arc<State>,
     open: Arc<T>,
     reply: ReplyEmpty,

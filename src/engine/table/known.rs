@@ -21,18 +21,18 @@ const ENTRY_BYTES: usize = 256;
 
 /// The tables and entities of an account that were read lately.
 #[derive(Debug)]
-pub(super) struct Known {
+pub(super) struct KnownEntities {
     tables: Cache<(TableName, TableId)>,
     entities: Cache<Arc<(TableName, Arc<StoredEntity>)>>,
 }
 
-impl Default for Known {
+impl Default for KnownEntities {
     fn default() -> Self {
         Self { tables: Cache::new(TABLES_MAX), entities: Cache::new(BYTES_MAX) }
     }
 }
 
-impl Known {
+impl KnownEntities {
     /// The identity of a table, if it was looked up since the last write. A name in another case
     /// is another entry.
     pub fn table(&self, version: Version, name: &TableName) -> Option<TableId> {

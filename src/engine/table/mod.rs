@@ -46,7 +46,7 @@ use crate::store::db::Purpose;
 pub use crate::store::db::{DbError, SyncMode};
 pub use crate::store::table::{EntityRef, StoredEntity};
 
-use self::known::Known;
+use self::known::KnownEntities;
 use self::ticker::Ticker;
 use super::bell::Bell;
 use super::blocking::{ChangeSize, on_blocking_thread};
@@ -64,7 +64,7 @@ pub struct TableService {
     _sweeper: Sweeper,
     store: Arc<TableStore>,
     memory: Arc<TableMemory>,
-    known: Known,
+    known: KnownEntities,
 }
 
 /// The state that requests under way share. It does not hold the store: a request may outlive its
@@ -104,7 +104,7 @@ impl TableService {
         let memory = TableMemory { ticker, history, present, bell: Arc::default() };
         let store = Arc::new(store);
         let sweeper = sweeper::start(Arc::clone(&store), Arc::clone(&memory.bell))?;
-        let (memory, known) = (Arc::new(memory), Known::default());
+        let (memory, known) = (Arc::new(memory), KnownEntities::default());
         Ok(Self { _sweeper: sweeper, store, memory, known })
     }
 

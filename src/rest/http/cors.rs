@@ -23,10 +23,10 @@ const ALLOW_ORIGIN: &str = "access-control-allow-origin";
 
 /// The rules of a service.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Cors(Vec<Rule>);
+pub struct Cors(Vec<CorsRule>);
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-struct Rule {
+struct CorsRule {
     origins: Vec<String>,
     methods: Vec<String>,
     headers: Vec<String>,
@@ -40,7 +40,7 @@ impl Cors {
         if cors.children.len() > RULES_MAX {
             return Err(invalid(&format!("there are at most {RULES_MAX} CORS rules")));
         }
-        cors.children.iter().map(Rule::read).collect::<Result<_, _>>().map(Self)
+        cors.children.iter().map(CorsRule::read).collect::<Result<_, _>>().map(Self)
     }
 
     /// The answer to a preflight: may a page of `origin` send `method` with these headers?
@@ -92,7 +92,7 @@ impl Cors {
     }
 }
 
-impl Rule {
+impl CorsRule {
     fn read(rule: &Element) -> Result<Self, Refusal> {
         if rule.name != "CorsRule" {
             return Err(invalid(&format!("the element {} is no CORS rule", rule.name)));

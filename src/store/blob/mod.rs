@@ -78,7 +78,7 @@ use self::files::Files;
 use self::janitor::{Chore, Chores, Janitor};
 use self::places::Places;
 use self::reclaim::Reclaim;
-use self::shared::{Counters, Replacing, Shared, Unlinking};
+use self::shared::{Counters, FilesToUnlink, Replacing, Shared};
 use super::db::{Database, DbError, Purpose, Stats, SyncMode, Tuning, Version};
 
 pub use self::blocks::{BlockChoice, BlockList, STAGE_ABOVE};
@@ -125,7 +125,7 @@ impl BlobStore {
     pub fn open_with(folder: &Path, sync: SyncMode, tuning: Tuning) -> Result<Self, DbError> {
         let file = folder.join("blob.db");
         let database = Arc::new(Database::open_with(&file, &schema::SCHEMA, sync, tuning)?);
-        let known = database.read(Known::read)?;
+        let known = database.read(StoreStart::read)?;
         let chores = Arc::new(Chores::default());
         let files = Files::open(folder.join("blobs"), sync, known.file, Arc::clone(&chores))?;
         let files = Arc::new(files);
@@ -134,7 +134,7 @@ impl BlobStore {
             files,
             epochs: Arc::new(Epochs::new(Arc::clone(&chores))),
             chores,
-            unlinking: Unlinking::default(),
+            unlinking: FilesToUnlink::default(),
             counters: Counters::default(),
             garbage: AtomicU64::new(0),
             next_id: AtomicI64::new(known.id + 1),
@@ -343,7 +343,7 @@ fn run_write<T, E: From<DbError>>(
 }
 
 /// What the database tells a store that opens it.
-struct Known {
+struct StoreStart {
     id: i64,
     file: u64,
     counter: u64,
@@ -351,7 +351,7 @@ struct Known {
     left_over: Vec<Chore>,
 }
 
-impl Known {
+impl StoreStart {
     fn read(conn: &Connection) -> Result<Self, DbError> {
         let number = |sql: &str| conn.query_row(sql, [], |row| row.get::<_, i64>(0));
         Ok(Self {

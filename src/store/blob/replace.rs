@@ -17,7 +17,7 @@ use super::janitor::Chore;
 use super::save::{content_folder, link_or_copy};
 use super::shared::Shared;
 use super::types::{ContentId, unsigned};
-use super::{BlobStore, DbError, Known, WriteTx, run_write, settings};
+use super::{BlobStore, DbError, StoreStart, WriteTx, run_write, settings};
 use crate::store::db::HeldWriter;
 
 /// Tables whose rows stay: the counter behind `ETag`s, and which content files there are.
@@ -119,7 +119,7 @@ impl HeldBlobs<'_> {
             effects.committed(self.shared);
         }
         self.shared.era.fetch_add(1, Ordering::AcqRel);
-        let known = self.held.run(Known::read)?;
+        let known = self.held.run(StoreStart::read)?;
         self.shared.next_id.fetch_max(known.id + 1, Ordering::AcqRel);
         for parts in self.shared.places.forget_all_parts() {
             self.shared.chores.add(Chore::Close(parts));

@@ -18,7 +18,7 @@ pub(super) struct Shared {
     pub(super) places: Places,
     pub(super) epochs: Arc<Epochs>,
     pub(super) chores: Arc<Chores>,
-    pub(super) unlinking: Unlinking,
+    pub(super) unlinking: FilesToUnlink,
     pub(super) counters: Counters,
     /// Bytes of content that were dropped since a checkpoint was last asked for, about.
     pub(super) garbage: AtomicU64,
@@ -62,9 +62,9 @@ impl Shared {
 
 /// Files that are about to be unlinked, so that they are not found a second time.
 #[derive(Default)]
-pub(super) struct Unlinking(Mutex<HashSet<ContentId>>);
+pub(super) struct FilesToUnlink(Mutex<HashSet<ContentId>>);
 
-impl Unlinking {
+impl FilesToUnlink {
     /// True if the file was not there yet.
     pub(super) fn add(&self, file: ContentId) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(file)

@@ -37,7 +37,7 @@ pub use record::{
     CopyProgress, CopyState, HttpHeaders, Metadata, RangeAccount, Record, Records, Touch,
     splits_a_block,
 };
-pub use share_dir::{Case, FoundFile, OpenDirectory, OpenFor, Place, RenameHow, ShareDir};
+pub use share_dir::{Case, FoundFile, FoundPlace, OpenDirectory, OpenFor, RenameHow, ShareDir};
 pub use snapshot::{SNAPSHOTS_MAX, SnapshotError, SnapshotName, Snapshots};
 pub use stat::{Births, FileKind, Stat};
 pub use usage::Usage;

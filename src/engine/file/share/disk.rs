@@ -9,7 +9,7 @@ use std::ops::Deref;
 use crate::core::FileId;
 use crate::core::smb::SharePath;
 use crate::store::StoreError;
-use crate::store::share::{FoundFile, Place, RenameHow, ShareDir};
+use crate::store::share::{FoundFile, FoundPlace, RenameHow, ShareDir};
 use crate::sync::{AtomicU64, Ordering};
 
 /// The directory. Reads go to the [`ShareDir`] itself; every change of the file that a name leads
@@ -70,7 +70,11 @@ impl Disk {
 
     /// Removes the name of a file as it was looked up at `place`. The caller holds the file's lock,
     /// and no name was changed since.
-    pub(super) fn remove_found(&self, found: &FoundFile, place: &Place) -> Result<(), StoreError> {
+    pub(super) fn remove_found(
+        &self,
+        found: &FoundFile,
+        place: &FoundPlace,
+    ) -> Result<(), StoreError> {
         self.counted(self.dir.remove_found(found, place))
     }
 

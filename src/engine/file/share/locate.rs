@@ -15,7 +15,7 @@ use crate::engine::file::error::{FileError, Result};
 use crate::engine::file::opens::table::{FileCell, Latched};
 use crate::engine::non_blocking::check_may_wait;
 use crate::store::StoreError;
-use crate::store::share::{FoundFile, Place};
+use crate::store::share::{FoundFile, FoundPlace};
 use crate::sync::{AtomicU64, Ordering};
 
 /// How often an operation is repeated because its name changed, before it answers "not found".
@@ -44,7 +44,7 @@ pub(in crate::engine::file) struct Seen {
     pub found: FoundFile,
     generation: u64,
     /// Where it was found, if by its name.
-    place: Option<Place>,
+    place: Option<FoundPlace>,
 }
 
 impl Seen {
@@ -123,7 +123,7 @@ impl Share {
 
     /// The place of a name that no operation has changed since it was looked up; the caller holds
     /// the file's lock. None if it must be looked at again.
-    pub(in crate::engine::file) fn place_of<'a>(&self, seen: &'a Seen) -> Option<&'a Place> {
+    pub(in crate::engine::file) fn place_of<'a>(&self, seen: &'a Seen) -> Option<&'a FoundPlace> {
         let holds = self.disk.generation() == seen.generation;
         seen.place.as_ref().filter(|place| holds && place.is_recent())
     }
@@ -180,7 +180,7 @@ impl Share {
     fn find_at(
         &self,
         path: &SharePath,
-    ) -> std::result::Result<(FoundFile, Option<Place>), StoreError> {
+    ) -> std::result::Result<(FoundFile, Option<FoundPlace>), StoreError> {
         let (found, place) = self.disk.lookup_at(path)?;
         if self.making.load(Ordering::SeqCst) > 0
             && let Some(parent) = found.path.parent()

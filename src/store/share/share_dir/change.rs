@@ -12,7 +12,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
 use super::super::beneath::Dir;
 use super::super::dir_watch::NamesInDoubt;
 use super::super::stat::{FileKind, Stat};
-use super::{Case, FoundFile, NAMING_LOCKS, Place, ShareDir};
+use super::{Case, FoundFile, FoundPlace, NAMING_LOCKS, ShareDir};
 use crate::core::FileId;
 use crate::core::smb::SharePath;
 use crate::store::error::{StoreError, begin_change, check_may_free, doing};
@@ -154,7 +154,7 @@ impl ShareDir {
     /// Removes the name of a file that was looked up at `place`, in the directory in which it was
     /// found. If that was not a moment ago, the name must still lead to the file, as for
     /// [`ShareDir::remove_file`].
-    pub fn remove_found(&self, found: &FoundFile, place: &Place) -> Result<(), StoreError> {
+    pub fn remove_found(&self, found: &FoundFile, place: &FoundPlace) -> Result<(), StoreError> {
         match found.path.split() {
             Some((_, name)) if place.is_recent() => unlink_file(&place.dir, name, &found.stat),
             _ => self.remove_file(&found.path, found.stat.id),

@@ -52,12 +52,12 @@ pub struct FoundFile {
 
 /// The directory in which a name was looked up, and when.
 #[derive(Debug)]
-pub struct Place {
+pub struct FoundPlace {
     dir: Dir,
     at: Instant,
 }
 
-impl Place {
+impl FoundPlace {
     /// True if the look is so recent that the name is taken for what it was then. A change that is
     /// made beside this process is seen that much later.
     pub fn is_recent(&self) -> bool {
@@ -156,7 +156,10 @@ impl ShareDir {
     }
 
     /// As [`ShareDir::lookup`], with the place for [`ShareDir::remove_found`]. The root has none.
-    pub fn lookup_at(&self, path: &SharePath) -> Result<(FoundFile, Option<Place>), StoreError> {
+    pub fn lookup_at(
+        &self,
+        path: &SharePath,
+    ) -> Result<(FoundFile, Option<FoundPlace>), StoreError> {
         let Some((parent, name)) = path.split() else {
             return Ok((FoundFile { path: path.clone(), stat: self.stat(path)? }, None));
         };
@@ -167,7 +170,7 @@ impl ShareDir {
             (Cow::Borrowed(_), Cow::Borrowed(_)) => path.clone(),
             _ => joined(&parent, &name)?,
         };
-        Ok((FoundFile { path, stat }, Some(Place { dir, at })))
+        Ok((FoundFile { path, stat }, Some(FoundPlace { dir, at })))
     }
 
     /// Attributes of an exact path; a symbolic link at its end is not followed.
