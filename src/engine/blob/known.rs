@@ -13,7 +13,8 @@ use crate::store::db::{Cache, Version};
 
 /// Bytes of blobs that an account keeps.
 const BYTES_MAX: usize = 4 << 20;
-/// Bytes that are counted for a record with its names, besides content and metadata.
+/// Bytes that are counted for a record besides its content and the texts that clients choose; the
+/// texts about its writers are bounded.
 const RECORD_BYTES: usize = 1 << 10;
 
 /// The blobs of an account that were read lately.
@@ -60,11 +61,10 @@ impl KnownBlobs {
         if state.copy.as_ref().is_some_and(|copy| copy.status == CopyStatus::Pending) {
             return;
         }
-        let metadata = state.metadata.iter().map(|(name, value)| name.len() + value.len());
         let bytes = RECORD_BYTES
             + at.container.len()
             + at.name.len()
-            + metadata.sum::<usize>()
+            + text_bytes(state)
             + content.map_or(0, |content| content.len());
         let known = KnownBlob {
             container: at.container.clone(),
@@ -74,4 +74,21 @@ impl KnownBlobs {
         };
         self.0.put(version, &(&at.container, &at.name), bytes, Arc::new(known));
     }
+}
+
+/// Bytes of the texts in a record that clients choose.
+fn text_bytes(state: &BlobState) -> usize {
+    let metadata = state.metadata.iter().map(|(name, value)| name.len() + value.len());
+    let tags = state.tags.iter().map(|(name, value)| name.len() + value.len());
+    let headers = &state.content;
+    let headers = [
+        &headers.content_type,
+        &headers.encoding,
+        &headers.language,
+        &headers.disposition,
+        &headers.cache_control,
+    ];
+    let source = state.copy.as_ref().map_or(0, |copy| copy.source.len());
+    let headers = headers.into_iter().flatten().map(String::len);
+    metadata.chain(tags).chain(headers).sum::<usize>() + source
 }

@@ -26,8 +26,8 @@ pub(super) struct Shared {
     pub(super) next_id: AtomicI64,
     /// The last counter that was given out.
     pub(super) last_counter: AtomicU64,
-    /// What no counter may pass before a greater number is in the database. That one may be greater
-    /// already: it is in the commit that waits to be told of.
+    /// What no counter may pass before a greater number is in the database. Raised after the commit
+    /// that wrote it, so it may lag behind the database, and never leads.
     pub(super) ceiling: AtomicI64,
     /// How often all rows were replaced. Raised while the writer is held.
     pub(super) era: AtomicU64,

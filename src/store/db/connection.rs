@@ -2,6 +2,7 @@
 //! version. Which thread uses which connection is decided in [`super::writer`] and
 //! [`super::readers`].
 
+use std::ffi::CStr;
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -10,10 +11,13 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
-use super::{DbError, Schema, SyncMode, vfs};
+use super::{DbError, Schema, SyncMode};
 
 /// Marks the file as one of this program: "latc" in `PRAGMA application_id`.
 const APPLICATION_ID: i32 = 0x6c61_7463;
+/// The process that opens a database has it for itself: its connections lock each other in memory,
+/// where the index of the log is too, and another process is told that the database is locked.
+const VFS: &CStr = c"unix-excl";
 /// Page cache of the writing connection, in KiB. It fills with pages that nobody reads again, and
 /// each costs a system call of the allocator until the cache is full.
 const WRITER_CACHE_KIB: i32 = 16 << 10;
@@ -92,7 +96,7 @@ fn open(path: &Path, more: OpenFlags) -> Result<Connection, DbError> {
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_EXRESCODE
         | more;
-    let conn = Connection::open_with_flags_and_vfs(path, flags, vfs::name()?)?;
+    let conn = Connection::open_with_flags_and_vfs(path, flags, VFS)?;
     conn.set_prepared_statement_cache_capacity(STATEMENTS);
     // Without it SQLite plans a cached statement anew whenever a parameter of a range changes.
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;

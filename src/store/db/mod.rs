@@ -10,7 +10,6 @@
 //!                     reserve      space that deletions have on a full disk
 //!   hold              held         the writer stands still: all rows are replaced
 //!   copy              copy         all rows of one moment, in another file
-//!                     vfs          one process alone, and one system call for each commit's log
 //!   version           version      whether rows that were read before still hold
 //!                     cache        values made of such rows
 //! ```
@@ -36,7 +35,6 @@ pub(crate) mod testing;
 mod tests;
 mod transaction;
 mod version;
-mod vfs;
 mod writer;
 
 use std::path::Path;

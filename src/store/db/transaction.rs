@@ -43,7 +43,7 @@ pub(super) fn begin_patiently(conn: &Connection, patience: Duration) -> Result<(
             }
             Err(NotBegun::Locked) => {
                 let file = conn.path().unwrap_or("the database");
-                return Err(DbError::Busy(format!("another program writes to {file}")));
+                return Err(DbError::Busy(format!("another connection writes to {file}")));
             }
         }
     }
