@@ -50,13 +50,18 @@ pub(super) struct Reserve {
 pub(super) struct LockedFile {
     /// The database file.
     pub(super) main: File,
+    /// Device and inode number of the log, which has its name as long as a connection is open.
+    log: Option<(u64, u64)>,
 }
 
 impl LockedFile {
     /// That of a database that is open.
     pub(super) fn open(file: &Path) -> Result<Self, DbError> {
         match OpenOptions::new().read(true).write(true).open(file) {
-            Ok(main) => Ok(Self { main }),
+            Ok(main) => {
+                let log = std::fs::metadata(log_of(file)).ok();
+                Ok(Self { main, log: log.as_ref().map(identity) })
+            }
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 Err(DbError::Io(format!("{} is gone", file.display())))
             }
@@ -64,22 +69,31 @@ impl LockedFile {
         }
     }
 
-    /// An error if `file` is not the name of the open database file any more.
+    /// An error if `file` is not the name of the open database file any more, or if the log has lost
+    /// its own: what is written to such a log is lost with the process.
     pub(super) fn check_place(&self, file: &Path) -> Result<(), DbError> {
-        check_place(&self.main, file)
+        check_place(&self.main, file)?;
+        self.log.map_or(Ok(()), |log| check_identity(log, &log_of(file)))
     }
 }
 
 /// An error if `path` is not the name of the open file or folder `opened` any more.
 pub(in crate::store) fn check_place(opened: &File, path: &Path) -> Result<(), DbError> {
-    let id = |found: &std::fs::Metadata| (found.dev(), found.ino());
     // What cannot be looked at is no proof that the name leads elsewhere.
     let Ok(own) = opened.metadata() else { return Ok(()) };
+    check_identity(identity(&own), path)
+}
+
+fn check_identity(own: (u64, u64), path: &Path) -> Result<(), DbError> {
     match std::fs::metadata(path) {
-        Ok(found) if id(&found) == id(&own) => Ok(()),
+        Ok(found) if identity(&found) == own => Ok(()),
         Err(error) if error.kind() != ErrorKind::NotFound => Ok(()),
         _ => Err(DbError::Gone { file: path.to_path_buf() }),
     }
+}
+
+fn identity(file: &std::fs::Metadata) -> (u64, u64) {
+    (file.dev(), file.ino())
 }
 
 /// The log's file of a database.

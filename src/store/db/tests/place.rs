@@ -62,3 +62,12 @@ fn a_removed_database_is_not_written() {
     fs::remove_file(place.file()).unwrap();
     wait_for_refusal(&db);
 }
+
+#[test]
+fn a_database_whose_log_was_removed_is_not_written() {
+    let place = Place::new();
+    let db = place.open_with(SyncMode::Normal, soon());
+    db.write(|conn| put(conn, 1, b"one")).unwrap();
+    fs::remove_file(place.dir.path().join("test.db-wal")).unwrap();
+    wait_for_refusal(&db);
+}
