@@ -69,8 +69,8 @@ impl LockedFile {
         }
     }
 
-    /// An error if `file` is not the name of the open database file any more, or if the log has lost
-    /// its own: what is written to such a log is lost with the process.
+    /// An error if `file` is not the name of the open database file any more, or if the log has
+    /// lost its own: what is written to such a log is lost with the process.
     pub(super) fn check_place(&self, file: &Path) -> Result<(), DbError> {
         check_place(&self.main, file)?;
         self.log.map_or(Ok(()), |log| check_identity(log, &log_of(file)))
