@@ -1,8 +1,9 @@
 //! Files that are known to have no record, so that a question about one costs no system call.
 //!
-//! A file that this process made has none. Whoever gives it one moves its change time: while that
-//! is the one it was made with, it still has none. Lock files and other files that are made, stay
-//! empty and are removed are known here; one that was written is not.
+//! A file that this process made has no record at first. A record is written to the inode, which
+//! moves the change time: a file whose change time is still that of its creation has none. Files
+//! that are made, stay empty and are removed, such as lock files, are known here; a file that was
+//! written is not.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
