@@ -2,7 +2,6 @@
 //! version. Which thread uses which connection is decided in [`super::writer`] and
 //! [`super::readers`].
 
-use std::ffi::CStr;
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -11,18 +10,14 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
-use super::{DbError, Schema, SyncMode};
+use super::{DbError, Schema, SyncMode, vfs};
 
 /// Marks the file as one of this program: "latc" in `PRAGMA application_id`.
 const APPLICATION_ID: i32 = 0x6c61_7463;
-/// The process that opens a database has it for itself: its connections lock each other in memory,
-/// where the index of the log is too, and another process is told that the database is locked.
-const VFS: &CStr = c"unix-excl";
-/// Page cache of the writing connection, in KiB. It fills with pages that nobody reads again, and
-/// each costs a system call of the allocator until the cache is full.
-const WRITER_CACHE_KIB: i32 = 16 << 10;
-/// Page cache of a reading connection, in KiB. The system's cache stands behind it.
-const READER_CACHE_KIB: i32 = 4 << 10;
+/// Page cache of a connection, in KiB. The system's cache stands behind it. That of the writer
+/// fills with pages that nobody reads again, and each costs a system call of the allocator until
+/// the cache is full.
+const CACHE_KIB: i32 = 4 << 10;
 /// Prepared statements kept by a connection.
 const STATEMENTS: usize = 128;
 /// A reader meets a lock only while another connection recovers the database.
@@ -42,7 +37,7 @@ pub(super) fn open_writer(
     // Before the journal mode is set: a foreign file stays as it is.
     let fresh = check_format(&conn, path, schema)?;
     conn.pragma_update(None, "journal_mode", "WAL")?;
-    configure(&conn, sync, WRITER_CACHE_KIB)?;
+    configure(&conn, sync, CACHE_KIB)?;
     if fresh {
         create(&mut conn, schema)?;
     }
@@ -55,7 +50,7 @@ pub(super) fn open_writer(
 pub(super) fn open_reader(path: &Path) -> Result<Connection, DbError> {
     let conn = open(path, OpenFlags::empty())?;
     conn.busy_timeout(READER_PATIENCE)?;
-    configure(&conn, SyncMode::Normal, READER_CACHE_KIB)?;
+    configure(&conn, SyncMode::Normal, CACHE_KIB)?;
     conn.pragma_update(None, "query_only", true)?;
     Ok(conn)
 }
@@ -71,7 +66,7 @@ pub(super) fn open_checkpointer(path: &Path, sync: SyncMode) -> Result<Connectio
 pub(super) fn open_copier(path: &Path) -> Result<Connection, DbError> {
     let conn = open(path, OpenFlags::empty())?;
     conn.busy_timeout(READER_PATIENCE)?;
-    configure(&conn, SyncMode::Normal, READER_CACHE_KIB)?;
+    configure(&conn, SyncMode::Normal, CACHE_KIB)?;
     Ok(conn)
 }
 
@@ -96,7 +91,7 @@ fn open(path: &Path, more: OpenFlags) -> Result<Connection, DbError> {
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_EXRESCODE
         | more;
-    let conn = Connection::open_with_flags_and_vfs(path, flags, VFS)?;
+    let conn = Connection::open_with_flags_and_vfs(path, flags, vfs::name()?)?;
     conn.set_prepared_statement_cache_capacity(STATEMENTS);
     // Without it SQLite plans a cached statement anew whenever a parameter of a range changes.
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;

@@ -6,8 +6,9 @@ use super::tree::{File, Violation};
 const FILE_LINES_MAX: usize = 600;
 const LINE_COLUMNS_MAX: usize = 100;
 
-/// The files of `src/` that may say `unsafe`: ioctls, and a thread with descriptors of its own.
-const UNSAFE_FILES: [&str; 2] = ["src/client.rs", "src/fuse/aside.rs"];
+/// The files of `src/` that may say `unsafe`: ioctls, a thread with descriptors of its own, and the
+/// tables of functions that `SQLite` calls.
+const UNSAFE_FILES: [&str; 3] = ["src/client.rs", "src/fuse/aside.rs", "src/store/db/vfs/mod.rs"];
 
 const BANNED_MACROS: [&str; 3] = ["todo", "unimplemented", "dbg"];
 
