@@ -47,6 +47,8 @@ pub(super) struct ResolvedBlob {
     pub scope: (Option<String>, bool),
     /// The state that the request names; of the current one, also an uncommitted blob.
     pub row: Option<BlobRow>,
+    /// Whether deleted blobs of that name are kept. Known if the request names the current state.
+    has_deleted: bool,
 }
 
 /// How a state that is replaced is set aside.
@@ -104,11 +106,13 @@ impl BlobView<'_> {
             let found = self.tx.state::<BlobState>(container, &at.name, key)?;
             Ok::<_, BlobError>(found.map(|row| self.at_now(row)))
         };
+        let mut has_deleted = false;
         let row = match at.selector {
-            Selector::Current => match state(StateKey::Current)? {
-                Some(row) => Some(row),
-                None => state(StateKey::Uncommitted)?,
-            },
+            Selector::Current => {
+                let head = self.tx.head::<BlobState>(container, &at.name)?;
+                has_deleted = head.has_deleted;
+                head.row.map(|row| self.at_now(row))
+            }
             Selector::Snapshot(moment) => {
                 state(StateKey::Snapshot(moment))?.filter(|row| row.retained.is_none())
             }
@@ -117,7 +121,7 @@ impl BlobView<'_> {
                 None => state(StateKey::Current)?.filter(|row| row.record.version == Some(moment)),
             },
         };
-        Ok(ResolvedBlob { container, scope, row })
+        Ok(ResolvedBlob { container, scope, row, has_deleted })
     }
 
     /// A row as it is at this moment.
@@ -299,7 +303,9 @@ impl<'a> BlobChange<'a> {
     /// Keeps the current state before it is replaced: as a version, or as a deleted snapshot.
     fn set_aside(&self, place: &ResolvedBlob, name: &str, aside: SetAside) -> BlobResult<()> {
         let container = place.container;
-        let Some(before) = place.blob() else { return self.bury(container, name) };
+        let Some(before) = place.blob() else {
+            return if place.has_deleted { self.bury(container, name) } else { Ok(()) };
+        };
         let old = old_state(&before.record);
         let (key, retained) = if self.memory.options.versioning {
             (StateKey::Version(version_of(&old)), None)
@@ -319,10 +325,7 @@ impl<'a> BlobChange<'a> {
 
     /// Makes room for a new blob where a deleted one is kept: that one can only come back as a
     /// snapshot.
-    pub fn bury(&self, container: ContainerId, name: &str) -> BlobResult<()> {
-        if !self.tx.has_states(container, name, StateKind::Deleted)? {
-            return Ok(());
-        }
+    fn bury(&self, container: ContainerId, name: &str) -> BlobResult<()> {
         let deleted: Vec<BlobRow> = self.tx.states_of(container, name, StateKind::Deleted)?;
         for row in &deleted {
             let key = StateKey::Snapshot(self.etag()?.moment());

@@ -184,7 +184,11 @@ fn put(
     let state = change.publish(operation, at, &place, state, SetAside::Moved, |state| {
         let container = place.container;
         change.tx.drop_blocks(container, &at.name)?;
-        let id = change.tx.put(container, &at.name, StateKey::Current, state, content)?;
+        let (name, key) = (&at.name, StateKey::Current);
+        let id = match place.row {
+            Some(_) => change.tx.put(container, name, key, state, content)?,
+            None => change.tx.add(container, name, key, state, content)?,
+        };
         if kind == BlobType::Page {
             change.tx.resize(id, state.length)?;
         }

@@ -25,19 +25,37 @@ impl WriteTx<'_> {
         record: &impl Serialize,
         content: Content,
     ) -> Result<StateId, DbError> {
-        let length = content.length();
-        let inline = match &content.bytes {
-            Bytes::Inline(bytes) if !bytes.is_empty() => Some(&bytes[..]),
-            _ => None,
-        };
+        let (length, record) = (content.length(), encode(record)?);
         let place = (container, name, key);
-        let id = self.put_row(place, &encode(record)?, length, inline, None)?;
-        if inline.is_none()
+        let id = self.put_row(place, &record, length, inline(&content), None)?;
+        self.fill(id, content)?;
+        Ok(id)
+    }
+
+    /// Makes the state of this name and key. It is an error if there is one.
+    pub fn add(
+        &self,
+        container: ContainerId,
+        name: &str,
+        key: StateKey,
+        record: &impl Serialize,
+        content: Content,
+    ) -> Result<StateId, DbError> {
+        let (length, record) = (content.length(), encode(record)?);
+        let id = StateId(self.shared.new_id());
+        self.add_row(id, (container, name, key), &record, length, inline(&content))?;
+        self.fill(id, content)?;
+        Ok(id)
+    }
+
+    /// Gives a state that has no content what is not in its row.
+    fn fill(&self, id: StateId, content: Content) -> Result<(), DbError> {
+        if inline(&content).is_none()
             && let Some(in_file) = self.refer(id.0, content)?
         {
             extents::insert_row(self.conn, id, &[in_file.extent(0, 0)], None)?;
         }
-        Ok(id)
+        Ok(())
     }
 
     /// Makes a state, or replaces one, that shares the content and the block list of another.
@@ -258,6 +276,18 @@ impl WriteTx<'_> {
             remove::state(self.conn, &mut self.effects(), standing.id)?;
         }
         let id = number.unwrap_or_else(|| StateId(self.shared.new_id()));
+        self.add_row(id, (container, name, key), record, length, inline)?;
+        Ok(id)
+    }
+
+    fn add_row(
+        &self,
+        id: StateId,
+        (container, name, key): (ContainerId, &str, StateKey),
+        record: &[u8],
+        length: u64,
+        inline: Option<&[u8]>,
+    ) -> Result<(), DbError> {
         let (rank, time) = key.columns();
         self.conn
             .prepare_cached(
@@ -275,7 +305,7 @@ impl WriteTx<'_> {
                 record,
                 inline
             ])?;
-        Ok(id)
+        Ok(())
     }
 
     /// Removes content and tags, so that the row can be used again. False: it cannot.
@@ -288,5 +318,13 @@ impl WriteTx<'_> {
         }
         self.effects().dropped += standing.length;
         remove::content(self.conn, &mut self.effects(), standing.id)
+    }
+}
+
+/// The bytes of a content that are stored in the row.
+fn inline(content: &Content) -> Option<&[u8]> {
+    match &content.bytes {
+        Bytes::Inline(bytes) if !bytes.is_empty() => Some(bytes),
+        _ => None,
     }
 }

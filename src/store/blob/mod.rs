@@ -88,7 +88,7 @@ pub use self::list::{BlobListing, LIST_MAX, ListBlobs, ListPosition, ListedBlob}
 pub use self::reader::ContentReader;
 pub use self::replace::HeldBlobs;
 pub use self::save::SavedBlobs;
-pub use self::states::WrittenRange;
+pub use self::states::{Head, WrittenRange};
 pub use self::tags::{TagSearch, TaggedPage};
 pub use self::tx::{BlobTx, WriteTx};
 pub use self::types::{

@@ -31,6 +31,9 @@ pub(super) use select_blob;
 const BY_KEY: &str = select_blob!("", "container = ?1 AND name = ?2 AND rank = ?3 AND time = ?4");
 const BY_KIND: &str = select_blob!("", "container = ?1 AND name = ?2 AND rank = ?3 ORDER BY time");
 const BY_NAME: &str = select_blob!("", "container = ?1 AND name = ?2 ORDER BY rank, time");
+/// From [`StateKind::Deleted`] on.
+const HEAD: &str =
+    select_blob!("", "container = ?1 AND name = ?2 AND rank >= 2 ORDER BY rank, time");
 
 /// Rows of extents that an event loop reads, and content files that it opens, for one reader.
 const SHORT_ROWS: usize = 4;
@@ -45,6 +48,15 @@ pub struct WrittenRange {
     pub end: u64,
     /// The counter of the write.
     pub write: u64,
+}
+
+/// What a name leads to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Head<R> {
+    /// The blob, or the row of a name that has only uncommitted blocks.
+    pub row: Option<StateRow<R>>,
+    /// Whether deleted blobs are kept, which a new one buries.
+    pub has_deleted: bool,
 }
 
 /// A row that stands where a new state goes.
@@ -67,6 +79,24 @@ impl BlobTx<'_> {
         let mut select = self.conn.prepare_cached(BY_KEY)?;
         let mut rows = select.query(params![container.0, name.as_bytes(), rank, time])?;
         rows.next()?.map(blob_row).transpose()
+    }
+
+    /// The blob of a name, or its uncommitted blocks.
+    pub fn head<R: DeserializeOwned>(
+        &self,
+        container: ContainerId,
+        name: &str,
+    ) -> Result<Head<R>, DbError> {
+        let mut select = self.conn.prepare_cached(HEAD)?;
+        let mut rows = select.query(params![container.0, name.as_bytes()])?;
+        let mut has_deleted = false;
+        while let Some(row) = rows.next()? {
+            if row.get::<_, i64>(2)? != StateKind::Deleted.rank() {
+                return Ok(Head { row: Some(blob_row(row)?), has_deleted });
+            }
+            has_deleted = true;
+        }
+        Ok(Head { row: None, has_deleted })
     }
 
     /// All states of a name, in order of their keys.
