@@ -36,6 +36,7 @@ pub mod controls;
 pub mod events;
 pub mod file;
 mod first_use;
+mod kept;
 mod non_blocking;
 pub mod programs;
 pub mod queue;

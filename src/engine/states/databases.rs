@@ -13,7 +13,7 @@ use crate::core::queue::Tick;
 use crate::core::table::Ticks;
 use crate::engine::blob::BlobService;
 use crate::engine::queue::QueueService;
-use crate::engine::table::TableService;
+use crate::engine::table::{HeldTables, TableService};
 use crate::engine::{Account, DbError, TimeSource};
 use crate::store::blob::{HeldBlobs, SavedBlobs};
 use crate::store::counted::{HeldRows, SavedRows};
@@ -35,7 +35,7 @@ pub(super) struct HeldDatabases<'a> {
     databases: &'a Databases<'a>,
     blob: Option<HeldBlobs<'a>>,
     queue: Option<HeldRows<'a, Tick>>,
-    table: Option<HeldRows<'a, Ticks>>,
+    table: Option<HeldTables<'a>>,
 }
 
 /// The same, being saved.
@@ -106,7 +106,7 @@ impl HeldDatabases<'_> {
     pub(super) fn flush(&self) -> Result<(), DbError> {
         self.blob.as_ref().map_or(Ok(()), HeldBlobs::flush)?;
         self.queue.as_ref().map_or(Ok(()), HeldRows::flush)?;
-        self.table.as_ref().map_or(Ok(()), HeldRows::flush)
+        self.table.as_ref().map_or(Ok(()), |held| held.flush())
     }
 
     /// Commits.
