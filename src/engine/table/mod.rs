@@ -6,7 +6,8 @@
 //!
 //! ```text
 //!   tables        create, delete, get, list
-//!   entities      get, insert, update, merge, delete; known: entities that were read lately
+//!   entities      get, insert, update, merge, delete
+//!   known         tables and entities that were read or written lately
 //!   transaction   several writes of one partition at once
 //!   query         pages of entities; a scan is cut into slices
 //!   settings      stored access policies
