@@ -10,6 +10,7 @@
 //!   blob          the Blob service: containers, blobs, their states
 //!   file          the File service: shares, opens, names, REST operations
 //!   first_use     services that are opened when they are first used
+//!   kept          values of rows in memory, which writes replace one by one
 //!   queue         the Queue service: queues and messages
 //!   clock         the time that rules are asked with
 //!   controls      what tests control: the clock, gates, faults
@@ -36,6 +37,7 @@ pub mod controls;
 pub mod events;
 pub mod file;
 mod first_use;
+mod kept;
 mod non_blocking;
 pub mod programs;
 pub mod queue;

@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use super::known::KnownQueues;
 use super::why::ChangedMessage;
 use crate::core::queue::{Absence, MessageId, QueueDenial, Tick};
 use crate::core::{Timestamp, Writer};
@@ -40,10 +41,21 @@ pub(super) struct QueueMemory {
     present: Present,
     /// The queue where the last Get found something. Only how Gets are carried out depends on it.
     hot: Mutex<Option<String>>,
+    /// Queues that were used lately, and the identities of their messages.
+    pub known: KnownQueues,
+    last_seq: Mutex<LastSeq>,
     /// Committed changes.
     pub changes: Recent<ChangedMessage>,
     /// Wakes the sweeper. Rung by what was committed, so that it rings without the client too.
     pub bell: Arc<Bell>,
+}
+
+/// The number of the message that was put last.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct LastSeq {
+    number: i64,
+    /// No row has a higher number: something was put since they were opened or replaced.
+    is_highest: bool,
 }
 
 /// The moments of a request.
@@ -84,6 +96,18 @@ impl QueueMemory {
         if (hot.as_deref() == Some(queue)) != found {
             *hot = found.then(|| queue.to_owned());
         }
+    }
+
+    /// The number of the message that was put last.
+    pub fn last_seq(&self, rows: &QueueRows<'_>) -> Result<i64, DbError> {
+        let last = *self.last_seq.lock().expect(POISON);
+        Ok(if last.is_highest { last.number } else { last.number.max(rows.last_seq()?) })
+    }
+
+    /// A message with this number is being put. The number is not given again if the message is
+    /// not committed. Called by the writer.
+    pub fn seq_is_used(&self, number: i64) {
+        *self.last_seq.lock().expect(POISON) = LastSeq { number, is_highest: true };
     }
 
     /// The last change, or the ceiling of the start if there was none since.
@@ -139,6 +163,7 @@ impl QueueMemory {
             *last = Moments { now: Tick::default(), change: last.change.max(saved) };
         }
         self.ceiling_is_saved(saved);
+        self.last_seq.lock().expect(POISON).is_highest = false;
         self.ends.lock().expect(POISON).clear();
         self.changes.clear();
         self.bell.ring();

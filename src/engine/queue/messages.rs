@@ -56,7 +56,7 @@ impl QueueService {
         self.change(context, "Put Message", move |change| {
             let name = queue;
             let queue = change.queue(&name)?;
-            let id = MessageId::new(change.rows.next_seq()?, random);
+            let id = MessageId::new(change.next_seq()?, random);
             let message = Message::put(id, new.times, change.now, change.by.at);
             change.rows.insert_message(queue, &message, &new.text)?;
             change.changed(&name, Some(message.id));
@@ -188,7 +188,8 @@ impl QueueService {
             if change.rows.has_messages(queue)? {
                 change.rows.clear_queue(&name, queue)?;
                 change.dropped.set(true);
-                let last = change.rows.next_seq()? - 1;
+                change.replaced(&name);
+                let last = change.memory.last_seq(change.rows)?;
                 change.changed(&name, None);
                 change.memory.note(EndedObject::Messages(name, last), change.by.writer.clone());
             }

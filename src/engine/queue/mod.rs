@@ -9,11 +9,13 @@
 //!   messages     put, get, peek, update, delete, clear
 //!   why          recent changes; who has a message, and until when
 //!   memory       strictly rising moments; which requests ended what lately
+//!   known        queues that were used lately
 //!   sweeper      removes what is expired or was dropped
 //!   replace      all queues at once, by a reset or a restore
 //! ```
 
 mod error;
+mod known;
 mod memory;
 mod messages;
 mod queues;
@@ -34,8 +36,10 @@ pub use crate::store::db::DbError;
 pub use error::{QueueError, QueueResult};
 pub use messages::{NewMessage, Shown};
 pub use queues::{Created, QueueInfo, QueueList, QueuePage};
+pub(super) use replace::HeldQueues;
 pub use why::{ChangedMessage, MessageExplanation, Visibility};
 
+use self::known::QueueWrite;
 use self::memory::{Moments, QueueMemory};
 use super::Context;
 use super::blocking::on_blocking_thread;
@@ -61,8 +65,12 @@ struct QueueChange<'a> {
     now: Tick,
     by: ChangedBy,
     changes: RefCell<Vec<ChangedMessage>>,
+    /// Queues that the change made, cleared or deleted.
+    queues: RefCell<Vec<QueueWrite>>,
     /// The change dropped rows that the sweeper is to remove.
     dropped: Cell<bool>,
+    /// The transaction only reads: the change is checked, and nothing is written.
+    rehearsal: bool,
 }
 
 /// A look at one committed state.
@@ -109,10 +117,13 @@ impl QueueService {
             let under_way = QueueChange::new(rows, &memory, now, ChangedBy::new(by, at));
             let answer = change(&under_way)?;
             let ceiling = memory.save_ceiling(rows, at)?;
-            Ok((answer, under_way.changes.into_inner(), under_way.dropped.get(), ceiling))
+            let dropped = under_way.dropped.get();
+            let (changes, queues) = (under_way.changes, under_way.queues);
+            Ok((answer, changes.into_inner(), queues.into_inner(), dropped, ceiling))
         };
         let memory = Arc::clone(&self.memory);
-        let committed = move |(answer, changes, dropped, ceiling)| {
+        let committed = move |(answer, changes, queues, dropped, ceiling)| {
+            drop::<Vec<QueueWrite>>(queues);
             if let Some(ceiling) = ceiling {
                 memory.ceiling_is_saved(ceiling);
             }
@@ -140,7 +151,8 @@ impl QueueService {
         let check = move || {
             store.rehearse(|rows| {
                 let now = memory.moment_of_look(now);
-                change(&QueueChange::new(rows, &memory, now, ChangedBy::new(by, now)))
+                let under_way = QueueChange::new(rows, &memory, now, ChangedBy::new(by, now));
+                change(&QueueChange { rehearsal: true, ..under_way })
             })
         };
         on_blocking_thread(check).await
@@ -178,13 +190,36 @@ fn purpose_of(operation: &str) -> Purpose {
 
 impl<'a> QueueChange<'a> {
     fn new(rows: &'a QueueRows<'a>, memory: &'a QueueMemory, now: Tick, by: ChangedBy) -> Self {
-        Self { rows, memory, now, by, changes: RefCell::default(), dropped: Cell::default() }
+        let (changes, queues) = (RefCell::default(), RefCell::default());
+        let dropped = Cell::default();
+        Self { rows, memory, now, by, changes, queues, dropped, rehearsal: false }
     }
 
     /// The queue of that name, or the refusal.
     fn queue(&self, name: &str) -> QueueResult<QueueId> {
+        // What is known is committed, and no change before this one in its transaction replaced it.
+        let missing = match self.memory.known.find(name) {
+            Ok(id) => return Ok(id),
+            Err(missing) => missing,
+        };
         let found = self.rows.queue_id(name)?;
-        found.ok_or_else(|| self.memory.no_queue(name, self.now).into())
+        let id = found.ok_or_else(|| self.memory.no_queue(name, self.now))?;
+        self.memory.known.put(missing, name, id);
+        Ok(id)
+    }
+
+    /// The number of a new message.
+    fn next_seq(&self) -> QueueResult<i64> {
+        let number = self.memory.last_seq(self.rows)?.saturating_add(1);
+        if !self.rehearsal {
+            self.memory.seq_is_used(number);
+        }
+        Ok(number)
+    }
+
+    /// Has a queue that was made, cleared or deleted be looked up again.
+    fn replaced(&self, name: &str) {
+        self.queues.borrow_mut().push(self.memory.known.write(name));
     }
 
     /// Has the history keep a change of a message, or of a queue as a whole, once it is committed.

@@ -69,6 +69,7 @@ impl QueueService {
                 return already_there(&queue, &metadata);
             }
             change.rows.insert_queue(&name, change.now, &metadata)?;
+            change.replaced(&name);
             change.changed(&name, None);
             Ok(Created::New)
         })
@@ -82,6 +83,7 @@ impl QueueService {
         self.change(context, "Delete Queue", move |change| {
             let queue = change.queue(&name)?;
             change.rows.delete_queue(&name, queue)?;
+            change.replaced(&name);
             change.dropped.set(true);
             change.changed(&name, None);
             change.memory.note(EndedObject::Queue(name), change.by.writer.clone());

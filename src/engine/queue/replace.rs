@@ -3,18 +3,36 @@
 //! Decides nothing itself: what the service forgets is decided in [`super::memory`], how rows are
 //! replaced in [`crate::store::queue`], and when, in [`crate::engine::states`].
 
+use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
 
 use super::QueueService;
+use super::known::NothingKnown;
 use crate::core::queue::Tick;
 use crate::engine::{DbError, TimeSource};
 use crate::store::counted::{HeldRows, SavedRows};
 
+/// All queues, with the writer held. No queue is known meanwhile.
+pub(in crate::engine) struct HeldQueues<'a> {
+    rows: HeldRows<'a, Tick>,
+    // After the rows: by then they are replaced, or they are not.
+    _known: NothingKnown<'a>,
+}
+
+impl<'a> Deref for HeldQueues<'a> {
+    type Target = HeldRows<'a, Tick>;
+
+    fn deref(&self) -> &HeldRows<'a, Tick> {
+        &self.rows
+    }
+}
+
 impl QueueService {
     /// Holds the writer: requests that write wait until the value is dropped.
-    pub(in crate::engine) fn hold(&self) -> HeldRows<'_, Tick> {
-        self.store.hold()
+    pub(in crate::engine) fn hold(&self) -> HeldQueues<'_> {
+        let known = self.memory.known.suspend();
+        HeldQueues { rows: self.store.hold(), _known: known }
     }
 
     /// Prepares to save all queues in `folder`.

@@ -12,11 +12,11 @@ use crate::core::Timestamp;
 use crate::core::queue::Tick;
 use crate::core::table::Ticks;
 use crate::engine::blob::BlobService;
-use crate::engine::queue::QueueService;
-use crate::engine::table::TableService;
+use crate::engine::queue::{HeldQueues, QueueService};
+use crate::engine::table::{HeldTables, TableService};
 use crate::engine::{Account, DbError, TimeSource};
 use crate::store::blob::{HeldBlobs, SavedBlobs};
-use crate::store::counted::{HeldRows, SavedRows};
+use crate::store::counted::SavedRows;
 use crate::store::saved::steps::step;
 
 /// The names of the databases of an account, in its folder and in a saved state.
@@ -34,8 +34,8 @@ pub(super) struct Databases<'a> {
 pub(super) struct HeldDatabases<'a> {
     databases: &'a Databases<'a>,
     blob: Option<HeldBlobs<'a>>,
-    queue: Option<HeldRows<'a, Tick>>,
-    table: Option<HeldRows<'a, Ticks>>,
+    queue: Option<HeldQueues<'a>>,
+    table: Option<HeldTables<'a>>,
 }
 
 /// The same, being saved.
@@ -105,8 +105,8 @@ impl HeldDatabases<'_> {
     /// Writes the rows, so that the commits need little more of the disk.
     pub(super) fn flush(&self) -> Result<(), DbError> {
         self.blob.as_ref().map_or(Ok(()), HeldBlobs::flush)?;
-        self.queue.as_ref().map_or(Ok(()), HeldRows::flush)?;
-        self.table.as_ref().map_or(Ok(()), HeldRows::flush)
+        self.queue.as_ref().map_or(Ok(()), |held| held.flush())?;
+        self.table.as_ref().map_or(Ok(()), |held| held.flush())
     }
 
     /// Commits.

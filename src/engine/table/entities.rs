@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use super::history::ChangedEntity;
+use super::known::KnownWrite;
 use super::{ChangeSize, Purpose, Recorded, TableChange, TableResult, TableService, table_of};
 use crate::core::table::{
     self as rules, Effect, EntityFields as _, EntityKey, How, Properties, TableDenial, TableName,
@@ -36,7 +37,7 @@ pub struct WrittenEntity {
     /// Its timestamp, which is its ETag too; none after a deletion (S90).
     pub ticks: Option<Ticks>,
     /// The entity, after an insertion.
-    pub inserted: Option<StoredEntity>,
+    pub inserted: Option<Arc<StoredEntity>>,
 }
 
 impl Write {
@@ -60,36 +61,42 @@ impl TableService {
         table: &TableName,
         key: &EntityKey,
     ) -> TableResult<Arc<StoredEntity>> {
-        let Some(version) = self.store.database().version() else {
-            return self.read_entity(None, table, key).await.map(|(_, entity)| entity);
+        let known = &self.memory.known;
+        let id = match known.table(table) {
+            Ok(id) => id,
+            Err(missing) => {
+                let (id, entity) = self.read_entity(None, table, key).await?;
+                known.put_table(missing, table, id);
+                return Ok(entity);
+            }
         };
-        if let Some(entity) = self.known.entity(version, table, key) {
-            return Ok(entity);
+        let missing = match known.entity(id, key) {
+            Ok(entity) => return Ok(entity),
+            Err(missing) => missing,
+        };
+        let (found, entity) = self.read_entity(Some(id), table, key).await?;
+        if found == id {
+            known.put_entity(missing, id, &entity);
         }
-        let id = self.known.table(version, table);
-        let mut read = self.read_entity(id, table, key).await;
-        // The table may have been deleted between the version and the read.
-        if id.is_some() && self.store.database().version() != Some(version) {
-            read = self.read_entity(None, table, key).await;
-        }
-        let (found, entity) = read?;
-        if id.is_none() {
-            self.known.put_table(version, table, found);
-        }
-        self.known.put_entity(version, table, &entity);
         Ok(entity)
     }
 
-    /// Reads an entity, and its table if `id` does not say which one that is.
+    /// Reads an entity. `known` is the identity that its table had a moment ago; if the entity is
+    /// not there, the table is looked up, since it may have been deleted meanwhile.
     async fn read_entity(
         &self,
-        id: Option<TableId>,
+        known: Option<TableId>,
         table: &TableName,
         key: &EntityKey,
     ) -> TableResult<(TableId, Arc<StoredEntity>)> {
         let (name, key) = (table.clone(), key.clone());
         self.look(move |tx| {
-            let table = id.map_or_else(|| table_of(tx, &name), Ok)?;
+            if let Some(known) = known
+                && let Some(entity) = tx.entity(known, &key)?
+            {
+                return Ok((known, Arc::new(entity)));
+            }
+            let table = table_of(tx, &name)?;
             let entity = tx.entity(table, &key)?.ok_or(TableDenial::ResourceNotFound)?;
             Ok((table, Arc::new(entity)))
         })
@@ -113,8 +120,8 @@ impl TableService {
         self.change_for(purpose, context, size, move |change| {
             let id = change.table(&name)?;
             let ticks = change.tick();
-            let (answer, changed) = change.write(id, &name, write, ticks, "")?;
-            Ok(Recorded::with(answer, vec![changed]))
+            let (answer, changed, written) = change.write(id, &name, write, ticks, "")?;
+            Ok(Recorded::with(answer, changed, written))
         })
         .await
     }
@@ -130,57 +137,78 @@ impl TableChange<'_> {
         write: Write,
         ticks: Ticks,
         within: &str,
-    ) -> TableResult<(WrittenEntity, ChangedEntity)> {
+    ) -> TableResult<(WrittenEntity, ChangedEntity, Option<KnownWrite>)> {
         let Write { change, key, properties } = write;
-        // A merge reads the entity once, for the condition and for its properties.
-        let kept = match &change {
-            rules::EntityChange::Write(How::Merge, _) => self.tx.entity(table, &key)?,
-            _ => None,
+        let (stored, there) = self.stored(table, &change, &key)?;
+        let effect = change.decide(there).map_err(|denial| self.told(denial, table, &key))?;
+        let operation = format!("{}{within}", change.operation());
+        let by = self.writer(&operation, ticks.timestamp());
+        let properties = match effect {
+            Effect::Remove => None,
+            Effect::Create | Effect::Alter(How::Replace) => Some(properties),
+            Effect::Alter(How::Merge) => {
+                let kept = stored.map(|entity| entity.to_properties()).unwrap_or_default();
+                let merged = kept.merged(properties);
+                merged.check_whole(&key)?;
+                Some(merged)
+            }
         };
-        let there = match &kept {
-            Some(kept) => Some(kept.timestamp()),
-            None => self.tx.written(table, &key)?,
+        let entity =
+            properties.map(|given| Arc::new(StoredEntity::new(key.clone(), ticks, &given)));
+        // A transaction goes on in a rehearsal: it writes each entity once, so that no check
+        // depends on a write before it.
+        let written = if self.rehearsal {
+            None
+        } else {
+            match &entity {
+                None => self.tx.remove_entity(table, &key)?,
+                Some(entity) if effect == Effect::Create => {
+                    if !self.tx.insert_entity(table, entity, &by)? {
+                        let taken = TableDenial::EntityAlreadyExists(None);
+                        return Err(self.told(taken, table, &key).into());
+                    }
+                }
+                Some(entity) => self.tx.update_entity(table, entity, &by)?,
+            }
+            Some(self.memory.known.write_entity(table, &key, entity.clone()))
         };
+        let ticks = entity.as_ref().map(|_| ticks);
+        let inserted = entity.filter(|_| matches!(change, rules::EntityChange::Insert));
+        let changed = ChangedEntity { table: name.to_string(), key: Some(key.clone()), ticks, by };
+        Ok((WrittenEntity { key, ticks, inserted }, changed, written))
+    }
+
+    /// The entity that a write needs, and when it was written; none if there is none. An insertion
+    /// finds out by inserting, unless the entity is known.
+    fn stored(
+        &self,
+        table: TableId,
+        change: &rules::EntityChange,
+        key: &EntityKey,
+    ) -> TableResult<(Option<Arc<StoredEntity>>, Option<Ticks>)> {
+        // What is known is committed, and no write before this one in its transaction changed it.
+        let known = self.memory.known.entity(table, key).ok();
+        let stored = match change {
+            _ if known.is_some() => known,
+            rules::EntityChange::Write(How::Merge, _) => self.tx.entity(table, key)?.map(Arc::new),
+            rules::EntityChange::Insert if !self.rehearsal => None,
+            _ => return Ok((None, self.tx.written(table, key)?)),
+        };
+        let there = stored.as_ref().map(|entity| entity.timestamp());
+        Ok((stored, there))
+    }
+
+    /// A refusal with the request that wrote the entity last.
+    fn told(&self, denial: TableDenial, table: TableId, key: &EntityKey) -> TableDenial {
         // A refusal without a name is better than none.
-        let by = || self.tx.last_writer(table, &key).ok().flatten().map(Box::new);
-        let effect = change.decide(there).map_err(|denial| match denial {
+        let by = || self.tx.last_writer(table, key).ok().flatten().map(Box::new);
+        match denial {
             TableDenial::UpdateConditionNotSatisfied(_) => {
                 TableDenial::UpdateConditionNotSatisfied(by())
             }
             TableDenial::EntityAlreadyExists(_) => TableDenial::EntityAlreadyExists(by()),
             other => other,
-        })?;
-        let operation = format!("{}{within}", change.operation());
-        let by = self.writer(&operation, ticks.timestamp());
-        let properties = match effect {
-            Effect::Remove => {
-                if !self.rehearsal {
-                    self.tx.remove_entity(table, &key)?;
-                }
-                let written = WrittenEntity { key: key.clone(), ticks: None, inserted: None };
-                let changed =
-                    ChangedEntity { table: name.to_string(), key: Some(key), ticks: None, by };
-                return Ok((written, changed));
-            }
-            Effect::Create | Effect::Alter(How::Replace) => properties,
-            Effect::Alter(How::Merge) => {
-                let kept = kept.map(|entity| entity.to_properties()).unwrap_or_default();
-                let merged = kept.merged(properties);
-                merged.check_whole(&key)?;
-                merged
-            }
-        };
-        let entity = StoredEntity::new(key.clone(), ticks, &properties);
-        // A transaction goes on in a rehearsal: it writes each entity once, so that no check
-        // depends on a write before it.
-        if !self.rehearsal {
-            self.tx.put_entity(table, &entity, &by)?;
         }
-        let inserted = matches!(change, rules::EntityChange::Insert).then_some(entity);
-        let written = WrittenEntity { key: key.clone(), ticks: Some(ticks), inserted };
-        let changed =
-            ChangedEntity { table: name.to_string(), key: Some(key), ticks: Some(ticks), by };
-        Ok((written, changed))
     }
 }
 

@@ -6,7 +6,8 @@
 //!
 //! ```text
 //!   tables        create, delete, get, list
-//!   entities      get, insert, update, merge, delete; known: entities that were read lately
+//!   entities      get, insert, update, merge, delete
+//!   known         tables and entities that were read or written lately
 //!   transaction   several writes of one partition at once
 //!   query         pages of entities; a scan is cut into slices
 //!   settings      stored access policies
@@ -39,6 +40,7 @@ pub use entities::{Write, WrittenEntity};
 pub use error::{TableError, TableResult};
 pub use history::{ChangedEntity, EntityExplanation};
 pub use query::{EntityQuery, EntitySink, SLICE_ROWS};
+pub(super) use replace::HeldTables;
 pub use tables::{TablePage, TableQuery};
 
 // What answers are made of, as front ends see it.
@@ -46,7 +48,7 @@ use crate::store::db::Purpose;
 pub use crate::store::db::{DbError, SyncMode};
 pub use crate::store::table::{EntityRef, StoredEntity};
 
-use self::known::KnownEntities;
+use self::known::{KnownEntities, KnownWrite};
 use self::ticker::Ticker;
 use super::bell::Bell;
 use super::blocking::{ChangeSize, on_blocking_thread};
@@ -64,7 +66,6 @@ pub struct TableService {
     _sweeper: Sweeper,
     store: Arc<TableStore>,
     memory: Arc<TableMemory>,
-    known: KnownEntities,
 }
 
 /// The state that requests under way share. It does not hold the store: a request may outlive its
@@ -72,6 +73,7 @@ pub struct TableService {
 struct TableMemory {
     ticker: Ticker,
     history: Recent<ChangedEntity>,
+    known: KnownEntities,
     present: Present,
     /// Wakes the sweeper. Rung by what was committed, so that it rings without the client too.
     bell: Arc<Bell>,
@@ -81,6 +83,8 @@ struct TableMemory {
 struct Recorded<T> {
     answer: T,
     changes: Vec<ChangedEntity>,
+    /// The tables and entities that it changed.
+    written: Vec<KnownWrite>,
     /// The sweeper has something to remove.
     dropped: bool,
 }
@@ -88,7 +92,7 @@ struct Recorded<T> {
 /// A change under way, in the writer's transaction.
 struct TableChange<'a> {
     tx: &'a TableTx<'a>,
-    ticker: &'a Ticker,
+    memory: &'a TableMemory,
     context: &'a Context,
     /// The transaction only reads: the change is checked, and nothing is written.
     rehearsal: bool,
@@ -101,11 +105,11 @@ impl TableService {
         let ceiling = store.read::<_, TableError>(|tx| Ok(tx.tick_ceiling()?))?;
         let (ticker, history) = (Ticker::new(ceiling), Recent::default());
         let present = Present::default();
-        let memory = TableMemory { ticker, history, present, bell: Arc::default() };
+        let (known, bell) = (KnownEntities::default(), Arc::default());
+        let memory = TableMemory { ticker, history, known, present, bell };
         let store = Arc::new(store);
         let sweeper = sweeper::start(Arc::clone(&store), Arc::clone(&memory.bell))?;
-        let (memory, known) = (Arc::new(memory), KnownEntities::default());
-        Ok(Self { _sweeper: sweeper, store, memory, known })
+        Ok(Self { _sweeper: sweeper, store, memory: Arc::new(memory) })
     }
 
     /// An error if the files of the service have lost their names since they were opened.
@@ -142,9 +146,9 @@ impl TableService {
         let (memory, mut context) = (Arc::clone(&self.memory), Context { now, ..context.clone() });
         let write = move |tx: &TableTx<'_>| {
             context.now = memory.present.of(context.now);
-            let ticker = &memory.ticker;
-            let done = change(&TableChange { tx, ticker, context: &context, rehearsal: false })?;
-            Ok((done, ticker.save(tx)?))
+            let (memory, context) = (&*memory, &context);
+            let done = change(&TableChange { tx, memory, context, rehearsal: false })?;
+            Ok((done, memory.ticker.save(tx)?))
         };
         let write = match size {
             ChangeSize::Small => match self.store.try_write(purpose, write) {
@@ -170,8 +174,8 @@ impl TableService {
         let context = context.clone();
         let check = move || {
             store.rehearse(|tx| {
-                let ticker = &memory.ticker;
-                change(&TableChange { tx, ticker, context: &context, rehearsal: true })
+                let (memory, context) = (&*memory, &context);
+                change(&TableChange { tx, memory, context, rehearsal: true })
             })
         };
         on_blocking_thread(check).await
@@ -200,10 +204,11 @@ impl TableService {
 
 impl TableMemory {
     fn committed<T>(&self, outcome: TableResult<(Recorded<T>, Option<Ticks>)>) -> TableResult<T> {
-        let (Recorded { answer, changes, dropped }, saved) = outcome?;
+        let (Recorded { answer, changes, written, dropped }, saved) = outcome?;
         if let Some(saved) = saved {
             self.ticker.saved(saved);
         }
+        written.into_iter().for_each(KnownWrite::committed);
         self.history.add(changes);
         if dropped {
             self.bell.ring();
@@ -229,19 +234,32 @@ impl Drop for TableService {
 impl<T> Recorded<T> {
     /// An answer of a request that the history does not keep.
     fn quietly(answer: T) -> Self {
-        Self { answer, changes: Vec::new(), dropped: false }
+        Self { answer, changes: Vec::new(), written: Vec::new(), dropped: false }
     }
 
-    /// An answer of a request that made these changes.
-    fn with(answer: T, changes: Vec<ChangedEntity>) -> Self {
-        Self { answer, changes, dropped: false }
+    /// An answer of a request that made this change.
+    fn with(answer: T, change: ChangedEntity, written: Option<KnownWrite>) -> Self {
+        let written = written.into_iter().collect();
+        Self { answer, changes: vec![change], written, dropped: false }
     }
 }
 
 impl TableChange<'_> {
     /// The table of that name.
     fn table(&self, name: &TableName) -> TableResult<TableId> {
-        table_of(self.tx, name)
+        // What is known is committed, and no write before this one in its transaction changed it.
+        let missing = match self.memory.known.table(name) {
+            Ok(id) => return Ok(id),
+            Err(missing) => missing,
+        };
+        let id = table_of(self.tx, name)?;
+        self.memory.known.put_table(missing, name, id);
+        Ok(id)
+    }
+
+    /// Has a table that was made or deleted be looked up again.
+    fn wrote_table(&self, name: &TableName) -> Option<KnownWrite> {
+        (!self.rehearsal).then(|| self.memory.known.write_table(name))
     }
 
     /// A timestamp later than all before.
@@ -249,7 +267,7 @@ impl TableChange<'_> {
         if self.rehearsal {
             return Ticks::of(self.context.now);
         }
-        self.ticker.next(self.context.now)
+        self.memory.ticker.next(self.context.now)
     }
 
     /// The entry in the history for a change of a table as a whole.

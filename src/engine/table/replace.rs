@@ -4,18 +4,36 @@
 //! The rows are replaced in [`crate::store::table`]; when, is decided in
 //! [`crate::engine::states`].
 
+use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
 
 use super::TableService;
+use super::known::NothingKnown;
 use crate::core::table::Ticks;
 use crate::engine::{DbError, TimeSource};
 use crate::store::counted::{HeldRows, SavedRows};
 
+/// All tables, with the writer held. Nothing is known of them meanwhile.
+pub(in crate::engine) struct HeldTables<'a> {
+    rows: HeldRows<'a, Ticks>,
+    // After the rows: by then they are replaced, or they are not.
+    _known: NothingKnown<'a>,
+}
+
+impl<'a> Deref for HeldTables<'a> {
+    type Target = HeldRows<'a, Ticks>;
+
+    fn deref(&self) -> &HeldRows<'a, Ticks> {
+        &self.rows
+    }
+}
+
 impl TableService {
     /// Holds the writer: requests that write wait until the value is dropped.
-    pub(in crate::engine) fn hold(&self) -> HeldRows<'_, Ticks> {
-        self.store.hold()
+    pub(in crate::engine) fn hold(&self) -> HeldTables<'_> {
+        let known = self.memory.known.suspend();
+        HeldTables { rows: self.store.hold(), _known: known }
     }
 
     /// Prepares to save all tables in `folder`.

@@ -41,7 +41,7 @@ impl TableService {
             if !change.tx.set_policies(&name, &policies)? {
                 return Err(TableDenial::TableNotFound.into());
             }
-            Ok(Recorded::with((), vec![change.of_table(&name, "Set Table ACL")]))
+            Ok(Recorded::with((), change.of_table(&name, "Set Table ACL"), None))
         })
         .await
     }

@@ -46,7 +46,8 @@ impl TableService {
             if change.tx.table_id(&name)?.is_some() || !change.tx.create_table(&name)? {
                 return Err(TableDenial::TableAlreadyExists.into());
             }
-            Ok(Recorded::with((), vec![change.of_table(&name, "Create Table")]))
+            let made = change.of_table(&name, "Create Table");
+            Ok(Recorded::with((), made, change.wrote_table(&name)))
         })
         .await
     }
@@ -58,8 +59,9 @@ impl TableService {
             if !change.tx.delete_table(&name)? {
                 return Err(TableDenial::ResourceNotFound.into());
             }
-            let changes = vec![change.of_table(&name, "Delete Table")];
-            Ok(Recorded { answer: (), changes, dropped: true })
+            let deleted = change.of_table(&name, "Delete Table");
+            let done = Recorded::with((), deleted, change.wrote_table(&name));
+            Ok(Recorded { dropped: true, ..done })
         })
         .await
     }

@@ -29,9 +29,10 @@ impl TableService {
             let mut done = Recorded::quietly(Vec::with_capacity(writes.len()));
             for (index, (_, write)) in writes.into_iter().enumerate() {
                 let one = change.write(table, &name, write, ticks, " in a transaction");
-                let (written, changed) = one.map_err(|error| error.at(index))?;
-                done.answer.push(written);
+                let (answer, changed, written) = one.map_err(|error| error.at(index))?;
+                done.answer.push(answer);
                 done.changes.push(changed);
+                done.written.extend(written);
             }
             Ok(done)
         })

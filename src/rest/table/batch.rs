@@ -198,7 +198,7 @@ impl<'a> TableCall<'a> {
         }
         let entity = match operation.prefer {
             Some(Prefer::NoContent) => None,
-            _ => written.inserted.as_ref(),
+            _ => written.inserted.as_deref(),
         };
         let mut body = String::new();
         if let Some(entity) = entity {

@@ -51,7 +51,7 @@ impl TableCall<'_> {
         write_entity(table.as_str(), (&written.key.partition, &written.key.row), &mut location);
         let answer = match (prefer, &written.inserted) {
             (None | Some(Prefer::Content), Some(entity)) => {
-                let body = scope.entity(table.as_str(), entity, &Select::default());
+                let body = scope.entity(table.as_str(), &**entity, &Select::default());
                 json(StatusCode::CREATED, scope.level, body)
             }
             _ => reply(StatusCode::NO_CONTENT).header("dataserviceid", &location),

@@ -119,11 +119,11 @@ impl QueueRows<'_> {
         Ok(query.query_row([id.seq()], |row| row.get(0))?)
     }
 
-    /// The number of the message that is inserted next.
-    pub fn next_seq(&self) -> Result<i64, DbError> {
+    /// The highest number of a message.
+    pub fn last_seq(&self) -> Result<i64, DbError> {
         let mut query = self.0.prepare_cached("SELECT max(seq) FROM message")?;
         let last: Option<i64> = query.query_row([], |row| row.get(0))?;
-        Ok(last.unwrap_or(0) + 1)
+        Ok(last.unwrap_or(0))
     }
 
     /// Adds a new message.

@@ -38,7 +38,7 @@ impl World {
         let times = PutTimes { visibility: 0, time_to_live };
         self.write(move |rows| {
             for _ in 0..many {
-                let id = MessageId::new(rows.next_seq()?, [1; 10]);
+                let id = MessageId::new(rows.last_seq()? + 1, [1; 10]);
                 rows.insert_message(queue, &Message::put(id, times, Tick(0), Tick(0)), "text")?;
             }
             Ok(())

@@ -41,6 +41,11 @@ impl<'a> Body<'a> {
         Some(Self(bytes))
     }
 
+    /// Bytes that were checked before, or that [`encode`] made.
+    pub(super) const fn known(bytes: &'a [u8]) -> Self {
+        Self(bytes)
+    }
+
     /// Bytes of all properties.
     pub(super) const fn len(self) -> usize {
         self.0.len()

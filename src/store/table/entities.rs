@@ -67,8 +67,8 @@ impl EntityFields for StoredEntity {
     }
 
     fn properties(&self) -> impl Iterator<Item = (&str, ValueRef<'_>)> {
-        // It was checked when it was read.
-        Body::checked(&self.body).into_iter().flat_map(Body::iter)
+        // It was checked when it was read, or encoded here.
+        Body::known(&self.body).iter()
     }
 }
 
@@ -141,27 +141,40 @@ impl TableTx<'_> {
         Ok(row.optional()?.map(|(text, ticks)| writer::decode(&text, ticks)))
     }
 
-    /// Writes an entity, over another of its key if there is one.
-    pub fn put_entity(
+    /// Writes an entity of a new key; false if there is one of its key.
+    pub fn insert_entity(
+        &self,
+        table: TableId,
+        entity: &StoredEntity,
+        by: &Writer,
+    ) -> Result<bool, DbError> {
+        let mut statement = self.0.prepare_cached(
+            "INSERT INTO entities (table_id, pk, rk, ticks, writer, body)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (table_id, pk, rk) DO NOTHING",
+        )?;
+        let StoredEntity { key, ticks, body } = entity;
+        let by = writer::encode(by);
+        let inserted =
+            statement.execute(params![table.0, key.partition, key.row, ticks.0, by, body])?;
+        Ok(inserted == 1)
+    }
+
+    /// Writes an entity over the one of its key.
+    pub fn update_entity(
         &self,
         table: TableId,
         entity: &StoredEntity,
         by: &Writer,
     ) -> Result<(), DbError> {
         let mut statement = self.0.prepare_cached(
-            "INSERT INTO entities (table_id, pk, rk, ticks, writer, body)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-             ON CONFLICT (table_id, pk, rk) DO UPDATE
-             SET ticks = excluded.ticks, writer = excluded.writer, body = excluded.body",
+            "UPDATE entities SET ticks = ?4, writer = ?5, body = ?6
+             WHERE table_id = ?1 AND pk = ?2 AND rk = ?3",
         )?;
-        statement.execute(params![
-            table.0,
-            entity.key.partition,
-            entity.key.row,
-            entity.ticks.0,
-            writer::encode(by),
-            entity.body
-        ])?;
+        let StoredEntity { key, ticks, body } = entity;
+        let by = writer::encode(by);
+        let updated =
+            statement.execute(params![table.0, key.partition, key.row, ticks.0, by, body])?;
+        assert_eq!(updated, 1, "an entity that is updated is there");
         Ok(())
     }
 

@@ -69,7 +69,7 @@ fn a_table_made_again_has_another_identity_and_no_entities() {
     let first = made(&store, "abc");
     write(&store, move |tx| {
         (0..10).try_for_each(|n| {
-            tx.put_entity(first, &entity("p", &n.to_string()), &Writer::default())
+            tx.insert_entity(first, &entity("p", &n.to_string()), &Writer::default()).map(drop)
         })
     });
     assert!(write(&store, |tx| tx.delete_table(&name("ABC"))));
@@ -92,9 +92,9 @@ fn a_scan_reads_what_its_range_holds() {
         for (partition, row) in
             [("", ""), ("a", ""), ("a", "1"), ("a", "2"), ("ab", "0"), ("b", "")]
         {
-            tx.put_entity(table, &entity(partition, row), &Writer::default())?;
+            assert!(tx.insert_entity(table, &entity(partition, row), &Writer::default())?);
         }
-        tx.put_entity(other, &entity("zz", "other"), &Writer::default())
+        tx.insert_entity(other, &entity("zz", "other"), &Writer::default())
     });
     let at = |partition: &str, edge| Position::In(partition.into(), edge);
     let all = ["", "a", "a1", "a2", "ab0", "b"];
@@ -160,7 +160,7 @@ fn the_last_writer_is_in_the_row() {
         ..Writer::default()
     };
     let given = by.clone();
-    write(&store, move |tx| tx.put_entity(table, &entity("p", "r"), &given));
+    assert!(write(&store, move |tx| tx.insert_entity(table, &entity("p", "r"), &given)));
     let key = EntityKey::new("p", "r");
     assert_eq!(read(&store, |tx| tx.last_writer(table, &key)), Some(by));
     assert_eq!(read(&store, |tx| tx.written(table, &key)), Some(Ticks(5)));

@@ -1,4 +1,5 @@
-//! Entities that were read lately: a read never finds an older one than was answered.
+//! Entities that were read or written lately: a read never finds an older one than was answered,
+//! or than a query has shown.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::thread;
@@ -9,11 +10,14 @@ const KEY: (&str, &str) = ("p", "r");
 
 /// Whether the next read of the entity needs no look into the database.
 fn is_known(fixture: &Fixture, table: &str) -> bool {
-    let service = fixture.service();
-    let version = service.store.database().version();
-    version.is_some_and(|version| {
-        service.known.entity(version, &name(table), &EntityKey::new(KEY.0, KEY.1)).is_some()
-    })
+    let known = &fixture.service().memory.known;
+    let key = EntityKey::new(KEY.0, KEY.1);
+    known.table(&name(table)).is_ok_and(|table| known.entity(table, &key).is_ok())
+}
+
+fn delete(fixture: &Fixture) {
+    let deletion = rules::EntityChange::Delete(IfMatch::Any);
+    fixture.write("tab", deletion, KEY, Properties::default()).unwrap();
 }
 
 fn replace(fixture: &Fixture, number: i32) -> WrittenEntity {
@@ -22,21 +26,62 @@ fn replace(fixture: &Fixture, number: i32) -> WrittenEntity {
 }
 
 #[test]
-fn an_entity_that_was_read_is_known_until_something_is_written() {
+fn an_entity_that_was_written_is_known_as_it_is_then() {
     let fixture = Fixture::with_table("tab");
-    fixture.insert("tab", KEY, 1).unwrap();
-    assert!(!is_known(&fixture, "tab"));
-    let first = fixture.get("tab", KEY).unwrap();
-    // A sweep in the background may end what was known by a write.
-    let known = (0..1_000).any(|_| {
-        assert_eq!(fixture.get("tab", KEY).unwrap(), first);
-        is_known(&fixture, "tab")
-    });
-    assert!(known, "a thousand reads in a row, and none was kept");
-    assert_eq!(fixture.get("tab", KEY).unwrap(), first);
+    let written = fixture.insert("tab", KEY, 1).unwrap();
+    assert!(is_known(&fixture, "tab") && is_known(&fixture, "TAB"));
+    let read = fixture.get("tab", KEY).unwrap();
+    assert_eq!((Some(read.timestamp()), &read.to_properties()), (written.ticks, &int(1)));
     fixture.insert("tab", ("p", "other"), 2).unwrap();
+    assert!(is_known(&fixture, "tab"), "another entity was written");
+    let more = Properties::new(vec![("j".into(), Value::Int32(2))]);
+    fixture.write("tab", with(How::Merge, IfMatch::Any), KEY, more.clone()).unwrap();
+    assert!(is_known(&fixture, "tab"));
+    assert_eq!(fixture.get("tab", KEY).unwrap().to_properties(), int(1).merged(more));
+    replace(&fixture, 3);
+    assert_eq!(fixture.get("tab", KEY).unwrap().to_properties(), int(3));
+    delete(&fixture);
     assert!(!is_known(&fixture, "tab"));
+    assert_eq!(denied(fixture.get("tab", KEY)), TableDenial::ResourceNotFound);
+}
+
+#[test]
+fn an_entity_that_was_read_is_known() {
+    let mut fixture = Fixture::with_table("tab");
+    fixture.insert("tab", KEY, 1).unwrap();
+    fixture.restart();
+    assert!(!is_known(&fixture, "tab"));
+    // The first read learns the table, the second one the entity.
+    let first = fixture.get("tab", KEY).unwrap();
     assert_eq!(fixture.get("tab", KEY).unwrap(), first);
+    assert!(is_known(&fixture, "tab"));
+    assert_eq!(fixture.get("tab", KEY).unwrap(), first);
+}
+
+#[test]
+fn a_refused_write_changes_nothing_that_is_known() {
+    let fixture = Fixture::with_table("tab");
+    let written = fixture.insert("tab", KEY, 1).unwrap();
+    let first = fixture.get("tab", KEY).unwrap();
+    assert!(matches!(denied(fixture.insert("tab", KEY, 2)), TableDenial::EntityAlreadyExists(_)));
+    let stale = with(How::Replace, tag_of(&written));
+    fixture.write("tab", stale.clone(), KEY, int(3)).unwrap();
+    let second = fixture.get("tab", KEY).unwrap();
+    assert_ne!(first, second);
+    let refused = denied(fixture.write("tab", stale, KEY, int(4)));
+    assert!(matches!(refused, TableDenial::UpdateConditionNotSatisfied(Some(_))), "{refused:?}");
+    assert_eq!(fixture.get("tab", KEY).unwrap(), second);
+    // A transaction whose second operation fails changes nothing of its first one.
+    let write = |row: &str, change| {
+        let key = EntityKey::new("p", row);
+        (name("tab"), Write { change, key, properties: int(5) })
+    };
+    let writes = vec![
+        write("r", with(How::Replace, IfMatch::Any)),
+        write("none", with(How::Replace, IfMatch::Any)),
+    ];
+    fixture.wait(fixture.service().transact(&fixture.context(), writes)).unwrap_err();
+    assert_eq!(fixture.get("tab", KEY).unwrap(), second);
 }
 
 #[test]
@@ -59,12 +104,18 @@ fn a_table_that_is_made_again_has_none_of_the_entities_that_were_known() {
 fn a_reset_ends_what_is_known() {
     let fixture = Fixture::with_table("tab");
     fixture.insert("tab", KEY, 1).unwrap();
-    fixture.get("tab", KEY).unwrap();
-    let held = fixture.service().store.hold();
+    let held = fixture.service().hold();
     assert!(!is_known(&fixture, "tab"), "all rows are being replaced");
+    held.empty().unwrap();
+    fixture.get("tab", KEY).unwrap();
+    fixture.get("tab", KEY).unwrap();
+    held.commit().unwrap();
+    let gone = denied(fixture.get("tab", KEY));
+    assert_eq!(gone, TableDenial::TableNotFound, "before the writer goes on");
     drop(held);
     assert!(!is_known(&fixture, "tab"));
-    fixture.get("tab", KEY).unwrap();
+    assert_eq!(denied(fixture.get("tab", KEY)), TableDenial::TableNotFound);
+    assert_eq!(denied(fixture.insert("tab", KEY, 1)), TableDenial::TableNotFound);
 }
 
 #[test]
@@ -75,6 +126,25 @@ fn a_large_entity_is_not_kept() {
     fixture.write("tab", rules::EntityChange::Insert, KEY, properties).unwrap();
     fixture.get("tab", KEY).unwrap();
     assert!(!is_known(&fixture, "tab"));
+}
+
+/// The timestamp of the entity as a query finds it; 0 if it finds none.
+struct Seen(i64);
+
+impl EntitySink for Seen {
+    fn add(&mut self, entity: &EntityRef<'_>) -> ControlFlow<()> {
+        self.0 = entity.timestamp().0;
+        ControlFlow::Break(())
+    }
+
+    fn clear(&mut self) {
+        self.0 = 0;
+    }
+}
+
+fn seen(fixture: &Fixture) -> i64 {
+    let query = EntityQuery::all(name("tab"));
+    fixture.wait(fixture.service().query(query, Seen(0))).unwrap().0.0
 }
 
 #[test]
@@ -89,7 +159,13 @@ fn readers_beside_writers_see_what_was_answered_and_never_an_older_entity() {
                 let (fixture, answered) = (&fixture, &answered);
                 scope.spawn(move || {
                     for count in 0..WRITES {
-                        let written = replace(fixture, count).ticks.unwrap();
+                        // Both kinds of a write: by what is known, and without.
+                        let merge = with(How::Merge, IfMatch::Any);
+                        let written = if count % 2 == 0 {
+                            replace(fixture, count).ticks.unwrap()
+                        } else {
+                            fixture.write("tab", merge, KEY, int(count)).unwrap().ticks.unwrap()
+                        };
                         answered.fetch_max(written.0, Ordering::SeqCst);
                         let own = fixture.get("tab", KEY).unwrap().timestamp();
                         assert!(own >= written, "a write is not seen by its writer");
@@ -103,8 +179,11 @@ fn readers_beside_writers_see_what_was_answered_and_never_an_older_entity() {
                 let mut last = 0;
                 while !done.load(Ordering::SeqCst) {
                     let before = answered.load(Ordering::SeqCst);
+                    let shown = seen(fixture);
+                    assert!(shown >= last, "a query shows an older entity than a read found");
                     let found = fixture.get("tab", KEY).unwrap().timestamp().0;
                     assert!(found >= before, "an answer was given before this read");
+                    assert!(found >= shown, "a query has shown a later entity before");
                     assert!(found >= last, "a later read finds an older entity");
                     last = found;
                 }
@@ -113,5 +192,32 @@ fn readers_beside_writers_see_what_was_answered_and_never_an_older_entity() {
         let ended: Vec<_> = writers.into_iter().map(thread::ScopedJoinHandle::join).collect();
         done.store(true, Ordering::SeqCst);
         assert!(ended.iter().all(Result::is_ok));
+    });
+}
+
+#[test]
+fn an_entity_that_comes_and_goes_is_never_known_after_it_went() {
+    const TURNS: i32 = 100;
+    let fixture = Fixture::with_table("tab");
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let (fixture, done) = (&fixture, &done);
+        let writer = scope.spawn(move || {
+            for turn in 0..TURNS {
+                // Fails if the insertion takes a deleted entity for one that is there.
+                fixture.insert("tab", KEY, turn).unwrap();
+                assert_eq!(fixture.get("tab", KEY).unwrap().to_properties(), int(turn));
+                delete(fixture);
+                assert_eq!(denied(fixture.get("tab", KEY)), TableDenial::ResourceNotFound);
+            }
+        });
+        scope.spawn(move || {
+            while !done.load(Ordering::SeqCst) {
+                let _ = fixture.get("tab", KEY);
+            }
+        });
+        let ended = writer.join();
+        done.store(true, Ordering::SeqCst);
+        assert!(ended.is_ok());
     });
 }

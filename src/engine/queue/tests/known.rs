@@ -1,0 +1,77 @@
+//! What the service knows of queues without a look: which messages are a queue's, and the number of
+//! the last message.
+
+use super::*;
+
+fn is_known(world: &World, queue: &str) -> bool {
+    world.service().memory.known.find(queue).is_ok()
+}
+
+#[test]
+fn a_queue_that_was_used_is_known_until_it_is_cleared_or_deleted() {
+    let world = World::new();
+    world.create("queue");
+    assert!(!is_known(&world, "queue"));
+    let old = world.put("queue", "old");
+    assert!(is_known(&world, "queue"));
+    world.wait(world.service().clear_messages(&world.context(), "queue")).unwrap();
+    assert!(!is_known(&world, "queue"), "its messages have another identity");
+    assert!(is_missing(&world.delete("queue", &old)));
+    assert_eq!(world.get("queue", 1, 1), Ok(vec![]));
+    world.put("queue", "new");
+    assert!(is_known(&world, "queue"));
+    world.wait(world.service().delete_queue(&world.context(), "queue")).unwrap();
+    assert!(!is_known(&world, "queue"));
+    assert!(world.put_with("queue", "none", PutTimes::default()).is_err());
+    world.create("queue");
+    assert_eq!(world.peek("queue", 32), Ok(vec![]));
+    world.put("queue", "newer");
+    assert_eq!(texts(&world.get("queue", 32, 1).unwrap()), ["newer"]);
+}
+
+#[test]
+fn a_reset_ends_what_is_known() {
+    let world = World::new();
+    world.create("queue");
+    world.put("queue", "old");
+    let held = world.service().hold();
+    assert!(!is_known(&world, "queue"), "all rows are being replaced");
+    held.empty().unwrap();
+    held.commit().unwrap();
+    let clock: Arc<dyn TimeSource> = Arc::<ManualClock>::clone(&world.clock);
+    world.service().replaced(&clock, held.saved_last());
+    drop(held);
+    assert!(!is_known(&world, "queue"));
+    assert!(world.put_with("queue", "none", PutTimes::default()).is_err());
+}
+
+#[test]
+fn numbers_of_messages_rise_over_deletions_restarts_and_restored_states() {
+    let mut world = World::new();
+    let saved = tempfile::tempdir().unwrap();
+    world.create("queue");
+    let numbers = |world: &World| world.put("queue", "text").id.seq();
+    let first = numbers(&world);
+    let second = world.put("queue", "text");
+    world.delete("queue", &second).unwrap();
+    assert_eq!(numbers(&world), first + 2, "the number of a deleted message is not given again");
+    {
+        let mut save = world.service().save(saved.path()).unwrap();
+        save.begin(world.service().last_change()).unwrap();
+        save.finish().unwrap();
+    }
+    world.wait(world.service().clear_messages(&world.context(), "queue")).unwrap();
+    world.swept();
+    world.restart();
+    // The rows say 0 now, and the saved ones 3.
+    numbers(&world);
+    let held = world.service().hold();
+    held.restore(saved.path()).unwrap();
+    held.commit().unwrap();
+    let clock: Arc<dyn TimeSource> = Arc::<ManualClock>::clone(&world.clock);
+    world.service().replaced(&clock, held.saved_last());
+    drop(held);
+    assert_eq!(world.peek("queue", 32).unwrap().len(), 2);
+    assert_eq!(numbers(&world), first + 3);
+    assert_eq!(world.peek("queue", 32).unwrap().len(), 3);
+}
