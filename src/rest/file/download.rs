@@ -86,7 +86,8 @@ impl FileDownload {
     pub fn all_now(&mut self) -> Option<Bytes> {
         let length = self.length();
         let DownloadSource::Live(reader) = &mut self.source else { return None };
-        reader.take_bytes().filter(|bytes| bytes.len() as u64 == length).map(Bytes::from)
+        let bytes = reader.take_bytes()?;
+        (bytes.as_ref().len() as u64 == length).then(|| Bytes::from_owner(bytes))
     }
 
     /// All of it, for a range that fits in memory.
