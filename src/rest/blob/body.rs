@@ -33,6 +33,11 @@ use crate::rest::refusal::Refusal;
 pub(super) const DOCUMENT_MAX: usize = 8 << 20;
 /// Bytes of a refused request that are read so that its connection stays usable.
 const DRAIN_MAX: u64 = 64 << 20;
+/// Bytes of a body that are written together, between borders of this size.
+const WRITE_BYTES: u64 = 256 << 10;
+/// A piece that is shorter is written at once: a client that sends little at a time would keep
+/// far more memory with its pieces than they are long.
+const GATHERED_MIN: usize = 32 << 10;
 
 /// A body that was received.
 pub(super) struct ReceivedBody {
@@ -105,6 +110,35 @@ impl Arriving {
             None if self.rest.is_end_stream() => None,
             None => self.rest.frame().await,
         }
+    }
+}
+
+/// Pieces of a body that are written together.
+#[derive(Default)]
+struct Gathered {
+    pieces: Vec<Bytes>,
+    /// Bytes of the body up to the end of the pieces.
+    end: u64,
+}
+
+impl Gathered {
+    /// Adds a piece: the pieces that are to be written now, if any.
+    fn add(&mut self, mut piece: Bytes) -> Vec<Bytes> {
+        let to_border = WRITE_BYTES - self.end % WRITE_BYTES;
+        self.end += piece.len() as u64;
+        if piece.len() < GATHERED_MIN {
+            self.pieces.push(piece);
+            return std::mem::take(&mut self.pieces);
+        }
+        let Some(to_border) = usize::try_from(to_border).ok().filter(|to| *to <= piece.len())
+        else {
+            self.pieces.push(piece);
+            return Vec::new();
+        };
+        let after = piece.split_off(to_border);
+        self.pieces.push(piece);
+        let rest = if after.is_empty() { Vec::new() } else { vec![after] };
+        std::mem::replace(&mut self.pieces, rest)
     }
 }
 
@@ -243,6 +277,7 @@ impl BlobCall<'_> {
         max: u64,
     ) -> Result<ContentWriter, Refusal> {
         let mut frames = is_structured(self)?.then(Unframer::default);
+        let mut gathered = Gathered::default();
         while let Some(mut bytes) = self.piece(&mut body).await? {
             loop {
                 let part = match &mut frames {
@@ -250,15 +285,25 @@ impl BlobCall<'_> {
                     Some(frames) => frames.next(&mut bytes)?,
                 };
                 let Some(part) = part else { break };
-                if writer.received() + part.len() as u64 > max {
+                if gathered.end + part.len() as u64 > max {
                     return Err(too_large(max));
                 }
-                let written = write(writer, part).await;
-                writer = written.map_err(|error| self.content_refusal(error))?;
+                writer = self.written(gathered.add(part), writer).await?;
             }
         }
         frames.map_or(Ok(()), |frames| frames.finish())?;
-        Ok(writer)
+        self.written(gathered.pieces, writer).await
+    }
+
+    async fn written(
+        &self,
+        pieces: Vec<Bytes>,
+        writer: ContentWriter,
+    ) -> Result<ContentWriter, Refusal> {
+        if pieces.is_empty() {
+            return Ok(writer);
+        }
+        write(writer, pieces).await.map_err(|error| self.content_refusal(error))
     }
 
     /// The next piece of a body. A client that sends nothing for too long is given up.
@@ -365,14 +410,14 @@ pub(super) fn not_empty(content: Content) -> Result<Content, Refusal> {
     Err(Refusal::header("Content-Length", "0", "a block has at least one byte"))
 }
 
-/// Writes bytes of a body. Where a file has to be made first, that is not done on the event loop.
+/// Writes pieces of a body. Where a file has to be made first, that is not done on the event loop.
 pub(super) async fn write(
     mut writer: ContentWriter,
-    bytes: Bytes,
+    pieces: Vec<Bytes>,
 ) -> Result<ContentWriter, ContentError> {
-    match writer.try_write(&bytes) {
+    match writer.try_write(&pieces) {
         Some(written) => written.map(|()| writer),
-        None => on_a_thread(move || writer.write(&bytes).map(|()| writer)).await,
+        None => on_a_thread(move || writer.write_pieces(&pieces).map(|()| writer)).await,
     }
 }
 
@@ -416,4 +461,43 @@ pub(super) fn too_large(max: u64) -> Refusal {
     Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "RequestBodyTooLarge", message)
         .with("MaxLimit", max.to_string())
         .closing()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The lengths of the pieces of each write, for pieces that come with these lengths.
+    fn writes(lengths: &[usize]) -> Vec<Vec<usize>> {
+        let mut gathered = Gathered::default();
+        let mut writes: Vec<_> =
+            lengths.iter().map(|length| gathered.add(Bytes::from(vec![7; *length]))).collect();
+        writes.push(gathered.pieces);
+        let lengths = |pieces: &Vec<Bytes>| pieces.iter().map(Bytes::len).collect::<Vec<_>>();
+        writes.iter().map(lengths).filter(|write| !write.is_empty()).collect()
+    }
+
+    #[test]
+    fn long_pieces_are_written_together_up_to_a_border() {
+        let piece = 64 << 10;
+        let whole = vec![piece; 4];
+        assert_eq!(writes(&[piece; 9]), [whole.clone(), whole.clone(), vec![piece]]);
+        // The first piece came together with the head.
+        let first = 1000;
+        let cut = vec![piece, piece, piece, piece - first];
+        let second = vec![first, piece, piece, piece, piece - first];
+        assert_eq!(
+            writes(&[&[first][..], &[piece; 8]].concat()),
+            [vec![first], cut, second, vec![first]]
+        );
+        let border = usize::try_from(WRITE_BYTES).unwrap();
+        assert_eq!(writes(&[border + 5]), [vec![border], vec![5]]);
+    }
+
+    #[test]
+    fn a_short_piece_is_written_at_once_and_takes_along_what_was_gathered() {
+        assert_eq!(writes(&[10, 20]), [[10], [20]]);
+        let long = GATHERED_MIN;
+        assert_eq!(writes(&[long, long, 10, long]), [vec![long, long, 10], vec![long]]);
+    }
 }

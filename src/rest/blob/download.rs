@@ -14,11 +14,9 @@ use tokio::task::{JoinHandle, spawn_blocking};
 
 use crate::engine::blob::{BlobContent, ContentReader};
 use crate::rest::http::reply::ReplyBody;
+use crate::rest::http::room::{PIECE_BYTES, Room};
 use crate::rest::http::sending::{Pieces, Sending};
 use crate::rest::http::structured::Structured;
-
-/// Bytes read in one step.
-const PIECE_BYTES: usize = 128 * 1024;
 
 /// The bytes of a blob that an answer sends.
 pub(super) struct BlobDownload {
@@ -115,23 +113,18 @@ impl Pieces for PieceSource {
                 Poll::Ready(Ok(piece))
             }
             Self::Reader(mut reader) => {
-                let mut room = vec![0; wanted];
-                match reader.read_now(offset, &mut room) {
+                let mut room = Room::empty();
+                match reader.read_now(offset, room.first(wanted)) {
                     Ok(Some(read)) => {
                         *self = Self::Reader(reader);
-                        room.truncate(read);
-                        return Poll::Ready(Ok(room.into()));
+                        return Poll::Ready(Ok(room.piece(read)));
                     }
                     Ok(None) => {}
                     Err(error) => return Poll::Ready(Err(io::Error::other(error))),
                 }
                 *self = Self::Reading(spawn_blocking(move || {
-                    let read = reader.read_at(offset, &mut room).map_err(io::Error::other);
-                    let bytes = read.map(|read| {
-                        room.truncate(read);
-                        Bytes::from(room)
-                    });
-                    (reader, bytes)
+                    let read = reader.read_at(offset, room.first(wanted));
+                    (reader, read.map(|read| room.piece(read)).map_err(io::Error::other))
                 }));
                 self.poll_piece(range, context)
             }

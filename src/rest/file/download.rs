@@ -6,7 +6,6 @@
 //! thread that may block is asked. A file that became shorter on the way ends the connection: the
 //! client was promised more.
 
-use std::cell::RefCell;
 use std::io;
 use std::ops::Range;
 use std::pin::Pin;
@@ -22,17 +21,9 @@ use crate::engine::file::FileReader;
 use crate::engine::file::shares::SnapshotView;
 use crate::rest::http;
 use crate::rest::http::reply::ReplyBody;
+use crate::rest::http::room::{PIECE_BYTES, Room};
 use crate::rest::http::sending::Pieces;
 use crate::rest::refusal::Refusal;
-
-/// Bytes read in one step.
-const PIECE_BYTES: usize = 128 * 1024;
-/// Rooms for a piece that a thread keeps for the next one: no answer has more than two at a time.
-const SPARE_MAX: usize = 2;
-
-thread_local! {
-    static SPARE: RefCell<Vec<Box<[u8]>>> = const { RefCell::new(Vec::new()) };
-}
 
 /// Where bytes come from.
 #[derive(Debug)]
@@ -70,9 +61,9 @@ impl FileDownload {
         let wanted = self.wanted(offset);
         match &self.source {
             DownloadSource::Live(reader) => {
-                let mut room = Room::new();
-                room.filled = reader.read_at(offset, &mut room.bytes[..wanted])?;
-                Ok(room.handed_on())
+                let mut room = Room::empty();
+                let filled = reader.read_at(offset, room.first(wanted))?;
+                Ok(room.piece(filled))
             }
             DownloadSource::Snapshot(view, path) => Ok(view.read(path, offset, wanted)?.into()),
         }
@@ -81,12 +72,9 @@ impl FileDownload {
     /// Reads a piece from `offset` on; `None` if that would wait for the disk.
     fn piece_now(&self, offset: u64) -> Result<Option<Bytes>, Refusal> {
         let DownloadSource::Live(reader) = &self.source else { return Ok(None) };
-        let mut room = Room::new();
-        let read = reader.read_now(offset, &mut room.bytes[..self.wanted(offset)])?;
-        Ok(read.map(|filled| {
-            room.filled = filled;
-            room.handed_on()
-        }))
+        let mut room = Room::empty();
+        let read = reader.read_now(offset, room.first(self.wanted(offset)))?;
+        Ok(read.map(|filled| room.piece(filled)))
     }
 
     fn wanted(&self, offset: u64) -> usize {
@@ -98,7 +86,8 @@ impl FileDownload {
     pub fn all_now(&mut self) -> Option<Bytes> {
         let length = self.length();
         let DownloadSource::Live(reader) = &mut self.source else { return None };
-        reader.take_bytes().filter(|bytes| bytes.len() as u64 == length).map(Bytes::from)
+        let bytes = reader.take_bytes()?;
+        (bytes.as_ref().len() as u64 == length).then(|| Bytes::from_owner(bytes))
     }
 
     /// All of it, for a range that fits in memory.
@@ -118,42 +107,6 @@ impl FileDownload {
     pub fn start(self) -> FileBody {
         let range = self.range.clone();
         FileBody::new(FileReading { download: Arc::new(self), waiting: None }, range)
-    }
-}
-
-/// Room for a piece. It goes back to a thread when nobody needs the piece any more: fresh memory
-/// would cost more than the reading.
-struct Room {
-    bytes: Box<[u8]>,
-    filled: usize,
-}
-
-impl Room {
-    fn new() -> Self {
-        let spare = SPARE.try_with(|spare| spare.borrow_mut().pop()).ok().flatten();
-        Self { bytes: spare.unwrap_or_else(|| vec![0; PIECE_BYTES].into()), filled: 0 }
-    }
-
-    fn handed_on(self) -> Bytes {
-        Bytes::from_owner(self)
-    }
-}
-
-impl AsRef<[u8]> for Room {
-    fn as_ref(&self) -> &[u8] {
-        &self.bytes[..self.filled]
-    }
-}
-
-impl Drop for Room {
-    fn drop(&mut self) {
-        // A thread that is ending keeps nothing.
-        let _ = SPARE.try_with(|spare| {
-            let mut spare = spare.borrow_mut();
-            if spare.len() < SPARE_MAX {
-                spare.push(std::mem::take(&mut self.bytes));
-            }
-        });
     }
 }
 

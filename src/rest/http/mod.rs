@@ -9,6 +9,7 @@
 //!   request      a request: address, query, headers, body
 //!   reply        an answer before it is HTTP
 //!   sending      the body of an answer that is read piece by piece
+//!   room         memory for these pieces
 //!   checksum     MD5 and CRC64 of bodies
 //!   structured   answers with CRC64 inside their body
 //!   unframed     requests with CRC64 inside their body
@@ -34,6 +35,7 @@ pub mod observer;
 pub mod policies;
 pub mod reply;
 pub mod request;
+pub mod room;
 pub mod sending;
 pub mod server;
 pub mod structured;

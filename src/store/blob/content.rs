@@ -1,15 +1,17 @@
 //! Takes a body: hashes it and writes it to its place, a piece at a time, with bounded memory.
 //! Where the place is, is decided in [`super::places`]; a commit decides that the bytes are used.
 
-use std::os::unix::fs::FileExt;
+use std::fs::File;
+use std::io::IoSlice;
 use std::sync::Arc;
 
-use md5::{Digest as _, Md5};
+use rustix::io::{Errno, pwritev, retry_on_intr};
 
 use super::files::OpenFile;
 use super::places::{self, SHARED_MAX};
 use super::shared::Shared;
 use super::types::ContainerId;
+use crate::core::md5::Md5;
 use crate::store::db::DbError;
 
 /// Bodies up to this size live in the row.
@@ -110,35 +112,43 @@ impl ContentWriter {
 
     /// As [`ContentWriter::write`], for event loops. `None`: a file has to be made for the body
     /// first, and nothing was taken.
-    pub fn try_write(&mut self, bytes: &[u8]) -> Option<Result<(), ContentError>> {
-        let received = self.received + bytes.len() as u64;
+    pub fn try_write(&mut self, pieces: &[impl AsRef<[u8]>]) -> Option<Result<(), ContentError>> {
+        let received = self.received + length_of(pieces);
         let placed = matches!(self.target, Target::File(_)) || received <= INLINE_MAX;
-        placed.then(|| self.write(bytes))
+        placed.then(|| self.write_pieces(pieces))
     }
 
     /// Takes the next bytes. They go to the system's cache: this does not wait for the disk, but
     /// it may make a file for a body of unknown length.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), ContentError> {
-        let received = self.received + bytes.len() as u64;
+        self.write_pieces(&[bytes])
+    }
+
+    /// As [`ContentWriter::write`] with these pieces, one after another. They are written with one
+    /// system call: the system's cache takes many bytes at once for less than few at a time.
+    pub fn write_pieces(&mut self, pieces: &[impl AsRef<[u8]>]) -> Result<(), ContentError> {
+        let received = self.received + length_of(pieces);
         if let Some(declared) = self.declared.filter(|declared| received > *declared) {
             return Err(ContentError::Length { declared, received });
         }
-        if let Some(md5) = &mut self.md5 {
-            md5.update(bytes);
+        for bytes in pieces {
+            if let Some(md5) = &mut self.md5 {
+                md5.update(bytes.as_ref());
+            }
+            self.crc64.write(bytes.as_ref());
         }
-        self.crc64.write(bytes);
         if let Target::Memory(memory) = &mut self.target {
             if received <= INLINE_MAX {
-                memory.extend_from_slice(bytes);
+                pieces.iter().for_each(|bytes| memory.extend_from_slice(bytes.as_ref()));
                 self.received = received;
                 return Ok(());
             }
             let place = self.shared.places.alone(None)?;
-            write_at(&place, 0, memory)?;
+            write_at(&place, 0, &[memory])?;
             self.target = Target::File(place);
         }
         if let Target::File(place) = &self.target {
-            write_at(place, self.received, bytes)?;
+            write_at(place, self.received, pieces)?;
         }
         self.received = received;
         Ok(())
@@ -173,7 +183,7 @@ impl ContentWriter {
         {
             let target = find_place(&self.shared, self.part_of.as_ref(), self.received)?;
             if let Target::File(place) = &target {
-                write_at(place, 0, memory)?;
+                write_at(place, 0, &[memory])?;
             }
             self.target = target;
         }
@@ -191,7 +201,7 @@ impl ContentWriter {
         };
         Content {
             length: self.received,
-            md5: self.md5.take().map(|md5| md5.finalize().into()),
+            md5: self.md5.take().map(Md5::finish),
             crc64: self.crc64.sum64(),
             bytes,
         }
@@ -217,9 +227,29 @@ fn find_place(
     Ok(Target::File(place))
 }
 
-fn write_at(place: &places::Place, at: u64, bytes: &[u8]) -> Result<(), DbError> {
-    let written = place.file.file.write_all_at(bytes, place.offset + at);
-    written.map_err(|error| DbError::from_io("write", &place.file.path(), &error))
+fn length_of(pieces: &[impl AsRef<[u8]>]) -> u64 {
+    pieces.iter().map(|bytes| bytes.as_ref().len() as u64).sum()
+}
+
+fn write_at(place: &places::Place, at: u64, pieces: &[impl AsRef<[u8]>]) -> Result<(), DbError> {
+    let written = write_all_at(&place.file.file, place.offset + at, pieces);
+    written.map_err(|errno| DbError::from_errno("write", &place.file.path(), errno))
+}
+
+fn write_all_at(file: &File, mut at: u64, pieces: &[impl AsRef<[u8]>]) -> Result<(), Errno> {
+    let mut slices: Vec<_> = pieces.iter().map(|bytes| IoSlice::new(bytes.as_ref())).collect();
+    let mut left = &mut slices[..];
+    IoSlice::advance_slices(&mut left, 0);
+    while !left.is_empty() {
+        let written = match retry_on_intr(|| pwritev(file, left, at))? {
+            // Never seen on a regular file; an endless loop would be the worse answer.
+            0 => return Err(Errno::IO),
+            written => written,
+        };
+        at += written as u64;
+        IoSlice::advance_slices(&mut left, written);
+    }
+    Ok(())
 }
 
 impl Content {

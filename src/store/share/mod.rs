@@ -5,7 +5,8 @@
 //! ```text
 //!   share_dir    names and their files; beneath, name_cache, dir_watch, listing
 //!   record       properties that have no place in an inode; etag
-//!   data         the bytes of a file; difference: two files compared; pages: which hold data
+//!   data         the bytes of a file; difference: two files compared; pages: which hold data;
+//!                range_bytes: those of a range
 //!   snapshot     copies of a share; clone, tree
 //!   stat         the attributes of an inode
 //!   usage        how much a share holds
@@ -22,6 +23,7 @@ mod listing;
 mod name_cache;
 pub mod pages;
 mod proc_path;
+pub mod range_bytes;
 mod record;
 mod share_dir;
 pub mod snapshot;

@@ -23,6 +23,7 @@ use crate::engine::file::share::Share;
 use crate::engine::non_blocking::{check_may_wait, is_non_blocking};
 use crate::store::share::data;
 use crate::store::share::pages::{Accounted, data_pages};
+use crate::store::share::range_bytes::RangeBytes;
 
 /// The longest range that is read when the request is admitted: the longest range that one request
 /// writes, so that no reader sees half of one (S3).
@@ -40,7 +41,7 @@ pub struct FileReader {
     fd: OwnedFd,
     range: Range<u64>,
     /// All of the range, if it is short.
-    bytes: Option<Vec<u8>>,
+    bytes: Option<RangeBytes>,
     properties: FileProperties,
 }
 
@@ -131,7 +132,7 @@ impl FileReader {
     }
 
     /// Takes all bytes of the range, if they were read when the request was admitted.
-    pub fn take_bytes(&mut self) -> Option<Vec<u8>> {
+    pub fn take_bytes(&mut self) -> Option<RangeBytes> {
         self.bytes.take()
     }
 
@@ -163,7 +164,8 @@ impl FileReader {
     fn copied(&self, offset: u64, buffer: &mut [u8]) -> Option<usize> {
         let bytes = self.bytes.as_ref()?;
         let skipped = offset.checked_sub(self.range.start).map(usize::try_from);
-        let there = skipped.and_then(|skipped| bytes.get(skipped.ok()?..)).unwrap_or_default();
+        let there =
+            skipped.and_then(|skipped| bytes.as_ref().get(skipped.ok()?..)).unwrap_or_default();
         let count = buffer.len().min(there.len());
         buffer[..count].copy_from_slice(&there[..count]);
         Some(count)
@@ -178,7 +180,7 @@ impl FileReader {
 }
 
 /// All bytes of a range that is short.
-fn read_at_once(cell: &FileCell, fd: &OwnedFd, range: &Range<u64>) -> Result<Option<Vec<u8>>> {
+fn read_at_once(cell: &FileCell, fd: &OwnedFd, range: &Range<u64>) -> Result<Option<RangeBytes>> {
     let length = range.end - range.start;
     if length > AT_ONCE_MAX {
         return Ok(None);
@@ -188,7 +190,7 @@ fn read_at_once(cell: &FileCell, fd: &OwnedFd, range: &Range<u64>) -> Result<Opt
         return read_without_waiting(cell, fd, range.start, length);
     }
     let _reading = cell.lock_to_read()?;
-    Ok(Some(data::read_bytes(fd, range.start, length)?))
+    Ok(Some(data::read_range(fd, range.start, length)?))
 }
 
 /// All bytes of a short range in non-blocking mode.
@@ -197,12 +199,12 @@ fn read_without_waiting(
     fd: &OwnedFd,
     start: u64,
     length: usize,
-) -> Result<Option<Vec<u8>>> {
+) -> Result<Option<RangeBytes>> {
     if length <= NON_BLOCKING_MAX
         && let Some(_reading) = cell.try_lock_to_read()
         && let Some(bytes) = data::read_bytes_now(fd, start, length)?
     {
-        return Ok(Some(bytes));
+        return Ok(Some(bytes.into()));
     }
     check_may_wait()?;
     Ok(None)
