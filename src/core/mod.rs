@@ -11,7 +11,6 @@
 //!   etag         versions of blobs and containers
 //!   glob         patterns over paths; pattern: which requests a gate or fault matches
 //!   lease        leases of files, shares, containers and blobs
-//!   md5          MD5, of bodies
 //!   metadata     user metadata: legal names, the limit
 //!   time         points in time and how the services write them
 //!   id           identities: files, handles, clients
@@ -33,7 +32,6 @@ pub mod etag;
 pub mod glob;
 pub mod id;
 pub mod lease;
-pub mod md5;
 pub mod metadata;
 pub mod pattern;
 pub mod policy;

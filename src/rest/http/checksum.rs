@@ -6,10 +6,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use crc64fast_nvme::Digest as Crc;
 use hyper::body::Bytes;
+use md5::{Digest as _, Md5};
 
 use super::request::Request;
 use super::unframed::Unframer;
-use crate::core::md5::Md5;
 use crate::rest::refusal::Refusal;
 
 /// The header that says a body is structured.

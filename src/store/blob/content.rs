@@ -5,13 +5,13 @@ use std::fs::File;
 use std::io::IoSlice;
 use std::sync::Arc;
 
+use md5::{Digest as _, Md5};
 use rustix::io::{Errno, pwritev, retry_on_intr};
 
 use super::files::OpenFile;
 use super::places::{self, SHARED_MAX};
 use super::shared::Shared;
 use super::types::ContainerId;
-use crate::core::md5::Md5;
 use crate::store::db::DbError;
 
 /// Bodies up to this size live in the row.
@@ -201,7 +201,7 @@ impl ContentWriter {
         };
         Content {
             length: self.received,
-            md5: self.md5.take().map(Md5::finish),
+            md5: self.md5.take().map(|md5| md5.finalize().into()),
             crc64: self.crc64.sum64(),
             bytes,
         }
