@@ -89,7 +89,8 @@ pub fn entity(bytes: &[u8]) {
     if given.properties.check_each().is_err() {
         return;
     }
-    let row = Row { partition: given.partition, row: given.row, properties: given.properties };
+    let row =
+        GivenEntity { partition: given.partition, row: given.row, properties: given.properties };
     let scope = Scope { level: MetadataLevel::Full, base: "http://h", account: "a" };
     let written = scope.entity("t", &row, &Select::default());
     let again = read_entity(written.as_bytes()).expect("JSON of this server is read by it");
@@ -106,7 +107,7 @@ pub fn filter(bytes: &[u8]) {
         return;
     };
     let row = read_entity(ROW).expect("an entity");
-    let row = Row { partition: row.partition, row: row.row, properties: row.properties };
+    let row = GivenEntity { partition: row.partition, row: row.row, properties: row.properties };
     let ranges = filter.ranges();
     let is_read = ranges.iter().any(|range| range.contains(row.partition(), row.row()));
     assert!(is_read || !filter.matches(&row), "{filter:?} is read in {ranges:?}");
@@ -127,13 +128,13 @@ const ROW: &[u8] = br#"{"PartitionKey":"p","RowKey":"r","A":1,"B":"b","C":true,"
     "G@odata.type":"Edm.Guid","G":"00000000-0000-0000-0000-000000000001",
     "H@odata.type":"Edm.DateTime","H":"2026-01-05T10:00:00Z"}"#;
 
-struct Row {
+struct GivenEntity {
     partition: Option<String>,
     row: Option<String>,
     properties: Properties,
 }
 
-impl EntityFields for Row {
+impl EntityFields for GivenEntity {
     fn partition(&self) -> &str {
         self.partition.as_deref().unwrap_or_default()
     }
@@ -277,8 +278,8 @@ fn authorize_signed(
         };
         let pieces = view.raw_query.split('&').filter(|piece| !is_signature(piece));
         let encoded = utf8_percent_encode(signature, NON_ALPHANUMERIC);
-        let query = pieces.map(|piece| format!("{piece}&")).collect::<String>();
-        let query = format!("{query}sig={encoded}");
+        let signed = format!("sig={encoded}");
+        let query = pieces.chain([signed.as_str()]).collect::<Vec<_>>().join("&");
         let view = RequestView { raw_query: &query, ..*view };
         return authorizer.authorize(&view, target, &no_policies);
     };
