@@ -36,6 +36,12 @@ impl OpenFile {
     pub fn can_write_unseen(&self) -> bool {
         self.backing.is_some() && self.access.contains(Access::W)
     }
+
+    /// True if a mapping made through it can store without the kernel taking note: such a mapping
+    /// needs a descriptor that reads and writes.
+    pub fn may_store_by_mapping(&self) -> bool {
+        self.can_write_unseen() && self.access.contains(Access::R)
+    }
 }
 
 /// An open directory of the mount.

@@ -485,7 +485,7 @@ pub fn flush(state: &Arc<State>, fh: u64, lock_owner: u64, reply: ReplyEmpty) {
 /// The last reference is gone: the open ends, and a pending name with it.
 pub fn release(state: &Arc<State>, fh: u64, reply: ReplyEmpty) {
     if let Some(file) = state.files.take(fh) {
-        if file.access.contains(Access::W) && file.backing.is_some() {
+        if file.may_store_by_mapping() {
             state.notices.attributes(file.node); // A mapping may have outlived the descriptor.
         }
         return end_released(state, file, reply);
@@ -550,9 +550,10 @@ pub fn forget_name(state: &State, path: &SharePath) {
 }
 
 /// A file may have been written through an open. What a mapping stored the kernel has put into the
-/// backing file without taking note of it: it asks for times and size again.
+/// backing file without taking note of it: it asks for times and size again. Of `write(2)` it takes
+/// note itself.
 fn tell_written(state: &State, file: &OpenFile) {
-    if file.backing.is_some() {
+    if file.may_store_by_mapping() {
         state.notices.attributes(file.node);
     }
     tell_siblings(state, file.node);

@@ -7,17 +7,29 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use hyper::body::Bytes;
 use hyper::http::request::Parts;
+use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 use super::address::{Address, ListenerNames};
-use super::auth::{AuthTarget, Authorizer, Credential, Credentials, OauthMode, signing_account};
+use super::auth::{
+    AuthError, AuthTarget, Authorizer, Credential, Credentials, Grant, OauthMode, RequestView,
+    signing_account,
+};
+use super::blob::{read_list, read_tags};
 use super::http::cors::Cors;
 use super::http::multipart;
+use super::http::policies::read_timed_policies;
 use super::http::request::{Query, Request, byte_range};
+use super::http::unframed::Unframer;
 use super::http::xml::Element;
+use super::queue::read_text;
 use super::service::Service;
 use super::version;
 use crate::core::Timestamp;
+use crate::core::blob::tags::Tags;
+use crate::core::blob::tags::query::{TagLanguage, TagQuery};
 use crate::core::policy::StoredPolicy;
+use crate::core::table::json::{MetadataLevel, Scope, read_entity, read_table_name};
+use crate::core::table::{EntityFields, Filter, Properties, Select, Ticks, ValueRef};
 
 const SERVICES: [&Service; 4] = [&super::FILE, &super::BLOB, &super::QUEUE, &super::TABLE];
 
@@ -28,7 +40,7 @@ const NOW: Timestamp = Timestamp(1_767_607_200_000_000_000);
 const PARTS_MAX: usize = 256;
 
 /// The head of a request: a line with method and target, then headers. It is read, routed and
-/// authorised, by each service.
+/// authorised, by each service: as it is, and with the signature that it should have had.
 pub fn request(bytes: &[u8]) {
     for service in SERVICES {
         if let Some(request) = read(service, bytes) {
@@ -55,6 +67,101 @@ pub fn xml(bytes: &[u8]) {
             let _ = Cors::read(&element);
         }
     }
+    // Whatever each of them says.
+    let _ = (read_timed_policies(bytes), read_list(bytes), read_tags(bytes), read_text(bytes));
+}
+
+/// A structured body. Cut in two anywhere, it has the payload that it has as a whole.
+pub fn structured(bytes: &[u8]) {
+    let whole = unframed(&[bytes]);
+    for at in [1, 13, 14, bytes.len() / 2] {
+        let (first, second) = bytes.split_at(at.min(bytes.len()));
+        assert_eq!(unframed(&[first, second]), whole, "cut at {at}");
+    }
+}
+
+/// The JSON of an entity, or of a table. An entity within the limits is written as JSON that is
+/// read the same.
+pub fn entity(bytes: &[u8]) {
+    // Whatever it says.
+    let _ = read_table_name(bytes);
+    let Ok(given) = read_entity(bytes) else { return };
+    if given.properties.check_each().is_err() {
+        return;
+    }
+    let row =
+        GivenEntity { partition: given.partition, row: given.row, properties: given.properties };
+    let scope = Scope { level: MetadataLevel::Full, base: "http://h", account: "a" };
+    let written = scope.entity("t", &row, &Select::default());
+    let again = read_entity(written.as_bytes()).expect("JSON of this server is read by it");
+    let same = again.properties.iter().eq(row.properties.iter());
+    // A number that is none differs from itself.
+    assert!(same || written.contains("NaN"), "{written}");
+}
+
+/// A `$filter` of the Table service. An entity that it matches lies in the ranges that are read for
+/// it.
+pub fn filter(bytes: &[u8]) {
+    let Some(filter) = std::str::from_utf8(bytes).ok().and_then(|text| Filter::parse(text).ok())
+    else {
+        return;
+    };
+    let row = read_entity(ROW).expect("an entity");
+    let row = GivenEntity { partition: row.partition, row: row.row, properties: row.properties };
+    let ranges = filter.ranges();
+    let is_read = ranges.iter().any(|range| range.contains(row.partition(), row.row()));
+    assert!(is_read || !filter.matches(&row), "{filter:?} is read in {ranges:?}");
+}
+
+/// A condition on tags, or a search for them.
+pub fn tag_query(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    for language in [TagLanguage::Condition, TagLanguage::Find] {
+        // Whatever it says.
+        let _ = TagQuery::parse(text, language).map(|query| query.holds("c", &Tags::default()));
+    }
+}
+
+/// An entity with a property of every type.
+const ROW: &[u8] = br#"{"PartitionKey":"p","RowKey":"r","A":1,"B":"b","C":true,"D":1.5,
+    "E@odata.type":"Edm.Int64","E":"5","F@odata.type":"Edm.Binary","F":"AQ==",
+    "G@odata.type":"Edm.Guid","G":"00000000-0000-0000-0000-000000000001",
+    "H@odata.type":"Edm.DateTime","H":"2026-01-05T10:00:00Z"}"#;
+
+struct GivenEntity {
+    partition: Option<String>,
+    row: Option<String>,
+    properties: Properties,
+}
+
+impl EntityFields for GivenEntity {
+    fn partition(&self) -> &str {
+        self.partition.as_deref().unwrap_or_default()
+    }
+
+    fn row(&self) -> &str {
+        self.row.as_deref().unwrap_or_default()
+    }
+
+    fn timestamp(&self) -> Ticks {
+        Ticks::of(NOW)
+    }
+
+    fn properties(&self) -> impl Iterator<Item = (&str, ValueRef<'_>)> {
+        self.properties.iter()
+    }
+}
+
+fn unframed(parts: &[&[u8]]) -> Option<Vec<u8>> {
+    let mut unframer = Unframer::default();
+    let mut payload = Vec::new();
+    for part in parts {
+        let mut rest = Bytes::copy_from_slice(part);
+        while let Some(bytes) = unframer.next(&mut rest).ok()? {
+            payload.extend_from_slice(&bytes);
+        }
+    }
+    unframer.finish().ok().map(|()| payload)
 }
 
 /// A multipart body: a line with the content type, then the body.
@@ -140,6 +247,44 @@ fn look_at(service: &Service, request: &Request) {
         level: request.address.level(),
     };
     let headers = request.header_pairs();
-    let policies = |_: &str, _: &str, _: &str| None::<StoredPolicy>;
-    let _ = authorizer.authorize(&request.view(&headers), &target, &policies);
+    let view = request.view(&headers);
+    let found = authorizer.authorize(&view, &target, &no_policies);
+    if let Err(AuthError::SignatureMismatch { string_to_sign }) = found {
+        let signature = Credential::development().key().sign(&string_to_sign);
+        let again = authorize_signed(&authorizer, &view, &target, &signature);
+        let mismatch = matches!(again, Err(AuthError::SignatureMismatch { .. }));
+        // A user delegation SAS is signed with a key of its own.
+        let delegated = request.query.names("skoid");
+        assert!(!mismatch || delegated, "what a refusal shows was signed: {string_to_sign:?}");
+    }
+}
+
+fn no_policies(_: &str, _: &str, _: &str) -> Option<StoredPolicy> {
+    None
+}
+
+/// Authorises a request with another signature: in the header, or else in the query.
+fn authorize_signed(
+    authorizer: &Authorizer,
+    view: &RequestView<'_>,
+    target: &AuthTarget<'_>,
+    signature: &str,
+) -> Result<Grant, AuthError> {
+    let named = view.header("authorization").filter(|value| signing_account(value).is_some());
+    let Some((account, _)) = named.and_then(|value| value.split_once(':')) else {
+        let is_signature = |piece: &str| {
+            let name = piece.split('=').next().unwrap_or_default();
+            percent_decode_str(name).decode_utf8_lossy().eq_ignore_ascii_case("sig")
+        };
+        let pieces = view.raw_query.split('&').filter(|piece| !is_signature(piece));
+        let encoded = utf8_percent_encode(signature, NON_ALPHANUMERIC);
+        let signed = format!("sig={encoded}");
+        let query = pieces.chain([signed.as_str()]).collect::<Vec<_>>().join("&");
+        let view = RequestView { raw_query: &query, ..*view };
+        return authorizer.authorize(&view, target, &no_policies);
+    };
+    let value = format!("{account}:{signature}");
+    let others = view.headers.iter().filter(|(name, _)| *name != "authorization");
+    let headers: Vec<_> = others.copied().chain([("authorization", value.as_str())]).collect();
+    authorizer.authorize(&RequestView { headers: &headers, ..*view }, target, &no_policies)
 }

@@ -4,6 +4,7 @@
 //! Service properties are kept as they were sent, part by part: a set without a part leaves that
 //! part alone. Only CORS rules have an effect.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hyper::StatusCode;
@@ -15,7 +16,7 @@ use super::http::cors::Cors;
 use super::http::reply::Reply;
 use super::http::xml::{Element, Xml, invalid};
 use super::refusal::Refusal;
-use super::service::{Answer, Operation};
+use super::service::{Answer, Operation, Service};
 use super::site::CORS;
 use super::version::VERSION;
 use crate::core::Timestamp;
@@ -82,20 +83,34 @@ fn cors_header<'a>(call: &'a Call<'_>, name: &str) -> Result<&'a str, Refusal> {
 /// Set Service Properties.
 fn set_service_properties(call: &Call<'_>) -> Answer {
     let given = Element::read(&call.body, ROOT)?;
+    let parts = checked_parts(call.site.service, &given)?;
+    call.account.properties(call.site.service.kind).set(parts)?;
+    Ok(Reply::accepted())
+}
+
+/// The parts of service properties as they are kept, by name: each part once, and within it only
+/// elements that are known.
+pub fn checked_parts(
+    service: &Service,
+    given: &Element,
+) -> Result<BTreeMap<String, String>, Refusal> {
+    let mut parts = BTreeMap::new();
     for part in &given.children {
-        if !call.site.service.properties.contains(&part.name.as_str()) {
+        if !service.properties.contains(&part.name.as_str()) {
             return Err(invalid(&format!("the element {} is not known", part.name)));
         }
+        if part.name == CORS {
+            Cors::read(part)?;
+        }
+        if let Some(policy) = part.child("RetentionPolicy") {
+            check_retention(policy)?;
+        }
+        // Only one of two would be kept, and it might not be the one that was looked at.
+        if parts.insert(part.name.clone(), known(part).document()).is_some() {
+            return Err(invalid(&format!("the element {} is there twice", part.name)));
+        }
     }
-    if let Some(cors) = given.child(CORS) {
-        Cors::read(cors)?;
-    }
-    for policy in given.children.iter().filter_map(|part| part.child("RetentionPolicy")) {
-        check_retention(policy)?;
-    }
-    let parts = given.children.iter().map(|part| (part.name.clone(), known(part).document()));
-    call.account.properties(call.site.service.kind).set(parts.collect())?;
-    Ok(Reply::accepted())
+    Ok(parts)
 }
 
 /// A retention policy that is on says for how many days.

@@ -7,7 +7,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use latchfs::control::read_request;
-use latchfs::core::table::Filter;
 use latchfs::play::read_script;
 use latchfs::rest::any_input;
 use latchfs::store::share::Record;
@@ -16,12 +15,15 @@ type Target = (&'static str, fn(&[u8]));
 
 const TARGETS: &[Target] = &[
     ("control", |bytes| drop(read_request(bytes))),
-    ("filter", |bytes| drop(std::str::from_utf8(bytes).map(Filter::parse))),
+    ("entity", any_input::entity),
+    ("filter", any_input::filter),
     ("multipart", any_input::multipart),
     ("play", |bytes| drop(std::str::from_utf8(bytes).map(read_script))),
     ("range", any_input::range),
     ("record", |bytes| drop(Record::from_bytes(bytes))),
     ("request", any_input::request),
+    ("structured", any_input::structured),
+    ("tag_query", any_input::tag_query),
     ("xml", any_input::xml),
 ];
 

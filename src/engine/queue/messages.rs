@@ -5,7 +5,7 @@
 
 use std::slice;
 
-use super::error::QueueResult;
+use super::error::{QueueError, QueueResult};
 use super::memory::EndedObject;
 use super::{Context, QueueChange, QueueService};
 use crate::core::queue::{
@@ -88,7 +88,11 @@ impl QueueService {
             let got = self.change(context, "Get Messages", get).await;
             let (taken, cut) = match got {
                 // On a full disk a Get that finds nothing is no error.
-                Err(_) if hot && !self.has_visible(context, queue).await? => return Ok(Vec::new()),
+                Err(QueueError::Store(DbError::Full { .. }))
+                    if hot && !self.has_visible(context, queue).await? =>
+                {
+                    return Ok(Vec::new());
+                }
                 got => got?,
             };
             self.memory.note_found(queue, !taken.is_empty());

@@ -129,7 +129,7 @@ fn read_document(document: &[u8], sent: &SentSums) -> Result<(Vec<ListedBlock>, 
 }
 
 /// Reads a block list: up to 50,000 elements, so it is not built as a tree.
-fn read_list(document: &[u8]) -> Result<Vec<ListedBlock>, Refusal> {
+pub(in crate::rest) fn read_list(document: &[u8]) -> Result<Vec<ListedBlock>, Refusal> {
     let text = std::str::from_utf8(document).map_err(|_| invalid("it is not UTF-8"))?;
     let mut reader = Reader::from_str(text.trim_start_matches('\u{FEFF}'));
     let mut list = Vec::new();

@@ -228,28 +228,38 @@ impl BlobCall<'_> {
         at: &BlobAt,
         max: u64,
     ) -> Result<ReceivedBody, Refusal> {
-        let whole = part.is_none();
+        let body = body.into();
+        let begun = async {
+            let sent = self.sums_of_content(part.is_none())?;
+            let engine = self.engine()?;
+            let (whole, length) = (part.is_none(), self.announced()?);
+            let shape = BodyShape { length, part, md5: whole || sent.md5.is_some() };
+            let writer = self.begin(&engine, at, shape).await?;
+            Ok((sent, writer))
+        };
+        let (sent, writer) = match begun.await {
+            Ok(begun) => begun,
+            Err(refusal) => return Err(self.drain(body, refusal).await),
+        };
         // Until all of the body is read, a refusal ends the connection.
-        let kept = if whole { self.md5_header("x-ms-blob-content-md5") } else { Ok(None) };
-        let kept = kept.map_err(Refusal::closing)?;
-        let sent_md5 = self.md5_header("content-md5").map_err(Refusal::closing)?;
-        let sent_md5 = kept.or(sent_md5);
-        let sent_crc = crc64_header(self, "x-ms-content-crc64").map_err(Refusal::closing)?;
-        let engine = self.engine()?;
-        let length = self.announced()?;
-        let shape = BodyShape { length, part, md5: whole || sent_md5.is_some() };
-        let writer = self.begin(&engine, at, shape).await.map_err(Refusal::closing)?;
-        let writer = self.copy_in(body.into(), writer, max).await.map_err(Refusal::closing)?;
+        let writer = self.copy_in(body, writer, max).await.map_err(Refusal::closing)?;
         let content = finish(writer).await.map_err(|error| self.content_refusal(error))?;
-        if let (Some(sent), Some(found)) = (sent_md5, content.md5())
+        if let (Some(sent), Some(found)) = (sent.md5, content.md5())
             && sent != found
         {
             return Err(md5_mismatch(md5_text(sent), md5_text(found)));
         }
-        if sent_crc.is_some_and(|sent| sent != content.crc64()) {
+        if sent.crc64.is_some_and(|sent| sent != content.crc64()) {
             return Err(crc64_mismatch());
         }
-        Ok(ReceivedBody { content, by_md5: sent_md5.is_some(), structured: is_structured(self)? })
+        Ok(ReceivedBody { content, by_md5: sent.md5.is_some(), structured: is_structured(self)? })
+    }
+
+    /// The checksums that the headers give for content: all of a blob, or a part of one.
+    fn sums_of_content(&self, whole: bool) -> Result<SentSums, Refusal> {
+        let kept = if whole { self.md5_header("x-ms-blob-content-md5")? } else { None };
+        let sent = self.sums_sent()?;
+        Ok(SentSums { md5: kept.or(sent.md5), ..sent })
     }
 
     /// A place for a body. Making a file and reserving its space is not done on the event loop.
@@ -364,25 +374,34 @@ impl BlobCall<'_> {
         body: &mut Option<Incoming>,
         result: Result<T, Refusal>,
     ) -> Result<T, Refusal> {
-        // The body of a request that goes on must stay where it is.
-        if result.is_ok() || result.as_ref().is_err_and(|it| it.close) {
-            return result;
+        match result {
+            // The body of a request that goes on must stay where it is.
+            Ok(result) => Ok(result),
+            Err(refusal) => Err(match body.take() {
+                Some(body) => self.drain(body.into(), refusal).await,
+                None => refusal,
+            }),
         }
-        let Some(body) = body.take() else { return result };
-        let mut body = Arriving::from(body);
+    }
+
+    /// As [`BlobCall::drained`], of a request that is refused.
+    async fn drain(&self, mut body: Arriving, refusal: Refusal) -> Refusal {
+        if refusal.close {
+            return refusal;
+        }
         // A client that waits for a word before it sends the body gets the answer instead.
         if self.headers.contains_key("expect") {
-            return result.map_err(Refusal::closing);
+            return refusal.closing();
         }
         let wait = self.site.options.limits.refused_wait;
         let mut read = 0;
         loop {
             match self.piece_within(wait, &mut body).await {
-                Ok(None) => return result,
+                Ok(None) => return refusal,
                 Ok(Some(bytes)) if read + bytes.len() as u64 <= DRAIN_MAX => {
                     read += bytes.len() as u64;
                 }
-                Ok(Some(_)) | Err(_) => return result.map_err(Refusal::closing),
+                Ok(Some(_)) | Err(_) => return refusal.closing(),
             }
         }
     }

@@ -40,6 +40,9 @@ mod settings;
 use std::ops::Deref;
 use std::sync::Arc;
 
+pub(super) use blocks::read_list;
+pub(super) use settings::read_tags;
+
 use super::call::Call;
 use super::opening::not_open;
 use super::refusal::Refusal;

@@ -10,7 +10,6 @@ use super::read::write_tags;
 use crate::core::blob::tags::query::{TagLanguage, TagQuery};
 use crate::core::time::rfc1123;
 use crate::engine::blob::{Container, Retention};
-use crate::rest::http::cors::Cors;
 use crate::rest::http::reply::Reply;
 use crate::rest::http::xml::{Element, Xml, invalid};
 use crate::rest::refusal::Refusal;
@@ -144,17 +143,8 @@ impl BlobCall<'_> {
     pub(super) async fn set_service_properties(self, body: Incoming) -> Answer {
         let document = self.collect(body, DOCUMENT_MAX).await?;
         let given = Element::read(&document, ROOT)?;
-        for part in &given.children {
-            if !self.site.service.properties.contains(&part.name.as_str()) {
-                return Err(invalid(&format!("the element {} is not known", part.name)));
-            }
-        }
-        if let Some(cors) = given.child("Cors") {
-            Cors::read(cors)?;
-        }
+        let parts = service_operations::checked_parts(self.site.service, &given)?;
         let retention = given.child(RETENTION).map(read_retention).transpose()?;
-        let parts =
-            given.children.iter().map(|part| (part.name.clone(), part.document())).collect();
         if let Some(stop) = self.cx().due_stop() {
             stop.pass().await;
         }

@@ -209,7 +209,7 @@ pub(super) fn leased_reply(action: LeaseAction, leased: &LeaseAnswer) -> Reply {
     reply.maybe("x-ms-lease-id", leased.id).maybe("x-ms-lease-time", leased.seconds)
 }
 
-fn read_tags(document: &[u8]) -> Result<Tags, Refusal> {
+pub(in crate::rest) fn read_tags(document: &[u8]) -> Result<Tags, Refusal> {
     let root = Element::read(document, "Tags")?;
     let set = root.child("TagSet");
     let tags = set.map(|set| set.children.as_slice()).unwrap_or_default();

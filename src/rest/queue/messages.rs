@@ -92,7 +92,7 @@ fn write_receipt(xml: &mut Xml, message: &Message) {
 }
 
 /// The text of a message that is put or updated.
-pub(super) fn read_text(body: &[u8]) -> Result<String, Refusal> {
+pub(in crate::rest) fn read_text(body: &[u8]) -> Result<String, Refusal> {
     let mut root = Element::read_exact(body, MESSAGE)?;
     let text = root.children.iter_mut().find(|child| child.name == TEXT);
     let text = text.ok_or_else(|| invalid("the element MessageText is missing"))?;

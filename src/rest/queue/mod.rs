@@ -21,6 +21,8 @@ mod service;
 
 use hyper::StatusCode;
 
+pub(super) use messages::read_text;
+
 use super::call::Call;
 use super::http::reply::Reply;
 use super::http::request::Request;

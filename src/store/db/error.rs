@@ -4,17 +4,21 @@
 use std::cell::RefCell;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
 use rusqlite::ErrorCode;
 use rusqlite::ffi;
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
+
+use super::reserve::log_of;
 
 /// Why the database could not do it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DbError {
-    /// The disk, or the quota of its owner, is full.
+    /// The disk, or the quota of its owner, is full, or a file is as long as the process may make
+    /// one (`ulimit -f`).
     #[error("no space left on the disk of {}", file.display())]
     Full {
         /// The database file.
@@ -146,7 +150,7 @@ impl DbError {
     pub fn from_errno(what: &str, file: &Path, errno: Errno) -> Self {
         let file = file.to_path_buf();
         match errno {
-            Errno::NOSPC | Errno::DQUOT => Self::Full { file },
+            Errno::NOSPC | Errno::DQUOT | Errno::FBIG => Self::Full { file },
             Errno::MFILE | Errno::NFILE => Self::TooManyFiles { file },
             Errno::ROFS | Errno::ACCESS | Errno::PERM => Self::ReadOnly { file },
             other => Self::Io(format!("{what} {}: {other}", file.display())),
@@ -188,6 +192,10 @@ impl From<rusqlite::Error> for DbError {
             // The shared index of the log could not grow: SQLite does not say why, and space is
             // the only reason met in practice.
             _ if failure.extended_code == ffi::SQLITE_IOERR_SHMSIZE => Self::Full { file },
+            // Nor does it say why a file could not be written.
+            _ if failure.extended_code == ffi::SQLITE_IOERR_WRITE && at_size_limit(&file) => {
+                Self::Full { file }
+            }
             ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => {
                 Self::Busy(format!("another program holds {}", file.display()))
             }
@@ -211,6 +219,23 @@ fn cause(file: &Path, error: &rusqlite::Error, failure: ffi::Error) -> String {
     let said = error.to_string();
     let path = file.to_string_lossy();
     if said.ends_with(&*path) { ffi::code_to_str(failure.extended_code).to_owned() } else { said }
+}
+
+/// True if the database file or its log is as long as this process may make a file, but for the
+/// largest part that is written at once: `SQLite` reports this like a broken disk.
+fn at_size_limit(file: &Path) -> bool {
+    const PART: u64 = 64 << 10;
+    static TOLD: Once = Once::new();
+    let Some(limit) = getrlimit(Resource::Fsize).current else { return false };
+    let long = |path: &Path| path.metadata().is_ok_and(|file| file.len() + PART > limit);
+    let reached = long(file) || long(&log_of(file));
+    if reached {
+        TOLD.call_once(|| {
+            let file = file.display();
+            log::warn!("{file} is as long as the limit on the size of files allows (ulimit -f)");
+        });
+    }
+    reached
 }
 
 /// `SQLite` reports a lack of descriptors like a missing file, so we ask the system ourselves.

@@ -173,9 +173,13 @@ impl Reserve {
             Ok(false) => return false,
             Err(Some(errno)) if is_full(errno) => return false,
             // A full disk is then met while the log is written, by deletions too.
-            Err(errno) => {
-                log::debug!("no space in advance for {}: {errno:?}", self.log.display());
+            Err(Some(Errno::OPNOTSUPP | Errno::NOSYS)) => {
+                log::debug!("no space in advance for {}", self.log.display());
                 self.owned.store(UNKNOWN, Ordering::Relaxed);
+            }
+            // It may pass, as a lack of descriptors does: the next request tries again.
+            Err(errno) => {
+                log::debug!("no space in advance for {} now: {errno:?}", self.log.display());
             }
         }
         true
@@ -192,9 +196,27 @@ fn allocate(file: &File, from: u64, length: u64) -> Result<(), Errno> {
 }
 
 fn is_full(errno: Errno) -> bool {
-    matches!(errno, Errno::NOSPC | Errno::DQUOT)
+    matches!(errno, Errno::NOSPC | Errno::DQUOT | Errno::FBIG)
 }
 
 fn end_of(pages: u32) -> u64 {
     HEADER + u64::from(pages) * FRAME
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn space_that_cannot_be_taken_for_a_moment_is_taken_later() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("test.db");
+        std::fs::write(&file, "").unwrap();
+        let reserve = Reserve::new(&file, Arc::new(LockedFile::open(&file).unwrap()));
+        assert!(reserve.extend(0), "a request goes on without");
+        assert!(!reserve.is_ample(0));
+        std::fs::write(log_of(&file), "").unwrap();
+        assert!(reserve.extend(0) && reserve.is_ample(0));
+        assert!(allocated(&std::fs::metadata(log_of(&file)).unwrap()) >= AHEAD);
+    }
 }

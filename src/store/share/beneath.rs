@@ -180,6 +180,17 @@ impl Root {
         Ok(Dir(dir))
     }
 
+    /// The identity of the directory `path`, if it is known without a look at the disk.
+    pub(in crate::store) fn known_dir(&self, path: &str) -> Option<FileId> {
+        if path.is_empty() {
+            return Some(self.id);
+        }
+        match self.kept.get(path) {
+            KnownDir::Fresh(dir) => Some(dir.id),
+            KnownDir::Check(..) | KnownDir::Unknown(_) => None,
+        }
+    }
+
     /// Forgets the open directories at `path` and below it, after `path` was moved, removed or
     /// given other permissions.
     pub(in crate::store) fn forget(&self, path: &str) {

@@ -137,6 +137,26 @@ fn b146_a_deleted_blob_is_kept_and_comes_back() {
 }
 
 #[test]
+fn service_properties_keep_what_is_known_and_have_each_part_once() {
+    let blobs = Blobs::new();
+    let target = "/?restype=service&comp=properties";
+    let set = |parts: &str| {
+        let root = "StorageServiceProperties";
+        blobs.ask("PUT", target, &[], format!("<{root}>{parts}</{root}>").as_bytes())
+    };
+    let known = "<StaticWebsite><Enabled>true</Enabled>";
+    set(&format!("{known}<Unknown>x</Unknown></StaticWebsite>")).is(202);
+    let shown = blobs.get(target, &[]).is(200).text();
+    assert!(shown.contains(known) && !shown.contains("Unknown"), "{shown}");
+    // The first was looked at and the last was kept.
+    let rules = "<CorsRule></CorsRule>".repeat(9);
+    set(&format!("<Cors>{rules}</Cors>")).refused(400, "InvalidXmlDocument");
+    set(&format!("<Cors/><Cors>{rules}</Cors>")).refused(400, "InvalidXmlDocument");
+    let off = "<DeleteRetentionPolicy><Enabled>false</Enabled></DeleteRetentionPolicy>";
+    set(&format!("{off}{off}")).refused(400, "InvalidXmlDocument");
+}
+
+#[test]
 fn b147_a_legal_hold_keeps_a_blob() {
     let blobs = with_blob();
     blobs.put("/con/b?comp=legalhold", &[("x-ms-legal-hold", "true")]).is(200);

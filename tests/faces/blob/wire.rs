@@ -84,6 +84,33 @@ fn a_client_that_sends_all_of_a_refused_body_gets_the_answer() {
     ask("/con/b", &headers, 32 << 20).refused(400, "InvalidMd5");
 }
 
+/// The next request comes on the same connection.
+#[test]
+fn a_checksum_that_is_none_is_refused_and_the_connection_goes_on() {
+    let blobs = Blobs::new();
+    blobs.put("/con/log", &[("x-ms-blob-type", "AppendBlob")]).is(201);
+    let block = ("x-ms-blob-type", "BlockBlob");
+    let mut client = Kept::connect(blobs.addr()).unwrap();
+    for length in [0, 5, 1 << 20] {
+        let body = vec![7; length];
+        for (target, headers, code) in [
+            ("/con/b", [block, ("content-md5", "no")], "InvalidMd5"),
+            ("/con/b", [block, ("x-ms-blob-content-md5", "no")], "InvalidMd5"),
+            ("/con/b", [block, ("x-ms-content-crc64", "no")], "InvalidHeaderValue"),
+            ("/con/b?comp=block&blockid=AAAA", [block, ("content-md5", "no")], "InvalidMd5"),
+            ("/con/log?comp=appendblock", [block, ("content-md5", "no")], "InvalidMd5"),
+        ] {
+            if length == 0 && target.contains("comp") {
+                continue;
+            }
+            let answer = client.ask("PUT", target, &headers, &body).unwrap();
+            assert_ne!(answer.header("connection"), "close", "{target} {headers:?} {length}");
+            answer.refused(400, code);
+        }
+        client.ask("PUT", "/con/b", &[block], &body).unwrap().is(201);
+    }
+}
+
 /// A short body mostly comes together with its head, and is then not asked about before.
 #[test]
 fn a_body_that_came_with_its_head_is_refused_as_one_that_comes_later() {

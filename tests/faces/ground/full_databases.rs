@@ -4,10 +4,13 @@
 use std::fs;
 use std::net::SocketAddr;
 
+use rustix::process::Resource;
+
 use crate::common::ground::Ground;
 use crate::common::http::{Got, ask};
 use crate::common::need;
 use crate::common::served::{Served, wait_for};
+use crate::ground::limits::limit;
 
 const FULL: &str = "InsufficientStorage";
 const JSON: [(&str, &str); 2] =
@@ -90,4 +93,26 @@ fn queues_and_tables_on_a_full_disk_refuse_writes_and_lose_nothing() {
         let target = format!("/tab(PartitionKey='p',RowKey='{number:06}')");
         ask(table, "GET", &target, &JSON, b"").is(200);
     }
+}
+
+#[test]
+fn a_database_as_long_as_a_file_may_be_refuses_as_one_on_a_full_disk() {
+    if !need::root() {
+        return;
+    }
+    let any = "127.0.0.1:0";
+    let args = ["--no-auth", "--no-mount", "--queue", any, "--table", "off", "--blob", "off"];
+    let served = Served::start(&args);
+    let queue = addr(&served, "queue");
+    ask(queue, "PUT", "/tasks", &[], b"").is(201);
+    limit(&served, Resource::Fsize, 2 << 20);
+    let text = "x".repeat(8_000);
+    let body = format!("<QueueMessage><MessageText>{text}</MessageText></QueueMessage>");
+    let put = || ask(queue, "POST", "/tasks/messages", &[], body.as_bytes());
+    // The log is refused first, then the database file, which no checkpoint can make longer.
+    let kept = until_full(|_| put());
+    assert!(kept > 50, "{kept} messages");
+    ask(queue, "GET", "/tasks/messages?peekonly=true", &[], b"").is(200);
+    limit(&served, Resource::Fsize, 64 << 20);
+    wait_for("a message to be put", || (put().status == 201).then_some(()));
 }

@@ -2,16 +2,17 @@
 
 use std::fs;
 
-use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 
 use crate::common::http::ask;
 use crate::common::need;
 use crate::common::served::Served;
 use crate::ground::{create, rest, write};
 
-fn limit(served: &Served, resource: Resource, most: u64) {
+/// Sets a limit of the server, which may be raised again later.
+pub fn limit(served: &Served, resource: Resource, most: u64) {
     let pid = Pid::from_raw(i32::try_from(served.pid()).unwrap());
-    let limit = Rlimit { current: Some(most), maximum: Some(most) };
+    let limit = Rlimit { current: Some(most), maximum: getrlimit(resource).maximum };
     prlimit(pid, resource, limit).unwrap();
 }
 

@@ -120,6 +120,22 @@ fn the_file_system_tells_its_size() {
 }
 
 #[test]
+fn a_write_through_a_descriptor_that_cannot_read_shows_in_the_times_at_once() {
+    let Some(at) = Fixture::start() else { return };
+    let Some(mut program) = Program::start(&at.mnt) else { return };
+    at.make("f", "x");
+    for write in ["os.write(fd, b'y')", "os.pwrite(fd, b'z', 100)", "os.ftruncate(fd, 7)"] {
+        program.ok("os.utime('f', (1, 1)); fd = os.open('f', os.O_WRONLY); os.stat('f')");
+        program.ok(write);
+        assert_eq!(program.ok("os.stat('f').st_mtime > 1"), serde_json::json!(true), "{write}");
+        program.ok("os.close(fd)");
+        assert_eq!(program.ok("os.stat('f').st_mtime > 1"), serde_json::json!(true), "{write}");
+        let length = std::fs::metadata(at.root.join("f")).unwrap().len();
+        assert_eq!(program.ok("os.stat('f').st_size"), serde_json::json!(length), "{write}");
+    }
+}
+
+#[test]
 fn a_store_through_a_mapping_shows_in_the_times_at_the_close() {
     let Some(at) = Fixture::start() else { return };
     let Some(mut program) = Program::start(&at.mnt) else { return };

@@ -334,21 +334,29 @@ impl Share {
         let (parent, name) = path.split().ok_or(Denial::NameTaken)?;
         let mut steps = Some((make, then));
         let parent = SharePath::new(parent)?;
+        let mut make_in = |parent: &SharePath, latched: &Latched| -> TryResult<T> {
+            check_gets_entries(latched, parent, false)?;
+            let (make, then) = steps.take().expect("an entry is made once");
+            let _making = self.making();
+            // Whether the name is free is found out by making it, under the store's own lock.
+            let path = parent.join(name)?;
+            let entry = make(&path)?;
+            Ok(then(&path, entry)?)
+        };
+        // Mostly the kernel or this operation has looked at the directory just now.
+        let known = self.lock_known_dir(&parent, |latched| make_in(&parent, latched));
+        match known {
+            Some(Err(Missed::Failed(error))) => return Err(error),
+            Some(Ok(made)) => return Ok(made),
+            Some(Err(Missed::Moved)) | None => {}
+        }
         retry(|| {
             let seen = match self.see(&parent) {
                 Ok(seen) if seen.found.stat.kind != FileKind::File => seen,
                 Ok(_) | Err(StoreError::NotFound) => return Err(Denial::PathNotFound.into()),
                 Err(error) => return Err(error.into()),
             };
-            self.lock_seen(&seen, |_, latched| {
-                check_gets_entries(latched, &seen.found.path, false)?;
-                let (make, then) = steps.take().expect("an entry is made once");
-                let _making = self.making();
-                // Whether the name is free is found out by making it, under the store's own lock.
-                let path = seen.found.path.join(name)?;
-                let entry = make(&path)?;
-                Ok(then(&path, entry)?)
-            })
+            self.lock_seen(&seen, |_, latched| make_in(&seen.found.path, latched))
         })
     }
 

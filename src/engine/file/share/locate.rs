@@ -141,6 +141,30 @@ impl Share {
         })?
     }
 
+    /// Runs `step` under the lock of the directory `path`, if it is known which directory that is
+    /// without a look at the disk; `None` if it is not. The path is then spelled as on disk.
+    pub(in crate::engine::file) fn lock_known_dir<T>(
+        &self,
+        path: &SharePath,
+        step: impl FnOnce(&mut Latched) -> TryResult<T>,
+    ) -> Option<TryResult<T>> {
+        let generation = self.disk.generation();
+        let id = self.disk.known_dir(path)?;
+        // Its maker's open may not be in the table yet: see `Share::find`.
+        if self.making.load(Ordering::SeqCst) > 0 {
+            return None;
+        }
+        let mut step = Some(step);
+        let locked = self.table.with(id, |_, latched| {
+            let known = self.disk.generation() == generation;
+            step.take().filter(|_| known).map(|step| step(latched))
+        });
+        match locked {
+            Ok(done) => done,
+            Err(error) => Some(Err(error.into())),
+        }
+    }
+
     /// Runs `step` under the locks of two different files, if both names still lead to them.
     pub(in crate::engine::file) fn lock_both<T>(
         &self,

@@ -316,3 +316,17 @@ fn a_look_does_not_wait_for_the_writer_when_all_open_connections_are_in_use() {
         assert_eq!(texts(&looked.unwrap().expect("an answer in time").unwrap()), ["text"]);
     });
 }
+
+#[test]
+fn a_get_that_cannot_be_carried_out_is_no_empty_answer() {
+    let world = World::new();
+    world.create("queue");
+    world.put("queue", "one");
+    assert_eq!(world.get("queue", 1, 30).unwrap().len(), 1);
+    // The next Get does not look whether anything is visible, and nothing is.
+    std::fs::remove_file(world.folder.path().join("queue.db")).unwrap();
+    let database = world.service().store.database();
+    assert!(matches!(database.checkpoint(), Err(DbError::Gone { .. })));
+    let got = world.get("queue", 1, 30);
+    assert!(matches!(got, Err(QueueError::Store(DbError::Gone { .. }))), "{got:?}");
+}

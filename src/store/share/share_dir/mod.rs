@@ -173,6 +173,12 @@ impl ShareDir {
         Ok((FoundFile { path, stat }, Some(FoundPlace { dir, at })))
     }
 
+    /// The directory that an exact path leads to, by no link, if that was found out a moment ago. A
+    /// change that is made beside this process is seen that much later.
+    pub fn known_dir(&self, path: &SharePath) -> Option<FileId> {
+        self.root.known_dir(path.as_str())
+    }
+
     /// Attributes of an exact path; a symbolic link at its end is not followed.
     pub fn stat(&self, path: &SharePath) -> Result<Stat, StoreError> {
         self.root.stat(path.as_str())?.ok_or_else(|| self.root.missing(path.as_str()))

@@ -1,0 +1,7 @@
+//! The JSON of an entity.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    latchfs::rest::any_input::entity(bytes);
+});

@@ -1,0 +1,7 @@
+//! A structured body: segments with checksums.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    latchfs::rest::any_input::structured(bytes);
+});

@@ -1,0 +1,7 @@
+//! A condition on the tags of a blob, or a search for them.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    latchfs::rest::any_input::tag_query(bytes);
+});
