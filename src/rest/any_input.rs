@@ -94,9 +94,9 @@ pub fn entity(bytes: &[u8]) {
     let scope = Scope { level: MetadataLevel::Full, base: "http://h", account: "a" };
     let written = scope.entity("t", &row, &Select::default());
     let again = read_entity(written.as_bytes()).expect("JSON of this server is read by it");
-    let same = again.properties.iter().eq(row.properties.iter());
-    // A number that is none differs from itself.
-    assert!(same || written.contains("NaN"), "{written}");
+    let read = again.properties.iter().map(|property| format!("{property:?}"));
+    // As texts: a number that is none differs from itself.
+    assert!(read.eq(row.properties.iter().map(|property| format!("{property:?}"))), "{written}");
 }
 
 /// A `$filter` of the Table service. An entity that it matches lies in the ranges that are read for

@@ -197,15 +197,22 @@ impl<'a> QueueChange<'a> {
 
     /// The queue of that name, or the refusal.
     fn queue(&self, name: &str) -> QueueResult<QueueId> {
+        if self.rehearsal {
+            return self.looked_up(name);
+        }
         // What is known is committed, and no change before this one in its transaction replaced it.
         let missing = match self.memory.known.find(name) {
             Ok(id) => return Ok(id),
             Err(missing) => missing,
         };
-        let found = self.rows.queue_id(name)?;
-        let id = found.ok_or_else(|| self.memory.no_queue(name, self.now))?;
+        let id = self.looked_up(name)?;
         self.memory.known.put(missing, name, id);
         Ok(id)
+    }
+
+    fn looked_up(&self, name: &str) -> QueueResult<QueueId> {
+        let found = self.rows.queue_id(name)?;
+        found.ok_or_else(|| self.memory.no_queue(name, self.now).into())
     }
 
     /// The number of a new message.

@@ -247,6 +247,9 @@ impl<T> Recorded<T> {
 impl TableChange<'_> {
     /// The table of that name.
     fn table(&self, name: &TableName) -> TableResult<TableId> {
+        if self.rehearsal {
+            return table_of(self.tx, name);
+        }
         // What is known is committed, and no write before this one in its transaction changed it.
         let missing = match self.memory.known.table(name) {
             Ok(id) => return Ok(id),

@@ -139,7 +139,9 @@ impl ContentWriter {
         }
         if let Target::Memory(memory) = &mut self.target {
             if received <= INLINE_MAX {
-                pieces.iter().for_each(|bytes| memory.extend_from_slice(bytes.as_ref()));
+                for bytes in pieces {
+                    memory.extend_from_slice(bytes.as_ref());
+                }
                 self.received = received;
                 return Ok(());
             }

@@ -31,9 +31,8 @@ pub(super) use select_blob;
 const BY_KEY: &str = select_blob!("", "container = ?1 AND name = ?2 AND rank = ?3 AND time = ?4");
 const BY_KIND: &str = select_blob!("", "container = ?1 AND name = ?2 AND rank = ?3 ORDER BY time");
 const BY_NAME: &str = select_blob!("", "container = ?1 AND name = ?2 ORDER BY rank, time");
-/// From [`StateKind::Deleted`] on.
-const HEAD: &str =
-    select_blob!("", "container = ?1 AND name = ?2 AND rank >= 2 ORDER BY rank, time");
+const FROM_KIND: &str =
+    select_blob!("", "container = ?1 AND name = ?2 AND rank >= ?3 ORDER BY rank, time");
 
 /// Rows of extents that an event loop reads, and content files that it opens, for one reader.
 const SHORT_ROWS: usize = 4;
@@ -87,11 +86,12 @@ impl BlobTx<'_> {
         container: ContainerId,
         name: &str,
     ) -> Result<Head<R>, DbError> {
-        let mut select = self.conn.prepare_cached(HEAD)?;
-        let mut rows = select.query(params![container.0, name.as_bytes()])?;
+        let deleted = StateKind::Deleted.rank();
+        let mut select = self.conn.prepare_cached(FROM_KIND)?;
+        let mut rows = select.query(params![container.0, name.as_bytes(), deleted])?;
         let mut has_deleted = false;
         while let Some(row) = rows.next()? {
-            if row.get::<_, i64>(2)? != StateKind::Deleted.rank() {
+            if row.get::<_, i64>(2)? != deleted {
                 return Ok(Head { row: Some(blob_row(row)?), has_deleted });
             }
             has_deleted = true;

@@ -221,8 +221,9 @@ fn cause(file: &Path, error: &rusqlite::Error, failure: ffi::Error) -> String {
     if said.ends_with(&*path) { ffi::code_to_str(failure.extended_code).to_owned() } else { said }
 }
 
-/// True if the database file or its log is as long as this process may make a file, but for the
-/// largest part that is written at once: `SQLite` reports this like a broken disk.
+/// True if the database file or its log is as long as this process may make a file, but for a page
+/// and its header: `SQLite` reports this like a broken disk. A longer write is cut by the system at
+/// the limit.
 fn at_size_limit(file: &Path) -> bool {
     const PART: u64 = 64 << 10;
     static TOLD: Once = Once::new();

@@ -15,6 +15,7 @@ use super::DbError;
 use super::error::Naming;
 use super::transaction;
 use super::version::Changing;
+use super::vfs;
 use super::writer::{Turn, Writer};
 
 /// The writer of a database, held. Requests wait until the value is dropped; a transaction that
@@ -118,7 +119,10 @@ impl<'a> HeldWriter<'a> {
     /// Writes the rows of the transaction to the log, so that there is little left that its commit
     /// could fail at: a full disk is met here.
     pub fn flush(&self) -> Result<(), DbError> {
-        self.run(|conn| Ok(conn.cache_flush()?))
+        self.run(|conn| {
+            conn.cache_flush()?;
+            vfs::flush(conn)
+        })
     }
 
     /// Commits the transaction.

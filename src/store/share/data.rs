@@ -13,7 +13,7 @@ use rustix::buffer::spare_capacity;
 use rustix::fs::{AtFlags, FallocateFlags, SeekFrom, Timespec, Timestamps, UTIME_OMIT};
 use rustix::io::{Errno, ReadWriteFlags, retry_on_intr};
 
-use super::range_bytes::RangeBytes;
+use super::range_bytes::{RangeBytes, SHORT_MAX};
 use super::stat::Stat;
 use crate::core::Timestamp;
 use crate::store::error::{StoreError, check_may_change, doing};
@@ -37,35 +37,25 @@ pub fn read_at(fd: impl AsFd, buffer: &mut [u8], offset: u64) -> Result<usize, S
 /// clears first: for a long range that costs as much as the reading.
 pub fn read_bytes(fd: impl AsFd, offset: u64, length: usize) -> Result<Vec<u8>, StoreError> {
     let mut bytes = Vec::with_capacity(length);
-    read_into(fd, &mut bytes, offset, length)?;
-    Ok(bytes)
-}
-
-/// As [`read_bytes`], into memory that may have been used before.
-pub fn read_range(fd: impl AsFd, offset: u64, length: usize) -> Result<RangeBytes, StoreError> {
-    let mut bytes = RangeBytes::with_room(length);
-    read_into(fd, bytes.bytes_mut(), offset, length)?;
-    Ok(bytes)
-}
-
-/// Reads into what `bytes` has room for, which is at least `length`.
-fn read_into(
-    fd: impl AsFd,
-    bytes: &mut Vec<u8>,
-    offset: u64,
-    length: usize,
-) -> Result<(), StoreError> {
     while bytes.len() < length {
         let at = offset + bytes.len() as u64;
-        match retry_on_intr(|| rustix::io::pread(&fd, spare_capacity(bytes), at)) {
+        match retry_on_intr(|| rustix::io::pread(&fd, spare_capacity(&mut bytes), at)) {
             Ok(0) => break,
             Ok(_) => {}
             Err(errno) => return Err(StoreError::from_errno("reading", errno)),
         }
     }
-    // An allocation may be longer than asked for.
+    // The allocation may be longer than asked for.
     bytes.truncate(length);
-    Ok(())
+    Ok(bytes)
+}
+
+/// As [`read_bytes`]; a long range is read into memory that was used before.
+pub fn read_range(fd: impl AsFd, offset: u64, length: usize) -> Result<RangeBytes, StoreError> {
+    if length <= SHORT_MAX {
+        return read_bytes(fd, offset, length).map(RangeBytes::from);
+    }
+    RangeBytes::filled(length, |buffer| read_at(fd, buffer, offset))
 }
 
 /// Reads what can be had from `offset` on without waiting for the disk; zero bytes at the end of

@@ -124,8 +124,14 @@ fn a_write_through_a_descriptor_that_cannot_read_shows_in_the_times_at_once() {
     let Some(at) = Fixture::start() else { return };
     let Some(mut program) = Program::start(&at.mnt) else { return };
     at.make("f", "x");
-    for write in ["os.write(fd, b'y')", "os.pwrite(fd, b'z', 100)", "os.ftruncate(fd, 7)"] {
-        program.ok("os.utime('f', (1, 1)); fd = os.open('f', os.O_WRONLY); os.stat('f')");
+    for (append, write) in [
+        ("0", "os.write(fd, b'y')"),
+        ("0", "os.pwrite(fd, b'z', 100)"),
+        ("0", "os.ftruncate(fd, 7)"),
+        ("os.O_APPEND", "os.write(fd, b'y')"),
+    ] {
+        program.ok("os.utime('f', (1, 1))");
+        program.ok(&format!("fd = os.open('f', os.O_WRONLY | {append}); os.stat('f')"));
         program.ok(write);
         assert_eq!(program.ok("os.stat('f').st_mtime > 1"), serde_json::json!(true), "{write}");
         program.ok("os.close(fd)");

@@ -32,14 +32,17 @@ pub(super) struct Gathered {
     from: u64,
     /// The offset of the next frame, if it is known. A header that is written elsewhere corrects
     /// one in the file, or is the first one after a rollback.
-    end: Option<u64>,
+    next: Option<u64>,
     /// The page that belongs to the header that was written last.
     announced: Option<Announced>,
 }
 
+/// A page that `SQLite` is about to write.
 #[derive(Clone, Copy)]
 struct Announced {
+    /// Its offset.
     at: u64,
+    /// Whether it is the last one of a commit.
     ends_commit: bool,
 }
 
@@ -69,7 +72,10 @@ impl Gathered {
             // Frames are appended again from here on: what is behind was rolled back.
             self.give_up_from(at);
         }
-        if self.end == Some(at) {
+        if self.next != Some(at) {
+            self.flush(file)?;
+        }
+        if self.next == Some(at) {
             self.gather(bytes, at);
         } else {
             file(bytes, at)?;
@@ -87,10 +93,11 @@ impl Gathered {
         page: Announced,
         file: &mut impl FnMut(&[u8], u64) -> Result<(), Code>,
     ) -> Result<(), Code> {
-        if self.end != Some(page.at) {
-            self.end = None;
+        if self.next != Some(page.at) {
+            self.flush(file)?;
+            self.next = None;
             file(bytes, page.at)?;
-            self.end = Some(page.at + length(bytes));
+            self.next = Some(page.at + length(bytes));
             return Ok(());
         }
         self.gather(bytes, page.at);
@@ -121,7 +128,7 @@ impl Gathered {
         self.flush(file)?;
         file(bytes, at)?;
         if at == 0 && bytes.len() == LOG_HEADER {
-            self.end = Some(length(bytes));
+            self.next = Some(length(bytes));
         }
         Ok(())
     }
@@ -151,14 +158,14 @@ impl Gathered {
         let kept = usize::try_from(at - self.from).unwrap_or(usize::MAX);
         if kept < self.bytes.len() {
             self.bytes.truncate(kept);
-            self.end = Some(at);
+            self.next = Some(at);
         }
     }
 
     /// Gives up all bytes.
     fn give_up(&mut self) {
         self.bytes.clear();
-        self.end = None;
+        self.next = None;
         self.announced = None;
     }
 
@@ -166,8 +173,9 @@ impl Gathered {
         if self.bytes.is_empty() {
             self.from = at;
         }
+        debug_assert_eq!(self.from + length(&self.bytes), at, "gathered bytes are one range");
         self.bytes.extend_from_slice(bytes);
-        self.end = Some(at + length(bytes));
+        self.next = Some(at + length(bytes));
     }
 
     /// This range, if all of it is gathered.

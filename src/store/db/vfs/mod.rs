@@ -19,7 +19,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::OnceLock;
 use std::{mem, ptr, slice};
 
-use rusqlite::ffi;
+use rusqlite::{Connection, MAIN_DB, ffi};
 
 use self::gathered::{Code, Gathered};
 use super::DbError;
@@ -37,8 +37,9 @@ pub(super) fn name() -> Result<&'static CStr, DbError> {
 
 fn register() -> Result<(), DbError> {
     let failed = |what: &str| Err(DbError::Io(format!("SQLite: {what}")));
-    // SAFETY: the option takes one int. SQLite refuses it once it is initialised, and then changes
-    // nothing. Without statistics, an allocation takes no lock of SQLite's.
+    // SAFETY: the option takes one int, and no other thread may use SQLite meanwhile: all connections
+    // of this program need the name that is registered here. SQLite refuses the option once it is
+    // initialised, and then changes nothing. Without statistics, an allocation takes no lock.
     unsafe { ffi::sqlite3_config(ffi::SQLITE_CONFIG_MEMSTATUS, c_int::from(false)) };
     // SAFETY: initialises SQLite and returns a table that lives as long as the process.
     let base = unsafe { ffi::sqlite3_vfs_find(BASE.as_ptr()) };
@@ -60,6 +61,30 @@ fn register() -> Result<(), DbError> {
         ffi::SQLITE_OK => Ok(()),
         code => failed(ffi::code_to_str(code)),
     }
+}
+
+/// Writes the frames of a transaction that has not ended yet, so that a full disk is met now and not
+/// by its commit.
+pub(super) fn flush(connection: &Connection) -> Result<(), DbError> {
+    let mut file: *mut ffi::sqlite3_file = ptr::null_mut();
+    // SAFETY: the connection is open and used by this thread alone. SQLite stores a pointer to the
+    // log's file, which lives as long as the connection has a log.
+    let code = unsafe {
+        ffi::sqlite3_file_control(
+            connection.handle(),
+            MAIN_DB.as_ptr(),
+            ffi::SQLITE_FCNTL_JOURNAL_POINTER,
+            (&raw mut file).cast(),
+        )
+    };
+    // SAFETY: as above.
+    let methods = unsafe { file.as_ref() }.map_or(ptr::null(), |file| file.pMethods);
+    if code != ffi::SQLITE_OK || methods != &raw const METHODS {
+        return Err(DbError::Io("SQLite: the log was not opened by this program".to_owned()));
+    }
+    // SAFETY: a file with these functions was opened by `open` as the log's file.
+    let written = unsafe { LogFile::flush(file) };
+    written.map_err(|code| rusqlite::Error::SqliteFailure(ffi::Error::new(code), None).into())
 }
 
 /// The log's file, as `SQLite` sees it. The file of the base stands right behind it.
@@ -105,11 +130,11 @@ impl LogFile {
         for part in bytes.chunks(WRITE_MAX) {
             let length = c_int::try_from(part.len()).expect("a part is short");
             #[cfg(test)]
-            let (length, full) = tests::room(length);
+            let (length, refused) = tests::room(length);
             // SAFETY: the bytes are valid.
             match unsafe { write(base, part.as_ptr().cast(), length, at) } {
                 #[cfg(test)]
-                ffi::SQLITE_OK if full => return Err(ffi::SQLITE_FULL),
+                ffi::SQLITE_OK if refused.is_some() => return refused.map_or(Ok(()), Err),
                 ffi::SQLITE_OK => at += i64::from(length),
                 code => return Err(code),
             }
@@ -149,8 +174,10 @@ macro_rules! passed {
 
 passed!(read_base, xRead, SQLITE_IOERR_READ, to: *mut c_void, length: c_int, at: i64);
 passed!(truncate_base, xTruncate, SQLITE_IOERR_TRUNCATE, length: i64);
-passed!(sync_base, xSync, SQLITE_IOERR_FSYNC, flags: c_int);
-passed!(file_size_base, xFileSize, SQLITE_IOERR_FSTAT, length: *mut i64);
+// All frames of commits are in the file. What is gathered belongs to a transaction that has not
+// ended, or was rolled back: it needs no sync, and on a full disk it could not be written.
+passed!(sync, xSync, SQLITE_IOERR_FSYNC, flags: c_int);
+passed!(file_size, xFileSize, SQLITE_IOERR_FSTAT, length: *mut i64);
 passed!(lock, xLock, SQLITE_IOERR_LOCK, level: c_int);
 passed!(unlock, xUnlock, SQLITE_IOERR_UNLOCK, level: c_int);
 passed!(check_reserved, xCheckReservedLock, SQLITE_IOERR_LOCK, found: *mut c_int);
@@ -251,11 +278,12 @@ unsafe extern "C" fn read(
     let end = u64::try_from(at.saturating_add(i64::from(length))).unwrap_or(0);
     // SAFETY: SQLite calls this for the log's file only.
     let gathered = unsafe { LogFile::gathered(file) };
-    // SAFETY: as above.
-    if gathered.reaches(end)
-        && let Err(code) = unsafe { LogFile::flush(file) }
-    {
-        return code;
+    if gathered.reaches(end) {
+        // SAFETY: as above.
+        let written = unsafe { LogFile::flush(file) };
+        if let Err(code) = written {
+            return code;
+        }
     }
     // SAFETY: the arguments are SQLite's.
     unsafe { read_base(file, to, length, at) }
@@ -269,24 +297,6 @@ unsafe extern "C" fn truncate(file: *mut ffi::sqlite3_file, length: i64) -> c_in
     match unsafe { LogFile::flush(file) } {
         // SAFETY: the arguments are SQLite's.
         Ok(()) => unsafe { truncate_base(file, length) },
-        Err(code) => code,
-    }
-}
-
-unsafe extern "C" fn sync(file: *mut ffi::sqlite3_file, flags: c_int) -> c_int {
-    // SAFETY: SQLite calls this for the log's file only.
-    match unsafe { LogFile::flush(file) } {
-        // SAFETY: the arguments are SQLite's.
-        Ok(()) => unsafe { sync_base(file, flags) },
-        Err(code) => code,
-    }
-}
-
-unsafe extern "C" fn file_size(file: *mut ffi::sqlite3_file, length: *mut i64) -> c_int {
-    // SAFETY: SQLite calls this for the log's file only.
-    match unsafe { LogFile::flush(file) } {
-        // SAFETY: the arguments are SQLite's.
-        Ok(()) => unsafe { file_size_base(file, length) },
         Err(code) => code,
     }
 }
