@@ -110,6 +110,9 @@ impl Doctor {
     }
 }
 
+/// Three services keep some MiB each, for deletions on a full disk.
+const FREE_MIN: u64 = 32 << 20;
+
 /// The summary where a mount alone is impossible.
 const WITHOUT_MOUNT: &str = "\
 No mount can be made here. File, Blob, Queue and Table over HTTP work without one: start with
@@ -220,6 +223,14 @@ fn version(release: &str) -> Option<(u32, u32)> {
     Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
 
+/// The free bytes of a disk that has fewer than the services need to start with.
+fn few_bytes_free(file: &File) -> Option<u64> {
+    let seen = rustix::fs::fstatvfs(file).ok()?;
+    let free = seen.f_bavail.saturating_mul(seen.f_frsize);
+    // Some file systems do not tell how much they have.
+    (seen.f_blocks > 0 && free < FREE_MIN).then_some(free)
+}
+
 /// Probed where it is, or where it would be made.
 fn data_directory(data: &Path) -> DoctorCheck {
     const WHAT: &str = "data directory";
@@ -235,6 +246,13 @@ fn data_directory(data: &Path) -> DoctorCheck {
             );
         }
     };
+    if let Some(free) = few_bytes_free(&probe) {
+        return DoctorCheck::warn(
+            WHAT,
+            format!("{} has {} KiB of free space", there.display(), free >> 10),
+            "make room on the disk: requests that store something are refused (507) without",
+        );
+    }
     if rustix::fs::fstatfs(&probe).is_ok_and(|seen| seen.f_type == OVERLAYFS) {
         return DoctorCheck::warn(
             WHAT,

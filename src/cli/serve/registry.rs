@@ -39,9 +39,13 @@ pub struct RunningServer {
 }
 
 /// Enters a server; none where that is not possible, since it is only a convenience. Removes
-/// the entries of servers that were killed.
+/// the entries of servers that were killed, also of those that had the same socket.
 pub fn enter(control: &Path, started_in: Option<&Path>) -> Option<RegistryEntry> {
-    drop(running());
+    for (file, server) in entries() {
+        if server.control == control || !is_served(&server.control) {
+            drop(fs::remove_file(file));
+        }
+    }
     let entered = folder().and_then(|folder| {
         let file = folder.join(std::process::id().to_string());
         let mut content = control.as_os_str().as_bytes().to_vec();
@@ -57,17 +61,26 @@ pub fn enter(control: &Path, started_in: Option<&Path>) -> Option<RegistryEntry>
 
 /// The servers that run.
 pub fn running() -> Vec<RunningServer> {
+    let mut running: Vec<RunningServer> = Vec::new();
+    for (file, server) in entries() {
+        if !is_served(&server.control) {
+            drop(fs::remove_file(file));
+        } else if running.iter().all(|other| other.control != server.control) {
+            running.push(server);
+        }
+    }
+    running
+}
+
+/// All entries, each with its file.
+fn entries() -> Vec<(PathBuf, RunningServer)> {
     let Ok(folder) = folder() else { return Vec::new() };
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let servers = entries.filter_map(|entry| {
         let content = fs::read(entry.path()).ok()?;
         let mut paths = content.split(|byte| *byte == 0).map(|path| OsStr::from_bytes(path).into());
         let server = RunningServer { control: paths.next()?, started_in: paths.next() };
-        if !is_served(&server.control) {
-            drop(fs::remove_file(entry.path()));
-            return None;
-        }
-        Some(server)
+        Some((entry.path(), server))
     });
     servers.collect()
 }

@@ -40,6 +40,8 @@ pub(super) struct Writer {
     log: Arc<LogState>,
     counters: Arc<Counters>,
     versions: Versions,
+    /// The log was told that the disk is full.
+    told_full: AtomicBool,
     /// The files have lost their names: writes are refused with [`Writer::gone`].
     is_gone: AtomicBool,
     gone: Mutex<Option<DbError>>,
@@ -114,6 +116,7 @@ impl Writer {
             log,
             counters,
             versions: Versions::default(),
+            told_full: AtomicBool::new(false),
             is_gone: AtomicBool::new(false),
             gone: Mutex::default(),
         }
@@ -260,7 +263,9 @@ impl Writer {
         let _naming = Naming::file(&self.file);
         while !jobs.is_empty() {
             let length = self.log.pages();
-            if !self.reserve.extend(self.log.next_page()) {
+            if self.reserve.extend(self.log.next_page()) {
+                self.told_full.store(false, Ordering::Relaxed);
+            } else {
                 // A log that begins again needs less.
                 self.log.ask();
                 self.refuse_stores(jobs);
@@ -304,9 +309,12 @@ impl Writer {
 
     /// Answers the requests that store something: what space there is, deletions need.
     fn refuse_stores(&self, jobs: &mut Vec<Box<dyn Job>>) {
-        let stores = jobs.extract_if(.., |job| job.purpose() == Purpose::Store);
-        for mut job in stores {
-            job.fail(DbError::Full { file: self.file.to_path_buf() });
+        let full = DbError::Full { file: self.file.to_path_buf() };
+        for mut job in jobs.extract_if(.., |job| job.purpose() == Purpose::Store) {
+            if !self.told_full.swap(true, Ordering::Relaxed) {
+                log::warn!("{full}: requests that store something are refused until there is room");
+            }
+            job.fail(full.clone());
             job.answer();
         }
     }

@@ -10,6 +10,7 @@ mod directory;
 mod embedding;
 mod first_day;
 mod fixture;
+mod full_disk;
 mod health;
 mod holds;
 mod json_page;
@@ -29,3 +30,4 @@ mod testing;
 #[cfg(feature = "tls")]
 mod tls;
 mod user;
+mod which_server;
