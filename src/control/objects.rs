@@ -173,7 +173,8 @@ impl ControlConnection {
         let mut facts =
             facts([("etag", json!(state.etag.quoted())), ("modified", json!(iso(state.modified)))]);
         lease_facts(&mut facts, &state.lease, now);
-        let in_the_way = leased(&state.lease, now, "deleting it needs the lease ID");
+        let by = state.leaser.as_ref();
+        let in_the_way = leased(&state.lease, by, now, "deleting it needs the lease ID");
         let in_the_way = in_the_way.into_iter().collect();
         Ok(ObjectState { in_the_way, facts, changes: self.with_last(changes, last), ..told() })
     }
@@ -339,6 +340,7 @@ fn lease_facts<K: LeaseKind>(
 
 fn leased<K: LeaseKind>(
     lease: &TimedLease<K>,
+    by: Option<&Writer>,
     now: Timestamp,
     effect: &str,
 ) -> Option<ObstacleRow> {
@@ -349,16 +351,18 @@ fn leased<K: LeaseKind>(
         Some(seconds) => format!("it ends in {seconds} s"),
         None => "it has no end".to_owned(),
     };
-    let state = lease.state(now);
-    Some(ObstacleRow {
-        rule: "lease".into(),
-        message: format!("its lease is {state}: {effect}; {end}"),
-    })
+    let mut message = format!("its lease is {}: {effect}; {end}", lease.state(now));
+    if let Some(by) = by {
+        message.push_str("; ");
+        message.push_str(&by.told_of_lease(now));
+    }
+    Some(ObstacleRow { rule: "lease".into(), message })
 }
 
 fn blob_obstacles(state: &BlobState, now: Timestamp) -> Vec<ObstacleRow> {
     let mut found = Vec::new();
-    found.extend(leased(&state.lease, now, "writing and deleting need the lease ID"));
+    let by = state.leaser.as_ref();
+    found.extend(leased(&state.lease, by, now, "writing and deleting need the lease ID"));
     let mut add = |rule: &str, message: String| {
         found.push(ObstacleRow { rule: rule.to_owned(), message });
     };

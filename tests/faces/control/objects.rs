@@ -108,6 +108,8 @@ fn the_lease_of_a_blob_or_container_is_shown_stands_in_the_way_and_is_broken() {
         assert_eq!(why.status.code(), Some(1));
         let told: serde_json::Value = serde_json::from_slice(&why.stdout).unwrap();
         assert_eq!(told["in_the_way"][0]["rule"], "lease");
+        let message = told["in_the_way"][0]["message"].as_str().unwrap();
+        assert!(message.contains(" ago by Lease ") && message.contains("(acquire)"), "{message}");
         assert_eq!(told["facts"]["lease_id"], LEASE);
         let broken = json(&folder.ask(&["lease", "break", object, "--period", "0", "--json"]));
         assert_eq!(broken["was_leased"], true);
