@@ -4,11 +4,13 @@
 use std::fs::File;
 use std::io::IoSlice;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use md5::{Digest as _, Md5};
 use rustix::io::{Errno, pwritev, retry_on_intr};
 
 use super::files::OpenFile;
+use super::janitor::Chore;
 use super::places::{self, SHARED_MAX};
 use super::shared::Shared;
 use super::types::ContainerId;
@@ -60,6 +62,7 @@ pub struct ContentWriter {
     part_of: Option<(ContainerId, String)>,
     received: u64,
     target: Target,
+    claim: Option<Arc<PartClaim>>,
     md5: Option<Md5>,
     crc64: crc64fast_nvme::Digest,
 }
@@ -67,6 +70,34 @@ pub struct ContentWriter {
 enum Target {
     Memory(Vec<u8>),
     File(places::Place),
+}
+
+/// The claim of a body to bytes in the file of a blob's parts. If it is dropped and the body is not
+/// used, the next parts of the blob get another file: so this one goes away with the parts in it
+/// that are used, and at once if there are none.
+pub(super) struct PartClaim {
+    shared: Arc<Shared>,
+    blob: (ContainerId, String),
+    used: AtomicBool,
+}
+
+impl PartClaim {
+    /// A row refers to the bytes.
+    pub(super) fn is_used(&self) {
+        self.used.store(true, Ordering::Release);
+    }
+}
+
+impl Drop for PartClaim {
+    fn drop(&mut self) {
+        if self.used.load(Ordering::Acquire) {
+            return;
+        }
+        let (container, name) = std::mem::replace(&mut self.blob, (ContainerId(0), String::new()));
+        if let Some(parts) = self.shared.places.forget_parts(container, name) {
+            self.shared.chores.add(Chore::Close(parts));
+        }
+    }
 }
 
 /// Bytes that are written and not yet referred to. When the last copy of this value is dropped
@@ -77,6 +108,7 @@ pub struct Content {
     md5: Option<[u8; 16]>,
     crc64: u64,
     pub(super) bytes: Bytes,
+    claim: Option<Arc<PartClaim>>,
 }
 
 #[derive(Clone)]
@@ -99,12 +131,14 @@ impl ContentWriter {
             None => Target::Memory(Vec::new()),
             Some(length) => find_place(&shared, part_of.as_ref(), length)?,
         };
+        let claim = claim(&shared, part_of.as_ref(), &target);
         Ok(Self {
             shared,
             declared: plan.length,
             part_of,
             received: 0,
             target,
+            claim,
             md5: plan.md5.then(Md5::new),
             crc64: crc64fast_nvme::Digest::new(),
         })
@@ -184,6 +218,7 @@ impl ContentWriter {
             && !memory.is_empty()
         {
             let target = find_place(&self.shared, self.part_of.as_ref(), self.received)?;
+            self.claim = claim(&self.shared, self.part_of.as_ref(), &target);
             if let Target::File(place) = &target {
                 write_at(place, 0, &[memory])?;
             }
@@ -206,6 +241,7 @@ impl ContentWriter {
             md5: self.md5.take().map(|md5| md5.finalize().into()),
             crc64: self.crc64.sum64(),
             bytes,
+            claim: self.claim.take(),
         }
     }
 }
@@ -227,6 +263,16 @@ fn find_place(
         None => places.alone(Some(length))?,
     };
     Ok(Target::File(place))
+}
+
+fn claim(
+    shared: &Arc<Shared>,
+    part_of: Option<&(ContainerId, String)>,
+    target: &Target,
+) -> Option<Arc<PartClaim>> {
+    let Target::File(places::Place { among_parts: true, .. }) = target else { return None };
+    let (shared, blob) = (Arc::clone(shared), part_of?.clone());
+    Some(Arc::new(PartClaim { shared, blob, used: AtomicBool::new(false) }))
 }
 
 fn length_of(pieces: &[impl AsRef<[u8]>]) -> u64 {
@@ -269,12 +315,17 @@ impl Content {
     pub fn crc64(&self) -> u64 {
         self.crc64
     }
+
+    /// The bytes, and their claim to a place among the parts of a blob.
+    pub(super) fn into_parts(self) -> (Bytes, Option<Arc<PartClaim>>) {
+        (self.bytes, self.claim)
+    }
 }
 
 impl Default for Content {
     /// No bytes.
     fn default() -> Self {
-        Self { length: 0, md5: None, crc64: 0, bytes: Bytes::Inline(Vec::new()) }
+        Self { length: 0, md5: None, crc64: 0, bytes: Bytes::Inline(Vec::new()), claim: None }
     }
 }
 

@@ -30,6 +30,8 @@ const BLOBS_MAX: usize = 256;
 pub(super) struct Place {
     pub(super) file: Arc<OpenFile>,
     pub(super) offset: u64,
+    /// The file is that of a blob's parts.
+    pub(super) among_parts: bool,
 }
 
 /// A file that is filled from its beginning.
@@ -112,7 +114,7 @@ impl Places {
         if let Some(length) = length {
             set_length(&file, length)?;
         }
-        Ok(Place { file, offset: 0 })
+        Ok(Place { file, offset: 0, among_parts: false })
     }
 
     /// A place for a block, an append or pages of this blob.
@@ -224,7 +226,8 @@ impl Space {
                 }
             }
         }
-        let place = Place { file: Arc::clone(&self.file), offset: self.used };
+        let among_parts = self.kind == SpaceKind::Parts;
+        let place = Place { file: Arc::clone(&self.file), offset: self.used, among_parts };
         self.used = end;
         Ok(place)
     }

@@ -59,7 +59,8 @@ impl<'a> WriteTx<'a> {
     /// Gives `owner` bytes that are in a file. The file stays open until the outcome is known.
     pub(super) fn refer(&self, owner: i64, content: Content) -> Result<Option<InFile>, DbError> {
         let length = content.length();
-        match content.bytes {
+        let (bytes, claim) = content.into_parts();
+        match bytes {
             Bytes::Inline(bytes) if bytes.is_empty() => Ok(None),
             Bytes::Inline(_) => {
                 Err(DbError::Io("a part of a blob was taken as a whole blob".to_owned()))
@@ -69,6 +70,9 @@ impl<'a> WriteTx<'a> {
             }
             Bytes::InFile(file, offset) => {
                 references::add(self.conn, owner, file.id)?;
+                if let Some(claim) = claim {
+                    claim.is_used();
+                }
                 let id = file.id;
                 self.keep(file);
                 Ok(Some(InFile { file: id, offset, length }))

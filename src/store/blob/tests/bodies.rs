@@ -2,8 +2,10 @@
 
 use md5::{Digest as _, Md5};
 
-use super::{CURRENT, Home, body, bytes, check_settled, content_of, put, row, whole};
-use crate::store::blob::{BlobStore, BodyRole, Content, ContentError, ContentPlan, INLINE_MAX};
+use super::{CURRENT, Home, body, bytes, check_settled, content_of, put, put_block, row, whole};
+use crate::store::blob::{
+    BlobStore, BodyRole, ContainerId, Content, ContentError, ContentPlan, ContentWriter, INLINE_MAX,
+};
 use crate::store::db::SyncMode;
 
 const MIB: usize = 1 << 20;
@@ -160,13 +162,13 @@ fn a_body_that_is_given_up_leaves_nothing() {
     // Finished, but no transaction takes it.
     drop(whole(&store, &bytes(2, 2 * MIB)));
     store.settle().unwrap();
-    // The segment and the file of the blob's parts stay open for others.
-    assert_eq!(home.files().len(), 2);
+    // The segment stays open for others.
+    assert_eq!(home.files().len(), 1);
     drop(store);
     let store = home.open();
     store.settle().unwrap();
     assert_eq!(home.files().len(), 0);
-    assert_eq!(store.stats().swept, 2);
+    assert_eq!(store.stats().swept, 1);
 }
 
 #[test]
@@ -234,4 +236,41 @@ fn content_of_another_store_is_refused() {
     assert!(refused.is_err());
     assert!(row(&store, container, "blob").is_none());
     check_settled(&store, &home);
+}
+
+/// Begins a block that is longer than those in segments, and writes some of it.
+fn begun_block(store: &BlobStore, container: ContainerId) -> ContentWriter {
+    let place = BodyRole::PartOf(container, "blob");
+    let plan = ContentPlan { length: Some(8 << 20), place, md5: false };
+    let mut writer = store.content(plan).unwrap();
+    writer.write(&bytes(1, 3 << 20)).unwrap();
+    writer
+}
+
+#[test]
+fn blocks_that_broke_off_or_were_refused_leave_no_bytes() {
+    let home = Home::new();
+    let (store, container) = home.with_container();
+    for _ in 0..3 {
+        drop(begun_block(&store, container));
+        drop(body(&store, BodyRole::PartOf(container, "blob"), &bytes(2, 8 << 20)));
+    }
+    store.settle().unwrap();
+    assert!(home.files().is_empty(), "{:?}", home.files());
+}
+
+#[test]
+fn blocks_after_one_that_broke_off_do_not_share_its_file() {
+    let home = Home::new();
+    let (store, container) = home.with_container();
+    put_block(&store, container, "blob", b"one", &bytes(1, 8 << 20));
+    assert_eq!(home.files().len(), 1);
+    put_block(&store, container, "blob", b"two", &bytes(2, 8 << 20));
+    assert_eq!(home.files().len(), 1, "blocks that are used share a file");
+    let broken = begun_block(&store, container);
+    // Its bytes are behind those of the first two, which keep the file.
+    drop(broken);
+    put_block(&store, container, "blob", b"three", &bytes(3, 8 << 20));
+    store.settle().unwrap();
+    assert_eq!(home.files().len(), 2);
 }

@@ -11,8 +11,10 @@
 //!   they are written, or when `SQLite` has rolled back the transaction that they belong to: an
 //!   error of a write is reported, and the bytes are written again later.
 //! - No commit succeeds before all of its frames are written.
-//! - The frame that ends a commit whose write has failed is never written afterwards: a commit that
-//!   was refused does not come back when the log is read after a crash.
+//! - The frame that ends a commit whose write has failed is never written afterwards: such a commit
+//!   does not come back when the log is read after a crash. A commit whose *sync* has failed is in
+//!   the file and may come back, as with `SQLite`'s own VFS: the disk is broken then, and nobody
+//!   knows what it holds.
 
 /// Length of the header of a frame.
 pub(super) const FRAME_HEADER: usize = 24;
