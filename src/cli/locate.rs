@@ -3,8 +3,8 @@
 //! The server, in this order: `--control`; the mount that the path lies on; the mount that the
 //! working directory lies on; the data directory, which is `LATCHFS_DATA` or `./latchfs-data`; what
 //! is mounted on `./latchfs-mnt`; the only server with data in memory that was started here; the
-//! only server of this user that runs, unless there is a `./latchfs-data`. Commands that delete data
-//! do not take the last.
+//! only server of this user that runs, unless there is a `./latchfs-data`. Commands that delete
+//! data do not take the last.
 //!
 //! A path is one on a mount, `file:SHARE/PATH`, or `[ACCOUNT/]NAME:/PATH` as commands print it;
 //! with `--share-name` a path from the root of that share.

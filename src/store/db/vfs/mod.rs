@@ -37,9 +37,10 @@ pub(super) fn name() -> Result<&'static CStr, DbError> {
 
 fn register() -> Result<(), DbError> {
     let failed = |what: &str| Err(DbError::Io(format!("SQLite: {what}")));
-    // SAFETY: the option takes one int, and no other thread may use SQLite meanwhile: all connections
-    // of this program need the name that is registered here. SQLite refuses the option once it is
-    // initialised, and then changes nothing. Without statistics, an allocation takes no lock.
+    // SAFETY: the option takes one int, and no other thread may use SQLite meanwhile: all
+    // connections of this program need the name that is registered here. SQLite refuses the option
+    // once it is initialised, and then changes nothing. Without statistics, an allocation takes no
+    // lock.
     unsafe { ffi::sqlite3_config(ffi::SQLITE_CONFIG_MEMSTATUS, c_int::from(false)) };
     // SAFETY: initialises SQLite and returns a table that lives as long as the process.
     let base = unsafe { ffi::sqlite3_vfs_find(BASE.as_ptr()) };
@@ -63,8 +64,8 @@ fn register() -> Result<(), DbError> {
     }
 }
 
-/// Writes the frames of a transaction that has not ended yet, so that a full disk is met now and not
-/// by its commit.
+/// Writes the frames of a transaction that has not ended yet, so that a full disk is met now and
+/// not by its commit.
 pub(super) fn flush(connection: &Connection) -> Result<(), DbError> {
     let mut file: *mut ffi::sqlite3_file = ptr::null_mut();
     // SAFETY: the connection is open and used by this thread alone. SQLite stores a pointer to the
