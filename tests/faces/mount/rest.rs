@@ -11,6 +11,9 @@ use crate::common::need;
 use crate::common::served::Served;
 use crate::mount::fixture::{rounds, turn};
 
+/// How long the server waits for the release of an open that was closed.
+const RELEASE_WAIT: Duration = Duration::from_millis(100);
+
 /// A server whose mount shares nothing, so that every open is in the way.
 fn served() -> Served {
     Served::start(&["--no-auth", "--default-share", "none"])
@@ -27,6 +30,21 @@ fn put_range(addr: SocketAddr, target: &str, bytes: &[u8]) -> Got {
     ask(addr, "PUT", &format!("{target}?comp=range"), &headers, bytes)
 }
 
+/// Opens and closes a file, and asks right afterwards. The server waits for the kernel's word of a
+/// close for a bounded time; a machine that is busy enough brings it later, and then the request is
+/// sent again. A refusal that comes earlier is the answer.
+fn after_close(close: impl Fn(), request: impl Fn() -> Got) -> Got {
+    let begun = Instant::now();
+    close();
+    loop {
+        let got = request();
+        let late = begun.elapsed() >= RELEASE_WAIT && begun.elapsed() < Duration::from_secs(10);
+        if got.status != 409 || !late {
+            return got;
+        }
+    }
+}
+
 #[test]
 fn a_request_right_after_the_close_meets_nobody() {
     if !need::fuse() {
@@ -36,14 +54,12 @@ fn a_request_right_after_the_close_meets_nobody() {
     let server = served();
     let (addr, path) = (server.addr(), server.mount().join("f"));
     for round in 0..rounds(2_000) {
-        fs::write(&path, "bytes").unwrap();
-        let got = ask(addr, "GET", "/share/f", &[], b"");
+        let write = || fs::write(&path, "bytes").unwrap();
+        let got = after_close(write, || ask(addr, "GET", "/share/f", &[], b""));
         assert_eq!((got.status, got.text().as_str()), (200, "bytes"), "round {round}");
-        touch(&path);
-        let got = put_range(addr, "/share/f", b"BY");
+        let got = after_close(|| touch(&path), || put_range(addr, "/share/f", b"BY"));
         assert_eq!(got.status, 201, "round {round}: {}", got.text());
-        touch(&path);
-        let got = ask(addr, "DELETE", "/share/f", &[], b"");
+        let got = after_close(|| touch(&path), || ask(addr, "DELETE", "/share/f", &[], b""));
         assert_eq!(got.status, 202, "round {round}: {}", got.text());
     }
 }

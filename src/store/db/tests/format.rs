@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use super::{Place, SCHEMA, keys, put};
 use crate::store::db::testing::{Tmpfs, child};
@@ -87,8 +88,16 @@ fn a_read_only_file_system_is_named() {
     let Some(tmpfs) = Tmpfs::mount("4m") else { return };
     let file = tmpfs.path().join("test.db");
     drop(Database::open(&file, &SCHEMA, SyncMode::Normal).unwrap());
-    let mut remount = Command::new("mount");
-    assert!(remount.args(["-o", "remount,ro"]).arg(tmpfs.path()).status().unwrap().success());
+    // A child that another test starts at this moment has copies of all descriptors until it runs
+    // its program, and one of them may be that of the database.
+    let remounted = || {
+        let mut remount = Command::new("mount");
+        remount.args(["-o", "remount,ro"]).arg(tmpfs.path()).status().unwrap().success()
+    };
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while !remounted() {
+        assert!(Instant::now() < deadline, "the file system stays in use");
+    }
     let error = Database::open(&file, &SCHEMA, SyncMode::Normal).unwrap_err();
     assert!(matches!(error, DbError::ReadOnly { .. }), "{error:?}");
 }
