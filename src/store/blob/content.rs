@@ -82,8 +82,8 @@ pub(super) struct PartClaim {
 }
 
 impl PartClaim {
-    /// A row refers to the bytes.
-    pub(super) fn is_used(&self) {
+    /// A row refers to the bytes now.
+    pub(super) fn mark_used(&self) {
         self.used.store(true, Ordering::Release);
     }
 }

@@ -71,7 +71,7 @@ impl<'a> WriteTx<'a> {
             Bytes::InFile(file, offset) => {
                 references::add(self.conn, owner, file.id)?;
                 if let Some(claim) = claim {
-                    claim.is_used();
+                    claim.mark_used();
                 }
                 let id = file.id;
                 self.keep(file);
