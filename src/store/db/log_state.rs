@@ -22,6 +22,8 @@ pub(super) struct LogState {
     /// The checkpoint thread was told that the log is long.
     told_long: AtomicBool,
     commits: AtomicU64,
+    /// How often the log began again.
+    begun: AtomicU64,
     orders: Mutex<Orders>,
     changed: Condvar,
 }
@@ -55,6 +57,7 @@ impl LogState {
             dirty: AtomicBool::new(false),
             told_long: AtomicBool::new(false),
             commits: AtomicU64::new(0),
+            begun: AtomicU64::new(0),
             orders: Mutex::default(),
             changed: Condvar::new(),
         }
@@ -64,6 +67,7 @@ impl LogState {
     pub(super) fn grew(&self, pages: u32) {
         if pages < self.pages.swap(pages, Ordering::Relaxed) {
             // The log began again.
+            self.begun.fetch_add(1, Ordering::Relaxed);
             self.long_at.store(self.threshold, Ordering::Relaxed);
         }
         self.moved.store(0, Ordering::Relaxed);
@@ -100,6 +104,10 @@ impl LogState {
 
     pub(super) fn commits(&self) -> u64 {
         self.commits.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn begun(&self) -> u64 {
+        self.begun.load(Ordering::Relaxed)
     }
 
     /// Waits for a reason to run a checkpoint: it was asked for, the log is long, or there are
@@ -164,6 +172,14 @@ impl LogState {
             orders = self.changed.wait(orders).unwrap_or_else(PoisonError::into_inner);
         }
         orders.last.clone().map_or(Ok(()), Err)
+    }
+
+    /// As [`LogState::wait_for`], for at most `patience`. True if the round ended without an error.
+    pub(super) fn wait_a_while_for(&self, round: u64, patience: Duration) -> bool {
+        let under_way = |orders: &mut Orders| orders.done < round && !orders.closing;
+        let waited = self.changed.wait_timeout_while(self.lock(), patience, under_way);
+        let (orders, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        orders.done >= round && orders.last.is_none()
     }
 
     pub(super) fn close(&self) {

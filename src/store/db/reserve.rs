@@ -28,6 +28,10 @@ pub enum Purpose {
 /// A request that stores something begins with this much space ahead of the log's end. What it
 /// leaves is for deletions, which take some ten KiB each.
 const AHEAD: u64 = 1 << 20;
+/// With less than this ahead of the log's end, a checkpoint comes before the next deletion.
+const SCARCE: u64 = AHEAD / 2;
+/// More than a deletion writes, as a rule.
+const DELETION: u64 = 32 << 10;
 /// Space is taken from the file system in pieces of at least and at most this size.
 const PIECES: (u64, u64) = (1 << 20, 16 << 20);
 /// A page of the log, and its header.
@@ -41,8 +45,10 @@ const UNKNOWN: u64 = u64::MAX;
 pub(super) struct Reserve {
     log: PathBuf,
     files: Arc<LockedFile>,
-    /// What the log's file has.
+    /// What the log's file has, as long as the database file has as much ahead.
     owned: AtomicU64,
+    /// What the log's file has, which it keeps while the database is open.
+    log_owned: AtomicU64,
 }
 
 /// The file that `SQLite` locks. To be closed after all connections: closing any descriptor of such
@@ -115,7 +121,8 @@ fn has_room(seen: &StatVfs, bytes: u64) -> bool {
 impl Reserve {
     /// Of a database that is open. On a full disk there may be nothing ahead yet.
     pub(super) fn new(file: &Path, files: Arc<LockedFile>) -> Self {
-        let reserve = Self { log: log_of(file), files, owned: AtomicU64::new(0) };
+        let (owned, log_owned) = (AtomicU64::new(0), AtomicU64::new(0));
+        let reserve = Self { log: log_of(file), files, owned, log_owned };
         reserve.extend(0);
         reserve
     }
@@ -123,6 +130,23 @@ impl Reserve {
     /// True if a log of so many pages has space ahead for a request that stores something.
     pub(super) fn is_ample(&self, pages: u32) -> bool {
         end_of(pages) + AHEAD <= self.owned.load(Ordering::Relaxed)
+    }
+
+    /// True if deletions behind a log of so many pages are about to use up what the log has, and a
+    /// log that begins again has more for them.
+    pub(super) fn is_scarce(&self, pages: u32) -> bool {
+        self.ahead(pages) < SCARCE && self.ahead(0) >= SCARCE
+    }
+
+    /// How many deletions the log has space for behind so many pages; one at least, which may still
+    /// find space.
+    pub(super) fn deletions_ahead(&self, pages: u32) -> usize {
+        usize::try_from(self.ahead(pages) / DELETION).unwrap_or(usize::MAX).max(1)
+    }
+
+    /// What the log has behind so many pages.
+    fn ahead(&self, pages: u32) -> u64 {
+        self.log_owned.load(Ordering::Relaxed).saturating_sub(end_of(pages))
     }
 
     /// As [`Reserve::is_ample`], after taking more space if there is too little. Not for event
@@ -169,13 +193,13 @@ impl Reserve {
             Ok(true)
         };
         match taken().map_err(|error| Errno::from_io_error(&error)) {
-            Ok(true) => self.owned.store(length, Ordering::Relaxed),
+            Ok(true) => self.owns(length),
             Ok(false) => return false,
             Err(Some(errno)) if is_full(errno) => return false,
             // A full disk is then met while the log is written, by deletions too.
             Err(Some(Errno::OPNOTSUPP | Errno::NOSYS)) => {
                 log::debug!("no space in advance for {}", self.log.display());
-                self.owned.store(UNKNOWN, Ordering::Relaxed);
+                self.owns(UNKNOWN);
             }
             // It may pass, as a lack of descriptors does: the next request tries again.
             Err(errno) => {
@@ -183,6 +207,11 @@ impl Reserve {
             }
         }
         true
+    }
+
+    fn owns(&self, length: u64) {
+        self.owned.store(length, Ordering::Relaxed);
+        self.log_owned.fetch_max(length, Ordering::Relaxed);
     }
 
     fn has_room(&self, bytes: u64) -> bool {

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
@@ -42,6 +42,9 @@ pub(super) struct Writer {
     versions: Versions,
     /// The log was told that the disk is full.
     told_full: AtomicBool,
+    /// How often the log had begun again when deletions last waited for that in vain. They do not
+    /// wait again before it has.
+    in_vain: AtomicU64,
     /// The files have lost their names: writes are refused with [`Writer::gone`].
     is_gone: AtomicBool,
     gone: Mutex<Option<DbError>>,
@@ -49,6 +52,12 @@ pub(super) struct Writer {
 
 /// A slowed writer pauses at most this long after a group.
 const LONGEST_PAUSE: Duration = Duration::from_millis(20);
+/// On a full disk deletions wait at most this long for a checkpoint that lets the log begin again.
+const SPACE_PATIENCE: Duration = Duration::from_secs(5);
+/// Checkpoints that a reader of the log may keep from that; then deletions go on in what is left.
+const SPACE_ROUNDS: u32 = 16;
+/// The pause after such a checkpoint.
+const SPACE_PAUSE: Duration = Duration::from_millis(2);
 
 #[derive(Default)]
 struct Gate {
@@ -117,6 +126,7 @@ impl Writer {
             counters,
             versions: Versions::default(),
             told_full: AtomicBool::new(false),
+            in_vain: AtomicU64::new(u64::MAX),
             is_gone: AtomicBool::new(false),
             gone: Mutex::default(),
         }
@@ -152,7 +162,12 @@ impl Writer {
         if let Err(error) = self.check_place() {
             return Ok(Err(error.into()));
         }
-        if purpose == Purpose::Store && !self.reserve.is_ample(self.log.next_page()) {
+        let next = self.log.next_page();
+        let has_space = match purpose {
+            Purpose::Store => self.reserve.is_ample(next),
+            Purpose::Delete => !self.reserve.is_scarce(next),
+        };
+        if !has_space {
             return Err(work);
         }
         let turn = match self.try_turn() {
@@ -233,22 +248,74 @@ impl Writer {
     /// Waits for requests and takes the turn. `None`: the database closes and nothing waits.
     fn take_jobs(&self, jobs: &mut Vec<Box<dyn Job>>) -> Option<Turn<'_>> {
         let mut gate = self.lock();
+        let mut sought = false;
         loop {
             if !gate.taken && gate.holds_wanted == 0 {
                 if !gate.queue.is_empty() {
-                    break;
+                    if sought || self.reserve.is_ample(self.log.next_page()) {
+                        break;
+                    }
+                    let deletes = gate.queue.iter().any(|job| job.purpose() == Purpose::Delete);
+                    // Without the turn, which a checkpoint may need.
+                    drop(gate);
+                    self.seek_space(deletes);
+                    sought = true;
+                    gate = self.lock();
+                    continue;
                 }
                 if gate.closing {
                     return None;
                 }
             }
             gate = self.work.wait(gate).unwrap_or_else(PoisonError::into_inner);
+            sought = false;
         }
         gate.taken = true;
-        let count = gate.queue.len().min(GROUP_MAX);
+        let count = self.group(&gate.queue);
         jobs.extend(gate.queue.drain(..count));
         self.room.notify_all();
         Some(Turn(self))
+    }
+
+    /// Takes space for the log. On a full disk, the log has to begin again before deletions have
+    /// used up what is kept for them.
+    fn seek_space(&self, deletes: bool) {
+        if self.reserve.extend(self.log.next_page()) || !deletes {
+            return;
+        }
+        let begun = self.log.begun();
+        if begun != self.in_vain.load(Ordering::Relaxed) && !self.wait_for_space() {
+            self.in_vain.store(begun, Ordering::Relaxed);
+        }
+    }
+
+    /// Waits until the log can begin again. False: it could not in time.
+    fn wait_for_space(&self) -> bool {
+        let deadline = Instant::now() + SPACE_PATIENCE;
+        for _ in 0..SPACE_ROUNDS {
+            if !self.reserve.is_scarce(self.log.next_page()) {
+                return true;
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if !self.log.wait_a_while_for(self.log.ask(), left) {
+                return false;
+            }
+            std::thread::sleep(SPACE_PAUSE);
+        }
+        false
+    }
+
+    /// How many of the requests that wait are the next group: what its deletions write has to fit
+    /// into the space that the log has.
+    fn group(&self, queue: &VecDeque<Box<dyn Job>>) -> usize {
+        let most = self.reserve.deletions_ahead(self.log.next_page());
+        let mut deletions = 0;
+        let purposes = queue.iter().take(GROUP_MAX).map(|job| job.purpose());
+        let fitting = purposes.take_while(|purpose| {
+            deletions += usize::from(*purpose == Purpose::Delete);
+            deletions <= most
+        });
+        fitting.count()
     }
 
     fn run_jobs(&self, jobs: &mut Vec<Box<dyn Job>>) {

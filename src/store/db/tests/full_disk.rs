@@ -4,11 +4,14 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
+use std::time::Duration;
 
 use super::{Blocked, SCHEMA, keys, put, quiet, receive, wait_until};
 use crate::store::db::testing::{SmallBlocks, Tmpfs, child, fill};
-use crate::store::db::{Database, DbError, Purpose, SyncMode};
+use crate::store::db::{CheckpointHooks, Database, DbError, Purpose, SyncMode};
 
+/// Rows of 1,900 bytes in a page.
+const ROWS_OF_PAGE: i64 = 2;
 const FOLDER: &str = "LATCHFS_TEST_FOLDER";
 
 fn open(tmpfs: &Tmpfs, sync: SyncMode) -> Arc<Database> {
@@ -71,11 +74,8 @@ fn rows_can_be_deleted_when_not_one_byte_is_free() {
         let Some((end, DbError::Full { .. })) = full else { panic!("{full:?}") };
         // Deletions go on while checkpoints let the log begin again.
         for key in 0..100 {
-            wait_until("a deletion", || match delete(&db, key) {
-                Ok(()) => true,
-                Err(DbError::Full { .. }) if key > 20 => false,
-                Err(error) => panic!("{sync:?}, key {key}: {error}"),
-            });
+            let deleted = delete(&db, key);
+            deleted.unwrap_or_else(|error| panic!("{sync:?}, key {key}: {error}"));
         }
         let mut kept: Vec<_> = (200..end).collect();
         assert_eq!(keys(&db), kept);
@@ -90,6 +90,88 @@ fn rows_can_be_deleted_when_not_one_byte_is_free() {
         kept.push(5_000);
         assert_eq!(keys(&open(&tmpfs, sync)), kept);
     }
+}
+
+/// A database of so many pages with `ROWS_OF_PAGE` rows each, and a short log.
+fn with_pages(tmpfs: &Tmpfs, pages: i64) -> Arc<Database> {
+    let db = open(tmpfs, SyncMode::Normal);
+    for page in 0..pages {
+        db.write(move |conn| {
+            let keys = page * ROWS_OF_PAGE..(page + 1) * ROWS_OF_PAGE;
+            keys.into_iter().try_for_each(|key| put(conn, key, &[7; 1_900]))
+        })
+        .unwrap();
+        if page % 50 == 49 {
+            db.checkpoint().unwrap();
+        }
+    }
+    db
+}
+
+/// Checkpoints of a slow disk.
+struct SlowDisk;
+
+impl CheckpointHooks for SlowDisk {
+    fn before_checkpoint(&self, _: &rusqlite::Connection) -> Result<(), DbError> {
+        std::thread::sleep(Duration::from_millis(100));
+        Ok(())
+    }
+
+    fn log_synced(&self) {}
+
+    fn checkpoint_ended(&self) {}
+}
+
+#[test]
+fn no_deletion_is_refused_while_the_checkpoint_runs_that_makes_room_for_it() {
+    const CLIENTS: i64 = 8;
+    const PAGES: i64 = 800;
+    let Some(tmpfs) = Tmpfs::mount("24m") else { return };
+    let db = with_pages(&tmpfs, PAGES);
+    tmpfs.fill();
+    db.set_checkpoint_hooks(Box::new(SlowDisk));
+    std::thread::scope(|scope| {
+        for client in 0..CLIENTS {
+            let db = &db;
+            // Each has pages of its own: together they write more than is kept for deletions.
+            let pages = client * PAGES / CLIENTS..(client + 1) * PAGES / CLIENTS;
+            scope.spawn(move || {
+                for page in pages {
+                    let deleted = delete(db, page * ROWS_OF_PAGE);
+                    deleted.unwrap_or_else(|error| panic!("page {page}: {error}"));
+                }
+            });
+        }
+    });
+    assert_eq!(keys(&db).len(), usize::try_from(PAGES * (ROWS_OF_PAGE - 1)).unwrap());
+}
+
+#[test]
+fn a_crowd_of_deletions_is_done_in_groups_that_the_space_is_enough_for() {
+    const REQUESTS: i64 = 200;
+    const PAGES: i64 = 1_000;
+    let Some(tmpfs) = Tmpfs::mount("24m") else { return };
+    let db = with_pages(&tmpfs, PAGES);
+    tmpfs.fill();
+    let blocked = Blocked::start(&db);
+    let (sender, answers) = channel();
+    for request in 0..REQUESTS {
+        let sender = sender.clone();
+        // One row of a page: a page without rows would not be written.
+        let delete = move |conn: &rusqlite::Connection| -> Result<(), DbError> {
+            let mut delete = conn.prepare_cached("DELETE FROM item WHERE key = ?1")?;
+            for page in (request..PAGES).step_by(usize::try_from(REQUESTS).unwrap()) {
+                delete.execute([page * ROWS_OF_PAGE])?;
+            }
+            Ok(())
+        };
+        db.submit_for(Purpose::Delete, delete, move |outcome| sender.send(outcome).unwrap());
+    }
+    blocked.end();
+    for _ in 0..REQUESTS {
+        receive(&answers).unwrap();
+    }
+    assert_eq!(keys(&db).len(), usize::try_from(PAGES * (ROWS_OF_PAGE - 1)).unwrap());
 }
 
 #[test]
