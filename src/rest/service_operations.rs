@@ -102,23 +102,35 @@ pub fn checked_parts(
         if part.name == CORS {
             Cors::read(part)?;
         }
+        let part = known(part);
+        check_booleans(&part)?;
         if let Some(policy) = part.child("RetentionPolicy") {
             check_retention(policy)?;
         }
         // Only one of two would be kept, and it might not be the one that was looked at.
-        if parts.insert(part.name.clone(), known(part).document()).is_some() {
+        if parts.insert(part.name.clone(), part.document()).is_some() {
             return Err(invalid(&format!("the element {} is there twice", part.name)));
         }
     }
     Ok(parts)
 }
 
+/// What is on or off says so.
+fn check_booleans(part: &Element) -> Result<(), Refusal> {
+    let is_boolean = matches!(part.text.as_str(), "true" | "false");
+    if BOOLEANS.contains(&part.name.as_str()) && !is_boolean {
+        let why = format!("{} must be true or false", part.name);
+        return Err(Refusal::bad_because("InvalidXmlNodeValue", why));
+    }
+    part.children.iter().try_for_each(check_booleans)
+}
+
 /// A retention policy that is on says for how many days.
 fn check_retention(policy: &Element) -> Result<(), Refusal> {
     let text = |name| policy.child(name).map_or("", |child| child.text.as_str());
     let days = text("Days").parse::<u32>();
-    if text("Enabled") != "true" || days.is_ok_and(|days| (1..=RETENTION_DAYS_MAX).contains(&days))
-    {
+    let is_right = days.is_ok_and(|days| (1..=RETENTION_DAYS_MAX).contains(&days));
+    if is_right || text("Enabled") != "true" {
         return Ok(());
     }
     Err(invalid(&format!("Days of a retention policy are 1 to {RETENTION_DAYS_MAX}")))
@@ -182,11 +194,18 @@ const KNOWN: [&str; 34] = [
     "MinuteMetrics",
 ];
 
-/// A part without its unknown elements, which are not kept.
+/// Those of them that are true or false.
+const BOOLEANS: [&str; 7] =
+    ["AllowPermanentDelete", "Delete", "Enabled", "IncludeAPIs", "Read", "Required", "Write"];
+
+/// A part without its unknown elements, which are not kept. Some clients write `True`, and some
+/// read nothing but `true`.
 fn known(part: &Element) -> Element {
     let children = part.children.iter();
     let children = children.filter(|child| KNOWN.contains(&child.name.as_str())).map(known);
-    Element { children: children.collect(), ..part.clone() }
+    let is_boolean = BOOLEANS.contains(&part.name.as_str());
+    let text = if is_boolean { part.text.to_ascii_lowercase() } else { part.text.clone() };
+    Element { name: part.name.clone(), text, children: children.collect() }
 }
 
 fn default_part(xml: &mut Xml, name: &str) {

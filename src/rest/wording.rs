@@ -13,7 +13,7 @@ pub fn of(code: &str) -> Option<&'static str> {
 const SEE_CHALLENGE: &str = "Server failed to authenticate the request. Please refer to the \
                              information in the www-authenticate header.";
 
-const TABLE: [(&str, &str); 58] = [
+const TABLE: [(&str, &str); 59] = [
     // Who asks.
     (
         "AuthenticationFailed",
@@ -72,6 +72,11 @@ const TABLE: [(&str, &str); 58] = [
     ("InvalidInput", "One of the request inputs is not valid."),
     ("OutOfRangeInput", "One of the request inputs is out of range."),
     ("InvalidXmlDocument", "XML specified is not syntactically valid."),
+    (
+        "InvalidXmlNodeValue",
+        "The value provided for one of the XML nodes in the request body was not in the correct \
+         format.",
+    ),
     ("InvalidContinuationToken", "The specified continuation token is invalid."),
     ("InvalidRange", "The range specified is invalid for the current size of the resource."),
     (

@@ -127,7 +127,7 @@ fn a_cors_rule_that_makes_no_sense_is_refused_and_changes_nothing() {
 }
 
 #[test]
-fn elements_that_are_not_xml_are_refused_and_unknown_ones_are_not_kept() {
+fn elements_that_cannot_be_read_are_refused_and_unknown_ones_are_not_kept() {
     let fixture = Fixture::new();
     let before = fixture.get(PROPERTIES).is(200).text();
     let set = |inside: &str| {
@@ -140,8 +140,11 @@ fn elements_that_are_not_xml_are_refused_and_unknown_ones_are_not_kept() {
     for bad in ["<x&y/>", "<1/>", "<\u{e9}\u{0}/>", "<a<b/>"] {
         set(bad).refused(400, "InvalidXmlDocument");
     }
+    for bad in ["<Enabled>maybe</Enabled>", "<Enabled/>", "<IncludeAPIs>1</IncludeAPIs>"] {
+        set(bad).refused(400, "InvalidXmlNodeValue");
+    }
     assert_eq!(fixture.get(PROPERTIES).is(200).text(), before);
-    set("<Version>1.0</Version><Enabled>true</Enabled><Strange><Enabled/></Strange>").is(202);
+    set("<Version>1.0</Version><Enabled>True</Enabled><Strange><Enabled/></Strange>").is(202);
     let after = fixture.get(PROPERTIES).is(200).text();
     assert!(after.contains("<HourMetrics><Version>1.0</Version><Enabled>true</Enabled><"));
     assert!(!after.contains("Strange"), "{after}");
