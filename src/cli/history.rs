@@ -1,5 +1,5 @@
-//! `latchfs history`, and `latchfs why` of blobs, messages and entities: who changed an object, and
-//! why requests on it are refused. The engine keeps the changes.
+//! `latchfs history`, and `latchfs why` of blobs, queues, messages and entities: who changed an
+//! object, and why requests on it are refused. The engine keeps the changes.
 
 use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;
@@ -109,7 +109,11 @@ fn words(told: &ObjectState) -> String {
         format!("{} {value}", name.replace('_', " "))
     };
     lines.push(format!("  {}", told.facts.iter().map(fact).collect::<Vec<_>>().join(", ")));
-    lines.extend(told.changes.iter().map(|change| format!("  {}", change.words())));
+    lines.extend(told.changes.iter().map(|change| {
+        let is_below = change.object.strip_prefix(name).is_some_and(|rest| rest.starts_with('/'));
+        let prefix = if is_below { format!("{}: ", change.object) } else { String::new() };
+        format!("  {prefix}{}", change.words())
+    }));
     let safe = lines.iter().map(|line| printable(line).into_owned());
     safe.collect::<Vec<_>>().join("\n") + "\n"
 }

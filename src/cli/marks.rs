@@ -1,5 +1,5 @@
 //! `latchfs undelete` and `latchfs why`: removes a delete mark from a name, and explains why a name
-//! cannot be opened. `latchfs why` of blobs, messages and entities is in [`super::history`].
+//! cannot be opened. `latchfs why` of all else is in [`super::history`].
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -16,7 +16,7 @@ use crate::control::protocol::{FileExplanation, HandleRow};
 use crate::control::{ControlAnswer, ControlRequest};
 
 const OBJECT: &str = "A path on a mount, SHARE:/PATH, file:SHARE/PATH, blob:CONTAINER/NAME, \
-                      queue:NAME/ID or table:TABLE/PARTITION/ROW";
+                      queue:NAME[/ID] or table:TABLE/PARTITION/ROW";
 
 /// Cancel the pending deletion of a file
 ///
@@ -58,13 +58,15 @@ const EXAMPLE: &str = "\
 Example:
   latchfs why latchfs-mnt/report.txt
   latchfs why blob:docs/a.txt
+  latchfs why queue:jobs
   latchfs why table:rows/PARTITION/ROW";
 
 /// Explain who or what refuses a file, blob, message or entity
 ///
-/// Of a file: who has it open and how, its locks, marks and lease, and the latest refusals. Of
-/// anything else: a lease, a pending copy, who has a message and until when, and the last change.
-/// Exits 0 if nothing stands in the way, 1 if something does.
+/// Of a file: who has it open and how, its locks, marks and lease, and the latest refusals. Of a
+/// queue: how many messages are hidden, and who got them. Of anything else: a lease, a pending
+/// copy, who has a message and until when, and the last change. Exits 0 if nothing stands in the
+/// way, 1 if something does.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLE)]
 pub struct WhyCommand {

@@ -15,7 +15,7 @@
 //!   run            `run`: a command whose opens have a share mode
 //!   play           `play`: a script of opens, locks and deletes
 //!   storage        `ls`, `mk`, `put`, `get`, `rm`
-//!   history        `history`, and `why` of blobs, messages and entities
+//!   history        `history`, and `why` of blobs, queues, messages and entities
 //!   events         `events`
 //!   clock          `clock`
 //!   gate           `gate`

@@ -17,7 +17,7 @@
 //!   holds        opens that a connection keeps
 //!   held         locks, pending files, leases and hidden messages, one by one
 //!   address      blob:CONTAINER/NAME and its like
-//!   objects      blobs, messages and entities as people are told of them
+//!   objects      blobs, queues, messages and entities as people are told of them
 //!   object_lease  leases of blobs and containers
 //!   controls     the clock, gates and faults; request_path: which requests those mean
 //!   states       the state of the server as a whole

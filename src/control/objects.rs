@@ -1,4 +1,5 @@
-//! Reports on blobs, messages and entities: why a request on one is refused, and who changed it.
+//! Reports on blobs, queues, messages and entities: why a request on one is refused, and who
+//! changed it.
 //! Their leases are in [`super::object_lease`].
 //!
 //! Decides the words and the order, the same for every service. The engine remembers the changes;
@@ -83,12 +84,13 @@ impl ControlConnection {
                 self.why_blob(&BlobAt::new(container.as_str(), name.as_str()))?
             }
             ObjectAddress::Container(name) => self.why_container(name)?,
+            ObjectAddress::Queue(name) => self.why_queue(name)?,
             ObjectAddress::Message { queue, id } => self.why_message(queue, id)?,
             ObjectAddress::Entity { table, partition, row } => {
                 self.why_entity(table, &EntityKey::new(partition, row))?
             }
             _ => Err(format!(
-                "{address}: expected blob:CONTAINER[/NAME], queue:NAME/ID, \
+                "{address}: expected blob:CONTAINER[/NAME], queue:NAME[/ID], \
                  table:TABLE/PARTITION/ROW or file:SHARE/PATH"
             ))?,
         };
@@ -177,6 +179,32 @@ impl ControlConnection {
         let in_the_way = leased(&state.lease, by, now, "deleting it needs the lease ID");
         let in_the_way = in_the_way.into_iter().collect();
         Ok(ObjectState { in_the_way, facts, changes: self.with_last(changes, last), ..told() })
+    }
+
+    fn why_queue(&self, name: &str) -> Result<ObjectState, RequestFailure> {
+        // And the last change of the queue itself.
+        let most = CHANGES_MAX - 1;
+        let standing = self.account.queue()?.why_queue(self.now(), name, most)?;
+        let holders = standing.first_back.iter().filter_map(|message| {
+            let (queue, id) = (name.to_owned(), message.id.to_string());
+            let address = ObjectAddress::Message { queue, id };
+            message.holder.as_ref().map(|by| self.row(&address, by, None))
+        });
+        let last = standing.last_change.iter().map(|change| self.queue_row(change));
+        let mut changes: Vec<_> = last.chain(holders).collect();
+        changes.sort_by(|one, other| one.time.cmp(&other.time));
+        let hidden = standing.first_back.first().map(|first| ObstacleRow {
+            rule: "hidden".into(),
+            message: format!(
+                "no Get returns {} of its {} messages; the first comes back at {}",
+                standing.hidden,
+                standing.messages,
+                iso(first.visible_at.timestamp())
+            ),
+        });
+        let facts =
+            facts([("messages", json!(standing.messages)), ("hidden", json!(standing.hidden))]);
+        Ok(ObjectState { in_the_way: hidden.into_iter().collect(), facts, changes, ..told() })
     }
 
     fn why_message(&self, queue: &str, id: &str) -> Result<ObjectState, RequestFailure> {
@@ -295,7 +323,7 @@ fn told() -> ObjectState {
 
 /// The address that a request names.
 pub(super) fn address(text: &str) -> Result<ObjectAddress, String> {
-    let form = "blob:CONTAINER/NAME, queue:NAME/ID, table:TABLE/PARTITION/ROW or file:SHARE/PATH";
+    let form = "blob:CONTAINER/NAME, queue:NAME[/ID], table:TABLE/PARTITION/ROW or file:SHARE/PATH";
     ObjectAddress::read(text).ok_or_else(|| format!("{text}: expected {form}"))
 }
 

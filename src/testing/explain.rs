@@ -71,8 +71,8 @@ impl Server {
     }
 
     /// What stands in the way of a file or an object, as `latchfs why --json` prints it. `target`
-    /// is a path in the first share, or `file:SHARE/PATH`, `blob:CONTAINER/NAME`, `queue:NAME/ID`,
-    /// `table:TABLE/PARTITION/ROW`.
+    /// is a path in the first share, or `file:SHARE/PATH`, `blob:CONTAINER/NAME`,
+    /// `queue:NAME[/ID]`, `table:TABLE/PARTITION/ROW`.
     ///
     /// ```
     /// use latchfs::testing::{Access, Server, ShareMode};

@@ -15,7 +15,7 @@ pub const OBJECT: Param = Param {
     name: "object",
     kind: ParameterKind::Text,
     required: false,
-    about: "file:SHARE/PATH or SHARE:/PATH, blob:CONTAINER/NAME, queue:NAME/ID or \
+    about: "file:SHARE/PATH or SHARE:/PATH, blob:CONTAINER/NAME, queue:NAME[/ID] or \
             table:TABLE/PARTITION/ROW",
 };
 

@@ -248,7 +248,7 @@ pub static ROUTES: [Route; 36] = [
         method: Method::GET,
         path: "/api/v1/why",
         id: "why",
-        summary: "What stands in the way of a file, blob, message or entity, and who changed it",
+        summary: "What stands in the way of a file or another object, and who changed it",
         query: &[looks::ABOUT],
         body: None,
         status: 200,

@@ -37,7 +37,7 @@ pub use error::{QueueError, QueueResult};
 pub use messages::{NewMessage, Shown};
 pub use queues::{Created, QueueInfo, QueueList, QueuePage};
 pub(super) use replace::HeldQueues;
-pub use why::{ChangedMessage, MessageExplanation, Visibility};
+pub use why::{ChangedMessage, MessageExplanation, QueueExplanation, Visibility};
 
 use self::known::QueueWrite;
 use self::memory::{Moments, QueueMemory};

@@ -42,6 +42,20 @@ pub struct MessageExplanation {
     pub changes: Vec<ChangedMessage>,
 }
 
+/// The state of a queue.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct QueueExplanation {
+    /// How many messages it has, hidden ones included.
+    pub messages: u64,
+    /// How many of them are hidden.
+    pub hidden: usize,
+    /// Those of the hidden that come back first, each with the request that got or updated it
+    /// last.
+    pub first_back: Vec<Message>,
+    /// The last change of the queue itself, if it is remembered.
+    pub last_change: Option<ChangedMessage>,
+}
+
 /// Hidden messages, each with its queue.
 pub type Hidden = Vec<(String, Message)>;
 
@@ -52,6 +66,30 @@ impl QueueService {
         check_queue_name(queue)?;
         let now = self.memory.moment_of_look(now);
         self.store.read_waiting(|rows| standing(rows, &self.memory, now, (queue, id)))
+    }
+
+    /// The state of a queue, with at most `most` of its hidden messages. A queue that is not there
+    /// is refused as an operation would be. May wait.
+    pub fn why_queue(
+        &self,
+        now: Timestamp,
+        queue: &str,
+        most: usize,
+    ) -> QueueResult<QueueExplanation> {
+        check_queue_name(queue)?;
+        let now = self.memory.moment_of_look(now);
+        let is_own = |change: &ChangedMessage| change.queue == queue && change.id.is_none();
+        let last_change = self.changes(is_own).into_iter().next();
+        self.store.read_waiting(|rows| {
+            let found = rows.queue_id(queue)?.ok_or_else(|| self.memory.no_queue(queue, now))?;
+            let (hidden, more) = rows.hidden(Some(queue), now, most)?;
+            Ok(QueueExplanation {
+                messages: rows.count(found, now)?,
+                hidden: hidden.len() + more,
+                first_back: hidden.into_iter().map(|(_, message)| message).collect(),
+                last_change,
+            })
+        })
     }
 
     /// Messages that no Get returns yet, of one queue or of all: the `most` that come back first,

@@ -143,11 +143,19 @@ fn why_of_a_message_says_who_has_it_and_until_when() {
     let last = words.lines().last().unwrap();
     assert!(last.contains("by Get Messages, client request consumer-7, worker/1"), "{words}");
     assert!(words.contains("dequeue count 1"), "{words}");
+    let queue = folder.ask(&["why", "queue:jobs"]);
+    assert_eq!(queue.status.code(), Some(1));
+    let words = text(&queue);
+    let hidden = "queue:jobs: no Get returns 1 of its 1 messages; the first comes back at ";
+    assert!(words.starts_with(hidden), "{words}");
+    let last = words.lines().last().unwrap();
+    assert!(last.contains("by Get Messages, client request consumer-7, worker/1"), "{words}");
     let operations = text(&folder.ask(&["history", "queue:jobs"]));
     let operations: Vec<_> =
         operations.lines().map(|line| line.split('\t').nth(2).unwrap()).collect();
     assert_eq!(operations, ["Create Queue", "Put Message", "Get Messages"]);
     assert_eq!(folder.ask(&["why", "queue:jobs/none"]).status.code(), Some(2));
+    assert_eq!(folder.ask(&["why", "queue:none"]).status.code(), Some(2));
 }
 
 #[test]
@@ -164,6 +172,7 @@ fn why_and_history_of_an_entity_name_its_writers() {
     let why = json(&folder.ask(&["why", "table:rows/p/r", "--json"]));
     assert_eq!(why["facts"]["etag"], merged.header("etag"));
     assert_eq!(why["facts"]["properties"], 2);
+    assert_eq!(why["changes"].as_array().unwrap().len(), 2);
     assert_eq!(why["changes"][1]["client_request"], "merger");
     let history = json(&folder.ask(&["history", "table:rows", "--json"]));
     let operations: Vec<_> =
@@ -178,7 +187,7 @@ fn why_and_history_of_an_entity_name_its_writers() {
 #[test]
 fn an_address_that_cannot_be_meant_is_refused_with_the_form() {
     let (folder, _server) = serve();
-    for object in ["table:rows", "queue:jobs", "blob:"] {
+    for object in ["table:rows", "queue:", "blob:"] {
         let why = folder.ask(&["why", object]);
         assert_eq!(why.status.code(), Some(2), "{object}");
         assert!(error_text(&why).contains("expected blob:CONTAINER"), "{}", error_text(&why));

@@ -318,7 +318,7 @@ class Server:
         """Explains what stands in the way of a file or an object, as `latchfs why --json` does.
 
         `target` is a path in the first share, or `file:SHARE/PATH`, `blob:CONTAINER/NAME`,
-        `queue:NAME/ID`, `table:TABLE/PARTITION/ROW`.
+        `queue:NAME[/ID]`, `table:TABLE/PARTITION/ROW`.
         """
         named = target.split(":", 1)[0] in ("file", "blob", "queue", "table")
         target = target if named else f"file:{self.share}/{target.strip('/')}"
