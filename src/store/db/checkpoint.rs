@@ -52,6 +52,8 @@ pub(super) struct Checkpointer {
 
 /// Attempts to bring the log's rest down before the writer is held for it.
 const ROUNDS_BEFORE_HOLD: u32 = 8;
+/// How long the writer is held for readers of the log to end where the log has no space.
+const SPACE_HOLD: Duration = Duration::from_millis(500);
 /// A rest of this many pages is short enough to be moved while the writer waits.
 const SHORT_REST: u32 = 200;
 
@@ -101,6 +103,10 @@ impl Checkpointer {
             if length >= self.tuning.hold_pages && self.rest(moved) > 0 {
                 return self.shorten();
             }
+            // Unless a reader still uses the log, which then grows although it has no space.
+            if self.writer.wants_space() {
+                return self.restart(SPACE_HOLD);
+            }
             Ok(())
         })
     }
@@ -126,11 +132,21 @@ impl Checkpointer {
             let growth = self.log.pages().saturating_sub(before).max(1);
             self.writer.slow_down(start.elapsed() / growth * 2);
         }
+        self.restart(self.tuning.hold_patience)
+    }
+
+    /// Holds the writer while the last pages are moved and the readers of the log end, for which it
+    /// waits at most `patience`.
+    fn restart(&self, patience: Duration) -> Result<(), DbError> {
         let turn = self.writer.hold();
         self.counters.holds.fetch_add(1, Ordering::Relaxed);
-        self.connection.busy_timeout(self.tuning.hold_patience)?;
+        self.connection.busy_timeout(patience)?;
         let result = self.checkpoint(CheckpointMode::RESTART);
         self.connection.busy_timeout(Duration::ZERO)?;
+        if let Ok((length, moved)) = result {
+            // With a reader in the way both are 0, and the log goes on at its end.
+            self.log.moved(if moved == length { moved } else { 0 });
+        }
         drop(turn);
         result.map(drop)
     }

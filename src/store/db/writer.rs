@@ -42,6 +42,8 @@ pub(super) struct Writer {
     versions: Versions,
     /// The log was told that the disk is full.
     told_full: AtomicBool,
+    /// Deletions wait for a log that begins again.
+    wants_space: AtomicBool,
     /// How often the log had begun again when deletions last waited for that in vain. They do not
     /// wait again before it has.
     in_vain: AtomicU64,
@@ -54,10 +56,6 @@ pub(super) struct Writer {
 const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 /// On a full disk deletions wait at most this long for a checkpoint that lets the log begin again.
 const SPACE_PATIENCE: Duration = Duration::from_secs(5);
-/// Checkpoints that a reader of the log may keep from that; then deletions go on in what is left.
-const SPACE_ROUNDS: u32 = 16;
-/// The pause after such a checkpoint.
-const SPACE_PAUSE: Duration = Duration::from_millis(2);
 
 #[derive(Default)]
 struct Gate {
@@ -126,6 +124,7 @@ impl Writer {
             counters,
             versions: Versions::default(),
             told_full: AtomicBool::new(false),
+            wants_space: AtomicBool::new(false),
             in_vain: AtomicU64::new(u64::MAX),
             is_gone: AtomicBool::new(false),
             gone: Mutex::default(),
@@ -284,31 +283,38 @@ impl Writer {
             return;
         }
         let begun = self.log.begun();
-        if begun != self.in_vain.load(Ordering::Relaxed) && !self.wait_for_space() {
+        if begun == self.in_vain.load(Ordering::Relaxed) {
+            return;
+        }
+        self.wants_space.store(true, Ordering::Release);
+        if !self.wait_for_space() {
             self.in_vain.store(begun, Ordering::Relaxed);
         }
+        self.wants_space.store(false, Ordering::Release);
+    }
+
+    /// True if a checkpoint has to let the log begin again, whoever reads it.
+    pub(super) fn wants_space(&self) -> bool {
+        self.wants_space.load(Ordering::Acquire)
     }
 
     /// Waits until the log can begin again. False: it could not in time.
     fn wait_for_space(&self) -> bool {
         let deadline = Instant::now() + SPACE_PATIENCE;
-        for _ in 0..SPACE_ROUNDS {
-            if !self.reserve.is_scarce(self.log.next_page()) {
-                return true;
-            }
+        while self.reserve.is_scarce(self.log.next_page()) {
             let left = deadline.saturating_duration_since(Instant::now());
-            if !self.log.wait_a_while_for(self.log.ask(), left) {
+            if left.is_zero() || !self.log.wait_a_while_for(self.log.ask(), left) {
                 return false;
             }
-            std::thread::sleep(SPACE_PAUSE);
         }
-        false
+        true
     }
 
     /// How many of the requests that wait are the next group: what its deletions write has to fit
     /// into the space that the log has.
     fn group(&self, queue: &VecDeque<Box<dyn Job>>) -> usize {
-        let most = self.reserve.deletions_ahead(self.log.next_page());
+        // Not behind the next page: a reader may keep the log from beginning again.
+        let most = self.reserve.deletions_ahead(self.log.pages());
         let mut deletions = 0;
         let purposes = queue.iter().take(GROUP_MAX).map(|job| job.purpose());
         let fitting = purposes.take_while(|purpose| {

@@ -3,10 +3,11 @@
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use super::{Blocked, SCHEMA, keys, put, quiet, receive, wait_until};
+use super::{Blocked, SCHEMA, get, keys, put, quiet, receive, wait_until};
 use crate::store::db::testing::{SmallBlocks, Tmpfs, child, fill};
 use crate::store::db::{CheckpointHooks, Database, DbError, Purpose, SyncMode};
 
@@ -142,6 +143,35 @@ fn no_deletion_is_refused_while_the_checkpoint_runs_that_makes_room_for_it() {
                 }
             });
         }
+    });
+    assert_eq!(keys(&db).len(), usize::try_from(PAGES * (ROWS_OF_PAGE - 1)).unwrap());
+}
+
+#[test]
+fn no_deletion_is_refused_though_somebody_reads_the_log_at_any_moment() {
+    const PAGES: i64 = 800;
+    const READERS: u64 = 3;
+    let Some(tmpfs) = Tmpfs::mount("24m") else { return };
+    let db = with_pages(&tmpfs, PAGES);
+    tmpfs.fill();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for reader in 0..READERS {
+            let (db, done) = (&db, &done);
+            scope.spawn(move || {
+                while !done.load(Ordering::Relaxed) {
+                    let read = db.read(|conn| {
+                        let found = get(conn, 1)?;
+                        std::thread::sleep(Duration::from_millis(200 + 30 * reader));
+                        Ok::<_, DbError>(found)
+                    });
+                    assert!(read.unwrap().is_some());
+                }
+            });
+        }
+        let refused = (0..PAGES).find_map(|page| delete(&db, page * ROWS_OF_PAGE).err());
+        done.store(true, Ordering::Relaxed);
+        assert!(refused.is_none(), "{refused:?}");
     });
     assert_eq!(keys(&db).len(), usize::try_from(PAGES * (ROWS_OF_PAGE - 1)).unwrap());
 }
