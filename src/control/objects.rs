@@ -19,6 +19,7 @@ use crate::core::blob::tier::Tier;
 use crate::core::blob::{BlobDenial, BlobState, ContainerState};
 use crate::core::copy_status::CopyStatus;
 use crate::core::lease::{LeaseKind, LeaseStatus, TimedLease};
+use crate::core::queue::Message;
 use crate::core::table::etag::etag;
 use crate::core::table::{EntityKey, TableDenial, TableName};
 use crate::core::time::iso;
@@ -193,14 +194,21 @@ impl ControlConnection {
         let last = standing.last_change.iter().map(|change| self.queue_row(change));
         let mut changes: Vec<_> = last.chain(holders).collect();
         changes.sort_by(|one, other| one.time.cmp(&other.time));
-        let hidden = standing.first_back.first().map(|first| ObstacleRow {
-            rule: "hidden".into(),
-            message: format!(
-                "no Get returns {} of its {} messages; the first comes back at {}",
-                standing.hidden,
-                standing.messages,
-                iso(first.visible_at.timestamp())
-            ),
+        let hidden = (standing.hidden > 0).then(|| {
+            let (hidden, messages) = (standing.hidden, standing.messages);
+            let text = format!("no Get returns {hidden} of its {messages} messages");
+            // Of the others the time ends before.
+            let comes_back = |message: &&Message| {
+                message.expires.is_none_or(|expires| expires > message.visible_at)
+            };
+            let message = match standing.first_back.iter().find(comes_back) {
+                Some(first) => {
+                    let back = iso(first.visible_at.timestamp());
+                    format!("{text}; the first comes back at {back}")
+                }
+                None => text,
+            };
+            ObstacleRow { rule: "hidden".into(), message }
         });
         let facts =
             facts([("messages", json!(standing.messages)), ("hidden", json!(standing.hidden))]);

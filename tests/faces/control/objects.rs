@@ -156,6 +156,13 @@ fn why_of_a_message_says_who_has_it_and_until_when() {
     assert_eq!(operations, ["Create Queue", "Put Message", "Get Messages"]);
     assert_eq!(folder.ask(&["why", "queue:jobs/none"]).status.code(), Some(2));
     assert_eq!(folder.ask(&["why", "queue:none"]).status.code(), Some(2));
+    // One whose time ends before does not come back.
+    send(&folder, "queue", ("PUT", "/short", b""), &[]).is(201);
+    send(&folder, "queue", ("POST", "/short/messages?messagettl=600", body), &[]).is(201);
+    let target = "/short/messages?visibilitytimeout=3600";
+    send(&folder, "queue", ("GET", target, b""), &[]).is(200);
+    let words = text(&folder.ask(&["why", "queue:short"]));
+    assert_eq!(words.lines().next(), Some("queue:short: no Get returns 1 of its 1 messages"));
 }
 
 #[test]
