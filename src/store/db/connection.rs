@@ -46,6 +46,14 @@ pub(super) fn open_writer(
     Ok(conn)
 }
 
+/// How many pages the log has.
+pub(super) fn log_pages(conn: &Connection) -> Result<u32, DbError> {
+    // Moves nothing.
+    let pages: i64 = conn.query_row("PRAGMA wal_checkpoint(NOOP)", [], |row| row.get(1))?;
+    // Negative without a log.
+    Ok(u32::try_from(pages).unwrap_or(0))
+}
+
 /// A connection for reading only.
 pub(super) fn open_reader(path: &Path) -> Result<Connection, DbError> {
     let conn = open(path, OpenFlags::empty())?;

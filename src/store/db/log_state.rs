@@ -63,6 +63,11 @@ impl LogState {
         }
     }
 
+    /// Called at the opening, with the length of the log that is there.
+    pub(super) fn found(&self, pages: u32) {
+        self.pages.store(pages, Ordering::Relaxed);
+    }
+
     /// Called by `SQLite` inside COMMIT.
     pub(super) fn grew(&self, pages: u32) {
         if pages < self.pages.swap(pages, Ordering::Relaxed) {

@@ -160,6 +160,8 @@ impl Database {
         let counters = Arc::new(Counters::default());
         let mut connection = connection::open_writer(path, schema, sync)?;
         let locked_file = Arc::new(LockedFile::open(path)?);
+        // A server that was killed has left one.
+        log.found(connection::log_pages(&connection)?);
         let grown = Arc::clone(&log);
         connection.wal_hook(Some(move |_: &mut rusqlite::hooks::Wal, pages: i32| {
             grown.grew(u32::try_from(pages).unwrap_or(0));
@@ -170,7 +172,7 @@ impl Database {
             sync,
             tuning,
             connection,
-            Reserve::new(path, Arc::clone(&locked_file)),
+            Reserve::new(path, Arc::clone(&locked_file), log.pages()),
             Arc::clone(&log),
             Arc::clone(&counters),
         ));

@@ -119,11 +119,14 @@ fn has_room(seen: &StatVfs, bytes: u64) -> bool {
 }
 
 impl Reserve {
-    /// Of a database that is open. On a full disk there may be nothing ahead yet.
-    pub(super) fn new(file: &Path, files: Arc<LockedFile>) -> Self {
-        let (owned, log_owned) = (AtomicU64::new(0), AtomicU64::new(0));
-        let reserve = Self { log: log_of(file), files, owned, log_owned };
-        reserve.extend(0);
+    /// Of a database that is open and whose log has so many pages. On a full disk there may be
+    /// nothing ahead yet.
+    pub(super) fn new(file: &Path, files: Arc<LockedFile>, pages: u32) -> Self {
+        let log = log_of(file);
+        let has = std::fs::metadata(&log).map_or(0, |log| allocated(&log));
+        let (owned, log_owned) = (AtomicU64::new(0), AtomicU64::new(has));
+        let reserve = Self { log, files, owned, log_owned };
+        reserve.extend(pages);
         reserve
     }
 
@@ -241,7 +244,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("test.db");
         std::fs::write(&file, "").unwrap();
-        let reserve = Reserve::new(&file, Arc::new(LockedFile::open(&file).unwrap()));
+        let reserve = Reserve::new(&file, Arc::new(LockedFile::open(&file).unwrap()), 0);
         assert!(reserve.extend(0), "a request goes on without");
         assert!(!reserve.is_ample(0));
         std::fs::write(log_of(&file), "").unwrap();

@@ -177,6 +177,25 @@ fn no_deletion_is_refused_though_somebody_reads_the_log_at_any_moment() {
 }
 
 #[test]
+fn no_deletion_is_refused_behind_the_log_that_a_killed_server_left() {
+    const PAGES: i64 = 400;
+    let Some((before, tmpfs)) = Tmpfs::mount("24m").zip(Tmpfs::mount("8m")) else { return };
+    let db = with_pages(&before, PAGES);
+    let change = "UPDATE item SET value = zeroblob(length(value))";
+    db.write(move |conn| Ok::<_, DbError>(conn.execute(change, [])?)).unwrap();
+    // What a kill would leave: the database is still open.
+    for file in ["test.db", "test.db-wal"] {
+        fs::copy(before.path().join(file), tmpfs.path().join(file)).unwrap();
+    }
+    tmpfs.fill();
+    let db = open(&tmpfs, SyncMode::Normal);
+    for page in 0..PAGES {
+        let deleted = delete(&db, page * ROWS_OF_PAGE);
+        deleted.unwrap_or_else(|error| panic!("page {page}: {error}"));
+    }
+}
+
+#[test]
 fn a_crowd_of_deletions_is_done_in_groups_that_the_space_is_enough_for() {
     const REQUESTS: i64 = 200;
     const PAGES: i64 = 1_000;
