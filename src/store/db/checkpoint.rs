@@ -1,5 +1,6 @@
 //! Moves the log into the database file, on a thread of its own, and stops the writer only when
-//! the log has become very long. [`super::log_state`] knows the length of the log.
+//! the log has become very long, or has no space on a full disk. [`super::log_state`] knows the
+//! length of the log.
 
 use std::fs::File;
 use std::path::Path;
@@ -95,7 +96,7 @@ impl Checkpointer {
     fn round(&self) -> Result<(), DbError> {
         let hooks = self.hooks.get().map(AsRef::as_ref);
         around(hooks, &self.connection, &self.file, || {
-            let (length, moved) = self.checkpoint(CheckpointMode::PASSIVE)?;
+            let (length, moved) = self.checkpoint(CheckpointMode::PASSIVE)?.unwrap_or_default();
             if length > 0 && moved == length {
                 self.log.moved(length);
             }
@@ -105,7 +106,7 @@ impl Checkpointer {
             }
             // Unless a reader still uses the log, which then grows although it has no space.
             if self.writer.wants_space() {
-                return self.restart(SPACE_HOLD);
+                return self.restart();
             }
             Ok(())
         })
@@ -123,7 +124,7 @@ impl Checkpointer {
             // synced now does not delay the writer later.
             let synced = synced::data(&self.files.main, &self.file);
             synced.map_err(|error| DbError::from_io("sync", &self.file, &error))?;
-            let (_, moved) = self.checkpoint(CheckpointMode::PASSIVE)?;
+            let (_, moved) = self.checkpoint(CheckpointMode::PASSIVE)?.unwrap_or_default();
             let rest = self.rest(moved);
             if rest <= SHORT_REST {
                 break;
@@ -132,20 +133,22 @@ impl Checkpointer {
             let growth = self.log.pages().saturating_sub(before).max(1);
             self.writer.slow_down(start.elapsed() / growth * 2);
         }
-        self.restart(self.tuning.hold_patience)
+        self.restart()
     }
 
-    /// Holds the writer while the last pages are moved and the readers of the log end, for which it
-    /// waits at most `patience`.
-    fn restart(&self, patience: Duration) -> Result<(), DbError> {
+    /// Holds the writer while the last pages are moved and the readers of the log end.
+    fn restart(&self) -> Result<(), DbError> {
         let turn = self.writer.hold();
         self.counters.holds.fetch_add(1, Ordering::Relaxed);
+        let patience =
+            if self.writer.wants_space() { SPACE_HOLD } else { self.tuning.hold_patience };
         self.connection.busy_timeout(patience)?;
         let result = self.checkpoint(CheckpointMode::RESTART);
         self.connection.busy_timeout(Duration::ZERO)?;
-        if let Ok((length, moved)) = result {
-            // With a reader in the way both are 0, and the log goes on at its end.
-            self.log.moved(if moved == length { moved } else { 0 });
+        match result {
+            Ok(Some(_)) => self.log.begins_again(),
+            // A reader is still there, and the log goes on at its end.
+            _ => self.log.moved(0),
         }
         drop(turn);
         result.map(drop)
@@ -156,14 +159,16 @@ impl Checkpointer {
         self.log.pages().saturating_sub(moved)
     }
 
-    /// Pages in the log, and how many of them have been moved. Locks of others are no error.
-    fn checkpoint(&self, mode: CheckpointMode) -> Result<(u32, u32), DbError> {
+    /// Pages in the log, and how many of them have been moved. Locks of others are no error, but
+    /// `None`.
+    fn checkpoint(&self, mode: CheckpointMode) -> Result<Option<(u32, u32)>, DbError> {
         match self.connection.wal_checkpoint_v2(Some(MAIN_DB), mode) {
             // Negative numbers mean that there is no log.
             Ok((length, moved)) => {
-                Ok((u32::try_from(length).unwrap_or(0), u32::try_from(moved).unwrap_or(0)))
+                let pages = |count| u32::try_from(count).unwrap_or(0);
+                Ok(Some((pages(length), pages(moved))))
             }
-            Err(error) if DbError::is_lock(&error) => Ok((0, 0)),
+            Err(error) if DbError::is_lock(&error) => Ok(None),
             Err(error) => Err(error.into()),
         }
     }

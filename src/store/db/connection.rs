@@ -46,12 +46,11 @@ pub(super) fn open_writer(
     Ok(conn)
 }
 
-/// How many pages the log has.
-pub(super) fn log_pages(conn: &Connection) -> Result<u32, DbError> {
-    // Moves nothing.
-    let pages: i64 = conn.query_row("PRAGMA wal_checkpoint(NOOP)", [], |row| row.get(1))?;
-    // Negative without a log.
-    Ok(u32::try_from(pages).unwrap_or(0))
+/// How many pages the log has; 0 if that cannot be known before the first commit.
+pub(super) fn log_pages(conn: &Connection) -> u32 {
+    // It moves nothing. The second column is negative without a log.
+    let pages = conn.query_row("PRAGMA wal_checkpoint(NOOP)", [], |row| row.get::<_, i64>(1));
+    pages.ok().and_then(|pages| u32::try_from(pages).ok()).unwrap_or(0)
 }
 
 /// A connection for reading only.

@@ -11,7 +11,7 @@ pub(super) struct LogState {
     /// Pages in the log after the last commit.
     pages: AtomicU32,
     /// The length that a checkpoint found and moved as a whole: the log begins again with the next
-    /// commit, unless a reader still needs it. 0 after each commit.
+    /// commit, unless a reader still needs it. 0 after each commit, and where it is not known.
     moved: AtomicU32,
     /// The log is long after this many pages without a checkpoint.
     threshold: u32,
@@ -22,7 +22,7 @@ pub(super) struct LogState {
     /// The checkpoint thread was told that the log is long.
     told_long: AtomicBool,
     commits: AtomicU64,
-    /// How often the log began again.
+    /// Rises when the log begins again, and when it can.
     begun: AtomicU64,
     orders: Mutex<Orders>,
     changed: Condvar,
@@ -79,7 +79,14 @@ impl LogState {
         self.commits.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A checkpoint has moved all of a log of that length.
+    /// The next commit begins the log again: all of it is moved, and nobody reads it. To be called
+    /// by the owner of the turn.
+    pub(super) fn begins_again(&self) {
+        self.moved(self.pages());
+        self.begun.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A checkpoint has moved all of a log of that length; 0 if that is not known.
     pub(super) fn moved(&self, length: u32) {
         self.moved.store(length, Ordering::Relaxed);
     }

@@ -159,9 +159,9 @@ impl Database {
         let log = Arc::new(LogState::new(tuning.checkpoint_pages));
         let counters = Arc::new(Counters::default());
         let mut connection = connection::open_writer(path, schema, sync)?;
-        let locked_file = Arc::new(LockedFile::open(path)?);
         // A server that was killed has left one.
-        log.found(connection::log_pages(&connection)?);
+        log.found(connection::log_pages(&connection));
+        let locked_file = Arc::new(LockedFile::open(path)?);
         let grown = Arc::clone(&log);
         connection.wal_hook(Some(move |_: &mut rusqlite::hooks::Wal, pages: i32| {
             grown.grew(u32::try_from(pages).unwrap_or(0));

@@ -44,8 +44,8 @@ pub(super) struct Writer {
     told_full: AtomicBool,
     /// Deletions wait for a log that begins again.
     wants_space: AtomicBool,
-    /// How often the log had begun again when deletions last waited for that in vain. They do not
-    /// wait again before it has.
+    /// [`LogState::begun`] when deletions last waited in vain for a log that begins again. They do
+    /// not wait again before it does.
     in_vain: AtomicU64,
     /// The files have lost their names: writes are refused with [`Writer::gone`].
     is_gone: AtomicBool,
@@ -283,7 +283,8 @@ impl Writer {
             return;
         }
         let begun = self.log.begun();
-        if begun == self.in_vain.load(Ordering::Relaxed) {
+        let is_scarce = self.reserve.is_scarce(self.log.next_page());
+        if !is_scarce || begun == self.in_vain.load(Ordering::Relaxed) {
             return;
         }
         self.wants_space.store(true, Ordering::Release);
