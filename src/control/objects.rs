@@ -183,7 +183,7 @@ impl ControlConnection {
     }
 
     fn why_queue(&self, name: &str) -> Result<ObjectState, RequestFailure> {
-        // And the last change of the queue itself.
+        // One row is left for the last change of the queue itself.
         let most = CHANGES_MAX - 1;
         let standing = self.account.queue()?.why_queue(self.now(), name, most)?;
         let holders = standing.first_back.iter().filter_map(|message| {
@@ -197,7 +197,7 @@ impl ControlConnection {
         let hidden = (standing.hidden > 0).then(|| {
             let (hidden, messages) = (standing.hidden, standing.messages);
             let text = format!("no Get returns {hidden} of its {messages} messages");
-            // Of the others the time ends before.
+            // The others expire before they are visible again.
             let comes_back = |message: &&Message| {
                 message.expires.is_none_or(|expires| expires > message.visible_at)
             };

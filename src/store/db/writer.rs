@@ -294,7 +294,8 @@ impl Writer {
         self.wants_space.store(false, Ordering::Release);
     }
 
-    /// True if a checkpoint has to let the log begin again, whoever reads it.
+    /// True while deletions wait for the log to begin again: a checkpoint then waits for the
+    /// readers of the log to end.
     pub(super) fn wants_space(&self) -> bool {
         self.wants_space.load(Ordering::Acquire)
     }
