@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use criterion::{BenchmarkId, Criterion};
-use latchfs::core::smb::create::{CreateAction, ExistingFile, OpenRequest};
-use latchfs::core::smb::file::{Ending, FileState, OpenGrant};
-use latchfs::core::smb::ranges::{ByteRange, LockKind, RangeLock, RangeLocks};
-use latchfs::core::smb::share::ShareCounts;
-use latchfs::core::smb::{Access, Attributes, ShareMode, SharePath};
-use latchfs::core::{Client, HandleId, Owner, Timestamp};
 use latchfs::engine::file::{Handle, Share, ShareOptions};
 use latchfs::engine::{Context, EventLog, SystemClock};
+use latchfs::file::rules::create::{CreateAction, ExistingFile, OpenRequest};
+use latchfs::file::rules::file::{Ending, FileState, OpenGrant};
+use latchfs::file::rules::ranges::{ByteRange, LockKind, RangeLock, RangeLocks};
+use latchfs::file::rules::share::ShareCounts;
+use latchfs::file::rules::{Access, Attributes, ShareMode, SharePath};
+use latchfs::rules::{Client, HandleId, Owner, Timestamp};
 
 /// Handles there are already.
 const HANDLES: [u64; 3] = [1, 100, 100_000];
@@ -80,7 +80,8 @@ impl OneFile {
     fn open(
         &mut self,
         wanted: (Access, ShareMode),
-    ) -> Result<(latchfs::core::smb::opens::OpenSlot, HandleId), latchfs::core::smb::Denial> {
+    ) -> Result<(latchfs::file::rules::opens::OpenSlot, HandleId), latchfs::file::rules::Denial>
+    {
         self.next += 1;
         let id = HandleId(self.next);
         let grant = OpenGrant { id, owner: self.owner.clone(), now: Timestamp(0) };

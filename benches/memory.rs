@@ -9,11 +9,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use latchfs::core::smb::create::OpenRequest;
-use latchfs::core::smb::{Access, ShareMode, SharePath};
-use latchfs::core::{Client, Owner, Timestamp};
 use latchfs::engine::file::{Handle, Share, ShareOptions};
 use latchfs::engine::{Context, EventLog, SystemClock};
+use latchfs::file::rules::create::OpenRequest;
+use latchfs::file::rules::{Access, ShareMode, SharePath};
+use latchfs::rules::{Client, Owner, Timestamp};
 
 /// What an open may take, its handle included.
 const BYTES_MAX: usize = 300;

@@ -2,7 +2,7 @@
 //!
 //! ```no_run
 //! use latchfs::client;
-//! use latchfs::core::smb::ShareMode;
+//! use latchfs::file::rules::ShareMode;
 //!
 //! let file = std::fs::File::open("/mnt/share/report.xlsx")?;
 //! client::set_share(&file, ShareMode::NONE)?; // EBUSY if somebody else has it open
@@ -17,7 +17,7 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
-use crate::core::smb::ShareMode;
+use crate::file::rules::ShareMode;
 
 /// `_IOW('L', 1, u32)`: what this open tolerates, as bits: 1 read, 2 write, 4 delete.
 pub const SET_SHARE: u32 = 0x4004_4C01;

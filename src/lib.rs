@@ -44,20 +44,24 @@
 //! To write a test, start at [`testing`]; to read the source, at [`core`].
 
 pub mod admin;
+pub mod blob;
 #[cfg(feature = "cli")]
 pub mod cli;
 pub mod client;
 mod connections;
 pub mod control;
-pub mod core;
 pub mod engine;
+pub mod file;
 #[cfg(feature = "fuse")]
 pub mod fuse;
 pub mod play;
+pub mod queue;
 pub mod rest;
+pub mod rules;
 pub mod server;
 pub mod store;
 pub mod sync;
+pub mod table;
 pub mod testing;
 
 pub use server::Server;

@@ -8,9 +8,9 @@ use std::net::{SocketAddr, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use latchfs::core::time::rfc1123;
 use latchfs::engine::{SystemClock, TimeSource as _};
 use latchfs::rest::auth::{Credential, RequestView, Scheme, sign};
+use latchfs::rules::time::rfc1123;
 
 use crate::servers::{Server, Service};
 

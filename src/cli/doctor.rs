@@ -20,8 +20,8 @@ use serde::Serialize;
 use super::EXIT_DIFFERENT;
 use super::out::{Output, Paint};
 use super::serve::DATA_DIR;
-use crate::core::service::ServiceKind;
 use crate::fuse::{is_bounded_root, may_administer};
+use crate::rules::service::ServiceKind;
 
 /// The first kernel with FUSE passthrough.
 const PASSTHROUGH_SINCE: (u32, u32) = (6, 9);

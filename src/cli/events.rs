@@ -14,7 +14,7 @@ use super::out::{Paint, printable};
 use super::table;
 use crate::control::events::{EventKind, EventPage, EventRow, FOLLOW_WAIT_MAX};
 use crate::control::{ClientError, ControlAnswer, ControlRequest};
-use crate::core::service::ServiceKind;
+use crate::rules::service::ServiceKind;
 
 const PLACE: &str = "A path on a mount, SHARE:/PATH, blob:CONTAINER/NAME, queue:NAME/ID or \
                      table:TABLE/PARTITION/ROW, with everything below it; without it, all events";

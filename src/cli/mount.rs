@@ -8,7 +8,7 @@ use clap::{Arg, Args};
 
 use super::locate::real_path;
 use super::serve::ServiceArgs;
-use crate::core::smb::name::is_share_name;
+use crate::file::rules::name::is_share_name;
 use crate::server::{Data, MountPoint};
 
 /// The name of a share whose directory has a name that no share can have.

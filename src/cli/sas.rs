@@ -18,10 +18,10 @@ use super::time::duration;
 use crate::control::address::ObjectAddress;
 use crate::control::controls::ClockRequest;
 use crate::control::{ControlAnswer, ControlRequest};
-use crate::core::service::ServiceKind;
-use crate::core::{Timestamp, time};
 use crate::engine::{SystemClock, TimeSource};
 use crate::rest::auth::{self, Credential, Permissions, ResourceLevel, ServiceSas, service_token};
+use crate::rules::service::ServiceKind;
+use crate::rules::{Timestamp, time};
 
 /// Where a service listens unless it was told otherwise.
 fn default_origin(service: ServiceKind) -> String {

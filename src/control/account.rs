@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use super::connection::{ControlConnection, RequestFailure};
 use super::protocol::{ControlAnswer, FileLeaseRow, MountRow, ShareEntry};
 use super::server::ControlLines;
-use crate::core::lease::{FileLease, LeaseDenial, LeaseState};
-use crate::core::smb::{Denial, SharePath};
 use crate::engine::file::shares::{
     Control, DeleteShareSnapshots, ListOptions, NewShare, ShareChanges, ShareRef, SnapshotName,
 };
 use crate::engine::file::{Asking, FileError, FileServiceError, Obstacle, Share, ShareDenial};
+use crate::file::rules::{Denial, SharePath};
+use crate::rules::lease::{FileLease, LeaseDenial, LeaseState};
 
 /// How often a client is told how far a snapshot is.
 const REPORT_EVERY: Duration = Duration::from_millis(100);

@@ -10,8 +10,8 @@
 
 use std::fmt;
 
-use crate::core::service::ServiceKind;
-use crate::core::smb::name::{is_share_name, split_account};
+use crate::file::rules::name::{is_share_name, split_account};
+use crate::rules::service::ServiceKind;
 
 /// A file of a share as commands print it: `[ACCOUNT/]SHARE:/PATH`.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -11,24 +11,23 @@ use serde_json::{Map, Value};
 
 use super::address::{ObjectAddress, PrintedFile};
 use super::events::{self, EventFilter};
-use super::holds;
 use super::protocol::{
     ControlAnswer, ControlRequest, HandleRow, MountRow, RefusalDetail, ServerStatus, ShareRow,
     StepAnswer,
 };
 use super::refusal::{FailureKind, RefusalKind};
-use super::report;
 use super::server::ControlLines;
 use super::serving::{Serving, Steps};
 use super::wire::{ReceivedRequest, read_request};
-use crate::core::smb::{Denial, ShareMode, SharePath};
-use crate::core::{Client, HandleId, Owner};
+use super::{holds, report};
 use crate::engine::blob::BlobError;
 use crate::engine::file::shares::ListOptions;
 use crate::engine::file::{FileError, FileService, FileServiceError, Handle, Share};
 use crate::engine::queue::QueueError;
 use crate::engine::table::TableError;
 use crate::engine::{Account, EventLog};
+use crate::file::rules::{Denial, ShareMode, SharePath};
+use crate::rules::{Client, HandleId, Owner};
 
 /// Session numbers of control connections start here, past those of mounts and scripts.
 const SESSIONS: u64 = 1 << 32;

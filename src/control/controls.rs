@@ -15,15 +15,15 @@ use super::connection::{ControlConnection, RequestFailure};
 use super::events::FOLLOW_WAIT_MAX;
 use super::protocol::ControlAnswer;
 use super::request_path::{request_path, service_of};
-use crate::core::Timestamp;
-use crate::core::pattern::{Pattern, is_on_mount};
-use crate::core::time::{iso, parse_iso};
 use crate::engine::clock::ClockChange;
 use crate::engine::controls::{
     FaultAction, FaultRow, Frequency, GateRow, NewFault, NewGate, Point, RULES_MAX, WaitingRow,
     kept,
 };
 use crate::engine::{Controls, TimeSource as _};
+use crate::rules::Timestamp;
+use crate::rules::pattern::{Pattern, is_on_mount};
+use crate::rules::time::{iso, parse_iso};
 
 /// How long a request waits at a gate at most, unless a test says otherwise, in milliseconds.
 const LIMIT_MS: u64 = 60_000;

@@ -10,13 +10,13 @@ use super::object_lease::ObjectLease;
 use super::objects::ChangeRow;
 use super::protocol::{ControlAnswer, HandleRow};
 use super::report;
-use crate::core::Writer;
-use crate::core::lease::LeaseStatus;
-use crate::core::smb::ranges::{ByteRange, LockKind};
-use crate::core::time::iso;
 use crate::engine::file::shares::ListOptions;
 use crate::engine::file::{HeldLock, PendingName, Share};
 use crate::engine::programs::Programs;
+use crate::file::rules::ranges::{ByteRange, LockKind};
+use crate::rules::Writer;
+use crate::rules::lease::LeaseStatus;
+use crate::rules::time::iso;
 
 /// The most leases, and the most messages, in one answer; how many more there are is said.
 pub const HELD_MAX: usize = 1_000;

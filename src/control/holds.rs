@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 use super::connection::{ControlConnection, RequestFailure, share_mode};
 use super::events::FOLLOW_WAIT_MAX;
 use super::protocol::{ControlAnswer, HoldRequest, HoldRow, LockWanted};
-use crate::core::smb::create::{Disposition, OpenRequest};
-use crate::core::smb::ranges::{ByteRange, LockKind};
-use crate::core::smb::{Access, Denial};
 use crate::engine::Context;
 use crate::engine::file::{FileError, Handle, Share};
+use crate::file::rules::create::{Disposition, OpenRequest};
+use crate::file::rules::ranges::{ByteRange, LockKind};
+use crate::file::rules::{Access, Denial};
 
 /// The most opens that one connection holds.
 pub const HOLDS_MAX: usize = 1024;

@@ -9,12 +9,12 @@ use super::address::ObjectAddress;
 use super::connection::{ControlConnection, RequestFailure};
 use super::objects::address;
 use super::protocol::ControlAnswer;
-use crate::core::Timestamp;
-use crate::core::blob::BlobDenial;
-use crate::core::conditions::Conditions;
-use crate::core::lease::{LeaseDenial, LeaseKind, LeaseState, TimedLease};
+use crate::blob::rules::BlobDenial;
 use crate::engine::blob::{BlobAt, BlobError, LeaseAction};
 use crate::engine::{Caller, Context};
+use crate::rules::Timestamp;
+use crate::rules::conditions::Conditions;
+use crate::rules::lease::{LeaseDenial, LeaseKind, LeaseState, TimedLease};
 
 /// The lease of a blob or a container.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

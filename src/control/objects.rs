@@ -15,18 +15,18 @@ use super::address::ObjectAddress;
 use super::connection::{ControlConnection, RequestFailure};
 use super::protocol::ControlAnswer;
 use super::refusal::RefusalKind;
-use crate::core::blob::tier::Tier;
-use crate::core::blob::{BlobDenial, BlobState, ContainerState};
-use crate::core::copy_status::CopyStatus;
-use crate::core::lease::{LeaseKind, LeaseStatus, TimedLease};
-use crate::core::queue::Message;
-use crate::core::table::etag::etag;
-use crate::core::table::{EntityKey, TableDenial, TableName};
-use crate::core::time::iso;
-use crate::core::{Timestamp, Writer};
+use crate::blob::rules::tier::Tier;
+use crate::blob::rules::{BlobDenial, BlobState, ContainerState};
 use crate::engine::blob::{self, BlobAt, BlobService};
 use crate::engine::queue::{self, Visibility};
 use crate::engine::table::{self, TableError};
+use crate::queue::rules::Message;
+use crate::rules::copy_status::CopyStatus;
+use crate::rules::lease::{LeaseKind, LeaseStatus, TimedLease};
+use crate::rules::time::iso;
+use crate::rules::{Timestamp, Writer};
+use crate::table::rules::etag::etag;
+use crate::table::rules::{EntityKey, TableDenial, TableName};
 
 /// The most changes that `why` tells of.
 const CHANGES_MAX: usize = 5;
@@ -276,7 +276,7 @@ impl ControlConnection {
     }
 
     fn blob_row(&self, change: &blob::ChangedBlob) -> ChangeRow {
-        self.row(&of_blob(change), &change.by, change.etag.map(crate::core::Etag::quoted))
+        self.row(&of_blob(change), &change.by, change.etag.map(crate::rules::Etag::quoted))
     }
 
     fn queue_row(&self, change: &queue::ChangedMessage) -> ChangeRow {

@@ -3,12 +3,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::core::blob::BlobDenial;
-use crate::core::conflict::Conflict;
-use crate::core::queue::QueueDenial;
-use crate::core::smb::{Denial, Rule};
-use crate::core::table;
+use crate::blob::rules::BlobDenial;
 use crate::engine::file::ShareDenial;
+use crate::file::rules::{Denial, Rule};
+use crate::queue::rules::QueueDenial;
+use crate::rules::conflict::Conflict;
+use crate::table::rules as table;
 
 /// The rule that refused. A conflict has the name that the metric `latchfs_conflicts_total` has
 /// for it ([`Rule::name`]); scripts tell by it whether to try again.

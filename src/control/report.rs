@@ -4,15 +4,15 @@ use super::events::{self, EventRow};
 use super::protocol::{FileExplanation, HandleRow, RefusalDetail};
 use super::refusal::RefusalKind;
 use super::serving::Serving;
-use crate::core::lease::FileLease;
-use crate::core::smb::ranges::{LockKind, RangeLock};
-use crate::core::smb::{Denial, SharePath};
-use crate::core::time::iso;
-use crate::core::{Owner, Timestamp};
 use crate::engine::Account;
 use crate::engine::events::Happening;
 use crate::engine::file::{FileKind, ListedHandle, Obstacle, Share, ShareDenial};
 use crate::engine::programs::{Programs, told};
+use crate::file::rules::ranges::{LockKind, RangeLock};
+use crate::file::rules::{Denial, SharePath};
+use crate::rules::lease::FileLease;
+use crate::rules::time::iso;
+use crate::rules::{Owner, Timestamp};
 
 /// The most opens in one answer; how many more there are is said.
 pub const HANDLES_MAX: usize = 10_000;

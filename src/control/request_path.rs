@@ -1,10 +1,10 @@
 //! The path of the requests that a gate or a fault means, as people type it.
 //!
 //! Decides which addresses of objects may stand for it. What a pattern matches is decided in
-//! [`crate::core::pattern`].
+//! [`crate::rules::pattern`].
 
-use crate::core::service::ServiceKind;
-use crate::core::smb::name::is_share_name;
+use crate::file::rules::name::is_share_name;
+use crate::rules::service::ServiceKind;
 
 /// The path of requests that a pattern means. An object may be named as commands print it, if its
 /// address is the path of its requests: `blob:CONTAINER/NAME`, `file:SHARE/PATH`, `SHARE:/PATH`.

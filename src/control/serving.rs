@@ -7,11 +7,11 @@ use std::time::Instant;
 use serde_json::{Map, Value};
 
 use super::protocol::{ConnectionInfo, MountRow, StepAnswer};
-use crate::core::service::ServiceKind;
-use crate::core::smb::{Denial, ShareMode};
 use crate::engine::controls::Point;
 use crate::engine::file::Share;
 use crate::engine::{Accounts, States};
+use crate::file::rules::{Denial, ShareMode};
+use crate::rules::service::ServiceKind;
 
 /// A mount of the server.
 #[derive(Clone, PartialEq, Eq, Debug)]

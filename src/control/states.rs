@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::connection::{ControlConnection, RequestFailure};
 use super::protocol::ControlAnswer;
 use super::refusal::RefusalKind;
-use crate::core::time::iso;
 use crate::engine::{DamagedState, SavedState, StateError};
+use crate::rules::time::iso;
 
 /// An action on the state of the server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -13,15 +13,15 @@ use super::events;
 use super::protocol::ControlAnswer;
 use super::refusal::RefusalKind;
 use super::serving::Serving;
-use crate::core::Timestamp;
-use crate::core::service::ServiceKind;
-use crate::core::smb::SharePath;
-use crate::core::time::iso;
 use crate::engine::controls::Visitor;
 use crate::engine::events::Happening;
 use crate::engine::programs::{Programs, resolved};
 use crate::engine::ring::RingPage;
 use crate::engine::stream::{AnsweredRequest, AtGate, ServerChange, StreamEntry, StreamEvent};
+use crate::file::rules::SharePath;
+use crate::rules::Timestamp;
+use crate::rules::service::ServiceKind;
+use crate::rules::time::iso;
 
 /// The longest page, in bytes of JSON, unless its only event is longer: a client chooses most of an
 /// event's texts, and a page is kept for as long as a client does not read it.

@@ -11,14 +11,14 @@ use std::time::{Duration, Instant};
 use super::protocol::{HoldRequest, RefusalDetail, StepAnswer};
 use super::wire::read_answer;
 use super::*;
-use crate::core::service::ServiceKind;
-use crate::core::smb::create::OpenRequest;
-use crate::core::smb::{Access, Denial, Rule, ShareMode, SharePath};
-use crate::core::{HandleId, Owner};
 use crate::engine::controls::Point;
 use crate::engine::events::Happening;
 use crate::engine::file::{FileOptions, FileService, Share};
 use crate::engine::{Account, Accounts, Context};
+use crate::file::rules::create::OpenRequest;
+use crate::file::rules::{Access, Denial, Rule, ShareMode, SharePath};
+use crate::rules::service::ServiceKind;
+use crate::rules::{HandleId, Owner};
 
 struct Fake {
     accounts: Accounts,
@@ -217,7 +217,7 @@ fn a_hold_that_waits_for_a_release_in_vain_is_refused_once() {
     let mut holder = setup.client();
     assert!(matches!(holder.ask(&hold("r", "rwd")).unwrap(), ControlAnswer::Held(_)));
     let share = &setup.fake.share;
-    let client = Arc::new(crate::core::Client { session: 1, name: "test".into() });
+    let client = Arc::new(crate::rules::Client { session: 1, name: "test".into() });
     let who = Owner { client, pid: 0, program: None };
     let request = OpenRequest::plain(Access::R, ShareMode::R);
     let cx = Context::local(share.now(), who, "test");

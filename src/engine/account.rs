@@ -14,7 +14,7 @@ use super::first_use::FirstUse;
 use super::queue::{QueueResult, QueueService};
 use super::service_properties::{PropertyParts, ServiceProperties};
 use super::table::{TableResult, TableService};
-use crate::core::service::ServiceKind;
+use crate::rules::service::ServiceKind;
 use crate::store::db::{DbError, SyncMode};
 use crate::store::{DataRoot, StateDir};
 

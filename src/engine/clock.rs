@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use crate::core::Timestamp;
+use crate::rules::Timestamp;
 
 /// Tells the time.
 pub trait TimeSource: Send + Sync + 'static {

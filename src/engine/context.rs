@@ -8,8 +8,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use super::controls::PendingStop;
-use crate::core::writer::shortened;
-use crate::core::{Owner, Timestamp, Writer};
+use crate::rules::writer::shortened;
+use crate::rules::{Owner, Timestamp, Writer};
 
 /// The circumstances of one operation.
 #[derive(Clone, Debug)]

@@ -10,10 +10,10 @@
 
 use std::time::{Duration, Instant};
 
-use crate::core::conflict::Conflict;
-use crate::core::service::ServiceKind;
-use crate::core::smb::{Access, Denial, Rule, ShareMode, SharePath};
-use crate::core::{FileId, HandleId, Owner, Timestamp};
+use crate::file::rules::{Access, Denial, Rule, ShareMode, SharePath};
+use crate::rules::conflict::Conflict;
+use crate::rules::service::ServiceKind;
+use crate::rules::{FileId, HandleId, Owner, Timestamp};
 use std::sync::{Arc, OnceLock};
 
 use super::programs::resolved;
@@ -259,7 +259,7 @@ impl EventLog {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::Client;
+    use crate::rules::Client;
 
     fn event(path: &str) -> Event {
         let client = Arc::new(Client { session: 1, name: "test".into() });

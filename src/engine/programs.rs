@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::fs;
 use std::sync::Arc;
 
-use crate::core::Owner;
-use crate::core::smb::{Denial, Holder};
+use crate::file::rules::{Denial, Holder};
+use crate::rules::Owner;
 
 /// The owner with its process, not the thread the kernel names, and its program.
 pub fn resolved(owner: &Owner) -> Owner {
@@ -71,7 +71,7 @@ fn process_of(tid: u32) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::Client;
+    use crate::rules::Client;
 
     #[test]
     fn a_report_asks_for_each_process_once() {

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use rustix::io::Errno;
 use rustix::rand::{GetRandomFlags, getrandom};
 
-use crate::core::LeaseId;
+use crate::rules::LeaseId;
 use crate::store::StoreError;
 
 /// Bytes that nobody can guess.

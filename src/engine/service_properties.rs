@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::core::service::ServiceKind;
+use crate::rules::service::ServiceKind;
 use crate::store::{Drawer, Durability, StateDir, StoreError};
 use crate::sync::{Mutex, MutexGuard, RwLock};
 

@@ -18,10 +18,10 @@ use super::clock::{TestClock, TimeSource};
 use super::controls::{Point, Visitor};
 use super::events::Event;
 use super::ring::{PAGE_MAX, Ring, RingPage};
-use crate::core::Timestamp;
-use crate::core::conflict::Conflict;
-use crate::core::service::ServiceKind;
-use crate::core::smb::Denial;
+use crate::file::rules::Denial;
+use crate::rules::Timestamp;
+use crate::rules::conflict::Conflict;
+use crate::rules::service::ServiceKind;
 
 /// The most entries kept; older ones are dropped and counted.
 pub const STREAM_MAX: usize = 16_384;

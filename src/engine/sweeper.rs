@@ -10,8 +10,8 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use super::bell::Bell;
-use crate::core::Timestamp;
-use crate::core::service::ServiceKind;
+use crate::rules::Timestamp;
+use crate::rules::service::ServiceKind;
 use crate::store::db::DbError;
 
 /// The longest sleep before a moment of the clock, which may jump, and the sleep after an error,

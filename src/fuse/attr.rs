@@ -4,8 +4,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fuser::{FileAttr, FileType, INodeNo};
 
-use crate::core::Timestamp;
 use crate::engine::file::{FileKind, Stat};
+use crate::rules::Timestamp;
 
 /// How long the kernel may answer from its cache. latchfs tells it of changes made by other front
 /// ends.

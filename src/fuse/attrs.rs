@@ -7,17 +7,15 @@ use std::time::SystemTime;
 use fuser::{AccessFlags, Errno, ReplyAttr, ReplyEmpty, ReplyStatfs, ReplyXattr, TimeOrNow};
 use rustix::fs::{Gid, Mode, Timespec, Timestamps, Uid, XattrFlags};
 
-use super::SpaceSource;
 use super::attr::{NO_TTL, timestamp};
-use super::data;
 use super::driver::Requester;
 use super::errno::{errno, of_system};
 use super::open_files::OpenDescriptor;
 use super::opens::{tell_siblings, ttl};
-use super::privileges;
 use super::state::State;
-use crate::core::smb::{Access, Denial, ShareMode, SharePath};
+use super::{SpaceSource, data, privileges};
 use crate::engine::file::{FileError, FileKind, FoundFile, OpenFor, Stat, proc_path};
+use crate::file::rules::{Access, Denial, ShareMode, SharePath};
 use crate::sync::front_end;
 
 /// The extended attribute with latchfs's own record, which is hidden from programs.

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use fuser::BackingId;
 
-use crate::core::FileId;
+use crate::rules::FileId;
 
 /// How long a registration is kept for the next open.
 pub const KEPT_FOR: Duration = Duration::from_secs(1);

@@ -171,12 +171,12 @@ fn attr(node: u64, kind: FileType) -> FileAttr {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::Client;
-    use crate::core::smb::SharePath;
     use crate::engine::file::shares::Followed;
     use crate::engine::file::{Share, ShareOptions};
     use crate::engine::{EventLog, SystemClock};
+    use crate::file::rules::SharePath;
     use crate::fuse::MountOptions;
+    use crate::rules::Client;
 
     /// The state of a mount that the kernel asks nothing of.
     fn unasked() -> (State, tempfile::TempDir) {

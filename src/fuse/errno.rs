@@ -2,8 +2,8 @@
 
 use fuser::Errno;
 
-use crate::core::smb::Denial;
 use crate::engine::file::{FileError, StoreError};
+use crate::file::rules::Denial;
 
 /// The errno of an operation's error.
 pub fn errno(error: &FileError) -> Errno {

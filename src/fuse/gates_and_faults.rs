@@ -12,12 +12,12 @@ use fuser::Errno;
 use super::driver::Requester;
 use super::park::Waited;
 use super::state::State;
-use crate::core::pattern::PatternSubject;
-use crate::core::service::ServiceKind;
-use crate::core::smb::SharePath;
 use crate::engine::Controls;
 use crate::engine::controls::{FaultAction, Point, Stopped, Visitor};
 use crate::engine::programs::process_and_program;
+use crate::file::rules::SharePath;
+use crate::rules::pattern::PatternSubject;
+use crate::rules::service::ServiceKind;
 
 /// A call that gates or faults can name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

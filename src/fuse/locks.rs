@@ -9,9 +9,9 @@ use super::errno::errno;
 use super::open_files::OpenFile;
 use super::opens::set_share;
 use super::state::State;
-use crate::core::smb::ranges::{ByteRange, LockKind, RangeLock};
-use crate::core::smb::{Denial, ShareMode};
 use crate::engine::file::{FileError, StoreError};
+use crate::file::rules::ranges::{ByteRange, LockKind, RangeLock};
+use crate::file::rules::{Denial, ShareMode};
 
 const POISON: &str = "a share mode is only kept and taken";
 

@@ -78,8 +78,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::core::smb::ShareMode;
 use crate::engine::file::FileSystemSpace;
+use crate::file::rules::ShareMode;
 
 /// How an open file is unlinked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

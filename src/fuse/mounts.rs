@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::aside;
-use crate::core::smb::name::split_account;
+use crate::file::rules::name::split_account;
 
 const PREFIX: &str = "latchfs:";
 

@@ -5,16 +5,15 @@ use std::sync::Arc;
 use fuser::{Errno, Generation, RenameFlags, ReplyData, ReplyEmpty, ReplyEntry};
 use rustix::fs::FileType;
 
-use super::UnlinkMode;
-use super::cut;
 use super::driver::Requester;
 use super::errno::errno;
 use super::gates_and_faults::{self, MountCall};
 use super::opens::{tell_siblings, ttl};
 use super::state::State;
-use crate::core::smb::create::{Disposition, OpenRequest};
-use crate::core::smb::{Access, Denial, ShareMode, SharePath};
+use super::{UnlinkMode, cut};
 use crate::engine::file::{FileError, FoundFile, PosixOpen, Stat, Unlinked};
+use crate::file::rules::create::{Disposition, OpenRequest};
+use crate::file::rules::{Access, Denial, ShareMode, SharePath};
 
 /// `lookup`. If the name is pending and all its opens are being released, waits for the releases:
 /// the name is gone right after the last `close(2)`.

@@ -9,9 +9,9 @@
 use std::collections::HashMap;
 use std::sync::RwLock;
 
-use crate::core::FileId;
-use crate::core::smb::SharePath;
-use crate::core::smb::name::fold;
+use crate::file::rules::SharePath;
+use crate::file::rules::name::fold;
+use crate::rules::FileId;
 
 /// The root directory's node.
 pub const ROOT: u64 = 1;

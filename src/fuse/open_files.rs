@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, RwLock};
 
 use fuser::{BackingId, FileHandle};
 
-use crate::core::FileId;
-use crate::core::smb::{Access, ShareMode};
 use crate::engine::file::{Handle, ListedName, OpenDirectory};
+use crate::file::rules::{Access, ShareMode};
+use crate::rules::FileId;
 
 /// An open file of the mount.
 #[derive(Debug)]

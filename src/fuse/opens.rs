@@ -13,12 +13,12 @@ use super::gates_and_faults::{self, MountCall};
 use super::open_files::{NumberedOpen, OpenFile};
 use super::state::{DataPath, State};
 use super::{nameless, privileges, unchecked};
-use crate::core::FileId;
-use crate::core::smb::create::{CreateAction, Disposition, OpenRequest};
-use crate::core::smb::{Access, Denial, ShareMode, SharePath};
 use crate::engine::file::{
     FileError, FileKind, Handle, OpenFor, OpenedFile, PosixOpen, Stat, StoreError,
 };
+use crate::file::rules::create::{CreateAction, Disposition, OpenRequest};
+use crate::file::rules::{Access, Denial, ShareMode, SharePath};
+use crate::rules::FileId;
 use crate::sync::front_end;
 
 /// The kernel opens a program to run it (`__FMODE_EXEC`). No descriptor is ever closed, so no

@@ -6,9 +6,9 @@ use std::fs;
 use std::sync::RwLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::core::glob;
-use crate::core::smb::name::fold;
-use crate::core::smb::{ShareMode, SharePath};
+use crate::file::rules::name::fold;
+use crate::file::rules::{ShareMode, SharePath};
+use crate::rules::glob;
 
 /// The deepest process tree that is walked; past it there is a loop or no policy.
 const ANCESTORS_MAX: usize = 256;

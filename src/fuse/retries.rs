@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use fuser::Errno;
 
-use crate::core::smb::SharePath;
+use crate::file::rules::SharePath;
 
 /// The most threads remembered; then all are forgotten at once.
 const THREADS_MAX: usize = 1024;

@@ -17,10 +17,10 @@ use super::dead::{self, is_dead};
 use super::driver::Driver;
 use super::mounts::{self, Among, users_of};
 use super::state::State;
-use crate::core::Client;
-use crate::core::smb::{ShareMode, SharePath};
 use crate::engine::file::shares::Followed;
 use crate::engine::file::{FileError, Share};
+use crate::file::rules::{ShareMode, SharePath};
+use crate::rules::Client;
 
 /// Why a share could not be mounted or unmounted.
 #[derive(Debug, thiserror::Error)]

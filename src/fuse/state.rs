@@ -19,11 +19,11 @@ use super::policy::Policy;
 use super::retries::Retries;
 use super::unchecked::Unchecked;
 use super::{MountOptions, UnlinkMode};
-use crate::core::smb::SharePath;
-use crate::core::{Client, FileId, Owner};
 use crate::engine::Context;
 use crate::engine::file::shares::{Followed, Follower};
 use crate::engine::file::{Creation, FileError, Share, Stat};
+use crate::file::rules::SharePath;
+use crate::rules::{Client, FileId, Owner};
 
 /// How bytes get from the disk to a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -17,12 +17,12 @@ use super::nodes::{ROOT, Stale};
 use super::open_files::OpenFile;
 use super::opens::forget_name;
 use super::state::State;
-use crate::core::HandleId;
-use crate::core::smb::{Access, SharePath};
 use crate::engine::file::shares::Follower;
 use crate::engine::file::{
     ChangeNotice, ClosedHandle, FileError, Handle, Result, Share, StoreError,
 };
+use crate::file::rules::{Access, SharePath};
+use crate::rules::HandleId;
 
 /// How long a forced close waits for the kernel to drop the descriptors, after it has waited for a
 /// creation under way.

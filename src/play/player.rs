@@ -13,12 +13,12 @@ use super::words::{
     action_name, all_ranges, attributes, byte_range, disposition, lock_kind, options, rights,
     share_mode,
 };
-use crate::core::smb::create::{CreateAction, Disposition, OpenRequest, Options};
-use crate::core::smb::ranges::{RangeLock, Ticket};
-use crate::core::smb::{Access, Denial, ShareMode, SharePath};
-use crate::core::{Client, Owner};
 use crate::engine::Context;
 use crate::engine::file::{FileError, FileKind, Handle, IO_MAX, Result, Share};
+use crate::file::rules::create::{CreateAction, Disposition, OpenRequest, Options};
+use crate::file::rules::ranges::{RangeLock, Ticket};
+use crate::file::rules::{Access, Denial, ShareMode, SharePath};
+use crate::rules::{Client, Owner};
 
 /// The file that every trace works on, and what is in it.
 const TRACE_FILE: (&str, &str) = ("f", "01234567890123456789");

@@ -13,7 +13,7 @@ use percent_encoding::percent_decode_str;
 
 use super::auth::ResourceLevel;
 use super::refusal::Refusal;
-use crate::core::service::ServiceKind;
+use crate::rules::service::ServiceKind;
 
 /// The end of an account's name in addresses of its secondary location.
 pub(super) const SECONDARY: &str = "-secondary";

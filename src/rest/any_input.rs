@@ -24,12 +24,12 @@ use super::http::xml::Element;
 use super::queue::read_text;
 use super::service::Service;
 use super::version;
-use crate::core::Timestamp;
-use crate::core::blob::tags::Tags;
-use crate::core::blob::tags::query::{TagLanguage, TagQuery};
-use crate::core::policy::StoredPolicy;
-use crate::core::table::json::{MetadataLevel, Scope, read_entity, read_table_name};
-use crate::core::table::{EntityFields, Filter, Properties, Select, Ticks, ValueRef};
+use crate::blob::rules::tags::Tags;
+use crate::blob::rules::tags::query::{TagLanguage, TagQuery};
+use crate::rules::Timestamp;
+use crate::rules::policy::StoredPolicy;
+use crate::table::rules::json::{MetadataLevel, Scope, read_entity, read_table_name};
+use crate::table::rules::{EntityFields, Filter, Properties, Select, Ticks, ValueRef};
 
 const SERVICES: [&Service; 4] = [&super::FILE, &super::BLOB, &super::QUEUE, &super::TABLE];
 

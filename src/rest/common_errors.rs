@@ -5,8 +5,8 @@
 use hyper::StatusCode;
 
 use super::refusal::Refusal;
-use crate::core::MetadataError;
 use crate::engine::DbError;
+use crate::rules::MetadataError;
 
 /// The database could not. A client may try again only where waiting can help.
 impl From<&DbError> for Refusal {

@@ -7,8 +7,8 @@ use super::call::Call;
 use super::documented;
 use super::refusal::Refusal;
 use super::service::Answer;
-use crate::core::smb::SharePath;
 use crate::engine::events::{Conflicted, Event, Happening};
+use crate::file::rules::SharePath;
 
 impl Call<'_> {
     /// Notes the answer if it is a refusal by a conflict.

@@ -3,7 +3,7 @@
 //! The tables of operations have the names that the SDKs are generated with, one for each function
 //! of a client; people know the documentation, where several of them are one operation.
 
-use crate::core::service::ServiceKind;
+use crate::rules::service::ServiceKind;
 
 /// The name of an operation in the documentation; its own name if the documentation has none.
 pub fn name_of(service: ServiceKind, operation: &'static str) -> &'static str {

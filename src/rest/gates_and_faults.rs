@@ -20,11 +20,11 @@ use super::http::request::Request;
 use super::refusal::Refusal;
 use super::service::Operation;
 use super::site::Site;
-use crate::core::pattern::PatternSubject;
-use crate::core::service::ServiceKind;
 use crate::engine::Caller;
 use crate::engine::controls::{FaultAction, PendingStop, Point, Visitor};
 use crate::engine::stream::StreamEvent;
+use crate::rules::pattern::PatternSubject;
+use crate::rules::service::ServiceKind;
 
 /// The longest piece of a slow answer.
 const SLOW_PIECE: u64 = 16 << 10;

@@ -14,8 +14,8 @@ use super::http::reply::Reply;
 use super::http::xml::Xml;
 use super::service::ErrorFormat;
 use super::wording;
-use crate::core::conflict::Conflict;
-use crate::core::smb::Denial;
+use crate::file::rules::Denial;
+use crate::rules::conflict::Conflict;
 
 /// Elements of a body that are headers too: clients look there for what a source said of itself,
 /// and a 304 has no body.

@@ -8,16 +8,15 @@ use std::time::Duration;
 
 use hyper::StatusCode;
 
-use super::documented;
 use super::http::observer::UNKNOWN;
 use super::http::request::Request;
 use super::refusal::{ErrorNames, Refusal};
 use super::site::Site;
-use super::wording;
-use crate::core::Owner;
-use crate::core::service::ServiceKind;
+use super::{documented, wording};
 use crate::engine::Caller;
 use crate::engine::stream::{AnsweredRequest, EventStream, RefusalCause, StreamEvent};
+use crate::rules::Owner;
+use crate::rules::service::ServiceKind;
 
 /// A request under way, for the stream.
 pub struct RequestEvent(Option<Box<Gathered>>);

@@ -19,8 +19,8 @@ use super::refusal::Refusal;
 use super::service::{Answer, Operation, Service};
 use super::site::CORS;
 use super::version::VERSION;
-use crate::core::Timestamp;
-use crate::core::time::{iso_seconds, parse_iso, rfc1123};
+use crate::rules::Timestamp;
+use crate::rules::time::{iso_seconds, parse_iso, rfc1123};
 
 /// The longest life of a user delegation key.
 const KEY_LIFE_MAX: Duration = Duration::from_hours(7 * 24);

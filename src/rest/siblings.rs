@@ -7,7 +7,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use crate::core::service::ServiceKind;
+use crate::rules::service::ServiceKind;
 
 /// The listeners of a server. Clones are the same list.
 #[derive(Clone, Debug, Default)]

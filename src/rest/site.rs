@@ -12,8 +12,8 @@ use super::http::fetch::Fetcher;
 use super::http::server::RestOptions;
 use super::http::xml::Element;
 use super::service::Service;
-use crate::core::{Client, Owner, Timestamp};
 use crate::engine::{Account, Accounts, TimeSource};
+use crate::rules::{Client, Owner, Timestamp};
 
 /// The part of the service properties that says which other origins are served.
 pub const CORS: &str = "Cors";

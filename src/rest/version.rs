@@ -9,8 +9,8 @@ use hyper::header::{HeaderMap, HeaderValue};
 use super::http::request::{Query, Request};
 use super::refusal::Refusal;
 use super::service::Service;
-use crate::core::Timestamp;
-use crate::core::time::date_and_time;
+use crate::rules::Timestamp;
+use crate::rules::time::date_and_time;
 
 /// The header that names the version.
 pub const VERSION: &str = "x-ms-version";
@@ -70,8 +70,8 @@ fn is_far_ahead(version: &str, now: Timestamp) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::time::parse_iso;
     use crate::rest::file::operations::SERVICE_TABLE;
+    use crate::rules::time::parse_iso;
 
     #[test]
     fn a_version_is_any_date_since_the_first() {

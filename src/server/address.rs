@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::str::FromStr;
 
-use crate::core::service::ServiceKind;
+use crate::rules::service::ServiceKind;
 
 /// Where a service listens.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -11,12 +11,12 @@ use std::sync::Arc;
 
 use super::error::StartError;
 use super::options::FillProgress;
-use crate::core::blob::name::{check_blob, check_container};
-use crate::core::blob::{BlobOperation, BlobType};
-use crate::core::{Client, Owner};
+use crate::blob::rules::name::{check_blob, check_container};
+use crate::blob::rules::{BlobOperation, BlobType};
 use crate::engine::blob::{AccessConditions, BlobAt, BlobService, BodyShape, Content, NewBlob};
 use crate::engine::file::shares::{CloneProgress, Control};
 use crate::engine::{Caller, Context, TimeSource};
+use crate::rules::{Client, Owner};
 
 /// Bytes copied in one step.
 const PIECE_BYTES: usize = 1 << 20;

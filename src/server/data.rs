@@ -13,12 +13,12 @@ use super::error::StartError;
 use super::memory::Memory;
 use super::mount_points::MountPoint;
 use super::options::{Data, FillProgress, Seed, SeedInto, ServerOptions};
-use crate::core::smb::name::is_share_name;
 use crate::engine::file::shares::{ListOptions, NewShare};
 use crate::engine::file::{FileOptions, FileService, FileServiceError};
 use crate::engine::{
     Account, AccountOptions, Accounts, Controls, EventLog, States, SystemClock, TimeSource,
 };
+use crate::file::rules::name::is_share_name;
 use crate::rest::auth::Credential;
 use crate::store::share::SnapshotError;
 use crate::store::{DataRoot, RootError, ShareRoot, StoreError};

@@ -5,9 +5,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use crate::control::SocketError;
-use crate::core::service::ServiceKind;
 use crate::engine::file::FileServiceError;
 use crate::rest::auth::CredentialError;
+use crate::rules::service::ServiceKind;
 use crate::store::RootError;
 
 /// The cure where the process may open nothing more.

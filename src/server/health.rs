@@ -8,7 +8,7 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::Duration;
 
 use crate::control::Serving;
-use crate::core::service::ServiceKind;
+use crate::rules::service::ServiceKind;
 
 /// How long a service may take to answer.
 const ANSWER_MAX: Duration = Duration::from_secs(2);

@@ -4,11 +4,11 @@
 
 use std::sync::Arc;
 
-use crate::core::smb::create::{Disposition, OpenRequest};
-use crate::core::smb::{Access, Denial, ShareMode, SharePath};
-use crate::core::{Client, Owner};
 use crate::engine::file::{FileError, FileServiceError, Handle, Share};
 use crate::engine::{Accounts, Context};
+use crate::file::rules::create::{Disposition, OpenRequest};
+use crate::file::rules::{Access, Denial, ShareMode, SharePath};
+use crate::rules::{Client, Owner};
 
 /// The options of a hold: the file, and how it is opened.
 #[derive(Clone, Debug)]

@@ -15,13 +15,13 @@ use super::running::Stop;
 use super::services::SERVICES;
 use crate::control::protocol::{ConnectionInfo, StepAnswer};
 use crate::control::{About, KnownOperation, MountedAt, SOCKET_NAME, Serving, Spelled, Steps};
-use crate::core::service::ServiceKind;
-use crate::core::smb::{Denial, ShareMode};
 use crate::engine::controls::Point;
 use crate::engine::file::Share;
 use crate::engine::{Accounts, States};
+use crate::file::rules::{Denial, ShareMode};
 use crate::play::{Group, Player, read_step};
 use crate::rest::{ErrorNames, Operation, Refusal, Service, documented_name};
+use crate::rules::service::ServiceKind;
 use crate::server::Listeners;
 
 /// A running server, as its controllers see it.

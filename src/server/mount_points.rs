@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use super::error::StartError;
-use crate::core::smb::name::split_account;
+use crate::file::rules::name::split_account;
 
 /// A share and the directory it is mounted on.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,11 +12,11 @@ use super::listeners::ListenOptions;
 use super::mount_points::MountPoint;
 use super::running::Server;
 use super::tls::Certificate;
-use crate::core::service::ServiceKind;
 use crate::engine::blob::BlobOptions;
 use crate::engine::file::ShareOptions;
 use crate::engine::file::shares::{CloneProgress, Control};
 use crate::rest::auth::Credential;
+use crate::rules::service::ServiceKind;
 
 /// Where the data is.
 #[derive(Clone, Debug, PartialEq, Eq)]

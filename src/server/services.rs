@@ -4,8 +4,8 @@
 //! `Listen::addresses` of `src/cli/serve/listen.rs`. Listeners, endpoints, connection strings,
 //! certificates, the ready file and the start screen follow this list.
 
-use crate::core::service::ServiceKind;
 use crate::rest::{self, Service};
+use crate::rules::service::ServiceKind;
 
 /// Every service that exists.
 pub static SERVICES: &[&Service] = &[&rest::FILE, &rest::BLOB, &rest::QUEUE, &rest::TABLE];

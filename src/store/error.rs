@@ -1,7 +1,7 @@
 //! The errors of the store: one type for all of it.
 //!
 //! Front ends translate them into errno and REST codes. The refusal of a rule is a denial of
-//! [`crate::core`], not a store error.
+//! [`crate::rules`], not a store error.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -2,7 +2,7 @@
 //! clock.
 //!
 //! A gate or fault is removed when its value is dropped. Which requests match a pattern is decided
-//! in [`crate::core::pattern`].
+//! in [`crate::rules::pattern`].
 
 use std::time::Duration;
 
@@ -10,10 +10,9 @@ use super::error::Error;
 use super::{Action, Point, Requests, Server};
 use crate::control::controls::{FaultEntry, FaultRequest, GateRequest, point_name};
 use crate::control::{ControlAnswer, ControlRequest};
-use crate::core::Timestamp;
-use crate::engine::Controls;
-use crate::engine::TimeSource as _;
 use crate::engine::clock::ClockChange;
+use crate::engine::{Controls, TimeSource as _};
+use crate::rules::Timestamp;
 
 /// A gate to add.
 #[derive(Clone, Debug, PartialEq, Eq)]

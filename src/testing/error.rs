@@ -1,9 +1,9 @@
 //! The errors between a test and its server.
 
 use crate::control::{ClientError, ControlAnswer};
-use crate::core::smb::Denial;
 use crate::engine::clock::SetBack;
 use crate::engine::file;
+use crate::file::rules::Denial;
 use crate::server::{HoldError, StartError};
 
 /// Why a server did not do what a test wanted.

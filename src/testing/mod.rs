@@ -72,9 +72,9 @@ pub use explain::EventQuery;
 pub use crate::control::controls::{Action, Requests};
 pub use crate::control::stream::StreamRow as Event;
 use crate::control::{ControlAnswer, ControlClient, ControlRequest};
-pub use crate::core::service::ServiceKind;
-pub use crate::core::smb::{Access, Denial, ShareMode};
 pub use crate::engine::controls::Point;
+pub use crate::file::rules::{Access, Denial, ShareMode};
+pub use crate::rules::service::ServiceKind;
 use crate::server::{self, Builder};
 pub use crate::server::{Hold, HoldOptions};
 

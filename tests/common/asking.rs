@@ -4,10 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use latchfs::core::smb::SharePath;
-use latchfs::core::{Client, Owner, Timestamp};
 use latchfs::engine::file::{Case, Share, ShareOptions};
 use latchfs::engine::{Context, EventLog, ManualClock};
+use latchfs::file::rules::SharePath;
+use latchfs::rules::{Client, Owner, Timestamp};
 
 /// A path within a share.
 pub fn path(text: &str) -> SharePath {

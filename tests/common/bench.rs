@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use latchfs::Server;
-use latchfs::core::pattern::Pattern;
-use latchfs::core::service::ServiceKind;
 use latchfs::engine::clock::ClockChange;
 use latchfs::engine::controls::{FaultAction, Frequency, NewFault, NewGate, Point};
 use latchfs::engine::{Accounts, Controls};
+use latchfs::rules::pattern::Pattern;
+use latchfs::rules::service::ServiceKind;
 use latchfs::server::{Builder, Hold, HoldError, HoldOptions};
 
 use super::http::{Got, ask};

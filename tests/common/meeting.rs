@@ -19,7 +19,7 @@ use std::time::Duration;
 use latchfs::client;
 use latchfs::control::protocol::{ControlAnswer, ControlRequest, HoldRequest, StepAnswer};
 use latchfs::control::{ControlClient, RefusalKind};
-use latchfs::core::smb::{Access, ShareMode};
+use latchfs::file::rules::{Access, ShareMode};
 use rustix::process::{Pid, Signal};
 use serde_json::Value;
 

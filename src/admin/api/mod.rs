@@ -50,7 +50,7 @@ pub use holds::{HOLD_TIME_MAX, HOLDS_MAX};
 use routes::{ROUTES, Route, RouteHandler};
 
 use crate::control::{ControlAnswer, ControlConnection, ControlRequest, Serving};
-use crate::core::{Client, Owner};
+use crate::rules::{Client, Owner};
 
 /// The longest body of a call, in bytes.
 pub const BODY_MAX: usize = 64 << 10;

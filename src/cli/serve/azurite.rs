@@ -17,8 +17,8 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, ValueEnum};
 
 use super::screen::shown_page;
-use crate::core::service::ServiceKind;
 use crate::rest::auth::Credential;
+use crate::rules::service::ServiceKind;
 use crate::server::{Certificate, Data, ListenAddress, Server, ServerOptions, address_of, kinds};
 
 /// The variable that Azurite reads accounts from.

@@ -7,7 +7,7 @@ use clap::Args;
 use clap::builder::BoolishValueParser;
 
 use super::DATA_DIR;
-use crate::core::smb::name::{is_share_name, split_account};
+use crate::file::rules::name::{is_share_name, split_account};
 use crate::server::{Seed, SeedInto};
 
 /// Where the data is

@@ -14,9 +14,9 @@ use clap::{Args, ValueEnum};
 
 use super::azurite;
 use crate::cli::account::NameAndKey;
-use crate::core::service::ServiceKind;
 use crate::rest::auth::{Credential, OauthMode};
 use crate::rest::{CopySources, ErrorNames};
+use crate::rules::service::ServiceKind;
 use crate::server::{Certificate, ListenAddress, ListenOptions, ServiceAddresses, kinds};
 
 /// The variable of 0.1 that `--file` reads too.

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use crate::core::service::ServiceKind;
+use crate::rules::service::ServiceKind;
 use crate::server::Server;
 use crate::server::files::write_whole;
 

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use crate::cli::out::Paint;
 use crate::control::MountedAt;
-use crate::core::service::ServiceKind;
 use crate::rest::auth::Credential;
+use crate::rules::service::ServiceKind;
 use crate::server::Server;
 
 /// The content of the screen.

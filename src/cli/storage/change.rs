@@ -13,7 +13,7 @@ use super::{
 };
 use crate::cli::out::Output;
 use crate::control::address::ObjectAddress;
-use crate::core::service::ServiceKind;
+use crate::rules::service::ServiceKind;
 
 /// Make a container, queue, table, share or directory
 #[derive(Debug, Args)]

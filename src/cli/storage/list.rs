@@ -13,9 +13,9 @@ use serde_json::Value;
 use super::{AccountOf, ServiceRefusal, Session, StorageRequest, ended, locate, path_of, quoted};
 use crate::cli::out::Output;
 use crate::control::address::ObjectAddress;
-use crate::core::service::ServiceKind;
-use crate::core::time::{iso_seconds, parse_iso, parse_rfc1123};
 use crate::rest::Element;
+use crate::rules::service::ServiceKind;
+use crate::rules::time::{iso_seconds, parse_iso, parse_rfc1123};
 
 /// The most entries of one page.
 const PAGE: &str = "1000";

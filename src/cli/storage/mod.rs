@@ -27,10 +27,10 @@ use super::locate::{AccountOf, LocatedFile, Socket, Where};
 use super::{EXIT_BUSY, EXIT_DIFFERENT, EXIT_FAILED, out};
 use crate::control::address::ObjectAddress;
 use crate::control::protocol::ConnectionInfo;
-use crate::core::service::ServiceKind;
 use crate::engine::{SystemClock, TimeSource, new_guid};
 use crate::rest::auth::{AccountSas, Credential};
 use crate::rest::{Element, Got, HttpClient};
+use crate::rules::service::ServiceKind;
 
 pub use change::{Mk, Rm};
 pub use list::Ls;

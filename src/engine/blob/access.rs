@@ -2,10 +2,10 @@
 //!
 //! Front ends fill these in; the rules are asked in [`super::change`].
 
-use crate::core::Timestamp;
-use crate::core::blob::tags::query::TagQuery;
-use crate::core::conditions::Conditions;
-use crate::core::lease::LeaseId;
+use crate::blob::rules::tags::query::TagQuery;
+use crate::rules::Timestamp;
+use crate::rules::conditions::Conditions;
+use crate::rules::lease::LeaseId;
 
 /// A blob, or an older state of it.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -1,13 +1,13 @@
 //! Append Block and Seal.
 //!
-//! Positions, sizes and the seal are decided in [`crate::core::blob::append`], inside the
+//! Positions, sizes and the seal are decided in [`crate::blob::rules::append`], inside the
 //! transaction that appends: two appenders at one position have one winner.
 
 use super::access::{AccessConditions, BlobAt};
 use super::error::BlobError;
 use super::{BlobResult, BlobService, ChangeSize, Content, WrittenBlob};
-use crate::core::blob::append::{AppendConditions, Appendable};
-use crate::core::blob::{BlobOperation, BlobState};
+use crate::blob::rules::append::{AppendConditions, Appendable};
+use crate::blob::rules::{BlobOperation, BlobState};
 use crate::engine::Context;
 
 /// The answer of Append Block.

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use super::access::{AccessConditions, BlobAt};
 use super::change::{BlobChange, ResolvedBlob, SetAside};
 use super::{BlobError, BlobResult, BlobService, ChangeSize, Content, NewBlob, WrittenBlob};
-use crate::core::Etag;
-use crate::core::blob::blocks::{BlockId, COMMITTED_MAX, ListedBlock, check_new_block};
-use crate::core::blob::{BlobDenial, BlobOperation, BlobState, BlobType, Encryption};
+use crate::blob::rules::blocks::{BlockId, COMMITTED_MAX, ListedBlock, check_new_block};
+use crate::blob::rules::{BlobDenial, BlobOperation, BlobState, BlobType, Encryption};
 use crate::engine::Context;
 use crate::engine::blocking::on_blocking_thread;
+use crate::rules::Etag;
 use crate::store::blob::{BlobTx, BlockChoice, BlockList, ContainerId, STAGE_ABOVE, StateKey};
 use crate::store::db::Purpose;
 

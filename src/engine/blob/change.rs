@@ -10,13 +10,13 @@ use super::BlobMemory;
 use super::access::{AccessConditions, BlobAt, Selector};
 use super::error::{BlobError, BlobResult};
 use super::history::ChangedBlob;
-use crate::core::blob::{
+use crate::blob::rules::{
     AdmitRequest, BlobDenial, BlobOperation, BlobState, BlobType, ContainerState, Encryption,
     FoundObject, admit, admit_container,
 };
-use crate::core::lease::{BlobLease, LeaseClass};
-use crate::core::{Etag, Timestamp, Writer};
 use crate::engine::Context;
+use crate::rules::lease::{BlobLease, LeaseClass};
+use crate::rules::{Etag, Timestamp, Writer};
 use crate::store::blob::{
     BlobTx, ContainerId, ContainerRow, Retained, StateId, StateKey, StateKind, WriteTx,
 };

@@ -6,13 +6,13 @@ use super::access::AccessConditions;
 use super::change::BlobChange;
 use super::lease::{LeaseAction, LeaseAnswer};
 use super::{BlobError, BlobResult, BlobService, ChangeSize};
-use crate::core::Timestamp;
-use crate::core::blob::{BlobDenial, BlobMetadata, BlobOperation, ContainerState, PublicAccess};
-use crate::core::conditions::Conditions;
-use crate::core::lease::ContainerLease;
-use crate::core::policy::{StoredPolicy, check_policies};
+use crate::blob::rules::{BlobDenial, BlobMetadata, BlobOperation, ContainerState, PublicAccess};
 use crate::engine::Context;
 use crate::engine::non_blocking::check_may_wait;
+use crate::rules::Timestamp;
+use crate::rules::conditions::Conditions;
+use crate::rules::lease::ContainerLease;
+use crate::rules::policy::{StoredPolicy, check_policies};
 use crate::store::blob::{BlobTx, ContainerRow, Retained};
 
 /// The arguments of Create Container.

@@ -3,22 +3,22 @@
 //! Decides what a copy takes from its source. A copy that is held back has its bytes from the
 //! beginning and shows them when its time comes (`BlobState::at`), so it goes on over a restart.
 //! Copies whose bytes are still to be fetched are in [`super::fetching`]; the answers of conditions
-//! are decided in [`crate::core::conditions::copy`].
+//! are decided in [`crate::rules::conditions::copy`].
 
 use super::access::{AccessConditions, BlobAt};
 use super::change::{BlobChange, BlobRow, ResolvedBlob, SetAside};
 use super::fetching::forget_fetch;
 use super::{BlobError, BlobResult, BlobService, ChangeSize, Content, NewBlob, WrittenBlob};
-use crate::core::blob::copy::{CopyRecord, HeldCopy, check_abort, check_source_tier};
-use crate::core::blob::tags::query::TagQuery;
-use crate::core::blob::tier::Tier;
-use crate::core::blob::{
+use crate::blob::rules::copy::{CopyRecord, HeldCopy, check_abort, check_source_tier};
+use crate::blob::rules::tags::query::TagQuery;
+use crate::blob::rules::tier::Tier;
+use crate::blob::rules::{
     BlobDenial, BlobMetadata, BlobOperation, BlobState, BlobType, ContentProperties,
 };
-use crate::core::conditions::copy::source_failure;
-use crate::core::conditions::{Conditions, Subject};
-use crate::core::copy_status::CopyStatus;
 use crate::engine::Context;
+use crate::rules::conditions::copy::source_failure;
+use crate::rules::conditions::{Conditions, Subject};
+use crate::rules::copy_status::CopyStatus;
 use crate::store::blob::{StateId, StateKey};
 
 /// Where the bytes of a copy come from.
@@ -107,7 +107,8 @@ impl BlobService {
                     find_source(change, operation, &from, &asked, request.new.tier)?
                 }
                 CopyFrom::Fetched { kind, content, properties, metadata } => {
-                    let mut record = BlobState::new(kind, crate::core::Etag::default(), change.now);
+                    let mut record =
+                        BlobState::new(kind, crate::rules::Etag::default(), change.now);
                     record.length = content.length();
                     (record.content, record.metadata) = (properties, metadata);
                     BlobCopySource { record, bytes: CopyBytes::New(content) }

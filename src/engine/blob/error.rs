@@ -2,11 +2,11 @@
 //!
 //! A refusal may name the last writer. REST decides statuses and codes.
 
-use crate::core::blob::{BlobDenial, BlobOperation, BlobState};
-use crate::core::conditions::ConditionFailure;
-use crate::core::conflict::Conflict;
-use crate::core::lease::LeaseDenial;
-use crate::core::{Etag, Timestamp, Writer};
+use crate::blob::rules::{BlobDenial, BlobOperation, BlobState};
+use crate::rules::conditions::ConditionFailure;
+use crate::rules::conflict::Conflict;
+use crate::rules::lease::LeaseDenial;
+use crate::rules::{Etag, Timestamp, Writer};
 use crate::store::db::DbError;
 
 /// Why an operation was not done.

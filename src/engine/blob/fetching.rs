@@ -10,11 +10,11 @@ use super::access::{AccessConditions, BlobAt};
 use super::change::{BlobChange, BlobView};
 use super::copy::{CopiedBlob, CopyBytes, CopyRequest, publish};
 use super::{BlobError, BlobResult, BlobService, ChangeSize, Content};
-use crate::core::Timestamp;
-use crate::core::blob::copy::{CopyRecord, HeldCopy, check_abort};
-use crate::core::blob::{BlobDenial, BlobOperation, BlobState, BlobType};
-use crate::core::copy_status::CopyStatus;
+use crate::blob::rules::copy::{CopyRecord, HeldCopy, check_abort};
+use crate::blob::rules::{BlobDenial, BlobOperation, BlobState, BlobType};
 use crate::engine::Context;
+use crate::rules::Timestamp;
+use crate::rules::copy_status::CopyStatus;
 use crate::store::blob::{BlobStore, BlobTx, HeldBlobs, StateKey, WriteTx};
 use crate::store::db::{DbError, Purpose};
 
@@ -193,7 +193,7 @@ pub(super) fn fail_restored(held: &HeldBlobs<'_>, now: Timestamp) -> BlobResult<
 
 fn fail_all(tx: &WriteTx<'_>, why: &str, now: Timestamp) -> BlobResult<()> {
     for fetch in fetches(tx)? {
-        let container = tx.container::<crate::core::blob::ContainerState>(&fetch.container)?;
+        let container = tx.container::<crate::blob::rules::ContainerState>(&fetch.container)?;
         let Some(container) = container else { continue };
         let found = tx.state::<BlobState>(container.id, &fetch.name, StateKey::Current)?;
         let Some(mut row) = found else { continue };

@@ -6,7 +6,7 @@
 use super::access::BlobAt;
 use super::change::BlobView;
 use super::{BlobError, BlobResult, BlobService, ChangeSize};
-use crate::core::blob::{BlobOperation, BlobState, ContainerState};
+use crate::blob::rules::{BlobOperation, BlobState, ContainerState};
 use crate::engine::Context;
 use crate::store::blob::{BlobStore, BlobTx, ContainerId, ListBlobs, WriteTx};
 use crate::store::db::Purpose;

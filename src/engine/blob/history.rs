@@ -6,8 +6,8 @@
 use super::access::BlobAt;
 use super::change::{BlobRow, BlobView};
 use super::{BlobError, BlobResult, BlobService};
-use crate::core::blob::BlobState;
-use crate::core::{Etag, Timestamp, Writer};
+use crate::blob::rules::BlobState;
+use crate::rules::{Etag, Timestamp, Writer};
 use crate::store::blob::StateKey;
 
 /// A change of a blob or a container.

@@ -7,8 +7,8 @@
 use std::sync::Arc;
 
 use super::access::{BlobAt, Selector};
-use crate::core::blob::BlobState;
-use crate::core::copy_status::CopyStatus;
+use crate::blob::rules::BlobState;
+use crate::rules::copy_status::CopyStatus;
 use crate::store::db::{Cache, Version};
 
 /// Bytes of blobs that an account keeps.

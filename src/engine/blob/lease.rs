@@ -1,16 +1,16 @@
 //! Lease actions on blobs and containers.
 //!
-//! What an action does in which state is decided in [`crate::core::lease`]. A lease is committed
+//! What an action does in which state is decided in [`crate::rules::lease`]. A lease is committed
 //! before it is answered, so it outlives a restart.
 
 use super::access::{AccessConditions, BlobAt};
 use super::{BlobError, BlobResult, BlobService, ChangeSize};
-use crate::core::blob::tags::query::TagQuery;
-use crate::core::blob::{BlobDenial, BlobOperation};
-use crate::core::conditions::Conditions;
-use crate::core::lease::{LeaseDenial, LeaseId, LeaseKind, TimedLease};
-use crate::core::{Etag, Timestamp, Writer};
+use crate::blob::rules::tags::query::TagQuery;
+use crate::blob::rules::{BlobDenial, BlobOperation};
 use crate::engine::Context;
+use crate::rules::conditions::Conditions;
+use crate::rules::lease::{LeaseDenial, LeaseId, LeaseKind, TimedLease};
+use crate::rules::{Etag, Timestamp, Writer};
 use crate::store::blob::StateKey;
 
 /// The action of a lease request. Durations and periods are as in the request.

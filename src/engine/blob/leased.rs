@@ -1,9 +1,9 @@
 //! Lists the blobs and containers that are leased now, for reports.
 
 use super::{BlobError, BlobResult, BlobService};
-use crate::core::blob::{BlobState, ContainerState};
-use crate::core::lease::{BlobLease, ContainerLease, LeaseStatus};
-use crate::core::{Timestamp, Writer};
+use crate::blob::rules::{BlobState, ContainerState};
+use crate::rules::lease::{BlobLease, ContainerLease, LeaseStatus};
+use crate::rules::{Timestamp, Writer};
 
 /// The leases in force.
 #[derive(Debug, Default)]

@@ -2,17 +2,17 @@
 //!
 //! Decides what a listing leaves out: deleted states whose time is over. Order, prefixes and
 //! positions are decided by the store; what an expression over tags means is decided in
-//! [`crate::core::blob::tags`].
+//! [`crate::blob::rules::tags`].
 
 use std::ops::Bound;
 
 use super::change::{BlobRow, BlobView};
 use super::{BlobResult, BlobService};
-use crate::core::Timestamp;
-use crate::core::blob::tags::query::{ComparisonKey, TagComparison, TagQuery};
-use crate::core::blob::{BlobDenial, BlobState, ContainerState};
-use crate::core::comparison::ComparisonOperator;
+use crate::blob::rules::tags::query::{ComparisonKey, TagComparison, TagQuery};
+use crate::blob::rules::{BlobDenial, BlobState, ContainerState};
 use crate::engine::Context;
+use crate::rules::Timestamp;
+use crate::rules::comparison::ComparisonOperator;
 pub use crate::store::blob::ListPosition;
 use crate::store::blob::{ContainerId, ListBlobs, ListedBlob, Retained, StateKey, TagSearch};
 

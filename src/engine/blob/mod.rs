@@ -1,8 +1,8 @@
 //! The Blob service of one account: one method per operation.
 //!
 //! Decides which rows an operation reads and writes, and that nothing is answered before it is
-//! committed. What an operation is allowed is decided in [`crate::core::blob`], asked before a body
-//! is received ([`BlobService::check`]) and again inside the transaction that commits it.
+//! committed. What an operation is allowed is decided in [`crate::blob::rules`], asked before a
+//! body is received ([`BlobService::check`]) and again inside the transaction that commits it.
 //!
 //! ```text
 //!   containers   create, delete, restore, list; properties, metadata, access policies, lease
@@ -83,7 +83,7 @@ use super::clock::Present;
 use super::recent::Recent;
 use super::sweeper::Sweeper;
 use super::{Context, TimeSource};
-use crate::core::Timestamp;
+use crate::rules::Timestamp;
 use crate::store::blob::{BlobStore, WriteTx};
 use crate::store::db::Purpose;
 

@@ -1,6 +1,6 @@
 //! Put Page, Clear Page, Get Page Ranges and their differences; resizing and sequence numbers.
 //!
-//! Ranges and sequence numbers are decided in [`crate::core::blob::pages`], inside the transaction
+//! Ranges and sequence numbers are decided in [`crate::blob::rules::pages`], inside the transaction
 //! that writes.
 
 use std::ops::Range;
@@ -9,13 +9,13 @@ use super::access::{AccessConditions, BlobAt, Selector};
 use super::change::{BlobRow, BlobView};
 use super::error::BlobError;
 use super::{BlobResult, BlobService, ChangeSize, Content, WrittenBlob};
-use crate::core::Timestamp;
-use crate::core::blob::pages::{
+use crate::blob::rules::pages::{
     self, ListedRange, PageRange, SequenceAction, SequenceConditions, WrittenPages,
     page_difference, page_list,
 };
-use crate::core::blob::{BlobDenial, BlobOperation, BlobState, ContentProperties};
+use crate::blob::rules::{BlobDenial, BlobOperation, BlobState, ContentProperties};
 use crate::engine::Context;
+use crate::rules::Timestamp;
 use crate::store::blob::{StateId, StateKey};
 
 /// A Put Page: its range and what is done to it.

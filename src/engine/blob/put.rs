@@ -6,15 +6,15 @@
 use super::access::{AccessConditions, BlobAt};
 use super::change::{BlobChange, ResolvedBlob, SetAside};
 use super::{BlobResult, BlobService, ChangeSize, Content, ContentWriter};
-use crate::core::blob::immutability::Immutability;
-use crate::core::blob::pages;
-use crate::core::blob::tags::Tags;
-use crate::core::blob::tier::Tier;
-use crate::core::blob::{
+use crate::blob::rules::immutability::Immutability;
+use crate::blob::rules::tags::Tags;
+use crate::blob::rules::tier::Tier;
+use crate::blob::rules::{
     BlobDenial, BlobMetadata, BlobOperation, BlobState, BlobType, ContentProperties, Encryption,
+    pages,
 };
-use crate::core::{Etag, Timestamp};
 use crate::engine::Context;
+use crate::rules::{Etag, Timestamp};
 use crate::store::blob::{self, ContainerId, ContentPlan, INLINE_MAX, StateKey};
 
 /// The arguments of a request that creates a blob, without its content.

@@ -12,9 +12,9 @@ use super::change::{BlobRow, BlobView};
 use super::error::BlobError;
 use super::known::KnownBlob;
 use super::{BlobResult, BlobService, ContentReader, DbError};
-use crate::core::blob::{BlobDenial, BlobOperation, BlobState, BlobType, FoundObject};
-use crate::core::copy_status::CopyStatus;
+use crate::blob::rules::{BlobDenial, BlobOperation, BlobState, BlobType, FoundObject};
 use crate::engine::Context;
+use crate::rules::copy_status::CopyStatus;
 use crate::store::blob::{BlobTx, StateId, StateKey};
 
 /// A blob, a snapshot or a version.
@@ -165,6 +165,6 @@ fn clipped(range: Option<Range<u64>>, length: u64) -> BlobResult<Range<u64>> {
 
 /// A page blob that a copy to it has not filled yet.
 fn is_unwritten(state: &BlobState) -> bool {
-    let pending = |copy: &crate::core::blob::copy::CopyRecord| copy.status == CopyStatus::Pending;
+    let pending = |copy: &crate::blob::rules::copy::CopyRecord| copy.status == CopyStatus::Pending;
     state.kind == BlobType::Page && state.copy.as_ref().is_some_and(pending)
 }

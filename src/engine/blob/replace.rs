@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::{BlobResult, BlobService, Retention, fetching};
-use crate::core::Timestamp;
 use crate::engine::{DbError, TimeSource};
+use crate::rules::Timestamp;
 use crate::store::blob::{HeldBlobs, SavedBlobs};
 
 impl BlobService {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::BlobService;
-use crate::core::Timestamp;
+use crate::rules::Timestamp;
 use crate::store::blob::Retained;
 
 const DAY: Duration = Duration::from_hours(24);

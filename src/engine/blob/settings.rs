@@ -5,12 +5,12 @@
 
 use super::access::{AccessConditions, BlobAt};
 use super::{BlobResult, BlobService, ChangeSize, WrittenBlob};
-use crate::core::Timestamp;
-use crate::core::blob::immutability::ImmutabilityPolicy;
-use crate::core::blob::tags::Tags;
-use crate::core::blob::tier::{Tier, TierChange};
-use crate::core::blob::{BlobMetadata, BlobOperation, BlobState, ContentProperties};
+use crate::blob::rules::immutability::ImmutabilityPolicy;
+use crate::blob::rules::tags::Tags;
+use crate::blob::rules::tier::{Tier, TierChange};
+use crate::blob::rules::{BlobMetadata, BlobOperation, BlobState, ContentProperties};
 use crate::engine::Context;
+use crate::rules::Timestamp;
 
 impl BlobService {
     /// Set Blob Properties: all six are replaced.

@@ -1,16 +1,16 @@
 //! Snapshots, deletion and its undoing.
 //!
 //! Decides what becomes of the states of a blob. Which states a request removes is decided in
-//! [`crate::core::blob::deletion`].
+//! [`crate::blob::rules::deletion`].
 
 use super::access::{AccessConditions, BlobAt, Selector};
 use super::change::{BlobChange, BlobRow, ResolvedBlob, old_state, version_of};
 use super::{BlobError, BlobResult, BlobService, ChangeSize};
-use crate::core::Timestamp;
-use crate::core::blob::deletion::{DeleteBlobSnapshots, DeletionTarget, Removal, plan};
-use crate::core::blob::tier::TierConditions;
-use crate::core::blob::{BlobDenial, BlobMetadata, BlobOperation, BlobState};
+use crate::blob::rules::deletion::{DeleteBlobSnapshots, DeletionTarget, Removal, plan};
+use crate::blob::rules::tier::TierConditions;
+use crate::blob::rules::{BlobDenial, BlobMetadata, BlobOperation, BlobState};
 use crate::engine::Context;
+use crate::rules::Timestamp;
 use crate::store::blob::{StateKey, StateKind};
 
 /// The arguments of Delete Blob.

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::BlobResult;
-use crate::core::Timestamp;
-use crate::core::blob::BlobState;
-use crate::core::service::ServiceKind;
+use crate::blob::rules::BlobState;
 use crate::engine::clock::TimeSource;
 use crate::engine::sweeper::{Sweeper, sleep_until};
+use crate::rules::Timestamp;
+use crate::rules::service::ServiceKind;
 use crate::store::blob::{BlobStore, StateKey, WriteTx};
 use crate::store::db::{DbError, Purpose};
 

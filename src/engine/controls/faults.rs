@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::{is_over, make_room};
-use crate::core::pattern::{Pattern, PatternSubject};
+use crate::rules::pattern::{Pattern, PatternSubject};
 
 /// The effect of a fault on a request.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -216,7 +216,7 @@ fn next_unit(state: &mut u64) -> f64 {
 mod tests {
     use super::super::RULES_MAX;
     use super::*;
-    use crate::core::service::ServiceKind;
+    use crate::rules::service::ServiceKind;
 
     fn meet(faults: &Faults, path: &str) -> Option<u64> {
         let seen = PatternSubject {

@@ -14,9 +14,9 @@ use tokio::sync::oneshot::error::TryRecvError;
 use tokio::time::timeout;
 
 use super::{Controls, is_over, make_room};
-use crate::core::pattern::{Pattern, PatternSubject};
-use crate::core::service::ServiceKind;
 use crate::engine::stream::{AtGate, EventStream, StreamEvent};
+use crate::rules::pattern::{Pattern, PatternSubject};
+use crate::rules::service::ServiceKind;
 
 /// A point on the way of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -2,9 +2,9 @@
 //! injected into them.
 //!
 //! Decides which gates and faults apply to a request. How a request is matched is decided in
-//! [`crate::core::pattern`]; front ends ask at each point that they pass, and a service asks before
-//! it changes something. A server without gates and faults pays two loads of a number for each
-//! request.
+//! [`crate::rules::pattern`]; front ends ask at each point that they pass, and a service asks
+//! before it changes something. A server without gates and faults pays two loads of a number for
+//! each request.
 
 mod faults;
 mod gates;

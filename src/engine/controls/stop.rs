@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Controls;
 use super::gates::{Point, Visitor};
-use crate::core::Timestamp;
-use crate::core::pattern::PatternSubject;
 use crate::engine::TimeSource;
+use crate::rules::Timestamp;
+use crate::rules::pattern::PatternSubject;
 
 /// The stop that a request has ahead of it.
 pub struct PendingStop {

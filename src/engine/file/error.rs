@@ -4,8 +4,8 @@
 //! Store errors that are the rule's answer (no such name, name taken) are turned into refusals
 //! here, once for all front ends.
 
-use crate::core::lease::LeaseDenial;
-use crate::core::smb::{Denial, PathError};
+use crate::file::rules::{Denial, PathError};
+use crate::rules::lease::LeaseDenial;
 use crate::store::StoreError;
 
 /// Why an operation was not done.

@@ -7,9 +7,9 @@ use super::error::Result;
 use super::opens::ListedHandle;
 use super::opens::handles::describe;
 use super::share::Share;
-use crate::core::Owner;
-use crate::core::smb::SharePath;
-use crate::core::smb::ranges::RangeLock;
+use crate::file::rules::SharePath;
+use crate::file::rules::ranges::RangeLock;
+use crate::rules::Owner;
 
 /// A byte-range lock.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -40,7 +40,7 @@ pub use shares::{FileOptions, FileService, FileServiceError, ShareDenial};
 pub use tally::Tally;
 
 // Types of the rules and the store that arguments and answers are made of.
-pub use crate::core::copy_status::CopyStatus;
+pub use crate::rules::copy_status::CopyStatus;
 pub use crate::store::StoreError;
 pub use crate::store::share::data::{read_at, read_bytes_now, set_len, write_at};
 pub use crate::store::share::difference::ChangedRange;

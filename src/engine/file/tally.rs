@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::share::Share;
 use super::shares::{FileService, FileServiceResult, ListOptions};
-use crate::core::lease::{FileLease, LeaseStatus};
+use crate::rules::lease::{FileLease, LeaseStatus};
 
 /// The number of opens, locks, leases and marks in one share.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

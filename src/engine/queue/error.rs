@@ -2,8 +2,8 @@
 //!
 //! Statuses and codes are decided by `rest/queue`.
 
-use crate::core::MetadataError;
-use crate::core::queue::QueueDenial;
+use crate::queue::rules::QueueDenial;
+use crate::rules::MetadataError;
 use crate::store::db::DbError;
 
 /// Why an operation was not carried out.

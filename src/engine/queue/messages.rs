@@ -8,10 +8,10 @@ use std::slice;
 use super::error::{QueueError, QueueResult};
 use super::memory::EndedObject;
 use super::{Context, QueueChange, QueueService};
-use crate::core::queue::{
+use crate::engine::random;
+use crate::queue::rules::{
     Absence, Message, MessageId, PutTimes, QueueDenial, check_queue_name, check_text,
 };
-use crate::engine::random;
 use crate::store::db::DbError;
 use crate::store::queue::QueueId;
 

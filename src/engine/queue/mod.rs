@@ -2,7 +2,7 @@
 //!
 //! Decides which rows an operation reads and writes, in which order it checks (parameters, queue,
 //! message, receipt), and that nothing is answered before it is committed. What an operation makes
-//! of a message is decided in [`crate::core::queue`].
+//! of a message is decided in [`crate::queue::rules`].
 //!
 //! ```text
 //!   queues       create, delete, list; metadata, stored access policies
@@ -45,8 +45,8 @@ use super::Context;
 use super::blocking::on_blocking_thread;
 use super::clock::TimeSource;
 use super::sweeper::Sweeper;
-use crate::core::queue::{ChangedBy, MessageId, Tick};
-use crate::core::{Timestamp, Writer};
+use crate::queue::rules::{ChangedBy, MessageId, Tick};
+use crate::rules::{Timestamp, Writer};
 use crate::store::db::{Purpose, SyncMode};
 use crate::store::queue::{QueueId, QueueRows, QueueStore};
 

@@ -6,11 +6,11 @@
 use super::error::QueueResult;
 use super::memory::EndedObject;
 use super::{Context, QueueService};
-use crate::core::policy::{SentPolicy, StoredPolicy, check_sent_policies};
-use crate::core::queue::parameters::LIST_MAX;
-use crate::core::queue::{QueueDenial, Tick, check_queue_name};
-use crate::core::time::parse_short_iso;
-use crate::core::{Metadata, check_metadata};
+use crate::queue::rules::parameters::LIST_MAX;
+use crate::queue::rules::{QueueDenial, Tick, check_queue_name};
+use crate::rules::policy::{SentPolicy, StoredPolicy, check_sent_policies};
+use crate::rules::time::parse_short_iso;
+use crate::rules::{Metadata, check_metadata};
 use crate::store::queue::QueueRow;
 
 /// What Create Queue did.

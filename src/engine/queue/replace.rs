@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use super::QueueService;
 use super::known::NothingKnown;
-use crate::core::queue::Tick;
 use crate::engine::{DbError, TimeSource};
+use crate::queue::rules::Tick;
 use crate::store::counted::{HeldRows, SavedRows};
 
 /// All queues, with the writer held. No queue is known meanwhile.

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use super::error::QueueResult;
 use super::memory::QueueMemory;
-use crate::core::queue::Tick;
-use crate::core::service::ServiceKind;
 use crate::engine::clock::TimeSource;
 use crate::engine::sweeper::{Sweeper, sleep_until};
+use crate::queue::rules::Tick;
+use crate::rules::service::ServiceKind;
 use crate::store::db::DbError;
 use crate::store::queue::{QueueRows, QueueStore};
 

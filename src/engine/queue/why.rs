@@ -5,8 +5,8 @@
 use super::QueueService;
 use super::error::QueueResult;
 use super::memory::QueueMemory;
-use crate::core::queue::{Absence, Message, MessageId, QueueDenial, Tick, check_queue_name};
-use crate::core::{Timestamp, Writer};
+use crate::queue::rules::{Absence, Message, MessageId, QueueDenial, Tick, check_queue_name};
+use crate::rules::{Timestamp, Writer};
 use crate::store::queue::QueueRows;
 
 /// A change of a message or a queue.

@@ -27,7 +27,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub use error::{DamagedState, StateError};
 
 use super::Accounts;
-use crate::core::{Client, Owner, Timestamp};
+use crate::rules::{Client, Owner, Timestamp};
 use crate::store::saved::{Note, Replacement, SavedStates, Trash, is_state_name};
 use save::Manifest;
 

@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use super::databases::Databases;
 use super::{STATES_MAX, SavedState, StateError, States};
-use crate::core::Timestamp;
 use crate::engine::clock::{Setting, SystemClock, TimeSource as _};
+use crate::rules::Timestamp;
 use crate::store::StoreError;
 use crate::store::saved::saved_parts;
 use crate::store::saved::steps::step;

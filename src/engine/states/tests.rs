@@ -14,15 +14,15 @@ use std::process::Command;
 use std::sync::Arc;
 
 use super::*;
-use crate::core::service::ServiceKind;
-use crate::core::table::TableName;
 use crate::engine::blob::NewContainer;
 use crate::engine::file::shares::NewShare;
 use crate::engine::queue::QueueList;
 use crate::engine::table::TableQuery;
 use crate::engine::{Account, AccountOptions, Context, Controls, PropertyParts, TimeSource as _};
+use crate::rules::service::ServiceKind;
 use crate::store::DataRoot;
 use crate::store::saved::steps::arm;
+use crate::table::rules::TableName;
 
 const FOLDER: &str = "LATCHFS_TEST_FOLDER";
 const OPERATION: &str = "LATCHFS_TEST_OPERATION";
@@ -71,7 +71,7 @@ impl Bench {
             let (cx, blob) = (self.cx(), account.blob().unwrap());
             within(blob.create_container(&cx, name, NewContainer::default())).unwrap();
             let queue = account.queue().unwrap();
-            within(queue.create_queue(&cx, name, crate::core::Metadata::default())).unwrap();
+            within(queue.create_queue(&cx, name, crate::rules::Metadata::default())).unwrap();
             let table = TableName::parse(name).unwrap();
             within(account.table().unwrap().create_table(&cx, &table)).unwrap();
             account.file().create_share(name, NewShare::default()).unwrap();

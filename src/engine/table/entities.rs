@@ -8,12 +8,12 @@ use std::sync::Arc;
 use super::history::ChangedEntity;
 use super::known::KnownWrite;
 use super::{ChangeSize, Purpose, Recorded, TableChange, TableResult, TableService, table_of};
-use crate::core::table::{
+use crate::engine::context::Context;
+use crate::store::table::{StoredEntity, TableId};
+use crate::table::rules::{
     self as rules, Effect, EntityFields as _, EntityKey, How, Properties, TableDenial, TableName,
     Ticks,
 };
-use crate::engine::context::Context;
-use crate::store::table::{StoredEntity, TableId};
 
 /// Bytes of a value set that may be written on an event loop.
 const SMALL_BYTES: usize = 64 << 10;

@@ -2,8 +2,8 @@
 //!
 //! REST decides statuses and spellings.
 
-use crate::core::table::{TableDenial, TransactionDenial};
 use crate::store::db::DbError;
+use crate::table::rules::{TableDenial, TransactionDenial};
 
 /// Why an operation was not done.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]

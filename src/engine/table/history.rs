@@ -4,8 +4,8 @@
 //! only, as many as [`crate::engine::HISTORY_MAX`].
 
 use super::{TableError, TableResult, TableService, table_of};
-use crate::core::Writer;
-use crate::core::table::{EntityFields, EntityKey, TableName, Ticks};
+use crate::rules::Writer;
+use crate::table::rules::{EntityFields, EntityKey, TableName, Ticks};
 
 /// A change of an entity or a table.
 #[derive(Clone, PartialEq, Eq, Debug)]

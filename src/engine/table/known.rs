@@ -6,9 +6,9 @@
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use crate::core::table::{EntityKey, TableName};
 use crate::engine::kept::{Kept, KeptWrite, Missing, Suspended};
 use crate::store::table::{StoredEntity, TableId};
+use crate::table::rules::{EntityKey, TableName};
 
 /// Bytes of entities that an account keeps.
 const BYTES_MAX: usize = 4 << 20;

@@ -2,7 +2,7 @@
 //!
 //! Decides which rows an operation reads and writes, in which order it checks (names, keys,
 //! table, entity, limits), and that nothing is answered before it is committed. What a write does
-//! to an entity is decided in [`crate::core::table`].
+//! to an entity is decided in [`crate::table::rules`].
 //!
 //! ```text
 //!   tables        create, delete, get, list
@@ -56,9 +56,9 @@ use super::clock::Present;
 use super::context::Context;
 use super::recent::Recent;
 use super::sweeper::Sweeper;
-use crate::core::table::{TableDenial, TableName, Ticks};
-use crate::core::{Timestamp, Writer};
+use crate::rules::{Timestamp, Writer};
 use crate::store::table::{TableId, TableStore, TableTx};
+use crate::table::rules::{TableDenial, TableName, Ticks};
 
 /// The Table service of one account.
 pub struct TableService {

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::{TableResult, TableService, table_of};
-use crate::core::table::range::clipped;
-use crate::core::table::{EntityFields, EntityKey, Filter, Position, Range, TableName, Top};
 use crate::store::table::{EntityRef, Scanned, TableTx};
+use crate::table::rules::range::clipped;
+use crate::table::rules::{EntityFields, EntityKey, Filter, Position, Range, TableName, Top};
 
 /// Entities that one slice looks at.
 pub const SLICE_ROWS: usize = 10_000;
@@ -41,7 +41,7 @@ pub struct EntityQuery {
 impl EntityQuery {
     /// All entities of a table.
     pub fn all(table: TableName) -> Self {
-        let top = Top(crate::core::table::query::PAGE_MAX);
+        let top = Top(crate::table::rules::query::PAGE_MAX);
         Self { table, filter: None, top, from: None, reach: Range::ALL }
     }
 }

@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 use super::TableService;
 use super::known::NothingKnown;
-use crate::core::table::Ticks;
 use crate::engine::{DbError, TimeSource};
 use crate::store::counted::{HeldRows, SavedRows};
+use crate::table::rules::Ticks;
 
 /// All tables, with the writer held. Nothing is known of them meanwhile.
 pub(in crate::engine) struct HeldTables<'a> {

@@ -1,11 +1,11 @@
 //! Stored access policies of tables. They have no condition: the last writer wins (S78).
 
 use super::{ChangeSize, Recorded, TableResult, TableService};
-use crate::core::policy::{SentPolicy, StoredPolicy};
-use crate::core::table::policy::{check_table_policies, policy_time};
-use crate::core::table::{TableDenial, TableName};
 use crate::engine::context::Context;
 use crate::engine::non_blocking::check_may_wait;
+use crate::rules::policy::{SentPolicy, StoredPolicy};
+use crate::table::rules::policy::{check_table_policies, policy_time};
+use crate::table::rules::{TableDenial, TableName};
 
 impl TableService {
     /// Get Table ACL.

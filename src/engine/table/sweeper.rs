@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::TableResult;
-use crate::core::service::ServiceKind;
 use crate::engine::bell::Bell;
 use crate::engine::sweeper::Sweeper;
+use crate::rules::service::ServiceKind;
 use crate::store::db::DbError;
 use crate::store::table::TableStore;
 

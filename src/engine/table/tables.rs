@@ -3,9 +3,9 @@
 //! Decides that a deleted table's name is free at once. What it held goes later, by the sweeper.
 
 use super::{ChangeSize, Purpose, Recorded, TableResult, TableService};
-use crate::core::table::query::PAGE_MAX;
-use crate::core::table::{Filter, TableDenial, TableName, Top, ValueRef};
 use crate::engine::context::Context;
+use crate::table::rules::query::PAGE_MAX;
+use crate::table::rules::{Filter, TableDenial, TableName, Top, ValueRef};
 
 /// The property that a table has in a filter.
 const TABLE_NAME: &str = "TableName";

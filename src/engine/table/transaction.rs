@@ -5,8 +5,8 @@
 
 use super::entities::Write;
 use super::{ChangeSize, Recorded, TableResult, TableService, WrittenEntity};
-use crate::core::table::{TableName, transaction};
 use crate::engine::context::Context;
+use crate::table::rules::{TableName, transaction};
 
 impl TableService {
     /// Carries all writes out, or none. The first name is the table's; the others have been

@@ -15,7 +15,7 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 use subtle::ConstantTimeEq as _;
 
-use crate::core::service::ServiceKind;
+use crate::rules::service::ServiceKind;
 
 /// The account that every emulator serves.
 pub const DEVELOPMENT_NAME: &str = "devstoreaccount1";

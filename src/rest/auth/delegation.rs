@@ -8,8 +8,8 @@ use super::credential::{AccountKey, Credential};
 use super::error::AuthError;
 use super::grant::GrantedBy;
 use super::request::SignedQuery;
-use crate::core::service::ServiceKind;
-use crate::core::{Timestamp, time};
+use crate::rules::service::ServiceKind;
+use crate::rules::{Timestamp, time};
 
 /// The fields of a SAS that name the key it is signed with, in the order they are signed.
 pub const KEY_FIELDS: [&str; 6] = ["skoid", "sktid", "skt", "ske", "sks", "skv"];

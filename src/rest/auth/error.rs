@@ -4,8 +4,8 @@
 //! [`crate::rest::refusal`]. No message contains a key or a signature that the server computed, nor
 //! a secret of the request.
 
-use crate::core::service::ServiceKind;
-use crate::core::{Timestamp, time};
+use crate::rules::service::ServiceKind;
+use crate::rules::{Timestamp, time};
 
 use super::permission::{Permission, ResourceLevel, letters};
 use super::secrets::masked;

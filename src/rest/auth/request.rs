@@ -7,7 +7,7 @@ use std::net::IpAddr;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use crate::core::Timestamp;
+use crate::rules::Timestamp;
 
 use super::permission::ResourceLevel;
 use super::shared_key::Scheme;

@@ -9,7 +9,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use crate::core::time;
+use crate::rules::time;
 
 use super::credential::Credential;
 use super::error::AuthError;

@@ -8,7 +8,7 @@ use super::grant::SasScope;
 use super::permission::ResourceLevel;
 use super::request::{AuthTarget, RequestView, SignedQuery};
 use super::shared_key::{self, IsSigned, Scheme};
-use crate::core::service::ServiceKind;
+use crate::rules::service::ServiceKind;
 
 /// The text of a SAS, and the resources that it reaches.
 pub type SasText = Result<(SasScope, String), AuthError>;

@@ -4,8 +4,8 @@ use hyper::body::Incoming;
 
 use super::BlobCall;
 use super::body::{ReceivedPart, not_empty};
-use crate::core::blob::BlobOperation;
-use crate::core::blob::append::{APPEND_MAX, AppendConditions};
+use crate::blob::rules::BlobOperation;
+use crate::blob::rules::append::{APPEND_MAX, AppendConditions};
 use crate::engine::blob::Appended;
 use crate::rest::http::reply::Reply;
 use crate::rest::refusal::Refusal;

@@ -6,8 +6,8 @@ use quick_xml::events::Event;
 
 use super::BlobCall;
 use super::body::{DOCUMENT_MAX, ReceivedPart, SentSums, not_empty};
-use crate::core::blob::BlobOperation;
-use crate::core::blob::blocks::{BlockId, BlockIdError, BlockSearch, COMMITTED_MAX, ListedBlock};
+use crate::blob::rules::BlobOperation;
+use crate::blob::rules::blocks::{BlockId, BlockIdError, BlockSearch, COMMITTED_MAX, ListedBlock};
 use crate::rest::http::checksum::{crc64, crc64_text};
 use crate::rest::http::reply::Reply;
 use crate::rest::http::xml::{Xml, invalid};

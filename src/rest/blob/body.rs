@@ -16,7 +16,7 @@ use tokio::time::timeout;
 
 use super::BlobCall;
 use super::headers::md5_text;
-use crate::core::blob::BlobOperation;
+use crate::blob::rules::BlobOperation;
 use crate::engine::blob::{
     AccessConditions, Admitted, BlobAt, BlobService, BodyShape, Content, ContentError,
     ContentWriter, DbError,

@@ -5,13 +5,13 @@ use hyper::body::Incoming;
 use super::BlobCall;
 use super::body::DOCUMENT_MAX;
 use super::settings::leased_reply;
-use crate::core::blob::{BlobOperation, ContainerState, PublicAccess};
-use crate::core::policy::SentPolicy;
+use crate::blob::rules::{BlobOperation, ContainerState, PublicAccess};
 use crate::engine::blob::NewContainer;
 use crate::rest::http::policies::{Bare, read_timed_policies, write_policies};
 use crate::rest::http::reply::Reply;
 use crate::rest::refusal::Refusal;
 use crate::rest::service::Answer;
+use crate::rules::policy::SentPolicy;
 
 const ACCESS: &str = "x-ms-blob-public-access";
 

@@ -20,19 +20,15 @@ use super::body::{not_empty, too_large};
 use super::operations::{BLOB_DOWNLOAD, SERVICE_TABLE};
 use super::put::PUT_MAX;
 use super::request::{SOURCE_IF_TAGS, selector};
-use crate::core::Timestamp;
-use crate::core::blob::append::APPEND_MAX;
-use crate::core::blob::name::ROOT;
-use crate::core::blob::{BlobDenial, BlobOperation, BlobState, BlobType, pages};
-use crate::core::conditions::Subject;
-use crate::core::conditions::copy::source_failure;
-use crate::engine::Account;
+use crate::blob::rules::append::APPEND_MAX;
+use crate::blob::rules::name::ROOT;
+use crate::blob::rules::{BlobDenial, BlobOperation, BlobState, BlobType, pages};
 use crate::engine::blob::{
     AccessConditions, BlobAt, BlobContent, BlobResult, BodyShape, Content, ContentError,
     ContentWriter, CopiedBlob, CopyFrom, CopyRequest, DbError, OpenedBlob, PageChange, PutPages,
     SourceAsked,
 };
-use crate::engine::{new_guid, without_waiting};
+use crate::engine::{Account, new_guid, without_waiting};
 use crate::rest::auth::{
     AuthError, AuthTarget, GrantedBy, Permission, RequestView, ResourceLevel, without_signature,
 };
@@ -44,6 +40,9 @@ use crate::rest::refusal::Refusal;
 use crate::rest::service::Answer;
 use crate::rest::site::Site;
 use crate::rest::source::{COPY_SOURCE, NamedSource, SOURCE_AUTHORIZATION};
+use crate::rules::Timestamp;
+use crate::rules::conditions::Subject;
+use crate::rules::conditions::copy::source_failure;
 
 /// Bytes copied in one step.
 pub(super) const PIECE_BYTES: usize = 1 << 20;
@@ -153,7 +152,7 @@ impl BlobCall<'_> {
         let put = operation == BlobOperation::BlockBlobPutBlobFromUrl;
         let properties = match self.content_sent()? {
             Some(content) if put => Some(content),
-            None if put && !keeps => Some(crate::core::blob::ContentProperties::default()),
+            None if put && !keeps => Some(crate::blob::rules::ContentProperties::default()),
             _ => None,
         };
         let copy_tags = self.copies_tags()?;

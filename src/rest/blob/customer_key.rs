@@ -1,16 +1,16 @@
 //! Customer-provided keys: the headers of a key, for the blob of a request and for its source.
 //!
 //! Decides how the headers are read and that the key fits its SHA-256. Only the SHA-256 is kept:
-//! which operation needs the key of a blob is decided in [`crate::core::blob::operation`].
+//! which operation needs the key of a blob is decided in [`crate::blob::rules::operation`].
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest as _, Sha256};
 
 use super::BlobCall;
-use crate::core::blob::BlobOperation;
-use crate::core::conditions::copy::CopyKind;
+use crate::blob::rules::BlobOperation;
 use crate::rest::refusal::Refusal;
+use crate::rules::conditions::copy::CopyKind;
 
 /// Bytes of an AES-256 key.
 const KEY_BYTES: usize = 32;

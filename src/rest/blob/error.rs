@@ -6,13 +6,13 @@
 use hyper::StatusCode;
 
 use super::BlobCall;
-use crate::core::blob::BlobDenial;
-use crate::core::conditions::ConditionFailure;
-use crate::core::conditions::copy::CopyRefusal;
-use crate::core::lease::LeaseDenial;
-use crate::core::{Timestamp, time};
+use crate::blob::rules::BlobDenial;
 use crate::engine::blob::{BlobError, BlobResult};
 use crate::rest::refusal::Refusal;
+use crate::rules::conditions::ConditionFailure;
+use crate::rules::conditions::copy::CopyRefusal;
+use crate::rules::lease::LeaseDenial;
+use crate::rules::{Timestamp, time};
 
 const BAD: StatusCode = StatusCode::BAD_REQUEST;
 const FORBIDDEN: StatusCode = StatusCode::FORBIDDEN;

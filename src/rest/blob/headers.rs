@@ -9,19 +9,19 @@ use hyper::StatusCode;
 use percent_encoding::percent_decode_str;
 
 use super::BlobCall;
-use crate::core::blob::copy::CopyRecord;
-use crate::core::blob::immutability::{Immutability, ImmutabilityPolicy, PolicyMode};
-use crate::core::blob::tags::{TagError, Tags};
-use crate::core::blob::tier::{NoTier, Tier};
-use crate::core::blob::{BlobMetadata, BlobState, BlobType, ContentProperties, Encryption};
-use crate::core::lease::{LeaseKind, TimedLease};
-use crate::core::time::{iso, parse_rfc1123, rfc1123};
-use crate::core::{Etag, Timestamp, check_metadata};
+use crate::blob::rules::copy::CopyRecord;
+use crate::blob::rules::immutability::{Immutability, ImmutabilityPolicy, PolicyMode};
+use crate::blob::rules::tags::{TagError, Tags};
+use crate::blob::rules::tier::{NoTier, Tier};
+use crate::blob::rules::{BlobMetadata, BlobState, BlobType, ContentProperties, Encryption};
 use crate::engine::blob::{Blob, NewBlob, WrittenBlob};
 use crate::rest::auth::Permission;
 use crate::rest::http::header_case::META;
 use crate::rest::http::reply::Reply;
 use crate::rest::refusal::Refusal;
+use crate::rules::lease::{LeaseKind, TimedLease};
+use crate::rules::time::{iso, parse_rfc1123, rfc1123};
+use crate::rules::{Etag, Timestamp, check_metadata};
 
 /// Longest value of `x-ms-tags`.
 const TAGS_BYTES_MAX: usize = 2 << 10;

@@ -10,15 +10,15 @@ use hyper::body::Incoming;
 use super::BlobCall;
 use super::headers::md5_text;
 use super::read::write_tags;
-use crate::core::Timestamp;
-use crate::core::blob::BlobType;
-use crate::core::time::{iso, rfc1123};
+use crate::blob::rules::BlobType;
 use crate::engine::blob::{BlobListItem, ListPosition, ListQuery, ListedState, StateKey};
 use crate::rest::auth::Permission;
 use crate::rest::http::reply::Reply;
 use crate::rest::http::xml::Xml;
 use crate::rest::refusal::Refusal;
 use crate::rest::service::Answer;
+use crate::rules::Timestamp;
+use crate::rules::time::{iso, rfc1123};
 
 /// Most entries of a page.
 pub(super) const LIST_MAX: usize = 5_000;

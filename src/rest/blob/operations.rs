@@ -1,15 +1,13 @@
 //! The operations of the Blob service: the shape of each request, what a SAS must permit, and the
 //! function that carries it out. The names are those of the service's own description.
 //!
-//! Which conditions and leases an operation takes is a table in [`crate::core::blob::operation`].
+//! Which conditions and leases an operation takes is a table in [`crate::blob::rules::operation`].
 
 use percent_encoding::percent_decode_str;
 
 use super::BlobCall;
-use crate::core::blob::PublicAccess;
-use crate::core::blob::name::ROOT;
-use crate::core::policy::StoredPolicy;
-use crate::core::service::ServiceKind;
+use crate::blob::rules::PublicAccess;
+use crate::blob::rules::name::ROOT;
 use crate::engine::Account;
 use crate::rest::address::Address;
 use crate::rest::auth::Permission::{
@@ -26,6 +24,8 @@ use crate::rest::routing::{
 };
 use crate::rest::service::{Addressed, Answer, ErrorFormat, Operation, Service};
 use crate::rest::service_operations::{SERVICE_GET_USER_DELEGATION_KEY, SERVICE_PREFLIGHT};
+use crate::rules::policy::StoredPolicy;
+use crate::rules::service::ServiceKind;
 
 /// The Blob service.
 pub static SERVICE_TABLE: Service = Service {

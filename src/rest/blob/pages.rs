@@ -8,17 +8,17 @@ use hyper::body::Incoming;
 use super::BlobCall;
 use super::body::ReceivedPart;
 use super::request::moment;
-use crate::core::blob::BlobOperation;
-use crate::core::blob::pages::{
+use crate::blob::rules::BlobOperation;
+use crate::blob::rules::pages::{
     PUT_MAX, SequenceAction, SequenceConditions, is_length, is_sequence_number,
 };
-use crate::core::time::parse_iso;
 use crate::engine::blob::{PageChange, PageQuery, PutPages};
 use crate::rest::http::reply::Reply;
 use crate::rest::http::request::{Query, byte_range};
 use crate::rest::http::xml::Xml;
 use crate::rest::refusal::Refusal;
 use crate::rest::service::Answer;
+use crate::rules::time::parse_iso;
 
 /// Most ranges of one answer.
 const RANGES_MAX: usize = 10_000;
@@ -147,7 +147,7 @@ impl BlobCall<'_> {
     }
 
     /// The snapshot that a difference is taken from.
-    fn previous(&self) -> Result<Option<crate::core::Timestamp>, Refusal> {
+    fn previous(&self) -> Result<Option<crate::rules::Timestamp>, Refusal> {
         if let Some(moment) = moment(&self.query, "prevsnapshot")? {
             return Ok(Some(moment));
         }

@@ -11,8 +11,7 @@ use hyper::body::Incoming;
 use super::BlobCall;
 use super::download::BlobDownload;
 use super::headers::md5_text;
-use crate::core::blob::{BlobOperation, BlobState, BlobType};
-use crate::core::time::rfc1123;
+use crate::blob::rules::{BlobOperation, BlobState, BlobType};
 use crate::rest::http::checksum::{
     STRUCTURED, STRUCTURED_CRC64, STRUCTURED_LENGTH, crc64, crc64_text, is_structured, md5,
 };
@@ -21,6 +20,7 @@ use crate::rest::http::request::byte_range;
 use crate::rest::http::xml::Xml;
 use crate::rest::refusal::Refusal;
 use crate::rest::service::Answer;
+use crate::rules::time::rfc1123;
 
 /// Longest range whose checksum is computed.
 const RANGE_SUM_MAX: u64 = 4 << 20;

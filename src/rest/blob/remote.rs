@@ -13,10 +13,7 @@ use super::BlobCall;
 use super::body::{finish, write};
 use super::copy::{FetchedContent, PIECE_BYTES, SourcePart};
 use super::headers::md5_of;
-use crate::core::blob::{BlobOperation, BlobState, BlobType, ContentProperties};
-use crate::core::conditions::Subject;
-use crate::core::time::parse_rfc1123;
-use crate::core::{Etag, Timestamp};
+use crate::blob::rules::{BlobOperation, BlobState, BlobType, ContentProperties};
 use crate::engine::Context;
 use crate::engine::blob::{
     AccessConditions, BlobAt, BlobResult, BlobService, Content, ContentWriter, CopyRequest,
@@ -27,6 +24,9 @@ use crate::rest::refusal::Refusal;
 use crate::rest::service::Answer;
 use crate::rest::site::Site;
 use crate::rest::source::SOURCE_AUTHORIZATION;
+use crate::rules::conditions::Subject;
+use crate::rules::time::parse_rfc1123;
+use crate::rules::{Etag, Timestamp};
 
 /// Longer sources of Copy Blob are fetched after the answer.
 const AT_ONCE_MAX: u64 = 4 << 20;

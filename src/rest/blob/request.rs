@@ -2,24 +2,24 @@
 //! key.
 //!
 //! Decides how these headers are read. Which of them an operation takes is decided in
-//! [`crate::core::blob::operation`]; whether they hold, in `core/` too.
+//! [`crate::blob::rules::operation`]; whether they hold, in `core/` too.
 
 use hyper::StatusCode;
 use percent_encoding::percent_decode_str;
 
 use super::BlobCall;
-use crate::core::Timestamp;
-use crate::core::blob::BlobOperation;
-use crate::core::blob::name::{BlobNameError, ROOT, check_blob, check_container};
-use crate::core::blob::operation::Accepted;
-use crate::core::blob::tags::query::{TagLanguage, TagQuery};
-use crate::core::conditions::{ConditionFailure, Conditions, EtagList};
-use crate::core::lease::LeaseClass;
-use crate::core::time::{parse_iso, parse_rfc1123};
+use crate::blob::rules::BlobOperation;
+use crate::blob::rules::name::{BlobNameError, ROOT, check_blob, check_container};
+use crate::blob::rules::operation::Accepted;
+use crate::blob::rules::tags::query::{TagLanguage, TagQuery};
 use crate::engine::blob::{AccessConditions, BlobAt, Selector, SourceAsked};
 use crate::rest::auth::{AuthError, GrantedBy, Permission};
 use crate::rest::http::request::{Query, Request};
 use crate::rest::refusal::Refusal;
+use crate::rules::Timestamp;
+use crate::rules::conditions::{ConditionFailure, Conditions, EtagList};
+use crate::rules::lease::LeaseClass;
+use crate::rules::time::{parse_iso, parse_rfc1123};
 
 const LEASE_ID: &str = "x-ms-lease-id";
 /// A condition on the tags of a copy's source.

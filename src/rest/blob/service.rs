@@ -7,14 +7,14 @@ use super::body::DOCUMENT_MAX;
 use super::container::shown_access;
 use super::list::LIST_MAX;
 use super::read::write_tags;
-use crate::core::blob::tags::query::{TagLanguage, TagQuery};
-use crate::core::time::rfc1123;
+use crate::blob::rules::tags::query::{TagLanguage, TagQuery};
 use crate::engine::blob::{Container, Retention};
 use crate::rest::http::reply::Reply;
 use crate::rest::http::xml::{Element, Xml, invalid};
 use crate::rest::refusal::Refusal;
 use crate::rest::service::Answer;
 use crate::rest::service_operations;
+use crate::rules::time::rfc1123;
 
 const RETENTION: &str = "DeleteRetentionPolicy";
 const ROOT: &str = "StorageServiceProperties";

@@ -6,12 +6,10 @@ use hyper::body::Incoming;
 use super::BlobCall;
 use super::body::DOCUMENT_MAX;
 use super::headers::bad_tags;
-use crate::core::blob::BlobOperation;
-use crate::core::blob::deletion::DeleteBlobSnapshots;
-use crate::core::blob::tags::Tags;
-use crate::core::blob::tier::{TierChange, TierConditions};
-use crate::core::lease::LeaseId;
-use crate::core::time::{iso, rfc1123};
+use crate::blob::rules::BlobOperation;
+use crate::blob::rules::deletion::DeleteBlobSnapshots;
+use crate::blob::rules::tags::Tags;
+use crate::blob::rules::tier::{TierChange, TierConditions};
 use crate::engine::blob::{BlobAt, DeleteBlob, LeaseAction, LeaseAnswer, Selector};
 use crate::engine::new_guid;
 use crate::rest::auth::Permission;
@@ -19,6 +17,8 @@ use crate::rest::http::reply::Reply;
 use crate::rest::http::xml::Element;
 use crate::rest::refusal::Refusal;
 use crate::rest::service::Answer;
+use crate::rules::lease::LeaseId;
+use crate::rules::time::{iso, rfc1123};
 
 const LEASE_ID: &str = "x-ms-lease-id";
 const PROPOSED: &str = "x-ms-proposed-lease-id";
@@ -33,7 +33,7 @@ impl BlobCall<'_> {
         let set = self.engine()?.set_properties(self.cx(), &at, asked, content).await;
         let written = self.told(set)?;
         let mut reply = Reply::ok().etag(written.etag, written.modified);
-        if written.state.kind == crate::core::blob::BlobType::Page {
+        if written.state.kind == crate::blob::rules::BlobType::Page {
             reply.set("x-ms-blob-sequence-number", written.state.sequence_number);
         }
         Ok(reply)

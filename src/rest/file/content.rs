@@ -11,9 +11,8 @@ use hyper::StatusCode;
 use super::FileCall;
 use super::download::{DownloadSource, FileDownload};
 use super::file::shown;
-use crate::core::smb::Denial;
-use crate::core::time::iso;
 use crate::engine::file::{FileProperties, IO_MAX, TimeChange};
+use crate::file::rules::Denial;
 use crate::rest::http::checksum::{
     STRUCTURED, STRUCTURED_CRC64, STRUCTURED_LENGTH, checked_body, is_structured, md5,
 };
@@ -21,6 +20,7 @@ use crate::rest::http::reply::{Reply, ReplyBody};
 use crate::rest::http::structured::Structured;
 use crate::rest::refusal::Refusal;
 use crate::rest::service::Answer;
+use crate::rules::time::iso;
 
 /// Asks for the MD5 of the bytes that are sent.
 pub const RANGE_MD5: &str = "x-ms-range-get-content-md5";

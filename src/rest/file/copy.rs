@@ -12,9 +12,9 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::FileCall;
 use super::headers::SmbHeaders;
 use super::source::{NamedFile, OwnFile, SourceUse};
-use crate::core::smb::{Attributes, SharePath};
 use crate::engine::file::{Control, CopiedFile, CopyOptions, CopyProperty, PendingFileCopy, Share};
 use crate::engine::new_guid;
+use crate::file::rules::{Attributes, SharePath};
 use crate::rest::auth::without_signature;
 use crate::rest::http::reply::Reply;
 use crate::rest::refusal::Refusal;
@@ -116,7 +116,8 @@ impl FileCall<'_> {
         };
         let metadata = Some(self.request.metadata()?).filter(|given| !given.is_empty());
         if let Some(metadata) = &metadata {
-            crate::core::check_metadata(metadata.iter()).map_err(crate::core::smb::Denial::from)?;
+            crate::rules::check_metadata(metadata.iter())
+                .map_err(crate::file::rules::Denial::from)?;
         }
         Ok(CopyOptions {
             id: new_guid(),

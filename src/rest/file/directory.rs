@@ -2,19 +2,19 @@
 
 use super::FileCall;
 use super::headers::SmbHeaders;
-use crate::core::FileId;
-use crate::core::smb::{Denial, SharePath};
 use crate::engine::file::shares::{SnapshotName, SnapshotView};
 use crate::engine::file::{DirectoryProperties, FileKind, SmbProperties};
+use crate::file::rules::{Denial, SharePath};
 use crate::rest::http::reply::Reply;
 use crate::rest::refusal::Refusal;
 use crate::rest::service::Answer;
+use crate::rules::FileId;
 
 impl FileCall<'_> {
     pub(super) fn create_directory(&self) -> Answer {
         let (share, path) = (self.share_to_change()?, self.path()?);
         let metadata = self.request.metadata()?;
-        crate::core::check_metadata(metadata.iter()).map_err(Denial::from)?;
+        crate::rules::check_metadata(metadata.iter()).map_err(Denial::from)?;
         let mut headers = SmbHeaders::read(self.request, &share)?;
         let changes = headers.for_directory();
         let made = share.create_directory(self.cx(), &path, &changes, &metadata)?;
@@ -66,7 +66,7 @@ impl FileCall<'_> {
     pub(super) fn set_directory_metadata(&self) -> Answer {
         let (share, path) = (self.share_to_change()?, self.path()?);
         let metadata = self.request.metadata()?;
-        crate::core::check_metadata(metadata.iter()).map_err(Denial::from)?;
+        crate::rules::check_metadata(metadata.iter()).map_err(Denial::from)?;
         let set = share.set_directory_metadata(self.cx(), &path, metadata)?;
         Ok(Reply::ok().version(set.smb.etag, set.smb.last_modified).written())
     }

@@ -16,9 +16,9 @@ use http_body_util::BodyExt;
 use hyper::body::Bytes;
 use tokio::task::{JoinHandle, spawn_blocking};
 
-use crate::core::smb::SharePath;
 use crate::engine::file::FileReader;
 use crate::engine::file::shares::SnapshotView;
+use crate::file::rules::SharePath;
 use crate::rest::http;
 use crate::rest::http::reply::ReplyBody;
 use crate::rest::http::room::{PIECE_BYTES, Room};
@@ -157,9 +157,9 @@ mod tests {
     use hyper::body::Body as _;
 
     use super::*;
-    use crate::core::{Client, Owner};
     use crate::engine::file::shares::NewShare;
     use crate::engine::file::{Asking, FileOptions, FileService, IO_MAX};
+    use crate::rules::{Client, Owner};
 
     /// Longer than what is read as a whole.
     const LENGTH: u64 = (IO_MAX + 3 * PIECE_BYTES) as u64;

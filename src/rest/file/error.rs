@@ -6,13 +6,13 @@
 use hyper::StatusCode;
 use rustix::io::Errno;
 
-use crate::core::lease::LeaseDenial;
-use crate::core::smb::ranges::LockKind;
-use crate::core::smb::{Denial, FileNameError, Holder};
 use crate::engine::file::{FileError, FileServiceError, ShareDenial, SnapshotError, StoreError};
 use crate::engine::programs::resolved;
+use crate::file::rules::ranges::LockKind;
+use crate::file::rules::{Denial, FileNameError, Holder};
 use crate::rest::common_errors::metadata_code;
 use crate::rest::refusal::{Code, Refusal};
+use crate::rules::lease::LeaseDenial;
 
 const BAD_REQUEST: StatusCode = StatusCode::BAD_REQUEST;
 const FORBIDDEN: StatusCode = StatusCode::FORBIDDEN;
@@ -364,7 +364,7 @@ impl From<FileNameError> for Refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::lease::LeaseOn;
+    use crate::rules::lease::LeaseOn;
 
     #[test]
     fn a_wrong_lease_id_is_a_failed_condition_and_a_refused_action_a_conflict() {

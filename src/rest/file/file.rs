@@ -3,14 +3,14 @@
 use super::FileCall;
 use super::directory::snapshot_parent;
 use super::headers::{NO_TYPE, SmbHeaders, changed_content_headers, content_headers};
-use crate::core::lease::FileLease;
-use crate::core::smb::{Denial, SharePath};
 use crate::engine::file::shares::{SnapshotName, SnapshotView};
 use crate::engine::file::{FileChanges, FileKind, FileProperties, NewProperties, Semantics};
+use crate::file::rules::{Denial, SharePath};
 use crate::rest::http::checksum::{STRUCTURED, checked_body};
 use crate::rest::http::reply::{Reply, ReplyBody};
 use crate::rest::refusal::Refusal;
 use crate::rest::service::Answer;
+use crate::rules::lease::FileLease;
 
 const CONTENT_LENGTH: &str = "x-ms-content-length";
 /// The type of a file that was given none.

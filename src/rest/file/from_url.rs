@@ -16,10 +16,10 @@ use super::FileCall;
 use super::content::ranged;
 use super::download::{self, FileDownload};
 use super::source::{NamedFile, OwnFile, SourceUse};
-use crate::core::smb::SharePath;
 use crate::engine::file::{
     Asking, Awaiting, CopiedFile, CopyOptions, CopyProperty, IO_MAX, Share, TimeChange,
 };
+use crate::file::rules::SharePath;
 use crate::rest::http::checksum::{crc64, crc64_header, crc64_text, md5};
 use crate::rest::http::fetch::{Fetched, Stretch};
 use crate::rest::http::request::byte_range;
@@ -97,7 +97,7 @@ impl FileCall<'_> {
         };
         let bytes = download.read_all()?;
         if bytes.len() as u64 != length {
-            return Err(crate::core::smb::Denial::EndOfFile.into());
+            return Err(crate::file::rules::Denial::EndOfFile.into());
         }
         Ok(bytes)
     }
@@ -144,7 +144,7 @@ async fn hand_in(share: Arc<Share>, mut awaiting: Awaiting, mut fetched: Fetched
             Ok(bytes) => to.copy_next(&mut awaiting, &bytes).map(|ended| (ended, awaiting)),
             Err(refusal) => {
                 to.copy_broke_off(&awaiting, &refusal.message);
-                Err(crate::core::smb::Denial::Cancelled.into())
+                Err(crate::file::rules::Denial::Cancelled.into())
             }
         });
         match taken.await {

@@ -2,16 +2,16 @@
 //! and what a forced close ends, is decided by the engine.
 
 use super::FileCall;
-use crate::core::HandleId;
-use crate::core::smb::Access;
-use crate::core::time::rfc1123;
 use crate::engine::file::shares::ShareDenial;
 use crate::engine::file::{ListedHandle, PAGE_MAX, WhichHandles};
 use crate::engine::programs::resolved;
+use crate::file::rules::Access;
 use crate::rest::http::reply::Reply;
 use crate::rest::http::xml::Xml;
 use crate::rest::refusal::Refusal;
 use crate::rest::service::Answer;
+use crate::rules::HandleId;
+use crate::rules::time::rfc1123;
 
 impl FileCall<'_> {
     pub(super) fn list_handles(&self) -> Answer {

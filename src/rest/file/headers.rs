@@ -3,9 +3,6 @@
 //! Decides how times, attributes and permissions are read from a request, and which headers an
 //! answer about a file or directory carries.
 
-use crate::core::smb::Attributes;
-use crate::core::time::{iso, parse_iso, rfc1123};
-use crate::core::{FileId, Timestamp};
 use crate::engine::file::shares::{
     DraftPermission, PERMISSION_HEADER_BYTES_MAX, SecurityDescriptor,
 };
@@ -13,10 +10,13 @@ use crate::engine::file::{
     CopyState, FileProperties, HttpHeaders, Metadata, PropertyChanges, Share, SmbProperties,
     TimeChange,
 };
+use crate::file::rules::Attributes;
 use crate::rest::http::header_case::META;
 use crate::rest::http::reply::Reply;
 use crate::rest::http::request::Request;
 use crate::rest::refusal::Refusal;
+use crate::rules::time::{iso, parse_iso, rfc1123};
+use crate::rules::{FileId, Timestamp};
 
 /// The property headers of a request. To be settled once the request was carried out: until then
 /// a permission given as text is a draft, which a refused request takes back.

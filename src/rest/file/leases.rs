@@ -2,12 +2,12 @@
 
 use super::FileCall;
 use super::share::share_version;
-use crate::core::LeaseId;
 use crate::engine::file::FileProperties;
 use crate::engine::file::shares::SnapshotName;
 use crate::rest::http::reply::Reply;
 use crate::rest::refusal::Refusal;
 use crate::rest::service::Answer;
+use crate::rules::LeaseId;
 
 const LEASE_ID: &str = "x-ms-lease-id";
 const PROPOSED: &str = "x-ms-proposed-lease-id";

@@ -7,16 +7,16 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::FileCall;
-use crate::core::smb::SharePath;
-use crate::core::time::{iso, rfc1123};
 use crate::engine::file::shares::{ShareDenial, SnapshotName};
 use crate::engine::file::{
     DirectoryEntry, DirectoryPage, FileKind, PAGE_MAX, PageOptions, SmbProperties,
 };
+use crate::file::rules::SharePath;
 use crate::rest::http::reply::Reply;
 use crate::rest::http::xml::{Xml, encoded, is_xml};
 use crate::rest::refusal::Refusal;
 use crate::rest::service::Answer;
+use crate::rules::time::{iso, rfc1123};
 
 /// The properties of each entry that are shown beside name, size and identity.
 struct Include(Vec<String>);

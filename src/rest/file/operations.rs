@@ -3,8 +3,6 @@
 
 use super::FileCall;
 use super::content::RANGE_MD5;
-use crate::core::policy::StoredPolicy;
-use crate::core::service::ServiceKind;
 use crate::engine::Account;
 use crate::engine::file::shares::ShareRef;
 use crate::rest::auth::Permission::{Create, Delete, List, Read, Write};
@@ -21,6 +19,8 @@ use crate::rest::service_operations::{
     SERVICE_GET_PROPERTIES, SERVICE_GET_USER_DELEGATION_KEY, SERVICE_PREFLIGHT,
     SERVICE_SET_PROPERTIES,
 };
+use crate::rules::policy::StoredPolicy;
+use crate::rules::service::ServiceKind;
 
 /// The File service.
 pub static SERVICE_TABLE: Service = Service {

@@ -3,10 +3,10 @@
 
 use super::FileCall;
 use super::share::share_version;
-use crate::core::policy::SentPolicy;
 use crate::rest::http::policies::{Bare, read_timed_policies, write_policies};
 use crate::rest::http::reply::Reply;
 use crate::rest::service::Answer;
+use crate::rules::policy::SentPolicy;
 
 impl FileCall<'_> {
     pub(super) fn access_policy(&self) -> Answer {

@@ -2,12 +2,12 @@
 
 use super::FileCall;
 use super::provisioned::Provisioned;
-use crate::core::Timestamp;
-use crate::core::time::rfc1123;
 use crate::engine::file::shares::{LIST_MAX, ListOptions, ShareInfo};
 use crate::rest::http::reply::Reply;
 use crate::rest::http::xml::Xml;
 use crate::rest::service::Answer;
+use crate::rules::Timestamp;
+use crate::rules::time::rfc1123;
 
 impl FileCall<'_> {
     pub(super) fn list_shares(&self) -> Answer {

@@ -5,7 +5,6 @@ use std::sync::atomic::Ordering;
 
 use super::FileCall;
 use super::provisioned::Provisioned;
-use crate::core::time::rfc1123;
 use crate::engine::file::FileServiceError;
 use crate::engine::file::shares::{
     Control, DeleteShareSnapshots, NewShare, ShareChanges, ShareDenial, ShareInfo, ShareProperties,
@@ -15,6 +14,7 @@ use crate::rest::http::reply::Reply;
 use crate::rest::http::xml::Xml;
 use crate::rest::refusal::Refusal;
 use crate::rest::service::Answer;
+use crate::rules::time::rfc1123;
 
 /// Headers that are kept and given back, and mean nothing here.
 const SETTINGS: [&str; 8] = [

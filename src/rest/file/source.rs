@@ -9,9 +9,9 @@ use std::sync::Arc;
 use hyper::{StatusCode, Uri};
 
 use super::{FileCall, operations, snapshot_of};
-use crate::core::smb::{SharePath, rest_path};
 use crate::engine::Account;
 use crate::engine::file::shares::SnapshotName;
+use crate::file::rules::{SharePath, rest_path};
 use crate::rest::auth::{AuthError, AuthTarget, GrantedBy, Permission, RequestView, ResourceLevel};
 use crate::rest::http::request::Query;
 use crate::rest::refusal::Refusal;

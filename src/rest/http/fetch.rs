@@ -20,12 +20,12 @@ use reqwest::redirect::Policy;
 use reqwest::{Client, ClientBuilder, Response};
 use tokio::time::timeout;
 
-use crate::core::check_metadata;
-use crate::core::smb::Denial;
 use crate::engine::file::{HttpHeaders, Metadata, RemoteSource};
+use crate::file::rules::Denial;
 use crate::rest::refusal::Refusal;
 use crate::rest::siblings::Siblings;
 use crate::rest::version::{DEFAULT, VERSION};
+use crate::rules::check_metadata;
 
 /// How long a source may take to answer, and to go on with its bytes.
 pub const SOURCE_WAIT: Duration = Duration::from_secs(20);

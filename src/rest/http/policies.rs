@@ -1,12 +1,12 @@
 //! Stored access policies as XML, both ways: the same document in every service.
 //!
-//! Decides its form alone. [`crate::core::policy`] decides which policies are legal;
+//! Decides its form alone. [`crate::rules::policy`] decides which policies are legal;
 //! [`crate::rest::auth`] decides what a policy grants.
 
 use super::xml::{Element, Xml, invalid};
-use crate::core::policy::{SentPolicy, StoredPolicy};
-use crate::core::time::parse_short_iso;
 use crate::rest::refusal::Refusal;
+use crate::rules::policy::{SentPolicy, StoredPolicy};
+use crate::rules::time::parse_short_iso;
 
 /// The written form of a policy that has only an ID.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

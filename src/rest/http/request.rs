@@ -13,12 +13,12 @@ use hyper::{Method, Uri};
 use percent_encoding::percent_decode;
 
 use super::header_case::META;
-use crate::core::time::iso;
-use crate::core::{LeaseId, Timestamp};
 use crate::engine::file::Metadata;
 use crate::rest::address::Address;
 use crate::rest::auth::RequestView;
 use crate::rest::refusal::Refusal;
+use crate::rules::time::iso;
+use crate::rules::{LeaseId, Timestamp};
 
 /// A request, its body received.
 #[derive(Debug)]

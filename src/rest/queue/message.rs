@@ -7,8 +7,8 @@ use percent_encoding::percent_decode_str;
 
 use super::messages::read_text;
 use super::{no_content, queue_name, queues, segments};
-use crate::core::queue::QueueDenial;
-use crate::core::queue::parameters::{POP_RECEIPT, UPDATE_VISIBILITY, VISIBILITY_TIMEOUT};
+use crate::queue::rules::QueueDenial;
+use crate::queue::rules::parameters::{POP_RECEIPT, UPDATE_VISIBILITY, VISIBILITY_TIMEOUT};
 use crate::rest::call::Call;
 use crate::rest::http::request::Request;
 use crate::rest::refusal::Refusal;

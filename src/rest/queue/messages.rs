@@ -4,11 +4,11 @@
 //! base64 is the client's choice.
 
 use super::{no_content, queue_name, queues};
-use crate::core::queue::parameters::{
+use crate::engine::queue::{NewMessage, Shown};
+use crate::queue::rules::parameters::{
     GET_VISIBILITY, NUMBER, NUMBER_OF_MESSAGES, TIME_TO_LIVE, VISIBILITY_TIMEOUT,
 };
-use crate::core::queue::{Message, PutTimes};
-use crate::engine::queue::{NewMessage, Shown};
+use crate::queue::rules::{Message, PutTimes};
 use crate::rest::call::Call;
 use crate::rest::http::reply::Reply;
 use crate::rest::http::xml::{Element, Xml, invalid, is_xml};

@@ -4,8 +4,6 @@
 use hyper::Method;
 
 use super::{message, messages, policies, queue, segments, service};
-use crate::core::policy::StoredPolicy;
-use crate::core::service::ServiceKind;
 use crate::engine::Account;
 use crate::rest::auth::Permission::{Add, Create, Delete, List, Process, Read, Update, Write};
 use crate::rest::auth::{QUEUE_SIGNATURES, ResourceLevel};
@@ -19,6 +17,8 @@ use crate::rest::service_operations::{
     SERVICE_GET_PROPERTIES, SERVICE_GET_STATISTICS, SERVICE_GET_USER_DELEGATION_KEY,
     SERVICE_PREFLIGHT, SERVICE_SET_PROPERTIES,
 };
+use crate::rules::policy::StoredPolicy;
+use crate::rules::service::ServiceKind;
 
 /// The Queue service.
 pub static SERVICE_TABLE: Service = Service {

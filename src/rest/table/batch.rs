@@ -10,13 +10,6 @@ use super::entities::{insertion, letters_of_update, update};
 use super::error::{refusal_of_form, within};
 use super::headers::{Prefer, condition, json_type, level, verb};
 use super::{TableCall, option_in, table_name};
-use crate::core::table::json::{MetadataLevel, Scope};
-use crate::core::table::locator::{Locator, write_entity};
-use crate::core::table::transaction::OPERATIONS_MAX;
-use crate::core::table::{
-    EntityChange, EntityFields as _, How, Properties, Select, TableDenial, TableName,
-    TransactionDenial, etag, transaction,
-};
 use crate::engine::new_guid;
 use crate::engine::table::{TableError, Write, WrittenEntity};
 use crate::rest::auth::Permission;
@@ -27,6 +20,13 @@ use crate::rest::http::reply::Reply;
 use crate::rest::refusal::Refusal;
 use crate::rest::routing::Verb;
 use crate::rest::service::Answer;
+use crate::table::rules::json::{MetadataLevel, Scope};
+use crate::table::rules::locator::{Locator, write_entity};
+use crate::table::rules::transaction::OPERATIONS_MAX;
+use crate::table::rules::{
+    EntityChange, EntityFields as _, How, Properties, Select, TableDenial, TableName,
+    TransactionDenial, etag, transaction,
+};
 
 /// Parts that are read before their number is refused.
 const PARTS_MAX: usize = 1_000;

@@ -2,23 +2,23 @@
 //!
 //! Decides how a request becomes a write and how its outcome is spelled, for single requests and
 //! for the operations of a transaction. The effect of the write is decided in
-//! [`crate::core::table::change`].
+//! [`crate::table::rules::change`].
 
 use hyper::StatusCode;
 
 use super::error::refusal_of_form;
 use super::headers::{Prefer, condition, json, reply};
 use super::{TableCall, option};
-use crate::core::table::json::{EntityBody, read_entity};
-use crate::core::table::locator::write_entity;
-use crate::core::table::{
-    EntityChange, EntityFields as _, EntityKey, How, IfMatch, Properties, Select, TableDenial,
-    TableName, etag,
-};
 use crate::engine::table::{Write, WrittenEntity};
 use crate::rest::auth::Permission;
 use crate::rest::refusal::{ObjectName, Refusal};
 use crate::rest::service::Answer;
+use crate::table::rules::json::{EntityBody, read_entity};
+use crate::table::rules::locator::write_entity;
+use crate::table::rules::{
+    EntityChange, EntityFields as _, EntityKey, How, IfMatch, Properties, Select, TableDenial,
+    TableName, etag,
+};
 
 /// The version from which on an update without a condition is an upsert.
 const UPSERT_SINCE: &str = "2011-08-18";

@@ -5,10 +5,10 @@
 
 use hyper::StatusCode;
 
-use crate::core::Timestamp;
-use crate::core::table::{TableDenial, TransactionDenial};
 use crate::engine::table::TableError;
 use crate::rest::refusal::Refusal;
+use crate::rules::Timestamp;
+use crate::table::rules::{TableDenial, TransactionDenial};
 
 /// The refusal of an operation that failed at `now`.
 pub(super) fn refusal(error: &TableError, now: Timestamp) -> Refusal {

@@ -5,11 +5,11 @@
 
 use hyper::{Method, StatusCode};
 
-use crate::core::table::IfMatch;
-use crate::core::table::json::MetadataLevel;
 use crate::rest::http::reply::Reply;
 use crate::rest::refusal::Refusal;
 use crate::rest::routing::Verb;
+use crate::table::rules::IfMatch;
+use crate::table::rules::json::MetadataLevel;
 
 /// The content type of JSON at a level.
 pub(super) fn json_type(level: MetadataLevel) -> String {

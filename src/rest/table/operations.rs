@@ -8,11 +8,6 @@ use hyper::{Method, StatusCode};
 
 use super::error::refusal;
 use super::{TableCall, headers, locator};
-use crate::core::Timestamp;
-use crate::core::policy::StoredPolicy;
-use crate::core::service::ServiceKind;
-use crate::core::table::TableName;
-use crate::core::table::locator::Locator;
 use crate::engine::Account;
 use crate::rest::auth::Permission::{Add, Create, Delete, List, Read, Update, Write};
 use crate::rest::auth::{ResourceLevel, TABLE_SIGNATURES};
@@ -23,6 +18,11 @@ use crate::rest::service::{ErrorFormat, Operation, Service};
 use crate::rest::service_operations::{
     SERVICE_GET_PROPERTIES, SERVICE_GET_STATISTICS, SERVICE_PREFLIGHT, SERVICE_SET_PROPERTIES,
 };
+use crate::rules::Timestamp;
+use crate::rules::policy::StoredPolicy;
+use crate::rules::service::ServiceKind;
+use crate::table::rules::TableName;
+use crate::table::rules::locator::Locator;
 
 /// The Table service.
 pub static SERVICE_TABLE: Service = Service {

@@ -15,8 +15,8 @@ use super::staged::Staged;
 use super::tx::{BlobTx, WriteTx};
 use super::types::{ContainerId, ContentId, StateId, StateKey, encode, signed, text, unsigned};
 use super::{BlobStore, extents, references};
-use crate::core::Timestamp;
-use crate::core::blob::blocks::BlockSearch;
+use crate::blob::rules::blocks::BlockSearch;
+use crate::rules::Timestamp;
 use crate::store::db::DbError;
 
 /// Lists of more blocks should be staged, so that their commit is short.

@@ -11,7 +11,7 @@ use super::states::Standing;
 use super::tx::WriteTx;
 use super::types::{ContainerId, Retained, StateId, StateKey, encode, signed, text, unsigned};
 use super::{extents, references, remove};
-use crate::core::Timestamp;
+use crate::rules::Timestamp;
 use crate::store::db::DbError;
 
 impl WriteTx<'_> {

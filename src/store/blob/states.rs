@@ -12,7 +12,7 @@ use super::tx::BlobTx;
 use super::types::{
     ContainerId, Retained, StateId, StateKey, StateKind, StateRow, decode, text, unsigned,
 };
-use crate::core::Timestamp;
+use crate::rules::Timestamp;
 use crate::store::db::DbError;
 
 /// A statement that reads the columns of [`blob_row`], and perhaps more.

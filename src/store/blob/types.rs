@@ -6,7 +6,7 @@ use std::fmt;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::core::Timestamp;
+use crate::rules::Timestamp;
 use crate::store::db::DbError;
 
 /// A container, whatever its name. Never used again.

@@ -7,8 +7,8 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Row, params};
 
 use super::{QueueId, QueueRows};
-use crate::core::Writer;
-use crate::core::queue::{Message, MessageId, Tick};
+use crate::queue::rules::{Message, MessageId, Tick};
+use crate::rules::Writer;
 use crate::store::db::DbError;
 
 /// The messages at the head of a queue.

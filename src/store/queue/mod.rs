@@ -25,7 +25,7 @@ use rusqlite::Connection;
 
 use super::counted::{HeldRows, SavedRows, StoredCount, ceiling, set_ceiling};
 use super::db::{Database, DbError, Purpose, SyncMode};
-use crate::core::queue::Tick;
+use crate::queue::rules::Tick;
 
 /// The last change, which makes a receipt.
 impl StoredCount for Tick {

@@ -6,9 +6,9 @@ use rusqlite::{OptionalExtension, Row, params};
 use serde::de::DeserializeOwned;
 
 use super::{QueueId, QueueRows};
-use crate::core::Metadata;
-use crate::core::policy::SentPolicy;
-use crate::core::queue::Tick;
+use crate::queue::rules::Tick;
+use crate::rules::Metadata;
+use crate::rules::policy::SentPolicy;
 use crate::store::db::DbError;
 
 /// A queue with what belongs to it as a whole.

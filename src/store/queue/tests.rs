@@ -3,8 +3,8 @@
 use tempfile::TempDir;
 
 use super::*;
-use crate::core::Metadata;
-use crate::core::queue::{Message, MessageId, PutTimes, Tick, TimeToLive};
+use crate::queue::rules::{Message, MessageId, PutTimes, Tick, TimeToLive};
+use crate::rules::Metadata;
 
 struct World {
     store: QueueStore,

@@ -16,9 +16,11 @@ use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use super::{DELETED, RootError, SHARES, SNAPSHOTS, ShareRoot, about, about_io, checked, lock};
-use super::{make_private, names, sync, tree};
-use crate::core::{Timestamp, time};
+use super::{
+    DELETED, RootError, SHARES, SNAPSHOTS, ShareRoot, about, about_io, checked, lock, make_private,
+    names, sync, tree,
+};
+use crate::rules::{Timestamp, time};
 use crate::store::StoreError;
 use crate::sync::front_end;
 

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 use super::{RootError, ShareRoot, about, about_io, lock, sync};
-use crate::core::Timestamp;
+use crate::rules::Timestamp;
 use crate::store::share::clone::{CloneProgress, Control};
 use crate::store::share::snapshot::{Snapshots, lies_within};
 use crate::store::share::tree;

@@ -43,7 +43,7 @@ use super::error::StoreError;
 use super::folder::Durability;
 use super::share::snapshot::{SnapshotError, Snapshots};
 use super::share::tree;
-use crate::core::smb::name::is_share_name;
+use crate::file::rules::name::is_share_name;
 use crate::sync::front_end;
 
 /// The name of our folder in a data directory. No share and no account can have this name.

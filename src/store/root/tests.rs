@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use super::*;
-use crate::core::Timestamp;
+use crate::rules::Timestamp;
 use crate::store::share::{Control, SnapshotName};
 
 const NOW: Timestamp = Timestamp(1_767_607_200_000_000_000);

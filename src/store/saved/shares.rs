@@ -12,8 +12,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::core::FileId;
-use crate::core::smb::name::is_share_name;
+use crate::file::rules::name::is_share_name;
+use crate::rules::FileId;
 use crate::store::error::{StoreError, failing};
 use crate::store::folder::{Durability, Folder};
 use crate::store::root::aside::{FILES, STATE_PARTS};

@@ -15,7 +15,7 @@ use rustix::io::Errno;
 
 use super::kept_dirs::{KeptDir, KeptDirs, KnownDir};
 use super::stat::{Births, Stat};
-use crate::core::FileId;
+use crate::rules::FileId;
 use crate::store::error::{StoreError, doing, failing};
 
 const INSIDE: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS);

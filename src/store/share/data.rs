@@ -15,7 +15,7 @@ use rustix::io::{Errno, ReadWriteFlags, retry_on_intr};
 
 use super::range_bytes::{RangeBytes, SHORT_MAX};
 use super::stat::Stat;
-use crate::core::Timestamp;
+use crate::rules::Timestamp;
 use crate::store::error::{StoreError, check_may_change, doing};
 use crate::sync::front_end;
 

@@ -17,7 +17,7 @@ use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 use rustix::io::Errno;
 
 use super::proc_path;
-use crate::core::smb::fold;
+use crate::file::rules::fold;
 
 /// Most names in doubt of one directory, unless it has more names itself; past that, reading the
 /// directory again is cheaper. As many may be expected.

@@ -107,7 +107,7 @@ fn scratch_file(dir: impl AsFd) -> Result<OwnedFd, StoreError> {
 mod tests {
     use super::super::{FileKind, Records};
     use super::*;
-    use crate::core::{FileId, Timestamp};
+    use crate::rules::{FileId, Timestamp};
     use crate::store::testing::{Ramfs, places};
     use std::collections::HashSet;
     use std::fs::{self, File, Permissions};

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Resource, getrlimit};
 
-use crate::core::FileId;
+use crate::rules::FileId;
 
 /// How long a directory is kept after it was last checked. Within that time again it is closed.
 const KEPT_FOR: Duration = Duration::from_millis(100);

@@ -12,7 +12,7 @@ use super::data::{data_ranges, read_at};
 use super::difference::{ChangedRange, Differing, changes};
 use super::record::{BLOCK, PAGE, RangeAccount, Touch};
 use super::stat::Stat;
-use crate::core::Timestamp;
+use crate::rules::Timestamp;
 use crate::store::error::StoreError;
 
 /// A file with the account of its pages, if it has one.

@@ -11,7 +11,7 @@ use std::sync::{PoisonError, RwLock};
 use rustix::fs::{AtFlags, FileType, Statx, StatxFlags, StatxTimestamp};
 
 use super::listing::ListedName;
-use crate::core::{FileId, Timestamp};
+use crate::rules::{FileId, Timestamp};
 use crate::store::error::{StoreError, doing};
 
 /// The kind of a file.

@@ -16,7 +16,7 @@ use rustix::fs::{AtFlags, FileType};
 use rustix::io::Errno;
 
 use super::tree;
-use crate::core::Timestamp;
+use crate::rules::Timestamp;
 use crate::store::error::{StoreError, doing};
 use crate::sync::front_end;
 

@@ -5,7 +5,7 @@
 
 use uuid::Uuid;
 
-use crate::core::table::{EdmType, Properties, Ticks, ValueRef};
+use crate::table::rules::{EdmType, Properties, Ticks, ValueRef};
 
 /// Encodes properties.
 pub(super) fn encode(properties: &Properties) -> Vec<u8> {
@@ -138,7 +138,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::core::table::Value;
+    use crate::table::rules::Value;
 
     fn value() -> impl Strategy<Value = Value> {
         prop_oneof![

@@ -7,10 +7,10 @@ use rusqlite::{OptionalExtension, Row, Statement, params};
 use super::body::{self, Body};
 use super::tables::{TableId, unreadable};
 use super::{TableTx, writer};
-use crate::core::Writer;
-use crate::core::table::range::{Edge, Side};
-use crate::core::table::{EntityFields, EntityKey, Position, Properties, Range, Ticks, ValueRef};
+use crate::rules::Writer;
 use crate::store::db::DbError;
+use crate::table::rules::range::{Edge, Side};
+use crate::table::rules::{EntityFields, EntityKey, Position, Properties, Range, Ticks, ValueRef};
 
 /// An entity in the row that a scan is at.
 pub struct EntityRef<'a> {

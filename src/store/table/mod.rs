@@ -23,7 +23,7 @@ use rusqlite::Connection;
 
 use super::counted::{HeldRows, SavedRows, StoredCount, ceiling, set_ceiling};
 use super::db::{Database, DbError, Purpose, Schema, SyncMode};
-use crate::core::table::Ticks;
+use crate::table::rules::Ticks;
 
 pub use entities::{EntityRef, Scanned, StoredEntity};
 pub use tables::{TableId, TableRow};

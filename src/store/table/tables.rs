@@ -6,9 +6,9 @@
 use rusqlite::{OptionalExtension, params};
 
 use super::TableTx;
-use crate::core::policy::SentPolicy;
-use crate::core::table::TableName;
+use crate::rules::policy::SentPolicy;
 use crate::store::db::DbError;
+use crate::table::rules::TableName;
 
 /// The identity of a table. Never used twice.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

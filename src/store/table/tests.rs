@@ -3,11 +3,12 @@
 use tempfile::TempDir;
 
 use super::*;
-use crate::core::Writer;
-use crate::core::policy::SentPolicy;
-use crate::core::table::range::Edge;
-use crate::core::table::{EntityFields as _, EntityKey, Position, Properties, Range, TableName};
-use crate::core::table::{Ticks, Value};
+use crate::rules::Writer;
+use crate::rules::policy::SentPolicy;
+use crate::table::rules::range::Edge;
+use crate::table::rules::{
+    EntityFields as _, EntityKey, Position, Properties, Range, TableName, Ticks, Value,
+};
 
 fn store() -> (TempDir, TableStore) {
     let dir = TempDir::new().unwrap();

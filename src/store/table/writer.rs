@@ -3,9 +3,9 @@
 //! Decides the encoding only: four fields with a unit separator between them, each cut to a
 //! bounded length.
 
-use crate::core::Writer;
-use crate::core::table::Ticks;
-use crate::core::writer::shortened;
+use crate::rules::Writer;
+use crate::rules::writer::shortened;
+use crate::table::rules::Ticks;
 
 const SEPARATOR: char = '\u{1f}';
 

@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use latchfs::core::Timestamp;
 use latchfs::engine::blob::BlobOptions;
 use latchfs::rest::Admission;
 use latchfs::rest::auth::{AccountSas, Authorizer, Credential, Credentials};
+use latchfs::rules::Timestamp;
 
 use crate::blob::fixture::{A, Blobs, Got};
 

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use latchfs::core::service::ServiceKind;
 use latchfs::engine::clock::ClockChange;
 use latchfs::engine::controls::{FaultAction, Frequency, NewFault, NewGate, Point};
+use latchfs::rules::service::ServiceKind;
 
 use super::models::{Blob, Client, Entity, Queue, Sent};
 use super::order::{Done, can_happen};

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use latchfs::core::service::ServiceKind;
+use latchfs::rules::service::ServiceKind;
 
 use crate::common::bench::Bench;
 use crate::common::http::Got;

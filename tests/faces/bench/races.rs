@@ -5,9 +5,9 @@
 
 use std::thread;
 
-use latchfs::core::service::ServiceKind::{Blob, File, Queue};
-use latchfs::core::smb::{Access, ShareMode};
 use latchfs::engine::controls::{FaultAction, Frequency, Point};
+use latchfs::file::rules::{Access, ShareMode};
+use latchfs::rules::service::ServiceKind::{Blob, File, Queue};
 use latchfs::server::HoldOptions;
 
 use crate::common::bench::{Bench, Gate};

@@ -3,8 +3,8 @@
 
 use std::thread;
 
-use latchfs::core::service::ServiceKind::{self, Blob, File, Queue, Table};
 use latchfs::engine::controls::Point;
+use latchfs::rules::service::ServiceKind::{self, Blob, File, Queue, Table};
 
 use super::lines::Known;
 use crate::common::bench::Bench;

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use latchfs::core::Timestamp;
 use latchfs::engine::TimeSource as _;
 use latchfs::engine::blob::BlobOptions;
 use latchfs::rest::Admission;
 use latchfs::rest::auth::{AccountSas, Authorizer, Credential, Credentials, OauthMode};
+use latchfs::rules::Timestamp;
 
 use super::fixture::{ACCOUNT, Blobs};
 
@@ -191,7 +191,7 @@ fn b167_a_sas_of_a_user_delegation_key_reads_what_it_names() {
         format!("Bearer eyJhbGciOiJub25lIn0.{}.c2ln", URL_SAFE_NO_PAD.encode(claims.to_string()));
     let day = Duration::from_hours(24);
     let [start, expiry] = [blobs.clock.now(), blobs.clock.now().after(day)]
-        .map(|moment| latchfs::core::time::iso(moment)[..19].to_owned() + "Z");
+        .map(|moment| latchfs::rules::time::iso(moment)[..19].to_owned() + "Z");
     let info = format!("<KeyInfo><Start>{start}</Start><Expiry>{expiry}</Expiry></KeyInfo>");
     let target = "/?restype=service&comp=userdelegationkey";
     let headers = [("authorization", bearer.as_str())];

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use latchfs::core::Timestamp;
 use latchfs::engine::TimeSource as _;
 use latchfs::engine::blob::BlobOptions;
 use latchfs::rest::auth::Credential;
+use latchfs::rules::Timestamp;
 
 use super::access::{encoded, signed};
 use super::fixture::{ACCOUNT, Blobs, Got};
@@ -32,7 +32,7 @@ const KEY: &str = "/?restype=service&comp=userdelegationkey";
 fn ask_key(blobs: &Blobs, from: i64, hours: i64) -> Got {
     let hour = |count: i64| {
         let moment = Timestamp(blobs.clock.now().0 + count * 3_600_000_000_000);
-        latchfs::core::time::iso_seconds(moment)
+        latchfs::rules::time::iso_seconds(moment)
     };
     let info = format!(
         "<KeyInfo><Start>{}</Start><Expiry>{}</Expiry></KeyInfo>",

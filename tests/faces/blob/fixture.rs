@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use latchfs::core::time::{parse_rfc1123, rfc1123};
-use latchfs::core::{Client, Owner, Timestamp};
 use latchfs::engine::blob::{BlobOptions, BlobService};
 use latchfs::engine::file::FileOptions;
 use latchfs::engine::{
     AccountOptions, Accounts, Caller, Context, ManualClock, SystemClock, TimeSource,
 };
 use latchfs::rest::{self, Admission, CopySources, RestOptions, RestServer};
+use latchfs::rules::time::{parse_rfc1123, rfc1123};
+use latchfs::rules::{Client, Owner, Timestamp};
 use latchfs::store::DataRoot;
 
 use crate::common::http;

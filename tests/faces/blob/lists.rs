@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use latchfs::core::blob::BlobType;
+use latchfs::blob::rules::BlobType;
 use latchfs::engine::blob::{AccessConditions, BlobAt, BlobOptions, Content, NewBlob};
 
 use super::access::{sas, signed};

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use latchfs::Server;
 use latchfs::control::{ControlAnswer, ControlClient, ControlRequest};
-use latchfs::core::service::ServiceKind;
-use latchfs::core::smb::ShareMode;
-use latchfs::core::smb::create::Disposition;
+use latchfs::file::rules::ShareMode;
+use latchfs::file::rules::create::Disposition;
+use latchfs::rules::service::ServiceKind;
 use latchfs::server::{HoldError, HoldOptions, ListenAddress, StartError};
 
 use super::fixture::is_mounted;

@@ -138,7 +138,7 @@ fn messages_are_put_taken_once_and_deleted_with_their_receipt() {
     assert_eq!((&got["object"], &got["text"]), (&sent["object"], &"a <job> & more".into()));
     assert_eq!(got["dequeue_count"], 1);
     let visible = got["visible"].as_str().unwrap();
-    assert!(latchfs::core::time::parse_iso(visible).is_some(), "{visible}");
+    assert!(latchfs::rules::time::parse_iso(visible).is_some(), "{visible}");
     let none = folder.ask(&["get", "queue:jobs"]);
     assert_eq!(none.status.code(), Some(1));
     assert!(error_text(&none).contains("no visible message"), "{}", error_text(&none));
@@ -338,7 +338,7 @@ fn times_have_one_form_and_an_etag_of_a_listing_is_a_condition() {
     for object in ["blob:bin", "table:Rows"] {
         let rows = json(&folder.ask(&["ls", object, "--json"]));
         let modified = rows[0]["modified"].as_str().unwrap();
-        assert!(latchfs::core::time::parse_iso(modified).is_some(), "{object}: {modified}");
+        assert!(latchfs::rules::time::parse_iso(modified).is_some(), "{object}: {modified}");
         let (name, etag) = (rows[0]["object"].as_str().unwrap(), rows[0]["etag"].as_str().unwrap());
         assert!(etag.ends_with('"'), "{object}: {etag}");
         done(&put(&folder, "{}", &[name, "--if-match", etag]));

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::thread;
 use std::time::Duration;
 
-use latchfs::core::service::ServiceKind;
+use latchfs::rules::service::ServiceKind;
 use latchfs::testing::{
     Access, Action, Denial, Error, EventQuery, FaultOptions, GateOptions, HoldOptions, Point,
     Server, ShareMode,

@@ -3,7 +3,7 @@
 use std::fs;
 
 use latchfs::Server;
-use latchfs::core::service::ServiceKind;
+use latchfs::rules::service::ServiceKind;
 
 use crate::common::http::ask;
 

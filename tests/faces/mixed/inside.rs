@@ -5,13 +5,12 @@ use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use latchfs::core::Timestamp;
-use latchfs::engine::ManualClock;
 use latchfs::engine::file::shares::NewShare;
 use latchfs::engine::file::{FileOptions, FileService, Share};
-use latchfs::engine::{Account, Accounts};
+use latchfs::engine::{Account, Accounts, ManualClock};
 use latchfs::fuse::{Mount, MountOptions};
 use latchfs::rest::{self, Admission, RestOptions, RestServer};
+use latchfs::rules::Timestamp;
 
 use crate::common::http::ACCOUNT;
 use crate::common::need;

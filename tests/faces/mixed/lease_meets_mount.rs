@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use latchfs::client;
-use latchfs::core::smb::ShareMode;
+use latchfs::file::rules::ShareMode;
 
 use crate::common::calls::{Call, LEASE, lease};
 use crate::common::meeting::{BYTES, Meeting, errno};

@@ -41,7 +41,7 @@ fn all_writers_of_a_file_end_together_and_are_counted() {
     let mut writers: Vec<File> =
         (0..3).map(|_| OpenOptions::new().write(true).open(&name).unwrap()).collect();
     let first = client::handle(&writers[0]).unwrap().handle;
-    let which = WhichHandles::One(latchfs::core::HandleId(first));
+    let which = WhichHandles::One(latchfs::rules::HandleId(first));
     let closed = at.share.force_close_handles(&somebody(), &path("f"), which, false).unwrap();
     assert_eq!(closed, ForceClosed { closed: 3, failed: 0 });
     for writer in &mut writers {
@@ -111,7 +111,7 @@ fn a_force_closed_reader_no_longer_excludes_anybody() {
     let Some(at) = Fixture::start() else { return };
     let name = at.make("f", "x");
     let reader = File::open(&name).unwrap();
-    client::set_share(&reader, latchfs::core::smb::ShareMode::NONE).unwrap();
+    client::set_share(&reader, latchfs::file::rules::ShareMode::NONE).unwrap();
     assert_eq!(errno(File::open(&name)), libc::EBUSY);
     assert_eq!(force_close(&at, "f").closed, 1);
     File::open(&name).unwrap();

@@ -11,11 +11,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use latchfs::core::smb::{Access, ShareMode, SharePath};
-use latchfs::core::{Client, Owner};
 use latchfs::engine::file::{Share, ShareOptions};
 use latchfs::engine::{Context, EventLog, SystemClock, TimeSource};
+use latchfs::file::rules::{Access, ShareMode, SharePath};
 use latchfs::fuse::{Mount, MountOptions};
+use latchfs::rules::{Client, Owner};
 use rustix::mount::UnmountFlags;
 
 pub use crate::common::meeting::errno;

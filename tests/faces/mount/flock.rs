@@ -56,7 +56,7 @@ fn a_refused_flock_changes_nothing() {
 fn unlocking_restores_the_share_mode_the_open_had() {
     let Some(at) = Fixture::with(|options| {
         options.flock_as_share_mode = true;
-        options.default_share = latchfs::core::smb::ShareMode::R;
+        options.default_share = latchfs::file::rules::ShareMode::R;
     }) else {
         return;
     };

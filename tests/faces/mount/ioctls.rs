@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 
 use latchfs::client;
-use latchfs::core::smb::{Access, ShareMode};
+use latchfs::file::rules::{Access, ShareMode};
 use serde_json::json;
 
 use crate::mount::fixture::{Fixture, errno, open, open_errno};

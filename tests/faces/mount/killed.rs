@@ -1,6 +1,6 @@
 //! Processes that die with files open and locked: all of it is given back.
 
-use latchfs::core::smb::{Access, ShareMode};
+use latchfs::file::rules::{Access, ShareMode};
 use serde_json::json;
 
 use crate::mount::fixture::{Fixture, open_errno, rounds, soon};

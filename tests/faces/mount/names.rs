@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rustix::fs::{CWD, RenameFlags};
 
-use latchfs::core::smb::ShareMode;
+use latchfs::file::rules::ShareMode;
 
 use crate::mount::fixture::{Fixture, errno};
 use crate::mount::program::{Program, sh};

@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 
-use latchfs::core::smb::ShareMode;
+use latchfs::file::rules::ShareMode;
 
 use crate::mount::fixture::{Fixture, errno};
 use crate::mount::program::sh;

@@ -4,8 +4,8 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 use std::path::Path;
 
-use latchfs::core::smb::create::OpenRequest;
-use latchfs::core::smb::{Access, ShareMode};
+use latchfs::file::rules::create::OpenRequest;
+use latchfs::file::rules::{Access, ShareMode};
 use latchfs::fuse::UnlinkMode;
 use serde_json::json;
 

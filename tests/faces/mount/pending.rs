@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{Read as _, Seek as _, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 
-use latchfs::core::smb::{Access, ShareMode};
+use latchfs::file::rules::{Access, ShareMode};
 use serde_json::json;
 
 use crate::common::served::wait_for;

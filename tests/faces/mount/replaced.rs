@@ -7,7 +7,7 @@ use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use latchfs::core::smb::ShareMode;
+use latchfs::file::rules::ShareMode;
 use latchfs::fuse::{MountOptions, UnlinkMode};
 
 use crate::mount::fixture::{Fixture, errno, rounds};

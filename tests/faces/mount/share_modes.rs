@@ -3,7 +3,7 @@
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 
-use latchfs::core::smb::{Access, ShareMode};
+use latchfs::file::rules::{Access, ShareMode};
 use latchfs::fuse::ShareRule;
 
 use crate::common::served::wait_for;

@@ -1,7 +1,7 @@
 //! Who may do what with a shared access signature.
 
-use latchfs::core::Timestamp;
 use latchfs::rest::auth::{AccountSas, Credential};
+use latchfs::rules::Timestamp;
 
 use super::fixture::{Fixture, Got, START, document, queue_sas};
 

@@ -4,10 +4,10 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::thread;
 
-use latchfs::core::queue::{PutTimes, TimeToLive};
-use latchfs::core::{Client, Owner};
 use latchfs::engine::queue::{NewMessage, QueueService};
 use latchfs::engine::{Caller, Context, TimeSource as _};
+use latchfs::queue::rules::{PutTimes, TimeToLive};
+use latchfs::rules::{Client, Owner};
 
 use super::fixture::{ACCOUNT, Fixture, messages, texts};
 use crate::common::http::Kept;

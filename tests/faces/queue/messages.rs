@@ -1,7 +1,7 @@
 //! Messages: what each operation does, and what it needs (S96-S102).
 
-use latchfs::core::Timestamp;
-use latchfs::core::time::{parse_rfc1123, rfc1123};
+use latchfs::rules::Timestamp;
+use latchfs::rules::time::{parse_rfc1123, rfc1123};
 
 use super::fixture::{Fixture, START, document, message_target, one, texts};
 

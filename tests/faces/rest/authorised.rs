@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use latchfs::core::Timestamp;
-use latchfs::core::time::{iso_seconds, rfc1123};
 use latchfs::rest::auth::{
     Authorizer, Credential, Credentials, OauthMode, Overrides, SAS_VERSION, ServiceSas,
 };
 use latchfs::rest::{Admission, Limits};
+use latchfs::rules::Timestamp;
+use latchfs::rules::time::{iso_seconds, rfc1123};
 
 use crate::rest::fixture::{ACCOUNT, Fixture, Got, sas};
 

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use latchfs::core::Timestamp;
 use latchfs::engine::file::shares::NewShare;
 use latchfs::engine::{AccountOptions, Accounts};
 use latchfs::rest::auth::{AccountSas, Authorizer, Credential, Credentials};
 use latchfs::rest::{self, Admission, RestOptions, RestServer, Service};
+use latchfs::rules::Timestamp;
 use latchfs::store::DataRoot;
 
 use crate::common::http::{self, ACCOUNT, Got};

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::rest::fixture::Fixture;
-use latchfs::core::smb::ranges::{ByteRange, LockKind};
+use latchfs::file::rules::ranges::{ByteRange, LockKind};
 use latchfs::rest::ErrorNames;
 
 fn pending(fixture: &Fixture, name: &str) -> latchfs::engine::file::Handle {

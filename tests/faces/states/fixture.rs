@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use latchfs::Server;
-use latchfs::core::service::ServiceKind;
+use latchfs::rules::service::ServiceKind;
 use latchfs::server::Builder;
 
 use crate::common::http::{Got, Kept, ask_as_it_is};
@@ -344,7 +344,7 @@ impl Client<'_> {
         for share in ["docs", "fresh"] {
             let path = if share == "docs" { "new" } else { "" };
             let options = latchfs::server::HoldOptions {
-                disposition: latchfs::core::smb::create::Disposition::OpenIf,
+                disposition: latchfs::file::rules::create::Disposition::OpenIf,
                 ..latchfs::server::HoldOptions::new(share, format!("{path}x"))
             };
             issued.push(format!("handle {share} {}", self.server.hold(&options).unwrap().id()));

@@ -10,7 +10,7 @@ use std::time::Instant;
 use latchfs::control::controls::{ClockRequest, GateRequest, Requests};
 use latchfs::control::states::StateRequest;
 use latchfs::control::{ControlAnswer, ControlClient, ControlRequest};
-use latchfs::core::service::ServiceKind;
+use latchfs::rules::service::ServiceKind;
 use latchfs::server::HoldOptions;
 
 use super::fixture::{ACCOUNTS, address, builder, clients, keep, listed};
@@ -140,7 +140,7 @@ fn mount_is_reset(passthrough: bool) {
     let hold = server.hold(&HoldOptions::new("docs", "dir/a.txt")).unwrap_err();
     assert!(hold.to_string().contains("open"), "{hold}");
     let held = HoldOptions {
-        share_mode: latchfs::core::smb::ShareMode::RWD,
+        share_mode: latchfs::file::rules::ShareMode::RWD,
         ..HoldOptions::new("docs", "b.txt")
     };
     let hold = server.hold(&held).unwrap();

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use latchfs::control::controls::{ClockRequest, GateRequest, Requests};
 use latchfs::control::states::{StateEntry, StateRequest};
 use latchfs::control::{ControlAnswer, ControlClient, ControlRequest, RefusalKind};
-use latchfs::core::service::ServiceKind;
-use latchfs::core::smb::ShareMode;
-use latchfs::core::time::parse_iso;
 use latchfs::engine::{StateError, SystemClock, TimeSource};
+use latchfs::file::rules::ShareMode;
+use latchfs::rules::service::ServiceKind;
+use latchfs::rules::time::parse_iso;
 use latchfs::server::HoldOptions;
 
 use super::fixture::{ACCOUNTS, LEASE, LONG, address, builder, clients, element, keep, listed};

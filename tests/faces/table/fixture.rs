@@ -5,12 +5,12 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use latchfs::core::Timestamp;
-use latchfs::core::time::rfc1123;
 use latchfs::engine::file::FileOptions;
 use latchfs::engine::{AccountOptions, Accounts, ManualClock};
 use latchfs::rest::auth::{AccountSas, Authorizer, Credential, Credentials, DEVELOPMENT_KEY};
 use latchfs::rest::{self, Admission, RestOptions, RestServer};
+use latchfs::rules::Timestamp;
+use latchfs::rules::time::rfc1123;
 use latchfs::store::DataRoot;
 use serde_json::{Value, json};
 

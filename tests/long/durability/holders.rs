@@ -4,7 +4,7 @@
 use std::fs::{self, File};
 
 use latchfs::client;
-use latchfs::core::smb::ShareMode;
+use latchfs::file::rules::ShareMode;
 use rustix::fs::FlockOperation;
 
 use crate::common::http::ask;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use latchfs::client;
-use latchfs::core::smb::ShareMode;
+use latchfs::file::rules::ShareMode;
 use rustix::fs::FlockOperation;
 
 use crate::load::random::Random;

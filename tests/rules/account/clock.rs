@@ -1,7 +1,7 @@
 //! A clock that is set back: nothing that was granted is lost, nothing is taken twice.
 
-use latchfs::core::lease::LeaseState;
 use latchfs::engine::file::shares::{DeleteShareSnapshots, ListOptions};
+use latchfs::rules::lease::LeaseState;
 
 use super::*;
 

@@ -1,7 +1,7 @@
 //! Leases of shares: behaviours 107 to 111, and what they leave alone.
 
-use latchfs::core::lease::{LeaseDenial, LeaseId, LeaseOn, LeaseState, LeaseStatus};
 use latchfs::engine::file::shares::{DeleteShareSnapshots, ShareChanges};
+use latchfs::rules::lease::{LeaseDenial, LeaseId, LeaseOn, LeaseState, LeaseStatus};
 
 use super::*;
 

@@ -2,13 +2,13 @@
 
 use std::sync::{Mutex, Weak};
 
-use latchfs::core::Timestamp;
-use latchfs::core::lease::{FileLease, LeaseId};
-use latchfs::core::smb::create::{Disposition, OpenRequest};
-use latchfs::core::smb::ranges::{ByteRange, LockKind, RangeLock};
-use latchfs::core::smb::{Access, Denial, ShareMode, SharePath};
 use latchfs::engine::events::Happening;
 use latchfs::engine::file::shares::{DeleteShareSnapshots, Follower, ShareChanges};
+use latchfs::file::rules::create::{Disposition, OpenRequest};
+use latchfs::file::rules::ranges::{ByteRange, LockKind, RangeLock};
+use latchfs::file::rules::{Access, Denial, ShareMode, SharePath};
+use latchfs::rules::Timestamp;
+use latchfs::rules::lease::{FileLease, LeaseId};
 use latchfs::store::{Drawer, Durability, StateDir};
 
 use super::*;

@@ -16,13 +16,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use latchfs::core::lease::LeaseId;
-use latchfs::core::smb::create::OpenRequest;
-use latchfs::core::smb::{Access, ShareMode, SharePath};
-use latchfs::core::{Client, Owner, Timestamp};
 use latchfs::engine::file::shares::{FileServiceResult, NewShare, ShareDenial, ShareRef};
 use latchfs::engine::file::{FileOptions, FileService, FileServiceError, OpenedFile, Share};
 use latchfs::engine::{Context, EventLog, ManualClock};
+use latchfs::file::rules::create::OpenRequest;
+use latchfs::file::rules::{Access, ShareMode, SharePath};
+use latchfs::rules::lease::LeaseId;
+use latchfs::rules::{Client, Owner, Timestamp};
 use latchfs::store::RootError;
 use latchfs::store::share::{CloneProgress, Control};
 

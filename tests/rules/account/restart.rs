@@ -1,8 +1,8 @@
 //! What a start finds: everything that was acknowledged, whatever a crash left beside it.
 
-use latchfs::core::lease::LeaseState;
-use latchfs::core::policy::StoredPolicy;
 use latchfs::engine::file::shares::{DeleteShareSnapshots, ListOptions, ShareChanges};
+use latchfs::rules::lease::LeaseState;
+use latchfs::rules::policy::StoredPolicy;
 use latchfs::store::share::Metadata;
 
 use super::*;

@@ -1,8 +1,8 @@
 //! Properties, metadata, access policies, usage.
 
-use latchfs::core::MetadataError;
-use latchfs::core::policy::{PolicyFault, StoredPolicy};
 use latchfs::engine::file::shares::{AccessTier, ShareChanges};
+use latchfs::rules::MetadataError;
+use latchfs::rules::policy::{PolicyFault, StoredPolicy};
 use latchfs::store::share::Metadata;
 
 use super::*;

@@ -1,8 +1,8 @@
 //! Snapshots: taken, read, leased, deleted.
 
-use latchfs::core::lease::{LeaseDenial, LeaseOn};
-use latchfs::core::smb::Denial;
 use latchfs::engine::file::shares::{DeleteShareSnapshots, ShareChanges};
+use latchfs::file::rules::Denial;
+use latchfs::rules::lease::{LeaseDenial, LeaseOn};
 use latchfs::store::share::{Metadata, OpenFor, Record, Records, ShareDir, SnapshotName, Stat};
 
 use super::*;

@@ -2,14 +2,14 @@
 
 use std::io::{Seek, SeekFrom, Write};
 
-use latchfs::core::Timestamp;
-use latchfs::core::lease::LeaseDenial;
-use latchfs::core::smb::ranges::{ByteRange, LockKind};
-use latchfs::core::smb::{Attributes, Denial};
 use latchfs::engine::file::{
     Asking, Control, CopiedFile, CopyOptions, CopyProgress, CopyProperty, CopyStatus, Metadata,
     Obstacle, RestRename, Result, Started, TimeChange,
 };
+use latchfs::file::rules::ranges::{ByteRange, LockKind};
+use latchfs::file::rules::{Attributes, Denial};
+use latchfs::rules::Timestamp;
+use latchfs::rules::lease::LeaseDenial;
 
 use crate::dirs::fixture::{Fixture, asking, caller, copy_file, denial, lease_id, path};
 

@@ -1,8 +1,8 @@
 //! Create, look at, change and delete directories.
 
-use latchfs::core::Timestamp;
-use latchfs::core::smb::{Attributes, Denial};
 use latchfs::engine::file::{Metadata, PropertyChanges, TimeChange};
+use latchfs::file::rules::{Attributes, Denial};
+use latchfs::rules::Timestamp;
 
 use crate::dirs::fixture::{Fixture, caller, denial, path};
 

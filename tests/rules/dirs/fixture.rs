@@ -4,15 +4,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use latchfs::core::lease::{FileLease, LeaseId};
-use latchfs::core::smb::create::{Disposition, OpenRequest, Options};
-use latchfs::core::smb::{Access, Attributes, Denial, Rights, ShareMode, SharePath};
-use latchfs::core::{Client, Owner};
 use latchfs::engine::file::{
     Asking, Control, CopiedFile, CopyOptions, Handle, PropertyChanges, Result, Share, ShareOptions,
     Started,
 };
 use latchfs::engine::{Context, EventLog, SystemClock, TimeSource};
+use latchfs::file::rules::create::{Disposition, OpenRequest, Options};
+use latchfs::file::rules::{Access, Attributes, Denial, Rights, ShareMode, SharePath};
+use latchfs::rules::lease::{FileLease, LeaseId};
+use latchfs::rules::{Client, Owner};
 use latchfs::store::{Drawer, Durability, StateDir};
 use serde_json::json;
 

@@ -2,14 +2,14 @@
 
 use std::sync::{Arc, Mutex};
 
-use latchfs::core::HandleId;
-use latchfs::core::lease::FileLease;
-use latchfs::core::smb::create::Options;
-use latchfs::core::smb::ranges::{ByteRange, LockKind};
-use latchfs::core::smb::{Access, Denial};
 use latchfs::engine::file::{
     ClosedHandle, ForceClosed, HandlePage, LISTENERS_MAX, Obstacle, RestRename, WhichHandles,
 };
+use latchfs::file::rules::create::Options;
+use latchfs::file::rules::ranges::{ByteRange, LockKind};
+use latchfs::file::rules::{Access, Denial};
+use latchfs::rules::HandleId;
+use latchfs::rules::lease::FileLease;
 
 use crate::dirs::fixture::{Fixture, caller, denial, lease_id, path};
 

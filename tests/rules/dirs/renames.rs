@@ -1,11 +1,11 @@
 //! Renames by REST, by the mount, and exchanges.
 
-use latchfs::core::Timestamp;
-use latchfs::core::lease::LeaseDenial;
-use latchfs::core::smb::{Attributes, Denial};
 use latchfs::engine::file::{
     Metadata, PropertyChanges, Renamed, RestRename, Result, TimeChange, WhichHandles,
 };
+use latchfs::file::rules::{Attributes, Denial};
+use latchfs::rules::Timestamp;
+use latchfs::rules::lease::LeaseDenial;
 
 use crate::dirs::fixture::{Fixture, caller, denial, lease_id, path};
 

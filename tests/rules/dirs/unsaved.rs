@@ -1,9 +1,9 @@
 //! A record that cannot be saved: the request is refused, and nothing of it was done.
 
-use latchfs::core::smb::{Attributes, SharePath};
 use latchfs::engine::file::{
     FileChanges, FileProperties, Metadata, NewProperties, PropertyChanges, RestRename, TimeChange,
 };
+use latchfs::file::rules::{Attributes, SharePath};
 
 use super::fixture::{Fixture, asking, caller, path};
 
@@ -79,7 +79,7 @@ fn a_rename_by_rest_replaces_no_link_and_no_special_file() {
     let replace = RestRename { replace: true, ..RestRename::default() };
     for target in ["link", "socket"] {
         let refused = it.share().rest_rename(&who, &path("f"), &path(target), &replace);
-        assert_eq!(super::fixture::denial(refused), latchfs::core::smb::Denial::NameTaken);
+        assert_eq!(super::fixture::denial(refused), latchfs::file::rules::Denial::NameTaken);
         assert!(it.on_disk(target).symlink_metadata().is_ok(), "{target}");
     }
     assert_eq!(bytes_of(&it, "f"), b"f");

@@ -2,12 +2,12 @@
 
 use std::fs;
 
-use latchfs::core::Timestamp;
-use latchfs::core::smb::Attributes;
 use latchfs::engine::file::{
     FILE_SIZE_MAX, HttpHeaders, IO_MAX, Metadata, NewProperties, PropertyChanges, Semantics,
     TimeChange,
 };
+use latchfs::file::rules::Attributes;
+use latchfs::rules::Timestamp;
 
 use crate::files::fixture::{Fixture, START, code, path};
 

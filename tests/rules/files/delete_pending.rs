@@ -3,10 +3,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use latchfs::core::smb::SharePath;
-use latchfs::core::smb::create::{Disposition, OpenRequest};
-use latchfs::core::smb::{Access, Denial, ShareMode};
 use latchfs::engine::file::{Asking, Handle, NewProperties};
+use latchfs::file::rules::create::{Disposition, OpenRequest};
+use latchfs::file::rules::{Access, Denial, ShareMode, SharePath};
 
 use crate::files::fixture::{BYTES, Call, Fixture, code};
 

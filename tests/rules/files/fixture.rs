@@ -5,15 +5,15 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use latchfs::core::lease::LeaseDenial;
-use latchfs::core::smb::create::OpenRequest;
-use latchfs::core::smb::{Access, Attributes, Denial, ShareMode, SharePath};
-use latchfs::core::{Client, LeaseId, MetadataError, Owner, Timestamp};
 use latchfs::engine::file::{
     Asking, FileChanges, FileError, FileProperties, Handle, Metadata, NewProperties,
     PropertyChanges, Result, Share, ShareOptions, TimeChange,
 };
 use latchfs::engine::{Context, EventLog, ManualClock};
+use latchfs::file::rules::create::OpenRequest;
+use latchfs::file::rules::{Access, Attributes, Denial, ShareMode, SharePath};
+use latchfs::rules::lease::LeaseDenial;
+use latchfs::rules::{Client, LeaseId, MetadataError, Owner, Timestamp};
 use tempfile::TempDir;
 
 /// Where the share's clock stands.

@@ -1,6 +1,6 @@
 //! File leases: behaviours 79-94.
 
-use latchfs::core::lease::{FileLease, LeaseState, LeaseStatus};
+use latchfs::rules::lease::{FileLease, LeaseState, LeaseStatus};
 
 use crate::files::fixture::{Call, Fixture, code, lease_id};
 

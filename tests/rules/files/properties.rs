@@ -1,10 +1,10 @@
 //! Set File Properties and Set File Metadata: what is replaced and what stays.
 
-use latchfs::core::metadata::METADATA_BYTES_MAX;
-use latchfs::core::smb::{Attributes, SharePath};
 use latchfs::engine::file::{
     FILE_SIZE_MAX, FileChanges, HttpHeaders, Metadata, PropertyChanges, Result,
 };
+use latchfs::file::rules::{Attributes, SharePath};
+use latchfs::rules::metadata::METADATA_BYTES_MAX;
 
 use crate::files::fixture::{Fixture, code};
 

@@ -1,7 +1,7 @@
 //! The read-only attribute: behaviours 73-77.
 
-use latchfs::core::smb::Attributes;
 use latchfs::engine::file::{FileChanges, PropertyChanges};
+use latchfs::file::rules::Attributes;
 
 use crate::files::fixture::{BYTES, Call, Fixture, code};
 

@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use latchfs::core::Timestamp;
 use latchfs::engine::file::{FileChanges, FileProperties, PropertyChanges, TimeChange};
+use latchfs::rules::Timestamp;
 
 use crate::files::fixture::{Call, Fixture, START, code};
 
@@ -11,7 +11,7 @@ const OLD: Timestamp = Timestamp(1_000_000_000_000_000_000);
 
 fn set(
     fixture: &Fixture,
-    path: &latchfs::core::smb::SharePath,
+    path: &latchfs::file::rules::SharePath,
     changes: &FileChanges,
 ) -> FileProperties {
     fixture.share.set_file_properties(fixture.rest(), path, changes).unwrap()

@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use latchfs::core::lease::FileLease;
 use latchfs::engine::file::{IO_MAX, ShareOptions, TimeChange};
+use latchfs::rules::lease::FileLease;
 
 use crate::files::fixture::{BYTES, Call, Fixture, code, path};
 
@@ -50,7 +50,7 @@ fn a_file_put_in_place_directly_is_the_one_that_is_written() {
     let fixture = Fixture::new();
     let file = fixture.file();
     let (leased, _) = fixture.leased_file();
-    let on_disk = |path: &latchfs::core::smb::SharePath| fixture.root.join(path.as_str());
+    let on_disk = |path: &latchfs::file::rules::SharePath| fixture.root.join(path.as_str());
     std::fs::rename(on_disk(&leased), on_disk(&file)).unwrap();
     assert_eq!(code(&fixture.put(&file, 0, b"x")), "LeaseIdMissing");
     std::fs::write(fixture.root.join("plain"), b"plain").unwrap();

@@ -12,12 +12,12 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use latchfs::core::smb::create::{Disposition, OpenRequest, Options};
-use latchfs::core::smb::{Access, Denial, Rights, ShareMode};
-use latchfs::core::{FileId, HandleId};
 use latchfs::engine::events::Happening;
 use latchfs::engine::file::{Case, FileError, Handle, Share};
 use latchfs::engine::{Context, EventLog};
+use latchfs::file::rules::create::{Disposition, OpenRequest, Options};
+use latchfs::file::rules::{Access, Denial, Rights, ShareMode};
+use latchfs::rules::{FileId, HandleId};
 
 use super::random::{Random, seeds, steps};
 use super::rules::{D, exclude};

@@ -1,7 +1,7 @@
 //! What each REST operation needs of a file, written down a second time, from docs/semantics.md:
 //! access, share mode, delete pending, read-only, lease, copy, byte ranges.
 
-use latchfs::core::smb::FileOperation;
+use latchfs::file::rules::FileOperation;
 
 use super::rules::{D, R, W};
 

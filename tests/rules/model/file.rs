@@ -1,13 +1,13 @@
 //! Random steps on the state of one file (`core::file::FileState`), each compared with the rules
 //! as [`super::rules`] has them: grants, refusals, who is blamed, and what is left afterwards.
 
-use latchfs::core::smb::create::{CreateAction, Disposition, ExistingFile, OpenRequest, Options};
-use latchfs::core::smb::file::{DeleteFacts, Ending, FileState, OpenGrant};
-use latchfs::core::smb::momentary::Circumstances;
-use latchfs::core::smb::opens::OpenSlot;
-use latchfs::core::smb::ranges::{ByteRange, LockKind};
-use latchfs::core::smb::{Access, Attributes, FileOperation, Rights, ShareMode, SharePath};
-use latchfs::core::{FileLease, HandleId, LeaseId, Owner, Timestamp};
+use latchfs::file::rules::create::{CreateAction, Disposition, ExistingFile, OpenRequest, Options};
+use latchfs::file::rules::file::{DeleteFacts, Ending, FileState, OpenGrant};
+use latchfs::file::rules::momentary::Circumstances;
+use latchfs::file::rules::opens::OpenSlot;
+use latchfs::file::rules::ranges::{ByteRange, LockKind};
+use latchfs::file::rules::{Access, Attributes, FileOperation, Rights, ShareMode, SharePath};
+use latchfs::rules::{FileLease, HandleId, LeaseId, Owner, Timestamp};
 
 use super::demands::needs;
 use super::random::{History, Random, seeds, steps};

@@ -3,9 +3,9 @@
 //! Written from docs/semantics.md, without a look at `core/`. Every question walks all
 //! opens or all locks; nothing is counted, indexed or kept.
 
-use latchfs::core::LeaseDenial;
-use latchfs::core::smb::Denial;
-use latchfs::core::smb::create::Disposition;
+use latchfs::file::rules::Denial;
+use latchfs::file::rules::create::Disposition;
+use latchfs::rules::LeaseDenial;
 
 use super::demands::Needs;
 

@@ -5,10 +5,10 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use latchfs::core::smb::create::{Disposition, OpenRequest, Options};
-use latchfs::core::smb::{Access, Attributes, Denial, Rights, ShareMode};
 use latchfs::engine::file::{Case, FileError, FileKind, Handle, Share, Unlinked};
 use latchfs::engine::{Context, EventLog};
+use latchfs::file::rules::create::{Disposition, OpenRequest, Options};
+use latchfs::file::rules::{Access, Attributes, Denial, Rights, ShareMode};
 
 use super::random::{History, Random, seeds, steps};
 use super::rules::{Answer, Asked, D, W, agree};

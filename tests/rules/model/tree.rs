@@ -6,9 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use super::rules::{Answer, Asked, Facts, Why, check_existing, check_options, exclude, no};
-use super::rules::{D, R, W};
-use latchfs::core::smb::create::Disposition;
+use super::rules::{
+    Answer, Asked, D, Facts, R, W, Why, check_existing, check_options, exclude, no,
+};
+use latchfs::file::rules::create::Disposition;
 
 /// A file or directory, known by its number.
 #[derive(Clone, Debug, Default)]

@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use latchfs::core::smb::create::{Disposition, OpenRequest, Options};
-use latchfs::core::smb::ranges::{ByteRange, LockKind};
-use latchfs::core::smb::{Access, Attributes, ShareMode, SharePath};
-use latchfs::core::{Client, Owner};
 use latchfs::engine::Context;
 use latchfs::engine::file::{Handle, Result, Share, Unlinked};
+use latchfs::file::rules::create::{Disposition, OpenRequest, Options};
+use latchfs::file::rules::ranges::{ByteRange, LockKind};
+use latchfs::file::rules::{Access, Attributes, ShareMode, SharePath};
 use latchfs::play::{FreshShare, Op, Player, ntstatus};
+use latchfs::rules::{Client, Owner};
 
 use super::matrices::violates;
 

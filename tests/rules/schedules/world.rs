@@ -9,12 +9,12 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use latchfs::core::smb::create::{Disposition, OpenRequest, Options};
-use latchfs::core::smb::ranges::{ByteRange, LockKind, RangeLock};
-use latchfs::core::smb::{Access, Attributes, Denial, Rights, ShareMode};
-use latchfs::core::{FileId, HandleId};
 use latchfs::engine::EventLog;
 use latchfs::engine::file::{Case, FileError, Handle, Share, Unlinked};
+use latchfs::file::rules::create::{Disposition, OpenRequest, Options};
+use latchfs::file::rules::ranges::{ByteRange, LockKind, RangeLock};
+use latchfs::file::rules::{Access, Attributes, Denial, Rights, ShareMode};
+use latchfs::rules::{FileId, HandleId};
 
 use crate::common::asking::{caller, entries, open_share, path};
 

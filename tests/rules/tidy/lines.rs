@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     fn lines(check: fn(&File) -> Vec<Violation>, text: &str) -> Vec<usize> {
-        let found = check(&File::sample("src/core/id.rs", text));
+        let found = check(&File::sample("src/rules/id.rs", text));
         found.iter().map(|violation| violation.line).collect()
     }
 

@@ -1,7 +1,7 @@
 //! Blocks: what a list makes of them, what stays and what goes.
 
 use super::*;
-use crate::core::blob::blocks::{BlockId, BlockSearch, ListedBlock};
+use crate::blob::rules::blocks::{BlockId, BlockSearch, ListedBlock};
 
 pub(super) fn put_block(
     bench: &Bench,

@@ -1,9 +1,9 @@
 //! Copies within the account, held back or not, and from elsewhere.
 
 use super::*;
-use crate::core::conditions::copy::CopyRefusal;
-use crate::core::copy_status::CopyStatus;
-use crate::core::lease::LeaseDenial;
+use crate::rules::conditions::copy::CopyRefusal;
+use crate::rules::copy_status::CopyStatus;
+use crate::rules::lease::LeaseDenial;
 
 const COPY: BlobOperation = BlobOperation::BlobStartCopyFromURL;
 

@@ -1,7 +1,7 @@
 //! A disk without room: the service opens and deletes, whatever an earlier server left undone.
 
 use super::*;
-use crate::core::copy_status::CopyStatus;
+use crate::rules::copy_status::CopyStatus;
 use crate::store::db::testing::Tmpfs;
 
 #[test]

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
 use super::*;
-use crate::core::blob::{BlobState, ContainerState};
+use crate::blob::rules::{BlobState, ContainerState};
 
 /// Whether the next read of a blob needs no look into the database.
 fn is_known(bench: &Bench, name: &str) -> bool {

@@ -1,8 +1,8 @@
 //! Leases of blobs and containers as operations meet them. The full tables are tried in `core/`.
 
 use super::*;
-use crate::core::blob::BlobDenial as D;
-use crate::core::lease::{LeaseDenial, LeaseOn, LeaseState};
+use crate::blob::rules::BlobDenial as D;
+use crate::rules::lease::{LeaseDenial, LeaseOn, LeaseState};
 
 fn acquire(bench: &Bench, name: &str, seconds: i64, lease: LeaseId) -> BlobResult<LeaseAnswer> {
     let action =

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::*;
-use crate::core::blob::{BlobDenial, BlobOperation, BlobType};
-use crate::core::conditions::{Conditions, EtagList};
-use crate::core::lease::LeaseId;
-use crate::core::{Client, Etag, Owner, Timestamp};
+use crate::blob::rules::{BlobDenial, BlobOperation, BlobType};
 use crate::engine::{Caller, ManualClock};
+use crate::rules::conditions::{Conditions, EtagList};
+use crate::rules::lease::LeaseId;
+use crate::rules::{Client, Etag, Owner, Timestamp};
 
 mod blocks;
 mod copies;

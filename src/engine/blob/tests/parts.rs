@@ -1,8 +1,8 @@
 //! Append and page blobs.
 
 use super::*;
-use crate::core::blob::append::AppendConditions;
-use crate::core::blob::pages::{SequenceAction, SequenceConditions};
+use crate::blob::rules::append::AppendConditions;
+use crate::blob::rules::pages::{SequenceAction, SequenceConditions};
 
 fn create(bench: &Bench, name: &str, kind: BlobType, page_length: u64) {
     let new = NewBlob { page_length, ..NewBlob::default() };

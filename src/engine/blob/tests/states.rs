@@ -1,7 +1,7 @@
 //! Snapshots, versions, soft delete.
 
 use super::*;
-use crate::core::blob::deletion::DeleteBlobSnapshots;
+use crate::blob::rules::deletion::DeleteBlobSnapshots;
 
 fn delete_with(
     bench: &Bench,

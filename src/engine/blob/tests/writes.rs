@@ -1,11 +1,11 @@
 //! Put Blob and its conditions, settings that move the `ETag` or not, and who wrote last.
 
 use super::*;
-use crate::core::blob::tags::Tags;
-use crate::core::blob::tags::query::{TagLanguage, TagQuery};
-use crate::core::blob::tier::Tier;
-use crate::core::blob::{ContentProperties, PublicAccess};
-use crate::core::conditions::{Condition, ConditionFailure};
+use crate::blob::rules::tags::Tags;
+use crate::blob::rules::tags::query::{TagLanguage, TagQuery};
+use crate::blob::rules::tier::Tier;
+use crate::blob::rules::{ContentProperties, PublicAccess};
+use crate::rules::conditions::{Condition, ConditionFailure};
 
 const NOT_MET: BlobDenial = BlobDenial::Condition(ConditionFailure::NotMet(Condition::Match));
 

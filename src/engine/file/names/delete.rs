@@ -5,11 +5,11 @@ use super::super::opens::open::{Handle, Wake};
 use super::super::opens::table::Latched;
 use super::super::share::{Seen, Share, retry};
 use super::rename::check_momentary;
-use crate::core::smb::file::DeleteFacts;
-use crate::core::smb::{Access, Denial, ShareMode, SharePath};
-use crate::core::{FileId, Owner};
 use crate::engine::Context;
 use crate::engine::events::Happening;
+use crate::file::rules::file::DeleteFacts;
+use crate::file::rules::{Access, Denial, ShareMode, SharePath};
+use crate::rules::{FileId, Owner};
 use crate::store::share::{FileKind, FoundFile};
 
 /// The outcome of a deletion by name on the mount.
@@ -234,13 +234,13 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::core::lease::FileLease;
-    use crate::core::smb::Attributes;
-    use crate::core::smb::create::{Disposition, OpenRequest, Options};
-    use crate::core::{Client, LeaseId};
     use crate::engine::file::ShareOptions;
     use crate::engine::file::error::FileError;
     use crate::engine::{EventLog, ManualClock};
+    use crate::file::rules::Attributes;
+    use crate::file::rules::create::{Disposition, OpenRequest, Options};
+    use crate::rules::lease::FileLease;
+    use crate::rules::{Client, LeaseId};
     use crate::store::Drawer;
     use crate::store::share::{OpenFor, Record, Records};
 

@@ -7,8 +7,8 @@
 use super::super::error::Result;
 use super::super::share::{Seen, Share, TryResult};
 use super::rename::{check_momentary, is_directory};
-use crate::core::smb::{Denial, SharePath};
 use crate::engine::Context;
+use crate::file::rules::{Denial, SharePath};
 use crate::store::share::{FoundFile, RenameHow};
 
 /// How opens below a directory affect its move.

@@ -7,8 +7,8 @@ use super::super::opens::open::Handle;
 use super::super::opens::table::Latched;
 use super::super::share::{Missed, Seen, Share, TryResult, retry};
 use super::rename::is_directory;
-use crate::core::smb::{Denial, SharePath};
 use crate::engine::Context;
+use crate::file::rules::{Denial, SharePath};
 use crate::store::share::FoundFile;
 
 impl Share {

@@ -2,8 +2,8 @@
 
 use super::super::error::{FileError, Result};
 use super::super::share::Share;
-use crate::core::FileId;
-use crate::core::smb::SharePath;
+use crate::file::rules::SharePath;
+use crate::rules::FileId;
 use crate::store::StoreError;
 use crate::store::share::{FoundFile, ListedName, OpenDirectory, Stat};
 

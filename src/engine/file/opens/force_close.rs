@@ -10,12 +10,12 @@ use super::super::error::{FileError, Result};
 use super::super::share::Share;
 use super::open::Wake;
 use super::table::FileCell;
-use crate::core::smb::file::Closed;
-use crate::core::smb::opens::OpenSlot;
-use crate::core::smb::{Access, Denial, SharePath};
-use crate::core::{FileId, HandleId, Owner};
 use crate::engine::Context;
 use crate::engine::non_blocking::check_may_change;
+use crate::file::rules::file::Closed;
+use crate::file::rules::opens::OpenSlot;
+use crate::file::rules::{Access, Denial, SharePath};
+use crate::rules::{FileId, HandleId, Owner};
 
 /// A handle that was closed by force.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -10,9 +10,9 @@ use super::super::rest::listing::PAGE_MAX;
 use super::super::share::Share;
 use super::open::Handle;
 use super::table::FileCell;
-use crate::core::smb::opens::{Open, OpenSlot};
-use crate::core::smb::{Access, Denial, ShareMode, SharePath};
-use crate::core::{FileId, HandleId, Owner, Timestamp};
+use crate::file::rules::opens::{Open, OpenSlot};
+use crate::file::rules::{Access, Denial, ShareMode, SharePath};
+use crate::rules::{FileId, HandleId, Owner, Timestamp};
 use crate::store::share::{FileKind, FoundFile};
 
 /// One open, as listings show it.

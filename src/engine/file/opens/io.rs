@@ -8,9 +8,9 @@ use super::super::error::Result;
 use super::super::share::Share;
 use super::open::Handle;
 use super::table::Latched;
-use crate::core::smb::ranges::ByteRange;
-use crate::core::smb::{Attributes, Denial, Rights, SharePath};
 use crate::engine::non_blocking::{begin_change, check_may_free, is_non_blocking};
+use crate::file::rules::ranges::ByteRange;
+use crate::file::rules::{Attributes, Denial, Rights, SharePath};
 use crate::store::share::{FoundFile, OpenFor, Stat, data};
 
 /// The most bytes one call reads or writes.

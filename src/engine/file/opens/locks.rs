@@ -8,10 +8,10 @@ use super::super::share::Share;
 use super::open::{Handle, Wake};
 use super::table::Latched;
 use super::waiting::Completion;
-use crate::core::Owner;
-use crate::core::smb::file_ranges::{LockAnswer, RangeUse};
-use crate::core::smb::ranges::{ByteRange, LockKind, LockOwner, RangeLock, Ticket};
-use crate::core::smb::{Denial, SharePath};
+use crate::file::rules::file_ranges::{LockAnswer, RangeUse};
+use crate::file::rules::ranges::{ByteRange, LockKind, LockOwner, RangeLock, Ticket};
+use crate::file::rules::{Denial, SharePath};
+use crate::rules::Owner;
 use crate::sync::front_end;
 
 /// The longest a caller may wait for a lock in one call.

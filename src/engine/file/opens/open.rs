@@ -4,19 +4,18 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use super::super::error::{FileError, Result};
-use super::super::share::ChangeNotice;
-use super::super::share::{Missed, Share, TryResult, retry};
+use super::super::share::{ChangeNotice, Missed, Share, TryResult, retry};
 use super::posix::{Creation, PosixOpen};
 use super::table::{FileCell, Latched};
-use crate::core::smb::create::{CreateAction, ExistingFile, OpenRequest};
-use crate::core::smb::file::{Closed, Ending, OpenGrant};
-use crate::core::smb::opens::OpenSlot;
-use crate::core::smb::ranges::Ticket;
-use crate::core::smb::{Access, Attributes, Denial, SharePath};
-use crate::core::{FileId, HandleId, Owner};
 use crate::engine::Context;
 use crate::engine::events::Happening;
 use crate::engine::non_blocking::{begin_change, check_may_free, is_non_blocking};
+use crate::file::rules::create::{CreateAction, ExistingFile, OpenRequest};
+use crate::file::rules::file::{Closed, Ending, OpenGrant};
+use crate::file::rules::opens::OpenSlot;
+use crate::file::rules::ranges::Ticket;
+use crate::file::rules::{Access, Attributes, Denial, SharePath};
+use crate::rules::{FileId, HandleId, Owner};
 use crate::store::StoreError;
 use crate::store::share::{FileKind, FoundFile, OpenFor, Record, Stat, data};
 use crate::sync::front_end;
@@ -485,7 +484,7 @@ impl Share {
         &self,
         cx: &Context,
         handle: &Handle,
-        share: crate::core::smb::ShareMode,
+        share: crate::file::rules::ShareMode,
     ) -> Result<()> {
         let (answer, path, wake) = self.with_cell(&handle.cell, |latched| {
             let (_, path) = latched.state.get(handle.slot, handle.id)?;

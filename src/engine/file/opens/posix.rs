@@ -11,11 +11,11 @@ use super::super::share::Share;
 use super::io::BeforeResize;
 use super::open::{Handle, OpenedFile};
 use super::table::Latched;
-use crate::core::FileId;
-use crate::core::smb::create::{CreateAction, OpenRequest};
-use crate::core::smb::{Access, Denial, ShareMode, SharePath};
 use crate::engine::Context;
 use crate::engine::non_blocking::{begin_change, check_may_free};
+use crate::file::rules::create::{CreateAction, OpenRequest};
+use crate::file::rules::{Access, Denial, ShareMode, SharePath};
+use crate::rules::FileId;
 use crate::store::share::{FileKind, FoundFile, OpenFor, Stat, data, proc_path};
 
 /// Permission bits and owner of a file to be made.
@@ -271,10 +271,10 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::core::smb::create::OpenRequest;
-    use crate::core::{Client, Owner};
     use crate::engine::file::{ShareOptions, Unlinked};
     use crate::engine::{EventLog, SystemClock};
+    use crate::file::rules::create::OpenRequest;
+    use crate::rules::{Client, Owner};
     use crate::store::NON_BLOCKING_FREED;
     use crate::sync::front_end;
 

@@ -11,12 +11,12 @@ use super::super::share::{Asked, Share};
 use super::open::{Handle, OpenedFile};
 use super::posix::PosixOpen;
 use super::table::{FileCell, Latched};
-use crate::core::smb::create::OpenRequest;
-use crate::core::smb::opens::Open;
-use crate::core::smb::share::clash;
-use crate::core::smb::{Access, Denial, ShareMode, SharePath};
-use crate::core::{HandleId, Timestamp};
 use crate::engine::Context;
+use crate::file::rules::create::OpenRequest;
+use crate::file::rules::opens::Open;
+use crate::file::rules::share::clash;
+use crate::file::rules::{Access, Denial, ShareMode, SharePath};
+use crate::rules::{HandleId, Timestamp};
 
 /// The most entries a directory may have for its removal to wait until they are gone.
 const EMPTIES_MAX: usize = 64;

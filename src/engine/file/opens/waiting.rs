@@ -7,8 +7,8 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use crate::core::smb::Denial;
-use crate::core::smb::ranges::Ticket;
+use crate::file::rules::Denial;
+use crate::file::rules::ranges::Ticket;
 
 /// Called once with the answer.
 pub type Completion = Box<dyn FnOnce(Result<(), Denial>) + Send>;

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use super::super::error::Result;
 use super::super::share::Share;
 use super::handles::{ListedHandle, describe};
-use crate::core::copy_status::CopyStatus;
-use crate::core::lease::FileLease;
-use crate::core::smb::ranges::RangeLock;
-use crate::core::smb::{Attributes, SharePath};
+use crate::file::rules::ranges::RangeLock;
+use crate::file::rules::{Attributes, SharePath};
+use crate::rules::copy_status::CopyStatus;
+use crate::rules::lease::FileLease;
 use crate::store::share::CopyState;
 
 /// One thing that could refuse a request.

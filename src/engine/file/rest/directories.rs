@@ -10,10 +10,10 @@ use super::super::share::{Asked, Missed, Seen, Share, TryResult};
 use super::momentary::{Asking, FileVisit, Granted, WantedKind};
 use super::property_changes::PropertyChanges;
 use super::smb_properties::SmbProperties;
-use crate::core::smb::operation::FileOperation;
-use crate::core::smb::{Denial, SharePath};
-use crate::core::{FileId, Timestamp};
 use crate::engine::Context;
+use crate::file::rules::operation::FileOperation;
+use crate::file::rules::{Denial, SharePath};
+use crate::rules::{FileId, Timestamp};
 use crate::store::StoreError;
 use crate::store::share::{Metadata, OpenFor, Record, Stat};
 

@@ -10,8 +10,8 @@ use std::os::fd::OwnedFd;
 use super::super::error::{FileError, Result};
 use super::super::share::Share;
 use super::smb_properties::SmbProperties;
-use crate::core::FileId;
-use crate::core::smb::{Denial, SharePath};
+use crate::file::rules::{Denial, SharePath};
+use crate::rules::FileId;
 use crate::store::StoreError;
 use crate::store::share::{FileKind, FoundFile, ListedName, OpenFor, Record, Stat};
 

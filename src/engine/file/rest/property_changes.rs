@@ -4,8 +4,8 @@
 //! together, and the limits of values. The last-write time is the inode's and is set by the
 //! operations themselves.
 
-use crate::core::smb::{Attributes, Denial};
-use crate::core::{Timestamp, check_metadata};
+use crate::file::rules::{Attributes, Denial};
+use crate::rules::{Timestamp, check_metadata};
 use crate::store::share::{HttpHeaders, Metadata, Record, Stat};
 
 /// The longest a file may be.

@@ -10,18 +10,17 @@ use super::super::error::Result;
 use super::super::names::rename::{Rename, RenameRules};
 use super::super::opens::releases::REST_PATIENCE;
 use super::super::opens::table::Latched;
-use super::super::share::ChangeNotice;
-use super::super::share::{Asked, Share};
+use super::super::share::{Asked, ChangeNotice, Share};
 use super::momentary::ask;
 use super::property_changes::PropertyChanges;
 use super::smb_properties::SmbProperties;
-use crate::core::lease::LeaseId;
-use crate::core::smb::file::FileState;
-use crate::core::smb::momentary::Circumstances;
-use crate::core::smb::operation::FileOperation;
-use crate::core::smb::{Denial, SharePath};
-use crate::core::{FileId, Timestamp};
 use crate::engine::Context;
+use crate::file::rules::file::FileState;
+use crate::file::rules::momentary::Circumstances;
+use crate::file::rules::operation::FileOperation;
+use crate::file::rules::{Denial, SharePath};
+use crate::rules::lease::LeaseId;
+use crate::rules::{FileId, Timestamp};
 use crate::store::share::{FileKind, FoundFile, Metadata, OpenFor, Record, Stat};
 
 /// The options of a rename over REST.

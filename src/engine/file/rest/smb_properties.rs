@@ -8,8 +8,8 @@ use std::os::fd::OwnedFd;
 use super::super::error::Result;
 use super::super::share::Share;
 use super::super::shares::inherited_permission_key;
-use crate::core::smb::{Attributes, SharePath};
-use crate::core::{FileId, Timestamp};
+use crate::file::rules::{Attributes, SharePath};
+use crate::rules::{FileId, Timestamp};
 use crate::store::share::{ETag, FileKind, Record, Stat, data};
 
 /// The properties that every answer about a file or directory carries.

@@ -7,11 +7,11 @@
 use std::sync::Arc;
 
 use super::Share;
-use crate::core::HandleId;
-use crate::core::smb::operation::{FileOperation, LeaseDemand};
-use crate::core::smb::{Denial, SharePath};
 use crate::engine::file::error::Result;
 use crate::engine::file::opens::ClosedHandle;
+use crate::file::rules::operation::{FileOperation, LeaseDemand};
+use crate::file::rules::{Denial, SharePath};
+use crate::rules::HandleId;
 use crate::sync::{AtomicU64, Ordering, RwLock};
 
 /// A change.

@@ -6,8 +6,8 @@
 
 use std::ops::Deref;
 
-use crate::core::FileId;
-use crate::core::smb::SharePath;
+use crate::file::rules::SharePath;
+use crate::rules::FileId;
 use crate::store::StoreError;
 use crate::store::share::{FoundFile, FoundPlace, RenameHow, ShareDir};
 use crate::sync::{AtomicU64, Ordering};

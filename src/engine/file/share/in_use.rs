@@ -7,11 +7,11 @@
 use std::sync::Arc;
 
 use super::{HANDLE_BITS, Share};
-use crate::core::smb::SharePath;
-use crate::core::{FileId, HandleId};
 use crate::engine::file::error::Result;
 use crate::engine::file::opens::open::Handle;
 use crate::engine::file::opens::table::{FileCell, Latched};
+use crate::file::rules::SharePath;
+use crate::rules::{FileId, HandleId};
 use crate::sync::Ordering;
 
 impl Share {

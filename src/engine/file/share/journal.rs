@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::Share;
-use crate::core::smb::SharePath;
-use crate::core::{FileId, Owner, Timestamp};
 use crate::engine::clock::TimeSource;
 use crate::engine::events::{Event, EventLog, Happening};
 use crate::engine::file::error::{FileError, Result};
+use crate::file::rules::SharePath;
+use crate::rules::{FileId, Owner, Timestamp};
 
 /// The log of events and the clock.
 pub(super) struct Journal {

@@ -2,18 +2,18 @@
 //!
 //! Decides that a lease is kept as long as its file is in the share, and never in the file's
 //! inode: lease operations change neither `ETag` nor Last-Modified. What an action does to a lease
-//! is decided in [`crate::core::lease`].
+//! is decided in [`crate::rules::lease`].
 
 use std::os::fd::OwnedFd;
 
 use serde::{Deserialize, Serialize};
 
 use super::Share;
-use crate::core::lease::FileLease;
-use crate::core::smb::SharePath;
-use crate::core::{FileId, LeaseId};
 use crate::engine::file::error::{FileError, Result};
 use crate::engine::file::opens::table::Latched;
+use crate::file::rules::SharePath;
+use crate::rules::lease::FileLease;
+use crate::rules::{FileId, LeaseId};
 use crate::store::share::{FileKind, OpenFor, Stat};
 use crate::store::{Drawer, Durability, Entries};
 use crate::sync::MutexGuard;

@@ -9,11 +9,11 @@
 use std::sync::Arc;
 
 use super::Share;
-use crate::core::FileId;
-use crate::core::smb::{Denial, SharePath};
 use crate::engine::file::error::{FileError, Result};
 use crate::engine::file::opens::table::{FileCell, Latched};
 use crate::engine::non_blocking::check_may_wait;
+use crate::file::rules::{Denial, SharePath};
+use crate::rules::FileId;
 use crate::store::StoreError;
 use crate::store::share::{FoundFile, FoundPlace};
 use crate::sync::{AtomicU64, Ordering};

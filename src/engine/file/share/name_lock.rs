@@ -6,10 +6,10 @@
 use std::sync::TryLockError;
 
 use super::Share;
-use crate::core::Owner;
-use crate::core::smb::Denial;
 use crate::engine::file::error::Result;
 use crate::engine::non_blocking::{check_may_wait, check_not_given_up};
+use crate::file::rules::Denial;
+use crate::rules::Owner;
 use crate::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard, front_end};
 
 const POISON: &str = "nothing panics under the name lock";

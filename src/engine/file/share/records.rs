@@ -9,11 +9,11 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 
 use super::{Seen, Share};
-use crate::core::smb::create::ExistingFile;
-use crate::core::smb::{Attributes, SharePath};
-use crate::core::{FileId, Timestamp};
 use crate::engine::file::error::{FileError, Result};
 use crate::engine::file::rest::copy::RunningCopy;
+use crate::file::rules::create::ExistingFile;
+use crate::file::rules::{Attributes, SharePath};
+use crate::rules::{FileId, Timestamp};
 use crate::store::StoreError;
 use crate::store::share::{
     FileKind, FoundFile, Granularity, OpenFor, Record, ShareDir, Stat, Touch, splits_a_block,

@@ -9,10 +9,10 @@
 use std::time::{Duration, Instant};
 
 use super::{ChangeNotice, Share};
-use crate::core::smb::{Access, Denial, ShareMode, SharePath};
 use crate::engine::file::error::{FileError, Result};
 use crate::engine::file::opens::open::Wake;
 use crate::engine::non_blocking::check_may_wait;
+use crate::file::rules::{Access, Denial, ShareMode, SharePath};
 use crate::sync::{AtomicU64, Condvar, Mutex, Ordering};
 
 /// The longest a caller waits for releases in one call.

@@ -3,10 +3,10 @@
 //! A refusal is an answer; a store error means that no answer can be given. Each refusal is named
 //! like its documented code; statuses and spellings are decided by REST.
 
-use crate::core::MetadataError;
-use crate::core::lease::LeaseDenial;
-use crate::core::policy::PolicyFault;
-use crate::core::smb::FileNameError;
+use crate::file::rules::FileNameError;
+use crate::rules::MetadataError;
+use crate::rules::lease::LeaseDenial;
+use crate::rules::policy::PolicyFault;
 use crate::store::share::{SNAPSHOTS_MAX, SnapshotError};
 use crate::store::{RootError, StoreError};
 

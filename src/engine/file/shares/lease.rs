@@ -7,9 +7,9 @@ use super::error::FileServiceResult;
 use super::properties::ShareVersion;
 use super::served::Facts;
 use super::{FileService, ShareRef};
-use crate::core::Timestamp;
-use crate::core::lease::{LeaseDenial, LeaseId, ShareLease};
 use crate::engine::random;
+use crate::rules::Timestamp;
+use crate::rules::lease::{LeaseDenial, LeaseId, ShareLease};
 
 impl FileService {
     /// Takes the lease, for 15 to 60 seconds or -1 for ever; with a fresh ID if none is proposed.

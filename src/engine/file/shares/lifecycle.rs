@@ -20,13 +20,13 @@ use super::list::ShareDeletion;
 use super::properties::{NewShare, ShareProperties, ShareVersion};
 use super::served::{Served, ShareState};
 use super::{FileService, Gone, POISON, ShareRef, ShareSlot};
-use crate::core::lease::{LeaseStatus, ShareUse};
-use crate::core::smb::SharePath;
-use crate::core::smb::name::check_share_name;
-use crate::core::{Owner, Timestamp, time};
 use crate::engine::Context;
 use crate::engine::events::Happening;
 use crate::engine::non_blocking::check_may_change;
+use crate::file::rules::SharePath;
+use crate::file::rules::name::check_share_name;
+use crate::rules::lease::{LeaseStatus, ShareUse};
+use crate::rules::{Owner, Timestamp, time};
 use crate::store::{Drawer, ShareRoot, StateDir};
 use crate::sync::Ordering;
 

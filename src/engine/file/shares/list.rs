@@ -11,9 +11,9 @@ use super::error::{FileServiceResult, ShareDenial};
 use super::properties::ShareProperties;
 use super::served::{Facts, LeaseView};
 use super::{FileService, POISON, ShareSlot};
-use crate::core::Timestamp;
-use crate::core::lease::ShareLease;
-use crate::core::smb::name::check_share_name;
+use crate::file::rules::name::check_share_name;
+use crate::rules::Timestamp;
+use crate::rules::lease::ShareLease;
 use crate::store::share::SnapshotName;
 
 /// The most entries of a page, and the default.

@@ -65,11 +65,11 @@ pub use crate::store::share::{CloneProgress, Control, ETag, Metadata, Record, Sn
 pub use super::share::DraftPermission;
 
 use super::share::{Share, ShareOptions};
-use crate::core::lease::LeaseId;
-use crate::core::smb::name::check_share_name;
-use crate::core::{Timestamp, time};
 use crate::engine::clock::{SystemClock, TimeSource};
 use crate::engine::events::EventLog;
+use crate::file::rules::name::check_share_name;
+use crate::rules::lease::LeaseId;
+use crate::rules::{Timestamp, time};
 use crate::store::{ShareRoot, SingleShare};
 use crate::sync::{AtomicU64, Mutex, Ordering, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use served::Served;

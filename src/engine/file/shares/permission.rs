@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::{FileServiceResult, ShareDenial};
 use super::{FileService, ShareRef};
-use crate::core::lease::ShareUse;
+use crate::rules::lease::ShareUse;
 
 /// The most that fits a header; what is larger goes through
 /// [`FileService::create_permission`]. For front ends to hold.

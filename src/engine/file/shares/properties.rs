@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use super::error::ShareDenial;
 use super::stamps::Stamps;
-use crate::core::policy::StoredPolicy;
-use crate::core::{Timestamp, check_metadata, time};
+use crate::rules::policy::StoredPolicy;
+use crate::rules::{Timestamp, check_metadata, time};
 use crate::store::share::Metadata;
 
 /// The largest quota.

@@ -8,9 +8,9 @@ use super::error::{FileServiceError, FileServiceResult, ShareDenial};
 use super::list::ShareInfo;
 use super::properties::{ShareChanges, ShareProperties, ShareVersion};
 use super::{FileService, ShareRef};
-use crate::core::check_metadata;
-use crate::core::lease::ShareUse;
-use crate::core::policy::{StoredPolicy, check_policies};
+use crate::rules::check_metadata;
+use crate::rules::lease::ShareUse;
+use crate::rules::policy::{StoredPolicy, check_policies};
 use crate::store::share::Metadata;
 
 impl FileService {

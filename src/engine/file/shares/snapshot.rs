@@ -17,9 +17,9 @@ use super::properties::{ShareProperties, ShareVersion};
 use super::served::{Facts, Served};
 use super::view::{SnapshotView, copy_sidecars};
 use super::{FileService, ShareRef, ticks_of};
-use crate::core::check_metadata;
-use crate::core::lease::{ShareLease, ShareUse};
 use crate::engine::non_blocking::check_may_change;
+use crate::rules::check_metadata;
+use crate::rules::lease::{ShareLease, ShareUse};
 use crate::store::StoreError;
 use crate::store::share::{CloneProgress, Control, Metadata, SnapshotName};
 

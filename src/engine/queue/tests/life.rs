@@ -1,7 +1,7 @@
 //! Messages and queues from their first request to their last.
 
 use super::*;
-use crate::core::queue::{Absence, MessageId, TimeToLive};
+use crate::queue::rules::{Absence, MessageId, TimeToLive};
 
 fn times(visibility: u32, seconds: u64) -> PutTimes {
     PutTimes { visibility, time_to_live: TimeToLive::Seconds(seconds) }

@@ -11,10 +11,10 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use super::*;
-use crate::core::queue::{Message, PutTimes, QueueDenial};
-use crate::core::{Client, Metadata, Owner};
 use crate::engine::Caller;
 use crate::engine::clock::ManualClock;
+use crate::queue::rules::{Message, PutTimes, QueueDenial};
+use crate::rules::{Client, Metadata, Owner};
 
 /// When the clock of a test starts: 2026-01-05T10:00:00Z.
 const START: Timestamp = Timestamp(1_767_607_200_000_000_000);

@@ -10,7 +10,7 @@ use proptest::test_runner::{RngAlgorithm, TestRng};
 
 use super::reference::{No, Reference, Seen};
 use super::*;
-use crate::core::queue::TimeToLive;
+use crate::queue::rules::TimeToLive;
 
 /// Receipts that are remembered, to be tried again when they are stale.
 const RECEIPTS_MAX: usize = 200;

@@ -3,12 +3,12 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
-use crate::core::blob::{BlobOperation, BlobType};
-use crate::core::copy_status::CopyStatus;
-use crate::core::queue::PutTimes;
+use crate::blob::rules::{BlobOperation, BlobType};
 use crate::engine::blob::{AccessConditions, BlobAt, CopyRequest};
 use crate::engine::clock::ClockChange;
 use crate::engine::queue::NewMessage;
+use crate::queue::rules::PutTimes;
+use crate::rules::copy_status::CopyStatus;
 
 const NAME: &str = "saved";
 

@@ -1,7 +1,7 @@
 //! Tables: made, listed, deleted; settings; restarts.
 
 use super::*;
-use crate::core::policy::{PolicyFault, SentPolicy};
+use crate::rules::policy::{PolicyFault, SentPolicy};
 
 fn tables(fixture: &Fixture, query: TableQuery) -> TablePage {
     fixture.wait(fixture.service().list_tables(query)).unwrap()

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::core::table::{How, Value};
+use crate::table::rules::{How, Value};
 
 /// Names of a table, keys, what is given.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! Entity group transactions: all or nothing, with the index of what failed.
 
 use super::*;
-use crate::core::table::TransactionDenial;
+use crate::table::rules::TransactionDenial;
 
 fn op(change: rules::EntityChange, row: &str, number: i32) -> (TableName, Write) {
     let properties = match change {

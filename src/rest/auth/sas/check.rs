@@ -6,9 +6,9 @@
 
 use std::net::IpAddr;
 
-use crate::core::policy::StoredPolicy;
-use crate::core::service::ServiceKind;
-use crate::core::{Timestamp, time};
+use crate::rules::policy::StoredPolicy;
+use crate::rules::service::ServiceKind;
+use crate::rules::{Timestamp, time};
 
 use super::super::credential::Credential;
 use super::super::delegation::keys_of;

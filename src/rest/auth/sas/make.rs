@@ -3,7 +3,7 @@
 //! Decides spelling and order of the parameters. The caller decides their values; nothing is
 //! refused here, since the server refuses a SAS that is wrong.
 
-use crate::core::{Timestamp, time};
+use crate::rules::{Timestamp, time};
 
 use super::super::credential::Credential;
 use super::super::error::AuthError;

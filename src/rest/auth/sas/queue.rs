@@ -9,7 +9,7 @@ use super::super::request::{AuthTarget, RequestView, SignedQuery};
 use super::super::shared_key::{self, IsSigned, Scheme};
 use super::super::signatures::{SasText, Signatures};
 use super::{push_fields, push_line};
-use crate::core::service::ServiceKind;
+use crate::rules::service::ServiceKind;
 
 /// The texts of the Queue service.
 pub static QUEUE: Signatures = Signatures {

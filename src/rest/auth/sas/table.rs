@@ -5,12 +5,12 @@
 //! a SAS reaches from the same query as its text. How keys compare is decided by the service.
 
 use super::{push_fields, push_line};
-use crate::core::service::ServiceKind;
 use crate::rest::auth::error::AuthError;
 use crate::rest::auth::grant::{SasScope, TableScope};
 use crate::rest::auth::request::{AuthTarget, RequestView, SignedQuery};
 use crate::rest::auth::shared_key::{IsSigned, Scheme};
 use crate::rest::auth::signatures::{SasText, Signatures};
+use crate::rules::service::ServiceKind;
 
 /// The Table service.
 pub static TABLE: Signatures = Signatures {

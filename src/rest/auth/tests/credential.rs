@@ -1,7 +1,7 @@
 //! Credentials, keys and connection strings.
 
 use super::*;
-use crate::core::service::ServiceKind;
+use crate::rules::service::ServiceKind;
 
 fn fault(text: &str) -> CredentialError {
     text.parse::<Credential>().unwrap_err()

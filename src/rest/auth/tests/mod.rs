@@ -11,8 +11,8 @@ mod shared_key_vectors;
 use std::net::{IpAddr, Ipv4Addr};
 
 use super::*;
-use crate::core::policy::StoredPolicy;
-use crate::core::{Timestamp, time};
+use crate::rules::policy::StoredPolicy;
+use crate::rules::{Timestamp, time};
 
 /// Every request here is sent at that moment, unless it says otherwise.
 const DATE: &str = "Mon, 05 Jan 2026 10:00:00 GMT";

@@ -2,7 +2,7 @@
 
 use super::super::request::SignedQuery;
 use super::*;
-use crate::core::service::ServiceKind;
+use crate::rules::service::ServiceKind;
 
 fn account_sas() -> AccountSas {
     AccountSas {

@@ -1,9 +1,9 @@
 //! Blocks and block lists: what a list finds, what a commit replaces, long lists in slices.
 
 use super::{CURRENT, Home, bytes, check_settled, content_of, put, put_block, row};
-use crate::core::Timestamp;
-use crate::core::blob::blocks::BlockSearch;
-use crate::core::blob::blocks::BlockSearch::{Committed, Latest, Uncommitted};
+use crate::blob::rules::blocks::BlockSearch;
+use crate::blob::rules::blocks::BlockSearch::{Committed, Latest, Uncommitted};
+use crate::rules::Timestamp;
 use crate::store::blob::{
     BlobStore, BlockChoice, BlockList, ContainerId, Content, STAGE_ABOVE, StateId, StateKey,
 };

@@ -1,7 +1,7 @@
 //! Containers: names, deletion with and without keeping, pages.
 
 use super::{Home, bytes, check_settled, put, row};
-use crate::core::Timestamp;
+use crate::rules::Timestamp;
 use crate::store::blob::{BlobStore, ContainerRow, Retained};
 
 const KEPT: Retained = Retained { deleted: Timestamp(5), until: Timestamp(50) };

@@ -7,8 +7,8 @@ use std::process::Stdio;
 use std::sync::Arc;
 
 use super::{CURRENT, Home, body, bytes, check_settled, whole};
-use crate::core::Timestamp;
-use crate::core::blob::blocks::BlockSearch;
+use crate::blob::rules::blocks::BlockSearch;
+use crate::rules::Timestamp;
 use crate::store::blob::{
     BlobStore, BlockChoice, BodyRole, ContainerId, Content, ContentReader, StateKey,
 };

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::{CURRENT, Home};
-use crate::core::Timestamp;
+use crate::rules::Timestamp;
 use crate::store::blob::{
     BlobStore, ContainerId, Content, LIST_MAX, ListBlobs, ListPosition, ListedBlob, Retained,
     StateKey,

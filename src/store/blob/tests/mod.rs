@@ -112,7 +112,7 @@ pub(super) fn put_block(
 ) {
     let content = body(store, BodyRole::PartOf(container, name), bytes);
     let (name, id) = (name.to_owned(), id.to_vec());
-    let now = crate::core::Timestamp(1);
+    let now = crate::rules::Timestamp(1);
     store.write(move |tx| tx.put_block(container, &name, &id, content, now)).unwrap();
 }
 

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::{CURRENT, Home, body, bytes, check_settled, content_of};
-use crate::core::Timestamp;
+use crate::rules::Timestamp;
 use crate::store::blob::{BlobStore, BodyRole, ContainerId, Content, StateId, StateKey};
 use crate::store::db::DbError;
 

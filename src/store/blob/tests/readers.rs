@@ -174,7 +174,7 @@ fn a_part_s_place_is_never_given_again_while_a_snapshot_has_it() {
             tx.append(id, first).map(|_| id)
         })
         .unwrap();
-    let key = crate::store::blob::StateKey::Snapshot(crate::core::Timestamp(1));
+    let key = crate::store::blob::StateKey::Snapshot(crate::rules::Timestamp(1));
     let snapshot = store.write(move |tx| tx.put_shared(c, "log", key, &"", id, None)).unwrap();
     for seed in 2..40 {
         let more = part(seed);

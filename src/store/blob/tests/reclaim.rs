@@ -1,7 +1,7 @@
 //! How content goes away: after a checkpoint, never before, and never what is in use.
 
 use super::{CURRENT, Home, body, bytes, check, check_settled, content_of, put, whole};
-use crate::core::Timestamp;
+use crate::rules::Timestamp;
 use crate::store::blob::{BlobStore, BodyRole, Content, StateKey};
 use crate::store::db::{DbError, SyncMode};
 

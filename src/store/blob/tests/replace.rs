@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::{Home, body, bytes, put, read_all};
-use crate::core::Timestamp;
-use crate::core::blob::blocks::BlockSearch;
+use crate::blob::rules::blocks::BlockSearch;
+use crate::rules::Timestamp;
 use crate::store::blob::janitor::Chore;
 use crate::store::blob::{BlobStore, BlockChoice, BodyRole, ContainerId, StateId};
 use crate::store::db::DbError;

@@ -1,7 +1,7 @@
 //! States: put, replace, share, give another key, remove; settings and the counter.
 
 use super::{CURRENT, Home, bytes, check_settled, content_of, put, row, whole};
-use crate::core::Timestamp;
+use crate::rules::Timestamp;
 use crate::store::blob::{BlobStore, ContainerId, Retained, StateKey, StateKind, StateRow};
 use crate::store::db::DbError;
 

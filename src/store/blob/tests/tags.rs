@@ -3,7 +3,7 @@
 use std::ops::Bound::{Excluded, Included, Unbounded};
 
 use super::{CURRENT, Home, check_settled, put};
-use crate::core::Timestamp;
+use crate::rules::Timestamp;
 use crate::store::blob::{BlobStore, ContainerId, StateId, StateKey, TagSearch};
 
 fn set(store: &BlobStore, id: StateId, tags: &'static [(&'static str, &'static str)]) {

@@ -15,7 +15,7 @@ use rustix::fs::{AtFlags, Gid, Mode, SeekFrom, Timespec, Timestamps, Uid, XattrF
 use rustix::io::Errno;
 
 use super::stat::Stat;
-use crate::core::{FileId, Timestamp};
+use crate::rules::{FileId, Timestamp};
 use crate::store::error::{StoreError, check_may_change, doing};
 
 /// Bytes moved between two looks at [`Control`].

@@ -20,8 +20,8 @@ use std::time::{Duration, Instant, SystemTime};
 use super::dir_watch::{DirWatch, Doubts, NamesInDoubt, WatchId};
 use super::listing::{ListedName, read_dir};
 use super::stat::{FileKind, Stat};
-use crate::core::smb::fold;
-use crate::core::{FileId, Timestamp};
+use crate::file::rules::fold;
+use crate::rules::{FileId, Timestamp};
 use crate::store::error::StoreError;
 use crate::sync::front_end;
 

@@ -16,12 +16,12 @@ mod xattr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::core::Timestamp;
-use crate::core::copy_status::CopyStatus;
-use crate::core::smb::Attributes;
+use crate::file::rules::Attributes;
+use crate::rules::Timestamp;
+use crate::rules::copy_status::CopyStatus;
 use crate::store::error::StoreError;
 
-pub use crate::core::Metadata;
+pub use crate::rules::Metadata;
 pub use range_account::{BLOCK, PAGE, RangeAccount, Touch, splits_a_block};
 pub use records::Records;
 

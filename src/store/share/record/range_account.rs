@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::core::Timestamp;
+use crate::rules::Timestamp;
 
 /// The service's page.
 pub const PAGE: u64 = 512;

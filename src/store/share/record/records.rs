@@ -33,7 +33,7 @@ use super::super::Stat;
 use super::without::Without;
 use super::xattr::{self, Fit};
 use super::{Record, decode, encode};
-use crate::core::FileId;
+use crate::rules::FileId;
 use crate::store::error::{StoreError, check_may_change};
 use crate::store::folder::{Durability, Folder};
 use crate::store::state::StateDir;

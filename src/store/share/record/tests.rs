@@ -2,7 +2,7 @@
 
 use super::super::{ETag, Stat};
 use super::*;
-use crate::core::FileId;
+use crate::rules::FileId;
 use crate::store::testing::{Ramfs, names_in, places};
 use std::fs::{self, File};
 use std::os::fd::{AsFd, OwnedFd};

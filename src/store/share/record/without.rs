@@ -7,7 +7,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::core::{FileId, Timestamp};
+use crate::rules::{FileId, Timestamp};
 
 /// How many files are remembered. Two whose inode numbers differ by a multiple of it share a
 /// place, and the later one has it.

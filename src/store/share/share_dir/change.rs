@@ -13,8 +13,8 @@ use super::super::beneath::Dir;
 use super::super::dir_watch::NamesInDoubt;
 use super::super::stat::{FileKind, Stat};
 use super::{Case, FoundFile, FoundPlace, NAMING_LOCKS, ShareDir};
-use crate::core::FileId;
-use crate::core::smb::SharePath;
+use crate::file::rules::SharePath;
+use crate::rules::FileId;
 use crate::store::error::{StoreError, begin_change, check_may_free, doing};
 use crate::sync::front_end;
 

@@ -20,8 +20,8 @@ use super::listing::{self, ListedName};
 use super::name_cache::NameCache;
 use super::proc_path::proc_path;
 use super::stat::{Births, Stat};
-use crate::core::FileId;
-use crate::core::smb::SharePath;
+use crate::file::rules::SharePath;
+use crate::rules::FileId;
 use crate::store::error::StoreError;
 
 mod change;

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use super::super::FileKind;
 use super::tests::{found, path, share};
 use super::*;
-use crate::core::smb::fold;
+use crate::file::rules::fold;
 
 fn names(share: &ShareDir, dir: &str) -> Vec<String> {
     let listed = share.list(&path(dir), None, usize::MAX).unwrap();

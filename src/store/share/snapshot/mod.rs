@@ -20,7 +20,7 @@ use rustix::io::Errno;
 
 use super::clone::{CloneError, CloneProgress, Control, Meter};
 use super::tree;
-use crate::core::{Timestamp, time};
+use crate::rules::{Timestamp, time};
 use crate::store::error::{StoreError, doing};
 use crate::sync::front_end;
 

@@ -8,7 +8,7 @@ use std::os::fd::AsFd;
 
 use rustix::fs::XattrFlags;
 
-use crate::core::FileId;
+use crate::rules::FileId;
 
 const NAME: &str = "user.latchfs.origin";
 

@@ -5,9 +5,9 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use latchfs::admin::FOLLOWERS_MAX;
-use latchfs::core::time::rfc1123;
 use latchfs::engine::stream::TEXT_MAX;
 use latchfs::engine::{SystemClock, TimeSource as _};
+use latchfs::rules::time::rfc1123;
 use serde_json::{Value, json};
 
 use super::fixture::{Api, NAME, body, get_file, put_blob, refused, serve};

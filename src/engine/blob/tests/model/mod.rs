@@ -14,9 +14,9 @@ use proptest::test_runner::{RngAlgorithm, TestRng};
 use super::super::sweeper::sweep_once;
 use super::reference::{Demand, Keep, Lease, Name, No};
 use super::*;
-use crate::core::conditions::ConditionFailure;
-use crate::core::copy_status::CopyStatus;
-use crate::core::lease::{LeaseDenial, LeaseState};
+use crate::rules::conditions::ConditionFailure;
+use crate::rules::copy_status::CopyStatus;
+use crate::rules::lease::{LeaseDenial, LeaseState};
 
 const NAMES: [&str; 3] = ["a", "a/b", "c"];
 const STEPS: usize = 10_000;

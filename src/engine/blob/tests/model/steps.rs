@@ -3,11 +3,11 @@
 use super::super::reference::{Blob, Class, Demand, Form, Keep, Kept, Lease, Name, No, Pending};
 use super::super::*;
 use super::{PAGES, Run, answered};
-use crate::core::blob::append::AppendConditions;
-use crate::core::blob::blocks::{BlockId, BlockSearch, ListedBlock};
-use crate::core::blob::deletion::DeleteBlobSnapshots;
-use crate::core::blob::pages::SequenceConditions;
-use crate::core::blob::tags::Tags;
+use crate::blob::rules::append::AppendConditions;
+use crate::blob::rules::blocks::{BlockId, BlockSearch, ListedBlock};
+use crate::blob::rules::deletion::DeleteBlobSnapshots;
+use crate::blob::rules::pages::SequenceConditions;
+use crate::blob::rules::tags::Tags;
 
 impl Run {
     pub(super) fn put(&mut self, kind: BlobType) {

@@ -35,9 +35,9 @@ use super::super::shares::SnapshotView;
 use super::momentary::Asking;
 use super::property_changes::TimeChange;
 use super::smb_properties::SmbProperties;
-use crate::core::copy_status::CopyStatus;
-use crate::core::smb::{Attributes, Denial, SharePath};
-use crate::core::{FileId, Timestamp};
+use crate::file::rules::{Attributes, Denial, SharePath};
+use crate::rules::copy_status::CopyStatus;
+use crate::rules::{FileId, Timestamp};
 use crate::store::share::{CopyProgress, CopyState, ETag, Metadata, Record, Stat};
 
 /// The most bytes copied under one hold of the destination's lock (as one Put Range).

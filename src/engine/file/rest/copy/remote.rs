@@ -8,9 +8,9 @@ use super::super::momentary::Asking;
 use super::super::property_changes::check_size;
 use super::steps::{StretchOutcome, UnderWay};
 use super::{CopiedFile, CopyOptions, FileCopySource, STRETCH_BYTES, SourceBytes};
-use crate::core::smb::{Denial, SharePath};
 use crate::engine::file::error::{FileError, Result};
 use crate::engine::file::share::Share;
+use crate::file::rules::{Denial, SharePath};
 use crate::store::share::{HttpHeaders, Metadata, Record, data};
 
 /// A source on another server, as its answer describes it.

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use dashmap::DashSet;
 
-use crate::core::FileId;
-use crate::core::copy_status::CopyStatus;
+use crate::rules::FileId;
+use crate::rules::copy_status::CopyStatus;
 use crate::store::share::Record;
 
 type CopySet = DashSet<(FileId, String)>;

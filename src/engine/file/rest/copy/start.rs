@@ -7,14 +7,14 @@ use super::{
     CopiedFile, CopyOptions, Destination, FileCopySource, FileSource, RunningCopy, STRETCH_BYTES,
     SourceBytes,
 };
-use crate::core::Timestamp;
-use crate::core::smb::file::FileState;
-use crate::core::smb::momentary::Circumstances;
-use crate::core::smb::operation::FileOperation;
-use crate::core::smb::{Denial, SharePath};
 use crate::engine::Context;
 use crate::engine::file::error::{FileError, Result};
 use crate::engine::file::share::{Missed, Share, retry};
+use crate::file::rules::file::FileState;
+use crate::file::rules::momentary::Circumstances;
+use crate::file::rules::operation::FileOperation;
+use crate::file::rules::{Denial, SharePath};
+use crate::rules::Timestamp;
 use crate::store::StoreError;
 use crate::store::share::data::{self, Reserved};
 use crate::store::share::{ETag, FileKind, OpenFor, Record, Stat, clone};

@@ -6,15 +6,15 @@ use std::os::fd::OwnedFd;
 use super::super::momentary::{Asking, Granted, WantedKind};
 use super::super::smb_properties::SmbProperties;
 use super::{CopiedFile, Destination, FileSource, RunningCopy, STRETCH_BYTES};
-use crate::core::copy_status::CopyStatus;
-use crate::core::lease::LeaseId;
-use crate::core::smb::operation::FileOperation;
-use crate::core::smb::ranges::ByteRange;
-use crate::core::smb::{Denial, SharePath};
-use crate::core::{FileId, Timestamp};
 use crate::engine::Context;
 use crate::engine::file::error::Result;
 use crate::engine::file::share::{Share, retry};
+use crate::file::rules::operation::FileOperation;
+use crate::file::rules::ranges::ByteRange;
+use crate::file::rules::{Denial, SharePath};
+use crate::rules::copy_status::CopyStatus;
+use crate::rules::lease::LeaseId;
+use crate::rules::{FileId, Timestamp};
 use crate::store::share::{Control, CopyProgress, ETag, OpenFor, Record, Stat, clone, data};
 
 /// A pending copy from any source.

@@ -10,10 +10,10 @@ use std::os::fd::OwnedFd;
 use super::super::momentary::Granted;
 use super::super::property_changes::TimeChange;
 use super::file_properties::FileProperties;
-use crate::core::smb::SharePath;
 use crate::engine::file::error::Result;
 use crate::engine::file::share::Share;
 use crate::engine::non_blocking::check_may_change;
+use crate::file::rules::SharePath;
 use crate::store::share::data::{self, Reserved};
 use crate::store::share::{OpenFor, Record, Stat};
 

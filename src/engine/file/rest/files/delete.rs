@@ -1,11 +1,11 @@
 //! Delete File: atomic, and never delete pending.
 
 use super::super::momentary::{Asking, Granted, WantedKind};
-use crate::core::smb::SharePath;
-use crate::core::smb::operation::FileOperation;
 use crate::engine::events::Happening;
 use crate::engine::file::error::Result;
 use crate::engine::file::share::Share;
+use crate::file::rules::SharePath;
+use crate::file::rules::operation::FileOperation;
 
 impl Share {
     /// Deletes a file that has no opens. When this returns, the file is gone and its name is free.

@@ -10,11 +10,11 @@ use std::os::fd::AsFd;
 use super::super::momentary::{Asking, Granted, WantedKind};
 use super::file_properties::FileProperties;
 use super::read::clipped;
-use crate::core::smb::operation::FileOperation;
-use crate::core::smb::{Denial, SharePath};
 use crate::engine::file::error::Result;
 use crate::engine::file::share::Share;
 use crate::engine::file::shares::{EarlierFile, SnapshotView};
+use crate::file::rules::operation::FileOperation;
+use crate::file::rules::{Denial, SharePath};
 use crate::store::share::difference::ChangedRange;
 use crate::store::share::pages::{Accounted, changed_pages};
 

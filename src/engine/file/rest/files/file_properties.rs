@@ -5,11 +5,11 @@
 
 use super::super::momentary::Granted;
 use super::super::smb_properties::SmbProperties;
-use crate::core::lease::FileLease;
-use crate::core::smb::SharePath;
-use crate::core::{FileId, Timestamp};
 use crate::engine::file::error::Result;
 use crate::engine::file::share::Share;
+use crate::file::rules::SharePath;
+use crate::rules::lease::FileLease;
+use crate::rules::{FileId, Timestamp};
 use crate::store::share::{CopyState, ETag, HttpHeaders, Metadata, Record, Stat};
 
 /// A file at one moment.

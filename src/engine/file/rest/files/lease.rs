@@ -1,19 +1,19 @@
 //! Lease File: acquire, change, release, break.
 //!
-//! What each does in which state is decided in [`crate::core::lease`]. A lease is on the disk
+//! What each does in which state is decided in [`crate::rules::lease`]. A lease is on the disk
 //! before it is acknowledged, and never in the file's inode: neither `ETag` nor Last-Modified
 //! moves.
 
 use super::super::momentary::{Asking, Granted, WantedKind};
 use super::file_properties::FileProperties;
-use crate::core::lease::FileLease;
-use crate::core::smb::SharePath;
-use crate::core::smb::operation::FileOperation;
-use crate::core::{FileId, LeaseId};
 use crate::engine::file::error::Result;
 use crate::engine::file::share::{Missed, Share, retry};
 use crate::engine::non_blocking::check_may_wait;
 use crate::engine::random;
+use crate::file::rules::SharePath;
+use crate::file::rules::operation::FileOperation;
+use crate::rules::lease::FileLease;
+use crate::rules::{FileId, LeaseId};
 
 /// A lease that is held now.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -36,7 +36,7 @@ pub use read::{FileReader, RangeList};
 use super::super::error::{FileError, Result};
 use super::super::share::Share;
 use super::momentary::Asking;
-use crate::core::smb::{Denial, SharePath};
+use crate::file::rules::{Denial, SharePath};
 
 impl Share {
     /// Returns the verdict on a request's arguments, and notes a refusal.

@@ -4,11 +4,11 @@ use super::super::momentary::{Asking, WantedKind};
 use super::super::property_changes::FileChanges;
 use super::change::set_written;
 use super::file_properties::FileProperties;
-use crate::core::check_metadata;
-use crate::core::smb::operation::FileOperation;
-use crate::core::smb::{Denial, SharePath};
 use crate::engine::file::error::Result;
 use crate::engine::file::share::Share;
+use crate::file::rules::operation::FileOperation;
+use crate::file::rules::{Denial, SharePath};
+use crate::rules::check_metadata;
 use crate::store::share::{Metadata, data};
 
 impl Share {

@@ -13,14 +13,14 @@ use std::thread;
 
 use super::super::momentary::{Asking, Granted, WantedKind};
 use super::file_properties::FileProperties;
-use crate::core::smb::operation::FileOperation;
-use crate::core::smb::ranges::ByteRange;
-use crate::core::smb::{Denial, SharePath};
 use crate::engine::file::error::Result;
 use crate::engine::file::opens::io::IO_MAX;
 use crate::engine::file::opens::table::FileCell;
 use crate::engine::file::share::Share;
 use crate::engine::non_blocking::{check_may_wait, is_non_blocking};
+use crate::file::rules::operation::FileOperation;
+use crate::file::rules::ranges::ByteRange;
+use crate::file::rules::{Denial, SharePath};
 use crate::store::share::data;
 use crate::store::share::pages::{Accounted, data_pages};
 use crate::store::share::range_bytes::RangeBytes;

@@ -4,14 +4,13 @@
 use std::sync::Arc;
 
 use super::super::property_changes::{FileChanges, NewProperties, TimeChange};
-use crate::core::smb::create::OpenRequest;
-use crate::core::smb::{Access, ShareMode, SharePath};
-use crate::core::{Client, Owner};
 use crate::engine::events::EventLog;
-use crate::engine::file::Asking;
-use crate::engine::file::Share;
 use crate::engine::file::share::ShareOptions;
+use crate::engine::file::{Asking, Share};
 use crate::engine::{Context, SystemClock, without_waiting};
+use crate::file::rules::create::OpenRequest;
+use crate::file::rules::{Access, ShareMode, SharePath};
+use crate::rules::{Client, Owner};
 use crate::store::share::Metadata;
 
 #[test]

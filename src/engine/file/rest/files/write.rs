@@ -7,11 +7,11 @@ use super::super::momentary::{Asking, WantedKind};
 use super::super::property_changes::TimeChange;
 use super::change::set_written;
 use super::file_properties::FileProperties;
-use crate::core::smb::operation::FileOperation;
-use crate::core::smb::{Denial, SharePath};
 use crate::engine::file::error::Result;
 use crate::engine::file::opens::io::IO_MAX;
 use crate::engine::file::share::Share;
+use crate::file::rules::operation::FileOperation;
+use crate::file::rules::{Denial, SharePath};
 use crate::store::share::Touch;
 use crate::store::share::data::{self, Reserved};
 

@@ -1,0 +1,3 @@
+//! The Blob service.
+
+pub mod rules;

@@ -1,0 +1,3 @@
+//! The File service: shares of directories and files, through REST and on a mount.
+
+pub mod rules;

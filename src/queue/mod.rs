@@ -1,0 +1,3 @@
+//! The Queue service.
+
+pub mod rules;

@@ -1,0 +1,41 @@
+//! The rules that services share, and the values that a refusal names.
+//!
+//! Pure: no I/O, no clock, no threads, no async, no logging. Time and facts about the disk are
+//! arguments; answers are values. What one service alone decides is in its own `rules` folder.
+//!
+//! ```text
+//!   comparison   the operators of filters and of expressions over tags
+//!   conflict     what a request was refused for because of another client
+//!   copy_status  the status of a copy, of blobs and files
+//!   conditions   If-Match and its like: whether a request's conditions hold
+//!   etag         versions of blobs and containers
+//!   glob         patterns over paths; pattern: which requests a gate or fault matches
+//!   lease        leases of files, shares, containers and blobs
+//!   metadata     user metadata: legal names, the limit
+//!   time         points in time and how the services write them
+//!   id           identities: files, handles, clients
+//!   policy       stored access policies
+//!   service      the four services, and what each is called
+//!   writer       the request that changed an object last
+//! ```
+
+pub mod comparison;
+pub mod conditions;
+pub mod conflict;
+pub mod copy_status;
+pub mod etag;
+pub mod glob;
+pub mod id;
+pub mod lease;
+pub mod metadata;
+pub mod pattern;
+pub mod policy;
+pub mod service;
+pub mod time;
+pub mod writer;
+
+pub use etag::Etag;
+pub use id::{Client, FileId, HandleId, Owner, Timestamp};
+pub use lease::{FileLease, LeaseDenial, LeaseId, ShareLease};
+pub use metadata::{Metadata, MetadataError, check_metadata};
+pub use writer::Writer;

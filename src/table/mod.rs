@@ -1,0 +1,3 @@
+//! The Table service.
+
+pub mod rules;
