@@ -44,12 +44,15 @@
 //! To write a test, start at [`testing`]; to read the source, at [`core`].
 
 pub mod admin;
+pub mod bench;
 pub mod blob;
 #[cfg(feature = "cli")]
 pub mod cli;
 pub mod client;
 mod connections;
 pub mod control;
+pub mod db;
+pub mod disk;
 pub mod engine;
 pub mod file;
 #[cfg(feature = "fuse")]
@@ -59,7 +62,6 @@ pub mod queue;
 pub mod rest;
 pub mod rules;
 pub mod server;
-pub mod store;
 pub mod sync;
 pub mod table;
 pub mod testing;

@@ -3,5 +3,5 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let _ = latchfs::store::share::Record::from_bytes(bytes);
+    let _ = latchfs::file::store::share::Record::from_bytes(bytes);
 });

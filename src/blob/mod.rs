@@ -1,3 +1,4 @@
 //! The Blob service.
 
 pub mod rules;
+pub mod store;

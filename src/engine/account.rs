@@ -14,9 +14,9 @@ use super::first_use::FirstUse;
 use super::queue::{QueueResult, QueueService};
 use super::service_properties::{PropertyParts, ServiceProperties};
 use super::table::{TableResult, TableService};
+use crate::db::{DbError, SyncMode};
+use crate::disk::{DataRoot, StateDir};
 use crate::rules::service::ServiceKind;
-use crate::store::db::{DbError, SyncMode};
-use crate::store::{DataRoot, StateDir};
 
 /// The part of the Blob service's properties that says what its retention policy means. Not one of
 /// the service's own parts, which are documents that only the front end reads.

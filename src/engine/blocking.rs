@@ -3,7 +3,7 @@
 //! The mode of operations on files, which give up instead of waiting, is in
 //! [`super::non_blocking`].
 
-use crate::store::db::DbError;
+use crate::db::DbError;
 
 /// How much a change writes.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use super::non_blocking::check_may_wait;
-use crate::store::db::{DbError, SyncMode};
+use crate::db::{DbError, SyncMode};
 use crate::sync::Mutex;
 use crate::sync::front_end::assert_may_block;
 

@@ -61,4 +61,4 @@ pub use recent::HISTORY_MAX;
 pub use service_properties::{PropertyParts, ServiceProperties};
 pub use states::{DamagedState, SavedState, StateError, States};
 
-pub use crate::store::db::DbError;
+pub use crate::db::DbError;

@@ -5,10 +5,10 @@
 //! Decides nothing about files. Which threads those are, and the mode itself, are in
 //! [`crate::sync::front_end`].
 
-use crate::store::StoreError;
+use crate::disk::StoreError;
 use crate::sync::front_end;
 
-pub(super) use crate::store::{begin_change, check_may_change, check_may_free};
+pub(super) use crate::disk::{begin_change, check_may_change, check_may_free};
 pub use front_end::{rehearse, without_waiting};
 
 /// True if the caller cannot wait.

@@ -5,8 +5,8 @@ use std::cell::RefCell;
 use rustix::io::Errno;
 use rustix::rand::{GetRandomFlags, getrandom};
 
+use crate::disk::StoreError;
 use crate::rules::LeaseId;
-use crate::store::StoreError;
 
 /// Bytes that nobody can guess.
 pub(super) fn bytes<const N: usize>() -> Result<[u8; N], StoreError> {

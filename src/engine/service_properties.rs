@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::disk::{Drawer, Durability, StateDir, StoreError};
 use crate::rules::service::ServiceKind;
-use crate::store::{Drawer, Durability, StateDir, StoreError};
 use crate::sync::{Mutex, MutexGuard, RwLock};
 
 const POISON: &str = "nothing panics while service properties are held";

@@ -10,9 +10,9 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use super::bell::Bell;
+use crate::db::DbError;
 use crate::rules::Timestamp;
 use crate::rules::service::ServiceKind;
-use crate::store::db::DbError;
 
 /// The longest sleep before a moment of the clock, which may jump, and the sleep after an error,
 /// such as on a full disk.

@@ -1,3 +1,4 @@
 //! The File service: shares of directories and files, through REST and on a mount.
 
 pub mod rules;
+pub mod store;

@@ -1,3 +1,4 @@
 //! The Queue service.
 
 pub mod rules;
+pub mod store;

@@ -13,15 +13,16 @@ use super::error::StartError;
 use super::memory::Memory;
 use super::mount_points::MountPoint;
 use super::options::{Data, FillProgress, Seed, SeedInto, ServerOptions};
+use crate::disk::{DataRoot, StoreError};
 use crate::engine::file::shares::{ListOptions, NewShare};
 use crate::engine::file::{FileOptions, FileService, FileServiceError};
 use crate::engine::{
     Account, AccountOptions, Accounts, Controls, EventLog, States, SystemClock, TimeSource,
 };
 use crate::file::rules::name::is_share_name;
+use crate::file::store::root::{RootError, ShareRoot};
+use crate::file::store::share::SnapshotError;
 use crate::rest::auth::Credential;
-use crate::store::share::SnapshotError;
-use crate::store::{DataRoot, RootError, ShareRoot, StoreError};
 
 /// The share that is made where there is none.
 const FIRST_SHARE: &str = "share";
@@ -176,7 +177,7 @@ fn open_existing(
 /// would rule one directory.
 fn refuse_served(source: &Path) -> Result<(), StartError> {
     for above in source.ancestors() {
-        if above.join(crate::store::root::HIDDEN).is_dir()
+        if above.join(crate::file::store::root::HIDDEN).is_dir()
             && let Err(error @ RootError::Served(_)) = DataRoot::open(above)
         {
             return Err(error.into());

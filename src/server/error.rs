@@ -6,9 +6,9 @@ use std::path::PathBuf;
 
 use crate::control::SocketError;
 use crate::engine::file::FileServiceError;
+use crate::file::store::root::RootError;
 use crate::rest::auth::CredentialError;
 use crate::rules::service::ServiceKind;
-use crate::store::RootError;
 
 /// The cure where the process may open nothing more.
 const MORE_DESCRIPTORS: &str = ": raise the limit of open descriptors (ulimit -n 4096)";

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use rustix::mount::{MountFlags, UnmountFlags};
 
 use super::error::StartError;
-use crate::store::DataRoot;
-use crate::store::root::HIDDEN;
+use crate::disk::DataRoot;
+use crate::file::store::root::HIDDEN;
 
 /// The start of the name of every folder, and the source of every tmpfs that latchfs mounts.
 const NAME: &str = "latchfs-memory-";

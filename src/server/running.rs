@@ -24,11 +24,11 @@ use super::options::{Builder, FillProgress, ServerOptions};
 use crate::admin::AdminServer;
 use crate::connections::descriptors;
 use crate::control::{self, About, MountedAt, Serving};
+use crate::disk::DataRoot;
 use crate::engine::file::shares::Control;
 use crate::engine::{Accounts, SavedState, StateError, States};
 use crate::rest::auth::Credential;
 use crate::rules::service::ServiceKind;
-use crate::store::DataRoot;
 
 /// The reason why a server stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,3 +1,4 @@
 //! The Table service.
 
 pub mod rules;
+pub mod store;

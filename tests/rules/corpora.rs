@@ -7,9 +7,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use latchfs::control::read_request;
+use latchfs::file::store::share::Record;
 use latchfs::play::read_script;
 use latchfs::rest::any_input;
-use latchfs::store::share::Record;
 
 type Target = (&'static str, fn(&[u8]));
 

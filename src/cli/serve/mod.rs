@@ -45,8 +45,8 @@ use super::out::{self, Paint};
 use super::progress::Moving;
 use crate::control::SOCKET_NAME;
 use crate::engine::file::shares::Control;
+use crate::file::store::root::HIDDEN;
 use crate::server::{Data, EventOptions, MountPoint, Server, ServerOptions, Stop};
-use crate::store::root::HIDDEN;
 use azurite::Azurite;
 #[cfg(test)]
 pub use azurite::HEADING;

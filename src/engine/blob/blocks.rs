@@ -11,11 +11,11 @@ use super::change::{BlobChange, ResolvedBlob, SetAside};
 use super::{BlobError, BlobResult, BlobService, ChangeSize, Content, NewBlob, WrittenBlob};
 use crate::blob::rules::blocks::{BlockId, COMMITTED_MAX, ListedBlock, check_new_block};
 use crate::blob::rules::{BlobDenial, BlobOperation, BlobState, BlobType, Encryption};
+use crate::blob::store::{BlobTx, BlockChoice, BlockList, ContainerId, STAGE_ABOVE, StateKey};
+use crate::db::Purpose;
 use crate::engine::Context;
 use crate::engine::blocking::on_blocking_thread;
 use crate::rules::Etag;
-use crate::store::blob::{BlobTx, BlockChoice, BlockList, ContainerId, STAGE_ABOVE, StateKey};
-use crate::store::db::Purpose;
 
 /// How often a long list is prepared again because its blocks changed; then it is committed in one
 /// long transaction.

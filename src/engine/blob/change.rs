@@ -14,15 +14,15 @@ use crate::blob::rules::{
     AdmitRequest, BlobDenial, BlobOperation, BlobState, BlobType, ContainerState, Encryption,
     FoundObject, admit, admit_container,
 };
+use crate::blob::store::{
+    BlobTx, ContainerId, ContainerRow, Retained, StateId, StateKey, StateKind, WriteTx,
+};
 use crate::engine::Context;
 use crate::rules::lease::{BlobLease, LeaseClass};
 use crate::rules::{Etag, Timestamp, Writer};
-use crate::store::blob::{
-    BlobTx, ContainerId, ContainerRow, Retained, StateId, StateKey, StateKind, WriteTx,
-};
 
 /// A state of a blob.
-pub(super) type BlobRow = crate::store::blob::StateRow<BlobState>;
+pub(super) type BlobRow = crate::blob::store::StateRow<BlobState>;
 
 /// A look at one committed state of the database.
 pub(super) struct BlobView<'a> {

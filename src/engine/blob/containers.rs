@@ -7,13 +7,13 @@ use super::change::BlobChange;
 use super::lease::{LeaseAction, LeaseAnswer};
 use super::{BlobError, BlobResult, BlobService, ChangeSize};
 use crate::blob::rules::{BlobDenial, BlobMetadata, BlobOperation, ContainerState, PublicAccess};
+use crate::blob::store::{BlobTx, ContainerRow, Retained};
 use crate::engine::Context;
 use crate::engine::non_blocking::check_may_wait;
 use crate::rules::Timestamp;
 use crate::rules::conditions::Conditions;
 use crate::rules::lease::ContainerLease;
 use crate::rules::policy::{StoredPolicy, check_policies};
-use crate::store::blob::{BlobTx, ContainerRow, Retained};
 
 /// The arguments of Create Container.
 #[derive(Clone, Debug, Default)]

@@ -15,11 +15,11 @@ use crate::blob::rules::tier::Tier;
 use crate::blob::rules::{
     BlobDenial, BlobMetadata, BlobOperation, BlobState, BlobType, ContentProperties,
 };
+use crate::blob::store::{StateId, StateKey};
 use crate::engine::Context;
 use crate::rules::conditions::copy::source_failure;
 use crate::rules::conditions::{Conditions, Subject};
 use crate::rules::copy_status::CopyStatus;
-use crate::store::blob::{StateId, StateKey};
 
 /// Where the bytes of a copy come from.
 #[derive(Clone, Debug)]

@@ -3,11 +3,11 @@
 //! A refusal may name the last writer. REST decides statuses and codes.
 
 use crate::blob::rules::{BlobDenial, BlobOperation, BlobState};
+use crate::db::DbError;
 use crate::rules::conditions::ConditionFailure;
 use crate::rules::conflict::Conflict;
 use crate::rules::lease::LeaseDenial;
 use crate::rules::{Etag, Timestamp, Writer};
-use crate::store::db::DbError;
 
 /// Why an operation was not done.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

@@ -12,11 +12,11 @@ use super::copy::{CopiedBlob, CopyBytes, CopyRequest, publish};
 use super::{BlobError, BlobResult, BlobService, ChangeSize, Content};
 use crate::blob::rules::copy::{CopyRecord, HeldCopy, check_abort};
 use crate::blob::rules::{BlobDenial, BlobOperation, BlobState, BlobType};
+use crate::blob::store::{BlobStore, BlobTx, HeldBlobs, StateKey, WriteTx};
+use crate::db::{DbError, Purpose};
 use crate::engine::Context;
 use crate::rules::Timestamp;
 use crate::rules::copy_status::CopyStatus;
-use crate::store::blob::{BlobStore, BlobTx, HeldBlobs, StateKey, WriteTx};
-use crate::store::db::{DbError, Purpose};
 
 /// The name that the copies under way are stored under.
 const SETTING: &str = "copies under way";
@@ -101,7 +101,7 @@ fn waiting(
     look: &BlobView<'_>,
     at: &BlobAt,
     id: &str,
-) -> BlobResult<Option<(crate::store::blob::ContainerId, super::change::BlobRow)>> {
+) -> BlobResult<Option<(crate::blob::store::ContainerId, super::change::BlobRow)>> {
     let place = match look.place(at) {
         Err(error) if error.denial() == Some(&BlobDenial::ContainerNotFound) => return Ok(None),
         place => place?,

@@ -7,9 +7,9 @@ use super::access::BlobAt;
 use super::change::BlobView;
 use super::{BlobError, BlobResult, BlobService, ChangeSize};
 use crate::blob::rules::{BlobOperation, BlobState, ContainerState};
+use crate::blob::store::{BlobStore, BlobTx, ContainerId, ListBlobs, WriteTx};
+use crate::db::Purpose;
 use crate::engine::Context;
-use crate::store::blob::{BlobStore, BlobTx, ContainerId, ListBlobs, WriteTx};
-use crate::store::db::Purpose;
 
 /// The container that is being filled. No request can name it.
 const FILLING: &str = "$filling";

@@ -7,8 +7,8 @@ use super::access::BlobAt;
 use super::change::{BlobRow, BlobView};
 use super::{BlobError, BlobResult, BlobService};
 use crate::blob::rules::BlobState;
+use crate::blob::store::StateKey;
 use crate::rules::{Etag, Timestamp, Writer};
-use crate::store::blob::StateKey;
 
 /// A change of a blob or a container.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use super::access::{BlobAt, Selector};
 use crate::blob::rules::BlobState;
+use crate::db::{Cache, Version};
 use crate::rules::copy_status::CopyStatus;
-use crate::store::db::{Cache, Version};
 
 /// Bytes of blobs that an account keeps.
 const BYTES_MAX: usize = 4 << 20;

@@ -7,11 +7,11 @@ use super::access::{AccessConditions, BlobAt};
 use super::{BlobError, BlobResult, BlobService, ChangeSize};
 use crate::blob::rules::tags::query::TagQuery;
 use crate::blob::rules::{BlobDenial, BlobOperation};
+use crate::blob::store::StateKey;
 use crate::engine::Context;
 use crate::rules::conditions::Conditions;
 use crate::rules::lease::{LeaseDenial, LeaseId, LeaseKind, TimedLease};
 use crate::rules::{Etag, Timestamp, Writer};
-use crate::store::blob::StateKey;
 
 /// The action of a lease request. Durations and periods are as in the request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

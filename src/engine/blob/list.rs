@@ -10,11 +10,11 @@ use super::change::{BlobRow, BlobView};
 use super::{BlobResult, BlobService};
 use crate::blob::rules::tags::query::{ComparisonKey, TagComparison, TagQuery};
 use crate::blob::rules::{BlobDenial, BlobState, ContainerState};
+pub use crate::blob::store::ListPosition;
+use crate::blob::store::{ContainerId, ListBlobs, ListedBlob, Retained, StateKey, TagSearch};
 use crate::engine::Context;
 use crate::rules::Timestamp;
 use crate::rules::comparison::ComparisonOperator;
-pub use crate::store::blob::ListPosition;
-use crate::store::blob::{ContainerId, ListBlobs, ListedBlob, Retained, StateKey, TagSearch};
 
 /// The arguments of a listing.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

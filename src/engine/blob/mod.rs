@@ -70,10 +70,10 @@ pub use service::Retention;
 pub use states::{DeleteBlob, DeletedBlob};
 
 // What front ends write bodies to and read them from.
-pub use crate::store::blob::{
+pub use crate::blob::store::{
     Content, ContentError, ContentReader, ContentWriter, INLINE_MAX, Retained, StateKey,
 };
-pub use crate::store::db::{DbError, SyncMode};
+pub use crate::db::{DbError, SyncMode};
 
 use self::change::{BlobChange, BlobView};
 use self::known::KnownBlobs;
@@ -83,9 +83,9 @@ use super::clock::Present;
 use super::recent::Recent;
 use super::sweeper::Sweeper;
 use super::{Context, TimeSource};
+use crate::blob::store::{BlobStore, WriteTx};
+use crate::db::Purpose;
 use crate::rules::Timestamp;
-use crate::store::blob::{BlobStore, WriteTx};
-use crate::store::db::Purpose;
 
 /// How the service behaves where the real one has a setting or takes its time.
 #[derive(Clone, Debug, Default)]

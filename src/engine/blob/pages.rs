@@ -14,9 +14,9 @@ use crate::blob::rules::pages::{
     page_difference, page_list,
 };
 use crate::blob::rules::{BlobDenial, BlobOperation, BlobState, ContentProperties};
+use crate::blob::store::{StateId, StateKey};
 use crate::engine::Context;
 use crate::rules::Timestamp;
-use crate::store::blob::{StateId, StateKey};
 
 /// A Put Page: its range and what is done to it.
 #[derive(Clone, Debug)]

@@ -13,9 +13,10 @@ use crate::blob::rules::{
     BlobDenial, BlobMetadata, BlobOperation, BlobState, BlobType, ContentProperties, Encryption,
     pages,
 };
+use crate::blob::store as blob;
+use crate::blob::store::{ContainerId, ContentPlan, INLINE_MAX, StateKey};
 use crate::engine::Context;
 use crate::rules::{Etag, Timestamp};
-use crate::store::blob::{self, ContainerId, ContentPlan, INLINE_MAX, StateKey};
 
 /// The arguments of a request that creates a blob, without its content.
 #[derive(Clone, Debug, Default)]

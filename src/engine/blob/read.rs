@@ -13,9 +13,9 @@ use super::error::BlobError;
 use super::known::KnownBlob;
 use super::{BlobResult, BlobService, ContentReader, DbError};
 use crate::blob::rules::{BlobDenial, BlobOperation, BlobState, BlobType, FoundObject};
+use crate::blob::store::{BlobTx, StateId, StateKey};
 use crate::engine::Context;
 use crate::rules::copy_status::CopyStatus;
-use crate::store::blob::{BlobTx, StateId, StateKey};
 
 /// A blob, a snapshot or a version.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -1,15 +1,15 @@
 //! All blobs of an account at once: replaced by a reset or a restore, while no other write runs.
 //!
 //! Decides what the service forgets with its blobs. The rows are replaced in
-//! [`crate::store::blob`]; when, is decided in [`crate::engine::states`].
+//! [`crate::blob::store`]; when, is decided in [`crate::engine::states`].
 
 use std::path::Path;
 use std::sync::Arc;
 
 use super::{BlobResult, BlobService, Retention, fetching};
+use crate::blob::store::{HeldBlobs, SavedBlobs};
 use crate::engine::{DbError, TimeSource};
 use crate::rules::Timestamp;
-use crate::store::blob::{HeldBlobs, SavedBlobs};
 
 impl BlobService {
     /// Holds the writer: requests that write wait until the value is dropped.

@@ -9,8 +9,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::BlobService;
+use crate::blob::store::Retained;
 use crate::rules::Timestamp;
-use crate::store::blob::Retained;
 
 const DAY: Duration = Duration::from_hours(24);
 const POISON: &str = "nothing panics while the retention is held";

@@ -9,9 +9,9 @@ use super::{BlobError, BlobResult, BlobService, ChangeSize};
 use crate::blob::rules::deletion::{DeleteBlobSnapshots, DeletionTarget, Removal, plan};
 use crate::blob::rules::tier::TierConditions;
 use crate::blob::rules::{BlobDenial, BlobMetadata, BlobOperation, BlobState};
+use crate::blob::store::{StateKey, StateKind};
 use crate::engine::Context;
 use crate::rules::Timestamp;
-use crate::store::blob::{StateKey, StateKind};
 
 /// The arguments of Delete Blob.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

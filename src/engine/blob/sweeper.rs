@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use super::BlobResult;
 use crate::blob::rules::BlobState;
+use crate::blob::store::{BlobStore, StateKey, WriteTx};
+use crate::db::{DbError, Purpose};
 use crate::engine::clock::TimeSource;
 use crate::engine::sweeper::{Sweeper, sleep_until};
 use crate::rules::Timestamp;
 use crate::rules::service::ServiceKind;
-use crate::store::blob::{BlobStore, StateKey, WriteTx};
-use crate::store::db::{DbError, Purpose};
 
 /// States, containers and uploads that one transaction removes.
 const BATCH: usize = 64;

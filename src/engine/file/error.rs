@@ -4,9 +4,9 @@
 //! Store errors that are the rule's answer (no such name, name taken) are turned into refusals
 //! here, once for all front ends.
 
+use crate::disk::StoreError;
 use crate::file::rules::{Denial, PathError};
 use crate::rules::lease::LeaseDenial;
-use crate::store::StoreError;
 
 /// Why an operation was not done.
 #[derive(Debug, thiserror::Error)]

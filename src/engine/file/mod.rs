@@ -40,11 +40,11 @@ pub use shares::{FileOptions, FileService, FileServiceError, ShareDenial};
 pub use tally::Tally;
 
 // Types of the rules and the store that arguments and answers are made of.
-pub use crate::rules::copy_status::CopyStatus;
-pub use crate::store::StoreError;
-pub use crate::store::share::data::{read_at, read_bytes_now, set_len, write_at};
-pub use crate::store::share::difference::ChangedRange;
-pub use crate::store::share::{
+pub use crate::disk::StoreError;
+pub use crate::file::store::share::data::{read_at, read_bytes_now, set_len, write_at};
+pub use crate::file::store::share::difference::ChangedRange;
+pub use crate::file::store::share::{
     Case, Control, CopyProgress, CopyState, ETag, FileKind, FoundFile, HttpHeaders, ListedName,
     Metadata, OpenDirectory, OpenFor, Record, Records, SnapshotError, Stat, proc_path,
 };
+pub use crate::rules::copy_status::CopyStatus;

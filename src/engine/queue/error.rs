@@ -2,9 +2,9 @@
 //!
 //! Statuses and codes are decided by `rest/queue`.
 
+use crate::db::DbError;
 use crate::queue::rules::QueueDenial;
 use crate::rules::MetadataError;
-use crate::store::db::DbError;
 
 /// Why an operation was not carried out.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

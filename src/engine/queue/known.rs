@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use crate::engine::kept::{Kept, KeptWrite, Missing, Suspended};
-use crate::store::queue::QueueId;
+use crate::queue::store::QueueId;
 
 /// Bytes of queues that an account keeps.
 const BYTES_MAX: usize = 256 << 10;

@@ -12,14 +12,14 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use super::known::KnownQueues;
 use super::why::ChangedMessage;
+use crate::db::DbError;
 use crate::engine::TimeSource;
 use crate::engine::bell::Bell;
 use crate::engine::clock::Present;
 use crate::engine::recent::Recent;
 use crate::queue::rules::{Absence, MessageId, QueueDenial, Tick};
+use crate::queue::store::QueueRows;
 use crate::rules::{Timestamp, Writer};
-use crate::store::db::DbError;
-use crate::store::queue::QueueRows;
 use crate::sync::Mutex;
 
 /// Ends that are remembered.

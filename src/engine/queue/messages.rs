@@ -8,12 +8,12 @@ use std::slice;
 use super::error::{QueueError, QueueResult};
 use super::memory::EndedObject;
 use super::{Context, QueueChange, QueueService};
+use crate::db::DbError;
 use crate::engine::random;
 use crate::queue::rules::{
     Absence, Message, MessageId, PutTimes, QueueDenial, check_queue_name, check_text,
 };
-use crate::store::db::DbError;
-use crate::store::queue::QueueId;
+use crate::queue::store::QueueId;
 
 /// Expired messages at the head of a queue that one transaction of a Get removes.
 const EXPIRED_MAX: usize = 256;

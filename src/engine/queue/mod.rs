@@ -32,7 +32,7 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 
 // What arguments and answers are made of, as front ends see it.
-pub use crate::store::db::DbError;
+pub use crate::db::DbError;
 pub use error::{QueueError, QueueResult};
 pub use messages::{NewMessage, Shown};
 pub use queues::{Created, QueueInfo, QueueList, QueuePage};
@@ -45,10 +45,10 @@ use super::Context;
 use super::blocking::on_blocking_thread;
 use super::clock::TimeSource;
 use super::sweeper::Sweeper;
+use crate::db::{Purpose, SyncMode};
 use crate::queue::rules::{ChangedBy, MessageId, Tick};
+use crate::queue::store::{QueueId, QueueRows, QueueStore};
 use crate::rules::{Timestamp, Writer};
-use crate::store::db::{Purpose, SyncMode};
-use crate::store::queue::{QueueId, QueueRows, QueueStore};
 
 /// The Queue service of one account.
 pub struct QueueService {

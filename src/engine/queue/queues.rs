@@ -8,10 +8,10 @@ use super::memory::EndedObject;
 use super::{Context, QueueService};
 use crate::queue::rules::parameters::LIST_MAX;
 use crate::queue::rules::{QueueDenial, Tick, check_queue_name};
+use crate::queue::store::QueueRow;
 use crate::rules::policy::{SentPolicy, StoredPolicy, check_sent_policies};
 use crate::rules::time::parse_short_iso;
 use crate::rules::{Metadata, check_metadata};
-use crate::store::queue::QueueRow;
 
 /// What Create Queue did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,7 +1,7 @@
 //! All queues of an account at once: replaced by a reset or a restore, while no other write runs.
 //!
 //! Decides nothing itself: what the service forgets is decided in [`super::memory`], how rows are
-//! replaced in [`crate::store::queue`], and when, in [`crate::engine::states`].
+//! replaced in [`crate::queue::store`], and when, in [`crate::engine::states`].
 
 use std::ops::Deref;
 use std::path::Path;
@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use super::QueueService;
 use super::known::NothingKnown;
+use crate::db::counted::{HeldRows, SavedRows};
 use crate::engine::{DbError, TimeSource};
 use crate::queue::rules::Tick;
-use crate::store::counted::{HeldRows, SavedRows};
 
 /// All queues, with the writer held. No queue is known meanwhile.
 pub(in crate::engine) struct HeldQueues<'a> {

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use super::error::QueueResult;
 use super::memory::QueueMemory;
+use crate::db::DbError;
 use crate::engine::clock::TimeSource;
 use crate::engine::sweeper::{Sweeper, sleep_until};
 use crate::queue::rules::Tick;
+use crate::queue::store::{QueueRows, QueueStore};
 use crate::rules::service::ServiceKind;
-use crate::store::db::DbError;
-use crate::store::queue::{QueueRows, QueueStore};
 
 /// Rows that one transaction of the sweeper removes.
 const BATCH: usize = 256;

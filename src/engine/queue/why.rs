@@ -6,8 +6,8 @@ use super::QueueService;
 use super::error::QueueResult;
 use super::memory::QueueMemory;
 use crate::queue::rules::{Absence, Message, MessageId, QueueDenial, Tick, check_queue_name};
+use crate::queue::store::QueueRows;
 use crate::rules::{Timestamp, Writer};
-use crate::store::queue::QueueRows;
 
 /// A change of a message or a queue.
 #[derive(Clone, PartialEq, Eq, Debug)]

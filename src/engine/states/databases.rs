@@ -8,15 +8,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::StateError;
+use crate::bench::saved::steps::step;
+use crate::blob::store::{HeldBlobs, SavedBlobs};
+use crate::db::counted::SavedRows;
 use crate::engine::blob::BlobService;
 use crate::engine::queue::{HeldQueues, QueueService};
 use crate::engine::table::{HeldTables, TableService};
 use crate::engine::{Account, DbError, TimeSource};
 use crate::queue::rules::Tick;
 use crate::rules::Timestamp;
-use crate::store::blob::{HeldBlobs, SavedBlobs};
-use crate::store::counted::SavedRows;
-use crate::store::saved::steps::step;
 use crate::table::rules::Ticks;
 
 /// The names of the databases of an account, in its folder and in a saved state.

@@ -1,12 +1,12 @@
 //! Why the state of a server was not saved or replaced.
 
 use super::STATES_MAX;
+use crate::disk::StoreError;
 use crate::engine::DbError;
 use crate::engine::blob::BlobError;
 use crate::engine::file::FileServiceError;
 use crate::engine::queue::QueueError;
 use crate::engine::table::TableError;
-use crate::store::StoreError;
 
 /// A saved state that cannot be restored.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

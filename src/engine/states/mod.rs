@@ -27,8 +27,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub use error::{DamagedState, StateError};
 
 use super::Accounts;
+use crate::bench::saved::{Note, Replacement, SavedStates, Trash, is_state_name};
 use crate::rules::{Client, Owner, Timestamp};
-use crate::store::saved::{Note, Replacement, SavedStates, Trash, is_state_name};
 use save::Manifest;
 
 /// The session number of the one who replaces the state, in the log of events.

@@ -12,16 +12,16 @@ use std::path::{Path, PathBuf};
 use super::databases::{Databases, HeldDatabases, saved_bytes};
 use super::save::{Manifest, account_folder};
 use super::{DamagedState, StateError, States};
+use crate::bench::saved::steps::step;
+use crate::bench::saved::{Note, Replacement, check_saved, copy_shares};
+use crate::disk::{Durability, StoreError};
 use crate::engine::clock::Setting;
 use crate::engine::file::FileServiceError;
 use crate::engine::file::shares::{ReplacingShares, Untold};
 use crate::engine::service_properties::HeldProperties;
 use crate::engine::{Account, Accounts};
+use crate::file::store::root::Layout;
 use crate::rules::service::ServiceKind;
-use crate::store::root::Layout;
-use crate::store::saved::steps::step;
-use crate::store::saved::{Note, Replacement, check_saved, copy_shares};
-use crate::store::{Durability, StoreError};
 
 /// Bytes that must be free on the disk: for folders, new shares, and the last pages of databases.
 const ROOM: u64 = 1 << 20;

@@ -2,7 +2,7 @@
 //!
 //! Decides that the databases of all accounts are saved as they are at one moment, for which their
 //! writers are held; and that shares are copied while programs write, as a share snapshot is. Where
-//! a state is kept is decided in [`crate::store::saved`].
+//! a state is kept is decided in [`crate::bench::saved`].
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,11 +13,11 @@ use serde::{Deserialize, Serialize};
 
 use super::databases::Databases;
 use super::{STATES_MAX, SavedState, StateError, States};
+use crate::bench::saved::saved_parts;
+use crate::bench::saved::steps::step;
+use crate::disk::StoreError;
 use crate::engine::clock::{Setting, SystemClock, TimeSource as _};
 use crate::rules::Timestamp;
-use crate::store::StoreError;
-use crate::store::saved::saved_parts;
-use crate::store::saved::steps::step;
 
 /// The properties of a saved state as a whole.
 #[derive(Debug, Serialize, Deserialize)]

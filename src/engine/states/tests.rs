@@ -14,14 +14,14 @@ use std::process::Command;
 use std::sync::Arc;
 
 use super::*;
+use crate::bench::saved::steps::arm;
+use crate::disk::DataRoot;
 use crate::engine::blob::NewContainer;
 use crate::engine::file::shares::NewShare;
 use crate::engine::queue::QueueList;
 use crate::engine::table::TableQuery;
 use crate::engine::{Account, AccountOptions, Context, Controls, PropertyParts, TimeSource as _};
 use crate::rules::service::ServiceKind;
-use crate::store::DataRoot;
-use crate::store::saved::steps::arm;
 use crate::table::rules::TableName;
 
 const FOLDER: &str = "LATCHFS_TEST_FOLDER";

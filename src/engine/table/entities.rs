@@ -9,11 +9,11 @@ use super::history::ChangedEntity;
 use super::known::KnownWrite;
 use super::{ChangeSize, Purpose, Recorded, TableChange, TableResult, TableService, table_of};
 use crate::engine::context::Context;
-use crate::store::table::{StoredEntity, TableId};
 use crate::table::rules::{
     self as rules, Effect, EntityFields as _, EntityKey, How, Properties, TableDenial, TableName,
     Ticks,
 };
+use crate::table::store::{StoredEntity, TableId};
 
 /// Bytes of a value set that may be written on an event loop.
 const SMALL_BYTES: usize = 64 << 10;

@@ -2,7 +2,7 @@
 //!
 //! REST decides statuses and spellings.
 
-use crate::store::db::DbError;
+use crate::db::DbError;
 use crate::table::rules::{TableDenial, TransactionDenial};
 
 /// Why an operation was not done.

@@ -7,8 +7,8 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use crate::engine::kept::{Kept, KeptWrite, Missing, Suspended};
-use crate::store::table::{StoredEntity, TableId};
 use crate::table::rules::{EntityKey, TableName};
+use crate::table::store::{StoredEntity, TableId};
 
 /// Bytes of entities that an account keeps.
 const BYTES_MAX: usize = 4 << 20;

@@ -44,9 +44,9 @@ pub(super) use replace::HeldTables;
 pub use tables::{TablePage, TableQuery};
 
 // What answers are made of, as front ends see it.
-use crate::store::db::Purpose;
-pub use crate::store::db::{DbError, SyncMode};
-pub use crate::store::table::{EntityRef, StoredEntity};
+use crate::db::Purpose;
+pub use crate::db::{DbError, SyncMode};
+pub use crate::table::store::{EntityRef, StoredEntity};
 
 use self::known::{KnownEntities, KnownWrite};
 use self::ticker::Ticker;
@@ -57,8 +57,8 @@ use super::context::Context;
 use super::recent::Recent;
 use super::sweeper::Sweeper;
 use crate::rules::{Timestamp, Writer};
-use crate::store::table::{TableId, TableStore, TableTx};
 use crate::table::rules::{TableDenial, TableName, Ticks};
+use crate::table::store::{TableId, TableStore, TableTx};
 
 /// The Table service of one account.
 pub struct TableService {

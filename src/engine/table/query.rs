@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::{TableResult, TableService, table_of};
-use crate::store::table::{EntityRef, Scanned, TableTx};
 use crate::table::rules::range::clipped;
 use crate::table::rules::{EntityFields, EntityKey, Filter, Position, Range, TableName, Top};
+use crate::table::store::{EntityRef, Scanned, TableTx};
 
 /// Entities that one slice looks at.
 pub const SLICE_ROWS: usize = 10_000;

@@ -1,7 +1,7 @@
 //! All tables of an account at once: replaced by a reset or a restore, while no other write runs.
 //!
 //! Decides what the service forgets with its entities: not the last timestamp, which is an `ETag`.
-//! The rows are replaced in [`crate::store::table`]; when, is decided in
+//! The rows are replaced in [`crate::table::store`]; when, is decided in
 //! [`crate::engine::states`].
 
 use std::ops::Deref;
@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use super::TableService;
 use super::known::NothingKnown;
+use crate::db::counted::{HeldRows, SavedRows};
 use crate::engine::{DbError, TimeSource};
-use crate::store::counted::{HeldRows, SavedRows};
 use crate::table::rules::Ticks;
 
 /// All tables, with the writer held. Nothing is known of them meanwhile.

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::TableResult;
+use crate::db::DbError;
 use crate::engine::bell::Bell;
 use crate::engine::sweeper::Sweeper;
 use crate::rules::service::ServiceKind;
-use crate::store::db::DbError;
-use crate::store::table::TableStore;
+use crate::table::store::TableStore;
 
 /// Entities that one transaction removes.
 const SLICE: usize = 500;

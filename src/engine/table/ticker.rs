@@ -5,10 +5,10 @@
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use crate::db::DbError;
 use crate::rules::Timestamp;
-use crate::store::db::DbError;
-use crate::store::table::TableTx;
 use crate::table::rules::Ticks;
+use crate::table::store::TableTx;
 
 /// How far the ceiling is raised at once, one second: it is written once in that time, and after
 /// a crash timestamps run ahead of the clock by at most that.

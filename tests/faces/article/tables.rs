@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use latchfs::disk::DataRoot;
 use latchfs::engine::file::FileOptions;
 use latchfs::engine::{AccountOptions, Accounts, ManualClock, SystemClock, TimeSource};
 use latchfs::rest::{self, Admission, RestOptions, RestServer};
-use latchfs::store::DataRoot;
 use serde_json::json;
 
 use crate::common::http::{self, ACCOUNT};

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use latchfs::disk::DataRoot;
 use latchfs::engine::blob::{BlobOptions, BlobService};
 use latchfs::engine::file::FileOptions;
 use latchfs::engine::{
@@ -11,7 +12,6 @@ use latchfs::engine::{
 use latchfs::rest::{self, Admission, CopySources, RestOptions, RestServer};
 use latchfs::rules::time::{parse_rfc1123, rfc1123};
 use latchfs::rules::{Client, Owner, Timestamp};
-use latchfs::store::DataRoot;
 
 use crate::common::http;
 pub use crate::common::http::{ACCOUNT, Got};

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use latchfs::disk::DataRoot;
 use latchfs::engine::file::shares::NewShare;
 use latchfs::engine::{AccountOptions, Accounts};
 use latchfs::rest::auth::{AccountSas, Authorizer, Credential, Credentials};
 use latchfs::rest::{self, Admission, RestOptions, RestServer, Service};
 use latchfs::rules::Timestamp;
-use latchfs::store::DataRoot;
 
 use crate::common::http::{self, ACCOUNT, Got};
 

@@ -5,13 +5,13 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use latchfs::disk::DataRoot;
 use latchfs::engine::file::FileOptions;
 use latchfs::engine::{AccountOptions, Accounts, ManualClock};
 use latchfs::rest::auth::{AccountSas, Authorizer, Credential, Credentials, DEVELOPMENT_KEY};
 use latchfs::rest::{self, Admission, RestOptions, RestServer};
 use latchfs::rules::Timestamp;
 use latchfs::rules::time::rfc1123;
-use latchfs::store::DataRoot;
 use serde_json::{Value, json};
 
 use crate::common::http::{self, ACCOUNT};

@@ -7,9 +7,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+use latchfs::blob::store::BlobStore;
+use latchfs::db::SyncMode;
 use latchfs::rest;
-use latchfs::store::blob::BlobStore;
-use latchfs::store::db::SyncMode;
 
 use super::killed::{Killed, serve_if_told};
 use crate::alone;

@@ -9,9 +9,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::thread;
 
+use latchfs::disk::DataRoot;
 use latchfs::engine::{AccountOptions, Accounts};
 use latchfs::rest::{Admission, RestOptions, RestServer, Service};
-use latchfs::store::DataRoot;
 
 use crate::common::http::ACCOUNT;
 use crate::common::served::wait_for;

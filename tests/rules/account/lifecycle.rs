@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, Weak};
 
+use latchfs::disk::{Drawer, Durability, StateDir};
 use latchfs::engine::events::Happening;
 use latchfs::engine::file::shares::{DeleteShareSnapshots, Follower, ShareChanges};
 use latchfs::file::rules::create::{Disposition, OpenRequest};
@@ -9,7 +10,6 @@ use latchfs::file::rules::ranges::{ByteRange, LockKind, RangeLock};
 use latchfs::file::rules::{Access, Denial, ShareMode, SharePath};
 use latchfs::rules::Timestamp;
 use latchfs::rules::lease::{FileLease, LeaseId};
-use latchfs::store::{Drawer, Durability, StateDir};
 
 use super::*;
 

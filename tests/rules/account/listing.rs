@@ -1,7 +1,7 @@
 //! List Shares, page by page.
 
 use latchfs::engine::file::shares::{DeleteShareSnapshots, ListOptions, ShareInfo};
-use latchfs::store::share::Metadata;
+use latchfs::file::store::share::Metadata;
 
 use super::*;
 

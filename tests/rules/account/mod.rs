@@ -21,10 +21,10 @@ use latchfs::engine::file::{FileOptions, FileService, FileServiceError, OpenedFi
 use latchfs::engine::{Context, EventLog, ManualClock};
 use latchfs::file::rules::create::OpenRequest;
 use latchfs::file::rules::{Access, ShareMode, SharePath};
+use latchfs::file::store::root::RootError;
+use latchfs::file::store::share::{CloneProgress, Control};
 use latchfs::rules::lease::LeaseId;
 use latchfs::rules::{Client, Owner, Timestamp};
-use latchfs::store::RootError;
-use latchfs::store::share::{CloneProgress, Control};
 
 /// Monday, 5 January 2026, 10:00:00 UTC.
 const START: Timestamp = Timestamp(1_767_607_200_000_000_000);

@@ -1,9 +1,9 @@
 //! What a start finds: everything that was acknowledged, whatever a crash left beside it.
 
 use latchfs::engine::file::shares::{DeleteShareSnapshots, ListOptions, ShareChanges};
+use latchfs::file::store::share::Metadata;
 use latchfs::rules::lease::LeaseState;
 use latchfs::rules::policy::StoredPolicy;
-use latchfs::store::share::Metadata;
 
 use super::*;
 

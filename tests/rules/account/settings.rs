@@ -1,9 +1,9 @@
 //! Properties, metadata, access policies, usage.
 
 use latchfs::engine::file::shares::{AccessTier, ShareChanges};
+use latchfs::file::store::share::Metadata;
 use latchfs::rules::MetadataError;
 use latchfs::rules::policy::{PolicyFault, StoredPolicy};
-use latchfs::store::share::Metadata;
 
 use super::*;
 

@@ -2,8 +2,10 @@
 
 use latchfs::engine::file::shares::{DeleteShareSnapshots, ShareChanges};
 use latchfs::file::rules::Denial;
+use latchfs::file::store::share::{
+    Metadata, OpenFor, Record, Records, ShareDir, SnapshotName, Stat,
+};
 use latchfs::rules::lease::{LeaseDenial, LeaseOn};
-use latchfs::store::share::{Metadata, OpenFor, Record, Records, ShareDir, SnapshotName, Stat};
 
 use super::*;
 

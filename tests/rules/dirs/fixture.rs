@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use latchfs::disk::{Drawer, Durability, StateDir};
 use latchfs::engine::file::{
     Asking, Control, CopiedFile, CopyOptions, Handle, PropertyChanges, Result, Share, ShareOptions,
     Started,
@@ -13,7 +14,6 @@ use latchfs::file::rules::create::{Disposition, OpenRequest, Options};
 use latchfs::file::rules::{Access, Attributes, Denial, Rights, ShareMode, SharePath};
 use latchfs::rules::lease::{FileLease, LeaseId};
 use latchfs::rules::{Client, Owner};
-use latchfs::store::{Drawer, Durability, StateDir};
 use serde_json::json;
 
 /// A share of its own.

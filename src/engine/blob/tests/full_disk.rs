@@ -1,8 +1,8 @@
 //! A disk without room: the service opens and deletes, whatever an earlier server left undone.
 
 use super::*;
+use crate::db::testing::Tmpfs;
 use crate::rules::copy_status::CopyStatus;
-use crate::store::db::testing::Tmpfs;
 
 #[test]
 fn a_copy_fails_on_a_disk_that_is_too_full_to_store_anything() {

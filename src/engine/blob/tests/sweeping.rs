@@ -24,7 +24,7 @@ fn sweep(bench: &Bench) -> Duration {
 
 /// Rows of a name, also those that no request can see.
 fn rows(bench: &Bench, name: &str) -> usize {
-    let states = |tx: &crate::store::blob::BlobTx<'_>| {
+    let states = |tx: &crate::blob::store::BlobTx<'_>| {
         let container = tx.container::<serde_json::Value>("c")?.unwrap().id;
         Ok::<_, DbError>(tx.states::<serde_json::Value>(container, name)?.len())
     };

@@ -9,8 +9,8 @@ use crate::engine::Context;
 use crate::engine::events::Happening;
 use crate::file::rules::file::DeleteFacts;
 use crate::file::rules::{Access, Denial, ShareMode, SharePath};
+use crate::file::store::share::{FileKind, FoundFile};
 use crate::rules::{FileId, Owner};
-use crate::store::share::{FileKind, FoundFile};
 
 /// The outcome of a deletion by name on the mount.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -234,15 +234,15 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::disk::Drawer;
     use crate::engine::file::ShareOptions;
     use crate::engine::file::error::FileError;
     use crate::engine::{EventLog, ManualClock};
     use crate::file::rules::Attributes;
     use crate::file::rules::create::{Disposition, OpenRequest, Options};
+    use crate::file::store::share::{OpenFor, Record, Records};
     use crate::rules::lease::FileLease;
     use crate::rules::{Client, LeaseId};
-    use crate::store::Drawer;
-    use crate::store::share::{OpenFor, Record, Records};
 
     /// A share with one file, `f`, whose lease was broken.
     fn leased(folder: &tempfile::TempDir) -> (Share, Context, SharePath) {

@@ -9,7 +9,7 @@ use super::super::share::{Seen, Share, TryResult};
 use super::rename::{check_momentary, is_directory};
 use crate::engine::Context;
 use crate::file::rules::{Denial, SharePath};
-use crate::store::share::{FoundFile, RenameHow};
+use crate::file::store::share::{FoundFile, RenameHow};
 
 /// How opens below a directory affect its move.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use super::super::share::{Missed, Seen, Share, TryResult, retry};
 use super::rename::is_directory;
 use crate::engine::Context;
 use crate::file::rules::{Denial, SharePath};
-use crate::store::share::FoundFile;
+use crate::file::store::share::FoundFile;
 
 impl Share {
     /// Adds a name to the file of a handle; the handle needs no right for it (di35).

@@ -2,10 +2,10 @@
 
 use super::super::error::{FileError, Result};
 use super::super::share::Share;
+use crate::disk::StoreError;
 use crate::file::rules::SharePath;
+use crate::file::store::share::{FoundFile, ListedName, OpenDirectory, Stat};
 use crate::rules::FileId;
-use crate::store::StoreError;
-use crate::store::share::{FoundFile, ListedName, OpenDirectory, Stat};
 
 /// The space of a file system.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

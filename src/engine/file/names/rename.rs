@@ -10,14 +10,14 @@ use super::super::opens::open::{Handle, check_gets_entries};
 use super::super::opens::table::Latched;
 use super::super::rest::rename::{Renamed, RestMove, RestRename};
 use super::super::share::{ChangeNotice, Missed, Seen, Share, TryResult};
+use crate::disk::StoreError;
 use crate::engine::Context;
 use crate::engine::non_blocking::check_may_free;
 use crate::file::rules::name::same_name;
 use crate::file::rules::opens::OpenSlot;
 use crate::file::rules::{Access, Denial, Holder, ShareMode, SharePath};
+use crate::file::store::share::{Case, FileKind, FoundFile, RenameHow};
 use crate::rules::{HandleId, Timestamp};
-use crate::store::StoreError;
-use crate::store::share::{Case, FileKind, FoundFile, RenameHow};
 
 /// The rules by which a name is moved.
 #[derive(Clone, Copy)]

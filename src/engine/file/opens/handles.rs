@@ -12,8 +12,8 @@ use super::open::Handle;
 use super::table::FileCell;
 use crate::file::rules::opens::{Open, OpenSlot};
 use crate::file::rules::{Access, Denial, ShareMode, SharePath};
+use crate::file::store::share::{FileKind, FoundFile};
 use crate::rules::{FileId, HandleId, Owner, Timestamp};
-use crate::store::share::{FileKind, FoundFile};
 
 /// One open, as listings show it.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -11,7 +11,7 @@ use super::table::Latched;
 use crate::engine::non_blocking::{begin_change, check_may_free, is_non_blocking};
 use crate::file::rules::ranges::ByteRange;
 use crate::file::rules::{Attributes, Denial, Rights, SharePath};
-use crate::store::share::{FoundFile, OpenFor, Stat, data};
+use crate::file::store::share::{FoundFile, OpenFor, Stat, data};
 
 /// The most bytes one call reads or writes.
 pub const IO_MAX: usize = 4 << 20;

@@ -7,6 +7,7 @@ use super::super::error::{FileError, Result};
 use super::super::share::{ChangeNotice, Missed, Share, TryResult, retry};
 use super::posix::{Creation, PosixOpen};
 use super::table::{FileCell, Latched};
+use crate::disk::StoreError;
 use crate::engine::Context;
 use crate::engine::events::Happening;
 use crate::engine::non_blocking::{begin_change, check_may_free, is_non_blocking};
@@ -15,9 +16,8 @@ use crate::file::rules::file::{Closed, Ending, OpenGrant};
 use crate::file::rules::opens::OpenSlot;
 use crate::file::rules::ranges::Ticket;
 use crate::file::rules::{Access, Attributes, Denial, SharePath};
+use crate::file::store::share::{FileKind, FoundFile, OpenFor, Record, Stat, data};
 use crate::rules::{FileId, HandleId, Owner};
-use crate::store::StoreError;
-use crate::store::share::{FileKind, FoundFile, OpenFor, Record, Stat, data};
 use crate::sync::front_end;
 
 /// An open that was granted. It lasts until it is given to [`Share::close`], or force-closed.
@@ -370,7 +370,7 @@ impl Share {
     }
 
     /// Ends an open and says which name was removed with it, if one was. In non-blocking mode
-    /// [`crate::store::StoreError::WouldWait`] if a lock is held by another thread: then the open
+    /// [`crate::disk::StoreError::WouldWait`] if a lock is held by another thread: then the open
     /// has not ended.
     pub fn release(&self, handle: &Handle) -> Result<Option<SharePath>> {
         let closed = self.end_now(&handle.cell, handle.slot, handle.id, None)?;

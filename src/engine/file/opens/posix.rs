@@ -15,8 +15,8 @@ use crate::engine::Context;
 use crate::engine::non_blocking::{begin_change, check_may_free};
 use crate::file::rules::create::{CreateAction, OpenRequest};
 use crate::file::rules::{Access, Denial, ShareMode, SharePath};
+use crate::file::store::share::{FileKind, FoundFile, OpenFor, Stat, data, proc_path};
 use crate::rules::FileId;
-use crate::store::share::{FileKind, FoundFile, OpenFor, Stat, data, proc_path};
 
 /// Permission bits and owner of a file to be made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -263,7 +263,7 @@ const SET_ID: u32 = 0o6000;
 const SET_GROUP_ID: u32 = 0o2000;
 
 fn store_error(what: &'static str, errno: rustix::io::Errno) -> FileError {
-    crate::store::StoreError::from_errno(what, errno).into()
+    crate::disk::StoreError::from_errno(what, errno).into()
 }
 
 #[cfg(test)]
@@ -271,11 +271,11 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::disk::NON_BLOCKING_FREED;
     use crate::engine::file::{ShareOptions, Unlinked};
     use crate::engine::{EventLog, SystemClock};
     use crate::file::rules::create::OpenRequest;
     use crate::rules::{Client, Owner};
-    use crate::store::NON_BLOCKING_FREED;
     use crate::sync::front_end;
 
     fn share_in(place: &std::path::Path) -> (Share, Context) {

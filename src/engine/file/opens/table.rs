@@ -15,10 +15,10 @@ use std::os::fd::OwnedFd;
 use dashmap::DashMap;
 
 use super::waiting::LockWaiters;
+use crate::disk::StoreError;
 use crate::engine::non_blocking::{check_may_wait, check_not_given_up, is_non_blocking};
 use crate::file::rules::file::FileState;
 use crate::rules::FileId;
-use crate::store::StoreError;
 use std::sync::{Arc, TryLockError};
 use std::thread;
 

@@ -7,9 +7,9 @@ use super::super::share::Share;
 use super::handles::{ListedHandle, describe};
 use crate::file::rules::ranges::RangeLock;
 use crate::file::rules::{Attributes, SharePath};
+use crate::file::store::share::CopyState;
 use crate::rules::copy_status::CopyStatus;
 use crate::rules::lease::FileLease;
-use crate::store::share::CopyState;
 
 /// One thing that could refuse a request.
 #[derive(Clone, PartialEq, Eq, Debug)]

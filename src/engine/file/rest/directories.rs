@@ -10,12 +10,12 @@ use super::super::share::{Asked, Missed, Seen, Share, TryResult};
 use super::momentary::{Asking, FileVisit, Granted, WantedKind};
 use super::property_changes::PropertyChanges;
 use super::smb_properties::SmbProperties;
+use crate::disk::StoreError;
 use crate::engine::Context;
 use crate::file::rules::operation::FileOperation;
 use crate::file::rules::{Denial, SharePath};
+use crate::file::store::share::{Metadata, OpenFor, Record, Stat};
 use crate::rules::{FileId, Timestamp};
-use crate::store::StoreError;
-use crate::store::share::{Metadata, OpenFor, Record, Stat};
 
 /// The properties of a directory.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -10,10 +10,10 @@ use std::os::fd::OwnedFd;
 use super::super::error::{FileError, Result};
 use super::super::share::Share;
 use super::smb_properties::SmbProperties;
+use crate::disk::StoreError;
 use crate::file::rules::{Denial, SharePath};
+use crate::file::store::share::{FileKind, FoundFile, ListedName, OpenFor, Record, Stat};
 use crate::rules::FileId;
-use crate::store::StoreError;
-use crate::store::share::{FileKind, FoundFile, ListedName, OpenFor, Record, Stat};
 
 /// The most entries of a page.
 pub const PAGE_MAX: usize = 5_000;

@@ -16,17 +16,17 @@ use super::super::opens::open::Wake;
 use super::super::opens::releases::REST_PATIENCE;
 use super::super::opens::table::{FileCell, Latched};
 use super::super::share::{Asked, Missed, Seen, Share, TryResult, retry};
+use crate::disk::StoreError;
 use crate::engine::Context;
 use crate::engine::non_blocking::check_may_wait;
 use crate::file::rules::momentary::Circumstances;
 use crate::file::rules::operation::{FileOperation, LeaseDemand};
 use crate::file::rules::ranges::ByteRange;
 use crate::file::rules::{Access, Attributes, Denial, SharePath};
+use crate::file::store::share::{FileKind, FoundFile, OpenFor, Record, Stat};
 use crate::rules::Timestamp;
 use crate::rules::copy_status::CopyStatus;
 use crate::rules::lease::LeaseId;
-use crate::store::StoreError;
-use crate::store::share::{FileKind, FoundFile, OpenFor, Record, Stat};
 
 /// A request: its context, and the lease ID that came with it.
 #[derive(Clone, Copy, Debug)]

@@ -5,8 +5,8 @@
 //! operations themselves.
 
 use crate::file::rules::{Attributes, Denial};
+use crate::file::store::share::{HttpHeaders, Metadata, Record, Stat};
 use crate::rules::{Timestamp, check_metadata};
-use crate::store::share::{HttpHeaders, Metadata, Record, Stat};
 
 /// The longest a file may be.
 pub const FILE_SIZE_MAX: u64 = 4 << 40;

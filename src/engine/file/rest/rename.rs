@@ -19,9 +19,9 @@ use crate::file::rules::file::FileState;
 use crate::file::rules::momentary::Circumstances;
 use crate::file::rules::operation::FileOperation;
 use crate::file::rules::{Denial, SharePath};
+use crate::file::store::share::{FileKind, FoundFile, Metadata, OpenFor, Record, Stat};
 use crate::rules::lease::LeaseId;
 use crate::rules::{FileId, Timestamp};
-use crate::store::share::{FileKind, FoundFile, Metadata, OpenFor, Record, Stat};
 
 /// The options of a rename over REST.
 #[derive(Clone, Copy, Debug, Default)]

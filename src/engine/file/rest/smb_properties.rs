@@ -9,8 +9,8 @@ use super::super::error::Result;
 use super::super::share::Share;
 use super::super::shares::inherited_permission_key;
 use crate::file::rules::{Attributes, SharePath};
+use crate::file::store::share::{ETag, FileKind, Record, Stat, data};
 use crate::rules::{FileId, Timestamp};
-use crate::store::share::{ETag, FileKind, Record, Stat, data};
 
 /// The properties that every answer about a file or directory carries.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -8,15 +8,15 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Seen, Share};
+use crate::disk::{Drawer, Durability, Entries, StoreError, fnv1a};
 use crate::engine::file::error::{FileError, Result};
 use crate::engine::file::opens::table::Latched;
 use crate::engine::non_blocking::check_may_change;
 use crate::file::rules::file::{Closed, FileState};
 use crate::file::rules::{Denial, SharePath};
+use crate::file::store::share::{FileKind, FoundFile, Stat};
 use crate::rules::FileId;
 use crate::rules::lease::FileLease;
-use crate::store::share::{FileKind, FoundFile, Stat};
-use crate::store::{Drawer, Durability, Entries, StoreError, fnv1a};
 use crate::sync::Ordering;
 
 /// A pending name as it is kept on disk.

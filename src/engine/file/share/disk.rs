@@ -6,10 +6,10 @@
 
 use std::ops::Deref;
 
+use crate::disk::StoreError;
 use crate::file::rules::SharePath;
+use crate::file::store::share::{FoundFile, FoundPlace, RenameHow, ShareDir};
 use crate::rules::FileId;
-use crate::store::StoreError;
-use crate::store::share::{FoundFile, FoundPlace, RenameHow, ShareDir};
 use crate::sync::{AtomicU64, Ordering};
 
 /// The directory. Reads go to the [`ShareDir`] itself; every change of the file that a name leads

@@ -9,13 +9,13 @@ use std::os::fd::OwnedFd;
 use serde::{Deserialize, Serialize};
 
 use super::Share;
+use crate::disk::{Drawer, Durability, Entries};
 use crate::engine::file::error::{FileError, Result};
 use crate::engine::file::opens::table::Latched;
 use crate::file::rules::SharePath;
+use crate::file::store::share::{FileKind, OpenFor, Stat};
 use crate::rules::lease::FileLease;
 use crate::rules::{FileId, LeaseId};
-use crate::store::share::{FileKind, OpenFor, Stat};
-use crate::store::{Drawer, Durability, Entries};
 use crate::sync::MutexGuard;
 
 /// A lease as it is kept on disk.

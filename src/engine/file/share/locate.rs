@@ -9,13 +9,13 @@
 use std::sync::Arc;
 
 use super::Share;
+use crate::disk::StoreError;
 use crate::engine::file::error::{FileError, Result};
 use crate::engine::file::opens::table::{FileCell, Latched};
 use crate::engine::non_blocking::check_may_wait;
 use crate::file::rules::{Denial, SharePath};
+use crate::file::store::share::{FoundFile, FoundPlace};
 use crate::rules::FileId;
-use crate::store::StoreError;
-use crate::store::share::{FoundFile, FoundPlace};
 use crate::sync::{AtomicU64, Ordering};
 
 /// How often an operation is repeated because its name changed, before it answers "not found".

@@ -6,10 +6,10 @@
 use std::collections::BTreeMap;
 
 use super::Share;
+use crate::disk::{Drawer, Durability, StoreError};
 use crate::engine::file::shares::{
     FileServiceResult, SecurityDescriptor, ShareDenial, inherited_permission_key,
 };
-use crate::store::{Drawer, Durability, StoreError};
 use crate::sync::front_end::is_rehearsal;
 use crate::sync::{Mutex, MutexGuard};
 

@@ -9,15 +9,15 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 
 use super::{Seen, Share};
+use crate::disk::StoreError;
 use crate::engine::file::error::{FileError, Result};
 use crate::engine::file::rest::copy::RunningCopy;
 use crate::file::rules::create::ExistingFile;
 use crate::file::rules::{Attributes, SharePath};
-use crate::rules::{FileId, Timestamp};
-use crate::store::StoreError;
-use crate::store::share::{
+use crate::file::store::share::{
     FileKind, FoundFile, Granularity, OpenFor, Record, ShareDir, Stat, Touch, splits_a_block,
 };
+use crate::rules::{FileId, Timestamp};
 
 impl Share {
     /// True if two changes in a row may have the same change time: front ends that see a write

@@ -3,12 +3,13 @@
 //! A refusal is an answer; a store error means that no answer can be given. Each refusal is named
 //! like its documented code; statuses and spellings are decided by REST.
 
+use crate::disk::StoreError;
 use crate::file::rules::FileNameError;
+use crate::file::store::root::RootError;
+use crate::file::store::share::{SNAPSHOTS_MAX, SnapshotError};
 use crate::rules::MetadataError;
 use crate::rules::lease::LeaseDenial;
 use crate::rules::policy::PolicyFault;
-use crate::store::share::{SNAPSHOTS_MAX, SnapshotError};
-use crate::store::{RootError, StoreError};
 
 use super::permission::PERMISSION_BYTES_MAX;
 use super::properties::QUOTA_GIB_MAX;

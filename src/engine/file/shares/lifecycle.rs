@@ -20,14 +20,15 @@ use super::list::ShareDeletion;
 use super::properties::{NewShare, ShareProperties, ShareVersion};
 use super::served::{Served, ShareState};
 use super::{FileService, Gone, POISON, ShareRef, ShareSlot};
+use crate::disk::{Drawer, StateDir};
 use crate::engine::Context;
 use crate::engine::events::Happening;
 use crate::engine::non_blocking::check_may_change;
 use crate::file::rules::SharePath;
 use crate::file::rules::name::check_share_name;
+use crate::file::store::root::ShareRoot;
 use crate::rules::lease::{LeaseStatus, ShareUse};
 use crate::rules::{Owner, Timestamp, time};
-use crate::store::{Drawer, ShareRoot, StateDir};
 use crate::sync::Ordering;
 
 const DAY: Duration = Duration::from_hours(24);

@@ -12,9 +12,9 @@ use super::properties::ShareProperties;
 use super::served::{Facts, LeaseView};
 use super::{FileService, POISON, ShareSlot};
 use crate::file::rules::name::check_share_name;
+use crate::file::store::share::SnapshotName;
 use crate::rules::Timestamp;
 use crate::rules::lease::ShareLease;
-use crate::store::share::SnapshotName;
 
 /// The most entries of a page, and the default.
 pub const LIST_MAX: usize = 5_000;
@@ -139,7 +139,7 @@ impl FileService {
         found.truncate(limit);
         let shares = found.into_iter().map(|(_, mut info)| {
             if !options.metadata {
-                info.properties.metadata = crate::store::share::Metadata::default();
+                info.properties.metadata = crate::file::store::share::Metadata::default();
             }
             info
         });

@@ -60,7 +60,7 @@ pub use served::LeaseView;
 pub use view::{EarlierFile, SnapshotFile, SnapshotView};
 
 // What arguments and answers are made of, as front ends see it.
-pub use crate::store::share::{CloneProgress, Control, ETag, Metadata, Record, SnapshotName};
+pub use crate::file::store::share::{CloneProgress, Control, ETag, Metadata, Record, SnapshotName};
 
 pub use super::share::DraftPermission;
 
@@ -68,9 +68,9 @@ use super::share::{Share, ShareOptions};
 use crate::engine::clock::{SystemClock, TimeSource};
 use crate::engine::events::EventLog;
 use crate::file::rules::name::check_share_name;
+use crate::file::store::root::{ShareRoot, SingleShare};
 use crate::rules::lease::LeaseId;
 use crate::rules::{Timestamp, time};
-use crate::store::{ShareRoot, SingleShare};
 use crate::sync::{AtomicU64, Mutex, Ordering, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use served::Served;
 use stamps::Stamps;

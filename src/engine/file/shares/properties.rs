@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 
 use super::error::ShareDenial;
 use super::stamps::Stamps;
+use crate::file::store::share::Metadata;
 use crate::rules::policy::StoredPolicy;
 use crate::rules::{Timestamp, check_metadata, time};
-use crate::store::share::Metadata;
 
 /// The largest quota.
 pub const QUOTA_GIB_MAX: u32 = 102_400;

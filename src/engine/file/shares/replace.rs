@@ -14,10 +14,11 @@ use super::followed::Untold;
 use super::properties::NewShare;
 use super::served::Served;
 use super::{FileService, POISON, ShareSlot, ticks_of};
+use crate::bench::saved::copy_shares;
+use crate::disk::Durability;
 use crate::engine::non_blocking::check_may_wait;
+use crate::file::store::root::ShareRoot;
 use crate::rules::Owner;
-use crate::store::saved::copy_shares;
-use crate::store::{Durability, ShareRoot};
 use crate::sync::{Ordering, RwLockReadGuard, RwLockWriteGuard};
 
 /// All shares of an account, closed. Dropped before [`ReplacingShares::end`], they are served

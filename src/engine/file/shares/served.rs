@@ -17,11 +17,11 @@ use super::error::{FileServiceError, FileServiceResult, ShareDenial};
 use super::properties::ShareProperties;
 use super::view::SnapshotView;
 use super::{FileService, Home, POISON};
+use crate::disk::{Drawer, Durability, StateDir, StoreError, keep_epoch_in, last_epoch_in};
 use crate::file::rules::SharePath;
+use crate::file::store::share::{SnapshotName, Snapshots, Usage};
 use crate::rules::Timestamp;
 use crate::rules::lease::{LeaseDuration, LeaseState, LeaseStatus, ShareLease};
-use crate::store::share::{SnapshotName, Snapshots, Usage};
-use crate::store::{Drawer, Durability, StateDir, StoreError, keep_epoch_in, last_epoch_in};
 use crate::sync::{Mutex, MutexGuard, Ordering};
 
 const PROPERTIES: &str = "properties";

@@ -8,10 +8,10 @@ use super::error::{FileServiceError, FileServiceResult, ShareDenial};
 use super::list::ShareInfo;
 use super::properties::{ShareChanges, ShareProperties, ShareVersion};
 use super::{FileService, ShareRef};
+use crate::file::store::share::Metadata;
 use crate::rules::check_metadata;
 use crate::rules::lease::ShareUse;
 use crate::rules::policy::{StoredPolicy, check_policies};
-use crate::store::share::Metadata;
 
 impl FileService {
     /// The properties of a share or a snapshot, access policies included.

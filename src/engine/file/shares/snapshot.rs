@@ -17,11 +17,11 @@ use super::properties::{ShareProperties, ShareVersion};
 use super::served::{Facts, Served};
 use super::view::{SnapshotView, copy_sidecars};
 use super::{FileService, ShareRef, ticks_of};
+use crate::disk::StoreError;
 use crate::engine::non_blocking::check_may_change;
+use crate::file::store::share::{CloneProgress, Control, Metadata, SnapshotName};
 use crate::rules::check_metadata;
 use crate::rules::lease::{ShareLease, ShareUse};
-use crate::store::StoreError;
-use crate::store::share::{CloneProgress, Control, Metadata, SnapshotName};
 
 /// Snapshots of one share that are kept open for readers.
 const VIEWS_MAX: usize = 16;

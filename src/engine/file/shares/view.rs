@@ -17,16 +17,16 @@ use std::path::Path;
 use super::super::error::{FileError, Result};
 use super::super::opens::io::IO_MAX;
 use super::super::share::Share;
+use crate::disk::StoreError;
 use crate::file::rules::{Denial, SharePath};
-use crate::rules::{FileId, Timestamp};
-use crate::store::StoreError;
-use crate::store::share::difference::ChangedRange;
-use crate::store::share::pages::{Accounted, changed_pages, data_pages};
-use crate::store::share::snapshot::origin;
-use crate::store::share::{
+use crate::file::store::share::difference::ChangedRange;
+use crate::file::store::share::pages::{Accounted, changed_pages, data_pages};
+use crate::file::store::share::snapshot::origin;
+use crate::file::store::share::{
     Case, ETag, FileKind, FoundFile, ListedName, OpenFor, RangeAccount, Record, Records, ShareDir,
     Stat, data,
 };
+use crate::rules::{FileId, Timestamp};
 
 /// Entries of a directory looked at in one step.
 const WALK_PAGE: usize = 1_000;

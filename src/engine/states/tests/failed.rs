@@ -1,7 +1,7 @@
 //! A replacement that fails half way: nothing is acknowledged until a start has completed it.
 
 use super::*;
-use crate::store::db::testing::Tmpfs;
+use crate::db::testing::Tmpfs;
 
 #[test]
 fn what_failed_half_way_ends_all_service_until_a_start_completes_it() {

@@ -18,11 +18,11 @@ use tokio::runtime::Runtime;
 use super::*;
 use crate::engine::context::Caller;
 use crate::rules::{Client, Owner, Timestamp};
-use crate::store::table::EntityRef;
 use crate::table::rules::etag::etag;
 use crate::table::rules::{
     self as rules, EntityFields, EntityKey, Filter, How, IfMatch, Properties, Top, Value,
 };
+use crate::table::store::EntityRef;
 
 /// 2026-01-05T10:00:00Z.
 const START: Timestamp = Timestamp(1_767_607_200_000_000_000);

@@ -36,9 +36,9 @@ use super::momentary::Asking;
 use super::property_changes::TimeChange;
 use super::smb_properties::SmbProperties;
 use crate::file::rules::{Attributes, Denial, SharePath};
+use crate::file::store::share::{CopyProgress, CopyState, ETag, Metadata, Record, Stat};
 use crate::rules::copy_status::CopyStatus;
 use crate::rules::{FileId, Timestamp};
-use crate::store::share::{CopyProgress, CopyState, ETag, Metadata, Record, Stat};
 
 /// The most bytes copied under one hold of the destination's lock (as one Put Range).
 const STRETCH_BYTES: u64 = 4 << 20;

@@ -11,7 +11,7 @@ use super::{CopiedFile, CopyOptions, FileCopySource, STRETCH_BYTES, SourceBytes}
 use crate::engine::file::error::{FileError, Result};
 use crate::engine::file::share::Share;
 use crate::file::rules::{Denial, SharePath};
-use crate::store::share::{HttpHeaders, Metadata, Record, data};
+use crate::file::store::share::{HttpHeaders, Metadata, Record, data};
 
 /// A source on another server, as its answer describes it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

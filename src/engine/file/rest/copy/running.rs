@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use dashmap::DashSet;
 
+use crate::file::store::share::Record;
 use crate::rules::FileId;
 use crate::rules::copy_status::CopyStatus;
-use crate::store::share::Record;
 
 type CopySet = DashSet<(FileId, String)>;
 

@@ -7,6 +7,7 @@ use super::{
     CopiedFile, CopyOptions, Destination, FileCopySource, FileSource, RunningCopy, STRETCH_BYTES,
     SourceBytes,
 };
+use crate::disk::StoreError;
 use crate::engine::Context;
 use crate::engine::file::error::{FileError, Result};
 use crate::engine::file::share::{Missed, Share, retry};
@@ -14,10 +15,9 @@ use crate::file::rules::file::FileState;
 use crate::file::rules::momentary::Circumstances;
 use crate::file::rules::operation::FileOperation;
 use crate::file::rules::{Denial, SharePath};
+use crate::file::store::share::data::{self, Reserved};
+use crate::file::store::share::{ETag, FileKind, OpenFor, Record, Stat, clone};
 use crate::rules::Timestamp;
-use crate::store::StoreError;
-use crate::store::share::data::{self, Reserved};
-use crate::store::share::{ETag, FileKind, OpenFor, Record, Stat, clone};
 
 impl Share {
     pub(super) fn copy_source(&self, cx: &Context, path: &SharePath) -> Result<FileSource> {

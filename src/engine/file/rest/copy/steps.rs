@@ -12,10 +12,10 @@ use crate::engine::file::share::{Share, retry};
 use crate::file::rules::operation::FileOperation;
 use crate::file::rules::ranges::ByteRange;
 use crate::file::rules::{Denial, SharePath};
+use crate::file::store::share::{Control, CopyProgress, ETag, OpenFor, Record, Stat, clone, data};
 use crate::rules::copy_status::CopyStatus;
 use crate::rules::lease::LeaseId;
 use crate::rules::{FileId, Timestamp};
-use crate::store::share::{Control, CopyProgress, ETag, OpenFor, Record, Stat, clone, data};
 
 /// A pending copy from any source.
 #[derive(Debug)]

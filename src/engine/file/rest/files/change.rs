@@ -14,8 +14,8 @@ use crate::engine::file::error::Result;
 use crate::engine::file::share::Share;
 use crate::engine::non_blocking::check_may_change;
 use crate::file::rules::SharePath;
-use crate::store::share::data::{self, Reserved};
-use crate::store::share::{OpenFor, Record, Stat};
+use crate::file::store::share::data::{self, Reserved};
+use crate::file::store::share::{OpenFor, Record, Stat};
 
 impl Share {
     /// Saves the record of a file that is being changed. Where change times are coarse, counts the

@@ -8,6 +8,7 @@ use super::super::property_changes::{NewProperties, TimeChange};
 use super::change::set_written;
 use super::file_properties::FileProperties;
 use super::write::check_body;
+use crate::disk::StoreError;
 use crate::engine::file::error::{FileError, Result};
 use crate::engine::file::opens::releases::REST_PATIENCE;
 use crate::engine::file::share::{Asked, Missed, Seen, Share};
@@ -15,10 +16,9 @@ use crate::file::rules::file::FileState;
 use crate::file::rules::momentary::Circumstances;
 use crate::file::rules::operation::FileOperation;
 use crate::file::rules::{Denial, SharePath};
+use crate::file::store::share::{FileKind, FoundFile, Stat, data};
 use crate::rules::Timestamp;
 use crate::rules::lease::FileLease;
-use crate::store::StoreError;
-use crate::store::share::{FileKind, FoundFile, Stat, data};
 
 /// The content and properties of a file to be created.
 #[derive(Clone, Copy)]

@@ -15,8 +15,8 @@ use crate::engine::file::share::Share;
 use crate::engine::file::shares::{EarlierFile, SnapshotView};
 use crate::file::rules::operation::FileOperation;
 use crate::file::rules::{Denial, SharePath};
-use crate::store::share::difference::ChangedRange;
-use crate::store::share::pages::{Accounted, changed_pages};
+use crate::file::store::share::difference::ChangedRange;
+use crate::file::store::share::pages::{Accounted, changed_pages};
 
 /// The options of a comparison.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -8,9 +8,9 @@ use super::super::smb_properties::SmbProperties;
 use crate::engine::file::error::Result;
 use crate::engine::file::share::Share;
 use crate::file::rules::SharePath;
+use crate::file::store::share::{CopyState, ETag, HttpHeaders, Metadata, Record, Stat};
 use crate::rules::lease::FileLease;
 use crate::rules::{FileId, Timestamp};
-use crate::store::share::{CopyState, ETag, HttpHeaders, Metadata, Record, Stat};
 
 /// A file at one moment.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -8,8 +8,8 @@ use crate::engine::file::error::Result;
 use crate::engine::file::share::Share;
 use crate::file::rules::operation::FileOperation;
 use crate::file::rules::{Denial, SharePath};
+use crate::file::store::share::{Metadata, data};
 use crate::rules::check_metadata;
-use crate::store::share::{Metadata, data};
 
 impl Share {
     /// Set File Properties, a new length included.

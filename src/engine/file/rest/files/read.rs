@@ -21,9 +21,9 @@ use crate::engine::non_blocking::{check_may_wait, is_non_blocking};
 use crate::file::rules::operation::FileOperation;
 use crate::file::rules::ranges::ByteRange;
 use crate::file::rules::{Denial, SharePath};
-use crate::store::share::data;
-use crate::store::share::pages::{Accounted, data_pages};
-use crate::store::share::range_bytes::RangeBytes;
+use crate::file::store::share::data;
+use crate::file::store::share::pages::{Accounted, data_pages};
+use crate::file::store::share::range_bytes::RangeBytes;
 
 /// The longest range that is read when the request is admitted: the longest range that one request
 /// writes, so that no reader sees half of one (S3).

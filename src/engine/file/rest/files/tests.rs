@@ -10,8 +10,8 @@ use crate::engine::file::{Asking, Share};
 use crate::engine::{Context, SystemClock, without_waiting};
 use crate::file::rules::create::OpenRequest;
 use crate::file::rules::{Access, ShareMode, SharePath};
+use crate::file::store::share::Metadata;
 use crate::rules::{Client, Owner};
-use crate::store::share::Metadata;
 
 #[test]
 fn where_change_times_are_coarse_each_change_is_counted_and_no_look_is() {

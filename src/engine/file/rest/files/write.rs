@@ -12,8 +12,8 @@ use crate::engine::file::opens::io::IO_MAX;
 use crate::engine::file::share::Share;
 use crate::file::rules::operation::FileOperation;
 use crate::file::rules::{Denial, SharePath};
-use crate::store::share::Touch;
-use crate::store::share::data::{self, Reserved};
+use crate::file::store::share::Touch;
+use crate::file::store::share::data::{self, Reserved};
 
 impl Share {
     /// Put Range, update: writes all bytes at `offset`, at most [`IO_MAX`].

@@ -1,0 +1,397 @@
+//! Containers, blobs and their states: rows in a database, bytes as extents over content files.
+//! Rules (leases, conditions, names, `ETag`s) are decided by the engine, inside its transactions.
+//!
+//! ```text
+//!   shared      state that the parts of a BlobStore share
+//!   tx          transactions: Tx reads, WriteTx also writes; their methods are in the next modules
+//!   containers  rows of containers
+//!   states      rows of blobs and their states, for reading
+//!   change      changes of blobs and their content
+//!   blocks      uncommitted blocks, and lists of them that become a blob
+//!   staged      extents of a long block list before its commit
+//!   list        listing, page by page
+//!   tags        the index of tags
+//!   leased      blobs and containers that have a lease
+//!   settings    settings of the service, and the counter behind ETags
+//!   types       identities, times, and their form in a row
+//!   schema      the tables of the database
+//!   content     takes a body in: hashes and writes it
+//!   places      which file and range a body is written to
+//!   files       content files: names, which are open for writing, which are not yet synced
+//!   extent      an extent, and how extents are packed into a row
+//!   extents     the extents of a state
+//!   reader      reads the bytes of one committed state
+//!   epochs      when no reader can need an unlinked file any more
+//!   references  which content files are in use
+//!   remove      removes states, uploads and their content
+//!   reclaim     syncs content before a checkpoint, and unlinks unused files after it
+//!   janitor     the thread that removes rows and files in the background
+//!   effects     work that a transaction leaves until its outcome is known
+//!   replace     replaces all rows, by none or by those of a saved state
+//!   save        saves the blobs of one moment in a folder
+//! ```
+//!
+//! A content file is never changed where a committed extent points: new bytes go to new places.
+//! So a reader needs no lock, and copies, snapshots and block lists share bytes instead of copying
+//! them.
+
+mod blocks;
+mod change;
+mod containers;
+mod content;
+mod effects;
+mod epochs;
+mod extent;
+mod extents;
+mod files;
+mod janitor;
+mod leased;
+mod list;
+mod places;
+mod reader;
+mod reclaim;
+mod references;
+mod remove;
+mod replace;
+mod save;
+mod schema;
+mod settings;
+mod shared;
+mod staged;
+mod states;
+mod tags;
+#[cfg(test)]
+mod tests;
+mod tx;
+mod types;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+
+use rusqlite::Connection;
+
+use self::effects::Effects;
+use self::epochs::Epochs;
+use self::files::Files;
+use self::janitor::{Chore, Chores, Janitor};
+use self::places::Places;
+use self::reclaim::Reclaim;
+use self::shared::{Counters, FilesToUnlink, Replacing, Shared};
+use crate::db::{Database, DbError, Purpose, Stats, SyncMode, Tuning, Version};
+
+pub use self::blocks::{BlockChoice, BlockList, STAGE_ABOVE};
+pub use self::content::{BodyRole, Content, ContentError, ContentPlan, ContentWriter, INLINE_MAX};
+pub use self::leased::LeasedBlobs;
+pub use self::list::{BlobListing, LIST_MAX, ListBlobs, ListPosition, ListedBlob};
+pub use self::reader::ContentReader;
+pub use self::replace::HeldBlobs;
+pub use self::save::SavedBlobs;
+pub use self::states::{Head, WrittenRange};
+pub use self::tags::{TagSearch, TaggedPage};
+pub use self::tx::{BlobTx, WriteTx};
+pub use self::types::{
+    ContainerId, ContainerRow, Retained, StateId, StateKey, StateKind, StateRow,
+};
+
+/// The blobs of one account. Dropping it closes it.
+pub struct BlobStore {
+    database: Arc<Database>,
+    shared: Arc<Shared>,
+    janitor: Option<JoinHandle<()>>,
+}
+
+/// What a store did since it was opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlobStats {
+    /// What the database did.
+    pub database: Stats,
+    /// Content files of bodies that were given up.
+    pub given_up: u64,
+    /// Content files that nothing referred to any more.
+    pub reclaimed: u64,
+    /// Content files that an earlier process left.
+    pub swept: u64,
+}
+
+impl BlobStore {
+    /// Opens or makes `blob.db` and the content folder `blobs` in `folder`.
+    pub fn open(folder: &Path, sync: SyncMode) -> Result<Self, DbError> {
+        Self::open_with(folder, sync, Tuning::default())
+    }
+
+    /// As [`BlobStore::open`], with sizes and times of the caller's.
+    pub fn open_with(folder: &Path, sync: SyncMode, tuning: Tuning) -> Result<Self, DbError> {
+        let file = folder.join("blob.db");
+        let database = Arc::new(Database::open_with(&file, &schema::SCHEMA, sync, tuning)?);
+        let known = database.read(StoreStart::read)?;
+        let chores = Arc::new(Chores::default());
+        let files = Files::open(folder.join("blobs"), sync, known.file, Arc::clone(&chores))?;
+        let files = Arc::new(files);
+        let shared = Arc::new(Shared {
+            places: Places::new(Arc::clone(&files)),
+            files,
+            epochs: Arc::new(Epochs::new(Arc::clone(&chores))),
+            chores,
+            unlinking: FilesToUnlink::default(),
+            counters: Counters::default(),
+            garbage: AtomicU64::new(0),
+            next_id: AtomicI64::new(known.id + 1),
+            last_counter: AtomicU64::new(known.counter),
+            ceiling: AtomicI64::new(types::signed(known.counter)),
+            era: AtomicU64::new(0),
+            replacing: Replacing::default(),
+        });
+        database.set_checkpoint_hooks(Box::new(Reclaim::new(Arc::clone(&shared))));
+        for chore in known.left_over {
+            shared.chores.add(chore);
+        }
+        shared.chores.add(Chore::Sweep);
+        if known.unused {
+            database.request_checkpoint();
+        }
+        let janitor = Janitor { database: Arc::downgrade(&database), shared: Arc::clone(&shared) };
+        let thread = std::thread::Builder::new().name("blob janitor".to_owned());
+        let thread = thread.spawn(move || janitor.run());
+        let thread = thread.map_err(|error| DbError::Io(format!("start a thread: {error}")))?;
+        Ok(Self { database, shared, janitor: Some(thread) })
+    }
+
+    /// An error if the database or the content folder has lost its name since it was opened.
+    pub fn check_place(&self) -> Result<(), DbError> {
+        self.database.check_place()
+    }
+
+    /// Begins a body. One of known length that does not fit on the disk is refused before it is
+    /// taken; space is taken when bytes come. Makes a file for it: not for event loops, unless the
+    /// body is short enough for its row or its length is unknown.
+    pub fn content(&self, plan: ContentPlan<'_>) -> Result<ContentWriter, DbError> {
+        let begun = ContentWriter::begin(Arc::clone(&self.shared), &plan);
+        if matches!(begun, Err(DbError::Full { .. })) {
+            // Content that was dropped takes room until a checkpoint: soon there may be some.
+            self.shared.chores.add(Chore::Checkpoint);
+        }
+        begun
+    }
+
+    /// Runs `f` in one read transaction. See [`Database::read`].
+    pub fn read<T, E: From<DbError>>(
+        &self,
+        f: impl FnOnce(&BlobTx<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let (stay, era) = (self.shared.epochs.enter(), self.era());
+        self.database.read(|conn| f(&BlobTx::new(conn, &self.shared, &stay, era)))
+    }
+
+    /// As [`BlobStore::read`], for event loops: gives `f` back instead of waiting.
+    pub fn try_read<T, E, F>(&self, f: F) -> Result<Result<T, E>, F>
+    where
+        E: From<DbError>,
+        F: FnOnce(&BlobTx<'_>) -> Result<T, E>,
+    {
+        let (stay, era) = (self.shared.epochs.enter(), self.era());
+        let mut f = Some(f);
+        let ran = self.database.try_read(|conn| {
+            let f = f.take().expect("a closure runs once");
+            f(&BlobTx::new(conn, &self.shared, &stay, era))
+        });
+        match ran {
+            Ok(outcome) => Ok(outcome),
+            Err(_) => Err(f.expect("the database did not run the closure")),
+        }
+    }
+
+    /// Runs a change up to its first write. See [`Database::rehearse`].
+    pub fn rehearse<T, E: From<DbError>>(
+        &self,
+        f: impl FnOnce(&WriteTx<'_>) -> Result<T, E>,
+    ) -> Result<(), E> {
+        let (stay, era) = (self.shared.epochs.enter(), self.era());
+        self.database.rehearse(|conn| {
+            let tx = WriteTx::rehearsal(BlobTx::new(conn, &self.shared, &stay, era));
+            let outcome = f(&tx);
+            tx.into_effects().rolled_back();
+            outcome
+        })
+    }
+
+    /// Runs `f` in a write transaction and waits for the commit. See [`Database::write`].
+    pub fn write<T, E, F>(&self, f: F) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<DbError> + Send + 'static,
+        F: FnOnce(&WriteTx<'_>) -> Result<T, E> + Send + 'static,
+    {
+        self.write_for(Purpose::Store, f)
+    }
+
+    /// As [`BlobStore::write`], for a purpose.
+    pub fn write_for<T, E, F>(&self, purpose: Purpose, f: F) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<DbError> + Send + 'static,
+        F: FnOnce(&WriteTx<'_>) -> Result<T, E> + Send + 'static,
+    {
+        let shared = Arc::clone(&self.shared);
+        let written = self.database.write_for(purpose, move |conn| run_write(conn, &shared, f));
+        self.settled(written)
+    }
+
+    /// As [`BlobStore::write`], for event loops: runs `f` on this thread if it can begin at once
+    /// and no sync is needed, and gives `f` back otherwise.
+    pub fn try_write<T, E, F>(&self, purpose: Purpose, f: F) -> Result<Result<T, E>, F>
+    where
+        E: From<DbError>,
+        F: FnOnce(&WriteTx<'_>) -> Result<T, E>,
+    {
+        let mut f = Some(f);
+        let ran = self.database.try_write_for(purpose, |conn| {
+            let f = f.take().expect("a closure runs once");
+            run_write(conn, &self.shared, f)
+        });
+        match ran {
+            Ok(written) => Ok(self.settled(written)),
+            Err(_) => Err(f.expect("the database did not run the closure")),
+        }
+    }
+
+    /// Queues `f` for the writer thread. See [`Database::submit`].
+    pub fn submit<T, E, F, D>(&self, purpose: Purpose, f: F, done: D)
+    where
+        T: Send + 'static,
+        E: From<DbError> + Send + 'static,
+        F: FnOnce(&WriteTx<'_>) -> Result<T, E> + Send + 'static,
+        D: FnOnce(Result<T, E>) + Send + 'static,
+    {
+        let shared = Arc::clone(&self.shared);
+        let after = Arc::clone(&self.shared);
+        self.database.submit_for(
+            purpose,
+            move |conn| run_write(conn, &shared, f),
+            move |written: Result<(T, Effects), E>| {
+                done(written.map(|(value, effects)| {
+                    effects.committed(&after);
+                    value
+                }));
+            },
+        );
+    }
+
+    fn settled<T, E>(&self, written: Result<(T, Effects), E>) -> Result<T, E> {
+        written.map(|(value, effects)| {
+            effects.committed(&self.shared);
+            value
+        })
+    }
+
+    /// The version of the rows that a read sees which begins now. See [`Database::version`].
+    pub fn version(&self) -> Option<Version> {
+        self.database.version()
+    }
+
+    fn era(&self) -> u64 {
+        self.shared.era.load(Ordering::Acquire)
+    }
+
+    /// When commits and content are on the disk.
+    pub fn sync(&self) -> SyncMode {
+        self.database.sync()
+    }
+
+    /// Waits until content without a reference is gone, but for what readers still need.
+    pub fn settle(&self) -> Result<(), DbError> {
+        self.shared.chores.wait_until_idle();
+        // What chores dropped is released by this checkpoint, and removed by further chores. A
+        // file that was open at the first is released by the second.
+        for _ in 0..2 {
+            self.database.checkpoint()?;
+            self.shared.chores.wait_until_idle();
+        }
+        Ok(())
+    }
+
+    /// What was done since the store was opened.
+    pub fn stats(&self) -> BlobStats {
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        BlobStats {
+            database: self.database.stats(),
+            given_up: load(&self.shared.counters.given_up),
+            reclaimed: load(&self.shared.counters.reclaimed),
+            swept: load(&self.shared.counters.swept),
+        }
+    }
+}
+
+fn run_write<T, E: From<DbError>>(
+    conn: &Connection,
+    shared: &Shared,
+    f: impl FnOnce(&WriteTx<'_>) -> Result<T, E>,
+) -> Result<(T, Effects), E> {
+    let stay = shared.epochs.enter();
+    let era = shared.era.load(Ordering::Acquire);
+    let tx = WriteTx::new(BlobTx::new(conn, shared, &stay, era));
+    let outcome = f(&tx);
+    let effects = tx.into_effects();
+    match outcome {
+        Ok(value) => Ok((value, effects)),
+        Err(error) => {
+            effects.rolled_back();
+            Err(error)
+        }
+    }
+}
+
+/// What the database tells a store that opens it.
+struct StoreStart {
+    id: i64,
+    file: u64,
+    counter: u64,
+    unused: bool,
+    left_over: Vec<Chore>,
+}
+
+impl StoreStart {
+    fn read(conn: &Connection) -> Result<Self, DbError> {
+        let number = |sql: &str| conn.query_row(sql, [], |row| row.get::<_, i64>(0));
+        Ok(Self {
+            id: number(
+                "SELECT max(
+                     (SELECT coalesce(max(id), 0) FROM blob),
+                     (SELECT coalesce(max(state), 0) FROM extents),
+                     (SELECT coalesce(max(owner), 0) FROM uses),
+                     (SELECT coalesce(max(id), 0) FROM upload),
+                     (SELECT coalesce(max(upload), 0) FROM block),
+                     (SELECT coalesce(max(id), 0) FROM doomed WHERE kind = 0))",
+            )?,
+            file: types::unsigned(number("SELECT coalesce(max(id), 0) FROM file")?)?,
+            counter: types::unsigned(settings::ceiling(conn)?)?,
+            unused: !references::unused(conn, 1)?.is_empty(),
+            left_over: remove::left_over(conn)?,
+        })
+    }
+}
+
+impl Drop for BlobStore {
+    fn drop(&mut self) {
+        self.shared.chores.close();
+        if let Some(Err(_)) = self.janitor.take().map(JoinHandle::join) {
+            log::error!("the janitor of {} panicked", self.database.path().display());
+        }
+        let shared = Arc::clone(&self.shared);
+        // Read by the writer: a change that still waits for it gets its counter before.
+        let kept = self.database.write_for(Purpose::Delete, move |conn| {
+            let last = shared.last_counter.load(Ordering::Relaxed);
+            settings::set_ceiling(conn, types::signed(last))
+        });
+        if let Err(error) = kept {
+            log::warn!("closing {}: {error}", self.database.path().display());
+        }
+    }
+}
+
+impl std::fmt::Debug for BlobStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BlobStore").field("file", &self.database.path()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,88 @@
+//! Content and checkpoints: new content is synced before a checkpoint makes its rows durable, also
+//! the rows that are committed while it runs; files without a reference are unlinked after a
+//! checkpoint has made that durable.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rusqlite::Connection;
+
+use super::janitor::Chore;
+use super::references;
+use super::shared::Shared;
+use super::types::ContentId;
+use crate::db::{CheckpointHooks, DbError};
+
+/// Files that one checkpoint releases; more wait for the next.
+const FILES_MAX: usize = 4096;
+
+pub(super) struct Reclaim {
+    pub(super) shared: Arc<Shared>,
+    released: Mutex<Option<Released>>,
+}
+
+/// Files that the checkpoint under way releases.
+struct Released {
+    /// The last epoch of readers that can have seen a reference to the files.
+    epoch: u64,
+    /// [`Shared::era`] before the files were found.
+    era: u64,
+    files: Vec<ContentId>,
+}
+
+impl Reclaim {
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared, released: Mutex::default() }
+    }
+
+    /// Files without a reference that cannot get one any more.
+    fn unused(&self, conn: &Connection) -> Result<Vec<ContentId>, DbError> {
+        // Those that wait for a reader do not keep others waiting.
+        let mut files = references::unused(conn, FILES_MAX + self.shared.unlinking.count())?;
+        files.retain(|file| !self.shared.unlinking.contains(*file));
+        if self.shared.places.segment().is_some_and(|segment| files.contains(&segment)) {
+            self.shared.places.close_segment();
+        }
+        // An open file can get a reference from a commit under way. One that is not open is never
+        // opened again, so what is counted after this line stays.
+        files.retain(|file| !self.shared.files.is_open(*file));
+        let mut unused = Vec::new();
+        for file in files {
+            if references::count(conn, file)? == Some(0) {
+                unused.push(file);
+            }
+        }
+        Ok(unused)
+    }
+}
+
+impl CheckpointHooks for Reclaim {
+    fn before_checkpoint(&self, conn: &Connection) -> Result<(), DbError> {
+        let era = self.shared.era.load(Ordering::Acquire);
+        let files = self.unused(conn)?;
+        // Readers from now on see the database without references to these files.
+        let epoch = self.shared.epochs.advance();
+        let synced = self.shared.files.sync_all(&files);
+        let released = Released { epoch, era, files };
+        *self.released.lock().unwrap_or_else(PoisonError::into_inner) = Some(released);
+        synced
+    }
+
+    fn log_synced(&self) {
+        let released = self.released.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(Released { epoch, era, mut files }) = released {
+            files.retain(|file| self.shared.unlinking.add(*file));
+            if !files.is_empty() {
+                self.shared.epochs.when_over(epoch, Chore::Unlink { era, files });
+            }
+        }
+    }
+
+    fn check_place(&self) -> Result<(), DbError> {
+        self.shared.files.check_place()
+    }
+
+    fn checkpoint_ended(&self) {
+        self.shared.files.checkpoint_ended();
+    }
+}

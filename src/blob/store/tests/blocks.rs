@@ -1,0 +1,343 @@
+//! Blocks and block lists: what a list finds, what a commit replaces, long lists in slices.
+
+use super::{CURRENT, Home, bytes, check_settled, content_of, put, put_block, row};
+use crate::blob::rules::blocks::BlockSearch;
+use crate::blob::rules::blocks::BlockSearch::{Committed, Latest, Uncommitted};
+use crate::blob::store::{
+    BlobStore, BlockChoice, BlockList, ContainerId, Content, STAGE_ABOVE, StateId, StateKey,
+};
+use crate::db::DbError;
+use crate::rules::Timestamp;
+
+type Named<'a> = (&'a [u8], BlockSearch);
+
+fn resolve(
+    store: &BlobStore,
+    container: ContainerId,
+    name: &str,
+    list: &[Named<'_>],
+) -> Option<BlockList> {
+    let list: Vec<_> =
+        list.iter().map(|(id, search)| BlockChoice { id, search: *search }).collect();
+    let current = row(store, container, name).map(|row| row.id);
+    store.read(|tx| tx.resolve_blocks(container, name, current, &list)).unwrap()
+}
+
+fn commit(
+    store: &BlobStore,
+    container: ContainerId,
+    name: &str,
+    list: BlockList,
+) -> Option<StateId> {
+    let name = name.to_owned();
+    store.write(move |tx| tx.commit_blocks(container, &name, &"", list)).unwrap()
+}
+
+/// Resolves and commits in two steps.
+fn put_list(
+    store: &BlobStore,
+    container: ContainerId,
+    name: &str,
+    list: &[Named<'_>],
+) -> Option<StateId> {
+    let list = resolve(store, container, name, list)?;
+    Some(commit(store, container, name, list).expect("nothing changed meanwhile"))
+}
+
+fn ids(blocks: Vec<(Vec<u8>, u64)>) -> Vec<(String, u64)> {
+    blocks.into_iter().map(|(id, length)| (String::from_utf8(id).unwrap(), length)).collect()
+}
+
+fn committed(store: &BlobStore, id: StateId) -> Vec<(String, u64)> {
+    ids(store.read(|tx| tx.committed_blocks(id)).unwrap())
+}
+
+fn uncommitted(store: &BlobStore, container: ContainerId, name: &str) -> Vec<(String, u64)> {
+    ids(store.read(|tx| tx.uncommitted_blocks(container, name)).unwrap())
+}
+
+#[test]
+fn a_list_makes_the_blob_of_its_blocks_in_its_order() {
+    let home = Home::new();
+    let (store, c) = home.with_container();
+    let (a, b) = (bytes(1, 100_000), bytes(2, 3 << 20));
+    put_block(&store, c, "blob", b"a", &a);
+    put_block(&store, c, "blob", b"b", &b);
+    put_block(&store, c, "blob", b"c", b"not named");
+    assert_eq!(
+        uncommitted(&store, c, "blob"),
+        [("a".into(), 100_000), ("b".into(), 3 << 20), ("c".into(), 9)]
+    );
+    assert_eq!(store.read(|tx| tx.block_summary(c, "blob")).unwrap(), (3, Some(1)));
+    assert!(row(&store, c, "blob").is_none());
+    let files = home.files();
+    let list = [(&b"b"[..], Latest), (b"a", Uncommitted), (b"b", Latest)];
+    let id = put_list(&store, c, "blob", &list).unwrap();
+    assert!(content_of(&store, id) == [&b[..], &a, &b].concat());
+    assert_eq!(home.files(), files, "no bytes are copied");
+    assert_eq!(row(&store, c, "blob").unwrap().length, (6 << 20) + 100_000);
+    assert_eq!(
+        committed(&store, id),
+        [("b".into(), 3 << 20), ("a".into(), 100_000), ("b".into(), 3 << 20)]
+    );
+    assert!(uncommitted(&store, c, "blob").is_empty());
+    assert_eq!(store.read(|tx| tx.block_summary(c, "blob")).unwrap(), (0, None));
+    check_settled(&store, &home);
+}
+
+#[test]
+fn a_block_of_the_same_id_replaces_the_one_before() {
+    let home = Home::new();
+    let (store, c) = home.with_container();
+    put_block(&store, c, "blob", b"a", b"first");
+    put_block(&store, c, "blob", b"a", b"second!");
+    assert_eq!(uncommitted(&store, c, "blob"), [("a".into(), 7)]);
+    assert_eq!(store.read(|tx| tx.block_summary(c, "blob")).unwrap(), (1, Some(1)));
+    assert!(store.read(|tx| tx.has_block(c, "blob", b"a")).unwrap());
+    assert!(!store.read(|tx| tx.has_block(c, "blob", b"b")).unwrap());
+    let id = put_list(&store, c, "blob", &[(b"a", Latest)]).unwrap();
+    assert_eq!(content_of(&store, id), b"second!");
+}
+
+#[test]
+fn entries_look_where_they_say() {
+    let home = Home::new();
+    let (store, c) = home.with_container();
+    put_block(&store, c, "blob", b"a", b"old a");
+    put_block(&store, c, "blob", b"b", b"old b");
+    put_list(&store, c, "blob", &[(b"a", Latest), (b"b", Latest)]).unwrap();
+    put_block(&store, c, "blob", b"a", b"new a");
+    put_block(&store, c, "blob", b"n", b"new");
+
+    for unknown in [(&b"b"[..], Uncommitted), (b"n", Committed), (b"x", Latest)] {
+        let list = [(&b"a"[..], Latest), unknown];
+        assert!(resolve(&store, c, "blob", &list).is_none(), "{unknown:?}");
+    }
+    let list = [
+        (&b"a"[..], Committed),
+        (b"a", Uncommitted),
+        (b"a", Latest),
+        (b"b", Latest),
+        (b"n", Latest),
+    ];
+    let id = put_list(&store, c, "blob", &list).unwrap();
+    assert_eq!(content_of(&store, id), b"old anew anew aold bnew");
+    // From committed blocks alone.
+    let id = put_list(&store, c, "blob", &[(b"b", Committed), (b"n", Latest)]).unwrap();
+    assert_eq!(content_of(&store, id), b"old bnew");
+    check_settled(&store, &home);
+}
+
+#[test]
+fn an_empty_list_makes_an_empty_blob() {
+    let home = Home::new();
+    let (store, c) = home.with_container();
+    put_block(&store, c, "blob", b"a", &bytes(1, 2 << 20));
+    let id = put_list(&store, c, "blob", &[]).unwrap();
+    assert_eq!(content_of(&store, id), b"");
+    check_settled(&store, &home);
+    assert!(home.files().len() <= 1);
+}
+
+#[test]
+fn putting_a_blob_leaves_no_committed_blocks_and_keeps_uncommitted_ones() {
+    let home = Home::new();
+    let (store, c) = home.with_container();
+    put_block(&store, c, "blob", b"a", b"block");
+    let id = put_list(&store, c, "blob", &[(b"a", Latest)]).unwrap();
+    put_block(&store, c, "blob", b"b", b"later");
+    assert_eq!(put(&store, c, "blob", &bytes(1, 50_000)), id);
+    assert!(committed(&store, id).is_empty());
+    assert_eq!(uncommitted(&store, c, "blob"), [("b".into(), 5)]);
+    store.write(move |tx| tx.drop_blocks(c, "blob")).unwrap();
+    assert!(uncommitted(&store, c, "blob").is_empty());
+    check_settled(&store, &home);
+}
+
+#[test]
+fn a_commit_ends_the_row_of_the_uncommitted_blob() {
+    let home = Home::new();
+    let (store, c) = home.with_container();
+    put_block(&store, c, "blob", b"a", b"block");
+    let key = StateKey::Uncommitted;
+    store.write(move |tx| tx.put(c, "blob", key, &"leased", Content::default())).unwrap();
+    put_list(&store, c, "blob", &[(b"a", Latest)]).unwrap();
+    assert!(store.read(|tx| tx.state::<String>(c, "blob", key)).unwrap().is_none());
+    assert!(row(&store, c, "blob").is_some());
+}
+
+#[test]
+fn a_list_is_stale_when_blocks_or_the_blob_changed_since() {
+    let home = Home::new();
+    let (store, c) = home.with_container();
+    put_block(&store, c, "blob", b"a", b"one");
+    put_list(&store, c, "blob", &[(b"a", Latest)]).unwrap();
+    let committed_only = || resolve(&store, c, "blob", &[(b"a", Committed)]).unwrap();
+
+    let list = committed_only();
+    put_block(&store, c, "blob", b"b", b"two");
+    assert_eq!(commit(&store, c, "blob", list), None, "a block came");
+
+    let list = resolve(&store, c, "blob", &[(b"b", Latest)]).unwrap();
+    put_block(&store, c, "blob", b"b", b"TWO");
+    assert_eq!(commit(&store, c, "blob", list), None, "a block was replaced");
+
+    let list = committed_only();
+    store.write(move |tx| tx.drop_blocks(c, "blob")).unwrap();
+    assert_eq!(commit(&store, c, "blob", list), None, "the blocks went");
+
+    let list = committed_only();
+    put(&store, c, "blob", b"other");
+    assert_eq!(commit(&store, c, "blob", list), None, "the blob was replaced");
+
+    let id = row(&store, c, "blob").unwrap().id;
+    assert_eq!(content_of(&store, id), b"other");
+    // The record alone may change.
+    put_block(&store, c, "blob", b"z", b"last");
+    let list = resolve(&store, c, "blob", &[(b"z", Latest)]).unwrap();
+    store.write(move |tx| tx.update(id, &"leased")).unwrap();
+    assert!(commit(&store, c, "blob", list).is_some());
+    check_settled(&store, &home);
+}
+
+#[test]
+fn a_list_of_a_blob_that_was_replaced_is_stale_after_a_restart_too() {
+    let home = Home::new();
+    let (store, c) = home.with_container();
+    for _ in 0..10 {
+        put_block(&store, c, "blob", b"a", b"one");
+        put_list(&store, c, "blob", &[(b"a", Latest)]).unwrap();
+    }
+    drop(store);
+    let store = home.open();
+    let lists: Vec<_> =
+        (0..40).map(|_| resolve(&store, c, "blob", &[(b"a", Committed)]).unwrap()).collect();
+    for (round, list) in lists.into_iter().enumerate() {
+        put(&store, c, "blob", b"other");
+        assert_eq!(commit(&store, c, "blob", list), None, "replaced {} times", round + 1);
+    }
+}
+
+fn many(store: &BlobStore, container: ContainerId, count: usize) -> (Vec<Vec<u8>>, Vec<u8>) {
+    let ids: Vec<_> = (0..count).map(|block| format!("{block:06}").into_bytes()).collect();
+    let mut all = Vec::new();
+    let mut contents = Vec::new();
+    for (seed, id) in (0..).zip(&ids) {
+        let sent = bytes(seed, 100);
+        let place = crate::blob::store::BodyRole::PartOf(container, "blob");
+        contents.push((id.clone(), super::body(store, place, &sent)));
+        all.extend(sent);
+    }
+    store
+        .write(move |tx| {
+            for (id, content) in contents {
+                tx.put_block(container, "blob", &id, content, Timestamp(1))?;
+            }
+            Ok::<_, DbError>(())
+        })
+        .unwrap();
+    (ids, all)
+}
+
+#[test]
+fn a_long_list_is_staged_and_committed() {
+    let home = Home::new();
+    let (store, c) = home.with_container();
+    put(&store, c, "blob", &bytes(1, 50_000));
+    let (ids, all) = many(&store, c, 5000);
+    let list: Vec<Named<'_>> = ids.iter().map(|id| (id.as_slice(), Latest)).collect();
+    let list = resolve(&store, c, "blob", &list).unwrap();
+    assert_eq!((list.blocks(), list.length()), (5000, 500_000));
+    let staged = store.stage(list).unwrap();
+    assert_eq!((staged.blocks(), staged.length()), (5000, 500_000));
+    let id = commit(&store, c, "blob", staged).unwrap();
+    assert!(content_of(&store, id) == all);
+    assert_eq!(committed(&store, id).len(), 5000);
+    check_settled(&store, &home);
+    // Replacing and removing such a blob is done in slices.
+    put(&store, c, "blob", b"small");
+    check_settled(&store, &home);
+    let id = row(&store, c, "blob").unwrap().id;
+    assert_eq!(content_of(&store, id), b"small");
+}
+
+#[test]
+fn a_staged_list_that_is_not_committed_leaves_nothing() {
+    let home = Home::new();
+    let (store, c) = home.with_container();
+    let (ids, _) = many(&store, c, STAGE_ABOVE + 1);
+    let list: Vec<Named<'_>> = ids.iter().map(|id| (id.as_slice(), Latest)).collect();
+    let stage = || store.stage(resolve(&store, c, "blob", &list).unwrap()).unwrap();
+    let rows = || -> i64 {
+        let count = |tx: &crate::blob::store::BlobTx<'_>| {
+            let count = tx.conn.query_row("SELECT count(*) FROM extents", [], |row| row.get(0))?;
+            Ok::<_, DbError>(count)
+        };
+        store.read(count).unwrap()
+    };
+    drop(stage());
+    store.settle().unwrap();
+    assert_eq!(rows(), 0);
+
+    // The transaction refuses after the commit of the list.
+    let staged = stage();
+    let refused = store.write(move |tx| {
+        tx.commit_blocks(c, "blob", &"", staged)?;
+        Err::<(), _>(DbError::Closed)
+    });
+    assert!(refused.is_err());
+    store.settle().unwrap();
+    assert_eq!(rows(), 0);
+
+    // Stale.
+    let staged = stage();
+    assert!(rows() > 0);
+    put_block(&store, c, "blob", b"000000", b"again");
+    assert_eq!(commit(&store, c, "blob", staged), None);
+    store.settle().unwrap();
+    assert_eq!(rows(), 0);
+    check_settled(&store, &home);
+}
+
+#[test]
+fn a_long_upload_that_is_dropped_goes_in_slices() {
+    let home = Home::new();
+    let (store, c) = home.with_container();
+    many(&store, c, 3000);
+    store.write(move |tx| tx.drop_blocks(c, "blob")).unwrap();
+    assert_eq!(store.read(|tx| tx.block_summary(c, "blob")).unwrap(), (0, None));
+    // New blocks of the same name have nothing to do with the old ones.
+    put_block(&store, c, "blob", b"000001", b"new");
+    check_settled(&store, &home);
+    assert_eq!(uncommitted(&store, c, "blob"), [("000001".into(), 3)]);
+    drop(store);
+    // Nor are they gone after a restart.
+    let store = home.open();
+    check_settled(&store, &home);
+    assert_eq!(uncommitted(&store, c, "blob"), [("000001".into(), 3)]);
+}
+
+#[test]
+fn uploads_that_nobody_touched_are_found() {
+    let home = Home::new();
+    let (store, c) = home.with_container();
+    let stale = |before| store.read(|tx| tx.stale_uploads(Timestamp(before), 10)).unwrap();
+    put_block(&store, c, "blob", b"a", b"block");
+    assert!(stale(1).is_empty());
+    assert_eq!(stale(2), [(c, "blob".to_owned())]);
+}
+
+#[test]
+fn copies_and_snapshots_keep_the_block_list() {
+    let home = Home::new();
+    let (store, c) = home.with_container();
+    put_block(&store, c, "blob", b"a", b"one");
+    put_block(&store, c, "blob", b"b", b"two");
+    let id = put_list(&store, c, "blob", &[(b"b", Latest), (b"a", Latest)]).unwrap();
+    let copy = store.write(move |tx| tx.put_shared(c, "copy", CURRENT, &"", id, None)).unwrap();
+    store.write(move |tx| tx.remove(id)).unwrap();
+    store.settle().unwrap();
+    assert_eq!(committed(&store, copy), [("b".into(), 3), ("a".into(), 3)]);
+    assert_eq!(content_of(&store, copy), b"twoone");
+    check_settled(&store, &home);
+}

@@ -1,0 +1,96 @@
+//! What is on the disk before what: content before the log that refers to it, and who may read it.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use super::{Home, bytes, put, whole};
+use crate::blob::store::{BodyRole, ContentPlan};
+use crate::disk::synced::watch;
+
+const MIB: usize = 1 << 20;
+
+/// A blob is put, and committed, while the content of an earlier one is being synced: the
+/// checkpoint makes the new row durable too, so its content must be on the disk before.
+#[test]
+fn content_is_synced_before_the_log_also_if_it_comes_while_a_checkpoint_syncs() {
+    for size in [100_000, 2 * MIB] {
+        let home = Home::new();
+        let (store, container) = home.with_container();
+        let store = Arc::new(store);
+        put(&store, container, "first", &bytes(1, 2 * MIB));
+        let synced = Arc::new(Mutex::new(Vec::new()));
+        let folder = home.dir.path().join("blobs");
+        let (beside, order) = (Arc::downgrade(&store), Arc::clone(&synced));
+        let begun = AtomicBool::new(false);
+        let content = folder.clone();
+        watch::below(home.dir.path(), move |path| {
+            order.lock().unwrap().push(path.to_owned());
+            if path.parent() == Some(&content) && !begun.swap(true, Ordering::Relaxed) {
+                let store = beside.upgrade().unwrap();
+                put(&store, container, "second", &bytes(2, size));
+            }
+        });
+        store.database.checkpoint().unwrap();
+        let synced = std::mem::take(&mut *synced.lock().unwrap());
+        let log = home.dir.path().join("blob.db-wal");
+        let before: Vec<PathBuf> = synced.into_iter().take_while(|path| *path != log).collect();
+        let files: Vec<_> = home.files().iter().map(|name| folder.join(name)).collect();
+        assert_eq!(files.len(), 2);
+        for file in files {
+            let bytes = before.iter().position(|path| *path == file);
+            let names = before.iter().rposition(|path| *path == folder);
+            assert!(bytes.is_some() && bytes < names, "{size}: {file:?} of {before:?}");
+        }
+        // Afterwards bodies wait for the next checkpoint again.
+        let mut writer = store
+            .content(ContentPlan { length: Some(2 << 20), place: BodyRole::Whole, md5: false })
+            .unwrap();
+        writer.write(&bytes(3, 2 * MIB)).unwrap();
+        assert!(writer.try_finish().is_some());
+    }
+}
+
+#[test]
+fn a_body_gives_an_event_loop_back_what_would_wait() {
+    let home = Home::new();
+    let (store, container) = home.with_container();
+    let unknown = |place| ContentPlan { length: None, place, md5: false };
+    // A file has to be made where a body of unknown length outgrows its row.
+    let mut writer = store.content(unknown(BodyRole::Whole)).unwrap();
+    assert!(matches!(writer.try_write(&[bytes(1, 16 << 10)]), Some(Ok(()))));
+    assert!(writer.try_write(&[b"x"]).is_none());
+    assert_eq!(writer.received(), 16 << 10, "nothing was taken");
+    writer.write(b"x").unwrap();
+    assert!(matches!(writer.try_write(&[b"y"]), Some(Ok(()))));
+    assert_eq!(writer.try_finish().unwrap().unwrap().length(), (16 << 10) + 2);
+    // A short part of unknown length is placed at its end.
+    let mut writer = store.content(unknown(BodyRole::PartOf(container, "log"))).unwrap();
+    assert!(matches!(writer.try_write(&[b"a line"]), Some(Ok(()))));
+    assert!(writer.try_finish().is_none());
+    assert_eq!(writer.finish().unwrap().length(), 6);
+    // While a checkpoint is under way, bytes are synced before a commit can refer to them.
+    let plan = ContentPlan { length: Some(100_000), ..unknown(BodyRole::Whole) };
+    let mut writer = store.content(plan).unwrap();
+    writer.write(&bytes(1, 100_000)).unwrap();
+    store.shared.files.sync_all(&[]).unwrap();
+    assert!(writer.try_finish().is_none());
+    writer.finish().unwrap();
+    store.shared.files.checkpoint_ended();
+}
+
+#[test]
+fn only_the_owner_may_read_blobs() {
+    let home = Home::new();
+    let (store, _) = home.with_container();
+    let content = whole(&store, &bytes(1, 100_000));
+    let mode = |path: PathBuf| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    for (name, expected) in [("blob.db", 0o600), ("blob.db-wal", 0o600), ("blobs", 0o700)] {
+        assert_eq!(mode(home.dir.path().join(name)), expected, "{name}");
+    }
+    for file in home.files() {
+        assert_eq!(mode(home.dir.path().join("blobs").join(file)), 0o600);
+    }
+    drop(content);
+}

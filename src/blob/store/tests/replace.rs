@@ -1,0 +1,156 @@
+//! All rows replaced at once: what readers, chores and block lists of before meet.
+
+use std::path::Path;
+
+use super::{Home, body, bytes, put, read_all};
+use crate::blob::rules::blocks::BlockSearch;
+use crate::blob::store::janitor::Chore;
+use crate::blob::store::{BlobStore, BlockChoice, BodyRole, ContainerId, StateId};
+use crate::db::DbError;
+use crate::rules::Timestamp;
+
+fn save(store: &BlobStore, folder: &Path) {
+    let mut saved = store.save(folder).unwrap();
+    saved.begin().unwrap();
+    saved.finish().unwrap();
+}
+
+fn restore(store: &BlobStore, folder: &Path) {
+    let held = store.hold();
+    held.restore(folder).unwrap();
+    held.commit().unwrap();
+}
+
+fn reset(store: &BlobStore) {
+    let held = store.hold();
+    held.empty().unwrap();
+    held.commit().unwrap();
+}
+
+fn container(store: &BlobStore) -> ContainerId {
+    store.write(|tx| tx.add_container("c", &"")).unwrap().unwrap()
+}
+
+fn read(store: &BlobStore, id: StateId) -> Vec<u8> {
+    read_all(&mut store.read(|tx| tx.reader(id)).unwrap())
+}
+
+#[test]
+fn content_of_a_saved_state_comes_back_after_it_was_removed_and_while_it_is_being_removed() {
+    let home = Home::new();
+    let store = home.open();
+    let c = container(&store);
+    let sizes = [100, 50_000, 3 << 20];
+    let sent = sizes.map(|size| bytes(size as u64, size));
+    let ids =
+        [("row", 0), ("segment", 1), ("file", 2)].map(|(name, at)| put(&store, c, name, &sent[at]));
+    let folder = tempfile::tempdir_in(home.dir.path()).unwrap();
+    save(&store, folder.path());
+    for round in 0..6 {
+        reset(&store);
+        if round % 2 == 0 {
+            // The janitor has removed the files; else it is about to.
+            store.settle().unwrap();
+        }
+        restore(&store, folder.path());
+        store.settle().unwrap();
+        for (id, sent) in ids.iter().zip(&sent) {
+            assert!(read(&store, *id) == *sent, "round {round}");
+        }
+    }
+}
+
+#[test]
+fn numbers_and_counters_go_on_after_a_replacement_and_a_restart() {
+    let home = Home::new();
+    let folder = tempfile::tempdir_in(home.dir.path()).unwrap();
+    let (first, counter) = {
+        let store = home.open();
+        let c = container(&store);
+        let first = put(&store, c, "a", &bytes(1, 10));
+        save(&store, folder.path());
+        let counter = store.write(|tx| tx.next_counter(77)).unwrap();
+        reset(&store);
+        (first, counter)
+    };
+    let store = home.open();
+    restore(&store, folder.path());
+    assert!(store.write(|tx| tx.next_counter(0)).unwrap() > counter);
+    let c = store.read(|tx| tx.container::<String>("c")).unwrap().unwrap().id;
+    assert!(put(&store, c, "b", &bytes(2, 10)).0 > first.0, "its number is free");
+    assert_eq!(read(&store, first), bytes(1, 10));
+}
+
+#[test]
+fn a_chore_of_before_removes_nothing_of_a_restored_state() {
+    let home = Home::new();
+    let store = home.open();
+    let c = container(&store);
+    let (id, sent) = {
+        let sent = bytes(3, 50_000);
+        (put(&store, c, "a", &sent), sent)
+    };
+    let folder = tempfile::tempdir_in(home.dir.path()).unwrap();
+    save(&store, folder.path());
+    restore(&store, folder.path());
+    // As if the rows had been dropped just before, in slices.
+    store.shared.chores.add(Chore::Drop(id.0));
+    store.shared.chores.add(Chore::DropContainer(c));
+    store.settle().unwrap();
+    assert!(read(&store, id) == sent);
+}
+
+#[test]
+fn a_block_list_that_was_resolved_before_a_replacement_is_not_committed_after_it() {
+    let home = Home::new();
+    let store = home.open();
+    let c = container(&store);
+    for id in [b"a", b"b"] {
+        let content = body(&store, BodyRole::PartOf(c, "blob"), &bytes(1, 20_000));
+        store.write(move |tx| tx.put_block(c, "blob", id, content, Timestamp(1))).unwrap();
+    }
+    let folder = tempfile::tempdir_in(home.dir.path()).unwrap();
+    save(&store, folder.path());
+    let choices = [b"a", b"b"].map(|id| BlockChoice { id, search: BlockSearch::Latest });
+    let resolve =
+        || store.read(|tx| tx.resolve_blocks(c, "blob", None, &choices)).unwrap().unwrap();
+    let before = resolve();
+    restore(&store, folder.path());
+    let commit = |list| store.write(move |tx| tx.commit_blocks(c, "blob", &"", list)).unwrap();
+    // The same blocks under the same numbers: only the replacement tells them apart.
+    assert_eq!(commit(before), None);
+    let id = commit(resolve()).unwrap();
+    assert_eq!(read(&store, id).len(), 40_000);
+}
+
+#[test]
+fn a_replacement_that_fails_changes_nothing() {
+    let home = Home::new();
+    let store = home.open();
+    let c = container(&store);
+    let id = put(&store, c, "a", &bytes(1, 50_000));
+    let folder = tempfile::tempdir_in(home.dir.path()).unwrap();
+    save(&store, folder.path());
+    std::fs::remove_dir_all(folder.path().join("blobs")).unwrap();
+    {
+        let held = store.hold();
+        let refused = held.restore(folder.path());
+        let lost = folder.path().join("blobs");
+        let named = |file: &Path| file.starts_with(&lost);
+        assert!(
+            matches!(&refused, Err(DbError::Damaged { file, .. }) if named(file)),
+            "{refused:?}"
+        );
+    }
+    let other = tempfile::tempdir_in(home.dir.path()).unwrap();
+    std::fs::write(other.path().join("blob.db"), "no database").unwrap();
+    assert!(store.hold().restore(other.path()).is_err());
+    {
+        let held = store.hold();
+        held.empty().unwrap();
+        // Dropped without a commit.
+    }
+    store.settle().unwrap();
+    assert_eq!(read(&store, id), bytes(1, 50_000));
+    put(&store, c, "b", &bytes(2, 10));
+}

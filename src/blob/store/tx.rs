@@ -1,0 +1,107 @@
+//! Transactions of the blob store: what may be read in one, and what may be changed.
+//! The methods are with their subjects: containers, states, blocks, list, tags, settings.
+
+use std::cell::{RefCell, RefMut};
+use std::ops::Deref;
+use std::sync::Arc;
+
+use rusqlite::Connection;
+
+use super::content::{Bytes, Content};
+use super::effects::Effects;
+use super::epochs::Stay;
+use super::extent::Extent;
+use super::references;
+use super::shared::Shared;
+use super::types::ContentId;
+use crate::db::DbError;
+
+/// A transaction that sees one committed state of all blobs.
+pub struct BlobTx<'a> {
+    pub(super) conn: &'a Connection,
+    pub(super) shared: &'a Shared,
+    pub(super) stay: &'a Stay,
+    /// [`Shared::era`] before the transaction began.
+    pub(super) era: u64,
+}
+
+/// A transaction that can change blobs, and sees its own changes.
+pub struct WriteTx<'a> {
+    tx: BlobTx<'a>,
+    effects: RefCell<Effects>,
+    /// The transaction only reads: the change ends at its first write.
+    pub(super) rehearsal: bool,
+}
+
+impl<'a> BlobTx<'a> {
+    pub(super) fn new(conn: &'a Connection, shared: &'a Shared, stay: &'a Stay, era: u64) -> Self {
+        Self { conn, shared, stay, era }
+    }
+}
+
+impl<'a> WriteTx<'a> {
+    pub(super) fn new(tx: BlobTx<'a>) -> Self {
+        Self { tx, effects: RefCell::default(), rehearsal: false }
+    }
+
+    pub(super) fn rehearsal(tx: BlobTx<'a>) -> Self {
+        Self { rehearsal: true, ..Self::new(tx) }
+    }
+
+    pub(super) fn into_effects(self) -> Effects {
+        self.effects.into_inner()
+    }
+
+    pub(super) fn effects(&self) -> RefMut<'_, Effects> {
+        self.effects.borrow_mut()
+    }
+
+    /// Gives `owner` bytes that are in a file. The file stays open until the outcome is known.
+    pub(super) fn refer(&self, owner: i64, content: Content) -> Result<Option<InFile>, DbError> {
+        let length = content.length();
+        let (bytes, claim) = content.into_parts();
+        match bytes {
+            Bytes::Inline(bytes) if bytes.is_empty() => Ok(None),
+            Bytes::Inline(_) => {
+                Err(DbError::Io("a part of a blob was taken as a whole blob".to_owned()))
+            }
+            Bytes::InFile(file, _) if !file.is_of(&self.shared.files) => {
+                Err(DbError::Io("content of another account was put into this one".to_owned()))
+            }
+            Bytes::InFile(file, offset) => {
+                references::add(self.conn, owner, file.id)?;
+                if let Some(claim) = claim {
+                    claim.mark_used();
+                }
+                let id = file.id;
+                self.keep(file);
+                Ok(Some(InFile { file: id, offset, length }))
+            }
+        }
+    }
+
+    fn keep(&self, file: Arc<super::files::OpenFile>) {
+        self.effects().files.push(file);
+    }
+}
+
+/// Where content lies.
+pub(super) struct InFile {
+    pub(super) file: ContentId,
+    pub(super) offset: u64,
+    pub(super) length: u64,
+}
+
+impl InFile {
+    pub(super) fn extent(&self, start: u64, write: u64) -> Extent {
+        Extent { start, length: self.length, file: self.file, offset: self.offset, write }
+    }
+}
+
+impl<'a> Deref for WriteTx<'a> {
+    type Target = BlobTx<'a>;
+
+    fn deref(&self) -> &BlobTx<'a> {
+        &self.tx
+    }
+}

@@ -1,0 +1,168 @@
+//! The writer of a database, held still while all rows are replaced: by none, or by those of a
+//! saved database.
+//!
+//! Decides how whole tables are replaced in one transaction. Which tables keep their rows (those
+//! with counters) is decided by the services' stores; when all databases of a server are held, by
+//! `engine/states`.
+
+use std::cell::OnceCell;
+use std::path::Path;
+use std::sync::{Arc, MutexGuard};
+
+use rusqlite::Connection;
+
+use super::error::Naming;
+use super::version::Changing;
+use super::writer::{Turn, Writer};
+use super::{DbError, transaction, vfs};
+
+/// The writer of a database, held. Requests wait until the value is dropped; a transaction that
+/// was not committed is rolled back then.
+pub struct HeldWriter<'a> {
+    // Before the turn: its next owner locks the connection.
+    connection: MutexGuard<'a, Connection>,
+    writer: &'a Writer,
+    file: Arc<Path>,
+    /// The saved database that is attached.
+    saved: OnceCell<Arc<Path>>,
+    _changing: Changing<'a>,
+    _turn: Turn<'a>,
+}
+
+impl<'a> HeldWriter<'a> {
+    pub(super) fn new(writer: &'a Writer, file: Arc<Path>) -> Self {
+        let turn = writer.hold();
+        Self {
+            connection: writer.connection(),
+            writer,
+            file,
+            saved: OnceCell::new(),
+            _changing: writer.versions().change(),
+            _turn: turn,
+        }
+    }
+
+    /// Begins the transaction.
+    pub fn begin(&self) -> Result<(), DbError> {
+        self.writer.check_place()?;
+        let _naming = Naming::file(&self.file);
+        transaction::begin_patiently(&self.connection, self.writer.patience())
+    }
+
+    /// Runs `work` in the transaction.
+    pub(crate) fn run<T>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, DbError>,
+    ) -> Result<T, DbError> {
+        let _naming = Naming::file(&self.file);
+        work(&self.connection)
+    }
+
+    /// Removes all rows of all tables but those of `kept`.
+    pub fn empty(&self, kept: &[&str]) -> Result<(), DbError> {
+        self.run(|conn| {
+            for table in tables(conn, kept)? {
+                // Without a condition: SQLite frees the pages and looks at no row.
+                conn.execute(&format!("DELETE FROM main.\"{table}\""), [])?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Attaches the saved database `file` as the schema `saved`. Before [`HeldWriter::begin`].
+    pub fn attach(&self, file: &Path) -> Result<(), DbError> {
+        let conn = &*self.connection;
+        let numbers = |schema: &str| {
+            let number = |pragma| conn.pragma_query_value(Some(schema), pragma, |row| row.get(0));
+            Ok::<[i32; 2], DbError>([number("application_id")?, number("user_version")?])
+        };
+        let expected = self.run(|_| numbers("main"))?;
+        let saved = self.saved.get_or_init(|| Arc::from(file));
+        let _naming = Naming::file(saved);
+        conn.execute("ATTACH ?1 AS saved", [text_of(file)?])?;
+        if numbers("saved")? != expected {
+            let why = "it was saved by another version of this program".to_owned();
+            return Err(DbError::UnknownFormat { file: file.to_owned(), why });
+        }
+        Ok(())
+    }
+
+    /// The error of a restore with the file that is damaged: `SQLite` does not say which of the two
+    /// databases is, so the saved one is checked.
+    pub fn blame(&self, error: DbError) -> DbError {
+        let (DbError::Damaged { why, .. }, Some(saved)) = (&error, self.saved.get()) else {
+            return error;
+        };
+        let check = "PRAGMA saved.quick_check(1)";
+        match self.connection.query_row(check, [], |row| row.get::<_, String>(0)) {
+            Ok(found) if found == "ok" => error,
+            _ => DbError::Damaged { file: saved.to_path_buf(), why: why.clone() },
+        }
+    }
+
+    /// Replaces all rows of all tables but those of `kept` by those of the saved database.
+    pub fn replace(&self, kept: &[&str]) -> Result<(), DbError> {
+        self.empty(kept)?;
+        self.run(|conn| {
+            for table in tables(conn, kept)? {
+                conn.execute(
+                    &format!("INSERT INTO main.\"{table}\" SELECT * FROM saved.\"{table}\""),
+                    [],
+                )?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Writes the rows of the transaction to the log, so that there is little left that its commit
+    /// could fail at: a full disk is met here.
+    pub fn flush(&self) -> Result<(), DbError> {
+        self.run(|conn| {
+            conn.cache_flush()?;
+            vfs::flush(conn)
+        })
+    }
+
+    /// Commits the transaction.
+    pub fn commit(&self) -> Result<(), DbError> {
+        let _naming = Naming::file(&self.file);
+        transaction::commit(&self.connection)?;
+        self.writer.committed();
+        Ok(())
+    }
+}
+
+impl Drop for HeldWriter<'_> {
+    fn drop(&mut self) {
+        transaction::roll_back(&self.connection);
+        let attached = "SELECT 1 FROM pragma_database_list WHERE name = 'saved'";
+        let attached = self.connection.prepare(attached).and_then(|mut found| found.exists([]));
+        if !matches!(attached, Ok(false))
+            && let Err(error) = self.connection.execute("DETACH saved", [])
+        {
+            log::error!("{}: a saved database stays attached: {error}", self.file.display());
+        }
+    }
+}
+
+impl std::fmt::Debug for HeldWriter<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Held").field("file", &self.file).finish_non_exhaustive()
+    }
+}
+
+/// A path as `SQLite` takes it in a statement.
+pub(super) fn text_of(path: &Path) -> Result<&str, DbError> {
+    path.to_str().ok_or_else(|| DbError::Io(format!("{}: its path is not UTF-8", path.display())))
+}
+
+/// The tables of the database but `kept` and those of `SQLite` itself.
+pub(super) fn tables(conn: &Connection, kept: &[&str]) -> Result<Vec<String>, DbError> {
+    let mut select = conn.prepare(
+        "SELECT name FROM main.sqlite_schema
+         WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name",
+    )?;
+    let names = select.query_map([], |row| row.get::<_, String>(0))?;
+    let names: Vec<_> = names.collect::<Result<_, _>>()?;
+    Ok(names.into_iter().filter(|name| !kept.contains(&name.as_str())).collect())
+}

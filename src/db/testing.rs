@@ -1,0 +1,143 @@
+//! What tests of the stores and of the engine share: child processes, file systems of a given size.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tempfile::TempDir;
+
+/// One ignored test of this binary, in a process of its own.
+pub(crate) fn child(test: &str) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args([test, "--exact", "--ignored", "--nocapture", "--test-threads=1"]);
+    command
+}
+
+/// A mounted file system of a given size, unmounted when dropped.
+pub(crate) struct Tmpfs(TempDir);
+
+impl Tmpfs {
+    /// `None`, and a line on the output, where this process may not mount.
+    pub(crate) fn mount(size: &str) -> Option<Self> {
+        let dir = tempfile::tempdir().unwrap();
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", &format!("size={size}"), "latchfs-test"]);
+        match mount.arg(dir.path()).output() {
+            Ok(output) if output.status.success() => Some(Self(dir)),
+            Ok(output) => {
+                println!("SKIPPED: no tmpfs: {}", String::from_utf8_lossy(&output.stderr));
+                None
+            }
+            Err(error) => {
+                println!("SKIPPED: no mount command: {error}");
+                None
+            }
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Takes all the space that is left.
+    pub(crate) fn fill(&self) {
+        fill(&self.ballast());
+    }
+
+    /// Takes all the space that is left but for so many bytes.
+    pub(crate) fn fill_but(&self, bytes: u64) {
+        self.fill();
+        let ballast = std::fs::OpenOptions::new().write(true).open(self.ballast()).unwrap();
+        let length = ballast.metadata().unwrap().len();
+        ballast.set_len(length - bytes).unwrap();
+    }
+
+    /// Bytes that are free.
+    pub(crate) fn free(&self) -> u64 {
+        free(self.path())
+    }
+
+    /// Gives back the space that [`Tmpfs::fill`] took.
+    pub(crate) fn empty(&self) {
+        std::fs::remove_file(self.ballast()).unwrap();
+    }
+
+    fn ballast(&self) -> PathBuf {
+        self.path().join("ballast of all space")
+    }
+}
+
+impl Drop for Tmpfs {
+    fn drop(&mut self) {
+        unmount(self.path());
+    }
+}
+
+/// A mounted ext4 of 24 MB with blocks of 1 KiB, unmounted when dropped.
+pub(crate) struct SmallBlocks(TempDir);
+
+impl SmallBlocks {
+    /// `None`, and a line on the output, where this process cannot make one.
+    pub(crate) fn mount() -> Option<Self> {
+        let dir = tempfile::tempdir().unwrap();
+        let image = tempfile::NamedTempFile::new().unwrap();
+        image.as_file().set_len(24 << 20).unwrap();
+        let mut make = Command::new("mkfs.ext4");
+        make.args(["-q", "-b", "1024", "-m", "0"]).arg(image.path());
+        let mut mount = Command::new("mount");
+        // The loop device keeps the image, whose name goes here.
+        mount.args(["-o", "loop", "-t", "ext4"]).arg(image.path()).arg(dir.path());
+        for command in [&mut make, &mut mount] {
+            match command.output() {
+                Ok(output) if output.status.success() => {}
+                Ok(output) => {
+                    println!("SKIPPED: no ext4: {}", String::from_utf8_lossy(&output.stderr));
+                    return None;
+                }
+                Err(error) => {
+                    println!("SKIPPED: no ext4: {command:?}: {error}");
+                    return None;
+                }
+            }
+        }
+        Some(Self(dir))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+impl Drop for SmallBlocks {
+    fn drop(&mut self) {
+        unmount(self.path());
+    }
+}
+
+/// Takes all the space that is left on the file system of `ballast`, for this file.
+pub(crate) fn fill(ballast: &Path) {
+    let folder = ballast.parent().unwrap();
+    let mut ballast = std::fs::File::create(ballast).unwrap();
+    // A checkpoint under way may give space back in between.
+    for _ in 0..100 {
+        for piece in [1 << 20, 4096, 1] {
+            while ballast.write(&vec![1; piece]).is_ok_and(|written| written == piece) {}
+        }
+        if free(folder) == 0 {
+            return;
+        }
+    }
+    panic!("the file system does not get full: {} bytes are free", free(folder));
+}
+
+fn free(folder: &Path) -> u64 {
+    let seen = rustix::fs::statvfs(folder).unwrap();
+    seen.f_bavail * seen.f_frsize
+}
+
+fn unmount(folder: &Path) {
+    let status = Command::new("umount").arg("-l").arg(folder).status();
+    if !status.is_ok_and(|status| status.success()) {
+        println!("cannot unmount {}", folder.display());
+    }
+}

@@ -1,0 +1,168 @@
+//! Checkpoints: hooks in order, errors of hooks, a reader in the way, a log that never rests.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use super::{Place, SCHEMA, get, keys, put, quiet, wait_until};
+use crate::db::{CheckpointHooks, Database, DbError, SyncMode, Tuning};
+
+#[derive(Default)]
+struct Recorder {
+    events: Mutex<Vec<String>>,
+    fail: AtomicBool,
+}
+
+impl Recorder {
+    fn events(&self) -> String {
+        self.events.lock().unwrap().join(", ")
+    }
+}
+
+struct Hooks(Arc<Recorder>, std::path::PathBuf);
+
+impl Hooks {
+    /// Keys in the main file alone, as after a power loss that spared nothing of the log.
+    fn durable(&self) -> Vec<i64> {
+        let copy = tempfile::tempdir().unwrap();
+        let file = copy.path().join("copy.db");
+        std::fs::copy(&self.1, &file).unwrap();
+        keys(&Database::open(&file, &SCHEMA, SyncMode::Normal).unwrap())
+    }
+
+    fn record(&self, what: &str) {
+        let event = format!("{what} {:?}", self.durable());
+        self.0.events.lock().unwrap().push(event);
+    }
+}
+
+impl CheckpointHooks for Hooks {
+    fn before_checkpoint(&self, _: &rusqlite::Connection) -> Result<(), DbError> {
+        self.record("before");
+        if self.0.fail.load(Ordering::Relaxed) {
+            Err(DbError::Io("content cannot be synced".to_owned()))
+        } else {
+            Ok(())
+        }
+    }
+
+    fn log_synced(&self) {}
+
+    fn checkpoint_ended(&self) {
+        self.record("after");
+    }
+}
+
+fn with_hooks(place: &Place, tuning: Tuning) -> (Arc<Database>, Arc<Recorder>) {
+    let db = place.open_with(SyncMode::Normal, tuning);
+    // Moves the tables into the main file, so that a copy of it can be opened.
+    db.checkpoint().unwrap();
+    let recorder = Arc::new(Recorder::default());
+    db.set_checkpoint_hooks(Box::new(Hooks(Arc::clone(&recorder), place.file())));
+    (db, recorder)
+}
+
+#[test]
+fn hooks_run_before_rows_become_durable_and_after() {
+    let place = Place::new();
+    let (db, recorder) = with_hooks(&place, quiet());
+    db.write(|conn| put(conn, 1, b"x")).unwrap();
+    db.checkpoint().unwrap();
+    db.write(|conn| put(conn, 2, b"x")).unwrap();
+    db.checkpoint().unwrap();
+    assert_eq!(recorder.events(), "before [], after [1], before [1], after [1, 2]");
+}
+
+#[test]
+fn an_error_before_skips_the_checkpoint_until_it_is_tried_again() {
+    let place = Place::new();
+    let (db, recorder) = with_hooks(&place, quiet());
+    db.write(|conn| put(conn, 1, b"x")).unwrap();
+    recorder.fail.store(true, Ordering::Relaxed);
+    assert_eq!(db.checkpoint(), Err(DbError::Io("content cannot be synced".to_owned())));
+    recorder.fail.store(false, Ordering::Relaxed);
+    db.checkpoint().unwrap();
+    assert_eq!(recorder.events(), "before [], after [], before [], after [1]");
+}
+
+#[test]
+fn closing_runs_the_hooks_too() {
+    let place = Place::new();
+    let (db, recorder) = with_hooks(&place, quiet());
+    db.write(|conn| put(conn, 1, b"x")).unwrap();
+    drop(db);
+    assert_eq!(recorder.events(), "before [], after [1]");
+}
+
+#[test]
+fn a_checkpoint_follows_a_commit_without_being_asked() {
+    let place = Place::new();
+    let tuning = Tuning { checkpoint_interval: Duration::from_millis(1), ..quiet() };
+    let (db, recorder) = with_hooks(&place, tuning);
+    db.write(|conn| put(conn, 1, b"x")).unwrap();
+    wait_until("a checkpoint", || recorder.events().ends_with("after [1]"));
+}
+
+#[test]
+fn a_long_log_is_moved_without_waiting_for_the_interval() {
+    let place = Place::new();
+    let (db, recorder) = with_hooks(&place, Tuning { checkpoint_pages: 50, ..quiet() });
+    db.write(|conn| put(conn, 1, &vec![1; 10_000])).unwrap();
+    // A few pages are not long yet: only the write that follows asks for a checkpoint.
+    assert_eq!(recorder.events(), "");
+    db.write(|conn| put(conn, 2, &vec![1; 400_000])).unwrap();
+    wait_until("a checkpoint", || recorder.events().ends_with("after [1, 2]"));
+}
+
+#[test]
+fn a_reader_in_the_way_delays_the_log_but_neither_writes_nor_hooks() {
+    let place = Place::new();
+    let (db, recorder) = with_hooks(&place, quiet());
+    db.write(|conn| put(conn, 1, b"old")).unwrap();
+    db.read(|conn| {
+        let old = get(conn, 1)?;
+        let other = Arc::clone(&db);
+        let beside = std::thread::spawn(move || {
+            other.write(|conn| put(conn, 1, b"new"))?;
+            other.checkpoint()
+        });
+        beside.join().unwrap()?;
+        assert_eq!(get(conn, 1)?, old);
+        Ok::<_, DbError>(())
+    })
+    .unwrap();
+    // The page stays in the log, for the reader; the log itself was synced.
+    assert_eq!(recorder.events(), "before [], after []");
+    assert_eq!(db.read(|conn| get(conn, 1)).unwrap().as_deref(), Some(&b"new"[..]));
+}
+
+#[test]
+fn a_log_that_never_rests_begins_again_above_the_limit() {
+    let place = Place::new();
+    let tuning = Tuning { checkpoint_pages: 100, hold_pages: 400, ..quiet() };
+    let db = place.open_with(SyncMode::Normal, tuning);
+    let stop = Arc::new(AtomicBool::new(false));
+    let writers: Vec<_> = (0..2)
+        .map(|writer| {
+            let (db, stop) = (Arc::clone(&db), Arc::clone(&stop));
+            std::thread::spawn(move || {
+                for count in 0_u64.. {
+                    if stop.load(Ordering::Relaxed) {
+                        return count;
+                    }
+                    let value = count.to_le_bytes().repeat(1000);
+                    db.write(move |conn| put(conn, writer, &value)).unwrap();
+                }
+                0
+            })
+        })
+        .collect();
+    wait_until("the writer to be held", || db.stats().holds >= 3);
+    stop.store(true, Ordering::Relaxed);
+    for writer in writers {
+        assert!(writer.join().unwrap() > 0);
+    }
+    db.checkpoint().unwrap();
+    db.write(|conn| put(conn, 7, b"x")).unwrap();
+    assert!(db.stats().log_pages < 400, "{:?}", db.stats());
+}

@@ -1,0 +1,144 @@
+//! The errors of the store: one type for all of it.
+//!
+//! Front ends translate them into errno and REST codes. The refusal of a rule is a denial of
+//! [`crate::rules`], not a store error.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rustix::io::Errno;
+
+use crate::sync::front_end;
+
+/// Why the store could not do it.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// Nothing of that name.
+    #[error("no such file or directory")]
+    NotFound,
+    /// A directory on the way is missing, or is no directory.
+    #[error("the parent directory does not exist")]
+    ParentNotFound,
+    /// The name is taken.
+    #[error("the name is taken")]
+    AlreadyExists,
+    /// A directory was needed.
+    #[error("not a directory")]
+    NotADirectory,
+    /// A file was needed.
+    #[error("is a directory")]
+    IsADirectory,
+    /// The directory has entries.
+    #[error("the directory is not empty")]
+    NotEmpty,
+    /// Another file stands under the name now.
+    #[error("the file was replaced meanwhile")]
+    Replaced,
+    /// The disk or the quota of its owner is full.
+    #[error("no space left for the share")]
+    NoSpace,
+    /// Longer than the file system, or the limit of this process (`ulimit -f`), allows.
+    #[error("the file would be longer than a limit allows")]
+    FileTooLong,
+    /// The backing file system is mounted read-only.
+    #[error("the backing directory is read-only")]
+    ReadOnly,
+    /// This process may not do that in the backing directory.
+    #[error("permission denied in the backing directory")]
+    PermissionDenied,
+    /// A name or path longer than the backing file system takes.
+    #[error("the name is too long for the backing directory")]
+    NameTooLong,
+    /// A state file or metadata record that cannot be understood.
+    #[error("{what} is damaged: {why}")]
+    Damaged {
+        /// Which record or file.
+        what: String,
+        /// Why it cannot be understood.
+        why: String,
+    },
+    /// The caller cannot wait, or rehearses: the operation is going to be repeated.
+    #[error("it cannot be had without waiting")]
+    WouldWait,
+    /// Another process serves the state folder.
+    #[error("the state folder {} is in use by another process", path.display())]
+    InUse {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// Anything else the system said.
+    #[error("{what}: {source}")]
+    Io {
+        /// The step that failed.
+        what: &'static str,
+        /// The error of the system.
+        source: io::Error,
+    },
+}
+
+impl StoreError {
+    /// A file that should be there is not.
+    pub(crate) fn missing(path: &Path) -> Self {
+        Self::damaged(path, "it is missing")
+    }
+
+    /// A file that cannot be understood.
+    pub(crate) fn damaged(path: &Path, why: impl Into<String>) -> Self {
+        Self::Damaged { what: path.display().to_string(), why: why.into() }
+    }
+
+    /// The error behind a system call's errno, `what` being done.
+    pub fn from_errno(what: &'static str, errno: Errno) -> Self {
+        match errno {
+            Errno::NOENT => Self::NotFound,
+            Errno::EXIST => Self::AlreadyExists,
+            Errno::NOTDIR => Self::NotADirectory,
+            Errno::ISDIR => Self::IsADirectory,
+            Errno::NOTEMPTY => Self::NotEmpty,
+            Errno::NOSPC | Errno::DQUOT => Self::NoSpace,
+            Errno::FBIG => Self::FileTooLong,
+            Errno::ROFS => Self::ReadOnly,
+            Errno::ACCESS | Errno::PERM => Self::PermissionDenied,
+            Errno::NAMETOOLONG => Self::NameTooLong,
+            other => Self::Io { what, source: other.into() },
+        }
+    }
+}
+
+/// Shorthand for `.map_err` on a system call.
+pub(crate) fn doing(what: &'static str) -> impl Fn(Errno) -> StoreError {
+    move |errno| StoreError::from_errno(what, errno)
+}
+
+/// Shorthand for `.map_err` on a call of the standard library.
+pub(crate) fn failing(what: &'static str) -> impl Fn(io::Error) -> StoreError {
+    move |error| match Errno::from_io_error(&error) {
+        Some(errno) => StoreError::from_errno(what, errno),
+        None => StoreError::Io { what, source: error },
+    }
+}
+
+/// The most bytes of disk that an operation in non-blocking mode gives back. The file system takes
+/// up to 200 us a MiB for that.
+pub(crate) const NON_BLOCKING_FREED: u64 = 8 << 20;
+
+/// To be called before a change that gives back so many bytes of disk, while nothing was changed
+/// yet. An error in non-blocking mode, if that would take long.
+pub(crate) fn check_may_free(bytes: u64) -> Result<(), StoreError> {
+    if bytes > NON_BLOCKING_FREED && front_end::gives_up() {
+        return Err(StoreError::WouldWait);
+    }
+    Ok(())
+}
+
+/// To be called right before the first change of an operation: from here on it does not give up,
+/// because it could not be repeated. An error if it has given up before.
+pub(crate) fn begin_change() -> Result<(), StoreError> {
+    if front_end::begin_change() { Ok(()) } else { Err(StoreError::WouldWait) }
+}
+
+/// To be called right before a change that an operation in non-blocking mode may be given up
+/// after, because all of it can be repeated. An error in a rehearsal.
+pub(crate) fn check_may_change() -> Result<(), StoreError> {
+    if front_end::may_change() { Ok(()) } else { Err(StoreError::WouldWait) }
+}

@@ -1,0 +1,29 @@
+//! The data directory: its layout, format version and lock, and files that are replaced as a whole.
+//!
+//! ```text
+//!   data_root  the data directory of a server: accounts, format version, lock
+//!   state      the state folder of a share or account: state that belongs to no single file
+//!   folder     a folder of small files, each replaced as a whole
+//!   synced     syncs of database and content files
+//!   fnv        the hash in names of files that this program makes
+//!   error      the errors of the disk
+//!   testing    file systems of different kinds for tests
+//! ```
+
+pub(crate) mod data_root;
+pub(crate) mod error;
+pub(crate) mod fnv;
+pub(crate) mod folder;
+pub(crate) mod state;
+pub(crate) mod synced;
+#[cfg(test)]
+pub(crate) mod testing;
+
+pub use data_root::{DataRoot, FORMAT, OldLayout};
+#[cfg(test)]
+pub(crate) use error::NON_BLOCKING_FREED;
+pub use error::StoreError;
+pub(crate) use error::{begin_change, check_may_change, check_may_free};
+pub(crate) use fnv::fnv1a;
+pub use folder::Durability;
+pub use state::{Drawer, Entries, StateDir, keep_epoch_in, last_epoch_in};
