@@ -9,14 +9,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use criterion::{BenchmarkId, Criterion};
-use latchfs::engine::file::{Handle, Share, ShareOptions};
-use latchfs::engine::{Context, EventLog, SystemClock};
+use latchfs::clock::SystemClock;
 use latchfs::file::rules::create::{CreateAction, ExistingFile, OpenRequest};
 use latchfs::file::rules::file::{Ending, FileState, OpenGrant};
 use latchfs::file::rules::ranges::{ByteRange, LockKind, RangeLock, RangeLocks};
 use latchfs::file::rules::share::ShareCounts;
 use latchfs::file::rules::{Access, Attributes, ShareMode, SharePath};
-use latchfs::rules::{Client, HandleId, Owner, Timestamp};
+use latchfs::file::service::{Handle, Share, ShareOptions};
+use latchfs::journal::EventLog;
+use latchfs::rules::{Client, Context, HandleId, Owner, Timestamp};
 
 /// Handles there are already.
 const HANDLES: [u64; 3] = [1, 100, 100_000];

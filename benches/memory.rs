@@ -9,11 +9,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use latchfs::engine::file::{Handle, Share, ShareOptions};
-use latchfs::engine::{Context, EventLog, SystemClock};
+use latchfs::clock::SystemClock;
 use latchfs::file::rules::create::OpenRequest;
 use latchfs::file::rules::{Access, ShareMode, SharePath};
-use latchfs::rules::{Client, Owner, Timestamp};
+use latchfs::file::service::{Handle, Share, ShareOptions};
+use latchfs::journal::EventLog;
+use latchfs::rules::{Client, Context, Owner, Timestamp};
 
 /// What an open may take, its handle included.
 const BYTES_MAX: usize = 300;

@@ -19,9 +19,10 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use latchfs::engine::file::{Share, ShareOptions};
-use latchfs::engine::{EventLog, SystemClock};
+use latchfs::clock::SystemClock;
+use latchfs::file::service::{Share, ShareOptions};
 use latchfs::fuse::{Mount, MountOptions};
+use latchfs::journal::EventLog;
 use rustix::mount::UnmountFlags;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 

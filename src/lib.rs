@@ -49,14 +49,15 @@ pub mod blob;
 #[cfg(feature = "cli")]
 pub mod cli;
 pub mod client;
+pub mod clock;
 mod connections;
 pub mod control;
 pub mod db;
 pub mod disk;
-pub mod engine;
 pub mod file;
 #[cfg(feature = "fuse")]
 pub mod fuse;
+pub mod journal;
 pub mod play;
 pub mod queue;
 pub mod rest;

@@ -8,7 +8,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use latchfs::engine::{SystemClock, TimeSource as _};
+use latchfs::clock::{SystemClock, TimeSource as _};
 use latchfs::rest::auth::{Credential, RequestView, Scheme, sign};
 use latchfs::rules::time::rfc1123;
 

@@ -12,8 +12,8 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 
-use crate::engine::Accounts;
-use crate::engine::file::Tally;
+use crate::file::service::Tally;
+use crate::server::Accounts;
 
 /// Reads the accounts of a server.
 pub struct EngineMetrics(pub Arc<Accounts>);

@@ -17,7 +17,7 @@ use hyper::{Method, StatusCode};
 use subtle::ConstantTimeEq;
 
 use super::api::ApiFailure;
-use crate::engine::new_secret;
+use crate::sync::random::new_secret;
 
 /// The header that names the client of a request that changes something.
 pub const CLIENT_HEADER: &str = "x-latchfs-client";

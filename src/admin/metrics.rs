@@ -16,7 +16,7 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
 use super::engine_metrics::EngineMetrics;
-use crate::engine::Accounts;
+use crate::server::Accounts;
 
 /// Begins the name of each metric.
 const PREFIX: &str = "latchfs";
@@ -84,8 +84,8 @@ fn buckets() -> Histogram {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::Account;
-    use crate::engine::file::{FileOptions, FileService};
+    use crate::file::service::{FileOptions, FileService};
+    use crate::server::Account;
 
     #[test]
     fn answers_are_counted_by_operation_and_status_and_timed_by_operation() {

@@ -1,4 +1,5 @@
 //! The Blob service.
 
 pub mod rules;
+pub mod service;
 pub mod store;

@@ -11,7 +11,7 @@ use super::locate::{AccountOf, refused, unexpected};
 use super::out::Output;
 use crate::control::protocol::ShareEntry;
 use crate::control::{ControlAnswer, ControlRequest};
-use crate::engine::file::ShareDenial;
+use crate::file::service::ShareDenial;
 
 /// List, make or delete shares
 #[derive(Debug, Args)]

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 use super::connection::{ControlConnection, RequestFailure};
 use super::protocol::{ControlAnswer, FileLeaseRow, MountRow, ShareEntry};
 use super::server::ControlLines;
-use crate::engine::file::shares::{
+use crate::file::rules::{Denial, SharePath};
+use crate::file::service::shares::{
     Control, DeleteShareSnapshots, ListOptions, NewShare, ShareChanges, ShareRef, SnapshotName,
 };
-use crate::engine::file::{Asking, FileError, FileServiceError, Obstacle, Share, ShareDenial};
-use crate::file::rules::{Denial, SharePath};
+use crate::file::service::{Asking, FileError, FileServiceError, Obstacle, Share, ShareDenial};
 use crate::rules::lease::{FileLease, LeaseDenial, LeaseState};
 
 /// How often a client is told how far a snapshot is.
@@ -196,7 +196,7 @@ impl ControlConnection {
 fn file_lease(
     share: &Share,
     path: &SharePath,
-) -> crate::engine::file::Result<(SharePath, FileLease)> {
+) -> crate::file::service::Result<(SharePath, FileLease)> {
     let found = share.lookup(path)?;
     let lease = share.why(&found.path)?.into_iter().find_map(|standing| match standing {
         Obstacle::Lease(lease) => Some(lease),

@@ -20,14 +20,15 @@ use super::server::ControlLines;
 use super::serving::{Serving, Steps};
 use super::wire::{ReceivedRequest, read_request};
 use super::{holds, report};
-use crate::engine::blob::BlobError;
-use crate::engine::file::shares::ListOptions;
-use crate::engine::file::{FileError, FileService, FileServiceError, Handle, Share};
-use crate::engine::queue::QueueError;
-use crate::engine::table::TableError;
-use crate::engine::{Account, EventLog};
+use crate::blob::service::BlobError;
 use crate::file::rules::{Denial, ShareMode, SharePath};
+use crate::file::service::shares::ListOptions;
+use crate::file::service::{FileError, FileService, FileServiceError, Handle, Share};
+use crate::journal::EventLog;
+use crate::queue::service::QueueError;
 use crate::rules::{Client, HandleId, Owner};
+use crate::server::Account;
+use crate::table::service::TableError;
 
 /// Session numbers of control connections start here, past those of mounts and scripts.
 const SESSIONS: u64 = 1 << 32;

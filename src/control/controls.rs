@@ -2,7 +2,7 @@
 //!
 //! Decides how they are written as JSON, and that a pattern must be about an operation that
 //! exists: a gate with a misspelt name would wait for ever. What a gate or a fault does is decided
-//! in [`crate::engine::controls`].
+//! in [`crate::bench::controls`].
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,12 +15,12 @@ use super::connection::{ControlConnection, RequestFailure};
 use super::events::FOLLOW_WAIT_MAX;
 use super::protocol::ControlAnswer;
 use super::request_path::{request_path, service_of};
-use crate::engine::clock::ClockChange;
-use crate::engine::controls::{
+use crate::bench::Controls;
+use crate::bench::controls::{
     FaultAction, FaultRow, Frequency, GateRow, NewFault, NewGate, Point, RULES_MAX, WaitingRow,
     kept,
 };
-use crate::engine::{Controls, TimeSource as _};
+use crate::clock::{ClockChange, TimeSource as _};
 use crate::rules::Timestamp;
 use crate::rules::pattern::{Pattern, is_on_mount};
 use crate::rules::time::{iso, parse_iso};

@@ -10,15 +10,15 @@ use serde::{Deserialize, Serialize};
 use super::address::ObjectAddress;
 use super::refusal::RefusalKind;
 use super::serving::{Serving, Spelled};
-use crate::engine::Account;
-use crate::engine::events::{Conflicted, Event, Happening};
-use crate::engine::programs::{Programs, words};
-use crate::engine::ring::RingPage;
 use crate::file::rules::name::fold;
 use crate::file::rules::{Denial, Holder, SharePath};
+use crate::journal::events::{Conflicted, Event, Happening};
+use crate::journal::programs::{Programs, words};
+use crate::journal::ring::RingPage;
 use crate::rules::FileId;
 use crate::rules::service::ServiceKind;
 use crate::rules::time::iso;
+use crate::server::Account;
 
 /// The longest that one request waits for an event: a follower asks again.
 pub const FOLLOW_WAIT_MAX: Duration = Duration::from_secs(1);

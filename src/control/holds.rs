@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 use super::connection::{ControlConnection, RequestFailure, share_mode};
 use super::events::FOLLOW_WAIT_MAX;
 use super::protocol::{ControlAnswer, HoldRequest, HoldRow, LockWanted};
-use crate::engine::Context;
-use crate::engine::file::{FileError, Handle, Share};
 use crate::file::rules::create::{Disposition, OpenRequest};
 use crate::file::rules::ranges::{ByteRange, LockKind};
 use crate::file::rules::{Access, Denial};
+use crate::file::service::{FileError, Handle, Share};
+use crate::rules::Context;
 
 /// The most opens that one connection holds.
 pub const HOLDS_MAX: usize = 1024;

@@ -10,11 +10,10 @@ use super::connection::{ControlConnection, RequestFailure};
 use super::objects::address;
 use super::protocol::ControlAnswer;
 use crate::blob::rules::BlobDenial;
-use crate::engine::blob::{BlobAt, BlobError, LeaseAction};
-use crate::engine::{Caller, Context};
-use crate::rules::Timestamp;
+use crate::blob::service::{BlobAt, BlobError, LeaseAction};
 use crate::rules::conditions::Conditions;
 use crate::rules::lease::{LeaseDenial, LeaseKind, LeaseState, TimedLease};
+use crate::rules::{Caller, Context, Timestamp};
 
 /// The lease of a blob or a container.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

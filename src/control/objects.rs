@@ -17,16 +17,19 @@ use super::protocol::ControlAnswer;
 use super::refusal::RefusalKind;
 use crate::blob::rules::tier::Tier;
 use crate::blob::rules::{BlobDenial, BlobState, ContainerState};
-use crate::engine::blob::{self, BlobAt, BlobService};
-use crate::engine::queue::{self, Visibility};
-use crate::engine::table::{self, TableError};
+use crate::blob::service as blob;
+use crate::blob::service::{BlobAt, BlobService};
 use crate::queue::rules::Message;
+use crate::queue::service as queue;
+use crate::queue::service::Visibility;
 use crate::rules::copy_status::CopyStatus;
 use crate::rules::lease::{LeaseKind, LeaseStatus, TimedLease};
 use crate::rules::time::iso;
 use crate::rules::{Timestamp, Writer};
 use crate::table::rules::etag::etag;
 use crate::table::rules::{EntityKey, TableDenial, TableName};
+use crate::table::service as table;
+use crate::table::service::TableError;
 
 /// The most changes that `why` tells of.
 const CHANGES_MAX: usize = 5;

@@ -4,8 +4,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::blob::rules::BlobDenial;
-use crate::engine::file::ShareDenial;
 use crate::file::rules::{Denial, Rule};
+use crate::file::service::ShareDenial;
 use crate::queue::rules::QueueDenial;
 use crate::rules::conflict::Conflict;
 use crate::table::rules as table;

@@ -4,15 +4,15 @@ use super::events::{self, EventRow};
 use super::protocol::{FileExplanation, HandleRow, RefusalDetail};
 use super::refusal::RefusalKind;
 use super::serving::Serving;
-use crate::engine::Account;
-use crate::engine::events::Happening;
-use crate::engine::file::{FileKind, ListedHandle, Obstacle, Share, ShareDenial};
-use crate::engine::programs::{Programs, told};
 use crate::file::rules::ranges::{LockKind, RangeLock};
 use crate::file::rules::{Denial, SharePath};
+use crate::file::service::{FileKind, ListedHandle, Obstacle, Share, ShareDenial};
+use crate::journal::events::Happening;
+use crate::journal::programs::{Programs, told};
 use crate::rules::lease::FileLease;
 use crate::rules::time::iso;
 use crate::rules::{Owner, Timestamp};
+use crate::server::Account;
 
 /// The most opens in one answer; how many more there are is said.
 pub const HANDLES_MAX: usize = 10_000;
@@ -82,7 +82,7 @@ pub fn why(
     account: &Account,
     share: &Share,
     path: &SharePath,
-) -> crate::engine::file::Result<FileExplanation> {
+) -> crate::file::service::Result<FileExplanation> {
     let found = share.lookup(path)?;
     let mut why = FileExplanation {
         account: account.name().to_string(),

@@ -7,11 +7,12 @@ use std::time::Instant;
 use serde_json::{Map, Value};
 
 use super::protocol::{ConnectionInfo, MountRow, StepAnswer};
-use crate::engine::controls::Point;
-use crate::engine::file::Share;
-use crate::engine::{Accounts, States};
+use crate::bench::States;
+use crate::bench::controls::Point;
 use crate::file::rules::{Denial, ShareMode};
+use crate::file::service::Share;
 use crate::rules::service::ServiceKind;
+use crate::server::Accounts;
 
 /// A mount of the server.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -15,7 +15,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
-use crate::engine::file::proc_path;
+use crate::file::service::proc_path;
 
 /// The name of the socket in its folder.
 pub const SOCKET_NAME: &str = "control.sock";

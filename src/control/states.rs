@@ -1,13 +1,13 @@
 //! Requests about the state of the server as a whole.
 //!
-//! Decides how they are written as JSON. What happens is decided in [`crate::engine::states`].
+//! Decides how they are written as JSON. What happens is decided in [`crate::bench::states`].
 
 use serde::{Deserialize, Serialize};
 
 use super::connection::{ControlConnection, RequestFailure};
 use super::protocol::ControlAnswer;
 use super::refusal::RefusalKind;
-use crate::engine::{DamagedState, SavedState, StateError};
+use crate::bench::{DamagedState, SavedState, StateError};
 use crate::rules::time::iso;
 
 /// An action on the state of the server.

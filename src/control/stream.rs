@@ -1,7 +1,7 @@
 //! The stream of events in JSON, one object each, with the names that `docs/events.md` and
 //! `docs/api.md` list.
 //!
-//! Which events are kept, and in which order, is decided in [`crate::engine::stream`].
+//! Which events are kept, and in which order, is decided in [`crate::journal::stream`].
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -13,12 +13,12 @@ use super::events;
 use super::protocol::ControlAnswer;
 use super::refusal::RefusalKind;
 use super::serving::Serving;
-use crate::engine::controls::Visitor;
-use crate::engine::events::Happening;
-use crate::engine::programs::{Programs, resolved};
-use crate::engine::ring::RingPage;
-use crate::engine::stream::{AnsweredRequest, AtGate, ServerChange, StreamEntry, StreamEvent};
+use crate::bench::controls::Visitor;
 use crate::file::rules::SharePath;
+use crate::journal::events::Happening;
+use crate::journal::programs::{Programs, resolved};
+use crate::journal::ring::RingPage;
+use crate::journal::stream::{AnsweredRequest, AtGate, ServerChange, StreamEntry, StreamEvent};
 use crate::rules::Timestamp;
 use crate::rules::service::ServiceKind;
 use crate::rules::time::iso;

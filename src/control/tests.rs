@@ -11,14 +11,14 @@ use std::time::{Duration, Instant};
 use super::protocol::{HoldRequest, RefusalDetail, StepAnswer};
 use super::wire::read_answer;
 use super::*;
-use crate::engine::controls::Point;
-use crate::engine::events::Happening;
-use crate::engine::file::{FileOptions, FileService, Share};
-use crate::engine::{Account, Accounts, Context};
+use crate::bench::controls::Point;
 use crate::file::rules::create::OpenRequest;
 use crate::file::rules::{Access, Denial, Rule, ShareMode, SharePath};
+use crate::file::service::{FileOptions, FileService, Share};
+use crate::journal::events::Happening;
 use crate::rules::service::ServiceKind;
-use crate::rules::{HandleId, Owner};
+use crate::rules::{Context, HandleId, Owner};
+use crate::server::{Account, Accounts};
 
 struct Fake {
     accounts: Accounts,
@@ -359,7 +359,7 @@ fn a_snapshot_is_taken_listed_and_deleted_and_a_client_may_ignore_how_far_it_is(
 fn a_share_is_listed_with_its_lease_and_without_a_listener_there_is_no_way_to_connect() {
     let setup = Setup::new();
     let mut client = setup.client();
-    let at = crate::engine::file::shares::ShareRef::new("docs");
+    let at = crate::file::service::shares::ShareRef::new("docs");
     setup.fake.accounts.first().file().acquire_lease(&at, Some(-1), None).unwrap();
     let list = ControlRequest::ListShares { deleted: true };
     let ControlAnswer::Shares { shares } = client.ask(&list).unwrap() else { panic!() };

@@ -19,18 +19,22 @@
 //! the process, but the last ones may be lost when the machine dies; [`SyncMode::Always`] syncs
 //! each.
 
+pub(crate) mod blocking;
 mod cache;
 mod checkpoint;
 mod connection;
 mod copy;
 pub mod counted;
 mod error;
+pub(crate) mod first_use;
 mod held;
 mod job;
+pub(crate) mod kept;
 mod log_state;
 mod readers;
 mod reserve;
 mod stats;
+pub(crate) mod sweeper;
 #[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]

@@ -14,6 +14,7 @@ pub(crate) mod data_root;
 pub(crate) mod error;
 pub(crate) mod fnv;
 pub(crate) mod folder;
+pub(crate) mod non_blocking;
 pub(crate) mod state;
 pub(crate) mod synced;
 #[cfg(test)]

@@ -1,4 +1,5 @@
 //! The File service: shares of directories and files, through REST and on a mount.
 
 pub mod rules;
+pub mod service;
 pub mod store;

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fuser::{FileAttr, FileType, INodeNo};
 
-use crate::engine::file::{FileKind, Stat};
+use crate::file::service::{FileKind, Stat};
 use crate::rules::Timestamp;
 
 /// How long the kernel may answer from its cache. latchfs tells it of changes made by other front

@@ -14,12 +14,12 @@ use super::open_files::OpenDescriptor;
 use super::opens::{tell_siblings, ttl};
 use super::state::State;
 use super::{SpaceSource, data, privileges};
-use crate::engine::file::{FileError, FileKind, FoundFile, OpenFor, Stat, proc_path};
 use crate::file::rules::{Access, Denial, ShareMode, SharePath};
+use crate::file::service::{FileError, FileKind, FoundFile, OpenFor, Stat, proc_path};
 use crate::sync::front_end;
 
 /// The extended attribute with latchfs's own record, which is hidden from programs.
-const HIDDEN: &str = crate::engine::file::Records::XATTR;
+const HIDDEN: &str = crate::file::service::Records::XATTR;
 
 /// `stat(2)`. If the name is pending and all its opens are being released, waits for the releases.
 pub fn get(state: &Arc<State>, node: u64, reply: ReplyAttr) {

@@ -18,7 +18,7 @@ use rustix::fs::{Mode, OFlags};
 use super::attr::NO_TTL;
 use super::nodes::{ROOT, Stale};
 use super::state::State;
-use crate::engine::new_guid;
+use crate::sync::random::new_guid;
 
 /// The node of the directory. No file has such a number, and no count of ours gets there.
 const DIR: u64 = 1 << 63;
@@ -171,11 +171,12 @@ fn attr(node: u64, kind: FileType) -> FileAttr {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::file::shares::Followed;
-    use crate::engine::file::{Share, ShareOptions};
-    use crate::engine::{EventLog, SystemClock};
+    use crate::clock::SystemClock;
     use crate::file::rules::SharePath;
+    use crate::file::service::shares::Followed;
+    use crate::file::service::{Share, ShareOptions};
     use crate::fuse::MountOptions;
+    use crate::journal::EventLog;
     use crate::rules::Client;
 
     /// The state of a mount that the kernel asks nothing of.

@@ -15,10 +15,10 @@ use super::open_files::OpenFile;
 use super::opens::open_for;
 use super::pool::Turn;
 use super::state::State;
-use crate::engine::file::{FileError, Stat, StoreError, read_at, read_bytes_now, write_at};
 use crate::file::rules::SharePath;
 use crate::file::rules::file_ranges::RangeUse;
 use crate::file::rules::ranges::{ByteRange, LockOwner};
+use crate::file::service::{FileError, Stat, StoreError, read_at, read_bytes_now, write_at};
 use crate::sync::front_end;
 
 pub type Done<T> = Result<T, Errno>;

@@ -13,11 +13,11 @@ use super::errno::errno;
 use super::open_files::{NumberedOpen as _, OpenDir};
 use super::opens::{self, end, end_released};
 use super::state::State;
-use crate::engine::file::{
-    FileError, ListedName, OpenDirectory, OpenFor, PosixOpen, Stat, StoreError,
-};
 use crate::file::rules::create::{OpenRequest, Options};
 use crate::file::rules::{Access, Denial, ShareMode};
+use crate::file::service::{
+    FileError, ListedName, OpenDirectory, OpenFor, PosixOpen, Stat, StoreError,
+};
 
 /// The handle number of a removed directory that a program opens again through a descriptor. The
 /// kernel itself answers that the directory is empty, so no open is kept for it.

@@ -2,8 +2,8 @@
 
 use fuser::Errno;
 
-use crate::engine::file::{FileError, StoreError};
 use crate::file::rules::Denial;
+use crate::file::service::{FileError, StoreError};
 
 /// The errno of an operation's error.
 pub fn errno(error: &FileError) -> Errno {

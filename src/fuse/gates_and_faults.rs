@@ -1,7 +1,7 @@
 //! Applies gates and faults to calls on the mount.
 //!
 //! Decides which calls gates and faults can name, and which errno a fault answers with. Which gates
-//! and faults apply to a call is decided in [`crate::engine::controls`]. A call that waits is
+//! and faults apply to a call is decided in [`crate::bench::controls`]. A call that waits is
 //! parked: no worker waits with it, and a signal to its thread ends the wait. Only opens of
 //! existing files have gates: the kernel holds the directory of a file that is created or removed.
 
@@ -12,10 +12,10 @@ use fuser::Errno;
 use super::driver::Requester;
 use super::park::Waited;
 use super::state::State;
-use crate::engine::Controls;
-use crate::engine::controls::{FaultAction, Point, Stopped, Visitor};
-use crate::engine::programs::process_and_program;
+use crate::bench::Controls;
+use crate::bench::controls::{FaultAction, Point, Stopped, Visitor};
 use crate::file::rules::SharePath;
+use crate::journal::programs::process_and_program;
 use crate::rules::pattern::PatternSubject;
 use crate::rules::service::ServiceKind;
 

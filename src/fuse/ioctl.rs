@@ -14,8 +14,8 @@ use super::errno::errno;
 use super::opens::{ask_again, set_share};
 use super::state::State;
 use crate::client::{GET_HANDLE, HandleInfo, SET_DELETE, SET_SHARE};
-use crate::engine::file::FileError;
 use crate::file::rules::ShareMode;
+use crate::file::service::FileError;
 
 /// Carries an ioctl out on an open file.
 pub fn ioctl(

@@ -9,9 +9,9 @@ use super::errno::errno;
 use super::open_files::OpenFile;
 use super::opens::set_share;
 use super::state::State;
-use crate::engine::file::{FileError, StoreError};
 use crate::file::rules::ranges::{ByteRange, LockKind, RangeLock};
 use crate::file::rules::{Denial, ShareMode};
+use crate::file::service::{FileError, StoreError};
 
 const POISON: &str = "a share mode is only kept and taken";
 
@@ -197,7 +197,7 @@ fn is_flock(wanted: Wanted) -> bool {
 }
 
 /// The errno of a refused `flock`: a sharing violation is a lock that would block.
-fn flock_errno(error: &crate::engine::file::FileError) -> Errno {
+fn flock_errno(error: &crate::file::service::FileError) -> Errno {
     match errno(error) {
         Errno::EBUSY => Errno::EAGAIN,
         other => other,

@@ -78,8 +78,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::engine::file::FileSystemSpace;
 use crate::file::rules::ShareMode;
+use crate::file::service::FileSystemSpace;
 
 /// How an open file is unlinked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -18,8 +18,8 @@ use super::opens::{
 };
 use super::privileges;
 use super::state::State;
-use crate::engine::file::{FileError, FileKind, OpenedFile, Result, Stat, StoreError, proc_path};
 use crate::file::rules::{Access, Denial};
+use crate::file::service::{FileError, FileKind, OpenedFile, Result, Stat, StoreError, proc_path};
 
 /// `open(2)` of a node that no path leads to.
 pub fn open(state: &Arc<State>, caller: Requester, node: u64, flags: i32, reply: ReplyOpen) {

@@ -11,9 +11,9 @@ use super::gates_and_faults::{self, MountCall};
 use super::opens::{tell_siblings, ttl};
 use super::state::State;
 use super::{UnlinkMode, cut};
-use crate::engine::file::{FileError, FoundFile, PosixOpen, Stat, Unlinked};
 use crate::file::rules::create::{Disposition, OpenRequest};
 use crate::file::rules::{Access, Denial, ShareMode, SharePath};
+use crate::file::service::{FileError, FoundFile, PosixOpen, Stat, Unlinked};
 
 /// `lookup`. If the name is pending and all its opens are being released, waits for the releases:
 /// the name is gone right after the last `close(2)`.

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, RwLock};
 
 use fuser::{BackingId, FileHandle};
 
-use crate::engine::file::{Handle, ListedName, OpenDirectory};
 use crate::file::rules::{Access, ShareMode};
+use crate::file::service::{Handle, ListedName, OpenDirectory};
 use crate::rules::FileId;
 
 /// An open file of the mount.

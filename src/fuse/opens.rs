@@ -13,11 +13,11 @@ use super::gates_and_faults::{self, MountCall};
 use super::open_files::{NumberedOpen, OpenFile};
 use super::state::{DataPath, State};
 use super::{nameless, privileges, unchecked};
-use crate::engine::file::{
-    FileError, FileKind, Handle, OpenFor, OpenedFile, PosixOpen, Stat, StoreError,
-};
 use crate::file::rules::create::{CreateAction, Disposition, OpenRequest};
 use crate::file::rules::{Access, Denial, ShareMode, SharePath};
+use crate::file::service::{
+    FileError, FileKind, Handle, OpenFor, OpenedFile, PosixOpen, Stat, StoreError,
+};
 use crate::rules::FileId;
 use crate::sync::front_end;
 

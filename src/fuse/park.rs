@@ -19,8 +19,8 @@ use std::time::{Duration, Instant};
 use fuser::Errno;
 
 use super::pool::{Pool, Turn};
-use crate::engine::file::FileError;
 use crate::file::rules::Denial;
+use crate::file::service::FileError;
 use crate::sync::front_end;
 
 /// How long a request waits for a release at most.

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::fs::Mode;
 use rustix::io::Errno;
 
-use crate::engine::file::{FileError, FileKind, Stat, StoreError, proc_path};
+use crate::file::service::{FileError, FileKind, Stat, StoreError, proc_path};
 
 const SET_USER_ID: u32 = 0o4000;
 const SET_GROUP_ID: u32 = 0o2000;

@@ -17,9 +17,9 @@ use super::dead::{self, is_dead};
 use super::driver::Driver;
 use super::mounts::{self, Among, users_of};
 use super::state::State;
-use crate::engine::file::shares::Followed;
-use crate::engine::file::{FileError, Share};
 use crate::file::rules::{ShareMode, SharePath};
+use crate::file::service::shares::Followed;
+use crate::file::service::{FileError, Share};
 use crate::rules::Client;
 
 /// Why a share could not be mounted or unmounted.

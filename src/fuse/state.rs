@@ -19,11 +19,10 @@ use super::policy::Policy;
 use super::retries::Retries;
 use super::unchecked::Unchecked;
 use super::{MountOptions, UnlinkMode};
-use crate::engine::Context;
-use crate::engine::file::shares::{Followed, Follower};
-use crate::engine::file::{Creation, FileError, Share, Stat};
 use crate::file::rules::SharePath;
-use crate::rules::{Client, FileId, Owner};
+use crate::file::service::shares::{Followed, Follower};
+use crate::file::service::{Creation, FileError, Share, Stat};
+use crate::rules::{Client, Context, FileId, Owner};
 
 /// How bytes get from the disk to a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -71,7 +70,7 @@ impl State {
         root: FileId,
     ) -> Self {
         let case_sensitive =
-            followed.share().options().case == crate::engine::file::Case::Sensitive;
+            followed.share().options().case == crate::file::service::Case::Sensitive;
         Self {
             policy: Policy::new(options.default_share, options.rules.clone()),
             followed,

@@ -7,7 +7,7 @@ use fuser::{BackingId, Errno, FileHandle, FopenFlags, ReplyOpen};
 
 use super::errno::errno;
 use super::state::State;
-use crate::engine::file::OpenFor;
+use crate::file::service::OpenFor;
 
 /// Open files that are in no table.
 #[derive(Debug, Default)]

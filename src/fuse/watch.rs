@@ -17,11 +17,11 @@ use super::nodes::{ROOT, Stale};
 use super::open_files::OpenFile;
 use super::opens::forget_name;
 use super::state::State;
-use crate::engine::file::shares::Follower;
-use crate::engine::file::{
+use crate::file::rules::{Access, SharePath};
+use crate::file::service::shares::Follower;
+use crate::file::service::{
     ChangeNotice, ClosedHandle, FileError, Handle, Result, Share, StoreError,
 };
-use crate::file::rules::{Access, SharePath};
 use crate::rules::HandleId;
 
 /// How long a forced close waits for the kernel to drop the descriptors, after it has waited for a

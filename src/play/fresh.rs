@@ -5,8 +5,9 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::engine::file::{Share, ShareOptions};
-use crate::engine::{EventLog, SystemClock};
+use crate::clock::SystemClock;
+use crate::file::service::{Share, ShareOptions};
+use crate::journal::EventLog;
 
 /// A share that is gone when it is dropped.
 pub struct FreshShare {

@@ -2,8 +2,8 @@
 //!
 //! Source: the recordings in `tests/oracle`.
 
-use crate::engine::file::{FileError, StoreError};
 use crate::file::rules::Denial;
+use crate::file::service::{FileError, StoreError};
 
 /// Shown for a step that has no status of its own, such as a cut connection.
 pub const NO_STATUS: &str = "-";

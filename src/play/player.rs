@@ -13,12 +13,11 @@ use super::words::{
     action_name, all_ranges, attributes, byte_range, disposition, lock_kind, options, rights,
     share_mode,
 };
-use crate::engine::Context;
-use crate::engine::file::{FileError, FileKind, Handle, IO_MAX, Result, Share};
 use crate::file::rules::create::{CreateAction, Disposition, OpenRequest, Options};
 use crate::file::rules::ranges::{RangeLock, Ticket};
 use crate::file::rules::{Access, Denial, ShareMode, SharePath};
-use crate::rules::{Client, Owner};
+use crate::file::service::{FileError, FileKind, Handle, IO_MAX, Result, Share};
+use crate::rules::{Client, Context, Owner};
 
 /// The file that every trace works on, and what is in it.
 const TRACE_FILE: (&str, &str) = ("f", "01234567890123456789");

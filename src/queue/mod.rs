@@ -1,4 +1,5 @@
 //! The Queue service.
 
 pub mod rules;
+pub mod service;
 pub mod store;

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use super::auth::Grant;
 use super::http::request::Request;
 use super::site::Site;
-use crate::engine::{Account, Context};
+use crate::rules::Context;
+use crate::server::Account;
 
 /// A request that was authorised.
 pub struct Call<'a> {

@@ -5,7 +5,7 @@
 use hyper::StatusCode;
 
 use super::refusal::Refusal;
-use crate::engine::DbError;
+use crate::db::DbError;
 use crate::rules::MetadataError;
 
 /// The database could not. A client may try again only where waiting can help.

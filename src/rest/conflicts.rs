@@ -7,8 +7,8 @@ use super::call::Call;
 use super::documented;
 use super::refusal::Refusal;
 use super::service::Answer;
-use crate::engine::events::{Conflicted, Event, Happening};
 use crate::file::rules::SharePath;
+use crate::journal::events::{Conflicted, Event, Happening};
 
 impl Call<'_> {
     /// Notes the answer if it is a refusal by a conflict.

@@ -17,7 +17,7 @@ use super::auth::{Admission, ResourceLevel};
 use super::http::server::{RestOptions, RestServer};
 use super::routing::{RouteRow, Verb, When};
 use super::service::Service;
-use crate::engine::{Account, Accounts};
+use crate::server::{Account, Accounts};
 
 const ACCOUNT: &str = "devstoreaccount1";
 

@@ -13,7 +13,7 @@ use super::http::request::Request;
 use super::refusal::Refusal;
 use super::service::Operation;
 use super::site::Site;
-use crate::engine::Account;
+use crate::server::Account;
 
 /// Tells where the page is from that a request is sent for. No page can set it.
 const FETCH_SITE: &str = "sec-fetch-site";

@@ -1,7 +1,7 @@
 //! Applies gates and faults to a request over HTTP.
 //!
 //! Decides how a fault looks on the wire. Which gates and faults apply to a request is decided in
-//! [`crate::engine::controls`]. The parts of a batch are not requests of their own here.
+//! [`crate::bench::controls`]. The parts of a batch are not requests of their own here.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -20,9 +20,9 @@ use super::http::request::Request;
 use super::refusal::Refusal;
 use super::service::Operation;
 use super::site::Site;
-use crate::engine::Caller;
-use crate::engine::controls::{FaultAction, PendingStop, Point, Visitor};
-use crate::engine::stream::StreamEvent;
+use crate::bench::controls::{FaultAction, PendingStop, Point, Visitor};
+use crate::journal::stream::StreamEvent;
+use crate::rules::Caller;
 use crate::rules::pattern::PatternSubject;
 use crate::rules::service::ServiceKind;
 

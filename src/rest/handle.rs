@@ -43,9 +43,11 @@ use super::source::RENAME_SOURCE;
 use super::version::{self, VERSION};
 use super::{cross_site, opening};
 use crate::connections::ConnectionState;
-use crate::engine::{Account, Caller, Context, new_guid, rehearse, without_waiting};
 use crate::rules::time::rfc1123;
-use crate::rules::{Client, Owner, Timestamp};
+use crate::rules::{Caller, Client, Context, Owner, Timestamp};
+use crate::server::Account;
+use crate::sync::front_end::{rehearse, without_waiting};
+use crate::sync::random::new_guid;
 
 /// The longest client request ID that is given back.
 const CLIENT_ID_MAX: usize = 1_024;

@@ -7,7 +7,7 @@ use super::http::blocking::{Undone, on_a_thread};
 use super::http::limits::Limits;
 use super::refusal::Refusal;
 use super::service::Service;
-use crate::engine::Account;
+use crate::server::Account;
 
 /// Opens the service of an account, if it is not open yet.
 pub async fn open(

@@ -13,10 +13,9 @@ use super::http::request::Request;
 use super::refusal::{ErrorNames, Refusal};
 use super::site::Site;
 use super::{documented, wording};
-use crate::engine::Caller;
-use crate::engine::stream::{AnsweredRequest, EventStream, RefusalCause, StreamEvent};
-use crate::rules::Owner;
+use crate::journal::stream::{AnsweredRequest, EventStream, RefusalCause, StreamEvent};
 use crate::rules::service::ServiceKind;
+use crate::rules::{Caller, Owner};
 
 /// A request under way, for the stream.
 pub struct RequestEvent(Option<Box<Gathered>>);

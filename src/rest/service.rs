@@ -17,9 +17,9 @@ use super::call::Call;
 use super::http::reply::Reply;
 use super::http::request::{Query, Request};
 use super::refusal::Refusal;
-use crate::engine::Account;
 use crate::rules::policy::StoredPolicy;
 use crate::rules::service::ServiceKind;
+use crate::server::Account;
 
 /// The answer to a request.
 pub type Answer = Result<Reply, Refusal>;

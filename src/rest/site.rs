@@ -12,8 +12,9 @@ use super::http::fetch::Fetcher;
 use super::http::server::RestOptions;
 use super::http::xml::Element;
 use super::service::Service;
-use crate::engine::{Account, Accounts, TimeSource};
+use crate::clock::TimeSource;
 use crate::rules::{Client, Owner, Timestamp};
+use crate::server::{Account, Accounts};
 
 /// The part of the service properties that says which other origins are served.
 pub const CORS: &str = "Cors";

@@ -13,6 +13,7 @@
 //!   lease        leases of files, shares, containers and blobs
 //!   metadata     user metadata: legal names, the limit
 //!   time         points in time and how the services write them
+//!   context      the circumstances of an operation: its time and its caller
 //!   id           identities: files, handles, clients
 //!   policy       stored access policies
 //!   service      the four services, and what each is called
@@ -22,6 +23,7 @@
 pub mod comparison;
 pub mod conditions;
 pub mod conflict;
+pub(crate) mod context;
 pub mod copy_status;
 pub mod etag;
 pub mod glob;
@@ -34,6 +36,7 @@ pub mod service;
 pub mod time;
 pub mod writer;
 
+pub use context::{Caller, Context};
 pub use etag::Etag;
 pub use id::{Client, FileId, HandleId, Owner, Timestamp};
 pub use lease::{FileLease, LeaseDenial, LeaseId, ShareLease};

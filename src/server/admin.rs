@@ -14,10 +14,10 @@ use super::health::ailments;
 use super::listeners::ListenOptions;
 use crate::admin::{AdminOptions, AdminServer, Metrics, Token};
 use crate::control::Serving;
-use crate::engine::Accounts;
 use crate::rest::auth::Credential;
 use crate::rest::{self, Observer};
 use crate::rules::service::ServiceKind;
+use crate::server::Accounts;
 
 /// An admin address that listens and does not answer yet: services that start meanwhile are
 /// observed from their first request.

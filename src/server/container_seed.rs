@@ -13,10 +13,10 @@ use super::error::StartError;
 use super::options::FillProgress;
 use crate::blob::rules::name::{check_blob, check_container};
 use crate::blob::rules::{BlobOperation, BlobType};
-use crate::engine::blob::{AccessConditions, BlobAt, BlobService, BodyShape, Content, NewBlob};
-use crate::engine::file::shares::{CloneProgress, Control};
-use crate::engine::{Caller, Context, TimeSource};
-use crate::rules::{Client, Owner};
+use crate::blob::service::{AccessConditions, BlobAt, BlobService, BodyShape, Content, NewBlob};
+use crate::clock::TimeSource;
+use crate::file::service::shares::{CloneProgress, Control};
+use crate::rules::{Caller, Client, Context, Owner};
 
 /// Bytes copied in one step.
 const PIECE_BYTES: usize = 1 << 20;

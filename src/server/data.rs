@@ -13,16 +13,17 @@ use super::error::StartError;
 use super::memory::Memory;
 use super::mount_points::MountPoint;
 use super::options::{Data, FillProgress, Seed, SeedInto, ServerOptions};
+use crate::bench::{Controls, States};
+use crate::clock::{SystemClock, TimeSource};
 use crate::disk::{DataRoot, StoreError};
-use crate::engine::file::shares::{ListOptions, NewShare};
-use crate::engine::file::{FileOptions, FileService, FileServiceError};
-use crate::engine::{
-    Account, AccountOptions, Accounts, Controls, EventLog, States, SystemClock, TimeSource,
-};
 use crate::file::rules::name::is_share_name;
+use crate::file::service::shares::{ListOptions, NewShare};
+use crate::file::service::{FileOptions, FileService, FileServiceError};
 use crate::file::store::root::{RootError, ShareRoot};
 use crate::file::store::share::SnapshotError;
+use crate::journal::EventLog;
 use crate::rest::auth::Credential;
+use crate::server::{Account, AccountOptions, Accounts};
 
 /// The share that is made where there is none.
 const FIRST_SHARE: &str = "share";

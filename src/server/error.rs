@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use crate::control::SocketError;
-use crate::engine::file::FileServiceError;
+use crate::file::service::FileServiceError;
 use crate::file::store::root::RootError;
 use crate::rest::auth::CredentialError;
 use crate::rules::service::ServiceKind;
@@ -68,7 +68,7 @@ pub enum StartError {
     File(#[from] FileServiceError),
     /// An interrupted reset or restore cannot be completed.
     #[error(transparent)]
-    State(#[from] crate::engine::StateError),
+    State(#[from] crate::bench::StateError),
     /// A share cannot be made.
     #[error("share {name}: {source}")]
     Share {

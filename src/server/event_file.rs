@@ -18,8 +18,8 @@ use serde_json::json;
 use super::error::StartError;
 use crate::control::Serving;
 use crate::control::events::rows;
-use crate::engine::events::Event;
-use crate::engine::{Account, Accounts};
+use crate::journal::events::Event;
+use crate::server::{Account, Accounts};
 
 /// How long the thread waits for an event before it looks whether it is to end.
 const TICK: Duration = Duration::from_millis(100);

@@ -4,11 +4,11 @@
 
 use std::sync::Arc;
 
-use crate::engine::file::{FileError, FileServiceError, Handle, Share};
-use crate::engine::{Accounts, Context};
 use crate::file::rules::create::{Disposition, OpenRequest};
 use crate::file::rules::{Access, Denial, ShareMode, SharePath};
-use crate::rules::{Client, Owner};
+use crate::file::service::{FileError, FileServiceError, Handle, Share};
+use crate::rules::{Client, Context, Owner};
+use crate::server::Accounts;
 
 /// The options of a hold: the file, and how it is opened.
 #[derive(Clone, Debug)]

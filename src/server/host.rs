@@ -13,16 +13,16 @@ use serde_json::{Map, Value};
 use super::mounts::Mounts;
 use super::running::Stop;
 use super::services::SERVICES;
+use crate::bench::States;
+use crate::bench::controls::Point;
 use crate::control::protocol::{ConnectionInfo, StepAnswer};
 use crate::control::{About, KnownOperation, MountedAt, SOCKET_NAME, Serving, Spelled, Steps};
-use crate::engine::controls::Point;
-use crate::engine::file::Share;
-use crate::engine::{Accounts, States};
 use crate::file::rules::{Denial, ShareMode};
+use crate::file::service::Share;
 use crate::play::{Group, Player, read_step};
 use crate::rest::{ErrorNames, Operation, Refusal, Service, documented_name};
 use crate::rules::service::ServiceKind;
-use crate::server::Listeners;
+use crate::server::{Accounts, Listeners};
 
 /// A running server, as its controllers see it.
 pub struct Host {

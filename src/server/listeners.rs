@@ -13,10 +13,10 @@ use super::address::{ListenAddress, ServiceAddresses, address_of};
 use super::error::StartError;
 use super::services::SERVICES;
 use super::tls::{Certificate, Secured};
-use crate::engine::Accounts;
 use crate::rest::auth::{Authorizer, Credential, Credentials, OauthMode};
 use crate::rest::{self, Admission, CopySources, ErrorNames, Observer, RestOptions};
 use crate::rules::service::ServiceKind;
+use crate::server::Accounts;
 
 /// How services are offered over HTTP.
 #[derive(Clone, Debug)]

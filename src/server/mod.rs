@@ -1,6 +1,8 @@
 //! A server as a whole. The command line starts it, and so do programs that embed latchfs.
 //!
 //! ```text
+//!   account         an account and its services; all accounts of a server
+//!   service_properties  CORS rules and the like, kept on disk
 //!   options         the options of a server; Builder: the short form for embedding programs
 //!   running         Server: its parts, in the order they start and stop
 //!   data            the data directory, its accounts and shares
@@ -21,6 +23,7 @@
 //!   error           why a server does not start
 //! ```
 
+pub(crate) mod account;
 mod address;
 mod admin;
 mod container_seed;
@@ -38,9 +41,11 @@ mod mount_points;
 mod mounts;
 mod options;
 mod running;
+pub(crate) mod service_properties;
 mod services;
 mod tls;
 
+pub use account::{Account, AccountOptions, Accounts};
 pub use address::{ADMIN_PORT, AdminAddress, ListenAddress, ServiceAddresses, address_of};
 pub use error::StartError;
 pub use hold::{Hold, HoldError, HoldOptions};
@@ -48,5 +53,6 @@ pub use listeners::{ListenOptions, Listeners};
 pub use mount_points::{MountPoint, real_path};
 pub use options::{Builder, Data, EventOptions, FillProgress, Seed, SeedInto, ServerOptions};
 pub use running::{Server, Stop};
+pub use service_properties::{PropertyParts, ServiceProperties};
 pub use services::{SERVICES, kinds};
 pub use tls::Certificate;

@@ -12,9 +12,9 @@ use super::listeners::ListenOptions;
 use super::mount_points::MountPoint;
 use super::running::Server;
 use super::tls::Certificate;
-use crate::engine::blob::BlobOptions;
-use crate::engine::file::ShareOptions;
-use crate::engine::file::shares::{CloneProgress, Control};
+use crate::blob::service::BlobOptions;
+use crate::file::service::ShareOptions;
+use crate::file::service::shares::{CloneProgress, Control};
 use crate::rest::auth::Credential;
 use crate::rules::service::ServiceKind;
 

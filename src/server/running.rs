@@ -22,13 +22,14 @@ use super::mount_points::MountPoints;
 use super::mounts::Mounts;
 use super::options::{Builder, FillProgress, ServerOptions};
 use crate::admin::AdminServer;
+use crate::bench::{SavedState, StateError, States};
 use crate::connections::descriptors;
 use crate::control::{self, About, MountedAt, Serving};
 use crate::disk::DataRoot;
-use crate::engine::file::shares::Control;
-use crate::engine::{Accounts, SavedState, StateError, States};
+use crate::file::service::shares::Control;
 use crate::rest::auth::Credential;
 use crate::rules::service::ServiceKind;
+use crate::server::Accounts;
 
 /// The reason why a server stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,4 +1,5 @@
 //! The Table service.
 
 pub mod rules;
+pub mod service;
 pub mod store;

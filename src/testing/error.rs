@@ -1,9 +1,9 @@
 //! The errors between a test and its server.
 
+use crate::clock::SetBack;
 use crate::control::{ClientError, ControlAnswer};
-use crate::engine::clock::SetBack;
-use crate::engine::file;
 use crate::file::rules::Denial;
+use crate::file::service as file;
 use crate::server::{HoldError, StartError};
 
 /// Why a server did not do what a test wanted.

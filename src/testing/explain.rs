@@ -1,7 +1,7 @@
 //! What happened at a server, and what stands in the way of a file or an object: `events` and `why`
 //! as the command line and the packages for Python and Node have them.
 //!
-//! Which events are kept is decided in [`crate::engine::stream`], their fields in
+//! Which events are kept is decided in [`crate::journal::stream`], their fields in
 //! [`crate::control::stream`].
 
 use std::thread;

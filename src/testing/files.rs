@@ -2,9 +2,9 @@
 
 use super::error::Error;
 use super::{Hold, Server};
-use crate::engine::file::IO_MAX;
 use crate::file::rules::create::{Disposition, OpenRequest};
 use crate::file::rules::{Access, ShareMode};
+use crate::file::service::IO_MAX;
 use crate::server::HoldError;
 
 impl Server {

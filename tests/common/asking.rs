@@ -4,10 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use latchfs::engine::file::{Case, Share, ShareOptions};
-use latchfs::engine::{Context, EventLog, ManualClock};
+use latchfs::clock::ManualClock;
 use latchfs::file::rules::SharePath;
-use latchfs::rules::{Client, Owner, Timestamp};
+use latchfs::file::service::{Case, Share, ShareOptions};
+use latchfs::journal::EventLog;
+use latchfs::rules::{Client, Context, Owner, Timestamp};
 
 /// A path within a share.
 pub fn path(text: &str) -> SharePath {

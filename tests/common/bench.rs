@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use latchfs::Server;
-use latchfs::engine::clock::ClockChange;
-use latchfs::engine::controls::{FaultAction, Frequency, NewFault, NewGate, Point};
-use latchfs::engine::{Accounts, Controls};
+use latchfs::bench::Controls;
+use latchfs::bench::controls::{FaultAction, Frequency, NewFault, NewGate, Point};
+use latchfs::clock::ClockChange;
 use latchfs::rules::pattern::Pattern;
 use latchfs::rules::service::ServiceKind;
-use latchfs::server::{Builder, Hold, HoldError, HoldOptions};
+use latchfs::server::{Accounts, Builder, Hold, HoldError, HoldOptions};
 
 use super::http::{Got, ask};
 

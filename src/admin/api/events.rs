@@ -20,7 +20,7 @@ use super::routes::{Param, ParameterKind};
 use super::{Api, WAIT_MS_MAX, blocking, fields};
 use crate::control::stream::{KINDS, StreamPage, StreamRequest};
 use crate::control::{ControlAnswer, ControlRequest};
-use crate::engine::stream::EventStream;
+use crate::journal::stream::EventStream;
 
 /// The path of the stream.
 pub const PATH: &str = "/api/v1/events";
@@ -213,7 +213,7 @@ fn write_page(text: &mut String, page: &StreamPage) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::stream::{ServerChange, StreamEvent};
+    use crate::journal::stream::{ServerChange, StreamEvent};
 
     fn happen(events: &EventStream) {
         let by = String::new();

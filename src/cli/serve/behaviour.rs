@@ -3,8 +3,8 @@
 use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
 
-use crate::engine::file::{Case, ShareOptions};
 use crate::file::rules::ShareMode;
+use crate::file::service::{Case, ShareOptions};
 use crate::fuse::{MountOptions, ShareRule, UnlinkMode};
 
 /// How mounts behave

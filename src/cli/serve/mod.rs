@@ -44,7 +44,7 @@ use super::logs::LogFormat;
 use super::out::{self, Paint};
 use super::progress::Moving;
 use crate::control::SOCKET_NAME;
-use crate::engine::file::shares::Control;
+use crate::file::service::shares::Control;
 use crate::file::store::root::HIDDEN;
 use crate::server::{Data, EventOptions, MountPoint, Server, ServerOptions, Stop};
 use azurite::Azurite;

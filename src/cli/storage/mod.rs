@@ -25,12 +25,13 @@ use serde_json::Value;
 use super::connection::of_server;
 use super::locate::{AccountOf, LocatedFile, Socket, Where};
 use super::{EXIT_BUSY, EXIT_DIFFERENT, EXIT_FAILED, out};
+use crate::clock::{SystemClock, TimeSource};
 use crate::control::address::ObjectAddress;
 use crate::control::protocol::ConnectionInfo;
-use crate::engine::{SystemClock, TimeSource, new_guid};
 use crate::rest::auth::{AccountSas, Credential};
 use crate::rest::{Element, Got, HttpClient};
 use crate::rules::service::ServiceKind;
+use crate::sync::random::new_guid;
 
 pub use change::{Mk, Rm};
 pub use list::Ls;

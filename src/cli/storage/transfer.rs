@@ -20,10 +20,10 @@ use super::{AccountOf, ConditionArgs, OBJECT_FORM, Session, StorageRequest, on_o
 use crate::cli::EXIT_DIFFERENT;
 use crate::cli::out::{self, Output};
 use crate::control::address::ObjectAddress;
-use crate::engine::new_guid;
 use crate::rest::{Element, Got};
 use crate::rules::service::ServiceKind;
 use crate::rules::time::{iso_seconds, parse_rfc1123};
+use crate::sync::random::new_guid;
 
 /// A piece of content.
 const PIECE: usize = 4 << 20;

@@ -10,11 +10,11 @@ use hyper::header::AUTHORIZATION;
 use super::{
     AuthError, AuthTarget, Authorizer, Credential, Grant, GrantedBy, RequestView, SasScope,
 };
-use crate::engine::Account;
 use crate::rest::http::request::Request;
 use crate::rest::refusal::Refusal;
 use crate::rest::service::{Operation, Service};
 use crate::rules::service::ServiceKind;
+use crate::server::Account;
 
 /// Which requests are accepted.
 #[derive(Clone, Debug)]

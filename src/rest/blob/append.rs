@@ -6,7 +6,7 @@ use super::BlobCall;
 use super::body::{ReceivedPart, not_empty};
 use crate::blob::rules::BlobOperation;
 use crate::blob::rules::append::{APPEND_MAX, AppendConditions};
-use crate::engine::blob::Appended;
+use crate::blob::service::Appended;
 use crate::rest::http::reply::Reply;
 use crate::rest::refusal::Refusal;
 use crate::rest::service::Answer;

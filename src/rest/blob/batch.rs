@@ -12,7 +12,6 @@ use hyper::{Method, StatusCode, Uri};
 
 use super::BlobCall;
 use super::operations::{BLOB_DELETE, BLOB_SET_TIER, SERVICE_TABLE};
-use crate::engine::new_guid;
 use crate::rest::address::Address;
 use crate::rest::auth::{GrantedBy, ResourceLevel, signing_account};
 use crate::rest::call::Call;
@@ -24,6 +23,7 @@ use crate::rest::refusal::Refusal;
 use crate::rest::service::{Answer, OperationHandler};
 use crate::rest::version::{self, VERSION};
 use crate::rules::time::{iso, rfc1123};
+use crate::sync::random::new_guid;
 
 /// Longest batch.
 const BATCH_MAX: usize = 4 << 20;

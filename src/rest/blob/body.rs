@@ -17,7 +17,7 @@ use tokio::time::timeout;
 use super::BlobCall;
 use super::headers::md5_text;
 use crate::blob::rules::BlobOperation;
-use crate::engine::blob::{
+use crate::blob::service::{
     AccessConditions, Admitted, BlobAt, BlobService, BodyShape, Content, ContentError,
     ContentWriter, DbError,
 };

@@ -6,7 +6,7 @@ use super::BlobCall;
 use super::body::DOCUMENT_MAX;
 use super::settings::leased_reply;
 use crate::blob::rules::{BlobOperation, ContainerState, PublicAccess};
-use crate::engine::blob::NewContainer;
+use crate::blob::service::NewContainer;
 use crate::rest::http::policies::{Bare, read_timed_policies, write_policies};
 use crate::rest::http::reply::Reply;
 use crate::rest::refusal::Refusal;

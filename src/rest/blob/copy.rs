@@ -23,12 +23,11 @@ use super::request::{SOURCE_IF_TAGS, selector};
 use crate::blob::rules::append::APPEND_MAX;
 use crate::blob::rules::name::ROOT;
 use crate::blob::rules::{BlobDenial, BlobOperation, BlobState, BlobType, pages};
-use crate::engine::blob::{
+use crate::blob::service::{
     AccessConditions, BlobAt, BlobContent, BlobResult, BodyShape, Content, ContentError,
     ContentWriter, CopiedBlob, CopyFrom, CopyRequest, DbError, OpenedBlob, PageChange, PutPages,
     SourceAsked,
 };
-use crate::engine::{Account, new_guid, without_waiting};
 use crate::rest::auth::{
     AuthError, AuthTarget, GrantedBy, Permission, RequestView, ResourceLevel, without_signature,
 };
@@ -43,6 +42,9 @@ use crate::rest::source::{COPY_SOURCE, NamedSource, SOURCE_AUTHORIZATION};
 use crate::rules::Timestamp;
 use crate::rules::conditions::Subject;
 use crate::rules::conditions::copy::source_failure;
+use crate::server::Account;
+use crate::sync::front_end::without_waiting;
+use crate::sync::random::new_guid;
 
 /// Bytes copied in one step.
 pub(super) const PIECE_BYTES: usize = 1 << 20;

@@ -8,10 +8,10 @@ use super::operations::{
     PAGE_BLOB_CREATE, PAGE_BLOB_GET_PAGE_RANGES_DIFF, PAGE_BLOB_RESIZE,
     PAGE_BLOB_UPDATE_SEQUENCE_NUMBER, SERVICE_TABLE,
 };
-use crate::engine::Account;
 use crate::rest::auth::ResourceLevel;
 use crate::rest::coverage::Coverage;
 use crate::rest::routing::{CONTAINER, GET, OBJECT, PUT, RouteRow, When, row, row_when};
+use crate::server::Account;
 
 /// The version of the service that first had an operation; what no page names is as old as the
 /// service.

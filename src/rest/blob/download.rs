@@ -12,7 +12,7 @@ use http_body_util::BodyExt as _;
 use hyper::body::Bytes;
 use tokio::task::{JoinHandle, spawn_blocking};
 
-use crate::engine::blob::{BlobContent, ContentReader};
+use crate::blob::service::{BlobContent, ContentReader};
 use crate::rest::http::reply::ReplyBody;
 use crate::rest::http::room::{PIECE_BYTES, Room};
 use crate::rest::http::sending::{Pieces, Sending};

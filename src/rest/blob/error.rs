@@ -7,7 +7,7 @@ use hyper::StatusCode;
 
 use super::BlobCall;
 use crate::blob::rules::BlobDenial;
-use crate::engine::blob::{BlobError, BlobResult};
+use crate::blob::service::{BlobError, BlobResult};
 use crate::rest::refusal::Refusal;
 use crate::rules::conditions::ConditionFailure;
 use crate::rules::conditions::copy::CopyRefusal;

@@ -14,7 +14,7 @@ use crate::blob::rules::immutability::{Immutability, ImmutabilityPolicy, PolicyM
 use crate::blob::rules::tags::{TagError, Tags};
 use crate::blob::rules::tier::{NoTier, Tier};
 use crate::blob::rules::{BlobMetadata, BlobState, BlobType, ContentProperties, Encryption};
-use crate::engine::blob::{Blob, NewBlob, WrittenBlob};
+use crate::blob::service::{Blob, NewBlob, WrittenBlob};
 use crate::rest::auth::Permission;
 use crate::rest::http::header_case::META;
 use crate::rest::http::reply::Reply;

@@ -11,7 +11,7 @@ use super::BlobCall;
 use super::headers::md5_text;
 use super::read::write_tags;
 use crate::blob::rules::BlobType;
-use crate::engine::blob::{BlobListItem, ListPosition, ListQuery, ListedState, StateKey};
+use crate::blob::service::{BlobListItem, ListPosition, ListQuery, ListedState, StateKey};
 use crate::rest::auth::Permission;
 use crate::rest::http::reply::Reply;
 use crate::rest::http::xml::Xml;

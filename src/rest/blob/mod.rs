@@ -46,8 +46,8 @@ pub(super) use settings::read_tags;
 use super::call::Call;
 use super::opening::not_open;
 use super::refusal::Refusal;
-use crate::engine::Context;
-use crate::engine::blob::BlobService;
+use crate::blob::service::BlobService;
+use crate::rules::Context;
 
 /// A request to the Blob service that was authorised.
 pub struct BlobCall<'a>(pub &'a Call<'a>);

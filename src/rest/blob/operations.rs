@@ -8,7 +8,6 @@ use percent_encoding::percent_decode_str;
 use super::BlobCall;
 use crate::blob::rules::PublicAccess;
 use crate::blob::rules::name::ROOT;
-use crate::engine::Account;
 use crate::rest::address::Address;
 use crate::rest::auth::Permission::{
     Add, Create, Delete, DeleteVersion, Find, Immutability, List, PermanentDelete, Read, Tags,
@@ -26,6 +25,7 @@ use crate::rest::service::{Addressed, Answer, ErrorFormat, Operation, Service};
 use crate::rest::service_operations::{SERVICE_GET_USER_DELEGATION_KEY, SERVICE_PREFLIGHT};
 use crate::rules::policy::StoredPolicy;
 use crate::rules::service::ServiceKind;
+use crate::server::Account;
 
 /// The Blob service.
 pub static SERVICE_TABLE: Service = Service {

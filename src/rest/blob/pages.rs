@@ -12,7 +12,7 @@ use crate::blob::rules::BlobOperation;
 use crate::blob::rules::pages::{
     PUT_MAX, SequenceAction, SequenceConditions, is_length, is_sequence_number,
 };
-use crate::engine::blob::{PageChange, PageQuery, PutPages};
+use crate::blob::service::{PageChange, PageQuery, PutPages};
 use crate::rest::http::reply::Reply;
 use crate::rest::http::request::{Query, byte_range};
 use crate::rest::http::xml::Xml;

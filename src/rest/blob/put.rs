@@ -10,7 +10,7 @@ use super::body::Arriving;
 use super::headers::md5_text;
 use crate::blob::rules::pages::is_length;
 use crate::blob::rules::{BlobOperation, BlobType};
-use crate::engine::blob::{Content, INLINE_MAX};
+use crate::blob::service::{Content, INLINE_MAX};
 use crate::rest::http::checksum::crc64_text;
 use crate::rest::http::reply::Reply;
 use crate::rest::refusal::Refusal;

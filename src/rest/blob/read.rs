@@ -134,7 +134,7 @@ impl BlobCall<'_> {
         Ok(Reply::ok().xml(xml))
     }
 
-    async fn look(&self, operation: BlobOperation) -> Result<crate::engine::blob::Blob, Refusal> {
+    async fn look(&self, operation: BlobOperation) -> Result<crate::blob::service::Blob, Refusal> {
         let (at, asked) = (self.blob_at()?, self.asked(operation)?);
         let found = self.engine()?.properties(self.cx(), operation, &at, asked).await;
         self.told(found)

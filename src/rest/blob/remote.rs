@@ -14,8 +14,7 @@ use super::body::{finish, write};
 use super::copy::{FetchedContent, PIECE_BYTES, SourcePart};
 use super::headers::md5_of;
 use crate::blob::rules::{BlobOperation, BlobState, BlobType, ContentProperties};
-use crate::engine::Context;
-use crate::engine::blob::{
+use crate::blob::service::{
     AccessConditions, BlobAt, BlobResult, BlobService, Content, ContentWriter, CopyRequest,
     DbError, SourceAsked,
 };
@@ -26,7 +25,7 @@ use crate::rest::site::Site;
 use crate::rest::source::SOURCE_AUTHORIZATION;
 use crate::rules::conditions::Subject;
 use crate::rules::time::parse_rfc1123;
-use crate::rules::{Etag, Timestamp};
+use crate::rules::{Context, Etag, Timestamp};
 
 /// Longer sources of Copy Blob are fetched after the answer.
 const AT_ONCE_MAX: u64 = 4 << 20;

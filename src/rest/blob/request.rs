@@ -12,7 +12,7 @@ use crate::blob::rules::BlobOperation;
 use crate::blob::rules::name::{BlobNameError, ROOT, check_blob, check_container};
 use crate::blob::rules::operation::Accepted;
 use crate::blob::rules::tags::query::{TagLanguage, TagQuery};
-use crate::engine::blob::{AccessConditions, BlobAt, Selector, SourceAsked};
+use crate::blob::service::{AccessConditions, BlobAt, Selector, SourceAsked};
 use crate::rest::auth::{AuthError, GrantedBy, Permission};
 use crate::rest::http::request::{Query, Request};
 use crate::rest::refusal::Refusal;

@@ -8,7 +8,7 @@ use super::container::shown_access;
 use super::list::LIST_MAX;
 use super::read::write_tags;
 use crate::blob::rules::tags::query::{TagLanguage, TagQuery};
-use crate::engine::blob::{Container, Retention};
+use crate::blob::service::{Container, Retention};
 use crate::rest::http::reply::Reply;
 use crate::rest::http::xml::{Element, Xml, invalid};
 use crate::rest::refusal::Refusal;

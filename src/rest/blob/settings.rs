@@ -10,8 +10,7 @@ use crate::blob::rules::BlobOperation;
 use crate::blob::rules::deletion::DeleteBlobSnapshots;
 use crate::blob::rules::tags::Tags;
 use crate::blob::rules::tier::{TierChange, TierConditions};
-use crate::engine::blob::{BlobAt, DeleteBlob, LeaseAction, LeaseAnswer, Selector};
-use crate::engine::new_guid;
+use crate::blob::service::{BlobAt, DeleteBlob, LeaseAction, LeaseAnswer, Selector};
 use crate::rest::auth::Permission;
 use crate::rest::http::reply::Reply;
 use crate::rest::http::xml::Element;
@@ -19,6 +18,7 @@ use crate::rest::refusal::Refusal;
 use crate::rest::service::Answer;
 use crate::rules::lease::LeaseId;
 use crate::rules::time::{iso, rfc1123};
+use crate::sync::random::new_guid;
 
 const LEASE_ID: &str = "x-ms-lease-id";
 const PROPOSED: &str = "x-ms-proposed-lease-id";

@@ -11,8 +11,8 @@ use hyper::StatusCode;
 use super::FileCall;
 use super::download::{DownloadSource, FileDownload};
 use super::file::shown;
-use crate::engine::file::{FileProperties, IO_MAX, TimeChange};
 use crate::file::rules::Denial;
+use crate::file::service::{FileProperties, IO_MAX, TimeChange};
 use crate::rest::http::checksum::{
     STRUCTURED, STRUCTURED_CRC64, STRUCTURED_LENGTH, checked_body, is_structured, md5,
 };

@@ -12,14 +12,16 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::FileCall;
 use super::headers::SmbHeaders;
 use super::source::{NamedFile, OwnFile, SourceUse};
-use crate::engine::file::{Control, CopiedFile, CopyOptions, CopyProperty, PendingFileCopy, Share};
-use crate::engine::new_guid;
 use crate::file::rules::{Attributes, SharePath};
+use crate::file::service::{
+    Control, CopiedFile, CopyOptions, CopyProperty, PendingFileCopy, Share,
+};
 use crate::rest::auth::without_signature;
 use crate::rest::http::reply::Reply;
 use crate::rest::refusal::Refusal;
 use crate::rest::service::Answer;
 use crate::rest::source::COPY_SOURCE;
+use crate::sync::random::new_guid;
 
 impl FileCall<'_> {
     pub(super) fn start_copy(&self) -> Answer {

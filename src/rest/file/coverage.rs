@@ -5,11 +5,11 @@
 use std::path::Path;
 
 use super::operations::{SERVICE_TABLE, TABLE};
-use crate::engine::Account;
-use crate::engine::file::shares::NewShare;
-use crate::engine::file::{FileOptions, FileService};
+use crate::file::service::shares::NewShare;
+use crate::file::service::{FileOptions, FileService};
 use crate::rest::auth::ResourceLevel;
 use crate::rest::coverage::Coverage;
+use crate::server::Account;
 
 /// The version of the service that first had an operation; what no page names is as old as the
 /// service.

@@ -2,9 +2,9 @@
 
 use super::FileCall;
 use super::headers::SmbHeaders;
-use crate::engine::file::shares::{SnapshotName, SnapshotView};
-use crate::engine::file::{DirectoryProperties, FileKind, SmbProperties};
 use crate::file::rules::{Denial, SharePath};
+use crate::file::service::shares::{SnapshotName, SnapshotView};
+use crate::file::service::{DirectoryProperties, FileKind, SmbProperties};
 use crate::rest::http::reply::Reply;
 use crate::rest::refusal::Refusal;
 use crate::rest::service::Answer;

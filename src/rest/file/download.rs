@@ -16,9 +16,9 @@ use http_body_util::BodyExt;
 use hyper::body::Bytes;
 use tokio::task::{JoinHandle, spawn_blocking};
 
-use crate::engine::file::FileReader;
-use crate::engine::file::shares::SnapshotView;
 use crate::file::rules::SharePath;
+use crate::file::service::FileReader;
+use crate::file::service::shares::SnapshotView;
 use crate::rest::http;
 use crate::rest::http::reply::ReplyBody;
 use crate::rest::http::room::{PIECE_BYTES, Room};
@@ -157,8 +157,8 @@ mod tests {
     use hyper::body::Body as _;
 
     use super::*;
-    use crate::engine::file::shares::NewShare;
-    use crate::engine::file::{Asking, FileOptions, FileService, IO_MAX};
+    use crate::file::service::shares::NewShare;
+    use crate::file::service::{Asking, FileOptions, FileService, IO_MAX};
     use crate::rules::{Client, Owner};
 
     /// Longer than what is read as a whole.
@@ -173,7 +173,7 @@ mod tests {
         file.set_len(length).unwrap();
         let client = Arc::new(Client { session: 1, name: "rest".into() });
         let who = Owner { client, pid: 0, program: None };
-        let cx = crate::engine::Context::local(engine.share("docs").unwrap().now(), who, "test");
+        let cx = crate::rules::Context::local(engine.share("docs").unwrap().now(), who, "test");
         let asking = Asking { cx: &cx, lease_id: None };
         let path = SharePath::new("f").unwrap();
         let reader = engine.share("docs").unwrap().open_reader(asking, &path, None).unwrap();

@@ -6,10 +6,10 @@
 use hyper::StatusCode;
 use rustix::io::Errno;
 
-use crate::engine::file::{FileError, FileServiceError, ShareDenial, SnapshotError, StoreError};
-use crate::engine::programs::resolved;
 use crate::file::rules::ranges::LockKind;
 use crate::file::rules::{Denial, FileNameError, Holder};
+use crate::file::service::{FileError, FileServiceError, ShareDenial, SnapshotError, StoreError};
+use crate::journal::programs::resolved;
 use crate::rest::common_errors::metadata_code;
 use crate::rest::refusal::{Code, Refusal};
 use crate::rules::lease::LeaseDenial;

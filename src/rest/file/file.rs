@@ -3,9 +3,9 @@
 use super::FileCall;
 use super::directory::snapshot_parent;
 use super::headers::{NO_TYPE, SmbHeaders, changed_content_headers, content_headers};
-use crate::engine::file::shares::{SnapshotName, SnapshotView};
-use crate::engine::file::{FileChanges, FileKind, FileProperties, NewProperties, Semantics};
 use crate::file::rules::{Denial, SharePath};
+use crate::file::service::shares::{SnapshotName, SnapshotView};
+use crate::file::service::{FileChanges, FileKind, FileProperties, NewProperties, Semantics};
 use crate::rest::http::checksum::{STRUCTURED, checked_body};
 use crate::rest::http::reply::{Reply, ReplyBody};
 use crate::rest::refusal::Refusal;

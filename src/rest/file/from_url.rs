@@ -16,10 +16,10 @@ use super::FileCall;
 use super::content::ranged;
 use super::download::{self, FileDownload};
 use super::source::{NamedFile, OwnFile, SourceUse};
-use crate::engine::file::{
+use crate::file::rules::SharePath;
+use crate::file::service::{
     Asking, Awaiting, CopiedFile, CopyOptions, CopyProperty, IO_MAX, Share, TimeChange,
 };
-use crate::file::rules::SharePath;
 use crate::rest::http::checksum::{crc64, crc64_header, crc64_text, md5};
 use crate::rest::http::fetch::{Fetched, Stretch};
 use crate::rest::http::request::byte_range;

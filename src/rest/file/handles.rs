@@ -2,10 +2,10 @@
 //! and what a forced close ends, is decided by the engine.
 
 use super::FileCall;
-use crate::engine::file::shares::ShareDenial;
-use crate::engine::file::{ListedHandle, PAGE_MAX, WhichHandles};
-use crate::engine::programs::resolved;
 use crate::file::rules::Access;
+use crate::file::service::shares::ShareDenial;
+use crate::file::service::{ListedHandle, PAGE_MAX, WhichHandles};
+use crate::journal::programs::resolved;
 use crate::rest::http::reply::Reply;
 use crate::rest::http::xml::Xml;
 use crate::rest::refusal::Refusal;

@@ -3,14 +3,14 @@
 //! Decides how times, attributes and permissions are read from a request, and which headers an
 //! answer about a file or directory carries.
 
-use crate::engine::file::shares::{
+use crate::file::rules::Attributes;
+use crate::file::service::shares::{
     DraftPermission, PERMISSION_HEADER_BYTES_MAX, SecurityDescriptor,
 };
-use crate::engine::file::{
+use crate::file::service::{
     CopyState, FileProperties, HttpHeaders, Metadata, PropertyChanges, Share, SmbProperties,
     TimeChange,
 };
-use crate::file::rules::Attributes;
 use crate::rest::http::header_case::META;
 use crate::rest::http::reply::Reply;
 use crate::rest::http::request::Request;

@@ -2,8 +2,8 @@
 
 use super::FileCall;
 use super::share::share_version;
-use crate::engine::file::FileProperties;
-use crate::engine::file::shares::SnapshotName;
+use crate::file::service::FileProperties;
+use crate::file::service::shares::SnapshotName;
 use crate::rest::http::reply::Reply;
 use crate::rest::refusal::Refusal;
 use crate::rest::service::Answer;
@@ -24,10 +24,10 @@ impl FileCall<'_> {
     /// The ID is the action's own: it is no condition on the share.
     fn lease_target<T>(
         &self,
-        action: impl FnOnce(&crate::engine::file::shares::ShareRef<'_>) -> Result<T, Refusal>,
+        action: impl FnOnce(&crate::file::service::shares::ShareRef<'_>) -> Result<T, Refusal>,
     ) -> Result<T, Refusal> {
         let snapshot: Option<SnapshotName> = self.snapshot()?;
-        action(&crate::engine::file::shares::ShareRef {
+        action(&crate::file::service::shares::ShareRef {
             name: self.share()?,
             snapshot: snapshot.as_ref(),
             lease_id: None,
@@ -95,8 +95,8 @@ impl FileCall<'_> {
     }
 
     /// Without the lease ID as a condition: it is the action's own.
-    fn plainly(&self) -> crate::engine::file::Asking<'_> {
-        crate::engine::file::Asking { cx: self.cx(), lease_id: None }
+    fn plainly(&self) -> crate::file::service::Asking<'_> {
+        crate::file::service::Asking { cx: self.cx(), lease_id: None }
     }
 }
 

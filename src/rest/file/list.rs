@@ -7,11 +7,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::FileCall;
-use crate::engine::file::shares::{ShareDenial, SnapshotName};
-use crate::engine::file::{
+use crate::file::rules::SharePath;
+use crate::file::service::shares::{ShareDenial, SnapshotName};
+use crate::file::service::{
     DirectoryEntry, DirectoryPage, FileKind, PAGE_MAX, PageOptions, SmbProperties,
 };
-use crate::file::rules::SharePath;
 use crate::rest::http::reply::Reply;
 use crate::rest::http::xml::{Xml, encoded, is_xml};
 use crate::rest::refusal::Refusal;
@@ -116,7 +116,7 @@ impl FileCall<'_> {
                     continue;
                 }
                 let file = view.file(
-                    &page.path.join(&listed.name).map_err(crate::engine::file::FileError::from)?,
+                    &page.path.join(&listed.name).map_err(crate::file::service::FileError::from)?,
                 )?;
                 let smb = Some(SmbProperties::of(&file.stat, &file.record));
                 page.entries.push(DirectoryEntry { name: listed.name, stat: file.stat, smb });

@@ -57,10 +57,10 @@ use super::auth::{AuthError, GrantedBy, Permission};
 use super::call::Call;
 use super::http::request::Query;
 use super::refusal::Refusal;
-use crate::engine::Context;
-use crate::engine::file::shares::{ShareRef, SnapshotName};
-use crate::engine::file::{Asking, FileError, FileService, Share};
 use crate::file::rules::{Denial, SharePath, rest_path};
+use crate::file::service::shares::{ShareRef, SnapshotName};
+use crate::file::service::{Asking, FileError, FileService, Share};
+use crate::rules::Context;
 
 /// A request to the File service that was authorised.
 pub struct FileCall<'a>(pub &'a Call<'a>);

@@ -3,8 +3,7 @@
 
 use super::FileCall;
 use super::content::RANGE_MD5;
-use crate::engine::Account;
-use crate::engine::file::shares::ShareRef;
+use crate::file::service::shares::ShareRef;
 use crate::rest::auth::Permission::{Create, Delete, List, Read, Write};
 use crate::rest::auth::{FILE_SIGNATURES, ResourceLevel};
 use crate::rest::call::Call;
@@ -21,6 +20,7 @@ use crate::rest::service_operations::{
 };
 use crate::rules::policy::StoredPolicy;
 use crate::rules::service::ServiceKind;
+use crate::server::Account;
 
 /// The File service.
 pub static SERVICE_TABLE: Service = Service {

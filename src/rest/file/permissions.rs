@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::FileCall;
-use crate::engine::file::shares::{PermissionFormat, SecurityDescriptor};
+use crate::file::service::shares::{PermissionFormat, SecurityDescriptor};
 use crate::rest::auth::Permission::Delete;
 use crate::rest::auth::{AuthError, GrantedBy, SasScope};
 use crate::rest::http::reply::Reply;

@@ -2,9 +2,9 @@
 //! from them.
 //!
 //! Decides the figures alone: nothing here is any faster or slower for them. They are kept with
-//! the other settings of the share ([`crate::engine::file::shares`]).
+//! the other settings of the share ([`crate::file::service::shares`]).
 
-use crate::engine::file::shares::{AccessTier, ShareProperties};
+use crate::file::service::shares::{AccessTier, ShareProperties};
 
 const IOPS: &str = "x-ms-share-provisioned-iops";
 const BANDWIDTH: &str = "x-ms-share-provisioned-bandwidth-mibps";

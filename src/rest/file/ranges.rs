@@ -5,11 +5,10 @@
 
 use std::ops::Range;
 
-use super::FileCall;
 use super::content::clipped;
-use super::stamp_of;
-use crate::engine::file::shares::{ShareDenial, SnapshotName};
-use crate::engine::file::{ChangedRange, DiffOptions, FileProperties, RangeChanges, RangeList};
+use super::{FileCall, stamp_of};
+use crate::file::service::shares::{ShareDenial, SnapshotName};
+use crate::file::service::{ChangedRange, DiffOptions, FileProperties, RangeChanges, RangeList};
 use crate::rest::http::reply::Reply;
 use crate::rest::http::xml::Xml;
 use crate::rest::refusal::Refusal;

@@ -3,7 +3,7 @@
 use super::FileCall;
 use super::headers::SmbHeaders;
 use super::source::{NamedFile, SourceUse};
-use crate::engine::file::RestRename;
+use crate::file::service::RestRename;
 use crate::rest::http::reply::Reply;
 use crate::rest::refusal::Refusal;
 use crate::rest::service::Answer;

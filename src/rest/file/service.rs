@@ -2,7 +2,7 @@
 
 use super::FileCall;
 use super::provisioned::Provisioned;
-use crate::engine::file::shares::{LIST_MAX, ListOptions, ShareInfo};
+use crate::file::service::shares::{LIST_MAX, ListOptions, ShareInfo};
 use crate::rest::http::reply::Reply;
 use crate::rest::http::xml::Xml;
 use crate::rest::service::Answer;

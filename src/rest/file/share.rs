@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 
 use super::FileCall;
 use super::provisioned::Provisioned;
-use crate::engine::file::FileServiceError;
-use crate::engine::file::shares::{
+use crate::file::service::FileServiceError;
+use crate::file::service::shares::{
     Control, DeleteShareSnapshots, NewShare, ShareChanges, ShareDenial, ShareInfo, ShareProperties,
     ShareRef, ShareVersion,
 };

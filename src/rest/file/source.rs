@@ -9,13 +9,13 @@ use std::sync::Arc;
 use hyper::{StatusCode, Uri};
 
 use super::{FileCall, operations, snapshot_of};
-use crate::engine::Account;
-use crate::engine::file::shares::SnapshotName;
 use crate::file::rules::{SharePath, rest_path};
+use crate::file::service::shares::SnapshotName;
 use crate::rest::auth::{AuthError, AuthTarget, GrantedBy, Permission, RequestView, ResourceLevel};
 use crate::rest::http::request::Query;
 use crate::rest::refusal::Refusal;
 use crate::rest::source::{NamedSource, OwnSource, SOURCE_AUTHORIZATION};
+use crate::server::Account;
 
 /// The header that a bearer token needs beside it.
 const INTENT: &str = "x-ms-file-request-intent";

@@ -20,8 +20,8 @@ use reqwest::redirect::Policy;
 use reqwest::{Client, ClientBuilder, Response};
 use tokio::time::timeout;
 
-use crate::engine::file::{HttpHeaders, Metadata, RemoteSource};
 use crate::file::rules::Denial;
+use crate::file::service::{HttpHeaders, Metadata, RemoteSource};
 use crate::rest::refusal::Refusal;
 use crate::rest::siblings::Siblings;
 use crate::rest::version::{DEFAULT, VERSION};

@@ -13,7 +13,7 @@ use hyper::{Method, Uri};
 use percent_encoding::percent_decode;
 
 use super::header_case::META;
-use crate::engine::file::Metadata;
+use crate::file::service::Metadata;
 use crate::rest::address::Address;
 use crate::rest::auth::RequestView;
 use crate::rest::refusal::Refusal;

@@ -26,7 +26,6 @@ use super::tls::Tls;
 use super::workers::Workers;
 use crate::connections::timeouts::TimedStream;
 use crate::connections::{ConnectionBody, ConnectionState, Connections, descriptors};
-use crate::engine::Accounts;
 use crate::rest::auth::Admission;
 use crate::rest::gates_and_faults::Dropped;
 use crate::rest::handle::handle;
@@ -34,6 +33,7 @@ use crate::rest::refusal::ErrorNames;
 use crate::rest::service::Service;
 use crate::rest::siblings::Siblings;
 use crate::rest::site::Site;
+use crate::server::Accounts;
 
 /// How long to wait before the next connection where the last one could not be had.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);

@@ -3,9 +3,9 @@
 
 use hyper::StatusCode;
 
-use crate::engine::queue::QueueError;
 use crate::queue::rules::QueueDenial;
 use crate::queue::rules::parameters::TEXT_BYTES_MAX;
+use crate::queue::service::QueueError;
 use crate::rest::common_errors::metadata_code;
 use crate::rest::refusal::Refusal;
 

@@ -4,11 +4,11 @@
 //! base64 is the client's choice.
 
 use super::{no_content, queue_name, queues};
-use crate::engine::queue::{NewMessage, Shown};
 use crate::queue::rules::parameters::{
     GET_VISIBILITY, NUMBER, NUMBER_OF_MESSAGES, TIME_TO_LIVE, VISIBILITY_TIMEOUT,
 };
 use crate::queue::rules::{Message, PutTimes};
+use crate::queue::service::{NewMessage, Shown};
 use crate::rest::call::Call;
 use crate::rest::http::reply::Reply;
 use crate::rest::http::xml::{Element, Xml, invalid, is_xml};

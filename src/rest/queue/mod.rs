@@ -28,7 +28,7 @@ use super::http::reply::Reply;
 use super::http::request::Request;
 use super::opening::not_open;
 use super::refusal::Refusal;
-use crate::engine::queue::QueueService;
+use crate::queue::service::QueueService;
 
 /// The queues of the account.
 fn queues<'a>(call: &Call<'a>) -> Result<&'a QueueService, Refusal> {

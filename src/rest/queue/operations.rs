@@ -4,7 +4,6 @@
 use hyper::Method;
 
 use super::{message, messages, policies, queue, segments, service};
-use crate::engine::Account;
 use crate::rest::auth::Permission::{Add, Create, Delete, List, Process, Read, Update, Write};
 use crate::rest::auth::{QUEUE_SIGNATURES, ResourceLevel};
 use crate::rest::http::request::Request;
@@ -19,6 +18,7 @@ use crate::rest::service_operations::{
 };
 use crate::rules::policy::StoredPolicy;
 use crate::rules::service::ServiceKind;
+use crate::server::Account;
 
 /// The Queue service.
 pub static SERVICE_TABLE: Service = Service {

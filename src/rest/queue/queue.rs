@@ -3,7 +3,7 @@
 use hyper::StatusCode;
 
 use super::{no_content, queue_name, queues};
-use crate::engine::queue::Created;
+use crate::queue::service::Created;
 use crate::rest::call::Call;
 use crate::rest::http::reply::Reply;
 use crate::rest::service::Answer;

@@ -4,8 +4,8 @@
 //! it; a bare name is read too.
 
 use super::queues;
-use crate::engine::queue::QueueList;
 use crate::queue::rules::parameters::LIST_MAX;
+use crate::queue::service::QueueList;
 use crate::rest::call::Call;
 use crate::rest::http::reply::Reply;
 use crate::rest::http::xml::Xml;

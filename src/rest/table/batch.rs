@@ -10,8 +10,6 @@ use super::entities::{insertion, letters_of_update, update};
 use super::error::{refusal_of_form, within};
 use super::headers::{Prefer, condition, json_type, level, verb};
 use super::{TableCall, option_in, table_name};
-use crate::engine::new_guid;
-use crate::engine::table::{TableError, Write, WrittenEntity};
 use crate::rest::auth::Permission;
 use crate::rest::http::multipart::{
     self, InnerRequest, Malformed, Part, boundary, header, inner_answer, inner_request, parts,
@@ -20,6 +18,7 @@ use crate::rest::http::reply::Reply;
 use crate::rest::refusal::Refusal;
 use crate::rest::routing::Verb;
 use crate::rest::service::Answer;
+use crate::sync::random::new_guid;
 use crate::table::rules::json::{MetadataLevel, Scope};
 use crate::table::rules::locator::{Locator, write_entity};
 use crate::table::rules::transaction::OPERATIONS_MAX;
@@ -27,6 +26,7 @@ use crate::table::rules::{
     EntityChange, EntityFields as _, How, Properties, Select, TableDenial, TableName,
     TransactionDenial, etag, transaction,
 };
+use crate::table::service::{TableError, Write, WrittenEntity};
 
 /// Parts that are read before their number is refused.
 const PARTS_MAX: usize = 1_000;

@@ -9,7 +9,6 @@ use hyper::StatusCode;
 use super::error::refusal_of_form;
 use super::headers::{Prefer, condition, json, reply};
 use super::{TableCall, option};
-use crate::engine::table::{Write, WrittenEntity};
 use crate::rest::auth::Permission;
 use crate::rest::refusal::{ObjectName, Refusal};
 use crate::rest::service::Answer;
@@ -19,6 +18,7 @@ use crate::table::rules::{
     EntityChange, EntityFields as _, EntityKey, How, IfMatch, Properties, Select, TableDenial,
     TableName, etag,
 };
+use crate::table::service::{Write, WrittenEntity};
 
 /// The version from which on an update without a condition is an upsert.
 const UPSERT_SINCE: &str = "2011-08-18";

@@ -5,10 +5,10 @@
 
 use hyper::StatusCode;
 
-use crate::engine::table::TableError;
 use crate::rest::refusal::Refusal;
 use crate::rules::Timestamp;
 use crate::table::rules::{TableDenial, TransactionDenial};
+use crate::table::service::TableError;
 
 /// The refusal of an operation that failed at `now`.
 pub(super) fn refusal(error: &TableError, now: Timestamp) -> Refusal {

@@ -28,13 +28,13 @@ use percent_encoding::percent_decode_str;
 use super::call::Call;
 use super::opening::not_open;
 use super::refusal::Refusal;
-use crate::engine::table::{TableError, TableService};
 use crate::rest::auth::{GrantedBy, Permission, SasScope, TableScope};
 use crate::rest::http::request::Request;
 use crate::table::rules::json::{MetadataLevel, Scope};
 use crate::table::rules::locator::Locator;
 use crate::table::rules::range::Edge;
 use crate::table::rules::{EntityKey, Position, Range, TableDenial, TableName};
+use crate::table::service::{TableError, TableService};
 
 /// Bytes of a request body.
 const BODY_BYTES_MAX: usize = 4 << 20;

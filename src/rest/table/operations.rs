@@ -8,7 +8,6 @@ use hyper::{Method, StatusCode};
 
 use super::error::refusal;
 use super::{TableCall, headers, locator};
-use crate::engine::Account;
 use crate::rest::auth::Permission::{Add, Create, Delete, List, Read, Update, Write};
 use crate::rest::auth::{ResourceLevel, TABLE_SIGNATURES};
 use crate::rest::http::request::Request;
@@ -21,6 +20,7 @@ use crate::rest::service_operations::{
 use crate::rules::Timestamp;
 use crate::rules::policy::StoredPolicy;
 use crate::rules::service::ServiceKind;
+use crate::server::Account;
 use crate::table::rules::TableName;
 use crate::table::rules::locator::Locator;
 

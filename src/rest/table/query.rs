@@ -10,11 +10,11 @@ use hyper::StatusCode;
 use super::error::refusal_of_form;
 use super::headers::json;
 use super::{TableCall, option};
-use crate::engine::table::{EntityQuery, EntityRef, EntitySink};
 use crate::rest::refusal::Refusal;
 use crate::rest::service::Answer;
 use crate::table::rules::json::write::EntityListWriter;
 use crate::table::rules::{EntityKey, Filter, Select, TableDenial, TableName, Top, token};
+use crate::table::service::{EntityQuery, EntityRef, EntitySink};
 
 /// Bytes after which a page ends.
 const PAGE_BYTES: usize = 4 << 20;

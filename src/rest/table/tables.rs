@@ -4,11 +4,11 @@ use hyper::StatusCode;
 
 use super::headers::{Prefer, json, reply};
 use super::{TableCall, option, table_name};
-use crate::engine::table::TableQuery;
 use crate::rest::refusal::Refusal;
 use crate::rest::service::Answer;
 use crate::table::rules::json::read_table_name;
 use crate::table::rules::{Filter, Top, token};
+use crate::table::service::TableQuery;
 
 use super::error::refusal_of_form;
 

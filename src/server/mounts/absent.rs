@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
 use crate::control::{KnownOperation, MountedAt};
-use crate::engine::Accounts;
 use crate::file::rules::ShareMode;
+use crate::server::Accounts;
 use crate::server::error::StartError;
 use crate::server::mount_points::MountPoints;
 use crate::server::options::ServerOptions;

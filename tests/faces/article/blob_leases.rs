@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use latchfs::engine::blob::BlobOptions;
+use latchfs::blob::service::BlobOptions;
 
 use crate::blob::fixture::{A, B, Blobs, Got};
 

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use latchfs::engine::blob::BlobOptions;
+use latchfs::blob::service::BlobOptions;
 use latchfs::rest::Admission;
 use latchfs::rest::auth::{AccountSas, Authorizer, Credential, Credentials};
 use latchfs::rules::Timestamp;

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use latchfs::clock::{ManualClock, SystemClock, TimeSource};
 use latchfs::disk::DataRoot;
-use latchfs::engine::file::FileOptions;
-use latchfs::engine::{AccountOptions, Accounts, ManualClock, SystemClock, TimeSource};
+use latchfs::file::service::FileOptions;
 use latchfs::rest::{self, Admission, RestOptions, RestServer};
+use latchfs::server::{AccountOptions, Accounts};
 use serde_json::json;
 
 use crate::common::http::{self, ACCOUNT};

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use latchfs::engine::clock::ClockChange;
-use latchfs::engine::controls::{FaultAction, Frequency, NewFault, NewGate, Point};
+use latchfs::bench::controls::{FaultAction, Frequency, NewFault, NewGate, Point};
+use latchfs::clock::ClockChange;
 use latchfs::rules::service::ServiceKind;
 
 use super::models::{Blob, Client, Entity, Queue, Sent};

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::thread;
 use std::time::Duration;
 
-use latchfs::engine::controls::Point;
+use latchfs::bench::controls::Point;
 use latchfs::server::SERVICES;
 
 use super::lines::Known;

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use latchfs::engine::controls::Point;
+use latchfs::bench::controls::Point;
 
 use super::lines::Known;
 use crate::common::bench::Bench;

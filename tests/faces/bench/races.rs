@@ -5,7 +5,7 @@
 
 use std::thread;
 
-use latchfs::engine::controls::{FaultAction, Frequency, Point};
+use latchfs::bench::controls::{FaultAction, Frequency, Point};
 use latchfs::file::rules::{Access, ShareMode};
 use latchfs::rules::service::ServiceKind::{Blob, File, Queue};
 use latchfs::server::HoldOptions;

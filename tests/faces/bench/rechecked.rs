@@ -3,7 +3,7 @@
 
 use std::thread;
 
-use latchfs::engine::controls::Point;
+use latchfs::bench::controls::Point;
 use latchfs::rules::service::ServiceKind::{self, Blob, File, Queue, Table};
 
 use super::lines::Known;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use latchfs::engine::TimeSource as _;
-use latchfs::engine::blob::BlobOptions;
+use latchfs::blob::service::BlobOptions;
+use latchfs::clock::TimeSource as _;
 use latchfs::rest::Admission;
 use latchfs::rest::auth::{AccountSas, Authorizer, Credential, Credentials, OauthMode};
 use latchfs::rules::Timestamp;

@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use latchfs::engine::blob::BlobOptions;
+use latchfs::blob::service::BlobOptions;
 
 use super::access::{container_sas, sas, signed};
 use super::fixture::{ACCOUNT, Blobs, Got};

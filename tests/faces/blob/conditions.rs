@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use latchfs::engine::blob::BlobOptions;
+use latchfs::blob::service::BlobOptions;
 
 use super::fixture::{A, Blobs, NOT_MET};
 

@@ -1,6 +1,6 @@
 //! Conditions of containers, and what moves their `ETag`: B47 to B55, B57, B58.
 
-use latchfs::engine::blob::BlobOptions;
+use latchfs::blob::service::BlobOptions;
 
 use super::fixture::{Blobs, Got, NOT_MET};
 

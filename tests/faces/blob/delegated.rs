@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use latchfs::engine::TimeSource as _;
-use latchfs::engine::blob::BlobOptions;
+use latchfs::blob::service::BlobOptions;
+use latchfs::clock::TimeSource as _;
 use latchfs::rest::auth::Credential;
 use latchfs::rules::Timestamp;
 

@@ -6,7 +6,7 @@ use std::net::TcpListener;
 use std::thread;
 use std::time::Duration;
 
-use latchfs::engine::blob::BlobOptions;
+use latchfs::blob::service::BlobOptions;
 
 use super::fixture::{Blobs, Got};
 use crate::common::served::wait_for;

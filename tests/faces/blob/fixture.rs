@@ -3,15 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use latchfs::blob::service::{BlobOptions, BlobService};
+use latchfs::clock::{ManualClock, SystemClock, TimeSource};
 use latchfs::disk::DataRoot;
-use latchfs::engine::blob::{BlobOptions, BlobService};
-use latchfs::engine::file::FileOptions;
-use latchfs::engine::{
-    AccountOptions, Accounts, Caller, Context, ManualClock, SystemClock, TimeSource,
-};
+use latchfs::file::service::FileOptions;
 use latchfs::rest::{self, Admission, CopySources, RestOptions, RestServer};
 use latchfs::rules::time::{parse_rfc1123, rfc1123};
-use latchfs::rules::{Client, Owner, Timestamp};
+use latchfs::rules::{Caller, Client, Context, Owner, Timestamp};
+use latchfs::server::{AccountOptions, Accounts};
 
 use crate::common::http;
 pub use crate::common::http::{ACCOUNT, Got};

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use latchfs::blob::rules::BlobType;
-use latchfs::engine::blob::{AccessConditions, BlobAt, BlobOptions, Content, NewBlob};
+use latchfs::blob::service::{AccessConditions, BlobAt, BlobOptions, Content, NewBlob};
 
 use super::access::{sas, signed};
 use super::fixture::{ACCOUNT, Blobs, Got};

@@ -1,6 +1,6 @@
 //! Tries the tables of `docs/blob.md` row by row.
 
-use latchfs::engine::blob::BlobOptions;
+use latchfs::blob::service::BlobOptions;
 
 use super::access::{open_to, signed};
 use super::fixture::{A, B, Blobs, Got, KEYS};

@@ -1,7 +1,7 @@
 //! Terms of a grant beside the letters of its operation: public containers, tags, immutability,
 //! encryption scopes, protocols.
 
-use latchfs::engine::blob::BlobOptions;
+use latchfs::blob::service::BlobOptions;
 
 use super::access::{container_sas, open_to, sas, scoped_sas, signed};
 use super::fixture::{ACCOUNT, Blobs, Got};

@@ -3,7 +3,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use latchfs::engine::blob::BlobOptions;
+use latchfs::blob::service::BlobOptions;
 use md5::{Digest as _, Md5};
 
 use super::fixture::{A, Blobs, Got, KEYS};

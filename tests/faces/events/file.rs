@@ -28,7 +28,7 @@ fn the_file_has_every_event_once_and_in_order_though_more_come_than_the_log_hold
     let file = folder.path().join("events.jsonl");
     let served = Served::start(&["--events", "all", "--event-log", file.to_str().unwrap()]);
     // Each open is two events: granted and closed.
-    let opens = 3 * latchfs::engine::events::EVENTS_MAX / 2 / THREADS;
+    let opens = 3 * latchfs::journal::events::EVENTS_MAX / 2 / THREADS;
     thread::scope(|scope| {
         for thread in 0..THREADS {
             let path = served.mount().join(thread.to_string());

@@ -231,7 +231,7 @@ fn what_the_log_no_longer_holds_is_counted() {
     // Another process: what this one holds looks like closed when another test starts a program,
     // and each refusal would wait for its release.
     let _held = Holding::start(&served, path.to_str().unwrap(), "none");
-    let most = latchfs::engine::events::EVENTS_MAX;
+    let most = latchfs::journal::events::EVENTS_MAX;
     for _ in 0..most {
         File::open(&path).unwrap_err();
     }

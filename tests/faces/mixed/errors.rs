@@ -3,10 +3,10 @@
 use std::fs;
 use std::sync::Arc;
 
-use latchfs::engine::file::{Asking, CopyOptions};
-use latchfs::engine::{Context, SystemClock, TimeSource};
+use latchfs::clock::{SystemClock, TimeSource};
 use latchfs::file::rules::SharePath;
-use latchfs::rules::{Client, Owner};
+use latchfs::file::service::{Asking, CopyOptions};
+use latchfs::rules::{Client, Context, Owner};
 
 use crate::common::calls::Call;
 use crate::common::meeting::{Meeting, errno};

@@ -5,12 +5,13 @@ use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use latchfs::engine::file::shares::NewShare;
-use latchfs::engine::file::{FileOptions, FileService, Share};
-use latchfs::engine::{Account, Accounts, ManualClock};
+use latchfs::clock::ManualClock;
+use latchfs::file::service::shares::NewShare;
+use latchfs::file::service::{FileOptions, FileService, Share};
 use latchfs::fuse::{Mount, MountOptions};
 use latchfs::rest::{self, Admission, RestOptions, RestServer};
 use latchfs::rules::Timestamp;
+use latchfs::server::{Account, Accounts};
 
 use crate::common::http::ACCOUNT;
 use crate::common::need;

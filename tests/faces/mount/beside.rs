@@ -7,7 +7,7 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 
 use latchfs::client;
-use latchfs::engine::file::{
+use latchfs::file::service::{
     Asking, ForceClosed, NewProperties, RestRename, TimeChange, WhichHandles,
 };
 

@@ -7,9 +7,9 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use latchfs::engine::file::{Asking, ShareOptions, TimeChange};
-use latchfs::engine::without_waiting;
+use latchfs::file::service::{Asking, ShareOptions, TimeChange};
 use latchfs::fuse::MountOptions;
+use latchfs::sync::front_end::without_waiting;
 
 use crate::common::ground::Ground;
 use crate::common::need;

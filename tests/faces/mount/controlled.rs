@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use latchfs::engine::Controls;
-use latchfs::engine::controls::{FaultAction, Frequency, NewFault, NewGate, Point};
-use latchfs::engine::file::{Asking, ForceClosed, WhichHandles};
+use latchfs::bench::Controls;
+use latchfs::bench::controls::{FaultAction, Frequency, NewFault, NewGate, Point};
 use latchfs::file::rules::{Access, ShareMode};
+use latchfs::file::service::{Asking, ForceClosed, WhichHandles};
 use latchfs::fuse::{MountControls, MountOptions};
 
 use crate::common::bench::{Gate, LIMIT, pattern, until};

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use latchfs::engine::file::{ForceClosed, WhichHandles};
+use latchfs::file::service::{ForceClosed, WhichHandles};
 use latchfs::fuse::UnlinkMode;
 use rustix::mount::{MountFlags, UnmountFlags};
 

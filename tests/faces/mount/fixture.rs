@@ -11,11 +11,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use latchfs::engine::file::{Share, ShareOptions};
-use latchfs::engine::{Context, EventLog, SystemClock, TimeSource};
+use latchfs::clock::{SystemClock, TimeSource};
 use latchfs::file::rules::{Access, ShareMode, SharePath};
+use latchfs::file::service::{Share, ShareOptions};
 use latchfs::fuse::{Mount, MountOptions};
-use latchfs::rules::{Client, Owner};
+use latchfs::journal::EventLog;
+use latchfs::rules::{Client, Context, Owner};
 use rustix::mount::UnmountFlags;
 
 pub use crate::common::meeting::errno;

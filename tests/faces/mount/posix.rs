@@ -7,8 +7,8 @@ use std::os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt as _};
 use rustix::fs::CWD;
 
 use latchfs::client;
-use latchfs::engine::file::{Case, ShareOptions};
 use latchfs::file::rules::ShareMode;
+use latchfs::file::service::{Case, ShareOptions};
 use latchfs::fuse::UnlinkMode;
 
 use crate::mount::fixture::{Fixture, errno};

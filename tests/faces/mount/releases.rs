@@ -3,10 +3,10 @@
 use std::fs::{self, File};
 use std::time::{Duration, Instant};
 
-use latchfs::engine::events::Happening;
-use latchfs::engine::file::{Asking, TimeChange};
 use latchfs::file::rules::create::OpenRequest;
 use latchfs::file::rules::{Access, ShareMode};
+use latchfs::file::service::{Asking, TimeChange};
+use latchfs::journal::events::Happening;
 use serde_json::json;
 
 use crate::mount::fixture::{Fixture, errno, open, open_errno, rounds, share_path, somebody, soon};

@@ -14,7 +14,7 @@ use crate::common::random;
 use crate::mount::fixture;
 mod tree;
 
-use latchfs::engine::file::{Case, ShareOptions};
+use latchfs::file::service::{Case, ShareOptions};
 use latchfs::fuse::UnlinkMode;
 
 use calls::World;

@@ -4,10 +4,10 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::thread;
 
-use latchfs::engine::queue::{NewMessage, QueueService};
-use latchfs::engine::{Caller, Context, TimeSource as _};
+use latchfs::clock::TimeSource as _;
 use latchfs::queue::rules::{PutTimes, TimeToLive};
-use latchfs::rules::{Client, Owner};
+use latchfs::queue::service::{NewMessage, QueueService};
+use latchfs::rules::{Caller, Client, Context, Owner};
 
 use super::fixture::{ACCOUNT, Fixture, messages, texts};
 use crate::common::http::Kept;

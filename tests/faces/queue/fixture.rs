@@ -4,13 +4,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use latchfs::clock::{ManualClock, TimeSource};
 use latchfs::disk::DataRoot;
-use latchfs::engine::file::FileOptions;
-use latchfs::engine::{AccountOptions, Accounts, ManualClock, TimeSource};
+use latchfs::file::service::FileOptions;
 use latchfs::rest::auth::{Authorizer, Credential, Credentials};
 use latchfs::rest::{self, Admission, RestOptions, RestServer};
 use latchfs::rules::Timestamp;
 use latchfs::rules::service::ServiceKind;
+use latchfs::server::{AccountOptions, Accounts};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::common::http;

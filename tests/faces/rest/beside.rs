@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use latchfs::disk::DataRoot;
-use latchfs::engine::file::shares::NewShare;
-use latchfs::engine::{AccountOptions, Accounts};
+use latchfs::file::service::shares::NewShare;
 use latchfs::rest::auth::{AccountSas, Authorizer, Credential, Credentials};
 use latchfs::rest::{self, Admission, RestOptions, RestServer, Service};
 use latchfs::rules::Timestamp;
+use latchfs::server::{AccountOptions, Accounts};
 
 use crate::common::http::{self, ACCOUNT, Got};
 

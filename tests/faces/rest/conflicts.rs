@@ -6,7 +6,7 @@ use crate::rest::fixture::Fixture;
 use latchfs::file::rules::ranges::{ByteRange, LockKind};
 use latchfs::rest::ErrorNames;
 
-fn pending(fixture: &Fixture, name: &str) -> latchfs::engine::file::Handle {
+fn pending(fixture: &Fixture, name: &str) -> latchfs::file::service::Handle {
     let keeper = fixture.open(name, "r", "rwd");
     let deleter = fixture.open(name, "d", "rwd");
     fixture.share().set_disposition(&deleter, true).unwrap();

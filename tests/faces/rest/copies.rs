@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 
 use crate::common::served::wait_for;
 use crate::rest::fixture::Fixture;
-use latchfs::engine::file::{Asking, CopyOptions};
-use latchfs::engine::{Context, SystemClock, TimeSource};
+use latchfs::clock::{SystemClock, TimeSource};
 use latchfs::file::rules::SharePath;
-use latchfs::rules::{Client, Owner};
+use latchfs::file::service::{Asking, CopyOptions};
+use latchfs::rules::{Client, Context, Owner};
 
 #[test]
 fn a_copy_has_the_bytes_and_says_how_it_went() {

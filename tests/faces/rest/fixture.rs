@@ -4,14 +4,14 @@ use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use latchfs::engine::file::shares::NewShare;
-use latchfs::engine::file::{FileError, FileOptions, FileService, Handle, Share};
-use latchfs::engine::{Account, Accounts, Context};
 use latchfs::file::rules::create::OpenRequest;
 use latchfs::file::rules::{Access, ShareMode, SharePath};
+use latchfs::file::service::shares::NewShare;
+use latchfs::file::service::{FileError, FileOptions, FileService, Handle, Share};
 use latchfs::rest::auth::{AccountSas, Authorizer, Credential, Credentials, ServiceSas};
 use latchfs::rest::{self, Admission, ErrorNames, Limits, RestOptions, RestServer};
-use latchfs::rules::{Client, Owner, Timestamp};
+use latchfs::rules::{Client, Context, Owner, Timestamp};
+use latchfs::server::{Account, Accounts};
 
 use crate::common::http;
 pub use crate::common::http::{ACCOUNT, Got};

@@ -3,9 +3,9 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use latchfs::engine::file::Tally;
 use latchfs::file::rules::Rule;
 use latchfs::file::rules::ranges::{ByteRange, LockKind};
+use latchfs::file::service::Tally;
 use latchfs::rest::Observer;
 
 use crate::rest::fixture::Fixture;

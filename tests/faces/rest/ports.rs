@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use latchfs::disk::DataRoot;
-use latchfs::engine::{AccountOptions, Accounts};
 use latchfs::rest::auth::{AccountSas, Authorizer, Credential, Credentials};
 use latchfs::rest::{self, Admission, RestOptions, RestServer, Service};
 use latchfs::rules::Timestamp;
 use latchfs::rules::service::ServiceKind;
+use latchfs::server::{AccountOptions, Accounts};
 
 use crate::common::http::{ACCOUNT, Got, Kept, ask, ask_as_it_is};
 

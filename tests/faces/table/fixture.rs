@@ -5,13 +5,14 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use latchfs::clock::ManualClock;
 use latchfs::disk::DataRoot;
-use latchfs::engine::file::FileOptions;
-use latchfs::engine::{AccountOptions, Accounts, ManualClock};
+use latchfs::file::service::FileOptions;
 use latchfs::rest::auth::{AccountSas, Authorizer, Credential, Credentials, DEVELOPMENT_KEY};
 use latchfs::rest::{self, Admission, RestOptions, RestServer};
 use latchfs::rules::Timestamp;
 use latchfs::rules::time::rfc1123;
+use latchfs::server::{AccountOptions, Accounts};
 use serde_json::{Value, json};
 
 use crate::common::http::{self, ACCOUNT};
@@ -132,7 +133,7 @@ impl Tables {
 
     /// Turns the clock by that many seconds.
     pub fn turn_clock(&self, seconds: i64) {
-        let now = latchfs::engine::TimeSource::now(&*self.clock);
+        let now = latchfs::clock::TimeSource::now(&*self.clock);
         self.clock.set(Timestamp(now.0 + seconds * 1_000_000_000));
     }
 

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::thread;
 
 use latchfs::disk::DataRoot;
-use latchfs::engine::{AccountOptions, Accounts};
 use latchfs::rest::{Admission, RestOptions, RestServer, Service};
+use latchfs::server::{AccountOptions, Accounts};
 
 use crate::common::http::ACCOUNT;
 use crate::common::served::wait_for;

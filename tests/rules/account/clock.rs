@@ -1,13 +1,13 @@
 //! A clock that is set back: nothing that was granted is lost, nothing is taken twice.
 
-use latchfs::engine::file::shares::{DeleteShareSnapshots, ListOptions};
+use latchfs::file::service::shares::{DeleteShareSnapshots, ListOptions};
 use latchfs::rules::lease::LeaseState;
 
 use super::*;
 
 /// Sets the clock back by so many seconds.
 fn step_back(setup: &Setup, seconds: i64) {
-    let now = latchfs::engine::TimeSource::now(&*setup.clock);
+    let now = latchfs::clock::TimeSource::now(&*setup.clock);
     setup.clock.set(Timestamp(now.0 - seconds * 1_000_000_000));
 }
 

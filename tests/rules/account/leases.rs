@@ -1,6 +1,6 @@
 //! Leases of shares: behaviours 107 to 111, and what they leave alone.
 
-use latchfs::engine::file::shares::{DeleteShareSnapshots, ShareChanges};
+use latchfs::file::service::shares::{DeleteShareSnapshots, ShareChanges};
 use latchfs::rules::lease::{LeaseDenial, LeaseId, LeaseOn, LeaseState, LeaseStatus};
 
 use super::*;

@@ -3,11 +3,11 @@
 use std::sync::{Mutex, Weak};
 
 use latchfs::disk::{Drawer, Durability, StateDir};
-use latchfs::engine::events::Happening;
-use latchfs::engine::file::shares::{DeleteShareSnapshots, Follower, ShareChanges};
 use latchfs::file::rules::create::{Disposition, OpenRequest};
 use latchfs::file::rules::ranges::{ByteRange, LockKind, RangeLock};
 use latchfs::file::rules::{Access, Denial, ShareMode, SharePath};
+use latchfs::file::service::shares::{DeleteShareSnapshots, Follower, ShareChanges};
+use latchfs::journal::events::Happening;
 use latchfs::rules::Timestamp;
 use latchfs::rules::lease::{FileLease, LeaseId};
 
@@ -168,7 +168,7 @@ fn while_a_share_is_deleted_the_end_of_a_holder_gives_its_lock_to_nobody() {
     let (sender, seen) = std::sync::mpsc::channel();
     let (asking, again) = (Arc::clone(&other), Arc::downgrade(&share));
     // Told of each handle with no lock held; whichever of the two is closed first, the other asks.
-    let listen = move |_: &latchfs::engine::file::ClosedHandle| {
+    let listen = move |_: &latchfs::file::service::ClosedHandle| {
         let share = again.upgrade().unwrap();
         let posix = RangeLock::posix(7, asking.id(), LockKind::Exclusive, range, 1);
         let smb = RangeLock::smb(asking.id(), LockKind::Exclusive, range, 0);
@@ -231,7 +231,7 @@ fn whoever_still_holds_a_deleted_share_does_not_act_on_the_next_one_of_its_name(
     };
     let file = SharePath::new("f").unwrap();
     let gone =
-        |error: latchfs::engine::file::FileError| error.denial() == Some(&Denial::ShareDeleted);
+        |error: latchfs::file::service::FileError| error.denial() == Some(&Denial::ShareDeleted);
     assert!(gone(stale.open(&somebody(), &file, &request).unwrap_err()));
     assert!(gone(stale.unlink(&somebody(), &file).unwrap_err()));
     assert!(gone(stale.list(&SharePath::root(), None, 1).unwrap_err()));
@@ -260,7 +260,7 @@ fn days_run_down_and_the_share_is_purged_when_they_are_over() {
     let engine = with_share(&setup);
     let version = delete(&engine);
     let options =
-        latchfs::engine::file::shares::ListOptions { deleted: true, ..Default::default() };
+        latchfs::file::service::shares::ListOptions { deleted: true, ..Default::default() };
     let days = || {
         let page = engine.list_shares(&options).unwrap();
         page.shares.first().map(|info| info.deleted.as_ref().unwrap().remaining_days)

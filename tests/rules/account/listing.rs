@@ -1,6 +1,6 @@
 //! List Shares, page by page.
 
-use latchfs::engine::file::shares::{DeleteShareSnapshots, ListOptions, ShareInfo};
+use latchfs::file::service::shares::{DeleteShareSnapshots, ListOptions, ShareInfo};
 use latchfs::file::store::share::Metadata;
 
 use super::*;

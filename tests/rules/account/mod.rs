@@ -16,15 +16,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use latchfs::engine::file::shares::{FileServiceResult, NewShare, ShareDenial, ShareRef};
-use latchfs::engine::file::{FileOptions, FileService, FileServiceError, OpenedFile, Share};
-use latchfs::engine::{Context, EventLog, ManualClock};
+use latchfs::clock::ManualClock;
 use latchfs::file::rules::create::OpenRequest;
 use latchfs::file::rules::{Access, ShareMode, SharePath};
+use latchfs::file::service::shares::{FileServiceResult, NewShare, ShareDenial, ShareRef};
+use latchfs::file::service::{FileOptions, FileService, FileServiceError, OpenedFile, Share};
 use latchfs::file::store::root::RootError;
 use latchfs::file::store::share::{CloneProgress, Control};
+use latchfs::journal::EventLog;
 use latchfs::rules::lease::LeaseId;
-use latchfs::rules::{Client, Owner, Timestamp};
+use latchfs::rules::{Client, Context, Owner, Timestamp};
 
 /// Monday, 5 January 2026, 10:00:00 UTC.
 const START: Timestamp = Timestamp(1_767_607_200_000_000_000);
@@ -107,7 +108,7 @@ fn open_file(
     share: &Share,
     file: &str,
     access: Access,
-) -> latchfs::engine::file::Result<OpenedFile> {
+) -> latchfs::file::service::Result<OpenedFile> {
     share.open(&somebody(), &path(file), &OpenRequest::plain(access, ShareMode::RWD))
 }
 

@@ -1,6 +1,6 @@
 //! Security descriptors under their keys.
 
-use latchfs::engine::file::shares::{PermissionFormat, SecurityDescriptor};
+use latchfs::file::service::shares::{PermissionFormat, SecurityDescriptor};
 
 use super::*;
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use latchfs::engine::file::shares::{DeleteShareSnapshots, FileServiceError, ShareChanges};
+use latchfs::file::service::shares::{DeleteShareSnapshots, FileServiceError, ShareChanges};
 
 use super::*;
 

@@ -1,6 +1,6 @@
 //! What a start finds: everything that was acknowledged, whatever a crash left beside it.
 
-use latchfs::engine::file::shares::{DeleteShareSnapshots, ListOptions, ShareChanges};
+use latchfs::file::service::shares::{DeleteShareSnapshots, ListOptions, ShareChanges};
 use latchfs::file::store::share::Metadata;
 use latchfs::rules::lease::LeaseState;
 use latchfs::rules::policy::StoredPolicy;

@@ -1,6 +1,6 @@
 //! Properties, metadata, access policies, usage.
 
-use latchfs::engine::file::shares::{AccessTier, ShareChanges};
+use latchfs::file::service::shares::{AccessTier, ShareChanges};
 use latchfs::file::store::share::Metadata;
 use latchfs::rules::MetadataError;
 use latchfs::rules::policy::{PolicyFault, StoredPolicy};

@@ -1,7 +1,7 @@
 //! Snapshots: taken, read, leased, deleted.
 
-use latchfs::engine::file::shares::{DeleteShareSnapshots, ShareChanges};
 use latchfs::file::rules::Denial;
+use latchfs::file::service::shares::{DeleteShareSnapshots, ShareChanges};
 use latchfs::file::store::share::{
     Metadata, OpenFor, Record, Records, ShareDir, SnapshotName, Stat,
 };
@@ -100,7 +100,7 @@ fn a_record_too_large_for_an_attribute_is_in_the_snapshot_and_goes_with_it() {
     let large: Metadata = [("large", "v".repeat(70_000))].into_iter().collect();
     for name in ["dir", "dir/file"] {
         let records = Records::new(&state).unwrap();
-        let fd = ShareDir::open(&root, latchfs::engine::file::Case::Insensitive)
+        let fd = ShareDir::open(&root, latchfs::file::service::Case::Insensitive)
             .unwrap()
             .open_file(&path(name), OpenFor::Read)
             .unwrap();

@@ -2,12 +2,12 @@
 
 use std::io::{Seek, SeekFrom, Write};
 
-use latchfs::engine::file::{
+use latchfs::file::rules::ranges::{ByteRange, LockKind};
+use latchfs::file::rules::{Attributes, Denial};
+use latchfs::file::service::{
     Asking, Control, CopiedFile, CopyOptions, CopyProgress, CopyProperty, CopyStatus, Metadata,
     Obstacle, RestRename, Result, Started, TimeChange,
 };
-use latchfs::file::rules::ranges::{ByteRange, LockKind};
-use latchfs::file::rules::{Attributes, Denial};
 use latchfs::rules::Timestamp;
 use latchfs::rules::lease::LeaseDenial;
 
@@ -36,7 +36,7 @@ fn long(it: &Fixture, name: &str) -> Vec<u8> {
 
 /// Starts the copy of a long file. Where the file system shares extents it is done at once, and
 /// there is nothing under way to look at: none then.
-fn start_long(it: &Fixture, to: &str, id: &str) -> Option<latchfs::engine::file::PendingFileCopy> {
+fn start_long(it: &Fixture, to: &str, id: &str) -> Option<latchfs::file::service::PendingFileCopy> {
     long(it, "long");
     let who = caller("rest");
     let source = (it.share(), &path("long"));

@@ -1,7 +1,7 @@
 //! Create, look at, change and delete directories.
 
-use latchfs::engine::file::{Metadata, PropertyChanges, TimeChange};
 use latchfs::file::rules::{Attributes, Denial};
+use latchfs::file::service::{Metadata, PropertyChanges, TimeChange};
 use latchfs::rules::Timestamp;
 
 use crate::dirs::fixture::{Fixture, caller, denial, path};

@@ -1,10 +1,10 @@
 //! Copies whose bytes come from elsewhere: at once, stretch by stretch, aborted, broken off.
 
-use latchfs::engine::file::{
+use latchfs::file::rules::Denial;
+use latchfs::file::service::{
     Awaiting, CopiedFile, CopyOptions, CopyStatus, FILE_SIZE_MAX, HttpHeaders, Metadata, Obstacle,
     RemoteSource, Result, StartedRemote,
 };
-use latchfs::file::rules::Denial;
 
 use crate::dirs::fixture::{Fixture, asking, caller, denial, path};
 

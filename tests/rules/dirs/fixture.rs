@@ -4,16 +4,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use latchfs::clock::{SystemClock, TimeSource};
 use latchfs::disk::{Drawer, Durability, StateDir};
-use latchfs::engine::file::{
+use latchfs::file::rules::create::{Disposition, OpenRequest, Options};
+use latchfs::file::rules::{Access, Attributes, Denial, Rights, ShareMode, SharePath};
+use latchfs::file::service::{
     Asking, Control, CopiedFile, CopyOptions, Handle, PropertyChanges, Result, Share, ShareOptions,
     Started,
 };
-use latchfs::engine::{Context, EventLog, SystemClock, TimeSource};
-use latchfs::file::rules::create::{Disposition, OpenRequest, Options};
-use latchfs::file::rules::{Access, Attributes, Denial, Rights, ShareMode, SharePath};
+use latchfs::journal::EventLog;
 use latchfs::rules::lease::{FileLease, LeaseId};
-use latchfs::rules::{Client, Owner};
+use latchfs::rules::{Client, Context, Owner};
 use serde_json::json;
 
 /// A share of its own.
@@ -187,7 +188,7 @@ impl Fixture {
 
     pub fn create_directory(&self, name: &str) -> Result<()> {
         let (properties, metadata) =
-            (PropertyChanges::default(), latchfs::engine::file::Metadata::default());
+            (PropertyChanges::default(), latchfs::file::service::Metadata::default());
         self.share()
             .create_directory(&caller("rest"), &path(name), &properties, &metadata)
             .map(drop)

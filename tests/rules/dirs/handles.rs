@@ -2,12 +2,12 @@
 
 use std::sync::{Arc, Mutex};
 
-use latchfs::engine::file::{
-    ClosedHandle, ForceClosed, HandlePage, LISTENERS_MAX, Obstacle, RestRename, WhichHandles,
-};
 use latchfs::file::rules::create::Options;
 use latchfs::file::rules::ranges::{ByteRange, LockKind};
 use latchfs::file::rules::{Access, Denial};
+use latchfs::file::service::{
+    ClosedHandle, ForceClosed, HandlePage, LISTENERS_MAX, Obstacle, RestRename, WhichHandles,
+};
 use latchfs::rules::HandleId;
 use latchfs::rules::lease::FileLease;
 
@@ -64,7 +64,7 @@ fn b112_each_handle_is_listed_with_its_holder_and_its_access() {
     it.file("Dir/file", b"");
     let handles = [it.open("dir/FILE", "r", "rwd"), it.open("dir/file", "rw", "rwd")];
     let page = list(&it, "dir/file", false);
-    assert_eq!(ids(&page), handles.each_ref().map(latchfs::engine::file::Handle::id));
+    assert_eq!(ids(&page), handles.each_ref().map(latchfs::file::service::Handle::id));
     let id = it.share().stat(&path("Dir/file")).unwrap().id;
     let parent = it.share().stat(&path("Dir")).unwrap().id;
     for handle in &page.handles {
@@ -113,7 +113,7 @@ fn b114_pages_of_handles_lead_on_without_repeating_one() {
             None => break,
         }
     }
-    let all: Vec<_> = handles.iter().map(latchfs::engine::file::Handle::id).collect();
+    let all: Vec<_> = handles.iter().map(latchfs::file::service::Handle::id).collect();
     assert_eq!(seen, all);
     let exactly = it.share().list_handles(&path("file"), false, None, 7).unwrap();
     assert_eq!((exactly.handles.len(), exactly.next), (7, None));

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use latchfs::engine::file::{DirectoryPage, FileKind, PAGE_MAX, PageOptions};
 use latchfs::file::rules::{Attributes, Denial};
+use latchfs::file::service::{DirectoryPage, FileKind, PAGE_MAX, PageOptions};
 
 use crate::dirs::fixture::{Fixture, denial, path};
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::thread;
 
-use latchfs::engine::file::Metadata;
+use latchfs::file::service::Metadata;
 use rustix::mount::UnmountFlags;
 
 use super::fixture::{Fixture, asking, lease_id, caller, path};

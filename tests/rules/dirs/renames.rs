@@ -1,9 +1,9 @@
 //! Renames by REST, by the mount, and exchanges.
 
-use latchfs::engine::file::{
+use latchfs::file::rules::{Attributes, Denial};
+use latchfs::file::service::{
     Metadata, PropertyChanges, Renamed, RestRename, Result, TimeChange, WhichHandles,
 };
-use latchfs::file::rules::{Attributes, Denial};
 use latchfs::rules::Timestamp;
 use latchfs::rules::lease::LeaseDenial;
 

@@ -3,7 +3,7 @@
 use std::sync::mpsc;
 use std::time::Duration;
 
-use latchfs::engine::file::{
+use latchfs::file::service::{
     CopyOptions, Metadata, PAGE_MAX, PageOptions, PropertyChanges, RestRename, WhichHandles,
 };
 

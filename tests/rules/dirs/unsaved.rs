@@ -1,9 +1,9 @@
 //! A record that cannot be saved: the request is refused, and nothing of it was done.
 
-use latchfs::engine::file::{
+use latchfs::file::rules::{Attributes, SharePath};
+use latchfs::file::service::{
     FileChanges, FileProperties, Metadata, NewProperties, PropertyChanges, RestRename, TimeChange,
 };
-use latchfs::file::rules::{Attributes, SharePath};
 
 use super::fixture::{Fixture, asking, caller, path};
 

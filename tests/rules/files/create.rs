@@ -2,11 +2,11 @@
 
 use std::fs;
 
-use latchfs::engine::file::{
+use latchfs::file::rules::Attributes;
+use latchfs::file::service::{
     FILE_SIZE_MAX, HttpHeaders, IO_MAX, Metadata, NewProperties, PropertyChanges, Semantics,
     TimeChange,
 };
-use latchfs::file::rules::Attributes;
 use latchfs::rules::Timestamp;
 
 use crate::files::fixture::{Fixture, START, code, path};

@@ -3,9 +3,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use latchfs::engine::file::{Asking, Handle, NewProperties};
 use latchfs::file::rules::create::{Disposition, OpenRequest};
 use latchfs::file::rules::{Access, Denial, ShareMode, SharePath};
+use latchfs::file::service::{Asking, Handle, NewProperties};
 
 use crate::files::fixture::{BYTES, Call, Fixture, code};
 

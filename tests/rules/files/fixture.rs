@@ -5,15 +5,16 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use latchfs::engine::file::{
+use latchfs::clock::ManualClock;
+use latchfs::file::rules::create::OpenRequest;
+use latchfs::file::rules::{Access, Attributes, Denial, ShareMode, SharePath};
+use latchfs::file::service::{
     Asking, FileChanges, FileError, FileProperties, Handle, Metadata, NewProperties,
     PropertyChanges, Result, Share, ShareOptions, TimeChange,
 };
-use latchfs::engine::{Context, EventLog, ManualClock};
-use latchfs::file::rules::create::OpenRequest;
-use latchfs::file::rules::{Access, Attributes, Denial, ShareMode, SharePath};
+use latchfs::journal::EventLog;
 use latchfs::rules::lease::LeaseDenial;
-use latchfs::rules::{Client, LeaseId, MetadataError, Owner, Timestamp};
+use latchfs::rules::{Client, Context, LeaseId, MetadataError, Owner, Timestamp};
 use tempfile::TempDir;
 
 /// Where the share's clock stands.

@@ -182,7 +182,7 @@ fn a_refused_write_changes_nothing() {
 
 #[test]
 fn a_refusal_names_the_holder_in_the_event_log() {
-    use latchfs::engine::events::Happening;
+    use latchfs::journal::events::Happening;
     let fixture = Fixture::new();
     let path = fixture.file();
     let held = fixture.open(&path, "r", "r");

@@ -1,9 +1,9 @@
 //! Set File Properties and Set File Metadata: what is replaced and what stays.
 
-use latchfs::engine::file::{
+use latchfs::file::rules::{Attributes, SharePath};
+use latchfs::file::service::{
     FILE_SIZE_MAX, FileChanges, HttpHeaders, Metadata, PropertyChanges, Result,
 };
-use latchfs::file::rules::{Attributes, SharePath};
 use latchfs::rules::metadata::METADATA_BYTES_MAX;
 
 use crate::files::fixture::{Fixture, code};

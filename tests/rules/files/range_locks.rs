@@ -2,9 +2,9 @@
 
 use std::sync::mpsc;
 
-use latchfs::engine::file::Handle;
 use latchfs::file::rules::ranges::{ByteRange, LockKind, RangeLock};
 use latchfs::file::rules::{Denial, SharePath};
+use latchfs::file::service::Handle;
 
 use crate::files::fixture::{Call, Fixture, code};
 

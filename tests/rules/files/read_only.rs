@@ -1,7 +1,7 @@
 //! The read-only attribute: behaviours 73-77.
 
-use latchfs::engine::file::{FileChanges, PropertyChanges};
 use latchfs::file::rules::Attributes;
+use latchfs::file::service::{FileChanges, PropertyChanges};
 
 use crate::files::fixture::{BYTES, Call, Fixture, code};
 

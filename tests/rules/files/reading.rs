@@ -2,8 +2,8 @@
 
 use std::thread;
 
-use latchfs::engine::file::{IO_MAX, TimeChange};
-use latchfs::engine::without_waiting;
+use latchfs::file::service::{IO_MAX, TimeChange};
+use latchfs::sync::front_end::without_waiting;
 
 use crate::files::fixture::{BYTES, Fixture, code, path};
 
@@ -146,7 +146,7 @@ fn no_read_sees_half_of_a_range() {
     let (share, cx) = (&fixture.share, fixture.rest().cx);
     thread::scope(|scope| {
         let writer = scope.spawn(|| {
-            let asking = latchfs::engine::file::Asking { cx, lease_id: None };
+            let asking = latchfs::file::service::Asking { cx, lease_id: None };
             let mut bytes = vec![0; SIZE];
             for round in 1..=ROUNDS {
                 bytes.fill(round);

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use latchfs::engine::file::{FileChanges, FileProperties, PropertyChanges, TimeChange};
+use latchfs::file::service::{FileChanges, FileProperties, PropertyChanges, TimeChange};
 use latchfs::rules::Timestamp;
 
 use crate::files::fixture::{Call, Fixture, START, code};

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use latchfs::engine::file::{IO_MAX, ShareOptions, TimeChange};
+use latchfs::file::service::{IO_MAX, ShareOptions, TimeChange};
 use latchfs::rules::lease::FileLease;
 
 use crate::files::fixture::{BYTES, Call, Fixture, code, path};

@@ -12,12 +12,12 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use latchfs::engine::events::Happening;
-use latchfs::engine::file::{Case, FileError, Handle, Share};
-use latchfs::engine::{Context, EventLog};
 use latchfs::file::rules::create::{Disposition, OpenRequest, Options};
 use latchfs::file::rules::{Access, Denial, Rights, ShareMode};
-use latchfs::rules::{FileId, HandleId};
+use latchfs::file::service::{Case, FileError, Handle, Share};
+use latchfs::journal::EventLog;
+use latchfs::journal::events::Happening;
+use latchfs::rules::{Context, FileId, HandleId};
 
 use super::random::{Random, seeds, steps};
 use super::rules::{D, exclude};

@@ -5,11 +5,11 @@ use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use latchfs::engine::EventLog;
-use latchfs::engine::file::{Case, FileError, Handle, Share};
 use latchfs::file::rules::create::{Disposition, OpenRequest, Options};
 use latchfs::file::rules::ranges::{ByteRange, LockKind, RangeLock};
 use latchfs::file::rules::{Access, Denial, ShareMode};
+use latchfs::file::service::{Case, FileError, Handle, Share};
+use latchfs::journal::EventLog;
 
 use crate::common::asking::{caller, open_share, path};
 

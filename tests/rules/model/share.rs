@@ -5,10 +5,11 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use latchfs::engine::file::{Case, FileError, FileKind, Handle, Share, Unlinked};
-use latchfs::engine::{Context, EventLog};
 use latchfs::file::rules::create::{Disposition, OpenRequest, Options};
 use latchfs::file::rules::{Access, Attributes, Denial, Rights, ShareMode};
+use latchfs::file::service::{Case, FileError, FileKind, Handle, Share, Unlinked};
+use latchfs::journal::EventLog;
+use latchfs::rules::Context;
 
 use super::random::{History, Random, seeds, steps};
 use super::rules::{Answer, Asked, D, W, agree};

@@ -3,13 +3,12 @@
 
 use std::sync::Arc;
 
-use latchfs::engine::Context;
-use latchfs::engine::file::{Handle, Result, Share, Unlinked};
 use latchfs::file::rules::create::{Disposition, OpenRequest, Options};
 use latchfs::file::rules::ranges::{ByteRange, LockKind};
 use latchfs::file::rules::{Access, Attributes, ShareMode, SharePath};
+use latchfs::file::service::{Handle, Result, Share, Unlinked};
 use latchfs::play::{FreshShare, Op, Player, ntstatus};
-use latchfs::rules::{Client, Owner};
+use latchfs::rules::{Client, Context, Owner};
 
 use super::matrices::violates;
 

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use latchfs::engine::file::FileError;
 use latchfs::file::rules::Denial;
 use latchfs::file::rules::create::Disposition::{Create, Open, OpenIf, OverwriteIf, Supersede};
+use latchfs::file::service::FileError;
 use shuttle::thread;
 
 use super::explore;

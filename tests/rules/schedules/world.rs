@@ -9,11 +9,11 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use latchfs::engine::EventLog;
-use latchfs::engine::file::{Case, FileError, Handle, Share, Unlinked};
 use latchfs::file::rules::create::{Disposition, OpenRequest, Options};
 use latchfs::file::rules::ranges::{ByteRange, LockKind, RangeLock};
 use latchfs::file::rules::{Access, Attributes, Denial, Rights, ShareMode};
+use latchfs::file::service::{Case, FileError, Handle, Share, Unlinked};
+use latchfs::journal::EventLog;
 use latchfs::rules::{FileId, HandleId};
 
 use crate::common::asking::{caller, entries, open_share, path};

@@ -14,9 +14,10 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use latchfs::engine::file::{Share, ShareOptions};
-use latchfs::engine::{EventLog, SystemClock};
+use latchfs::clock::SystemClock;
+use latchfs::file::service::{Share, ShareOptions};
 use latchfs::fuse::{Mount, MountOptions};
+use latchfs::journal::EventLog;
 use rustix::mount::UnmountFlags;
 use rustix::process::{Pid, Signal};
 

@@ -2,7 +2,7 @@
 //!
 //! Decides that the memory of such ranges is used again: the system takes a fifth of the time of
 //! such a read to provide fresh memory, page by page, and to take it back. How long a range may be
-//! is decided in [`crate::engine::file`].
+//! is decided in [`crate::file::service`].
 
 use std::sync::{Mutex, PoisonError};
 

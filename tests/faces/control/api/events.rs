@@ -5,8 +5,8 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use latchfs::admin::FOLLOWERS_MAX;
-use latchfs::engine::stream::TEXT_MAX;
-use latchfs::engine::{SystemClock, TimeSource as _};
+use latchfs::clock::{SystemClock, TimeSource as _};
+use latchfs::journal::stream::TEXT_MAX;
 use latchfs::rules::time::rfc1123;
 use serde_json::{Value, json};
 

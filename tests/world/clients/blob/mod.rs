@@ -6,11 +6,11 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
+use latchfs::blob::service::BlobOptions;
 use latchfs::disk::DataRoot;
-use latchfs::engine::blob::BlobOptions;
-use latchfs::engine::{AccountOptions, Accounts};
 use latchfs::rest::auth::{Authorizer, Credential, Credentials, DEVELOPMENT_KEY};
 use latchfs::rest::{self, Admission, RestOptions, RestServer};
+use latchfs::server::{AccountOptions, Accounts};
 use serde_json::json;
 
 use crate::common::http::ACCOUNT;

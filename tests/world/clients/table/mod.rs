@@ -6,9 +6,9 @@ use std::process::Command;
 use std::sync::Arc;
 
 use latchfs::disk::DataRoot;
-use latchfs::engine::{AccountOptions, Accounts};
 use latchfs::rest::auth::{Authorizer, Credential, Credentials, DEVELOPMENT_KEY};
 use latchfs::rest::{self, Admission, RestOptions, RestServer};
+use latchfs::server::{AccountOptions, Accounts};
 
 use crate::common::http::ACCOUNT;
 use crate::common::need::{self, cache, python};

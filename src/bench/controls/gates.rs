@@ -1,0 +1,491 @@
+//! Gates: a request that matches stops at a point of its way until it is released.
+//!
+//! Decides which requests stop, and for how long: a gate releases a request by itself after its
+//! limit, which the system's clock counts. A request that waits holds no latch and no lock. How a
+//! request stops at [`Point::Checked`] is decided in [`super::stop`].
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::oneshot;
+use tokio::sync::oneshot::error::TryRecvError;
+use tokio::time::timeout;
+
+use super::{Controls, is_over, make_room};
+use crate::journal::stream::{AtGate, EventStream, StreamEvent};
+use crate::rules::pattern::{Pattern, PatternSubject};
+use crate::rules::service::ServiceKind;
+
+/// A point on the way of a request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Point {
+    /// The request was authorised; nothing was looked at yet.
+    Received,
+    /// The request's conditions and leases hold; nothing was changed yet. When the request goes on
+    /// it is checked again.
+    Checked,
+    /// The request is done; the client does not know yet.
+    Committed,
+}
+
+/// A gate to add.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NewGate {
+    /// Which requests stop.
+    pub pattern: Pattern,
+    /// Where.
+    pub point: Point,
+    /// How many, the next ones; all without it.
+    pub times: Option<u32>,
+    /// How long each waits at most.
+    pub limit: Duration,
+}
+
+/// A gate as it is shown.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GateRow {
+    /// Its number.
+    pub id: u64,
+    /// The gate as it was added; `times` counts the requests that may still stop.
+    pub gate: NewGate,
+    /// How many requests wait at it.
+    pub waiting: usize,
+    /// How many have stopped at it so far.
+    pub stopped: u64,
+}
+
+/// The description of a request that may have to stop, for the client that releases it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Visitor {
+    /// The service.
+    pub service: ServiceKind,
+    /// The account.
+    pub account: Arc<str>,
+    /// The operation.
+    pub operation: String,
+    /// The path of the request without the account.
+    pub path: String,
+    /// Who sent it.
+    pub client: String,
+    /// The ID that its client gave it.
+    pub client_request: Option<String>,
+    /// The program that the client says it is.
+    pub user_agent: Option<Arc<str>>,
+}
+
+/// A request that waits.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WaitingRow {
+    /// Its number.
+    pub id: u64,
+    /// The gate that it waits at.
+    pub gate: u64,
+    /// The request.
+    pub visitor: Visitor,
+    /// For how long it has waited.
+    pub since: Duration,
+}
+
+/// The gates of a server.
+#[derive(Debug, Default)]
+pub struct Gates {
+    stream: Arc<EventStream>,
+    count: AtomicUsize,
+    state: Mutex<GateTable>,
+    /// A request has stopped, or gone on.
+    moved: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct GateTable {
+    last_gate: u64,
+    last_request: u64,
+    gates: Vec<GateRow>,
+    waiting: Vec<WaitingRequest>,
+    /// The entries in the stream of events of requests that are still at a gate.
+    told: BTreeMap<u64, AtGate>,
+}
+
+#[derive(Debug)]
+struct WaitingRequest {
+    id: u64,
+    gate: u64,
+    visitor: Visitor,
+    since: Instant,
+    limit: Duration,
+    /// Dropped to let the request go.
+    _release: oneshot::Sender<()>,
+}
+
+/// Takes a request out of those that wait, however its wait ends: its client may go away.
+struct GateWait<'a> {
+    gates: &'a Gates,
+    id: u64,
+}
+
+/// A request that has stopped.
+struct Entered<'a> {
+    place: GateWait<'a>,
+    released: oneshot::Receiver<()>,
+    limit: Duration,
+}
+
+impl GateRow {
+    /// True if the gate stops this request at this point.
+    fn stops(&self, point: Point, seen: &PatternSubject<'_>) -> bool {
+        let gate = &self.gate;
+        gate.point == point && !is_over(gate.times) && gate.pattern.matches(seen)
+    }
+
+    fn is_one_of(&self, gates: &[u64]) -> bool {
+        !is_over(self.gate.times) && gates.contains(&self.id)
+    }
+}
+
+impl Drop for GateWait<'_> {
+    fn drop(&mut self) {
+        self.gates.leave(self.id);
+    }
+}
+
+/// A call that has stopped and has no task to wait in: its owner asks from time to time whether it
+/// was released. Dropping the value ends the wait.
+#[derive(Debug)]
+pub struct Stopped {
+    controls: Arc<Controls>,
+    id: u64,
+    released: oneshot::Receiver<()>,
+    /// How long it waits at most.
+    pub limit: Duration,
+}
+
+impl Stopped {
+    /// True once it is released.
+    pub fn is_released(&mut self) -> bool {
+        // Nothing is ever sent: the sender is dropped.
+        matches!(self.released.try_recv(), Err(TryRecvError::Closed))
+    }
+}
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        self.controls.gates.leave(self.id);
+    }
+}
+
+impl Controls {
+    /// Stops a call at the first gate of that point that the call fits. `None` if it goes on.
+    pub fn stop(
+        self: &Arc<Self>,
+        point: Point,
+        seen: &PatternSubject<'_>,
+        visitor: impl FnOnce() -> Visitor,
+    ) -> Option<Stopped> {
+        if !self.gates.are_set() {
+            return None;
+        }
+        let taken = self.gates.take_place(|row| row.stops(point, seen), visitor)?;
+        let (id, released, limit) = taken;
+        Some(Stopped { controls: Arc::clone(self), id, released, limit })
+    }
+}
+
+impl Gates {
+    /// Gates that tell this stream of the requests that stop and go on.
+    pub fn told_of_in(stream: Arc<EventStream>) -> Self {
+        Self { stream, ..Self::default() }
+    }
+
+    /// Adds a gate. If there are too many, the oldest one whose times are over and where nobody
+    /// waits makes room; `None` if there is none.
+    pub fn add(&self, gate: NewGate) -> Option<u64> {
+        let mut state = self.lock();
+        let GateTable { gates, waiting, .. } = &mut *state;
+        let is_empty = |id| waiting.iter().all(|one| one.gate != id);
+        make_room(gates, |row| is_over(row.gate.times) && is_empty(row.id))?;
+        state.last_gate += 1;
+        let id = state.last_gate;
+        state.gates.push(GateRow { id, gate, waiting: 0, stopped: 0 });
+        self.count.store(state.gates.len(), Ordering::Release);
+        Some(id)
+    }
+
+    /// Removes one, or all, and lets those go that wait there. Returns how many gates there were.
+    pub fn remove(&self, id: Option<u64>) -> usize {
+        let mut state = self.lock();
+        let before = state.gates.len();
+        state.gates.retain(|row| id.is_some_and(|id| row.id != id));
+        state.waiting.retain(|one| id.is_some_and(|id| one.gate != id));
+        self.count.store(state.gates.len(), Ordering::Release);
+        self.moved.notify_all();
+        before - state.gates.len()
+    }
+
+    /// All gates, oldest first.
+    pub fn list(&self) -> Vec<GateRow> {
+        let state = self.lock();
+        let waiting = |id| state.waiting.iter().filter(|one| one.gate == id).count();
+        state.gates.iter().map(|row| GateRow { waiting: waiting(row.id), ..row.clone() }).collect()
+    }
+
+    /// The requests that wait, in the order they came.
+    pub fn waiting(&self) -> Vec<WaitingRow> {
+        let state = self.lock();
+        let row = |one: &WaitingRequest| WaitingRow {
+            id: one.id,
+            gate: one.gate,
+            visitor: one.visitor.clone(),
+            since: one.since.elapsed(),
+        };
+        state.waiting.iter().map(row).collect()
+    }
+
+    /// Whether there are any gates.
+    pub fn are_set(&self) -> bool {
+        self.count.load(Ordering::Acquire) > 0
+    }
+
+    /// Lets requests go: the one of that number, or those of a gate, or all; the first `count`.
+    /// Returns how many went.
+    pub fn release(&self, request: Option<u64>, gate: Option<u64>, count: Option<usize>) -> usize {
+        let mut left = count.unwrap_or(usize::MAX);
+        let mut state = self.lock();
+        let before = state.waiting.len();
+        state.waiting.retain(|one| {
+            let meant =
+                request.is_none_or(|id| one.id == id) && gate.is_none_or(|id| one.gate == id);
+            let goes = meant && left > 0;
+            left -= usize::from(goes);
+            !goes
+        });
+        self.moved.notify_all();
+        before - state.waiting.len()
+    }
+
+    /// Waits until `count` requests wait at a gate. Returns how many do at the end.
+    pub fn wait_for(&self, gate: u64, count: usize, patience: Duration) -> usize {
+        let end = Instant::now() + patience;
+        let mut state = self.lock();
+        loop {
+            let there = state.waiting.iter().filter(|one| one.gate == gate).count();
+            let left = end.saturating_duration_since(Instant::now());
+            if there >= count || left.is_zero() {
+                return there;
+            }
+            state = match self.moved.wait_timeout(state, left) {
+                Ok((state, _)) => state,
+                Err(poisoned) => poisoned.into_inner().0,
+            };
+        }
+    }
+
+    /// The gates at a point that a request fits and that can stop one more, oldest first.
+    pub fn fitting(&self, point: Point, seen: &PatternSubject<'_>) -> Vec<u64> {
+        if !self.are_set() {
+            return Vec::new();
+        }
+        let state = self.lock();
+        let fitting = state.gates.iter().filter(|row| row.stops(point, seen));
+        fitting.map(|row| row.id).collect()
+    }
+
+    /// True if one of these gates is there and can stop one more request.
+    pub fn can_stop(&self, gates: &[u64]) -> bool {
+        self.are_set() && self.lock().gates.iter().any(|row| row.is_one_of(gates))
+    }
+
+    /// Stops at the first of these gates that is there and can stop one more request. Returns
+    /// whether the request had to stop.
+    pub async fn stop_at(&self, gates: &[u64], visitor: Visitor) -> bool {
+        self.wait(self.enter(|row| row.is_one_of(gates), || visitor)).await
+    }
+
+    /// Stops at the first gate of that point that the request fits. Returns whether the request
+    /// had to stop.
+    pub async fn pass(
+        &self,
+        point: Point,
+        seen: &PatternSubject<'_>,
+        visitor: impl FnOnce() -> Visitor,
+    ) -> bool {
+        if !self.are_set() {
+            return false;
+        }
+        self.wait(self.enter(|row| row.stops(point, seen), visitor)).await
+    }
+
+    async fn wait(&self, entered: Option<Entered<'_>>) -> bool {
+        let Some(Entered { place, released, limit }) = entered else { return false };
+        // An error says that the sender is gone, which releases the request.
+        if timeout(limit, released).await.is_err() {
+            log::info!("a request waited at its gate for {} s and goes on", limit.as_secs());
+        }
+        drop(place);
+        true
+    }
+
+    fn enter(
+        &self,
+        stops: impl Fn(&GateRow) -> bool,
+        visitor: impl FnOnce() -> Visitor,
+    ) -> Option<Entered<'_>> {
+        let (id, released, limit) = self.take_place(stops, visitor)?;
+        Some(Entered { place: GateWait { gates: self, id }, released, limit })
+    }
+
+    /// Takes a place at the first gate that `stops` accepts: its number, its release, its limit.
+    fn take_place(
+        &self,
+        stops: impl Fn(&GateRow) -> bool,
+        visitor: impl FnOnce() -> Visitor,
+    ) -> Option<(u64, oneshot::Receiver<()>, Duration)> {
+        let mut state = self.lock();
+        let row = state.gates.iter_mut().find(|row| stops(row))?;
+        row.stopped += 1;
+        row.gate.times = row.gate.times.map(|left| left.saturating_sub(1));
+        let (gate, point, limit) = (row.id, row.gate.point, row.gate.limit);
+        state.last_request += 1;
+        let id = state.last_request;
+        let (release, released) = oneshot::channel();
+        let (visitor, since) = (visitor(), Instant::now());
+        if self.stream.is_on() {
+            let told = AtGate { gate, point, request: id, visitor: visitor.clone() };
+            // Under the lock: no release is told before its stop.
+            let account = Arc::clone(&visitor.account);
+            self.stream.push(Some(account), || StreamEvent::Gated(told.clone()));
+            state.told.insert(id, told);
+        }
+        state.waiting.push(WaitingRequest { id, gate, visitor, since, limit, _release: release });
+        self.moved.notify_all();
+        Some((id, released, limit))
+    }
+
+    fn leave(&self, id: u64) {
+        let mut state = self.lock();
+        // A release takes the request out of the list, and a request that nobody releases goes on
+        // after its limit: any other end of the wait is that of a client that went away.
+        let left = state.waiting.iter().position(|one| one.id == id);
+        let left = left.map(|index| state.waiting.remove(index));
+        let is_abandoned = left.is_some_and(|one| one.since.elapsed() < one.limit);
+        let told = state.told.remove(&id);
+        self.moved.notify_all();
+        drop(state);
+        if let Some(told) = told {
+            let account = Arc::clone(&told.visitor.account);
+            let what = if is_abandoned { StreamEvent::Abandoned } else { StreamEvent::Released };
+            self.stream.push(Some(account), || what(told));
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, GateTable> {
+        // Nothing in here panics half done.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: Duration = Duration::from_mins(5);
+
+    fn gate(times: Option<u32>, limit: Duration) -> NewGate {
+        NewGate { pattern: Pattern::default(), point: Point::Received, times, limit }
+    }
+
+    async fn pass(gates: Arc<Gates>, point: Point) -> bool {
+        let nothing = |_: &str| None;
+        let seen = PatternSubject {
+            service: ServiceKind::Table,
+            operation: "TableInsertEntity",
+            documented: "Insert Entity",
+            account: "a",
+            path: "Rows",
+            header: &nothing,
+        };
+        let visitor = || Visitor {
+            service: seen.service,
+            account: seen.account.into(),
+            operation: seen.operation.into(),
+            path: seen.path.into(),
+            client: "a test".into(),
+            client_request: None,
+            user_agent: None,
+        };
+        gates.pass(point, &seen, visitor).await
+    }
+
+    #[tokio::test]
+    async fn requests_stop_until_they_are_let_go_one_by_one() {
+        let gates = Arc::new(Gates::default());
+        assert!(!pass(Arc::clone(&gates), Point::Received).await, "no gate");
+        let id = gates.add(gate(None, LONG)).unwrap();
+        assert!(!pass(Arc::clone(&gates), Point::Committed).await, "another point");
+        let mut stopped = Vec::new();
+        for count in 1..=3 {
+            stopped.push(tokio::spawn(pass(Arc::clone(&gates), Point::Received)));
+            while gates.wait_for(id, count, Duration::ZERO) < count {
+                tokio::task::yield_now().await;
+            }
+        }
+        let rows = gates.waiting();
+        assert_eq!(gates.release(Some(rows[1].id), None, None), 1);
+        assert!(stopped.remove(1).await.unwrap());
+        assert_eq!(gates.release(None, Some(id), Some(1)), 1);
+        assert!(stopped.remove(0).await.unwrap(), "in the order they came");
+        assert_eq!((gates.list()[0].waiting, gates.list()[0].stopped), (1, 3));
+        // A client that goes away does not stay in the list.
+        let last = stopped.remove(0);
+        last.abort();
+        assert!(last.await.unwrap_err().is_cancelled());
+        assert!(gates.waiting().is_empty());
+    }
+
+    #[tokio::test]
+    async fn the_stream_of_events_is_told_of_a_stop_and_of_its_end() {
+        let stream = Arc::new(EventStream::default());
+        stream.start();
+        let gates = Arc::new(Gates::told_of_in(Arc::clone(&stream)));
+        let id = gates.add(gate(None, Duration::from_millis(1))).unwrap();
+        assert!(pass(Arc::clone(&gates), Point::Received).await);
+        let entries = stream.after(0).events;
+        let [stopped, went] = entries.as_slice() else { panic!("{entries:?}") };
+        let StreamEvent::Gated(at) = &*stopped.what else { panic!("{stopped:?}") };
+        assert_eq!((at.gate, at.request, &*at.visitor.path), (id, 1, "Rows"));
+        assert!(matches!(&*went.what, StreamEvent::Released(at) if at.request == 1), "{went:?}");
+        assert_eq!(went.account.as_deref(), Some("a"));
+        gates.remove(Some(id));
+        // A client that goes away does not go on.
+        let id = gates.add(gate(None, LONG)).unwrap();
+        let stopped = tokio::spawn(pass(Arc::clone(&gates), Point::Received));
+        while gates.wait_for(id, 1, Duration::ZERO) < 1 {
+            tokio::task::yield_now().await;
+        }
+        stopped.abort();
+        assert!(stopped.await.unwrap_err().is_cancelled());
+        let last = stream.after(0).events.pop().unwrap();
+        assert!(matches!(&*last.what, StreamEvent::Abandoned(at) if at.request == 2), "{last:?}");
+    }
+
+    #[tokio::test]
+    async fn a_gate_lets_go_after_its_limit_and_stops_so_many() {
+        let gates = Arc::new(Gates::default());
+        gates.add(gate(Some(1), Duration::from_millis(5))).unwrap();
+        assert!(pass(Arc::clone(&gates), Point::Received).await);
+        assert!(!pass(Arc::clone(&gates), Point::Received).await, "its times are over");
+    }
+
+    #[tokio::test]
+    async fn the_end_of_a_gate_lets_its_requests_go() {
+        let gates = Arc::new(Gates::default());
+        let id = gates.add(gate(None, LONG)).unwrap();
+        let stopped = tokio::spawn(pass(Arc::clone(&gates), Point::Received));
+        while gates.wait_for(id, 1, Duration::ZERO) < 1 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!((gates.remove(None), gates.are_set()), (1, false));
+        assert!(stopped.await.unwrap());
+    }
+}

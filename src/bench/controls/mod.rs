@@ -1,0 +1,68 @@
+//! The controls of a server for tests: its clock, gates that stop requests, faults that are
+//! injected into them.
+//!
+//! Decides which gates and faults apply to a request. How a request is matched is decided in
+//! [`crate::rules::pattern`]; front ends ask at each point that they pass, and a service asks
+//! before it changes something. A server without gates and faults pays two loads of a number for
+//! each request.
+
+mod faults;
+mod gates;
+mod stop;
+
+use std::sync::Arc;
+
+pub use faults::{FaultAction, FaultHit, FaultRow, Faults, Frequency, NewFault, kept};
+pub use gates::{GateRow, Gates, NewGate, Point, Stopped, Visitor, WaitingRow};
+pub use stop::PendingStop;
+
+use crate::clock::TestClock;
+use crate::journal::stream::{EventStream, STREAM_MAX};
+
+/// How many gates, and how many faults, a server has at most.
+pub const RULES_MAX: usize = 1_000;
+
+/// True if a gate or a fault applies to no more requests. `left` is the number of requests that it
+/// still applies to; one without a number applies to all.
+fn is_over(left: Option<u32>) -> bool {
+    left == Some(0)
+}
+
+/// Makes room for one more gate or fault: if there are too many, the oldest one that is over goes.
+/// `None` if there is no such one.
+fn make_room<R>(rules: &mut Vec<R>, is_over: impl Fn(&R) -> bool) -> Option<()> {
+    if rules.len() >= RULES_MAX {
+        let oldest = rules.iter().position(is_over)?;
+        rules.remove(oldest);
+    }
+    Some(())
+}
+
+/// The controls of one server: clock, gates, faults, and the stream of events.
+#[derive(Debug)]
+pub struct Controls {
+    /// The clock of all services.
+    pub clock: Arc<TestClock>,
+    /// Where requests stop.
+    pub gates: Gates,
+    /// The faults.
+    pub faults: Faults,
+    /// The stream of events.
+    pub stream: Arc<EventStream>,
+}
+
+impl Default for Controls {
+    fn default() -> Self {
+        let clock = Arc::<TestClock>::default();
+        let stream = Arc::new(EventStream::new(Arc::clone(&clock), STREAM_MAX));
+        let gates = Gates::told_of_in(Arc::clone(&stream));
+        Self { clock, gates, faults: Faults::default(), stream }
+    }
+}
+
+impl Controls {
+    /// Whether any gate or fault is there: else requests need not be described.
+    pub fn are_set(&self) -> bool {
+        self.gates.are_set() || self.faults.are_set()
+    }
+}

@@ -1,0 +1,272 @@
+//! Containers: create, delete, restore, list; metadata, access policies, lease.
+//!
+//! Decides which changes move a container's `ETag`. Blobs coming and going do not.
+
+use super::access::AccessConditions;
+use super::change::BlobChange;
+use super::lease::{LeaseAction, LeaseAnswer};
+use super::{BlobError, BlobResult, BlobService, ChangeSize};
+use crate::blob::rules::{BlobDenial, BlobMetadata, BlobOperation, ContainerState, PublicAccess};
+use crate::blob::store::{BlobTx, ContainerRow, Retained};
+use crate::disk::non_blocking::check_may_wait;
+use crate::rules::conditions::Conditions;
+use crate::rules::lease::ContainerLease;
+use crate::rules::policy::{StoredPolicy, check_policies};
+use crate::rules::{Context, Timestamp};
+
+/// The arguments of Create Container.
+#[derive(Clone, Debug, Default)]
+pub struct NewContainer {
+    /// `x-ms-meta-*`.
+    pub metadata: BlobMetadata,
+    /// The part that anonymous requests may read.
+    pub access: PublicAccess,
+    /// `x-ms-default-encryption-scope`.
+    pub encryption_scope: Option<String>,
+    /// `x-ms-deny-encryption-scope-override`.
+    pub deny_scope_override: bool,
+}
+
+/// A container as it is listed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Container {
+    /// Its name.
+    pub name: String,
+    /// Its record.
+    pub state: ContainerState,
+    /// Of a deleted container that is kept: its version, and until when.
+    pub deleted: Option<(String, Retained)>,
+}
+
+/// A page of containers.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ContainerPage {
+    /// In order of their names.
+    pub containers: Vec<Container>,
+    /// The name that the next page begins with.
+    pub next: Option<String>,
+}
+
+impl From<ContainerRow<ContainerState>> for Container {
+    fn from(row: ContainerRow<ContainerState>) -> Self {
+        Self { name: row.name, state: row.record, deleted: row.retained }
+    }
+}
+
+impl BlobService {
+    /// Create Container.
+    pub async fn create_container(
+        &self,
+        cx: &Context,
+        name: &str,
+        new: NewContainer,
+    ) -> BlobResult<ContainerState> {
+        let name = name.to_owned();
+        self.change(cx, ChangeSize::Small, move |change| {
+            change.check_container_free(&name)?;
+            let etag = change.etag()?;
+            let mut state = ContainerState::new(etag, change.now);
+            state.metadata = new.metadata;
+            state.access = new.access;
+            state.encryption_scope = new.encryption_scope;
+            state.deny_scope_override = new.deny_scope_override;
+            let operation = BlobOperation::ContainerCreate;
+            state.writer = Some(change.writer(operation, &name, None, Some(etag)));
+            let made = change.tx.add_container(&name, &state)?;
+            made.ok_or(BlobDenial::ContainerAlreadyExists)?;
+            Ok(state)
+        })
+        .await
+    }
+
+    /// Reads of a container: properties, metadata, access policies.
+    pub async fn container(
+        &self,
+        cx: &Context,
+        operation: BlobOperation,
+        name: &str,
+        asked: AccessConditions,
+    ) -> BlobResult<ContainerState> {
+        let name = name.to_owned();
+        self.look(cx, move |look| {
+            let row = look.container(&name)?;
+            look.admit_container(operation, &asked, &row)?;
+            Ok(row.record)
+        })
+        .await
+    }
+
+    /// A container as it authorises requests; `None` if there is none, or it cannot be read. One
+    /// point read; in non-blocking mode it gives up instead of waiting for a connection.
+    pub fn container_now(&self, name: &str) -> Option<ContainerState> {
+        let find = |tx: &BlobTx<'_>| Ok::<_, BlobError>(tx.container::<ContainerState>(name)?);
+        let row = match self.store.try_read(find) {
+            Ok(row) => row,
+            Err(find) => {
+                check_may_wait().ok()?;
+                self.store.read(find)
+            }
+        };
+        row.ok()?.map(|row| row.record)
+    }
+
+    /// Set Container Metadata: replaces all of it.
+    pub async fn set_container_metadata(
+        &self,
+        cx: &Context,
+        name: &str,
+        asked: AccessConditions,
+        metadata: BlobMetadata,
+    ) -> BlobResult<ContainerState> {
+        let operation = BlobOperation::ContainerSetMetadata;
+        self.change_container(cx, operation, name, asked, move |_, state| {
+            state.metadata = metadata;
+            Ok(())
+        })
+        .await
+    }
+
+    /// Set Container ACL: replaces policies and public access (S18).
+    pub async fn set_container_access(
+        &self,
+        cx: &Context,
+        name: &str,
+        asked: AccessConditions,
+        access: PublicAccess,
+        policies: Vec<StoredPolicy>,
+    ) -> BlobResult<ContainerState> {
+        check_policies(&policies).map_err(BlobDenial::from)?;
+        let operation = BlobOperation::ContainerSetAccessPolicy;
+        self.change_container(cx, operation, name, asked, move |change, state| {
+            let effective = change.now.after(change.memory.options.acl_delay);
+            state.set_access(access, policies, change.now, effective);
+            Ok(())
+        })
+        .await
+    }
+
+    async fn change_container<F>(
+        &self,
+        cx: &Context,
+        operation: BlobOperation,
+        name: &str,
+        asked: AccessConditions,
+        set: F,
+    ) -> BlobResult<ContainerState>
+    where
+        F: FnOnce(&BlobChange<'_>, &mut ContainerState) -> BlobResult<()> + Clone + Send + 'static,
+    {
+        let name = name.to_owned();
+        self.change(cx, ChangeSize::Small, move |change| {
+            let mut row = change.container(&name)?;
+            change.admit_container(operation, &asked, &row)?;
+            set(change, &mut row.record)?;
+            let etag = change.etag()?;
+            row.record.touch(etag, change.now);
+            row.record.writer = Some(change.writer(operation, &name, None, Some(etag)));
+            change.tx.update_container(row.id, &row.record)?;
+            Ok(row.record)
+        })
+        .await
+    }
+
+    /// Delete Container. Leases of its blobs do not stand in the way.
+    pub async fn delete_container(
+        &self,
+        cx: &Context,
+        name: &str,
+        asked: AccessConditions,
+    ) -> BlobResult<()> {
+        let name = name.to_owned();
+        self.delete(cx, ChangeSize::Small, move |change| {
+            let mut row = change.container(&name)?;
+            let operation = BlobOperation::ContainerDelete;
+            change.admit_container(operation, &asked, &row)?;
+            change.writer(operation, &name, None, None);
+            let Some(retained) = change.retention() else {
+                return Ok(change.tx.delete_container(row.id, None)?);
+            };
+            row.record.lease = ContainerLease::default();
+            row.record.leaser = None;
+            change.tx.update_container(row.id, &row.record)?;
+            let version = change.etag()?.to_string();
+            Ok(change.tx.delete_container(row.id, Some((&version, retained)))?)
+        })
+        .await
+    }
+
+    /// Restore Container: the deleted container of that name and version comes back as `to`.
+    pub async fn restore_container(
+        &self,
+        cx: &Context,
+        deleted: &str,
+        version: &str,
+        to: &str,
+    ) -> BlobResult<()> {
+        let (deleted, version, to) = (deleted.to_owned(), version.to_owned(), to.to_owned());
+        self.change(cx, ChangeSize::Small, move |change| {
+            let found = change.tx.deleted_container::<ContainerState>(&deleted, &version)?;
+            let row = found.filter(|row| is_kept(row, change.now));
+            let row = row.ok_or(BlobDenial::ContainerNotFound)?;
+            change.check_container_free(&to)?;
+            change.writer(BlobOperation::ContainerRestore, &to, None, None);
+            if !change.tx.restore_container(row.id, &to)? {
+                return Err(BlobDenial::ContainerAlreadyExists.into());
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// List Containers.
+    pub async fn list_containers(
+        &self,
+        cx: &Context,
+        prefix: &str,
+        from: Option<&str>,
+        limit: usize,
+        deleted: bool,
+    ) -> BlobResult<ContainerPage> {
+        let (prefix, from) = (prefix.to_owned(), from.map(str::to_owned));
+        self.look_elsewhere(cx, move |look| {
+            let (mut rows, next) =
+                look.tx.list_containers(&prefix, from.as_deref(), limit, deleted)?;
+            rows.retain(|row| is_kept(row, look.now));
+            let containers = rows.into_iter().map(Container::from).collect();
+            Ok(ContainerPage { containers, next })
+        })
+        .await
+    }
+
+    /// Lease Container.
+    pub async fn lease_container(
+        &self,
+        cx: &Context,
+        name: &str,
+        conditions: Conditions,
+        action: LeaseAction,
+    ) -> BlobResult<LeaseAnswer> {
+        let name = name.to_owned();
+        self.change(cx, ChangeSize::Small, move |change| {
+            let mut row = change.container(&name)?;
+            let operation = action.on_container();
+            let asked = AccessConditions { conditions, ..AccessConditions::default() };
+            change.admit_container(operation, &asked, &row)?;
+            let applied = action.apply(&mut row.record.lease, change.now);
+            let leaser = row.record.leaser.take();
+            let (id, seconds) =
+                applied.map_err(|denial| BlobError::by(denial.into(), None, leaser.as_ref()))?;
+            let by = change.writer(operation, &name, None, None);
+            row.record.leaser = action.leaser(by);
+            change.tx.update_container(row.id, &row.record)?;
+            let version = Some((row.record.etag, row.record.modified));
+            Ok(LeaseAnswer { id, seconds, version })
+        })
+        .await
+    }
+}
+
+/// Whether a container is there, or deleted and still kept.
+fn is_kept(row: &ContainerRow<ContainerState>, now: Timestamp) -> bool {
+    row.retained.as_ref().is_none_or(|(_, retained)| retained.until > now)
+}

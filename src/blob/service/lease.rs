@@ -1,0 +1,137 @@
+//! Lease actions on blobs and containers.
+//!
+//! What an action does in which state is decided in [`crate::rules::lease`]. A lease is committed
+//! before it is answered, so it outlives a restart.
+
+use super::access::{AccessConditions, BlobAt};
+use super::{BlobError, BlobResult, BlobService, ChangeSize};
+use crate::blob::rules::tags::query::TagQuery;
+use crate::blob::rules::{BlobDenial, BlobOperation};
+use crate::blob::store::StateKey;
+use crate::rules::conditions::Conditions;
+use crate::rules::lease::{LeaseDenial, LeaseId, LeaseKind, TimedLease};
+use crate::rules::{Context, Etag, Timestamp, Writer};
+
+/// The action of a lease request. Durations and periods are as in the request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LeaseAction {
+    /// Takes the lease.
+    Acquire {
+        /// 15 to 60 seconds, or -1.
+        duration: Option<i64>,
+        /// The ID that the client wants.
+        proposed: Option<LeaseId>,
+        /// The ID where the client wants none.
+        fresh: LeaseId,
+    },
+    /// Starts the duration anew.
+    Renew(LeaseId),
+    /// Gives the lease another ID.
+    Change {
+        /// The ID that it has.
+        current: LeaseId,
+        /// The ID that it gets.
+        proposed: LeaseId,
+    },
+    /// Gives the lease up.
+    Release(LeaseId),
+    /// Ends the lease after a period of 0 to 60 seconds.
+    Break(Option<i64>),
+}
+
+/// The answer to a lease request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LeaseAnswer {
+    /// `x-ms-lease-id`.
+    pub id: Option<LeaseId>,
+    /// `x-ms-lease-time`.
+    pub seconds: Option<u64>,
+    /// `ETag` and Last-Modified, unmoved; an uncommitted blob has none.
+    pub version: Option<(Etag, Timestamp)>,
+}
+
+impl LeaseAction {
+    /// Carries the action out: the ID and the seconds of its answer.
+    pub(super) fn apply<K: LeaseKind>(
+        self,
+        lease: &mut TimedLease<K>,
+        now: Timestamp,
+    ) -> Result<(Option<LeaseId>, Option<u64>), LeaseDenial> {
+        match self {
+            Self::Acquire { duration, proposed, fresh } => {
+                Ok((Some(lease.acquire(duration, proposed, fresh, now)?), None))
+            }
+            Self::Renew(id) => lease.renew(id, now).map(|()| (Some(id), None)),
+            Self::Change { current, proposed } => {
+                Ok((Some(lease.change(current, proposed, now)?), None))
+            }
+            Self::Release(id) => lease.release(id).map(|()| (None, None)),
+            Self::Break(period) => Ok((None, Some(lease.break_within(period, now)?))),
+        }
+    }
+
+    /// The request of the action as the one that refusals name; none after a release.
+    pub(super) fn leaser(self, by: Writer) -> Option<Writer> {
+        let word = match self {
+            Self::Acquire { .. } => "acquire",
+            Self::Renew(_) => "renew",
+            Self::Change { .. } => "change",
+            Self::Break(_) => "break",
+            Self::Release(_) => return None,
+        };
+        Some(Writer { operation: format!("{} ({word})", by.operation), ..by })
+    }
+
+    /// The operation on a blob.
+    pub const fn on_blob(self) -> BlobOperation {
+        match self {
+            Self::Acquire { .. } => BlobOperation::BlobAcquireLease,
+            Self::Renew(_) => BlobOperation::BlobRenewLease,
+            Self::Change { .. } => BlobOperation::BlobChangeLease,
+            Self::Release(_) => BlobOperation::BlobReleaseLease,
+            Self::Break(_) => BlobOperation::BlobBreakLease,
+        }
+    }
+
+    /// The operation on a container.
+    pub const fn on_container(self) -> BlobOperation {
+        match self {
+            Self::Acquire { .. } => BlobOperation::ContainerAcquireLease,
+            Self::Renew(_) => BlobOperation::ContainerRenewLease,
+            Self::Change { .. } => BlobOperation::ContainerChangeLease,
+            Self::Release(_) => BlobOperation::ContainerReleaseLease,
+            Self::Break(_) => BlobOperation::ContainerBreakLease,
+        }
+    }
+}
+
+impl BlobService {
+    /// Lease Blob.
+    pub async fn lease_blob(
+        &self,
+        cx: &Context,
+        at: &BlobAt,
+        conditions: Conditions,
+        tags: Option<TagQuery>,
+        action: LeaseAction,
+    ) -> BlobResult<LeaseAnswer> {
+        let at = at.clone();
+        self.change(cx, ChangeSize::Small, move |change| {
+            let operation = action.on_blob();
+            let asked = AccessConditions { conditions, tags, ..AccessConditions::default() };
+            let place = change.admitted(operation, &at, &asked)?;
+            let mut row = place.row.ok_or(BlobDenial::BlobNotFound)?;
+            let applied = action.apply(&mut row.record.lease, change.now);
+            let leaser = row.record.leaser.take();
+            let (id, seconds) =
+                applied.map_err(|denial| BlobError::by(denial.into(), None, leaser.as_ref()))?;
+            let by = change.writer(operation, &at.container, Some(&at.name), None);
+            row.record.leaser = action.leaser(by);
+            change.tx.update(row.id, &row.record)?;
+            let committed = row.key != StateKey::Uncommitted;
+            let version = committed.then_some((row.record.etag, row.record.modified));
+            Ok(LeaseAnswer { id, seconds, version })
+        })
+        .await
+    }
+}

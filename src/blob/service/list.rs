@@ -1,0 +1,237 @@
+//! List Blobs, and Find Blobs by Tags.
+//!
+//! Decides what a listing leaves out: deleted states whose time is over. Order, prefixes and
+//! positions are decided by the store; what an expression over tags means is decided in
+//! [`crate::blob::rules::tags`].
+
+use std::ops::Bound;
+
+use super::change::{BlobRow, BlobView};
+use super::{BlobResult, BlobService};
+use crate::blob::rules::tags::query::{ComparisonKey, TagComparison, TagQuery};
+use crate::blob::rules::{BlobDenial, BlobState, ContainerState};
+pub use crate::blob::store::ListPosition;
+use crate::blob::store::{ContainerId, ListBlobs, ListedBlob, Retained, StateKey, TagSearch};
+use crate::rules::comparison::ComparisonOperator;
+use crate::rules::{Context, Timestamp};
+
+/// The arguments of a listing.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a word of the query")]
+pub struct ListQuery {
+    /// The beginning of the names.
+    pub prefix: String,
+    /// Names are cut after it and shown once.
+    pub delimiter: Option<String>,
+    /// Where the page begins, inclusive: the `next` of the page before, or a name.
+    pub from: Option<ListPosition>,
+    /// Names from this one on are left out.
+    pub before: Option<String>,
+    /// Most entries of the page.
+    pub max: usize,
+    /// Whether snapshots are listed.
+    pub snapshots: bool,
+    /// Whether older versions are listed.
+    pub versions: bool,
+    /// Whether uncommitted blobs are listed.
+    pub uncommitted: bool,
+    /// Whether deleted states that are kept are listed.
+    pub deleted: bool,
+    /// Whether blobs that are deleted and have versions are listed, by their newest version.
+    pub deleted_with_versions: bool,
+}
+
+/// A page of blobs.
+#[derive(Debug, Default)]
+pub struct ListPage {
+    /// Blobs and prefixes, in order.
+    pub items: Vec<BlobListItem>,
+    /// Where the next page begins.
+    pub next: Option<ListPosition>,
+}
+
+/// An entry of a listing.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum BlobListItem {
+    /// Names that begin alike.
+    Prefix(String),
+    /// A state of a blob.
+    Blob(Box<ListedState>),
+}
+
+/// A state of a blob, as it is listed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ListedState {
+    /// The name.
+    pub name: String,
+    /// The moment of a snapshot.
+    pub snapshot: Option<Timestamp>,
+    /// The version ID, where the account keeps versions.
+    pub version: Option<Timestamp>,
+    /// Whether it is the blob itself.
+    pub is_current: bool,
+    /// Whether it is uncommitted blocks and nothing else.
+    pub is_uncommitted: bool,
+    /// Whether it is the newest version of a deleted blob and stands for that blob.
+    pub has_versions_only: bool,
+    /// Of a deleted state that is kept, until when.
+    pub deleted: Option<Retained>,
+    /// Its record.
+    pub state: BlobState,
+}
+
+/// A blob that was found by its tags.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FoundBlob {
+    /// Its container.
+    pub container: String,
+    /// Its name.
+    pub name: String,
+    /// Its record.
+    pub state: BlobState,
+}
+
+/// Blobs that were found, and container and name that the next page begins with.
+pub type FoundPage = (Vec<FoundBlob>, Option<(String, String)>);
+
+impl BlobService {
+    /// List Blobs.
+    pub async fn list_blobs(
+        &self,
+        cx: &Context,
+        container: &str,
+        query: ListQuery,
+    ) -> BlobResult<ListPage> {
+        let container = container.to_owned();
+        self.look_elsewhere(cx, move |look| {
+            let id = look.container(&container)?.id;
+            list(look, id, query)
+        })
+        .await
+    }
+
+    /// Find Blobs by Tags, in one container or in all. At least one tag must be compared.
+    pub async fn find_blobs(
+        &self,
+        cx: &Context,
+        container: Option<&str>,
+        query: TagQuery,
+        from: Option<(String, String)>,
+        max: usize,
+    ) -> BlobResult<FoundPage> {
+        if !query.conjuncts().iter().any(|one| matches!(one.key, ComparisonKey::Tag(_))) {
+            return Err(BlobDenial::InvalidTagQuery.into());
+        }
+        let container = container.map(str::to_owned);
+        self.look_elsewhere(cx, move |look| {
+            // The container of the request bounds the search, whatever the query says.
+            let within = match container.as_deref().or(container_of(&query)) {
+                Some(name) if container.is_some() => Some(look.container(name)?.id),
+                Some(name) => match look.tx.container::<ContainerState>(name)? {
+                    Some(row) => Some(row.id),
+                    None => return Ok((Vec::new(), None)),
+                },
+                None => None,
+            };
+            find(look, within, &query, from.as_ref(), max)
+        })
+        .await
+    }
+}
+
+fn list(look: &BlobView<'_>, container: ContainerId, query: ListQuery) -> BlobResult<ListPage> {
+    let ask = ListBlobs {
+        prefix: query.prefix,
+        delimiter: query.delimiter,
+        from: query.from,
+        before: query.before,
+        limit: query.max,
+        snapshots: query.snapshots,
+        versions: query.versions,
+        deleted: query.deleted,
+        uncommitted: query.uncommitted,
+        deleted_with_versions: query.deleted_with_versions,
+    };
+    let listing = look.tx.list_blobs::<BlobState>(container, &ask)?;
+    let kept = |row: &BlobRow| row.retained.is_none_or(|kept| kept.until > look.now);
+    let items = listing.items.into_iter().filter_map(|item| match item {
+        ListedBlob::Prefix(prefix) => Some(BlobListItem::Prefix(prefix)),
+        ListedBlob::Blob(row) if !kept(&row) => None,
+        ListedBlob::Blob(row) => {
+            Some(BlobListItem::Blob(Box::new(ListedState::of(look.at_now(*row)))))
+        }
+        ListedBlob::DeletedWithVersions(row) => {
+            let newest = ListedState::of(look.at_now(*row));
+            Some(BlobListItem::Blob(Box::new(ListedState { has_versions_only: true, ..newest })))
+        }
+    });
+    Ok(ListPage { items: items.collect(), next: listing.next })
+}
+
+impl ListedState {
+    fn of(row: BlobRow) -> Self {
+        let snapshot = match row.key {
+            StateKey::Snapshot(moment) => Some(moment),
+            _ => None,
+        };
+        Self {
+            name: row.name,
+            snapshot,
+            version: row.record.version,
+            is_current: row.key == StateKey::Current,
+            is_uncommitted: row.key == StateKey::Uncommitted,
+            has_versions_only: false,
+            deleted: row.retained,
+            state: row.record,
+        }
+    }
+}
+
+/// The container that an expression names.
+fn container_of(query: &TagQuery) -> Option<&str> {
+    let named = |one: &&TagComparison| {
+        one.key == ComparisonKey::Container && one.operator == ComparisonOperator::Equal
+    };
+    query.conjuncts().into_iter().find(named).map(|one| one.value.as_str())
+}
+
+/// Reads the blobs that one comparison of the expression leaves, and tries the whole on each.
+fn find(
+    look: &BlobView<'_>,
+    container: Option<ContainerId>,
+    query: &TagQuery,
+    from: Option<&(String, String)>,
+    max: usize,
+) -> BlobResult<FoundPage> {
+    let conjuncts = query.conjuncts();
+    let tags = || conjuncts.iter().filter(|one| matches!(one.key, ComparisonKey::Tag(_)));
+    // An equality leaves fewest.
+    let narrow =
+        tags().find(|one| one.operator == ComparisonOperator::Equal).or_else(|| tags().next());
+    let Some(TagComparison { key: ComparisonKey::Tag(key), operator, value }) = narrow else {
+        return Err(BlobDenial::InvalidTagQuery.into());
+    };
+    let (low, high) = bounds(*operator, value);
+    let from = from.map(|(container, name)| (container.as_str(), name.as_str()));
+    let search = TagSearch { container, key, low, high, from, limit: max };
+    let accept = |container: &str, row: &BlobRow| query.holds(container, &row.record.tags);
+    let page = look.tx.find(&search, accept)?;
+    let found = page.items.into_iter().map(|(container, row)| FoundBlob {
+        container,
+        name: row.name,
+        state: row.record.at(look.now),
+    });
+    Ok((found.collect(), page.next))
+}
+
+fn bounds(operator: ComparisonOperator, value: &str) -> (Bound<&str>, Bound<&str>) {
+    let (inside, outside) = (Bound::Included(value), Bound::Excluded(value));
+    match operator {
+        ComparisonOperator::Equal => (inside, inside),
+        ComparisonOperator::NotEqual => (Bound::Unbounded, Bound::Unbounded),
+        ComparisonOperator::Greater => (outside, Bound::Unbounded),
+        ComparisonOperator::GreaterOrEqual => (inside, Bound::Unbounded),
+        ComparisonOperator::Less => (Bound::Unbounded, outside),
+        ComparisonOperator::LessOrEqual => (Bound::Unbounded, inside),
+    }
+}

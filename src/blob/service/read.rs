@@ -1,0 +1,170 @@
+//! Get Blob, Get Blob Properties, Get Blob Metadata.
+//!
+//! Decides that record and content come from one transaction: the bytes of a download belong to the
+//! `ETag` that is sent with them, whatever is written or deleted meanwhile (S3). Where nothing was
+//! written since, that may be a transaction of an earlier read ([`super::known`]).
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::access::{AccessConditions, BlobAt};
+use super::change::{BlobRow, BlobView};
+use super::error::BlobError;
+use super::known::KnownBlob;
+use super::{BlobResult, BlobService, ContentReader, DbError};
+use crate::blob::rules::{BlobDenial, BlobOperation, BlobState, BlobType, FoundObject};
+use crate::blob::store::{BlobTx, StateId, StateKey};
+use crate::rules::Context;
+use crate::rules::copy_status::CopyStatus;
+
+/// A blob, a snapshot or a version.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Blob {
+    /// Its record.
+    pub state: Arc<BlobState>,
+    /// Whether it is the blob itself, not a snapshot or an older version.
+    pub is_current: bool,
+}
+
+/// A blob with a range of its content.
+#[derive(Debug)]
+pub struct OpenedBlob {
+    /// The blob.
+    pub blob: Blob,
+    /// The bytes that `content` has.
+    pub range: Range<u64>,
+    /// The bytes.
+    pub content: BlobContent,
+}
+
+/// Bytes of one committed state.
+#[derive(Debug)]
+pub enum BlobContent {
+    /// Zeros: pages of a copy that is not done.
+    Zeros,
+    /// All bytes of the state, in memory.
+    Whole(Arc<[u8]>),
+    /// Bytes that were written.
+    Stored(ContentReader),
+}
+
+impl Blob {
+    fn of(row: BlobRow) -> Self {
+        Self { is_current: row.key == StateKey::Current, state: Arc::new(row.record) }
+    }
+}
+
+impl BlobService {
+    /// Reads a blob's properties, metadata or tags; `operation` says which.
+    pub async fn properties(
+        &self,
+        cx: &Context,
+        operation: BlobOperation,
+        at: &BlobAt,
+        asked: AccessConditions,
+    ) -> BlobResult<Blob> {
+        let version = self.store.version();
+        if let Some(known) = self.known.get(version, at) {
+            return self.admit_known(cx, operation, at, &asked, &known);
+        }
+        let place = at.clone();
+        let read = move |look: &BlobView<'_>| {
+            look.admitted(operation, &place, &asked)?.admitted().map(Blob::of)
+        };
+        let blob = self.look(cx, read).await?;
+        self.known.put(version, at, &blob.state, None);
+        Ok(blob)
+    }
+
+    /// Asks the rules about a request on a blob that was read before.
+    fn admit_known(
+        &self,
+        cx: &Context,
+        operation: BlobOperation,
+        at: &BlobAt,
+        asked: &AccessConditions,
+        known: &KnownBlob,
+    ) -> BlobResult<Blob> {
+        let state = &known.state;
+        let admitted = self.memory.admit(operation, at, asked, FoundObject::Blob(state), cx.now);
+        admitted.map_err(|denial| {
+            BlobError::by(denial, state.writer.as_ref(), state.leaser.as_ref()).of_state(state)
+        })?;
+        Ok(Blob { state: Arc::clone(state), is_current: true })
+    }
+
+    /// Opens a blob for reading: all of it, or the bytes of `range` that it has.
+    pub async fn open_blob(
+        &self,
+        cx: &Context,
+        at: &BlobAt,
+        asked: AccessConditions,
+        range: Option<Range<u64>>,
+    ) -> BlobResult<OpenedBlob> {
+        let version = self.store.version();
+        if let Some(known) = self.known.get(version, at)
+            && let Some(content) = &known.content
+        {
+            let blob = self.admit_known(cx, BlobOperation::BlobDownload, at, &asked, &known)?;
+            let range = clipped(range, blob.state.length)?;
+            return Ok(OpenedBlob {
+                blob,
+                range,
+                content: BlobContent::Whole(Arc::clone(content)),
+            });
+        }
+        let whence = at;
+        let at = Arc::new((at.clone(), asked, range));
+        let short = Arc::clone(&at);
+        let few = |tx: &BlobTx<'_>, id, range| tx.short_reader(id, range);
+        let opened = self.look(cx, move |look| open(look, &short, few)).await?;
+        if let Some(opened) = opened {
+            if let BlobContent::Whole(content) = &opened.content {
+                self.known.put(version, whence, &opened.blob.state, Some(content));
+            }
+            return Ok(opened);
+        }
+        // Many extents, or many files, are read where a thread may block.
+        let whole = |tx: &BlobTx<'_>, id, range| tx.range_reader(id, range).map(Some);
+        let opened = self.look_elsewhere(cx, move |look| open(look, &at, whole)).await?;
+        Ok(opened.ok_or_else(|| DbError::Io("a reader was not made".to_owned()))?)
+    }
+}
+
+/// Opens a blob with a reader that `read` makes; `None` if that makes none.
+fn open(
+    look: &BlobView<'_>,
+    (at, asked, range): &(BlobAt, AccessConditions, Option<Range<u64>>),
+    read: impl Fn(&BlobTx<'_>, StateId, Range<u64>) -> Result<Option<ContentReader>, DbError>,
+) -> BlobResult<Option<OpenedBlob>> {
+    let place = look.admitted(BlobOperation::BlobDownload, at, asked)?;
+    let row = place.admitted()?;
+    let range = clipped(range.clone(), row.record.length)?;
+    let content = if is_unwritten(&row.record) {
+        BlobContent::Zeros
+    } else {
+        match read(look.tx, row.id, range.clone())? {
+            Some(mut reader) => match reader.take_bytes() {
+                Some(bytes) => BlobContent::Whole(bytes.into()),
+                None => BlobContent::Stored(reader),
+            },
+            None => return Ok(None),
+        }
+    };
+    Ok(Some(OpenedBlob { blob: Blob::of(row), range, content }))
+}
+
+/// The bytes of a range that a blob of that length has. An empty blob has none of any range.
+fn clipped(range: Option<Range<u64>>, length: u64) -> BlobResult<Range<u64>> {
+    match range {
+        None => Ok(0..length),
+        Some(range) if range.start >= length => Err(BlobDenial::InvalidRange(length).into()),
+        Some(range) => Ok(range.start..range.end.min(length)),
+    }
+}
+
+/// A page blob that a copy to it has not filled yet.
+fn is_unwritten(state: &BlobState) -> bool {
+    let pending = |copy: &crate::blob::rules::copy::CopyRecord| copy.status == CopyStatus::Pending;
+    state.kind == BlobType::Page && state.copy.as_ref().is_some_and(pending)
+}

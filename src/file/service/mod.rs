@@ -1,0 +1,50 @@
+//! The File service of one account: one method per operation, for every front end.
+//!
+//! Ties rules and bytes together. Each operation looks its name up, takes the file's own lock,
+//! asks the rules and carries out what they grant, all in one step.
+//!
+//! ```text
+//!   share/    a share: its fields and what keeps them in order
+//!   opens/    handles: opening, closing, reading and writing, byte-range locks, forced closes
+//!   names/    names: looking up, deleting, renaming, linking
+//!   rest/     REST operations on files and directories, each a momentary open
+//!   shares/   all shares: created, deleted, restored, and the properties of each
+//!   tally     how much is held, for metrics; held: what is held, one by one
+//! ```
+
+mod error;
+mod held;
+mod names;
+mod opens;
+pub(crate) mod requests;
+mod share;
+pub mod shares;
+mod tally;
+
+pub use crate::file::service::requests::{
+    Asking, Awaiting, CopiedFile, CopyOptions, CopyProperty, DiffOptions, DirectoryEntry,
+    DirectoryPage, DirectoryProperties, FILE_SIZE_MAX, FileChanges, FileProperties, FileReader,
+    LeasedFile, NewProperties, PAGE_MAX, PageOptions, PendingFileCopy, PropertyChanges,
+    RangeChanges, RangeList, RemoteSource, Renamed, RestRename, Semantics, SmbProperties, Started,
+    StartedRemote, TimeChange,
+};
+pub use error::{FileError, Result};
+pub use held::{HeldLock, PendingName};
+pub use names::{FileSystemSpace, Unlinked};
+pub use opens::{
+    ClosedHandle, Creation, Described, ForceClosed, Handle, HandlePage, IO_MAX, LOCK_WAIT_MAX,
+    ListedHandle, Obstacle, OpenedFile, PosixOpen, Standard, WhichHandles,
+};
+pub use share::{ChangeNotice, LISTENERS_MAX, RELEASE_WAIT_MAX, Share, ShareOptions};
+pub use shares::{FileOptions, FileService, FileServiceError, ShareDenial};
+pub use tally::Tally;
+
+// Types of the rules and the store that arguments and answers are made of.
+pub use crate::disk::StoreError;
+pub use crate::file::store::share::data::{read_at, read_bytes_now, set_len, write_at};
+pub use crate::file::store::share::difference::ChangedRange;
+pub use crate::file::store::share::{
+    Case, Control, CopyProgress, CopyState, ETag, FileKind, FoundFile, HttpHeaders, ListedName,
+    Metadata, OpenDirectory, OpenFor, Record, Records, SnapshotError, Stat, proc_path,
+};
+pub use crate::rules::copy_status::CopyStatus;

@@ -1,0 +1,220 @@
+//! Reads and writes through a handle: the rules are checked under the file's lock, right before the
+//! bytes are read or written.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use super::super::error::Result;
+use super::super::share::Share;
+use super::open::Handle;
+use super::table::Latched;
+use crate::disk::non_blocking::{begin_change, check_may_free, is_non_blocking};
+use crate::file::rules::ranges::ByteRange;
+use crate::file::rules::{Attributes, Denial, Rights, SharePath};
+use crate::file::store::share::{FoundFile, OpenFor, Stat, data};
+
+/// The most bytes one call reads or writes.
+pub const IO_MAX: usize = 4 << 20;
+
+/// A step on a file right before its length is set, under the file's lock, when no rule refuses
+/// the change any more. If the step fails, the length stays.
+pub type BeforeResize<'a> = &'a dyn Fn(&OwnedFd) -> Result<()>;
+
+/// The information that an SMB client gets about an open file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Standard {
+    /// Length in bytes; 0 for a directory.
+    pub size: u64,
+    /// Number of names, less the one that is pending (dp36).
+    pub links: u32,
+    /// The name it was opened by is delete pending.
+    pub delete_pending: bool,
+    /// It is a directory.
+    pub directory: bool,
+}
+
+impl Share {
+    /// Reads up to `length` bytes; fewer at the end of the file.
+    pub fn read(&self, handle: &Handle, offset: u64, length: usize) -> Result<Vec<u8>> {
+        let length = length.min(IO_MAX);
+        let range = byte_range(offset, length)?;
+        let cell = Arc::clone(handle.cell());
+        let (fd, _reading) = self.on_disk(handle, |latched, path| {
+            // A locked range past the end refuses before the end is noticed (br39).
+            latched.state.check_read(handle.slot(), handle.id(), range)?;
+            let fd = self.disk().open_file(path, OpenFor::Read)?;
+            Ok((fd, cell.lock_to_read()?))
+        })?;
+        let mut bytes = vec![0; length];
+        let got = data::read_at(&fd, &mut bytes, offset)?;
+        if got == 0 && length > 0 {
+            return Err(Denial::EndOfFile.into());
+        }
+        bytes.truncate(got);
+        Ok(bytes)
+    }
+
+    /// Writes all bytes at `offset`. A handle that may only append writes at the end of the file,
+    /// whatever the offset.
+    pub fn write(&self, handle: &Handle, offset: u64, bytes: &[u8]) -> Result<()> {
+        if bytes.len() > IO_MAX {
+            return Err(Denial::InvalidParameter("more than 4 MiB in one write").into());
+        }
+        self.on_disk(handle, |latched, path| {
+            let (open, _) = latched.state.get(handle.slot(), handle.id())?;
+            let append_only = !open.rights.contains(Rights::WRITE_DATA);
+            let offset = if append_only { self.disk().stat(path)?.size } else { offset };
+            let range = byte_range(offset, bytes.len())?;
+            latched.state.check_write(handle.slot(), handle.id(), range)?;
+            let fd = self.disk().open_file(path, OpenFor::Write)?;
+            self.count_change(&fd, handle.file())?;
+            let _writing = handle.cell().lock_to_write()?;
+            Ok(data::write_at(&fd, bytes, offset)?)
+        })
+    }
+
+    /// Sets the file's length.
+    pub fn set_size(&self, handle: &Handle, size: u64) -> Result<()> {
+        self.set_size_after(handle, size, &|_| Ok(()))
+    }
+
+    /// Sets the file's length after the step `before`.
+    pub fn set_size_after(
+        &self,
+        handle: &Handle,
+        size: u64,
+        before: BeforeResize<'_>,
+    ) -> Result<()> {
+        self.on_disk(handle, |latched, path| self.cut_or_grow(latched, handle, path, size, before))
+    }
+
+    /// Sets the length through a descriptor of the handle's file that may write: works whatever
+    /// happened to the file's name and permission bits.
+    pub fn set_size_through(&self, handle: &Handle, fd: &OwnedFd, size: u64) -> Result<()> {
+        self.set_size_through_after(handle, fd, size, &|_| Ok(()))
+    }
+
+    /// Sets the length through such a descriptor after the step `before`.
+    pub fn set_size_through_after(
+        &self,
+        handle: &Handle,
+        fd: &OwnedFd,
+        size: u64,
+        before: BeforeResize<'_>,
+    ) -> Result<()> {
+        self.latched(handle, |latched, _| {
+            latched.state.check_resize(handle.slot(), handle.id())?;
+            self.set_len(handle, fd, size, before)
+        })
+    }
+
+    /// Counts a write that a front end is about to make through a descriptor of its own. May wait
+    /// for the disk.
+    pub fn count_write(&self, handle: &Handle, fd: &OwnedFd) -> Result<()> {
+        self.latched(handle, |_, _| self.count_change(fd, handle.file()))
+    }
+
+    fn cut_or_grow(
+        &self,
+        latched: &Latched,
+        handle: &Handle,
+        path: &SharePath,
+        size: u64,
+        before: BeforeResize<'_>,
+    ) -> Result<()> {
+        latched.state.check_resize(handle.slot(), handle.id())?;
+        self.set_len(handle, &self.disk().open_file(path, OpenFor::Write)?, size, before)
+    }
+
+    fn set_len(
+        &self,
+        handle: &Handle,
+        fd: &OwnedFd,
+        size: u64,
+        before: BeforeResize<'_>,
+    ) -> Result<()> {
+        let _writing = handle.cell().lock_to_write()?;
+        self.count_change(fd, handle.file())?;
+        if is_non_blocking() {
+            let stat = Stat::of(fd)?;
+            check_may_free(if size < stat.size { stat.allocated } else { 0 })?;
+        }
+        begin_change()?;
+        before(fd)?;
+        Ok(data::set_len(fd, size)?)
+    }
+
+    /// Sets the allocation: cuts the file if it is longer, and reserves nothing (di37, br45).
+    pub fn set_allocation(&self, handle: &Handle, size: u64) -> Result<()> {
+        self.on_disk(handle, |latched, path| {
+            if latched.state.is_directory() || size >= self.disk().stat(path)?.size {
+                return Ok(());
+            }
+            self.cut_or_grow(latched, handle, path, size, &|_| Ok(()))
+        })
+    }
+
+    /// Replaces the file's attributes.
+    pub fn set_attributes(&self, handle: &Handle, attributes: Attributes) -> Result<()> {
+        self.on_disk(handle, |latched, path| {
+            let (open, _) = latched.state.get(handle.slot(), handle.id())?;
+            if !open.rights.contains(Rights::WRITE_ATTRIBUTES) {
+                return Err(Denial::AccessDenied.into());
+            }
+            let fd = self.disk().open_file(path, OpenFor::Read)?;
+            let mut record = self.load_record(&fd, handle.file())?;
+            record.attributes = Some(attributes);
+            self.save_record(&fd, handle.file(), &mut record)
+        })
+    }
+
+    /// The information about the handle's file.
+    pub fn standard(&self, handle: &Handle) -> Result<Standard> {
+        self.on_disk(handle, |latched, path| {
+            let (open, _) = latched.state.get(handle.slot(), handle.id())?;
+            let delete_pending = latched.state.is_pending(open);
+            let stat = self.disk().stat(path)?;
+            let directory = latched.state.is_directory();
+            let links = if directory { 1 } else { stat.links };
+            Ok(Standard {
+                size: if directory { 0 } else { stat.size },
+                links: links.saturating_sub(u32::from(delete_pending)),
+                delete_pending,
+                directory,
+            })
+        })
+    }
+
+    /// The attributes of the handle's file on the disk.
+    pub fn stat_handle(&self, handle: &Handle) -> Result<Stat> {
+        self.on_disk(handle, |_, path| Ok(self.disk().stat(path)?))
+    }
+
+    /// The handle's file under the name it was opened by.
+    pub(in crate::file::service) fn found_by(&self, handle: &Handle) -> Result<FoundFile> {
+        self.on_disk(handle, |_, path| {
+            Ok(FoundFile { path: path.clone(), stat: self.disk().stat(path)? })
+        })
+    }
+
+    /// Runs `step` under the lock of the handle's file, for steps that use the name on the disk.
+    /// Refused if the handle has lost its name, since another file may have it.
+    fn on_disk<T>(
+        &self,
+        handle: &Handle,
+        step: impl FnOnce(&mut Latched, &SharePath) -> Result<T>,
+    ) -> Result<T> {
+        self.latched(handle, |latched, path| {
+            let (open, _) = latched.state.get(handle.slot(), handle.id())?;
+            if latched.state.has_lost_its_name(open) {
+                return Err(Denial::NotFound.into());
+            }
+            step(latched, path)
+        })
+    }
+}
+
+fn byte_range(offset: u64, length: usize) -> Result<ByteRange> {
+    ByteRange::new(offset, length as u64)
+        .map_err(|_| Denial::InvalidParameter("the range runs past the largest offset").into())
+}

@@ -1,0 +1,30 @@
+//! Handles: who has a file open, and what is done through a handle.
+//!
+//! ```text
+//!   table        files in use, each with its lock; waiting: callers that wait on one file
+//!   open         opening and closing; posix: what the mount adds
+//!   io           reading and writing through a handle
+//!   locks        byte-range locks, waiting with a bound
+//!   releases     handles that are being released, and waiting for their release
+//!   force_close  closing other clients' handles
+//!   handles      List Handles; why: what could refuse a request on a file
+//! ```
+
+pub(in crate::file::service) mod force_close;
+pub(in crate::file::service) mod handles;
+pub(in crate::file::service) mod io;
+pub(in crate::file::service) mod locks;
+pub(in crate::file::service) mod open;
+pub(in crate::file::service) mod posix;
+pub(in crate::file::service) mod releases;
+pub(in crate::file::service) mod table;
+pub(in crate::file::service) mod waiting;
+pub(in crate::file::service) mod why;
+
+pub use force_close::{ClosedHandle, ForceClosed, WhichHandles};
+pub use handles::{Described, HandlePage, ListedHandle};
+pub use io::{IO_MAX, Standard};
+pub use locks::LOCK_WAIT_MAX;
+pub use open::{Handle, OpenedFile};
+pub use posix::{Creation, PosixOpen};
+pub use why::Obstacle;

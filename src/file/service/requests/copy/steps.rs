@@ -1,0 +1,240 @@
+//! The rest of a copy, stretch by stretch, and how it ends: done, refused, or aborted.
+
+use std::fmt::Display;
+use std::os::fd::OwnedFd;
+
+use super::super::momentary::{Asking, Granted, WantedKind};
+use super::super::smb_properties::SmbProperties;
+use super::{CopiedFile, Destination, FileSource, RunningCopy, STRETCH_BYTES};
+use crate::file::rules::operation::FileOperation;
+use crate::file::rules::ranges::ByteRange;
+use crate::file::rules::{Denial, SharePath};
+use crate::file::service::error::Result;
+use crate::file::service::share::{Share, retry};
+use crate::file::store::share::{Control, CopyProgress, ETag, OpenFor, Record, Stat, clone, data};
+use crate::rules::copy_status::CopyStatus;
+use crate::rules::lease::LeaseId;
+use crate::rules::{Context, FileId, Timestamp};
+
+/// A pending copy from any source.
+#[derive(Debug)]
+pub(super) struct UnderWay {
+    cx: Context,
+    lease_id: Option<LeaseId>,
+    to: SharePath,
+    file: FileId,
+    written: Option<Timestamp>,
+    pub(super) size: u64,
+    pub(super) done: u64,
+    /// Held until the destination's record has the end of the copy.
+    running: RunningCopy,
+}
+
+/// The rest of a pending copy of a file.
+#[derive(Debug)]
+pub struct PendingFileCopy {
+    under_way: UnderWay,
+    source: FileSource,
+}
+
+/// The outcome of a stretch.
+pub(super) enum StretchOutcome {
+    /// More is left.
+    Copied(CopyProgress),
+    /// Nothing is left, or the copy was aborted.
+    Ended(Box<CopiedFile>),
+}
+
+impl StretchOutcome {
+    fn ended(copied: CopiedFile) -> Self {
+        Self::Ended(Box::new(copied))
+    }
+}
+
+impl UnderWay {
+    pub(super) fn new(
+        asking: Asking<'_>,
+        copied: &CopiedFile,
+        running: RunningCopy,
+        written: Option<Timestamp>,
+    ) -> Self {
+        Self {
+            cx: asking.cx.clone(),
+            lease_id: asking.lease_id,
+            to: copied.path.clone(),
+            file: copied.id,
+            written,
+            size: copied.state.progress.total,
+            done: 0,
+            running,
+        }
+    }
+
+    /// True if the record speaks of this copy as under way.
+    fn is_pending_in(&self, record: &Record) -> bool {
+        let pending = |status| status == CopyStatus::Pending;
+        record.copy.as_ref().is_some_and(|c| c.id == self.running.id() && pending(c.status))
+    }
+}
+
+impl PendingFileCopy {
+    pub(super) fn new(under_way: UnderWay, source: FileSource) -> Self {
+        Self { under_way, source }
+    }
+}
+
+impl Share {
+    /// Does the rest of a copy, until it is done, refused, or aborted by another request. `from` is
+    /// the source's share, `None` for a snapshot. `progress` is called between two stretches, with
+    /// no lock held, and may end the copy.
+    pub fn finish_copy(
+        &self,
+        from: Option<&Self>,
+        mut copying: PendingFileCopy,
+        progress: &mut dyn FnMut(CopyProgress) -> Control,
+    ) -> Result<CopiedFile> {
+        let error = loop {
+            match self.copy_stretch(from, &mut copying) {
+                Ok(StretchOutcome::Ended(copied)) => return Ok(*copied),
+                Ok(StretchOutcome::Copied(so_far)) => {
+                    if progress(so_far) == Control::Cancel {
+                        break Denial::Cancelled.into();
+                    }
+                }
+                Err(error) => break error,
+            }
+        };
+        self.end_failed(&copying.under_way, &error);
+        Err(error)
+    }
+
+    fn copy_stretch(
+        &self,
+        from: Option<&Self>,
+        copying: &mut PendingFileCopy,
+    ) -> Result<StretchOutcome> {
+        let PendingFileCopy { under_way, source } = copying;
+        let start = under_way.done;
+        let end = start.saturating_add(STRETCH_BYTES).min(under_way.size);
+        if let (Some(from), Some(path)) = (from, &source.path) {
+            from.check_copied_from(&under_way.cx, (path, source.etag), start..end)?;
+        }
+        self.stretch(under_way, end, |to| {
+            clone::copy_range(&source.fd, to, start..end)?;
+            source.check_unchanged()
+        })
+    }
+
+    /// Calls `write` for the bytes up to `end`, if the rules still allow it and the copy was not
+    /// aborted.
+    pub(super) fn stretch(
+        &self,
+        under_way: &mut UnderWay,
+        end: u64,
+        write: impl FnOnce(&OwnedFd) -> Result<()>,
+    ) -> Result<StretchOutcome> {
+        let asking = Asking { cx: &under_way.cx, lease_id: under_way.lease_id };
+        let at = (&under_way.to, WantedKind::File);
+        let stretch =
+            self.momentarily("Copy File", FileOperation::CopyStep, asking, at, None, |granted| {
+                let Granted { found, fd, mut record, cell, .. } = granted;
+                let id = under_way.file;
+                if found.stat.id != id {
+                    return Err(Denial::NotFound.into()); // Another file of that name.
+                }
+                let to = Destination { path: &found.path, id, fd: &fd, cell, before: None };
+                if !under_way.is_pending_in(&record) {
+                    return aborted(&to, record).map(StretchOutcome::ended);
+                }
+                let _writing = cell.lock_to_write()?;
+                write(&fd)?;
+                if end == under_way.size {
+                    return self
+                        .copy_done(&to, record, under_way.written)
+                        .map(StretchOutcome::ended);
+                }
+                let so_far = CopyProgress { done: end, total: under_way.size };
+                if let Some(state) = &mut record.copy {
+                    state.progress = so_far;
+                }
+                self.keep(&fd, id, &mut record, None)?;
+                Ok(StretchOutcome::Copied(so_far))
+            })?;
+        under_way.done = end;
+        Ok(stretch)
+    }
+
+    /// Ends a copy that failed.
+    pub(super) fn end_failed(&self, under_way: &UnderWay, why: &dyn Display) {
+        if let Err(second) = self.note_failure(under_way, why) {
+            log::warn!("{}: that its copy failed could not be kept: {second}", under_way.to);
+        }
+    }
+
+    /// Checks that the source may still be read and has not changed.
+    fn check_copied_from(
+        &self,
+        cx: &Context,
+        (path, etag): (&SharePath, ETag),
+        bytes: std::ops::Range<u64>,
+    ) -> Result<()> {
+        let asking = Asking { cx, lease_id: None };
+        let range = ByteRange::new(bytes.start, bytes.end - bytes.start).ok();
+        let at = (path, WantedKind::File);
+        self.momentarily("copy from", FileOperation::CopySource, asking, at, range, |granted| {
+            let now = Stat::of(&granted.fd)?;
+            if ETag::of(&now, &granted.record) != etag {
+                return Err(Denial::CopySourceChanged.into());
+            }
+            Ok(())
+        })
+    }
+
+    /// Keeps the reason of the failure in the destination's record. No rule is checked: the file
+    /// itself does not change, and the rule that ended the copy would refuse.
+    fn note_failure(&self, copying: &UnderWay, why: &dyn Display) -> Result<()> {
+        let _names = self.names()?;
+        retry(|| match self.see(&copying.to) {
+            Ok(seen) if seen.found.stat.id == copying.file => self
+                .lock_seen(&seen, |_, _| Ok(self.keep_failure(&seen.found.path, copying, why)?)),
+            // Moved or removed: nothing is left to keep it in.
+            _ => Ok(()),
+        })
+    }
+
+    fn keep_failure(&self, path: &SharePath, copying: &UnderWay, why: &dyn Display) -> Result<()> {
+        let fd = self.disk().open_file(path, OpenFor::Read)?;
+        let mut record = self.load_record(&fd, copying.file)?;
+        if !copying.is_pending_in(&record) {
+            return Ok(());
+        }
+        self.copy_failed(&mut record, why);
+        self.keep(&fd, copying.file, &mut record, None).map(drop)
+    }
+
+    /// Ends the copy of that ID; the destination is left empty, with its metadata.
+    pub fn abort_copy(&self, asking: Asking<'_>, path: &SharePath, copy_id: &str) -> Result<()> {
+        let at = (path, WantedKind::File);
+        self.momentarily("Abort Copy File", FileOperation::AbortCopy, asking, at, None, |granted| {
+            let Granted { now, found, fd, mut record, cell, .. } = granted;
+            let pending = record.copy.as_mut().filter(|c| c.status == CopyStatus::Pending);
+            let state = pending.ok_or(Denial::NoPendingCopy)?;
+            if state.id != copy_id {
+                return Err(Denial::CopyIdMismatch.into());
+            }
+            state.status = CopyStatus::Aborted;
+            state.completion = Some(now);
+            let _writing = cell.lock_to_write()?;
+            data::set_len(&fd, 0)?;
+            self.keep(&fd, found.stat.id, &mut record, None).map(drop)
+        })
+    }
+}
+
+/// The destination of a copy that another request has aborted.
+fn aborted(to: &Destination<'_>, record: Record) -> Result<CopiedFile> {
+    let smb = SmbProperties::of(&Stat::of(to.fd)?, &record);
+    // Overwritten since: then nothing speaks of this copy any more.
+    let state = record.copy.ok_or(Denial::NotFound)?;
+    Ok(CopiedFile { path: to.path.clone(), id: to.id, state, smb })
+}

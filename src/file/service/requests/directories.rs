@@ -1,0 +1,203 @@
+//! Operations of REST on directories: create, get and set properties and metadata, delete.
+//!
+//! What each operation needs of the directory is decided in `core/smb/operation`; whether it is
+//! empty, by the disk.
+//! Listing is in [`super::listing`], renaming in [`super::rename`].
+
+use super::super::error::{FileError, Result};
+use super::super::opens::releases::REST_PATIENCE;
+use super::super::share::{Asked, Missed, Seen, Share, TryResult};
+use super::momentary::{Asking, FileVisit, Granted, WantedKind};
+use super::property_changes::PropertyChanges;
+use super::smb_properties::SmbProperties;
+use crate::disk::StoreError;
+use crate::file::rules::operation::FileOperation;
+use crate::file::rules::{Denial, SharePath};
+use crate::file::store::share::{Metadata, OpenFor, Record, Stat};
+use crate::rules::{Context, FileId, Timestamp};
+
+/// The properties of a directory.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DirectoryProperties {
+    /// Its path as spelled on disk.
+    pub path: SharePath,
+    /// Its identity.
+    pub id: FileId,
+    /// The directory that holds it; 0 for the share's root.
+    pub parent: FileId,
+    /// Attributes, times, `ETag`.
+    pub smb: SmbProperties,
+    /// `x-ms-meta-*`.
+    pub metadata: Metadata,
+}
+
+impl Share {
+    /// Makes a directory.
+    pub fn create_directory(
+        &self,
+        cx: &Context,
+        path: &SharePath,
+        properties: &PropertyChanges,
+        metadata: &Metadata,
+    ) -> Result<DirectoryProperties> {
+        let wants = FileOperation::CreateDirectory.wants();
+        let answer = self.when_free(REST_PATIENCE, &[path], wants, || {
+            Asked::again(self.at_name(path, |seen| match seen {
+                Ok(seen) => self.refuse_taken(&seen),
+                Err(StoreError::NotFound) => {
+                    self.make_directory(cx.now, path, properties, metadata)
+                }
+                Err(error) => Err(error.into()),
+            }))
+        });
+        self.note_refusal("Create Directory", path, cx.owner(), answer)
+    }
+
+    /// Refuses a name that exists. If the name is delete pending, the refusal says so: the request
+    /// may succeed later.
+    pub(in crate::file::service) fn refuse_taken<T>(&self, seen: &Seen) -> TryResult<T> {
+        self.lock_seen(seen, |_, latched| {
+            latched.state.check_not_pending(&seen.found.path)?;
+            Err(Denial::NameTaken.into())
+        })
+    }
+
+    fn make_directory(
+        &self,
+        now: Timestamp,
+        path: &SharePath,
+        properties: &PropertyChanges,
+        metadata: &Metadata,
+    ) -> TryResult<DirectoryProperties> {
+        let create =
+            |path: &SharePath| Ok(self.disk().create_dir(path, self.options().dir_mode)?);
+        let made = self.make_entry(path, create, |path, stat| {
+            self.with_file(stat.id, |_, _| {
+                // Without what it was to have it is not what was asked for.
+                self.describe_new(now, (path, &stat), properties, metadata)
+                    .inspect_err(|_| self.unmake(path, stat))
+            })?
+        });
+        match made {
+            // Somebody else made it in between: it exists now.
+            Err(FileError::Denied(Denial::NameTaken)) => Err(Missed::Moved),
+            answer => Ok(answer?),
+        }
+    }
+
+    fn describe_new(
+        &self,
+        now: Timestamp,
+        (path, stat): (&SharePath, &Stat),
+        properties: &PropertyChanges,
+        metadata: &Metadata,
+    ) -> Result<DirectoryProperties> {
+        let written = properties.written.named(now);
+        let mut record = Record { metadata: metadata.clone(), ..Record::default() };
+        properties.apply(&mut record, now);
+        let smb = if record.is_default() && written.is_none() {
+            SmbProperties::of(stat, &record)
+        } else {
+            let fd = self.disk().open_file(path, OpenFor::Read)?;
+            self.keep(&fd, stat.id, &mut record, written)?
+        };
+        self.directory_answer(path, stat.id, smb, record)
+    }
+
+    /// The properties of a directory, metadata included.
+    pub fn directory_properties(
+        &self,
+        cx: &Context,
+        path: &SharePath,
+    ) -> Result<DirectoryProperties> {
+        let operation = FileOperation::GetDirectoryProperties;
+        self.on_directory("Get Directory Properties", operation, cx, path, |granted| {
+            let Granted { found, record, .. } = granted;
+            let smb = SmbProperties::of(&found.stat, &record);
+            self.directory_answer(&found.path, found.stat.id, smb, record)
+        })
+    }
+
+    /// Sets attributes, times and permission.
+    pub fn set_directory_properties(
+        &self,
+        cx: &Context,
+        path: &SharePath,
+        properties: &PropertyChanges,
+    ) -> Result<DirectoryProperties> {
+        let operation = FileOperation::SetDirectoryProperties;
+        self.on_directory("Set Directory Properties", operation, cx, path, |granted| {
+            let Granted { now, found, fd, mut record, .. } = granted;
+            let written = properties.written.named(now);
+            properties.apply(&mut record, now);
+            let smb = self.keep(&fd, found.stat.id, &mut record, written)?;
+            self.directory_answer(&found.path, found.stat.id, smb, record)
+        })
+    }
+
+    /// Replaces all metadata.
+    pub fn set_directory_metadata(
+        &self,
+        cx: &Context,
+        path: &SharePath,
+        metadata: Metadata,
+    ) -> Result<DirectoryProperties> {
+        let operation = FileOperation::SetDirectoryMetadata;
+        self.on_directory("Set Directory Metadata", operation, cx, path, |granted| {
+            let Granted { found, fd, mut record, .. } = granted;
+            record.metadata = metadata;
+            record.changed = None;
+            let smb = self.keep(&fd, found.stat.id, &mut record, None)?;
+            self.directory_answer(&found.path, found.stat.id, smb, record)
+        })
+    }
+
+    /// Deletes an empty directory without opens. The directory is gone at once, never pending.
+    pub fn delete_directory(&self, cx: &Context, path: &SharePath) -> Result<()> {
+        let operation = FileOperation::DeleteDirectory;
+        let asking = Asking { cx, lease_id: None };
+        let visit = FileVisit { operation, asking, wanted: WantedKind::Directory, range: None };
+        let visited = self.when_free(REST_PATIENCE, &[path], operation.wants(), || {
+            // That it is not empty is the step's own word, and nothing was done then.
+            let mut step = Some(|granted: Granted<'_>| self.remove_directory(granted));
+            Asked::again(self.at_name(path, |seen| self.visit(&visit, &seen?, &mut step)))
+        });
+        self.visited("Delete Directory", asking, path, visited)?;
+        self.tell_done(operation, path);
+        Ok(())
+    }
+
+    fn remove_directory(&self, granted: Granted<'_>) -> Result<()> {
+        let Granted { found, latched, .. } = granted;
+        if found.path.is_root() {
+            return Err(Denial::ShareRoot.into());
+        }
+        self.remove_name(&found.path, found.stat.id, true)?;
+        self.forget_file(latched, found.stat.id, 1);
+        Ok(())
+    }
+
+    fn on_directory<T>(
+        &self,
+        name: &'static str,
+        operation: FileOperation,
+        cx: &Context,
+        path: &SharePath,
+        step: impl FnOnce(Granted<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let asking = Asking { cx, lease_id: None };
+        self.momentarily(name, operation, asking, (path, WantedKind::Directory), None, step)
+    }
+
+    fn directory_answer(
+        &self,
+        path: &SharePath,
+        id: FileId,
+        smb: SmbProperties,
+        record: Record,
+    ) -> Result<DirectoryProperties> {
+        let parent = self.parent_id(path)?;
+        let Record { metadata, .. } = record;
+        Ok(DirectoryProperties { path: path.clone(), id, parent, smb, metadata })
+    }
+}

@@ -1,0 +1,113 @@
+//! Tests that need access to the inside: the count of changes where change times are coarse, and
+//! that event loops do not wait for locks.
+
+use std::sync::Arc;
+
+use super::super::property_changes::{FileChanges, NewProperties, TimeChange};
+use crate::clock::SystemClock;
+use crate::file::rules::create::OpenRequest;
+use crate::file::rules::{Access, ShareMode, SharePath};
+use crate::file::service::share::ShareOptions;
+use crate::file::service::{Asking, Share};
+use crate::file::store::share::Metadata;
+use crate::journal::events::EventLog;
+use crate::rules::{Client, Context, Owner};
+use crate::sync::front_end::without_waiting;
+
+#[test]
+fn where_change_times_are_coarse_each_change_is_counted_and_no_look_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("share");
+    std::fs::create_dir(&root).unwrap();
+    std::fs::write(root.join("f"), b"0123456789").unwrap();
+    let state = folder.path().join("state");
+    let (clock, events) = (Arc::new(SystemClock), Arc::new(EventLog::default()));
+    let options = ShareOptions::default();
+    let mut share = Share::open_directory("test", &root, &state, options, clock, events).unwrap();
+    share.coarsen_times();
+
+    let client = Arc::new(Client { session: 1, name: "test".into() });
+    let who = Owner { client, pid: 0, program: None };
+    let cx = Context::local(share.now(), who, "test");
+    let asking = Asking { cx: &cx, lease_id: None };
+    let path = SharePath::new("f").unwrap();
+    let changes = || share.file_properties(asking, &path).unwrap().record.changes;
+
+    assert_eq!(changes(), 0);
+    share.put_range(asking, &path, 0, b"x", TimeChange::Now).unwrap();
+    assert_eq!(changes(), 1);
+    share.clear_range(asking, &path, 0..1, TimeChange::Preserve).unwrap();
+    assert_eq!(changes(), 2);
+    share.set_file_properties(asking, &path, &FileChanges::default()).unwrap();
+    assert_eq!(changes(), 3);
+    share.set_file_metadata(asking, &path, &Metadata::default()).unwrap();
+    assert_eq!(changes(), 4);
+    let created = share.create_file(asking, &path, 5, &NewProperties::default(), None).unwrap();
+    assert_eq!((changes(), created.record.changes), (5, 5));
+
+    let request = OpenRequest::plain(Access::RW, ShareMode::RWD);
+    let handle = share.open(&cx, &path, &request).unwrap().handle;
+    share.write(&handle, 0, b"mount").unwrap();
+    assert_eq!(changes(), 6);
+    share.set_size(&handle, 3).unwrap();
+    assert_eq!(changes(), 7);
+    share.close(&handle).unwrap();
+
+    share.lease_acquire(asking, &path, Some(-1), None).unwrap();
+    share.lease_break(asking, &path).unwrap();
+    share.range_list(asking, &path, None).unwrap();
+    assert_eq!(changes(), 7);
+}
+
+#[test]
+fn in_non_blocking_mode_no_operation_waits_for_a_lock_of_the_file_or_of_the_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("share");
+    std::fs::create_dir(&root).unwrap();
+    std::fs::write(root.join("f"), b"0123456789").unwrap();
+    let state = folder.path().join("state");
+    let (clock, events) = (Arc::new(SystemClock), Arc::new(EventLog::default()));
+    let options = ShareOptions::default();
+    let share = Share::open_directory("test", &root, &state, options, clock, events).unwrap();
+    let share = Arc::new(share);
+    let client = Arc::new(Client { session: 1, name: "test".into() });
+    let who = Owner { client, pid: 0, program: None };
+    let cx = Context::local(share.now(), who, "test");
+    let path = SharePath::new("f").unwrap();
+    let asking = Asking { cx: &cx, lease_id: None };
+    let id = share.file_properties(asking, &path).unwrap().id();
+
+    let look = || {
+        let asking = Asking { cx: &cx, lease_id: None };
+        without_waiting(|| share.file_properties(asking, &path).map(drop))
+    };
+    let read = || {
+        let asking = Asking { cx: &cx, lease_id: None };
+        without_waiting(|| share.open_reader(asking, &path, None).map(drop))
+    };
+    let write = || {
+        let asking = Asking { cx: &cx, lease_id: None };
+        without_waiting(|| share.put_range(asking, &path, 0, b"x", TimeChange::Now).map(drop))
+    };
+    // From another thread, as an event loop would: the latch of this one is not asked again.
+    let tried = || {
+        std::thread::scope(|scope| {
+            let tries = scope.spawn(|| [look().is_none(), read().is_none(), write().is_none()]);
+            tries.join().unwrap()
+        })
+    };
+    assert_eq!(tried(), [false; 3], "nothing is held");
+    assert_eq!(share.with_file(id, |_, _| tried()).unwrap(), [true; 3], "the file's latch is held");
+    let names = share.names_alone().unwrap();
+    assert_eq!(tried(), [true; 3], "the name lock is held alone");
+    drop(names);
+    // An open keeps the file's cell in the table.
+    let request = OpenRequest::plain(Access::R, ShareMode::RWD);
+    let handle = share.open(&cx, &path, &request).unwrap().handle;
+    let cell = share.with_file(id, |cell, _| Arc::clone(cell)).unwrap();
+    let reading = cell.lock_to_read().unwrap();
+    assert_eq!(tried(), [false, false, true], "somebody reads");
+    drop(reading);
+    share.close(&handle).unwrap();
+    assert_eq!(tried(), [false; 3]);
+}

@@ -1,0 +1,247 @@
+//! Momentary opens: a REST operation is an open made and closed inside the request.
+//!
+//! Finds the file, takes its lock, checks the rules in the documented order, and only then does the
+//! work, still under the lock: no other request sees half of it, and no conflicting open is granted
+//! in between. What each operation does is decided in the modules beside this one.
+//!
+//! A refusal that is caused only by handles that are being released waits for the releases: a
+//! request that a program sends after it closed its file must not be refused by the program's own
+//! handle (docs/semantics.md, "REST operations against opens").
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use super::super::error::Result;
+use super::super::opens::open::Wake;
+use super::super::opens::releases::REST_PATIENCE;
+use super::super::opens::table::{FileCell, Latched};
+use super::super::share::{Asked, Missed, Seen, Share, TryResult, retry};
+use crate::disk::StoreError;
+use crate::disk::non_blocking::check_may_wait;
+use crate::file::rules::momentary::Circumstances;
+use crate::file::rules::operation::{FileOperation, LeaseDemand};
+use crate::file::rules::ranges::ByteRange;
+use crate::file::rules::{Access, Attributes, Denial, SharePath};
+use crate::file::store::share::{FileKind, FoundFile, OpenFor, Record, Stat};
+use crate::rules::copy_status::CopyStatus;
+use crate::rules::lease::LeaseId;
+use crate::rules::{Context, Timestamp};
+
+/// A request: its context, and the lease ID that came with it.
+#[derive(Clone, Copy, Debug)]
+pub struct Asking<'a> {
+    /// The caller and the time of the request.
+    pub cx: &'a Context,
+    /// The lease ID that came with the request.
+    pub lease_id: Option<LeaseId>,
+}
+
+/// The file that an operation was admitted to; its lock is held.
+pub(in crate::file::service) struct Granted<'a> {
+    /// The time at which the rules are checked.
+    pub now: Timestamp,
+    /// The path as spelled on disk, and the attributes of the inode now.
+    pub found: &'a FoundFile,
+    /// Open for what the operation does with the bytes; a path alone, if that is nothing.
+    pub fd: OwnedFd,
+    /// Its metadata record.
+    pub record: Record,
+    /// Its cell, for the data latch.
+    pub cell: &'a Arc<FileCell>,
+    /// Its state.
+    pub latched: &'a mut Latched,
+}
+
+/// Which kind of file an operation is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::file::service) enum WantedKind {
+    File,
+    Directory,
+}
+
+/// An operation on a file.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::file::service) struct FileVisit<'a> {
+    pub operation: FileOperation,
+    pub asking: Asking<'a>,
+    pub wanted: WantedKind,
+    /// The bytes to be read; all, if none are named.
+    pub range: Option<ByteRange>,
+}
+
+/// The answer of an operation, and the waiting requests to wake when no lock is held.
+pub(in crate::file::service) struct Visited<T> {
+    answer: T,
+    wake: Option<Wake>,
+}
+
+impl<T> Visited<T> {
+    /// An answer that lets no waiting request through.
+    pub(in crate::file::service) fn quietly(answer: T) -> Self {
+        Self { answer, wake: None }
+    }
+}
+
+impl Share {
+    /// Runs `step` on the file of `path` if the rules allow `operation`.
+    pub(in crate::file::service) fn momentarily<T>(
+        &self,
+        name: &'static str,
+        operation: FileOperation,
+        asking: Asking<'_>,
+        (path, wanted): (&SharePath, WantedKind),
+        range: Option<ByteRange>,
+        step: impl FnOnce(Granted<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let visit = FileVisit { operation, asking, wanted, range };
+        let mut step = Some(step);
+        let visited = self.when_free(REST_PATIENCE, &[path], operation.wants(), || {
+            let visited = self.at_name(path, |seen| self.visit(&visit, &seen?, &mut step));
+            // If the step itself refuses, the refusal is final: do not ask again.
+            Asked { answer: visited, repeatable: step.is_some() }
+        });
+        let answer = self.visited(name, asking, path, visited)?;
+        self.tell_done(operation, path);
+        Ok(answer)
+    }
+
+    /// Looks `path` up and runs `step` with the file; repeated while the name changes.
+    pub(in crate::file::service) fn at_name<T>(
+        &self,
+        path: &SharePath,
+        mut step: impl FnMut(std::result::Result<Seen, StoreError>) -> TryResult<T>,
+    ) -> Result<T> {
+        let _names = self.names()?;
+        retry(|| step(self.see(path)))
+    }
+
+    /// After an operation: notes a refusal and wakes waiting requests.
+    pub(in crate::file::service) fn visited<T>(
+        &self,
+        name: &'static str,
+        asking: Asking<'_>,
+        path: &SharePath,
+        visited: Result<Visited<T>>,
+    ) -> Result<T> {
+        let Visited { answer, wake } = self.note_refusal(name, path, asking.cx.owner(), visited)?;
+        if let Some(wake) = wake {
+            self.wake(wake);
+        }
+        Ok(answer)
+    }
+
+    /// Locks the file that was found and runs `step`, if the name still leads to that file and the
+    /// rules allow the operation. `step` is taken when it runs.
+    pub(in crate::file::service) fn visit<T, S: FnOnce(Granted<'_>) -> Result<T>>(
+        &self,
+        visit: &FileVisit<'_>,
+        seen: &Seen,
+        step: &mut Option<S>,
+    ) -> TryResult<Visited<T>> {
+        if self.options().sync_always && writes_bytes(visit.operation) {
+            check_may_wait()?; // For the disk.
+        }
+        self.lock_seen(seen, |cell, latched| {
+            let mut found = seen.found.clone();
+            let fd = self.open_to_ask(visit, &found)?;
+            // The name was looked up before the lock was taken: a program may have written since,
+            // or put another file in its place directly in the directory.
+            found.stat = Stat::of(&fd)?;
+            if found.stat.id != cell.id {
+                return Err(Missed::Moved);
+            }
+            let before = latched.state.seq;
+            let answer = self.enter(visit, &found, fd, (cell, latched), step)?;
+            let wake = (latched.state.seq != before).then(|| Wake::changed(latched));
+            Ok(Visited { answer, wake })
+        })
+    }
+
+    /// Opens the file for the checks: not for writing, since that alone can change the file
+    /// (overlayfs copies it) although the rules refuse.
+    fn open_to_ask(&self, visit: &FileVisit<'_>, found: &FoundFile) -> Result<OwnedFd> {
+        check_kind(visit.wanted, found.stat.kind)?;
+        let reads = visit.operation.demands().access.contains(Access::R);
+        let how = match visit.wanted {
+            // A file that this process may not read has properties too.
+            WantedKind::File if !reads || writes_bytes(visit.operation) => OpenFor::Path,
+            WantedKind::File | WantedKind::Directory => OpenFor::Read,
+        };
+        Ok(self.disk().open_file(&found.path, how)?)
+    }
+
+    /// Opens the same file for the operation itself.
+    fn open_to_act(
+        &self,
+        visit: &FileVisit<'_>,
+        found: &FoundFile,
+        asked: OwnedFd,
+    ) -> Result<OwnedFd> {
+        if visit.wanted == WantedKind::Directory || !writes_bytes(visit.operation) {
+            return Ok(asked);
+        }
+        let fd = self.disk().open_file(&found.path, OpenFor::Write)?;
+        if Stat::of(&fd)?.id != found.stat.id {
+            // Replaced directly in the directory since the questions.
+            return Err(Denial::NotFound.into());
+        }
+        Ok(fd)
+    }
+
+    fn enter<T, S: FnOnce(Granted<'_>) -> Result<T>>(
+        &self,
+        visit: &FileVisit<'_>,
+        found: &FoundFile,
+        fd: OwnedFd,
+        (cell, latched): (&Arc<FileCell>, &mut Latched),
+        step: &mut Option<S>,
+    ) -> Result<T> {
+        let record = self.load_record(&fd, found.stat.id)?;
+        let at = (&found.path, &record);
+        ask(visit.operation, latched, at, visit.asking.lease_id, visit.range)?;
+        let fd = self.open_to_act(visit, found, fd)?;
+        let step = step.take().expect("an operation is done once");
+        let now = visit.asking.cx.now;
+        let answer = step(Granted { now, found, fd, record, cell, latched: &mut *latched })?;
+        if visit.operation.demands().lease == LeaseDemand::Write {
+            self.after_write(latched, cell.id);
+        }
+        Ok(answer)
+    }
+}
+
+/// Checks the rules for an operation on the file of `path`, whose lock the caller holds.
+pub(in crate::file::service) fn ask(
+    operation: FileOperation,
+    latched: &mut Latched,
+    (path, record): (&SharePath, &Record),
+    lease_id: Option<LeaseId>,
+    range: Option<ByteRange>,
+) -> Result<()> {
+    let attributes = record.attributes.unwrap_or_default();
+    let at = Circumstances {
+        path,
+        lease_id,
+        copy_pending: record.copy.as_ref().is_some_and(|c| c.status == CopyStatus::Pending),
+        read_only: attributes.contains(Attributes::READ_ONLY),
+        range,
+    };
+    Ok(latched.state.check_operation(operation, &at)?)
+}
+
+/// True if the operation changes bytes, attributes or the record. A lease asks for all access and
+/// changes none of them.
+fn writes_bytes(operation: FileOperation) -> bool {
+    let demands = operation.demands();
+    demands.access.contains(Access::W) && demands.lease == LeaseDemand::Write
+}
+
+fn check_kind(wanted: WantedKind, kind: FileKind) -> Result<()> {
+    match (wanted, kind) {
+        (WantedKind::File, FileKind::File) | (WantedKind::Directory, FileKind::Directory) => Ok(()),
+        (WantedKind::File, FileKind::Directory) => Err(Denial::IsDirectory.into()),
+        (WantedKind::Directory, FileKind::File) => Err(Denial::NotDirectory.into()),
+        // Links and special files are the mount's: REST does not know them.
+        (_, FileKind::Symlink | FileKind::Special) => Err(Denial::NotFound.into()),
+    }
+}

@@ -1,0 +1,70 @@
+//! The share's clock, and its entries in the log of events.
+
+use std::sync::Arc;
+
+use super::Share;
+use crate::clock::TimeSource;
+use crate::file::rules::SharePath;
+use crate::file::service::error::{FileError, Result};
+use crate::journal::events::{Event, EventLog, Happening};
+use crate::rules::{FileId, Owner, Timestamp};
+
+/// The log of events and the clock.
+pub(super) struct Journal {
+    pub(super) clock: Arc<dyn TimeSource>,
+    pub(super) events: Arc<EventLog>,
+}
+
+impl Share {
+    /// The time now, by the clock that the share was opened with.
+    pub fn now(&self) -> Timestamp {
+        self.journal.clock.now()
+    }
+
+    /// True if grants and closes are noted too.
+    pub(in crate::file::service) fn notes_all(&self) -> bool {
+        self.journal.events.keeps_all()
+    }
+
+    /// Notes an event that is always kept.
+    pub(in crate::file::service) fn note(&self, path: &SharePath, who: &Owner, what: Happening) {
+        self.push_event(None, path, who, what);
+    }
+
+    /// Notes an event of an open of a file, whose lock the caller holds.
+    pub(in crate::file::service) fn note_of(
+        &self,
+        file: FileId,
+        path: &SharePath,
+        who: &Owner,
+        what: Happening,
+    ) {
+        self.push_event(Some(file), path, who, what);
+    }
+
+    fn push_event(&self, file: Option<FileId>, path: &SharePath, who: &Owner, what: Happening) {
+        self.journal.events.push(Event {
+            seq: 0,
+            time: self.now(),
+            share: Arc::clone(self.name()),
+            path: path.clone(),
+            file,
+            who: who.clone(),
+            what,
+        });
+    }
+
+    /// Notes a refusal, and passes the answer on.
+    pub(in crate::file::service) fn note_refusal<T>(
+        &self,
+        operation: &'static str,
+        path: &SharePath,
+        who: &Owner,
+        answer: Result<T>,
+    ) -> Result<T> {
+        if let Err(FileError::Denied(denial)) = &answer {
+            self.note(path, who, Happening::Refused { operation, denial: denial.clone() });
+        }
+        answer
+    }
+}

@@ -1,0 +1,222 @@
+//! One share: its directory, its files in use, its state on disk.
+//!
+//! No other file sees the fields: each group of them is kept by one file here, and everything else
+//! goes through its methods.
+//!
+//! ```text
+//!   name_lock    the name lock; whether the share is served
+//!   locate       find, lock, check again: from a name to its file's lock
+//!   disk         the directory, with a count of the changes of names
+//!   in_use       files in use, for callers without a name
+//!   deletion     the delete mark, the removal of names
+//!   records      metadata records of files
+//!   leases       leases of files on disk
+//!   permissions  security descriptors by key
+//!   releases     waiting for a release
+//!   journal      clock and log of events
+//!   changes      notices to listeners that keep cached copies or hand out descriptors
+//! ```
+
+mod changes;
+mod deletion;
+mod disk;
+mod in_use;
+mod journal;
+mod leases;
+mod locate;
+mod name_lock;
+mod permissions;
+mod records;
+mod releases;
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+pub use changes::{ChangeNotice, LISTENERS_MAX};
+pub(in crate::file::service) use locate::{Missed, Seen, TryResult, retry};
+pub use permissions::DraftPermission;
+pub(in crate::file::service) use releases::Asked;
+pub use releases::RELEASE_WAIT_MAX;
+
+use super::error::Result;
+use super::opens::table::OpenTable;
+use crate::clock::TimeSource;
+use crate::disk::StateDir;
+use crate::file::service::requests::copy::RunningCopies;
+use crate::file::store::share::{Births, Case, Granularity, Records, ShareDir};
+use crate::journal::events::EventLog;
+use crate::sync::{AtomicU64, Mutex};
+use changes::{CloseListeners, Observers};
+use disk::Disk;
+use journal::Journal;
+use name_lock::NameLock;
+use permissions::Drafts;
+use releases::Releases;
+
+/// Bits of a handle id that count within one run; the rest is the number of the run.
+const HANDLE_BITS: u32 = 40;
+
+/// How a share behaves.
+#[derive(Clone, Copy, Debug)]
+pub struct ShareOptions {
+    /// Whether names differ by case alone.
+    pub case: Case,
+    /// Permission bits of files made through the engine by callers that name none.
+    pub file_mode: u32,
+    /// Permission bits of new directories.
+    pub dir_mode: u32,
+    /// Flush each REST write to the disk before it is acknowledged.
+    pub sync_always: bool,
+}
+
+impl Default for ShareOptions {
+    fn default() -> Self {
+        Self { case: Case::Insensitive, file_mode: 0o666, dir_mode: 0o777, sync_always: false }
+    }
+}
+
+/// A share that is being served.
+pub struct Share {
+    name: Arc<str>,
+    options: ShareOptions,
+    /// Shared by all who look names up; taken alone to rename a directory.
+    name_lock: NameLock,
+    disk: Disk,
+    /// How many entries are being made just now; see [`Share::find`].
+    making: AtomicU64,
+    table: OpenTable,
+    next_handle: AtomicU64,
+    releases: Releases,
+    /// State on disk that is not in the files: marks, leases, permissions, properties.
+    state: StateDir,
+    /// How many names are delete pending; read without a lock on every lookup of the mount.
+    pending: AtomicU64,
+    /// Held while a file's lease is changed.
+    lease_changes: Mutex<()>,
+    records: Records,
+    /// Whether the kernel's change times alone make each change a new `ETag`.
+    granularity: Granularity,
+    copies: RunningCopies,
+    /// It has, or had, snapshots that files may be compared with.
+    snapshotted: AtomicBool,
+    /// Permissions of requests under way.
+    drafts: Drafts,
+    journal: Journal,
+    listeners: CloseListeners,
+    observers: Observers,
+}
+
+impl Share {
+    /// Opens the directory `root` as the share `name`, with its state in `state`. The directory
+    /// itself is not changed. What a killed predecessor left half done is finished first.
+    pub fn open_directory(
+        name: &str,
+        root: &Path,
+        state: &Path,
+        options: ShareOptions,
+        clock: Arc<dyn TimeSource>,
+        events: Arc<EventLog>,
+    ) -> Result<Self> {
+        Self::open_with(name, root, StateDir::open(state)?, options, clock, events)
+    }
+
+    /// As [`Share::open_directory`], with a state folder that is open.
+    pub(in crate::file::service) fn open_with(
+        name: &str,
+        root: &Path,
+        state: StateDir,
+        options: ShareOptions,
+        clock: Arc<dyn TimeSource>,
+        events: Arc<EventLog>,
+    ) -> Result<Self> {
+        let epoch = state.next_epoch()?;
+        let dir = ShareDir::open(root, options.case)?;
+        let share = Self {
+            name: name.into(),
+            options,
+            name_lock: NameLock::default(),
+            granularity: records::granularity(&dir)?,
+            disk: Disk::new(dir),
+            making: AtomicU64::new(0),
+            table: OpenTable::default(),
+            next_handle: AtomicU64::new((u64::from(epoch) << HANDLE_BITS) | 1),
+            releases: Releases::default(),
+            records: Records::beside(&state)?,
+            state,
+            pending: AtomicU64::new(0),
+            lease_changes: Mutex::default(),
+            copies: RunningCopies::default(),
+            snapshotted: AtomicBool::new(false),
+            drafts: Drafts::default(),
+            journal: Journal { clock, events },
+            listeners: CloseListeners::default(),
+            observers: Observers::default(),
+        };
+        share.log_lacks();
+        // Opens and locks died with their process; deletions that were promised, and leases, did
+        // not.
+        share.finish_deletions()?;
+        share.load_leases()?;
+        Ok(share)
+    }
+
+    /// Logs, once for all shares, what the file system lacks.
+    fn log_lacks(&self) {
+        static LOGGED: AtomicBool = AtomicBool::new(false);
+        let lacks = self.lacks();
+        if !lacks.is_empty() && !LOGGED.swap(true, std::sync::atomic::Ordering::Relaxed) {
+            for lack in lacks {
+                log::warn!("{}: {lack}", self.disk.root_path().display());
+            }
+        }
+    }
+
+    /// The features that the file system below lacks, a line each; see docs/troubleshooting.md.
+    pub fn lacks(&self) -> Vec<&'static str> {
+        let births = match self.disk.births() {
+            Births::Kept => None,
+            Births::Missing => Some(
+                "the file system keeps no creation times: files are told apart by their inode \
+                 numbers, and a lease keeps a descriptor open",
+            ),
+            Births::MovedByCopyUp => Some(
+                "this is overlayfs: the first opening of a file for writing changes its creation \
+                 time and its ETag. Put the data directory on a volume to avoid that",
+            ),
+        };
+        let times = self.has_coarse_times().then_some(
+            "the file system's times are coarse: latchfs counts writes for the ETag, so that \
+             programs write without kernel passthrough. Two writes made directly in the data \
+             directory may leave one ETag",
+        );
+        births.into_iter().chain(times).collect()
+    }
+
+    /// The share's name.
+    pub fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    /// How it behaves.
+    pub fn options(&self) -> &ShareOptions {
+        &self.options
+    }
+
+    /// Its directory. A change of a name is made under the lock of the file.
+    pub(in crate::file::service) fn disk(&self) -> &Disk {
+        &self.disk
+    }
+
+    /// Its state folder, for what is kept of the share as a whole.
+    pub(in crate::file::service) fn state(&self) -> &StateDir {
+        &self.state
+    }
+}
+
+impl fmt::Debug for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Share({}, {} files in use)", self.name, self.table.len())
+    }
+}

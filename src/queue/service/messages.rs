@@ -1,0 +1,236 @@
+//! Messages: put, get, peek, update, delete, clear (S96-S102).
+//!
+//! Decides that all messages of one Get are taken in one transaction, so that no two clients get
+//! the same one (S98), and that a Get of an empty queue writes nothing.
+
+use std::slice;
+
+use super::error::{QueueError, QueueResult};
+use super::memory::EndedObject;
+use super::{Context, QueueChange, QueueService};
+use crate::db::DbError;
+use crate::queue::rules::{
+    Absence, Message, MessageId, PutTimes, QueueDenial, check_queue_name, check_text,
+};
+use crate::queue::store::QueueId;
+use crate::sync::random;
+
+/// Expired messages at the head of a queue that one transaction of a Get removes.
+const EXPIRED_MAX: usize = 256;
+/// Transactions of one Get. Behind more expired messages than they remove, a Get finds nothing
+/// until the sweeper has been there.
+const SWEEPS_MAX: usize = 8;
+/// Expired messages that a Peek passes.
+const PASSED_MAX: usize = EXPIRED_MAX * SWEEPS_MAX;
+
+/// What Put Message asks for.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct NewMessage {
+    /// Its text.
+    pub text: String,
+    /// When it becomes visible, and when it expires.
+    pub times: PutTimes,
+}
+
+/// A message with its text, as Get and Peek show it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Shown {
+    /// The message.
+    pub message: Message,
+    /// Its text.
+    pub text: String,
+}
+
+impl QueueService {
+    /// Put Message.
+    pub async fn put_message(
+        &self,
+        context: &Context,
+        queue: &str,
+        new: NewMessage,
+    ) -> QueueResult<Message> {
+        check_queue_name(queue)?;
+        check_text(&new.text)?;
+        let random = random::identity().map_err(|error| DbError::Io(error.to_string()))?;
+        let queue = queue.to_owned();
+        self.change(context, "Put Message", move |change| {
+            let name = queue;
+            let queue = change.queue(&name)?;
+            let id = MessageId::new(change.next_seq()?, random);
+            let message = Message::put(id, new.times, change.now, change.by.at);
+            change.rows.insert_message(queue, &message, &new.text)?;
+            change.changed(&name, Some(message.id));
+            Ok(message)
+        })
+        .await
+    }
+
+    /// Get Messages: takes at most `most` visible messages and hides them for `visibility`
+    /// seconds.
+    pub async fn get_messages(
+        &self,
+        context: &Context,
+        queue: &str,
+        most: u32,
+        visibility: u32,
+    ) -> QueueResult<Vec<Shown>> {
+        check_queue_name(queue)?;
+        // Clients poll: most Gets find nothing, and need no writer. After one that found something
+        // the next mostly does too, and a look would only cost time. With a stop ahead the look
+        // tells whether there is anything to stop for.
+        let hot = context.due_stop().is_none() && self.memory.found_last(queue);
+        if !hot && !self.has_visible(context, queue).await? {
+            return Ok(Vec::new());
+        }
+        for _ in 0..SWEEPS_MAX {
+            let name = queue.to_owned();
+            let get = move |change: &QueueChange<'_>| change.get(&name, most, visibility);
+            let got = self.change(context, "Get Messages", get).await;
+            let (taken, cut) = match got {
+                // On a full disk a Get that finds nothing is no error.
+                Err(QueueError::Store(DbError::Full { .. }))
+                    if hot && !self.has_visible(context, queue).await? =>
+                {
+                    return Ok(Vec::new());
+                }
+                got => got?,
+            };
+            self.memory.note_found(queue, !taken.is_empty());
+            if !cut || !taken.is_empty() {
+                return Ok(taken);
+            }
+        }
+        // Behind all that is expired there may be some: the next Get is to find them.
+        self.memory.bell.ring();
+        Ok(Vec::new())
+    }
+
+    /// Whether a Get may find something.
+    async fn has_visible(&self, context: &Context, queue: &str) -> QueueResult<bool> {
+        let name = queue.to_owned();
+        self.look(context.now, move |look| {
+            Ok(look.rows.has_visible(look.queue(&name)?, look.now, EXPIRED_MAX)?)
+        })
+        .await
+    }
+
+    /// Peek Messages: shows at most `most` visible messages and changes nothing.
+    pub async fn peek_messages(
+        &self,
+        context: &Context,
+        queue: &str,
+        most: u32,
+    ) -> QueueResult<Vec<Shown>> {
+        check_queue_name(queue)?;
+        let queue = queue.to_owned();
+        self.look(context.now, move |look| {
+            let queue = look.queue(&queue)?;
+            let head = look.rows.head(queue, look.now, count(most), PASSED_MAX)?;
+            let shown = head.visible.into_iter().map(|message| {
+                let text = look.rows.text(message.id)?;
+                Ok(Shown { message, text })
+            });
+            shown.collect()
+        })
+        .await
+    }
+
+    /// Update Message: hides it for `visibility` seconds from now; replaces its text if one is
+    /// given.
+    pub async fn update_message(
+        &self,
+        context: &Context,
+        queue: &str,
+        id: &str,
+        receipt: &str,
+        (visibility, text): (u32, Option<String>),
+    ) -> QueueResult<Message> {
+        check_queue_name(queue)?;
+        text.as_deref().map_or(Ok(()), check_text)?;
+        let (queue, id, receipt) = (queue.to_owned(), id.to_owned(), receipt.to_owned());
+        self.change(context, "Update Message", move |change| {
+            let (_, message) = change.message(&queue, &id)?;
+            let message = message.updated(&receipt, visibility, change.now, change.by.clone())?;
+            change.rows.change_message(&message)?;
+            change.changed(&queue, Some(message.id));
+            if let Some(text) = text {
+                change.rows.set_text(message.id, &text)?;
+            }
+            Ok(message)
+        })
+        .await
+    }
+
+    /// Delete Message.
+    pub async fn delete_message(
+        &self,
+        context: &Context,
+        queue: &str,
+        id: &str,
+        receipt: &str,
+    ) -> QueueResult<()> {
+        check_queue_name(queue)?;
+        let (queue, id, receipt) = (queue.to_owned(), id.to_owned(), receipt.to_owned());
+        self.change(context, "Delete Message", move |change| {
+            let name = queue;
+            let (queue, message) = change.message(&name, &id)?;
+            message.check(&receipt, change.now)?;
+            change.rows.remove_messages(queue, slice::from_ref(&message))?;
+            change.memory.note(EndedObject::Message(message.id), change.by.writer.clone());
+            change.changed(&name, Some(message.id));
+            Ok(())
+        })
+        .await
+    }
+
+    /// Clear Messages: all of a queue, hidden ones included, in constant time.
+    pub async fn clear_messages(&self, context: &Context, queue: &str) -> QueueResult<()> {
+        check_queue_name(queue)?;
+        let name = queue.to_owned();
+        self.change(context, "Clear Messages", move |change| {
+            let queue = change.queue(&name)?;
+            if change.rows.has_messages(queue)? {
+                change.rows.clear_queue(&name, queue)?;
+                change.dropped.set(true);
+                change.replaced(&name);
+                let last = change.memory.last_seq(change.rows)?;
+                change.changed(&name, None);
+                change.memory.note(EndedObject::Messages(name, last), change.by.writer.clone());
+            }
+            Ok(())
+        })
+        .await
+    }
+}
+
+impl QueueChange<'_> {
+    /// Takes messages. True if there may be more behind the expired ones that were removed.
+    fn get(&self, name: &str, most: u32, visibility: u32) -> QueueResult<(Vec<Shown>, bool)> {
+        let queue = self.queue(name)?;
+        let head = self.rows.head(queue, self.now, count(most), EXPIRED_MAX)?;
+        self.rows.remove_messages(queue, &head.expired)?;
+        let taken = head.visible.into_iter().map(|message| {
+            let message = message.got(visibility, self.now, self.by.clone());
+            self.rows.change_message(&message)?;
+            self.changed(name, Some(message.id));
+            let text = self.rows.text(message.id)?;
+            Ok(Shown { message, text })
+        });
+        Ok((taken.collect::<QueueResult<_>>()?, head.cut))
+    }
+
+    /// The message that a request names, or the refusal. A text that is no ID names none.
+    fn message(&self, name: &str, id: &str) -> QueueResult<(QueueId, Message)> {
+        let queue = self.queue(name)?;
+        let Ok(id) = id.parse() else {
+            return Err(QueueDenial::no_message(Absence::Unknown).into());
+        };
+        let message = self.rows.message(queue, id)?;
+        let message = message.ok_or_else(|| self.memory.no_message(name, id, self.now))?;
+        Ok((queue, message))
+    }
+}
+
+fn count(most: u32) -> usize {
+    usize::try_from(most).unwrap_or(usize::MAX)
+}

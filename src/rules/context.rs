@@ -1,0 +1,83 @@
+//! The context of an operation: the time at which it is decided, and the caller.
+//!
+//! One value for a whole request, made by the front end that received it: all rules of one
+//! operation see the same moment. What tests control (gates, faults) reaches operations through it
+//! as well.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use crate::bench::controls::PendingStop;
+use crate::rules::writer::shortened;
+use crate::rules::{Owner, Timestamp, Writer};
+
+/// The circumstances of one operation.
+#[derive(Clone, Debug)]
+pub struct Context {
+    /// The moment the operation is decided at.
+    pub now: Timestamp,
+    /// Who asks.
+    pub caller: Caller,
+    /// The gate that the operation stops at before its first change.
+    pub stop: Option<Arc<PendingStop>>,
+}
+
+impl Context {
+    /// An operation that no gate stops.
+    pub fn new(now: Timestamp, caller: Caller) -> Self {
+        Self { now, caller, stop: None }
+    }
+
+    /// An operation that a caller on this machine asks for, without a request over the network.
+    pub fn local(now: Timestamp, owner: Owner, operation: &'static str) -> Self {
+        Self::new(now, Caller::local(Arc::new(owner), operation))
+    }
+
+    /// The stop that the operation is to make before its first change, if it has one ahead.
+    pub fn due_stop(&self) -> Option<&PendingStop> {
+        self.stop.as_deref().filter(|stop| stop.is_due())
+    }
+
+    /// The client as the table of opens and the log of events know it.
+    pub fn owner(&self) -> &Owner {
+        &self.caller.owner
+    }
+
+    /// The request as the last writer of what it changes. `operation` is as the service's
+    /// documentation names it.
+    pub fn writer(&self, operation: &str) -> Writer {
+        let text = |text: &Option<Arc<str>>| {
+            let sent = text.as_deref().filter(|text| !text.is_empty());
+            sent.map(|text| shortened(text).to_owned())
+        };
+        Writer {
+            operation: operation.to_owned(),
+            client_request: text(&self.caller.request_id),
+            user_agent: text(&self.caller.user_agent),
+            address: self.caller.address.map(|address| address.to_string()),
+            when: self.now,
+        }
+    }
+}
+
+/// Who asks for an operation, as other clients are told about it.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    /// The client as the table of opens and the log of events know it.
+    pub owner: Arc<Owner>,
+    /// The name of the operation.
+    pub operation: &'static str,
+    /// The address of a client on the network.
+    pub address: Option<SocketAddr>,
+    /// The ID that the client gave the request.
+    pub request_id: Option<Arc<str>>,
+    /// The program that the client says it is.
+    pub user_agent: Option<Arc<str>>,
+}
+
+impl Caller {
+    /// A caller on this machine, without a request over the network.
+    pub fn local(owner: Arc<Owner>, operation: &'static str) -> Self {
+        Self { owner, operation, address: None, request_id: None, user_agent: None }
+    }
+}

@@ -1,0 +1,220 @@
+//! Get, insert, update, merge and delete one entity.
+//!
+//! Decides that the condition is checked in the writer's transaction, so that of two requests
+//! with one ETag exactly one succeeds (S81, S84).
+
+use std::sync::Arc;
+
+use super::history::ChangedEntity;
+use super::known::KnownWrite;
+use super::{ChangeSize, Purpose, Recorded, TableChange, TableResult, TableService, table_of};
+use crate::rules::context::Context;
+use crate::table::rules::{
+    self as rules, Effect, EntityFields as _, EntityKey, How, Properties, TableDenial, TableName,
+    Ticks,
+};
+use crate::table::store::{StoredEntity, TableId};
+
+/// Bytes of a value set that may be written on an event loop.
+const SMALL_BYTES: usize = 64 << 10;
+
+/// A write of one entity.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Write {
+    /// The change, with its condition.
+    pub change: rules::EntityChange,
+    /// The entity.
+    pub key: EntityKey,
+    /// The given properties; none for a deletion.
+    pub properties: Properties,
+}
+
+/// An entity after a write.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WrittenEntity {
+    /// Its key.
+    pub key: EntityKey,
+    /// Its timestamp, which is its ETag too; none after a deletion (S90).
+    pub ticks: Option<Ticks>,
+    /// The entity, after an insertion.
+    pub inserted: Option<Arc<StoredEntity>>,
+}
+
+impl Write {
+    /// Checks what needs no look at the table.
+    pub(super) fn check(&self) -> Result<(), TableDenial> {
+        self.change.check_form()?;
+        self.key.check()?;
+        self.properties.check_each()?;
+        self.properties.check_whole(&self.key)
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.properties.iter().map(|(name, value)| name.len() + value.counted_bytes()).sum()
+    }
+}
+
+impl TableService {
+    /// Get Entity.
+    pub async fn entity(
+        &self,
+        table: &TableName,
+        key: &EntityKey,
+    ) -> TableResult<Arc<StoredEntity>> {
+        let known = &self.memory.known;
+        let id = match known.table(table) {
+            Ok(id) => id,
+            Err(missing) => {
+                let (id, entity) = self.read_entity(None, table, key).await?;
+                known.put_table(missing, table, id);
+                return Ok(entity);
+            }
+        };
+        let missing = match known.entity(id, key) {
+            Ok(entity) => return Ok(entity),
+            Err(missing) => missing,
+        };
+        let (found, entity) = self.read_entity(Some(id), table, key).await?;
+        if found == id {
+            known.put_entity(missing, id, &entity);
+        }
+        Ok(entity)
+    }
+
+    /// Reads an entity. `known` is the identity that its table had a moment ago; if the entity is
+    /// not there, the table is looked up, since it may have been deleted meanwhile.
+    async fn read_entity(
+        &self,
+        known: Option<TableId>,
+        table: &TableName,
+        key: &EntityKey,
+    ) -> TableResult<(TableId, Arc<StoredEntity>)> {
+        let (name, key) = (table.clone(), key.clone());
+        self.look(move |tx| {
+            if let Some(known) = known
+                && let Some(entity) = tx.entity(known, &key)?
+            {
+                return Ok((known, Arc::new(entity)));
+            }
+            let table = table_of(tx, &name)?;
+            let entity = tx.entity(table, &key)?.ok_or(TableDenial::ResourceNotFound)?;
+            Ok((table, Arc::new(entity)))
+        })
+        .await
+    }
+
+    /// Insert, Update, Merge, Insert Or Replace, Insert Or Merge and Delete Entity.
+    pub async fn write(
+        &self,
+        context: &Context,
+        table: &TableName,
+        write: Write,
+    ) -> TableResult<WrittenEntity> {
+        write.check()?;
+        let size = if write.bytes() > SMALL_BYTES { ChangeSize::Large } else { ChangeSize::Small };
+        let name = table.clone();
+        let purpose = match write.change {
+            rules::EntityChange::Delete(_) => Purpose::Delete,
+            rules::EntityChange::Insert | rules::EntityChange::Write(..) => Purpose::Store,
+        };
+        self.change_for(purpose, context, size, move |change| {
+            let id = change.table(&name)?;
+            let ticks = change.tick();
+            let (answer, changed, written) = change.write(id, &name, write, ticks, "")?;
+            Ok(Recorded::with(answer, changed, written))
+        })
+        .await
+    }
+}
+
+impl TableChange<'_> {
+    /// Carries a write out at `ticks`. `within` is appended to the operation's name in what is
+    /// remembered of it.
+    pub(super) fn write(
+        &self,
+        table: TableId,
+        name: &TableName,
+        write: Write,
+        ticks: Ticks,
+        within: &str,
+    ) -> TableResult<(WrittenEntity, ChangedEntity, Option<KnownWrite>)> {
+        let Write { change, key, properties } = write;
+        let (stored, there) = self.stored(table, &change, &key)?;
+        let effect = change.decide(there).map_err(|denial| self.told(denial, table, &key))?;
+        let operation = format!("{}{within}", change.operation());
+        let by = self.writer(&operation, ticks.timestamp());
+        let properties = match effect {
+            Effect::Remove => None,
+            Effect::Create | Effect::Alter(How::Replace) => Some(properties),
+            Effect::Alter(How::Merge) => {
+                let kept = stored.map(|entity| entity.to_properties()).unwrap_or_default();
+                let merged = kept.merged(properties);
+                merged.check_whole(&key)?;
+                Some(merged)
+            }
+        };
+        let entity =
+            properties.map(|given| Arc::new(StoredEntity::new(key.clone(), ticks, &given)));
+        // A transaction goes on in a rehearsal: it writes each entity once, so that no check
+        // depends on a write before it.
+        let written = if self.rehearsal {
+            None
+        } else {
+            match &entity {
+                None => self.tx.remove_entity(table, &key)?,
+                Some(entity) if effect == Effect::Create => {
+                    if !self.tx.insert_entity(table, entity, &by)? {
+                        let taken = TableDenial::EntityAlreadyExists(None);
+                        return Err(self.told(taken, table, &key).into());
+                    }
+                }
+                Some(entity) => self.tx.update_entity(table, entity, &by)?,
+            }
+            Some(self.memory.known.write_entity(table, &key, entity.clone()))
+        };
+        let ticks = entity.as_ref().map(|_| ticks);
+        let inserted = entity.filter(|_| matches!(change, rules::EntityChange::Insert));
+        let changed = ChangedEntity { table: name.to_string(), key: Some(key.clone()), ticks, by };
+        Ok((WrittenEntity { key, ticks, inserted }, changed, written))
+    }
+
+    /// The entity that a write needs, and when it was written; none if there is none. An insertion
+    /// finds out by inserting, unless the entity is known.
+    fn stored(
+        &self,
+        table: TableId,
+        change: &rules::EntityChange,
+        key: &EntityKey,
+    ) -> TableResult<(Option<Arc<StoredEntity>>, Option<Ticks>)> {
+        // What is known is committed, and no write before this one in its transaction changed it.
+        let known = self.memory.known.entity(table, key).ok();
+        let stored = match change {
+            _ if known.is_some() => known,
+            rules::EntityChange::Write(How::Merge, _) => self.tx.entity(table, key)?.map(Arc::new),
+            rules::EntityChange::Insert if !self.rehearsal => None,
+            _ => return Ok((None, self.tx.written(table, key)?)),
+        };
+        let there = stored.as_ref().map(|entity| entity.timestamp());
+        Ok((stored, there))
+    }
+
+    /// A refusal with the request that wrote the entity last.
+    fn told(&self, denial: TableDenial, table: TableId, key: &EntityKey) -> TableDenial {
+        // A refusal without a name is better than none.
+        let by = || self.tx.last_writer(table, key).ok().flatten().map(Box::new);
+        match denial {
+            TableDenial::UpdateConditionNotSatisfied(_) => {
+                TableDenial::UpdateConditionNotSatisfied(by())
+            }
+            TableDenial::EntityAlreadyExists(_) => TableDenial::EntityAlreadyExists(by()),
+            other => other,
+        }
+    }
+}
+
+impl WrittenEntity {
+    /// The ETag of the entity.
+    pub fn etag(&self) -> Option<String> {
+        self.ticks.map(rules::etag::etag)
+    }
+}

@@ -1,0 +1,48 @@
+//! Stored access policies of tables. They have no condition: the last writer wins (S78).
+
+use super::{ChangeSize, Recorded, TableResult, TableService};
+use crate::disk::non_blocking::check_may_wait;
+use crate::rules::context::Context;
+use crate::rules::policy::{SentPolicy, StoredPolicy};
+use crate::table::rules::policy::{check_table_policies, policy_time};
+use crate::table::rules::{TableDenial, TableName};
+
+impl TableService {
+    /// Get Table ACL.
+    pub async fn policies(&self, table: &TableName) -> TableResult<Vec<SentPolicy>> {
+        let name = table.clone();
+        self.look(move |tx| Ok(tx.policies(&name)?.ok_or(TableDenial::TableNotFound)?)).await
+    }
+
+    /// The stored access policy of that ID, for a caller that is about to authorise a request.
+    pub fn policy(&self, table: &TableName, id: &str) -> Option<StoredPolicy> {
+        let policies = if let Some(found) = self.store.try_read(|tx| tx.policies(table)) {
+            found
+        } else {
+            // On an event loop the caller gives up here and asks again where it may wait.
+            check_may_wait().ok()?;
+            self.store.read(|tx| tx.policies(table))
+        };
+        let found = policies.ok()??.into_iter().find(|policy| policy.id == id)?;
+        found.timed(policy_time).ok()
+    }
+
+    /// Set Table ACL.
+    pub async fn set_policies(
+        &self,
+        context: &Context,
+        table: &TableName,
+        policies: Vec<SentPolicy>,
+    ) -> TableResult<()> {
+        check_table_policies(&policies).map_err(TableDenial::from)?;
+        let name = table.clone();
+        self.change(context, ChangeSize::Small, move |change| {
+            change.table(&name)?;
+            if !change.tx.set_policies(&name, &policies)? {
+                return Err(TableDenial::TableNotFound.into());
+            }
+            Ok(Recorded::with((), change.of_table(&name, "Set Table ACL"), None))
+        })
+        .await
+    }
+}

@@ -1,0 +1,100 @@
+//! Create, delete, get and list tables. Tables have no ETags and no conditions (S78).
+//!
+//! Decides that a deleted table's name is free at once. What it held goes later, by the sweeper.
+
+use super::{ChangeSize, Purpose, Recorded, TableResult, TableService};
+use crate::rules::context::Context;
+use crate::table::rules::query::PAGE_MAX;
+use crate::table::rules::{Filter, TableDenial, TableName, Top, ValueRef};
+
+/// The property that a table has in a filter.
+const TABLE_NAME: &str = "TableName";
+/// Tables that one request looks at.
+const LOOKED_MAX: usize = 10_000;
+
+/// Which tables to list.
+#[derive(Clone, PartialEq, Debug)]
+pub struct TableQuery {
+    /// Those it matches; none means all.
+    pub filter: Option<Filter>,
+    /// The most of a page.
+    pub top: Top,
+    /// Where to continue: the name of the next table.
+    pub from: Option<String>,
+}
+
+impl Default for TableQuery {
+    fn default() -> Self {
+        Self { filter: None, top: Top(PAGE_MAX), from: None }
+    }
+}
+
+/// A page of tables, in the order of names without case.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct TablePage {
+    /// Their names as they were created.
+    pub names: Vec<String>,
+    /// Where the next page begins, if there may be one.
+    pub next: Option<String>,
+}
+
+impl TableService {
+    /// Create Table.
+    pub async fn create_table(&self, context: &Context, name: &TableName) -> TableResult<()> {
+        let name = name.clone();
+        self.change(context, ChangeSize::Small, move |change| {
+            if change.tx.table_id(&name)?.is_some() || !change.tx.create_table(&name)? {
+                return Err(TableDenial::TableAlreadyExists.into());
+            }
+            let made = change.of_table(&name, "Create Table");
+            Ok(Recorded::with((), made, change.wrote_table(&name)))
+        })
+        .await
+    }
+
+    /// Delete Table. Answers at once, however many entities there are.
+    pub async fn delete_table(&self, context: &Context, name: &TableName) -> TableResult<()> {
+        let name = name.clone();
+        self.change_for(Purpose::Delete, context, ChangeSize::Small, move |change| {
+            if !change.tx.delete_table(&name)? {
+                return Err(TableDenial::ResourceNotFound.into());
+            }
+            let deleted = change.of_table(&name, "Delete Table");
+            let done = Recorded::with((), deleted, change.wrote_table(&name));
+            Ok(Recorded { dropped: true, ..done })
+        })
+        .await
+    }
+
+    /// The name of a table as it was created.
+    pub async fn table(&self, name: &TableName) -> TableResult<String> {
+        let name = name.clone();
+        self.look(move |tx| Ok(tx.table(&name)?.ok_or(TableDenial::ResourceNotFound)?.name)).await
+    }
+
+    /// A page of tables.
+    pub async fn list_tables(&self, query: TableQuery) -> TableResult<TablePage> {
+        self.elsewhere(move |tx| {
+            let mut page = TablePage::default();
+            let mut looked = 0;
+            let from = query.from.unwrap_or_default().to_ascii_lowercase();
+            tx.tables_from(&from, |folded, name| {
+                looked += 1;
+                let matches = query.filter.as_ref().is_none_or(|filter| {
+                    filter.holds(|field| (field == TABLE_NAME).then_some(ValueRef::String(name)))
+                });
+                if looked > LOOKED_MAX || (matches && page.names.len() == query.top.0) {
+                    // An empty page was asked for: there is nothing to continue.
+                    page.next = (query.top.0 > 0).then(|| folded.to_owned());
+                    return false;
+                }
+                if matches {
+                    page.names.push(name.to_owned());
+                }
+                true
+            })?;
+            Ok(page)
+        })
+        .await
+    }
+}
