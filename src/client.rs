@@ -10,9 +10,10 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! The numbers are a promise: `mount-scripts/latchfs.h` has them for C. This is the one file with
-//! `unsafe`: an ioctl cannot be called without.
-#![allow(unsafe_code)]
+//! The numbers are a promise: `mount-scripts/latchfs.h` has them for C.
+
+#![warn(missing_docs)]
+#![allow(unsafe_code, reason = "an ioctl has no safe call")]
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};

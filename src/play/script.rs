@@ -37,7 +37,6 @@ pub struct Step {
 /// The operation of a step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
-#[expect(missing_docs, reason = "the table of operations in docs/play.md names each field")]
 pub enum Op {
     Mkfile {
         name: String,

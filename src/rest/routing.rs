@@ -41,7 +41,6 @@ pub struct RouteRow {
 
 /// A method that operations have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[allow(missing_docs, reason = "each is the method of its name")]
 pub enum Verb {
     Get,
     Head,

@@ -6,7 +6,6 @@ use std::cmp::Ordering;
 
 /// How two values are compared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[allow(missing_docs, reason = "each is what its name says")]
 pub enum ComparisonOperator {
     Equal,
     NotEqual,

@@ -23,6 +23,8 @@
 //!   error           why a server does not start
 //! ```
 
+#![warn(missing_docs)]
+
 pub(crate) mod account;
 mod address;
 mod admin;

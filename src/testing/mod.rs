@@ -28,7 +28,6 @@
 //! The program under test is given [`connection_string`](crate::server::Server::connection_string),
 //! or an [`endpoint`](crate::server::Server::endpoint) where the builder was told
 //! [`no_auth`](crate::server::Builder::no_auth).
-
 //!
 //! Requests are stopped by a gate and made to fail by a fault, the clock is turned, and all data is
 //! saved, put back or removed:
@@ -57,6 +56,8 @@
 //! assert!(sdk.contains("BlobEndpoint=http://127.0.0.1:"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+
+#![warn(missing_docs)]
 
 mod controls;
 mod error;

@@ -12,7 +12,6 @@ use crate::rules::policy::PolicyFault;
 
 /// A cause of refusal.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "each is named like the service's code and says its message")]
 pub enum BlobDenial {
     #[error("The specified container does not exist.")]
     ContainerNotFound,

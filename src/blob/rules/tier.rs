@@ -16,7 +16,6 @@ use crate::rules::conditions::{Condition, ConditionFailure, seconds};
 
 /// A tier of block blobs.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-#[allow(missing_docs, reason = "each is what its name says")]
 pub enum Tier {
     Hot,
     Cool,

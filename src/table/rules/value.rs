@@ -18,7 +18,6 @@ pub const BINARY_BYTES_MAX: usize = 65_536;
 
 /// The type of a value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[allow(missing_docs, reason = "each is the Edm type of its name")]
 pub enum EdmType {
     String,
     Boolean,
@@ -65,7 +64,6 @@ impl EdmType {
 
 /// A value that owns its text or bytes.
 #[derive(Clone, PartialEq, Debug)]
-#[allow(missing_docs, reason = "each is the Edm type of its name")]
 pub enum Value {
     String(String),
     Boolean(bool),
@@ -79,7 +77,6 @@ pub enum Value {
 
 /// A value whose text or bytes are borrowed, from a stored record for example.
 #[derive(Clone, Copy, PartialEq, Debug)]
-#[allow(missing_docs, reason = "each is the Edm type of its name")]
 pub enum ValueRef<'a> {
     String(&'a str),
     Boolean(bool),

@@ -17,7 +17,6 @@ macro_rules! operations {
     ($($name:ident $title:literal,)*) => {
         /// An operation of the Blob service.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-        #[allow(missing_docs, reason = "the service documents each under its title")]
         pub enum BlobOperation {
             $($name,)*
         }
