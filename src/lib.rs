@@ -57,10 +57,10 @@ pub mod disk;
 pub mod file;
 #[cfg(feature = "fuse")]
 pub mod fuse;
+pub mod http;
 pub mod journal;
 pub mod play;
 pub mod queue;
-pub mod rest;
 pub mod rules;
 pub mod server;
 pub mod sync;

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use latchfs::clock::{SystemClock, TimeSource as _};
-use latchfs::rest::auth::{Credential, RequestView, Scheme, sign};
+use latchfs::http::auth::{Credential, RequestView, Scheme, sign};
 use latchfs::rules::time::rfc1123;
 
 use crate::servers::{Server, Service};

@@ -1,5 +1,6 @@
 //! The Blob service.
 
+pub mod rest;
 pub mod rules;
 pub mod service;
 pub mod store;

@@ -2,7 +2,7 @@
 //!
 //! Decides that a key is never shown: neither in help, which shows the values of variables, nor in
 //! the error about a wrong key, although errors repeat other values. Accounts themselves are in
-//! `rest::auth`.
+//! `http::auth`.
 
 use std::ffi::OsStr;
 
@@ -10,7 +10,7 @@ use clap::builder::TypedValueParser;
 use clap::error::{Error, ErrorKind};
 use clap::{Arg, Command};
 
-use crate::rest::auth::{Credential, CredentialError};
+use crate::http::auth::{Credential, CredentialError};
 
 /// Reads `NAME:KEY`.
 #[derive(Debug, Clone, Copy)]

@@ -16,7 +16,7 @@ use super::EXIT_DIFFERENT;
 use super::locate::{self, Socket, unexpected};
 use super::out::Output;
 use crate::control::{ControlAnswer, ControlRequest};
-use crate::rest::asked_at;
+use crate::http::frame::asked_at;
 use crate::server::ListenAddress;
 
 /// How long the server may take to answer. Its own checks take a few seconds at most.

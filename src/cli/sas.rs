@@ -1,5 +1,5 @@
 //! `latchfs sas`: a URL that grants access for a limited time to everybody who has it. The meaning
-//! of letters and the signature are decided in `rest::auth`.
+//! of letters and the signature are decided in `http::auth`.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -19,7 +19,7 @@ use crate::clock::{SystemClock, TimeSource};
 use crate::control::address::ObjectAddress;
 use crate::control::controls::ClockRequest;
 use crate::control::{ControlAnswer, ControlRequest};
-use crate::rest::auth::{self, Credential, Permissions, ResourceLevel, ServiceSas, service_token};
+use crate::http::auth::{self, Credential, Permissions, ResourceLevel, ServiceSas, service_token};
 use crate::rules::service::ServiceKind;
 use crate::rules::{Timestamp, time};
 

@@ -1,5 +1,6 @@
 //! The File service: shares of directories and files, through REST and on a mount.
 
+pub mod rest;
 pub mod rules;
 pub mod service;
 pub mod store;

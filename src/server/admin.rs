@@ -14,8 +14,9 @@ use super::health::ailments;
 use super::listeners::ListenOptions;
 use crate::admin::{AdminOptions, AdminServer, Metrics, Token};
 use crate::control::Serving;
-use crate::rest::auth::Credential;
-use crate::rest::{self, Observer};
+use crate::http::auth::Credential;
+use crate::http::frame::{host_name, is_this_machine};
+use crate::http::observer::Observer;
 use crate::rules::service::ServiceKind;
 use crate::server::Accounts;
 
@@ -92,9 +93,8 @@ impl AdminStart {
             metrics: self.metrics,
             ailments: Box::new(move || ailments(&*looked_at, &services)),
             serves_host: Box::new(move |host| {
-                let name = rest::host_name(host);
-                rest::is_this_machine(name)
-                    || hosts.iter().any(|one| one.eq_ignore_ascii_case(name))
+                let name = host_name(host);
+                is_this_machine(name) || hosts.iter().any(|one| one.eq_ignore_ascii_case(name))
             }),
             exposed: self.exposed,
             token: self.token,

@@ -21,8 +21,8 @@ use crate::file::service::shares::{ListOptions, NewShare};
 use crate::file::service::{FileOptions, FileService, FileServiceError};
 use crate::file::store::root::{RootError, ShareRoot};
 use crate::file::store::share::SnapshotError;
+use crate::http::auth::Credential;
 use crate::journal::EventLog;
-use crate::rest::auth::Credential;
 use crate::server::{Account, AccountOptions, Accounts};
 
 /// The share that is made where there is none.
@@ -74,7 +74,7 @@ fn check_names(options: &ServerOptions) -> Result<(), StartError> {
     for account in &options.listen.credentials {
         if !accounts.insert(account.name()) {
             let name = account.name().to_owned();
-            return Err(crate::rest::auth::CredentialError::GivenTwice(name).into());
+            return Err(crate::http::auth::CredentialError::GivenTwice(name).into());
         }
     }
     for (option, account, share) in shares_by_account(options) {

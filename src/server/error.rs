@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use crate::control::SocketError;
 use crate::file::service::FileServiceError;
 use crate::file::store::root::RootError;
-use crate::rest::auth::CredentialError;
+use crate::http::auth::CredentialError;
 use crate::rules::service::ServiceKind;
 
 /// The cure where the process may open nothing more.

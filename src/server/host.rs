@@ -19,8 +19,8 @@ use crate::control::protocol::{ConnectionInfo, StepAnswer};
 use crate::control::{About, KnownOperation, MountedAt, SOCKET_NAME, Serving, Spelled, Steps};
 use crate::file::rules::{Denial, ShareMode};
 use crate::file::service::Share;
+use crate::http::frame::{ErrorNames, Operation, Refusal, Service, documented_name};
 use crate::play::{Group, Player, read_step};
-use crate::rest::{ErrorNames, Operation, Refusal, Service, documented_name};
 use crate::rules::service::ServiceKind;
 use crate::server::{Accounts, Listeners};
 

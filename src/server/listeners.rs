@@ -1,7 +1,7 @@
 //! The listeners of a server: one for each service that is offered, all with the same accounts.
 //!
 //! Decides which services listen where, which addresses are too exposed for the keys in use, and
-//! which URLs clients are given. Answers are decided in `rest/`.
+//! which URLs clients are given. Answers are decided by the services.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -13,8 +13,11 @@ use super::address::{ListenAddress, ServiceAddresses, address_of};
 use super::error::StartError;
 use super::services::SERVICES;
 use super::tls::{Certificate, Secured};
-use crate::rest::auth::{Authorizer, Credential, Credentials, OauthMode};
-use crate::rest::{self, Admission, CopySources, ErrorNames, Observer, RestOptions};
+use crate::http::auth::{Admission, Authorizer, Credential, Credentials, OauthMode};
+use crate::http::fetch::CopySources;
+use crate::http::frame::ErrorNames;
+use crate::http::observer::Observer;
+use crate::http::server::{RestOptions, RestServer};
 use crate::rules::service::ServiceKind;
 use crate::server::Accounts;
 
@@ -82,7 +85,7 @@ pub struct Listeners {
 /// One service that listens.
 struct ServiceListener {
     kind: ServiceKind,
-    server: rest::RestServer,
+    server: RestServer,
     /// Scheme, host and port.
     origin: String,
 }
@@ -124,7 +127,7 @@ impl ListenOptions {
             if let Some(wait) = self.keep_alive.get(&kind) {
                 options.limits.idle_wait = *wait;
             }
-            let server = rest::RestServer::start(Arc::clone(accounts), service, options)
+            let server = RestServer::start(Arc::clone(accounts), service, options)
                 .map_err(|source| StartError::Listen { kind, address: listen, source })?;
             let scheme = if secured.is_some() { "https" } else { "http" };
             let origin = format!("{scheme}://{}", self.public_address(server.addr()));

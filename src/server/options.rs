@@ -15,7 +15,7 @@ use super::tls::Certificate;
 use crate::blob::service::BlobOptions;
 use crate::file::service::ShareOptions;
 use crate::file::service::shares::{CloneProgress, Control};
-use crate::rest::auth::Credential;
+use crate::http::auth::Credential;
 use crate::rules::service::ServiceKind;
 
 /// Where the data is.

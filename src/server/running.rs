@@ -27,7 +27,7 @@ use crate::connections::descriptors;
 use crate::control::{self, About, MountedAt, Serving};
 use crate::disk::DataRoot;
 use crate::file::service::shares::Control;
-use crate::rest::auth::Credential;
+use crate::http::auth::Credential;
 use crate::rules::service::ServiceKind;
 use crate::server::Accounts;
 

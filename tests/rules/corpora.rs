@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use latchfs::control::read_request;
 use latchfs::file::store::share::Record;
+use latchfs::http::frame::any_input;
 use latchfs::play::read_script;
-use latchfs::rest::any_input;
 
 type Target = (&'static str, fn(&[u8]));
 

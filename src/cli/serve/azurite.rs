@@ -17,7 +17,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, ValueEnum};
 
 use super::screen::shown_page;
-use crate::rest::auth::Credential;
+use crate::http::auth::Credential;
 use crate::rules::service::ServiceKind;
 use crate::server::{Certificate, Data, ListenAddress, Server, ServerOptions, address_of, kinds};
 

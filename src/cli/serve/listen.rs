@@ -14,8 +14,9 @@ use clap::{Args, ValueEnum};
 
 use super::azurite;
 use crate::cli::account::NameAndKey;
-use crate::rest::auth::{Credential, OauthMode};
-use crate::rest::{CopySources, ErrorNames};
+use crate::http::auth::{Credential, OauthMode};
+use crate::http::fetch::CopySources;
+use crate::http::frame::ErrorNames;
 use crate::rules::service::ServiceKind;
 use crate::server::{Certificate, ListenAddress, ListenOptions, ServiceAddresses, kinds};
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::cli::out::Paint;
 use crate::control::MountedAt;
-use crate::rest::auth::Credential;
+use crate::http::auth::Credential;
 use crate::rules::service::ServiceKind;
 use crate::server::Server;
 

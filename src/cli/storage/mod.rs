@@ -28,8 +28,9 @@ use super::{EXIT_BUSY, EXIT_DIFFERENT, EXIT_FAILED, out};
 use crate::clock::{SystemClock, TimeSource};
 use crate::control::address::ObjectAddress;
 use crate::control::protocol::ConnectionInfo;
-use crate::rest::auth::{AccountSas, Credential};
-use crate::rest::{Element, Got, HttpClient};
+use crate::http::auth::{AccountSas, Credential};
+use crate::http::client::{Got, HttpClient};
+use crate::http::xml::Element;
 use crate::rules::service::ServiceKind;
 use crate::sync::random::new_guid;
 

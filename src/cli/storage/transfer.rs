@@ -20,7 +20,8 @@ use super::{AccountOf, ConditionArgs, OBJECT_FORM, Session, StorageRequest, on_o
 use crate::cli::EXIT_DIFFERENT;
 use crate::cli::out::{self, Output};
 use crate::control::address::ObjectAddress;
-use crate::rest::{Element, Got};
+use crate::http::client::Got;
+use crate::http::xml::Element;
 use crate::rules::service::ServiceKind;
 use crate::rules::time::{iso_seconds, parse_rfc1123};
 use crate::sync::random::new_guid;

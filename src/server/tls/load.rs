@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use super::{Certificate, Secured};
-use crate::rest::tls::{Authority, Tls, TlsError};
+use crate::http::tls::{Authority, Tls, TlsError};
 use crate::server::error::StartError;
 use crate::server::files::write_whole;
 use crate::server::listeners::ListenOptions;
@@ -112,7 +112,7 @@ fn write(path: &Path, text: &str, mode: u32) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rest::auth::Credential;
+    use crate::http::auth::Credential;
 
     #[test]
     fn a_certificate_is_for_every_account_in_the_host_style_of_every_service() {

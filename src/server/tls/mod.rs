@@ -12,7 +12,7 @@ mod load;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use crate::rest::tls::Tls;
+use crate::http::tls::Tls;
 
 /// Whose certificate is shown.
 #[derive(Debug, Clone)]

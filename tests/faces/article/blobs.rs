@@ -4,8 +4,7 @@
 use std::time::Duration;
 
 use latchfs::blob::service::BlobOptions;
-use latchfs::rest::Admission;
-use latchfs::rest::auth::{AccountSas, Authorizer, Credential, Credentials};
+use latchfs::http::auth::{AccountSas, Admission, Authorizer, Credential, Credentials};
 use latchfs::rules::Timestamp;
 
 use crate::blob::fixture::{A, Blobs, Got};

@@ -7,7 +7,8 @@ use std::time::Duration;
 use latchfs::clock::{ManualClock, SystemClock, TimeSource};
 use latchfs::disk::DataRoot;
 use latchfs::file::service::FileOptions;
-use latchfs::rest::{self, Admission, RestOptions, RestServer};
+use latchfs::http::auth::Admission;
+use latchfs::http::server::{RestOptions, RestServer};
 use latchfs::server::{AccountOptions, Accounts};
 use serde_json::json;
 
@@ -225,7 +226,10 @@ impl Both {
             let options = RestOptions { listen, ..RestOptions::new(Admission::Everyone) };
             RestServer::start(Arc::clone(&accounts), service, options).unwrap()
         };
-        let (blob, table) = (start(&rest::BLOB), start(&rest::TABLE));
+        let (blob, table) = (
+            start(&latchfs::blob::rest::operations::SERVICE_TABLE),
+            start(&latchfs::table::rest::operations::SERVICE_TABLE),
+        );
         let both = Self { blob, table, clock, _folder: folder };
         let put = |target: &str, headers: &[(&str, &str)]| {
             http::ask(both.blob.addr(), "PUT", target, headers, b"").is(201);

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use latchfs::blob::service::BlobOptions;
 use latchfs::clock::TimeSource as _;
-use latchfs::rest::Admission;
-use latchfs::rest::auth::{AccountSas, Authorizer, Credential, Credentials, OauthMode};
+use latchfs::http::auth::{AccountSas, Admission, Authorizer, Credential, Credentials, OauthMode};
 use latchfs::rules::Timestamp;
 
 use super::fixture::{ACCOUNT, Blobs};

@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use latchfs::blob::service::BlobOptions;
 use latchfs::clock::TimeSource as _;
-use latchfs::rest::auth::Credential;
+use latchfs::http::auth::Credential;
 use latchfs::rules::Timestamp;
 
 use super::access::{encoded, signed};

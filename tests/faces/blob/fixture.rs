@@ -7,7 +7,9 @@ use latchfs::blob::service::{BlobOptions, BlobService};
 use latchfs::clock::{ManualClock, SystemClock, TimeSource};
 use latchfs::disk::DataRoot;
 use latchfs::file::service::FileOptions;
-use latchfs::rest::{self, Admission, CopySources, RestOptions, RestServer};
+use latchfs::http::auth::Admission;
+use latchfs::http::fetch::CopySources;
+use latchfs::http::server::{RestOptions, RestServer};
 use latchfs::rules::time::{parse_rfc1123, rfc1123};
 use latchfs::rules::{Caller, Client, Context, Owner, Timestamp};
 use latchfs::server::{AccountOptions, Accounts};
@@ -92,7 +94,14 @@ impl Blobs {
             copy_sources: self.sources,
             ..RestOptions::new(self.admission.clone())
         };
-        self.server = Some(RestServer::start(Arc::new(accounts), &rest::BLOB, options).unwrap());
+        self.server = Some(
+            RestServer::start(
+                Arc::new(accounts),
+                &latchfs::blob::rest::operations::SERVICE_TABLE,
+                options,
+            )
+            .unwrap(),
+        );
     }
 
     /// Without a server, while `work` is done to the service.

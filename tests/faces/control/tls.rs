@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use latchfs::rest::tls::Authority;
+use latchfs::http::tls::Authority;
 use serde_json::Value;
 
 use crate::common::http;

@@ -9,7 +9,8 @@ use latchfs::clock::ManualClock;
 use latchfs::file::service::shares::NewShare;
 use latchfs::file::service::{FileOptions, FileService, Share};
 use latchfs::fuse::{Mount, MountOptions};
-use latchfs::rest::{self, Admission, RestOptions, RestServer};
+use latchfs::http::auth::Admission;
+use latchfs::http::server::{RestOptions, RestServer};
 use latchfs::rules::Timestamp;
 use latchfs::server::{Account, Accounts};
 
@@ -55,7 +56,12 @@ impl Inside {
             listen: "127.0.0.1:0".parse().unwrap(),
             ..RestOptions::new(Admission::Everyone)
         };
-        let server = RestServer::start(Arc::new(accounts), &rest::FILE, options).unwrap();
+        let server = RestServer::start(
+            Arc::new(accounts),
+            &latchfs::file::rest::operations::SERVICE_TABLE,
+            options,
+        )
+        .unwrap();
         let rest = Rest::new(server.addr(), "share");
         Some(Self { clock, engine, rest, mnt, _mount: mount, _server: server, _folder: folder })
     }

@@ -1,6 +1,6 @@
 //! Who may do what with a shared access signature.
 
-use latchfs::rest::auth::{AccountSas, Credential};
+use latchfs::http::auth::{AccountSas, Credential};
 use latchfs::rules::Timestamp;
 
 use super::fixture::{Fixture, Got, START, document, queue_sas};

@@ -7,8 +7,8 @@ use std::time::Duration;
 use latchfs::clock::{ManualClock, TimeSource};
 use latchfs::disk::DataRoot;
 use latchfs::file::service::FileOptions;
-use latchfs::rest::auth::{Authorizer, Credential, Credentials};
-use latchfs::rest::{self, Admission, RestOptions, RestServer};
+use latchfs::http::auth::{Admission, Authorizer, Credential, Credentials};
+use latchfs::http::server::{RestOptions, RestServer};
 use latchfs::rules::Timestamp;
 use latchfs::rules::service::ServiceKind;
 use latchfs::server::{AccountOptions, Accounts};
@@ -91,7 +91,12 @@ impl Fixture {
         };
         let listen = "127.0.0.1:0".parse().unwrap();
         let options = RestOptions { listen, ..RestOptions::new(admission) };
-        let server = RestServer::start(Arc::clone(&accounts), &rest::QUEUE, options).unwrap();
+        let server = RestServer::start(
+            Arc::clone(&accounts),
+            &latchfs::queue::rest::operations::SERVICE_TABLE,
+            options,
+        )
+        .unwrap();
         self.addr = server.addr();
         (self.server, self.accounts, self.root) = (Some(server), Some(accounts), Some(root));
     }

@@ -154,7 +154,7 @@ fn at_limit(queue: &Fixture, what: &str, value: usize) -> Got {
 
 #[test]
 fn every_operation_that_the_page_counts_is_carried_out() {
-    let operations = latchfs::rest::QUEUE.operations;
+    let operations = latchfs::queue::rest::operations::SERVICE_TABLE.operations;
     let count = format!("All {} operations of the service are there.", operations.len());
     assert!(page("docs/queue.md").replace('\n', " ").contains(&count), "{count}");
 }

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use latchfs::rest::auth::{
-    Authorizer, Credential, Credentials, OauthMode, Overrides, SAS_VERSION, ServiceSas,
+use latchfs::http::auth::{
+    Admission, Authorizer, Credential, Credentials, OauthMode, Overrides, SAS_VERSION, ServiceSas,
 };
-use latchfs::rest::{Admission, Limits};
+use latchfs::http::limits::Limits;
 use latchfs::rules::Timestamp;
 use latchfs::rules::time::{iso_seconds, rfc1123};
 

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use latchfs::disk::DataRoot;
 use latchfs::file::service::shares::NewShare;
-use latchfs::rest::auth::{AccountSas, Authorizer, Credential, Credentials};
-use latchfs::rest::{self, Admission, RestOptions, RestServer, Service};
+use latchfs::http::auth::{AccountSas, Admission, Authorizer, Credential, Credentials};
+use latchfs::http::frame::Service;
+use latchfs::http::server::{RestOptions, RestServer};
 use latchfs::rules::Timestamp;
 use latchfs::server::{AccountOptions, Accounts};
 
@@ -43,7 +44,11 @@ impl Both {
         let start = |service: &'static Service| {
             RestServer::start(Arc::clone(&accounts), service, options.clone()).unwrap()
         };
-        let both = Self { file: start(&rest::FILE), blob: start(&rest::BLOB), _folder: folder };
+        let both = Self {
+            file: start(&latchfs::file::rest::operations::SERVICE_TABLE),
+            blob: start(&latchfs::blob::rest::operations::SERVICE_TABLE),
+            _folder: folder,
+        };
         ask(&both.blob, "PUT", "/con?restype=container&", &[], b"").is(201);
         let create = [("x-ms-type", "file"), ("x-ms-content-length", "9")];
         let create = [&create[..], &[("x-ms-meta-who", "me")]].concat();

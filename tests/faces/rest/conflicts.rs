@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::rest::fixture::Fixture;
 use latchfs::file::rules::ranges::{ByteRange, LockKind};
-use latchfs::rest::ErrorNames;
+use latchfs::http::frame::ErrorNames;
 
 fn pending(fixture: &Fixture, name: &str) -> latchfs::file::service::Handle {
     let keeper = fixture.open(name, "r", "rwd");

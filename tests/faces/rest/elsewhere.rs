@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use latchfs::rest::CopySources;
+use latchfs::http::fetch::CopySources;
 
 use crate::common::ports::Nobody;
 use crate::common::served::wait_for;

@@ -8,8 +8,10 @@ use latchfs::file::rules::create::OpenRequest;
 use latchfs::file::rules::{Access, ShareMode, SharePath};
 use latchfs::file::service::shares::NewShare;
 use latchfs::file::service::{FileError, FileOptions, FileService, Handle, Share};
-use latchfs::rest::auth::{AccountSas, Authorizer, Credential, Credentials, ServiceSas};
-use latchfs::rest::{self, Admission, ErrorNames, Limits, RestOptions, RestServer};
+use latchfs::http::auth::{AccountSas, Admission, Authorizer, Credential, Credentials, ServiceSas};
+use latchfs::http::frame::ErrorNames;
+use latchfs::http::limits::Limits;
+use latchfs::http::server::{RestOptions, RestServer};
 use latchfs::rules::{Client, Context, Owner, Timestamp};
 use latchfs::server::{Account, Accounts};
 
@@ -129,7 +131,7 @@ fn serve(accounts: Arc<Accounts>, choose: impl FnOnce(&mut RestOptions)) -> Rest
         ..RestOptions::new(Admission::Everyone)
     };
     choose(&mut options);
-    RestServer::start(accounts, &rest::FILE, options).unwrap()
+    RestServer::start(accounts, &latchfs::file::rest::operations::SERVICE_TABLE, options).unwrap()
 }
 
 /// The query of a SAS of the development account for everything, with these permissions.

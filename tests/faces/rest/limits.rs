@@ -4,7 +4,8 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-use latchfs::rest::{BODY_MAX, CopySources, Limits};
+use latchfs::http::fetch::CopySources;
+use latchfs::http::limits::{BODY_MAX, Limits};
 
 use crate::common::served::wait_for;
 use crate::rest::fixture::{ACCOUNT, Fixture, sas};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use latchfs::file::rules::Rule;
 use latchfs::file::rules::ranges::{ByteRange, LockKind};
 use latchfs::file::service::Tally;
-use latchfs::rest::Observer;
+use latchfs::http::observer::Observer;
 
 use crate::rest::fixture::Fixture;
 

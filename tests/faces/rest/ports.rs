@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use latchfs::disk::DataRoot;
-use latchfs::rest::auth::{AccountSas, Authorizer, Credential, Credentials};
-use latchfs::rest::{self, Admission, RestOptions, RestServer, Service};
+use latchfs::http::auth::{AccountSas, Admission, Authorizer, Credential, Credentials};
+use latchfs::http::frame::Service;
+use latchfs::http::server::{RestOptions, RestServer};
 use latchfs::rules::Timestamp;
 use latchfs::rules::service::ServiceKind;
 use latchfs::server::{AccountOptions, Accounts};
@@ -38,7 +39,7 @@ struct Port {
 /// One row a service.
 const PORTS: &[Port] = &[
     Port {
-        service: &rest::FILE,
+        service: &latchfs::file::rest::operations::SERVICE_TABLE,
         label: "file",
         letter: "f",
         read: "/?comp=list",
@@ -46,7 +47,7 @@ const PORTS: &[Port] = &[
         unknown: ("/made?restype=moon", 400),
     },
     Port {
-        service: &rest::BLOB,
+        service: &latchfs::blob::rest::operations::SERVICE_TABLE,
         label: "blob",
         letter: "b",
         read: "/?comp=list",
@@ -54,7 +55,7 @@ const PORTS: &[Port] = &[
         unknown: ("/made?restype=moon", 400),
     },
     Port {
-        service: &rest::QUEUE,
+        service: &latchfs::queue::rest::operations::SERVICE_TABLE,
         label: "queue",
         letter: "q",
         read: "/?comp=list",
@@ -62,7 +63,7 @@ const PORTS: &[Port] = &[
         unknown: ("/made?comp=moon", 400),
     },
     Port {
-        service: &rest::TABLE,
+        service: &latchfs::table::rest::operations::SERVICE_TABLE,
         label: "table",
         letter: "t",
         read: "/Tables",
@@ -365,7 +366,7 @@ fn a_web_page_is_no_danger_to_an_account_with_a_private_key() {
 fn every_service_is_served_over_tls_and_tells_plain_http_so() {
     use std::time::SystemTime;
 
-    use latchfs::rest::tls::Authority;
+    use latchfs::http::tls::Authority;
 
     for port in PORTS {
         let authority = Authority::new().unwrap();

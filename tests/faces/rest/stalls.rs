@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use latchfs::rest::Limits;
+use latchfs::http::limits::Limits;
 
 use crate::common::http::Kept;
 use crate::rest::fixture::Fixture;

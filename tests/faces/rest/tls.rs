@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use latchfs::rest::tls::{Authority, HANDSHAKE_WAIT, Tls, TlsError};
+use latchfs::http::tls::{Authority, HANDSHAKE_WAIT, Tls, TlsError};
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};

@@ -8,8 +8,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use latchfs::clock::ManualClock;
 use latchfs::disk::DataRoot;
 use latchfs::file::service::FileOptions;
-use latchfs::rest::auth::{AccountSas, Authorizer, Credential, Credentials, DEVELOPMENT_KEY};
-use latchfs::rest::{self, Admission, RestOptions, RestServer};
+use latchfs::http::auth::{
+    AccountSas, Admission, Authorizer, Credential, Credentials, DEVELOPMENT_KEY,
+};
+use latchfs::http::server::{RestOptions, RestServer};
 use latchfs::rules::Timestamp;
 use latchfs::rules::time::rfc1123;
 use latchfs::server::{AccountOptions, Accounts};
@@ -118,7 +120,12 @@ impl Tables {
         let options = AccountOptions { file, ..AccountOptions::default() };
         let accounts = Accounts::open(&root, ACCOUNT, ["second"], &options).unwrap();
         let options = RestOptions::new(admission);
-        let server = RestServer::start(Arc::new(accounts), &rest::TABLE, options).unwrap();
+        let server = RestServer::start(
+            Arc::new(accounts),
+            &latchfs::table::rest::operations::SERVICE_TABLE,
+            options,
+        )
+        .unwrap();
         Self { server, clock, _folder: folder }
     }
 

@@ -213,7 +213,7 @@ fn transactions_fail_as_the_page_says() {
 
 #[test]
 fn every_operation_that_the_page_counts_is_carried_out() {
-    let operations = latchfs::rest::TABLE.operations;
+    let operations = latchfs::table::rest::operations::SERVICE_TABLE.operations;
     let count = format!("All {} operations of the service are there.", operations.len());
     assert!(page("docs/table.md").replace('\n', " ").contains(&count), "{count}");
 }

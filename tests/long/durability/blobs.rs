@@ -9,7 +9,6 @@ use std::thread;
 
 use latchfs::blob::store::BlobStore;
 use latchfs::db::SyncMode;
-use latchfs::rest;
 
 use super::killed::{Killed, serve_if_told};
 use crate::alone;
@@ -196,7 +195,7 @@ fn no_orphans(folder: &Path) {
 
 #[test]
 fn a_killed_server_loses_no_blob_it_acknowledged() {
-    serve_if_told(&rest::BLOB);
+    serve_if_told(&latchfs::blob::rest::operations::SERVICE_TABLE);
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let seed = 12;

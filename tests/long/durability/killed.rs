@@ -10,7 +10,9 @@ use std::sync::Arc;
 use std::thread;
 
 use latchfs::disk::DataRoot;
-use latchfs::rest::{Admission, RestOptions, RestServer, Service};
+use latchfs::http::auth::Admission;
+use latchfs::http::frame::Service;
+use latchfs::http::server::{RestOptions, RestServer};
 use latchfs::server::{AccountOptions, Accounts};
 
 use crate::common::http::ACCOUNT;

@@ -7,8 +7,6 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use latchfs::rest;
-
 use super::killed::{Killed, serve_if_told};
 use crate::alone;
 use crate::common::http::{Got, Kept, ask};
@@ -97,7 +95,7 @@ impl Done {
 
 #[test]
 fn q35_a_killed_server_loses_nothing_it_acknowledged() {
-    serve_if_told(&rest::QUEUE);
+    serve_if_told(&latchfs::queue::rest::operations::SERVICE_TABLE);
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let seed = 35;

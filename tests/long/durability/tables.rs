@@ -5,7 +5,6 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use latchfs::rest;
 use serde_json::Value;
 
 use super::killed::{Killed, serve_if_told};
@@ -70,7 +69,7 @@ fn numbers(addr: SocketAddr, partition: &str) -> Vec<u64> {
 
 #[test]
 fn t71_a_killed_server_loses_nothing_it_acknowledged() {
-    serve_if_told(&rest::TABLE);
+    serve_if_told(&latchfs::table::rest::operations::SERVICE_TABLE);
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let seed = 71;

@@ -8,7 +8,7 @@
 //!   source has every module, and the README leads to every page.
 //!
 //! What single pages say is held where it belongs: `tests/faces/play`, `tests/rules/replay`,
-//! `tests/faces/mixed`, `tests/faces/article`, and `cli::reference` and `rest::file::coverage` in
+//! `tests/faces/mixed`, `tests/faces/article`, and `cli::reference` and `file::rest::coverage` in
 //! the library. That links lead
 //! somewhere is for `tests/rules/tidy`.
 

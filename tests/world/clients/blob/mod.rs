@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use latchfs::blob::service::BlobOptions;
 use latchfs::disk::DataRoot;
-use latchfs::rest::auth::{Authorizer, Credential, Credentials, DEVELOPMENT_KEY};
-use latchfs::rest::{self, Admission, RestOptions, RestServer};
+use latchfs::http::auth::{Admission, Authorizer, Credential, Credentials, DEVELOPMENT_KEY};
+use latchfs::http::server::{RestOptions, RestServer};
 use latchfs::server::{AccountOptions, Accounts};
 use serde_json::json;
 
@@ -34,7 +34,12 @@ impl Blobs {
         let authorizer = Authorizer { accounts: credentials, ..Authorizer::default() };
         let listen = "127.0.0.1:0".parse().unwrap();
         let options = RestOptions { listen, ..RestOptions::new(Admission::Signed(authorizer)) };
-        let server = RestServer::start(Arc::new(accounts), &rest::BLOB, options).unwrap();
+        let server = RestServer::start(
+            Arc::new(accounts),
+            &latchfs::blob::rest::operations::SERVICE_TABLE,
+            options,
+        )
+        .unwrap();
         Self { server, _folder: folder }
     }
 

@@ -6,8 +6,8 @@ use std::process::Command;
 use std::sync::Arc;
 
 use latchfs::disk::DataRoot;
-use latchfs::rest::auth::{Authorizer, Credential, Credentials, DEVELOPMENT_KEY};
-use latchfs::rest::{self, Admission, RestOptions, RestServer};
+use latchfs::http::auth::{Admission, Authorizer, Credential, Credentials, DEVELOPMENT_KEY};
+use latchfs::http::server::{RestOptions, RestServer};
 use latchfs::server::{AccountOptions, Accounts};
 use serde_json::json;
 
@@ -30,7 +30,12 @@ impl Queues {
         let authorizer = Authorizer { accounts: credentials, ..Authorizer::default() };
         let listen = "127.0.0.1:0".parse().unwrap();
         let options = RestOptions { listen, ..RestOptions::new(Admission::Signed(authorizer)) };
-        let server = RestServer::start(Arc::new(accounts), &rest::QUEUE, options).unwrap();
+        let server = RestServer::start(
+            Arc::new(accounts),
+            &latchfs::queue::rest::operations::SERVICE_TABLE,
+            options,
+        )
+        .unwrap();
         Self { server, _folder: folder }
     }
 

@@ -6,8 +6,8 @@ use std::process::Command;
 use std::sync::Arc;
 
 use latchfs::disk::DataRoot;
-use latchfs::rest::auth::{Authorizer, Credential, Credentials, DEVELOPMENT_KEY};
-use latchfs::rest::{self, Admission, RestOptions, RestServer};
+use latchfs::http::auth::{Admission, Authorizer, Credential, Credentials, DEVELOPMENT_KEY};
+use latchfs::http::server::{RestOptions, RestServer};
 use latchfs::server::{AccountOptions, Accounts};
 
 use crate::common::http::ACCOUNT;
@@ -31,7 +31,12 @@ impl Tables {
         let credentials = Credentials::new([Credential::development()]).unwrap();
         let authorizer = Authorizer { accounts: credentials, ..Authorizer::default() };
         let options = RestOptions::new(Admission::Signed(authorizer));
-        let server = RestServer::start(Arc::new(accounts), &rest::TABLE, options).unwrap();
+        let server = RestServer::start(
+            Arc::new(accounts),
+            &latchfs::table::rest::operations::SERVICE_TABLE,
+            options,
+        )
+        .unwrap();
         Self { server, _folder: folder }
     }
 

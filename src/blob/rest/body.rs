@@ -1,0 +1,522 @@
+//! Bodies on their way in: received piece by piece into the store, with their checksums.
+//!
+//! Decides how long a body may be and that a checksum is compared before anything refers to the
+//! bytes. Memory for one request is bounded by the pieces that arrive, whatever the body's length.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use http_body_util::{BodyExt as _, Limited};
+use hyper::StatusCode;
+use hyper::body::{Body as _, Bytes, Frame, Incoming};
+use tokio::time::timeout;
+
+use super::BlobCall;
+use super::headers::md5_text;
+use crate::blob::rules::BlobOperation;
+use crate::blob::service::{
+    AccessConditions, Admitted, BlobAt, BlobService, BodyShape, Content, ContentError,
+    ContentWriter, DbError,
+};
+use crate::http::checksum::{
+    self, STRUCTURED, STRUCTURED_CRC64, STRUCTURED_LENGTH, crc64, crc64_header, crc64_text,
+    is_structured,
+};
+use crate::http::frame::refusal::Refusal;
+use crate::http::reply::Reply;
+use crate::http::unframed::Unframer;
+
+/// Longest document (XML) of a request.
+pub(super) const DOCUMENT_MAX: usize = 8 << 20;
+/// Bytes of a refused request that are read so that its connection stays usable.
+const DRAIN_MAX: u64 = 64 << 20;
+/// Bytes of a body that are written together, between borders of this size.
+const WRITE_BYTES: u64 = 256 << 10;
+/// A piece that is shorter is written at once: a client that sends little at a time would keep
+/// far more memory with its pieces than they are long.
+const GATHERED_MIN: usize = 32 << 10;
+
+/// A body that was received.
+pub(super) struct ReceivedBody {
+    pub content: Content,
+    /// Whether the request brought an MD5, which the answer repeats.
+    pub by_md5: bool,
+    /// Whether the body was structured, which the answer repeats.
+    pub structured: bool,
+}
+
+impl ReceivedBody {
+    /// The form of the body, as the answer repeats it.
+    pub(super) fn form(&self, reply: Reply) -> Reply {
+        reply.maybe(STRUCTURED, self.structured.then_some(STRUCTURED_CRC64))
+    }
+
+    /// The checksum that answers to parts of a blob carry, and the form of the body.
+    pub(super) fn checksum(&self, reply: Reply) -> Reply {
+        let reply = self.form(reply);
+        match self.content.md5().filter(|_| self.by_md5) {
+            Some(md5) => reply.header("content-md5", md5_text(md5)),
+            None => reply.header("x-ms-content-crc64", crc64_text(self.content.crc64())),
+        }
+    }
+}
+
+/// A part of a blob that was received: a block, bytes to append, pages.
+pub(super) struct ReceivedPart<P> {
+    pub engine: Arc<BlobService>,
+    pub at: BlobAt,
+    pub asked: AccessConditions,
+    /// The parameters of the operation.
+    pub parameters: P,
+    pub body: ReceivedBody,
+}
+
+/// A body on its way in.
+pub(super) struct Arriving {
+    /// What was found of it by [`Arriving::has_come`].
+    first: Option<Result<Frame<Bytes>, hyper::Error>>,
+    pub rest: Incoming,
+}
+
+impl From<Incoming> for Arriving {
+    fn from(rest: Incoming) -> Self {
+        Self { first: None, rest }
+    }
+}
+
+impl Arriving {
+    /// True if all of the body is here already, as that of a short request mostly is: it came
+    /// together with the head. Does not wait.
+    pub(super) async fn has_come(&mut self) -> bool {
+        let polled = poll_fn(|cx| Poll::Ready(Pin::new(&mut self.rest).poll_frame(cx))).await;
+        match polled {
+            Poll::Pending => false,
+            Poll::Ready(None) => true,
+            Poll::Ready(Some(first)) => {
+                let is_data = first.as_ref().is_ok_and(Frame::is_data);
+                self.first = Some(first);
+                is_data && self.rest.is_end_stream()
+            }
+        }
+    }
+
+    async fn frame(&mut self) -> Option<Result<Frame<Bytes>, hyper::Error>> {
+        match self.first.take() {
+            Some(first) => Some(first),
+            // Else the end would be waited for, which is known.
+            None if self.rest.is_end_stream() => None,
+            None => self.rest.frame().await,
+        }
+    }
+}
+
+/// Pieces of a body that are written together.
+#[derive(Default)]
+struct Gathered {
+    pieces: Vec<Bytes>,
+    /// Bytes of the body up to the end of the pieces.
+    end: u64,
+}
+
+impl Gathered {
+    /// Adds a piece: the pieces that are to be written now, if any.
+    fn add(&mut self, mut piece: Bytes) -> Vec<Bytes> {
+        let to_border = WRITE_BYTES - self.end % WRITE_BYTES;
+        self.end += piece.len() as u64;
+        if piece.len() < GATHERED_MIN {
+            self.pieces.push(piece);
+            return std::mem::take(&mut self.pieces);
+        }
+        let Some(to_border) = usize::try_from(to_border).ok().filter(|to| *to <= piece.len())
+        else {
+            self.pieces.push(piece);
+            return Vec::new();
+        };
+        let after = piece.split_off(to_border);
+        self.pieces.push(piece);
+        let rest = if after.is_empty() { Vec::new() } else { vec![after] };
+        std::mem::replace(&mut self.pieces, rest)
+    }
+}
+
+/// The checksums that a request gives for its document.
+pub(super) struct SentSums {
+    md5: Option<[u8; 16]>,
+    crc64: Option<u64>,
+}
+
+impl SentSums {
+    /// Refuses a document that is not the one that was sent.
+    pub(super) fn check(&self, document: &[u8]) -> Result<(), Refusal> {
+        if let Some(sent) = self.md5.map(md5_text) {
+            let found = checksum::md5(document);
+            if found != sent {
+                return Err(md5_mismatch(sent, found));
+            }
+        }
+        match self.crc64 {
+            Some(sent) if sent != crc64(document) => Err(crc64_mismatch()),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl BlobCall<'_> {
+    /// The checksums that the headers give for the document of the request.
+    pub(super) fn sums_sent(&self) -> Result<SentSums, Refusal> {
+        let md5 = self.md5_header("content-md5")?;
+        Ok(SentSums { md5, crc64: crc64_header(self, "x-ms-content-crc64")? })
+    }
+
+    /// The length of the content that the headers announce, without frames; `None` if they announce
+    /// none.
+    pub(super) fn announced(&self) -> Result<Option<u64>, Refusal> {
+        let name = if is_structured(self)? { STRUCTURED_LENGTH } else { "content-length" };
+        self.parsed(name, "it must be a number")
+    }
+
+    /// Refuses a request whose body is too long.
+    pub(super) fn check_length(&self, max: u64) -> Result<(), Refusal> {
+        match self.announced()? {
+            Some(length) if length > max => Err(too_large(max)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Receives the body of an operation that writes a part of a blob, once the operation is
+    /// admitted. `parameters` reads and checks the parameters that the operation has besides.
+    pub(super) async fn receive_part<P>(
+        &self,
+        operation: BlobOperation,
+        mut body: Option<Incoming>,
+        max: u64,
+        parameters: impl FnOnce() -> Result<P, Refusal>,
+    ) -> Result<ReceivedPart<P>, Refusal> {
+        let prepared = async {
+            self.check_length(max)?;
+            let (at, asked) = (self.blob_to_change()?, self.asked(operation)?);
+            let parameters = parameters()?;
+            let engine = self.engine()?;
+            let admitted = self.told(engine.check(self.cx(), operation, &at, &asked).await)?;
+            Ok((engine, at, asked, parameters, admitted))
+        }
+        .await;
+        let (engine, at, asked, parameters, admitted) = self.drained(&mut body, prepared).await?;
+        let body = body.take().ok_or_else(|| Refusal::bad("InvalidInput", "There is no body."))?;
+        let body = self.receive(body, Some(admitted), &at, max).await?;
+        Ok(ReceivedPart { engine, at, asked, parameters, body })
+    }
+
+    /// Refuses a part of a blob that is announced as empty.
+    pub(super) fn check_announced(&self, why: &str) -> Result<(), Refusal> {
+        if self.announced()? == Some(0) {
+            return Err(Refusal::header("Content-Length", "0", why));
+        }
+        Ok(())
+    }
+
+    /// Receives a body into the store: `part` of a blob, or all of one. Then its MD5 is needed in
+    /// any case, and the one that the blob is to keep (`x-ms-blob-content-md5`) must be that of the
+    /// body. It goes before `Content-MD5`.
+    pub(super) async fn receive(
+        &self,
+        body: impl Into<Arriving>,
+        part: Option<Admitted>,
+        at: &BlobAt,
+        max: u64,
+    ) -> Result<ReceivedBody, Refusal> {
+        let body = body.into();
+        let begun = async {
+            let sent = self.sums_of_content(part.is_none())?;
+            let engine = self.engine()?;
+            let (whole, length) = (part.is_none(), self.announced()?);
+            let shape = BodyShape { length, part, md5: whole || sent.md5.is_some() };
+            let writer = self.begin(&engine, at, shape).await?;
+            Ok((sent, writer))
+        };
+        let (sent, writer) = match begun.await {
+            Ok(begun) => begun,
+            Err(refusal) => return Err(self.drain(body, refusal).await),
+        };
+        // Until all of the body is read, a refusal ends the connection.
+        let writer = self.copy_in(body, writer, max).await.map_err(Refusal::closing)?;
+        let content = finish(writer).await.map_err(|error| self.content_refusal(error))?;
+        if let (Some(sent), Some(found)) = (sent.md5, content.md5())
+            && sent != found
+        {
+            return Err(md5_mismatch(md5_text(sent), md5_text(found)));
+        }
+        if sent.crc64.is_some_and(|sent| sent != content.crc64()) {
+            return Err(crc64_mismatch());
+        }
+        Ok(ReceivedBody { content, by_md5: sent.md5.is_some(), structured: is_structured(self)? })
+    }
+
+    /// The checksums that the headers give for content: all of a blob, or a part of one.
+    fn sums_of_content(&self, whole: bool) -> Result<SentSums, Refusal> {
+        let kept = if whole { self.md5_header("x-ms-blob-content-md5")? } else { None };
+        let sent = self.sums_sent()?;
+        Ok(SentSums { md5: kept.or(sent.md5), ..sent })
+    }
+
+    /// A place for a body. Making a file and reserving its space is not done on the event loop.
+    pub(super) async fn begin(
+        &self,
+        engine: &Arc<BlobService>,
+        at: &BlobAt,
+        shape: BodyShape,
+    ) -> Result<ContentWriter, Refusal> {
+        if shape.is_kept_in_memory() {
+            return self.told(engine.begin_body(at, shape));
+        }
+        let (engine, at) = (Arc::clone(engine), at.clone());
+        let begin = move || engine.begin_body(&at, shape);
+        match tokio::task::spawn_blocking(begin).await {
+            Ok(writer) => self.told(writer),
+            Err(panicked) => Err(Refusal::internal(panicked)),
+        }
+    }
+
+    async fn copy_in(
+        &self,
+        mut body: Arriving,
+        mut writer: ContentWriter,
+        max: u64,
+    ) -> Result<ContentWriter, Refusal> {
+        let mut frames = is_structured(self)?.then(Unframer::default);
+        let mut gathered = Gathered::default();
+        while let Some(mut bytes) = self.piece(&mut body).await? {
+            loop {
+                let part = match &mut frames {
+                    None => Some(std::mem::take(&mut bytes)).filter(|bytes| !bytes.is_empty()),
+                    Some(frames) => frames.next(&mut bytes)?,
+                };
+                let Some(part) = part else { break };
+                if gathered.end + part.len() as u64 > max {
+                    return Err(too_large(max));
+                }
+                writer = self.written(gathered.add(part), writer).await?;
+            }
+        }
+        frames.map_or(Ok(()), |frames| frames.finish())?;
+        self.written(gathered.pieces, writer).await
+    }
+
+    async fn written(
+        &self,
+        pieces: Vec<Bytes>,
+        writer: ContentWriter,
+    ) -> Result<ContentWriter, Refusal> {
+        if pieces.is_empty() {
+            return Ok(writer);
+        }
+        write(writer, pieces).await.map_err(|error| self.content_refusal(error))
+    }
+
+    /// The next piece of a body. A client that sends nothing for too long is given up.
+    async fn piece(&self, body: &mut Arriving) -> Result<Option<Bytes>, Refusal> {
+        self.piece_within(self.site.options.limits.body_wait, body).await
+    }
+
+    async fn piece_within(
+        &self,
+        wait: Duration,
+        body: &mut Arriving,
+    ) -> Result<Option<Bytes>, Refusal> {
+        loop {
+            let frame = timeout(wait, body.frame()).await;
+            match frame {
+                Err(_) => {
+                    let message = "The operation could not be completed within the permitted time. \
+                                   [latchfs: the body did not arrive in time]";
+                    let status = StatusCode::REQUEST_TIMEOUT;
+                    return Err(Refusal::new(status, "OperationTimedOut", message).closing());
+                }
+                Ok(None) => return Ok(None),
+                Ok(Some(Err(error))) => {
+                    let message = format!("The body broke off: {error}.");
+                    return Err(Refusal::bad("InvalidInput", message).closing());
+                }
+                Ok(Some(Ok(frame))) => {
+                    if let Ok(bytes) = frame.into_data() {
+                        return Ok(Some(bytes));
+                    }
+                }
+            }
+        }
+    }
+
+    /// A whole body in memory.
+    pub(super) async fn collect(&self, body: Incoming, max: usize) -> Result<Bytes, Refusal> {
+        if body.size_hint().lower() > max as u64 {
+            return Err(too_large(max as u64));
+        }
+        let wait = self.site.options.limits.body_wait;
+        match timeout(wait, Limited::new(body, max).collect()).await {
+            Ok(Ok(bytes)) => Ok(bytes.to_bytes()),
+            Ok(Err(_)) => Err(too_large(max as u64)),
+            Err(_) => {
+                let message = "The operation could not be completed within the permitted time.";
+                let status = StatusCode::REQUEST_TIMEOUT;
+                Err(Refusal::new(status, "OperationTimedOut", message).closing())
+            }
+        }
+    }
+
+    /// Reads the body of a request that is refused before it was received, up to a bound and while
+    /// it comes: a client that is still sending would otherwise see its connection end instead of
+    /// the answer.
+    pub(super) async fn drained<T>(
+        &self,
+        body: &mut Option<Incoming>,
+        result: Result<T, Refusal>,
+    ) -> Result<T, Refusal> {
+        match result {
+            // The body of a request that goes on must stay where it is.
+            Ok(result) => Ok(result),
+            Err(refusal) => Err(match body.take() {
+                Some(body) => self.drain(body.into(), refusal).await,
+                None => refusal,
+            }),
+        }
+    }
+
+    /// As [`BlobCall::drained`], of a request that is refused.
+    async fn drain(&self, mut body: Arriving, refusal: Refusal) -> Refusal {
+        if refusal.close {
+            return refusal;
+        }
+        // A client that waits for a word before it sends the body gets the answer instead.
+        if self.headers.contains_key("expect") {
+            return refusal.closing();
+        }
+        let wait = self.site.options.limits.refused_wait;
+        let mut read = 0;
+        loop {
+            match self.piece_within(wait, &mut body).await {
+                Ok(None) => return refusal,
+                Ok(Some(bytes)) if read + bytes.len() as u64 <= DRAIN_MAX => {
+                    read += bytes.len() as u64;
+                }
+                Ok(Some(_)) | Err(_) => return refusal.closing(),
+            }
+        }
+    }
+
+    pub(super) fn content_refusal(&self, error: ContentError) -> Refusal {
+        match error {
+            ContentError::Length { declared, received } => Refusal::bad(
+                "InvalidInput",
+                format!("The body has {received} bytes, not the {declared} of its Content-Length."),
+            )
+            .closing(),
+            ContentError::Store(error) => {
+                let failed: Result<(), Refusal> = self.told(Err(error.into()));
+                failed.err().unwrap_or_else(broken)
+            }
+        }
+    }
+}
+
+/// Refuses a block or an append without a byte, as one whose `Content-Length` is 0.
+pub(super) fn not_empty(content: Content) -> Result<Content, Refusal> {
+    if content.length() > 0 {
+        return Ok(content);
+    }
+    Err(Refusal::header("Content-Length", "0", "a block has at least one byte"))
+}
+
+/// Writes pieces of a body. Where a file has to be made first, that is not done on the event loop.
+pub(super) async fn write(
+    mut writer: ContentWriter,
+    pieces: Vec<Bytes>,
+) -> Result<ContentWriter, ContentError> {
+    match writer.try_write(&pieces) {
+        Some(written) => written.map(|()| writer),
+        None => on_a_thread(move || writer.write_pieces(&pieces).map(|()| writer)).await,
+    }
+}
+
+/// Ends a body. Where that waits for the disk, it does not wait on the event loop.
+pub(super) async fn finish(mut writer: ContentWriter) -> Result<Content, ContentError> {
+    match writer.try_finish() {
+        Some(finished) => finished,
+        None => on_a_thread(move || writer.finish()).await,
+    }
+}
+
+async fn on_a_thread<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ContentError> + Send + 'static,
+) -> Result<T, ContentError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|error| Err(DbError::Panicked(error.to_string()).into()))
+}
+
+fn broken() -> Refusal {
+    let message = "The server encountered an internal error. Please retry the request.";
+    Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", message)
+}
+
+/// The refusal of bytes whose MD5 is not the one that the request gives.
+fn md5_mismatch(sent: String, found: String) -> Refusal {
+    Refusal::bad_because("Md5Mismatch", "")
+        .with("UserSpecifiedMd5", sent)
+        .with("ServerCalculatedMd5", found)
+}
+
+/// The refusal of bytes whose CRC64 is not the one that the request gives.
+fn crc64_mismatch() -> Refusal {
+    let message = "The CRC64 value specified in the request did not match with the CRC64 value \
+                   calculated by the server.";
+    Refusal::bad("Crc64Mismatch", message)
+}
+
+/// The refusal of a body that is too long.
+pub(super) fn too_large(max: u64) -> Refusal {
+    let message = "The request body is too large and exceeds the maximum permissible limit.";
+    Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "RequestBodyTooLarge", message)
+        .with("MaxLimit", max.to_string())
+        .closing()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The lengths of the pieces of each write, for pieces that come with these lengths.
+    fn writes(lengths: &[usize]) -> Vec<Vec<usize>> {
+        let mut gathered = Gathered::default();
+        let mut writes: Vec<_> =
+            lengths.iter().map(|length| gathered.add(Bytes::from(vec![7; *length]))).collect();
+        writes.push(gathered.pieces);
+        let lengths = |pieces: &Vec<Bytes>| pieces.iter().map(Bytes::len).collect::<Vec<_>>();
+        writes.iter().map(lengths).filter(|write| !write.is_empty()).collect()
+    }
+
+    #[test]
+    fn long_pieces_are_written_together_up_to_a_border() {
+        let piece = 64 << 10;
+        let whole = vec![piece; 4];
+        assert_eq!(writes(&[piece; 9]), [whole.clone(), whole.clone(), vec![piece]]);
+        // The first piece came together with the head.
+        let first = 1000;
+        let cut = vec![piece, piece, piece, piece - first];
+        let second = vec![first, piece, piece, piece, piece - first];
+        assert_eq!(
+            writes(&[&[first][..], &[piece; 8]].concat()),
+            [vec![first], cut, second, vec![first]]
+        );
+        let border = usize::try_from(WRITE_BYTES).unwrap();
+        assert_eq!(writes(&[border + 5]), [vec![border], vec![5]]);
+    }
+
+    #[test]
+    fn a_short_piece_is_written_at_once_and_takes_along_what_was_gathered() {
+        assert_eq!(writes(&[10, 20]), [[10], [20]]);
+        let long = GATHERED_MIN;
+        assert_eq!(writes(&[long, long, 10, long]), [vec![long, long, 10], vec![long]]);
+    }
+}

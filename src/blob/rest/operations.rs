@@ -1,0 +1,391 @@
+//! The operations of the Blob service: the shape of each request, what a SAS must permit, and the
+//! function that carries it out. The names are those of the service's own description.
+//!
+//! Which conditions and leases an operation takes is a table in [`crate::blob::rules::operation`].
+
+use percent_encoding::percent_decode_str;
+
+use super::BlobCall;
+use crate::blob::rules::PublicAccess;
+use crate::blob::rules::name::ROOT;
+use crate::http::auth::Permission::{
+    Add, Create, Delete, DeleteVersion, Find, Immutability, List, PermanentDelete, Read, Tags,
+    Write,
+};
+use crate::http::auth::{BLOB_SIGNATURES, Permission, ResourceLevel};
+use crate::http::frame::address::Address;
+use crate::http::frame::call::Call;
+use crate::http::frame::refusal::Refusal;
+use crate::http::frame::routing::{
+    CONTAINER, DELETE, GET, HEAD, LOOK, OBJECT, POST, PUT, RouteRow, SERVICE, When, by_shape, row,
+    row_when,
+};
+use crate::http::frame::service::{Addressed, Answer, ErrorFormat, Operation, Service};
+use crate::http::frame::service_operations::{SERVICE_GET_USER_DELEGATION_KEY, SERVICE_PREFLIGHT};
+use crate::http::request::Request;
+use crate::rules::policy::StoredPolicy;
+use crate::rules::service::ServiceKind;
+use crate::server::Account;
+
+/// The Blob service.
+pub static SERVICE_TABLE: Service = Service {
+    kind: ServiceKind::Blob,
+    route,
+    operations: &OPERATIONS,
+    first_version: "2009-09-19",
+    errors: ErrorFormat::Xml,
+    signatures: &BLOB_SIGNATURES,
+    target,
+    object,
+    policy,
+    anonymous,
+    is_open: |account| account.open_blob().is_some(),
+    open: |account| account.blob().map(drop).map_err(super::error::refusal_of_opening),
+    properties: &[
+        "Logging",
+        "HourMetrics",
+        "MinuteMetrics",
+        "Cors",
+        "DefaultServiceVersion",
+        "DeleteRetentionPolicy",
+        "StaticWebsite",
+    ],
+};
+
+fn route(request: &Request) -> Result<&'static Operation, Refusal> {
+    let (comp, restype) = (request.query.get("comp"), request.query.get("restype"));
+    // A path of one segment without `restype` is a blob of the root container.
+    let in_root = request.address.level() == ResourceLevel::Container && restype.is_none();
+    let of_blob = request.address.level() == ResourceLevel::Object || in_root;
+    let rows: &[RouteRow] = if of_blob { &OF_BLOBS } else { &ABOVE_BLOBS };
+    let found = by_shape(rows, &SERVICE_PREFLIGHT, request)?;
+    let has = |name: &str| request.headers.contains_key(name);
+    Ok(match (comp, request.method.as_str()) {
+        (None, "PUT") if of_blob => put_form(request)?,
+        (Some("list"), _)
+            if request.query.get("delimiter").is_some() && !of_blob && restype.is_some() =>
+        {
+            &CONTAINER_LIST_BLOB_HIERARCHY_SEGMENT
+        }
+        (Some("pagelist"), _)
+            if request.query.get("prevsnapshot").is_some() || has("x-ms-previous-snapshot-url") =>
+        {
+            &PAGE_BLOB_GET_PAGE_RANGES_DIFF
+        }
+        (Some("properties"), "PUT") if of_blob && has("x-ms-blob-content-length") => {
+            &PAGE_BLOB_RESIZE
+        }
+        (Some("properties"), "PUT") if of_blob && has("x-ms-sequence-number-action") => {
+            &PAGE_BLOB_UPDATE_SEQUENCE_NUMBER
+        }
+        _ => found,
+    })
+}
+
+/// Which of the forms of PUT without `comp`: with a source it is a copy, else Put Blob of a type.
+fn put_form(request: &Request) -> Result<&'static Operation, Refusal> {
+    let kind = request.header("x-ms-blob-type")?.unwrap_or_default();
+    if request.headers.contains_key("x-ms-copy-source") {
+        return Ok(match kind {
+            _ if request.flag("x-ms-requires-sync")? => &BLOB_COPY_FROM_URL,
+            "BlockBlob" => &BLOCK_BLOB_PUT_BLOB_FROM_URL,
+            _ => &BLOB_START_COPY_FROM_URL,
+        });
+    }
+    Ok(match kind {
+        "PageBlob" => &PAGE_BLOB_CREATE,
+        "AppendBlob" => &APPEND_BLOB_CREATE,
+        _ => &BLOCK_BLOB_UPLOAD,
+    })
+}
+
+/// The container and the blob that a request addresses. A path of one segment that names no
+/// container is a blob of the root container; slashes at the ends belong to the name.
+fn target(address: &Address, level: ResourceLevel) -> Addressed<'_> {
+    match (level, &address.container) {
+        (ResourceLevel::Object, Some(name)) if address.rest.is_empty() => (Some(ROOT), name.into()),
+        (_, container) => {
+            let path = percent_decode_str(&address.rest).decode_utf8_lossy();
+            (container.as_deref(), path)
+        }
+    }
+}
+
+/// The container or the blob that a request addresses.
+fn object(request: &Request) -> String {
+    let of_blob = request.query.get("restype").is_none();
+    let level = if of_blob { ResourceLevel::Object } else { ResourceLevel::Container };
+    match target(&request.address, level) {
+        (Some(container), path) if path.is_empty() => container.to_owned(),
+        (Some(container), path) => format!("{container}/{path}"),
+        (None, _) => String::new(),
+    }
+}
+
+/// A stored access policy of a container, as it authorises now.
+fn policy(account: &Account, container: &str, id: &str) -> Option<StoredPolicy> {
+    let state = account.blob().ok()?.container_now(container)?;
+    let now = account.file().options().clock.now();
+    let (_, policies) = state.in_force(now);
+    policies.iter().find(|policy| policy.id == id).cloned()
+}
+
+/// Whether a request without credentials is served: reads of a public container.
+fn anonymous(account: &Account, request: &Request, operation: &Operation) -> bool {
+    let level = operation.needs.as_ref().map_or(ResourceLevel::Container, |needs| needs.level);
+    let (container, _) = target(&request.address, level);
+    is_public(account, container.unwrap_or_default(), operation)
+}
+
+/// Whether anybody may ask for the operation in that container.
+pub(super) fn is_public(account: &Account, container: &str, operation: &Operation) -> bool {
+    let of_blob = [
+        &BLOB_DOWNLOAD,
+        &BLOB_GET_PROPERTIES,
+        &BLOB_GET_METADATA,
+        &BLOCK_BLOB_GET_BLOCK_LIST,
+        &PAGE_BLOB_GET_PAGE_RANGES,
+    ];
+    let of_container = [
+        &CONTAINER_GET_PROPERTIES,
+        &CONTAINER_GET_METADATA,
+        &CONTAINER_LIST_BLOB_FLAT_SEGMENT,
+        &CONTAINER_LIST_BLOB_HIERARCHY_SEGMENT,
+    ];
+    let is = |list: &[&'static Operation]| list.iter().any(|one| std::ptr::eq(*one, operation));
+    let state = account.blob().ok().and_then(|service| service.container_now(container));
+    let Some(state) = state else { return false };
+    let (access, _) = state.in_force(account.file().options().clock.now());
+    match access {
+        PublicAccess::Private => false,
+        PublicAccess::Blob => is(&of_blob),
+        PublicAccess::Container => is(&of_blob) || is(&of_container),
+    }
+}
+
+fn never(_: &Call<'_>) -> Answer {
+    Err(Refusal::not_implemented("This operation"))
+}
+
+/// An operation on a container as a whole, out of reach of every service SAS, or on a blob.
+macro_rules! operations {
+    ($(
+        $(#[$with:ident $args:tt])*
+        $name:ident $kind:ident $text:literal $level:ident $needs:expr => $method:ident;
+    )*) => {
+        $(
+            pub(super) static $name: Operation =
+                Operation::$kind($text, ResourceLevel::$level, $needs, never)
+                    .streamed(|call, body| Box::pin(BlobCall(call).$method(body)))
+                    $(.$with $args)*;
+        )*
+
+        /// All of them.
+        static OPERATIONS: [&Operation; 4 $(+ { let _ = $text; 1 })*] = [
+            &SERVICE_PREFLIGHT,
+            &SERVICE_GET_USER_DELEGATION_KEY,
+            &CONTAINER_LIST_BLOB_FLAT_SEGMENT_ARROW,
+            &CONTAINER_LIST_BLOB_HIERARCHY_SEGMENT_ARROW,
+            $(&$name,)*
+        ];
+    };
+}
+
+const NEW: &[Permission] = &[Create, Write];
+const LOOK_AT: &[Permission] = &[Read, List];
+
+/// These two are answered as XML: see the flat and the hierarchical list.
+static CONTAINER_LIST_BLOB_FLAT_SEGMENT_ARROW: Operation =
+    Operation::read("ContainerListBlobFlatSegmentArrow", ResourceLevel::Container, &[List], never)
+        .streamed(|call, body| Box::pin(BlobCall(call).list_blobs(body)));
+static CONTAINER_LIST_BLOB_HIERARCHY_SEGMENT_ARROW: Operation = Operation::read(
+    "ContainerListBlobHierarchySegmentArrow",
+    ResourceLevel::Container,
+    &[List],
+    never,
+)
+.streamed(|call, body| Box::pin(BlobCall(call).list_blobs(body)));
+
+operations! {
+    SERVICE_SET_PROPERTIES write "ServiceSetProperties" Service &[Write] => set_service_properties;
+    SERVICE_GET_PROPERTIES read "ServiceGetProperties" Service &[Read] => service_properties;
+    SERVICE_GET_STATISTICS read "ServiceGetStatistics" Service &[Read] => service_stats;
+    SERVICE_LIST_CONTAINERS_SEGMENT read "ServiceListContainersSegment" Service &[List]
+        => list_containers;
+    SERVICE_GET_ACCOUNT_INFO read "ServiceGetAccountInfo" Service &[Read, List, Write, Create]
+        => account_info;
+    SERVICE_SUBMIT_BATCH write "ServiceSubmitBatch" Service &[Delete, Write, Read, List]
+        => submit_batch;
+    SERVICE_FILTER_BLOBS read "ServiceFilterBlobs" Service &[Find] => find_blobs;
+    CONTAINER_CREATE write "ContainerCreate" Container NEW => create_container;
+    CONTAINER_GET_PROPERTIES read "ContainerGetProperties" Container LOOK_AT
+        => container_properties;
+    CONTAINER_GET_METADATA read "ContainerGetMetadata" Container LOOK_AT => container_metadata;
+    CONTAINER_DELETE write "ContainerDelete" Container &[Delete] => delete_container;
+    CONTAINER_SET_METADATA write "ContainerSetMetadata" Container &[Write]
+        => set_container_metadata;
+    CONTAINER_GET_ACCESS_POLICY read "ContainerGetAccessPolicy" Container &[Read] => container_acl;
+    CONTAINER_SET_ACCESS_POLICY write "ContainerSetAccessPolicy" Container &[Write]
+        => set_container_acl;
+    CONTAINER_RESTORE write "ContainerRestore" Container NEW => restore_container;
+    CONTAINER_RENAME write "ContainerRename" Container &[Write] => not_done;
+    #[service_sas (&[Delete, Write])] #[or_level (ResourceLevel::Object)]
+    CONTAINER_SUBMIT_BATCH write "ContainerSubmitBatch" Container &[Delete, Write, Read, List]
+        => submit_batch;
+    #[service_sas (&[Find])]
+    CONTAINER_FILTER_BLOBS read "ContainerFilterBlobs" Container &[Find] => find_blobs;
+    CONTAINER_ACQUIRE_LEASE write "ContainerAcquireLease" Container &[Write] => lease_container;
+    CONTAINER_RELEASE_LEASE write "ContainerReleaseLease" Container &[Write] => lease_container;
+    CONTAINER_RENEW_LEASE write "ContainerRenewLease" Container &[Write] => lease_container;
+    CONTAINER_BREAK_LEASE write "ContainerBreakLease" Container &[Write, Delete] => lease_container;
+    CONTAINER_CHANGE_LEASE write "ContainerChangeLease" Container &[Write] => lease_container;
+    #[service_sas (&[List])]
+    CONTAINER_LIST_BLOB_FLAT_SEGMENT read "ContainerListBlobFlatSegment" Container &[List]
+        => list_blobs;
+    #[service_sas (&[List])]
+    CONTAINER_LIST_BLOB_HIERARCHY_SEGMENT read "ContainerListBlobHierarchySegment" Container &[List]
+        => list_blobs;
+    #[service_sas (&[Read, List, Write, Create])]
+    CONTAINER_GET_ACCOUNT_INFO read "ContainerGetAccountInfo" Container LOOK_AT => account_info;
+    #[overridable ()]
+    BLOB_DOWNLOAD read "BlobDownload" Object &[Read] => get_blob;
+    BLOB_GET_PROPERTIES read "BlobGetProperties" Object &[Read] => blob_properties;
+    BLOB_GET_METADATA read "BlobGetMetadata" Object &[Read] => blob_metadata;
+    BLOB_DELETE write "BlobDelete" Object &[Delete, DeleteVersion, PermanentDelete] => delete_blob;
+    BLOB_UNDELETE write "BlobUndelete" Object &[Write] => undelete_blob;
+    BLOB_SET_EXPIRY write "BlobSetExpiry" Object &[Write] => not_done;
+    BLOB_SET_HTTP_HEADERS write "BlobSetHttpHeaders" Object &[Write] => set_properties;
+    BLOB_SET_IMMUTABILITY_POLICY write "BlobSetImmutabilityPolicy" Object &[Immutability]
+        => set_immutability;
+    BLOB_DELETE_IMMUTABILITY_POLICY write "BlobDeleteImmutabilityPolicy" Object &[Immutability]
+        => delete_immutability;
+    BLOB_SET_LEGAL_HOLD write "BlobSetLegalHold" Object &[Immutability] => set_legal_hold;
+    BLOB_SET_METADATA write "BlobSetMetadata" Object &[Write] => set_metadata;
+    BLOB_ACQUIRE_LEASE write "BlobAcquireLease" Object &[Write] => lease_blob;
+    BLOB_RELEASE_LEASE write "BlobReleaseLease" Object &[Write] => lease_blob;
+    BLOB_RENEW_LEASE write "BlobRenewLease" Object &[Write] => lease_blob;
+    BLOB_CHANGE_LEASE write "BlobChangeLease" Object &[Write] => lease_blob;
+    BLOB_BREAK_LEASE write "BlobBreakLease" Object &[Write, Delete] => lease_blob;
+    BLOB_CREATE_SNAPSHOT write "BlobCreateSnapshot" Object NEW => snapshot_blob;
+    BLOB_START_COPY_FROM_URL write "BlobStartCopyFromURL" Object NEW => copy_blob;
+    BLOB_COPY_FROM_URL write "BlobCopyFromURL" Object NEW => copy_from_url;
+    BLOB_ABORT_COPY_FROM_URL write "BlobAbortCopyFromURL" Object &[Write] => abort_copy;
+    BLOB_SET_TIER write "BlobSetTier" Object &[Write] => set_tier;
+    BLOB_GET_ACCOUNT_INFO read "BlobGetAccountInfo" Object &[Read, Write, Create] => account_info;
+    BLOB_QUERY read "BlobQuery" Object &[Read] => not_done;
+    BLOB_GET_TAGS read "BlobGetTags" Object &[Tags] => blob_tags;
+    BLOB_SET_TAGS write "BlobSetTags" Object &[Tags] => set_tags;
+    PAGE_BLOB_CREATE write "PageBlobCreate" Object NEW => put_blob;
+    PAGE_BLOB_UPLOAD_PAGES write "PageBlobUploadPages" Object &[Write] => put_page;
+    PAGE_BLOB_CLEAR_PAGES write "PageBlobClearPages" Object &[Write] => put_page;
+    PAGE_BLOB_UPLOAD_PAGES_FROM_URL write "PageBlobUploadPagesFromURL" Object &[Write]
+        => put_page_from_url;
+    PAGE_BLOB_GET_PAGE_RANGES read "PageBlobGetPageRanges" Object &[Read] => page_list;
+    PAGE_BLOB_GET_PAGE_RANGES_DIFF read "PageBlobGetPageRangesDiff" Object &[Read] => page_list;
+    PAGE_BLOB_RESIZE write "PageBlobResize" Object &[Write] => set_properties;
+    PAGE_BLOB_UPDATE_SEQUENCE_NUMBER write "PageBlobUpdateSequenceNumber" Object &[Write]
+        => set_properties;
+    PAGE_BLOB_COPY_INCREMENTAL write "PageBlobCopyIncremental" Object &[Write] => not_done;
+    APPEND_BLOB_CREATE write "AppendBlobCreate" Object NEW => put_blob;
+    APPEND_BLOB_APPEND_BLOCK write "AppendBlobAppendBlock" Object &[Add, Write] => append_block;
+    APPEND_BLOB_APPEND_BLOCK_FROM_URL write "AppendBlobAppendBlockFromUrl" Object &[Add, Write]
+        => append_from_url;
+    APPEND_BLOB_SEAL write "AppendBlobSeal" Object &[Write] => seal_blob;
+    BLOCK_BLOB_UPLOAD write "BlockBlobUpload" Object NEW => put_blob;
+    BLOCK_BLOB_PUT_BLOB_FROM_URL write "BlockBlobPutBlobFromUrl" Object NEW => put_blob_from_url;
+    BLOCK_BLOB_STAGE_BLOCK write "BlockBlobStageBlock" Object NEW => put_block;
+    BLOCK_BLOB_STAGE_BLOCK_FROM_URL write "BlockBlobStageBlockFromURL" Object NEW
+        => put_block_from_url;
+    BLOCK_BLOB_COMMIT_BLOCK_LIST write "BlockBlobCommitBlockList" Object NEW => put_block_list;
+    BLOCK_BLOB_GET_BLOCK_LIST read "BlockBlobGetBlockList" Object &[Read] => block_list;
+}
+
+const ACTION: &str = "x-ms-lease-action";
+const SOURCE: When = When::Has("x-ms-copy-source");
+const LEASE: (&str, &str) = ("", "lease");
+const CONTAINER_LEASE: (&str, &str) = ("container", "lease");
+
+/// A blob: of the root container, or of the container that its path names first.
+const BLOB: &[ResourceLevel] = &[ResourceLevel::Container, ResourceLevel::Object];
+
+const fn lease(
+    level: &'static [ResourceLevel],
+    action: &'static str,
+    to: &'static Operation,
+) -> RouteRow {
+    let shape = match level {
+        [ResourceLevel::Container] => CONTAINER_LEASE,
+        _ => LEASE,
+    };
+    row_when(PUT, level, shape, When::Is(ACTION, action), to)
+}
+
+pub(super) static ABOVE_BLOBS: [RouteRow; 27] = [
+    row(PUT, SERVICE, "service", "properties", &SERVICE_SET_PROPERTIES),
+    row(GET, SERVICE, "service", "properties", &SERVICE_GET_PROPERTIES),
+    row(GET, SERVICE, "service", "stats", &SERVICE_GET_STATISTICS),
+    row(GET, SERVICE, "", "list", &SERVICE_LIST_CONTAINERS_SEGMENT),
+    row(POST, SERVICE, "service", "userdelegationkey", &SERVICE_GET_USER_DELEGATION_KEY),
+    row(LOOK, SERVICE, "account", "properties", &SERVICE_GET_ACCOUNT_INFO),
+    row(POST, SERVICE, "", "batch", &SERVICE_SUBMIT_BATCH),
+    // The JS client takes the account in the path for a container.
+    row(POST, SERVICE, "container", "batch", &SERVICE_SUBMIT_BATCH),
+    row(GET, SERVICE, "", "blobs", &SERVICE_FILTER_BLOBS),
+    row(PUT, CONTAINER, "container", "", &CONTAINER_CREATE),
+    row(LOOK, CONTAINER, "container", "", &CONTAINER_GET_PROPERTIES),
+    row(LOOK, CONTAINER, "container", "metadata", &CONTAINER_GET_METADATA),
+    row(DELETE, CONTAINER, "container", "", &CONTAINER_DELETE),
+    row(PUT, CONTAINER, "container", "metadata", &CONTAINER_SET_METADATA),
+    row(LOOK, CONTAINER, "container", "acl", &CONTAINER_GET_ACCESS_POLICY),
+    row(PUT, CONTAINER, "container", "acl", &CONTAINER_SET_ACCESS_POLICY),
+    row(PUT, CONTAINER, "container", "undelete", &CONTAINER_RESTORE),
+    row(PUT, CONTAINER, "container", "rename", &CONTAINER_RENAME),
+    row(POST, CONTAINER, "container", "batch", &CONTAINER_SUBMIT_BATCH),
+    row(GET, CONTAINER, "container", "blobs", &CONTAINER_FILTER_BLOBS),
+    lease(CONTAINER, "acquire", &CONTAINER_ACQUIRE_LEASE),
+    lease(CONTAINER, "release", &CONTAINER_RELEASE_LEASE),
+    lease(CONTAINER, "renew", &CONTAINER_RENEW_LEASE),
+    lease(CONTAINER, "break", &CONTAINER_BREAK_LEASE),
+    lease(CONTAINER, "change", &CONTAINER_CHANGE_LEASE),
+    row(GET, CONTAINER, "container", "list", &CONTAINER_LIST_BLOB_FLAT_SEGMENT),
+    row(LOOK, CONTAINER, "account", "properties", &CONTAINER_GET_ACCOUNT_INFO),
+];
+
+pub(super) static OF_BLOBS: [RouteRow; 36] = [
+    row(LOOK, OBJECT, "account", "properties", &BLOB_GET_ACCOUNT_INFO),
+    row(GET, BLOB, "", "", &BLOB_DOWNLOAD),
+    row(HEAD, BLOB, "", "", &BLOB_GET_PROPERTIES),
+    row(LOOK, BLOB, "", "metadata", &BLOB_GET_METADATA),
+    row(DELETE, BLOB, "", "", &BLOB_DELETE),
+    row(PUT, BLOB, "", "", &BLOCK_BLOB_UPLOAD),
+    row(PUT, BLOB, "", "undelete", &BLOB_UNDELETE),
+    row(PUT, BLOB, "", "expiry", &BLOB_SET_EXPIRY),
+    row(PUT, BLOB, "", "properties", &BLOB_SET_HTTP_HEADERS),
+    row(PUT, BLOB, "", "immutabilityPolicies", &BLOB_SET_IMMUTABILITY_POLICY),
+    row(DELETE, BLOB, "", "immutabilityPolicies", &BLOB_DELETE_IMMUTABILITY_POLICY),
+    row(PUT, BLOB, "", "legalhold", &BLOB_SET_LEGAL_HOLD),
+    row(PUT, BLOB, "", "metadata", &BLOB_SET_METADATA),
+    lease(BLOB, "acquire", &BLOB_ACQUIRE_LEASE),
+    lease(BLOB, "release", &BLOB_RELEASE_LEASE),
+    lease(BLOB, "renew", &BLOB_RENEW_LEASE),
+    lease(BLOB, "change", &BLOB_CHANGE_LEASE),
+    lease(BLOB, "break", &BLOB_BREAK_LEASE),
+    row(PUT, BLOB, "", "snapshot", &BLOB_CREATE_SNAPSHOT),
+    row(PUT, BLOB, "", "copy", &BLOB_ABORT_COPY_FROM_URL),
+    row(PUT, BLOB, "", "tier", &BLOB_SET_TIER),
+    row(POST, BLOB, "", "query", &BLOB_QUERY),
+    row(GET, BLOB, "", "tags", &BLOB_GET_TAGS),
+    row(PUT, BLOB, "", "tags", &BLOB_SET_TAGS),
+    row_when(PUT, BLOB, ("", "page"), SOURCE, &PAGE_BLOB_UPLOAD_PAGES_FROM_URL),
+    row_when(PUT, BLOB, ("", "page"), When::Is("x-ms-page-write", "clear"), &PAGE_BLOB_CLEAR_PAGES),
+    row(PUT, BLOB, "", "page", &PAGE_BLOB_UPLOAD_PAGES),
+    row(GET, BLOB, "", "pagelist", &PAGE_BLOB_GET_PAGE_RANGES),
+    row(PUT, BLOB, "", "incrementalcopy", &PAGE_BLOB_COPY_INCREMENTAL),
+    row_when(PUT, BLOB, ("", "appendblock"), SOURCE, &APPEND_BLOB_APPEND_BLOCK_FROM_URL),
+    row(PUT, BLOB, "", "appendblock", &APPEND_BLOB_APPEND_BLOCK),
+    row(PUT, BLOB, "", "seal", &APPEND_BLOB_SEAL),
+    row_when(PUT, BLOB, ("", "block"), SOURCE, &BLOCK_BLOB_STAGE_BLOCK_FROM_URL),
+    row(PUT, BLOB, "", "block", &BLOCK_BLOB_STAGE_BLOCK),
+    row(PUT, BLOB, "", "blocklist", &BLOCK_BLOB_COMMIT_BLOCK_LIST),
+    row(GET, BLOB, "", "blocklist", &BLOCK_BLOB_GET_BLOCK_LIST),
+];

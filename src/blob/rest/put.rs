@@ -1,0 +1,113 @@
+//! Put Blob, of all three types.
+//!
+//! Decides what each type demands of the request. The rules are asked before the body is received,
+//! unless it came together with the head, and in any case by the engine when it is committed.
+
+use hyper::body::Incoming;
+
+use super::BlobCall;
+use super::body::Arriving;
+use super::headers::md5_text;
+use crate::blob::rules::pages::is_length;
+use crate::blob::rules::{BlobOperation, BlobType};
+use crate::blob::service::{Content, INLINE_MAX};
+use crate::http::checksum::crc64_text;
+use crate::http::frame::refusal::Refusal;
+use crate::http::frame::service::Answer;
+use crate::http::reply::Reply;
+
+/// Longest body of Put Blob.
+pub(super) const PUT_MAX: u64 = 5_000 << 20;
+const TYPE: &str = "x-ms-blob-type";
+
+impl BlobCall<'_> {
+    pub(super) async fn put_blob(self, body: Incoming) -> Answer {
+        let mut body = Some(body);
+        let kind = self.kind_sent();
+        let kind = self.drained(&mut body, kind).await?;
+        match kind {
+            BlobType::Block => self.put_block_blob(body).await,
+            BlobType::Append | BlobType::Page => {
+                let created = self.create_empty(kind).await;
+                self.drained(&mut body, created).await
+            }
+        }
+    }
+
+    fn kind_sent(&self) -> Result<BlobType, Refusal> {
+        let text = self.required(TYPE)?;
+        let unknown =
+            || Refusal::header(TYPE, text, "it must be BlockBlob, AppendBlob or PageBlob");
+        BlobType::from_name(text).ok_or_else(unknown)
+    }
+
+    async fn put_block_blob(self, mut body: Option<Incoming>) -> Answer {
+        let operation = BlobOperation::BlockBlobUpload;
+        let prepared = || {
+            self.check_length(PUT_MAX)?;
+            let (at, asked) = (self.blob_to_change()?, self.asked(operation)?);
+            Ok((self.engine()?, at, asked, self.new_blob(true)?))
+        };
+        let (engine, at, asked, mut new) = self.drained(&mut body, prepared()).await?;
+        let body = body.take().ok_or_else(|| Refusal::bad("InvalidInput", "There is no body."))?;
+        let mut body = Arriving::from(body);
+        // What is refused is refused before its body comes. One that is here already needs no look:
+        // its commit asks the rules.
+        let unasked = self.may_have_come()? && body.has_come().await;
+        let ask = || async { self.told(engine.check(self.cx(), operation, &at, &asked).await) };
+        if !unasked && let Err(refused) = ask().await {
+            return self.drained(&mut Some(body.rest), Err(refused)).await;
+        }
+        let received = match self.receive(body, None, &at, PUT_MAX).await {
+            Ok(received) => received,
+            Err(refusal) if unasked => {
+                // The rules' refusal goes before that of the body.
+                ask().await?;
+                return Err(refusal);
+            }
+            Err(refusal) => return Err(refusal),
+        };
+        let (md5, crc) = (received.content.md5(), received.content.crc64());
+        let reply = received.form(Reply::created());
+        new.content.md5 = new.content.md5.or(md5);
+        let put = engine
+            .put_blob(&self.cx_now(), &at, asked, BlobType::Block, new, received.content)
+            .await;
+        let written = self.told(put)?;
+        Ok(reply
+            .blob_written(&written)
+            .maybe("content-md5", md5.map(md5_text))
+            .header("x-ms-content-crc64", crc64_text(crc)))
+    }
+
+    /// Whether the body may be here already and is kept in memory. A client that waits for a word
+    /// before it sends the body would get that word by a look at it.
+    fn may_have_come(&self) -> Result<bool, Refusal> {
+        let short = self.announced()?.is_some_and(|length| length <= INLINE_MAX);
+        Ok(short && !self.headers.contains_key("expect"))
+    }
+
+    async fn create_empty(&self, kind: BlobType) -> Answer {
+        let operation = match kind {
+            BlobType::Page => BlobOperation::PageBlobCreate,
+            BlobType::Append | BlobType::Block => BlobOperation::AppendBlobCreate,
+        };
+        if self.announced()?.is_some_and(|length| length > 0) {
+            let why = "append and page blobs are created without a body";
+            return Err(Refusal::header("Content-Length", "", why));
+        }
+        let (at, asked) = (self.blob_to_change()?, self.asked(operation)?);
+        let mut new = self.new_blob(false)?;
+        if kind == BlobType::Page {
+            const LENGTH: &str = "x-ms-blob-content-length";
+            let text = self.required(LENGTH)?;
+            let length = text.parse().ok().filter(|length| is_length(*length));
+            let why = "it must be a multiple of 512, at most 8 TiB";
+            new.page_length = length.ok_or_else(|| Refusal::header(LENGTH, text, why))?;
+            new.sequence_number = self.sequence_number()?.unwrap_or(0);
+        }
+        let none = Content::default();
+        let put = self.engine()?.put_blob(self.cx(), &at, asked, kind, new, none).await;
+        Ok(Reply::created().blob_written(&self.told(put)?))
+    }
+}

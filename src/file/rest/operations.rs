@@ -1,0 +1,398 @@
+//! The operations of the File service: the shape of each request, what a SAS must permit, and the
+//! function that carries it out. The names are those of the service's own description.
+
+use super::FileCall;
+use super::content::RANGE_MD5;
+use crate::file::service::shares::ShareRef;
+use crate::http::auth::Permission::{Create, Delete, List, Read, Write};
+use crate::http::auth::{FILE_SIGNATURES, ResourceLevel};
+use crate::http::frame::call::Call;
+use crate::http::frame::refusal::Refusal;
+use crate::http::frame::routing::{
+    CONTAINER, DELETE, GET, HEAD, LOOK, OBJECT, POST, PUT, RouteRow, SERVICE, When, by_shape, row,
+    row_when,
+};
+use crate::http::frame::service::{ErrorFormat, Operation, Service};
+use crate::http::frame::service_operations::{
+    SERVICE_GET_PROPERTIES, SERVICE_GET_USER_DELEGATION_KEY, SERVICE_PREFLIGHT,
+    SERVICE_SET_PROPERTIES,
+};
+use crate::http::request::Request;
+use crate::rules::policy::StoredPolicy;
+use crate::rules::service::ServiceKind;
+use crate::server::Account;
+
+/// The File service.
+pub static SERVICE_TABLE: Service = Service {
+    kind: ServiceKind::File,
+    route,
+    operations: &OPERATIONS,
+    first_version: "2014-02-14",
+    errors: ErrorFormat::Xml,
+    signatures: &FILE_SIGNATURES,
+    target: |address, _| (address.container.as_deref(), address.path()),
+    // The engine notes the refusals of files.
+    object: |_| String::new(),
+    policy,
+    anonymous: |_, _, _| false,
+    is_open: |_| true,
+    open: |_| Ok(()),
+    properties: &["HourMetrics", "MinuteMetrics", "Cors", "ProtocolSettings"],
+};
+
+/// The most bytes that are written on an event loop.
+const QUICK_BYTES: usize = 64 << 10;
+
+/// The root of a share is a directory too.
+const DIRECTORY: &[ResourceLevel] = &[ResourceLevel::Container, ResourceLevel::Object];
+
+const ACTION: &str = "x-ms-lease-action";
+const SHARE_LEASE: (&str, &str) = ("share", "lease");
+const FILE_LEASE: (&str, &str) = ("", "lease");
+const RECURSIVE: When = When::Has("x-ms-recursive");
+const COPY_SOURCE: When = When::Has("x-ms-copy-source");
+
+fn route(request: &Request) -> Result<&'static Operation, Refusal> {
+    by_shape(&TABLE, &SERVICE_PREFLIGHT, request)
+}
+
+fn policy(account: &Account, share: &str, id: &str) -> Option<StoredPolicy> {
+    let info = account.file().properties(&ShareRef::new(share)).ok()?;
+    info.properties.policies.into_iter().find(|policy| policy.id == id)
+}
+
+fn is_live(call: &Call<'_>) -> bool {
+    call.query.get("sharesnapshot").is_none()
+}
+
+fn reads_live(call: &Call<'_>) -> bool {
+    is_live(call) && !call.headers.contains_key(RANGE_MD5)
+}
+
+fn writes_little(call: &Call<'_>) -> bool {
+    let written = 1..=QUICK_BYTES;
+    written.contains(&call.body.len()) && !call.account.file().options().share.sync_always
+}
+
+static SERVICE_LIST_SHARES_SEGMENT: Operation =
+    Operation::read("ServiceListSharesSegment", ResourceLevel::Service, &[List], |call| {
+        FileCall(call).list_shares()
+    });
+static SHARE_CREATE: Operation =
+    Operation::write("ShareCreate", ResourceLevel::Container, &[Create, Write], |call| {
+        FileCall(call).create_share()
+    });
+static SHARE_GET_PROPERTIES: Operation =
+    Operation::read("ShareGetProperties", ResourceLevel::Container, &[Read, List], |call| {
+        FileCall(call).share_properties()
+    });
+static SHARE_DELETE: Operation =
+    Operation::write("ShareDelete", ResourceLevel::Container, &[Delete], |call| {
+        FileCall(call).delete_share()
+    });
+static SHARE_ACQUIRE_LEASE: Operation =
+    Operation::write("ShareAcquireLease", ResourceLevel::Container, &[Write], |call| {
+        FileCall(call).acquire_share_lease()
+    });
+static SHARE_RELEASE_LEASE: Operation =
+    Operation::write("ShareReleaseLease", ResourceLevel::Container, &[Write], |call| {
+        FileCall(call).release_share_lease()
+    });
+static SHARE_CHANGE_LEASE: Operation =
+    Operation::write("ShareChangeLease", ResourceLevel::Container, &[Write], |call| {
+        FileCall(call).change_share_lease()
+    });
+static SHARE_RENEW_LEASE: Operation =
+    Operation::write("ShareRenewLease", ResourceLevel::Container, &[Write], |call| {
+        FileCall(call).renew_share_lease()
+    });
+static SHARE_BREAK_LEASE: Operation =
+    Operation::write("ShareBreakLease", ResourceLevel::Container, &[Write, Delete], |call| {
+        FileCall(call).break_share_lease()
+    });
+static SHARE_CREATE_SNAPSHOT: Operation =
+    Operation::write("ShareCreateSnapshot", ResourceLevel::Container, &[Create, Write], |call| {
+        FileCall(call).create_snapshot()
+    });
+static SHARE_CREATE_PERMISSION: Operation =
+    Operation::write("ShareCreatePermission", ResourceLevel::Container, &[Write], |call| {
+        FileCall(call).create_permission()
+    })
+    .service_sas(&[Write]);
+static SHARE_GET_PERMISSION: Operation =
+    Operation::read("ShareGetPermission", ResourceLevel::Container, &[Read], |call| {
+        FileCall(call).permission()
+    })
+    .service_sas(&[Read]);
+static SHARE_SET_PROPERTIES: Operation =
+    Operation::write("ShareSetProperties", ResourceLevel::Container, &[Write], |call| {
+        FileCall(call).set_share_properties()
+    });
+static SHARE_GET_METADATA: Operation =
+    Operation::read("ShareGetMetadata", ResourceLevel::Container, &[Read, List], |call| {
+        FileCall(call).share_metadata()
+    });
+static SHARE_SET_METADATA: Operation =
+    Operation::write("ShareSetMetadata", ResourceLevel::Container, &[Write], |call| {
+        FileCall(call).set_share_metadata()
+    });
+static SHARE_GET_ACCESS_POLICY: Operation =
+    Operation::read("ShareGetAccessPolicy", ResourceLevel::Container, &[Read], |call| {
+        FileCall(call).access_policy()
+    });
+static SHARE_SET_ACCESS_POLICY: Operation =
+    Operation::write("ShareSetAccessPolicy", ResourceLevel::Container, &[Write], |call| {
+        FileCall(call).set_access_policy()
+    });
+static SHARE_GET_STATISTICS: Operation =
+    Operation::read("ShareGetStatistics", ResourceLevel::Container, &[Read, List], |call| {
+        FileCall(call).share_statistics()
+    });
+static SHARE_RESTORE: Operation =
+    Operation::write("ShareRestore", ResourceLevel::Container, &[Create, Write], |call| {
+        FileCall(call).restore_share()
+    });
+static DIRECTORY_CREATE: Operation =
+    Operation::write("DirectoryCreate", ResourceLevel::Object, &[Create, Write], |call| {
+        FileCall(call).create_directory()
+    });
+static DIRECTORY_GET_PROPERTIES: Operation =
+    Operation::read("DirectoryGetProperties", ResourceLevel::Object, &[Read, List], |call| {
+        FileCall(call).directory_properties()
+    });
+static DIRECTORY_DELETE: Operation =
+    Operation::write("DirectoryDelete", ResourceLevel::Object, &[Delete], |call| {
+        FileCall(call).delete_directory()
+    });
+static DIRECTORY_SET_PROPERTIES: Operation =
+    Operation::write("DirectorySetProperties", ResourceLevel::Object, &[Write], |call| {
+        FileCall(call).set_directory_properties()
+    });
+static DIRECTORY_SET_METADATA: Operation =
+    Operation::write("DirectorySetMetadata", ResourceLevel::Object, &[Write], |call| {
+        FileCall(call).set_directory_metadata()
+    });
+static DIRECTORY_LIST_FILES_AND_DIRECTORIES_SEGMENT: Operation = Operation::read(
+    "DirectoryListFilesAndDirectoriesSegment",
+    ResourceLevel::Object,
+    &[List],
+    |call| FileCall(call).list_directory(),
+);
+static DIRECTORY_LIST_HANDLES: Operation =
+    Operation::read("DirectoryListHandles", ResourceLevel::Object, &[List, Read], |call| {
+        FileCall(call).list_handles()
+    });
+static DIRECTORY_FORCE_CLOSE_HANDLES: Operation =
+    Operation::write("DirectoryForceCloseHandles", ResourceLevel::Object, &[Write], |call| {
+        FileCall(call).force_close_handles()
+    });
+static DIRECTORY_RENAME: Operation =
+    Operation::write("DirectoryRename", ResourceLevel::Object, &[Write], |call| {
+        FileCall(call).rename(true)
+    });
+static FILE_CREATE: Operation =
+    Operation::write("FileCreate", ResourceLevel::Object, &[Create, Write], |call| {
+        FileCall(call).create_file()
+    });
+static FILE_DOWNLOAD: Operation =
+    Operation::read("FileDownload", ResourceLevel::Object, &[Read], |call| {
+        FileCall(call).download()
+    })
+    .quick(reads_live)
+    .overridable();
+static FILE_GET_PROPERTIES: Operation =
+    Operation::read("FileGetProperties", ResourceLevel::Object, &[Read], |call| {
+        FileCall(call).file_properties()
+    })
+    .quick(is_live)
+    .overridable();
+static FILE_DELETE: Operation =
+    Operation::write("FileDelete", ResourceLevel::Object, &[Delete], |call| {
+        FileCall(call).delete_file()
+    });
+static FILE_SET_HTTP_HEADERS: Operation =
+    Operation::write("FileSetHttpHeaders", ResourceLevel::Object, &[Write], |call| {
+        FileCall(call).set_file_properties()
+    });
+static FILE_SET_METADATA: Operation =
+    Operation::write("FileSetMetadata", ResourceLevel::Object, &[Write], |call| {
+        FileCall(call).set_file_metadata()
+    });
+static FILE_ACQUIRE_LEASE: Operation =
+    Operation::write("FileAcquireLease", ResourceLevel::Object, &[Write], |call| {
+        FileCall(call).acquire_file_lease()
+    });
+static FILE_RELEASE_LEASE: Operation =
+    Operation::write("FileReleaseLease", ResourceLevel::Object, &[Write], |call| {
+        FileCall(call).release_file_lease()
+    });
+static FILE_CHANGE_LEASE: Operation =
+    Operation::write("FileChangeLease", ResourceLevel::Object, &[Write], |call| {
+        FileCall(call).change_file_lease()
+    });
+static FILE_BREAK_LEASE: Operation =
+    Operation::write("FileBreakLease", ResourceLevel::Object, &[Write], |call| {
+        FileCall(call).break_file_lease()
+    });
+static FILE_UPLOAD_RANGE: Operation =
+    Operation::write("FileUploadRange", ResourceLevel::Object, &[Write], |call| {
+        FileCall(call).upload_range()
+    })
+    .quick(writes_little);
+static FILE_UPLOAD_RANGE_FROM_URL: Operation =
+    Operation::write("FileUploadRangeFromURL", ResourceLevel::Object, &[Write], |call| {
+        FileCall(call).upload_range_from_url()
+    });
+static FILE_GET_RANGE_LIST: Operation =
+    Operation::read("FileGetRangeList", ResourceLevel::Object, &[Read], |call| {
+        FileCall(call).range_list()
+    });
+static FILE_START_COPY: Operation =
+    Operation::write("FileStartCopy", ResourceLevel::Object, &[Create, Write], |call| {
+        FileCall(call).start_copy()
+    });
+static FILE_ABORT_COPY: Operation =
+    Operation::write("FileAbortCopy", ResourceLevel::Object, &[Write], |call| {
+        FileCall(call).abort_copy()
+    });
+static FILE_LIST_HANDLES: Operation =
+    Operation::read("FileListHandles", ResourceLevel::Object, &[List, Read], |call| {
+        FileCall(call).list_handles()
+    });
+static FILE_FORCE_CLOSE_HANDLES: Operation =
+    Operation::write("FileForceCloseHandles", ResourceLevel::Object, &[Write], |call| {
+        FileCall(call).force_close_handles()
+    });
+static FILE_RENAME: Operation =
+    Operation::write("FileRename", ResourceLevel::Object, &[Write], |call| {
+        FileCall(call).rename(false)
+    });
+static FILE_CREATE_SYMBOLIC_LINK: Operation =
+    Operation::write("FileCreateSymbolicLink", ResourceLevel::Object, &[Create, Write], |_| {
+        Err(Refusal::not_implemented("Links"))
+    });
+static FILE_GET_SYMBOLIC_LINK: Operation =
+    Operation::read("FileGetSymbolicLink", ResourceLevel::Object, &[Read], |_| {
+        Err(Refusal::not_implemented("Links"))
+    });
+static FILE_CREATE_HARD_LINK: Operation =
+    Operation::write("FileCreateHardLink", ResourceLevel::Object, &[Create, Write], |_| {
+        Err(Refusal::not_implemented("Links"))
+    });
+
+static OPERATIONS: [&Operation; 53] = [
+    &SERVICE_PREFLIGHT,
+    &SERVICE_SET_PROPERTIES,
+    &SERVICE_GET_PROPERTIES,
+    &SERVICE_LIST_SHARES_SEGMENT,
+    &SERVICE_GET_USER_DELEGATION_KEY,
+    &SHARE_CREATE,
+    &SHARE_GET_PROPERTIES,
+    &SHARE_DELETE,
+    &SHARE_ACQUIRE_LEASE,
+    &SHARE_RELEASE_LEASE,
+    &SHARE_CHANGE_LEASE,
+    &SHARE_RENEW_LEASE,
+    &SHARE_BREAK_LEASE,
+    &SHARE_CREATE_SNAPSHOT,
+    &SHARE_CREATE_PERMISSION,
+    &SHARE_GET_PERMISSION,
+    &SHARE_SET_PROPERTIES,
+    &SHARE_GET_METADATA,
+    &SHARE_SET_METADATA,
+    &SHARE_GET_ACCESS_POLICY,
+    &SHARE_SET_ACCESS_POLICY,
+    &SHARE_GET_STATISTICS,
+    &SHARE_RESTORE,
+    &DIRECTORY_CREATE,
+    &DIRECTORY_GET_PROPERTIES,
+    &DIRECTORY_DELETE,
+    &DIRECTORY_SET_PROPERTIES,
+    &DIRECTORY_SET_METADATA,
+    &DIRECTORY_LIST_FILES_AND_DIRECTORIES_SEGMENT,
+    &DIRECTORY_LIST_HANDLES,
+    &DIRECTORY_FORCE_CLOSE_HANDLES,
+    &DIRECTORY_RENAME,
+    &FILE_CREATE,
+    &FILE_DOWNLOAD,
+    &FILE_GET_PROPERTIES,
+    &FILE_DELETE,
+    &FILE_SET_HTTP_HEADERS,
+    &FILE_SET_METADATA,
+    &FILE_ACQUIRE_LEASE,
+    &FILE_RELEASE_LEASE,
+    &FILE_CHANGE_LEASE,
+    &FILE_BREAK_LEASE,
+    &FILE_UPLOAD_RANGE,
+    &FILE_UPLOAD_RANGE_FROM_URL,
+    &FILE_GET_RANGE_LIST,
+    &FILE_START_COPY,
+    &FILE_ABORT_COPY,
+    &FILE_LIST_HANDLES,
+    &FILE_FORCE_CLOSE_HANDLES,
+    &FILE_RENAME,
+    &FILE_CREATE_SYMBOLIC_LINK,
+    &FILE_GET_SYMBOLIC_LINK,
+    &FILE_CREATE_HARD_LINK,
+];
+
+/// The shapes of requests.
+pub(super) static TABLE: [RouteRow; 56] = [
+    row(PUT, SERVICE, "service", "properties", &SERVICE_SET_PROPERTIES),
+    row(GET, SERVICE, "service", "properties", &SERVICE_GET_PROPERTIES),
+    row(GET, SERVICE, "", "list", &SERVICE_LIST_SHARES_SEGMENT),
+    row(POST, SERVICE, "service", "userdelegationkey", &SERVICE_GET_USER_DELEGATION_KEY),
+    row(PUT, CONTAINER, "share", "", &SHARE_CREATE),
+    row(LOOK, CONTAINER, "share", "", &SHARE_GET_PROPERTIES),
+    row(DELETE, CONTAINER, "share", "", &SHARE_DELETE),
+    row_when(PUT, CONTAINER, SHARE_LEASE, When::Is(ACTION, "acquire"), &SHARE_ACQUIRE_LEASE),
+    row_when(PUT, CONTAINER, SHARE_LEASE, When::Is(ACTION, "release"), &SHARE_RELEASE_LEASE),
+    row_when(PUT, CONTAINER, SHARE_LEASE, When::Is(ACTION, "change"), &SHARE_CHANGE_LEASE),
+    row_when(PUT, CONTAINER, SHARE_LEASE, When::Is(ACTION, "renew"), &SHARE_RENEW_LEASE),
+    row_when(PUT, CONTAINER, SHARE_LEASE, When::Is(ACTION, "break"), &SHARE_BREAK_LEASE),
+    row(PUT, CONTAINER, "share", "snapshot", &SHARE_CREATE_SNAPSHOT),
+    row(PUT, CONTAINER, "share", "filepermission", &SHARE_CREATE_PERMISSION),
+    row(GET, CONTAINER, "share", "filepermission", &SHARE_GET_PERMISSION),
+    row(PUT, CONTAINER, "share", "properties", &SHARE_SET_PROPERTIES),
+    row(LOOK, CONTAINER, "share", "metadata", &SHARE_GET_METADATA),
+    row(PUT, CONTAINER, "share", "metadata", &SHARE_SET_METADATA),
+    row(LOOK, CONTAINER, "share", "acl", &SHARE_GET_ACCESS_POLICY),
+    row(PUT, CONTAINER, "share", "acl", &SHARE_SET_ACCESS_POLICY),
+    row(GET, CONTAINER, "share", "stats", &SHARE_GET_STATISTICS),
+    row(PUT, CONTAINER, "share", "undelete", &SHARE_RESTORE),
+    row(PUT, DIRECTORY, "directory", "", &DIRECTORY_CREATE),
+    row(LOOK, DIRECTORY, "directory", "", &DIRECTORY_GET_PROPERTIES),
+    row(LOOK, DIRECTORY, "directory", "metadata", &DIRECTORY_GET_PROPERTIES),
+    row(DELETE, DIRECTORY, "directory", "", &DIRECTORY_DELETE),
+    row(PUT, DIRECTORY, "directory", "properties", &DIRECTORY_SET_PROPERTIES),
+    row(PUT, DIRECTORY, "directory", "metadata", &DIRECTORY_SET_METADATA),
+    row(GET, DIRECTORY, "directory", "list", &DIRECTORY_LIST_FILES_AND_DIRECTORIES_SEGMENT),
+    row(PUT, OBJECT, "directory", "rename", &DIRECTORY_RENAME),
+    // These two have no `restype`, for directories either: what the path names decides.
+    row(GET, CONTAINER, "", "listhandles", &DIRECTORY_LIST_HANDLES),
+    row_when(GET, OBJECT, ("", "listhandles"), RECURSIVE, &DIRECTORY_LIST_HANDLES),
+    row(GET, OBJECT, "", "listhandles", &FILE_LIST_HANDLES),
+    row(PUT, CONTAINER, "", "forceclosehandles", &DIRECTORY_FORCE_CLOSE_HANDLES),
+    row_when(PUT, OBJECT, ("", "forceclosehandles"), RECURSIVE, &DIRECTORY_FORCE_CLOSE_HANDLES),
+    row(PUT, OBJECT, "", "forceclosehandles", &FILE_FORCE_CLOSE_HANDLES),
+    row_when(PUT, OBJECT, ("", ""), COPY_SOURCE, &FILE_START_COPY),
+    row(PUT, OBJECT, "", "", &FILE_CREATE),
+    row(GET, OBJECT, "", "", &FILE_DOWNLOAD),
+    row(HEAD, OBJECT, "", "", &FILE_GET_PROPERTIES),
+    row(LOOK, OBJECT, "", "metadata", &FILE_GET_PROPERTIES),
+    row(DELETE, OBJECT, "", "", &FILE_DELETE),
+    row(PUT, OBJECT, "", "properties", &FILE_SET_HTTP_HEADERS),
+    row(PUT, OBJECT, "", "metadata", &FILE_SET_METADATA),
+    row_when(PUT, OBJECT, FILE_LEASE, When::Is(ACTION, "acquire"), &FILE_ACQUIRE_LEASE),
+    row_when(PUT, OBJECT, FILE_LEASE, When::Is(ACTION, "release"), &FILE_RELEASE_LEASE),
+    row_when(PUT, OBJECT, FILE_LEASE, When::Is(ACTION, "change"), &FILE_CHANGE_LEASE),
+    row_when(PUT, OBJECT, FILE_LEASE, When::Is(ACTION, "break"), &FILE_BREAK_LEASE),
+    row_when(PUT, OBJECT, ("", "range"), COPY_SOURCE, &FILE_UPLOAD_RANGE_FROM_URL),
+    row(PUT, OBJECT, "", "range", &FILE_UPLOAD_RANGE),
+    row(GET, OBJECT, "", "rangelist", &FILE_GET_RANGE_LIST),
+    row(PUT, OBJECT, "", "copy", &FILE_ABORT_COPY),
+    row(PUT, OBJECT, "", "rename", &FILE_RENAME),
+    row(PUT, OBJECT, "symboliclink", "", &FILE_CREATE_SYMBOLIC_LINK),
+    row(GET, OBJECT, "symboliclink", "", &FILE_GET_SYMBOLIC_LINK),
+    row(PUT, OBJECT, "hardlink", "", &FILE_CREATE_HARD_LINK),
+];

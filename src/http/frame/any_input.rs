@@ -1,0 +1,295 @@
+//! Entry points for fuzzers and for the test of their corpora: each reads untrusted bytes as the
+//! server does and drops the result.
+//!
+//! Decides nothing; the only failure is a panic.
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use hyper::body::Bytes;
+use hyper::http::request::Parts;
+use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+
+use super::address::{Address, ListenerNames};
+use super::service::Service;
+use super::version;
+use crate::blob::rest::{read_list, read_tags};
+use crate::blob::rules::tags::Tags;
+use crate::blob::rules::tags::query::{TagLanguage, TagQuery};
+use crate::http::auth::{
+    AuthError, AuthTarget, Authorizer, Credential, Credentials, Grant, OauthMode, RequestView,
+    signing_account,
+};
+use crate::http::cors::Cors;
+use crate::http::multipart;
+use crate::http::policies::read_timed_policies;
+use crate::http::request::{Query, Request, byte_range};
+use crate::http::unframed::Unframer;
+use crate::http::xml::Element;
+use crate::queue::rest::read_text;
+use crate::rules::Timestamp;
+use crate::rules::policy::StoredPolicy;
+use crate::table::rules::json::{MetadataLevel, Scope, read_entity, read_table_name};
+use crate::table::rules::{EntityFields, Filter, Properties, Select, Ticks, ValueRef};
+
+const SERVICES: [&Service; 4] = [
+    &crate::file::rest::operations::SERVICE_TABLE,
+    &crate::blob::rest::operations::SERVICE_TABLE,
+    &crate::queue::rest::operations::SERVICE_TABLE,
+    &crate::table::rest::operations::SERVICE_TABLE,
+];
+
+/// A moment at which signatures are checked: 2026-01-05, 10:00.
+const NOW: Timestamp = Timestamp(1_767_607_200_000_000_000);
+
+/// Parts that a batch may have.
+const PARTS_MAX: usize = 256;
+
+/// The head of a request: a line with method and target, then headers. It is read, routed and
+/// authorised, by each service: as it is, and with the signature that it should have had.
+pub fn request(bytes: &[u8]) {
+    for service in SERVICES {
+        if let Some(request) = read(service, bytes) {
+            look_at(service, &request);
+        }
+    }
+}
+
+/// A header `Range`.
+pub fn range(bytes: &[u8]) {
+    if let Some(range) = std::str::from_utf8(bytes).ok().and_then(byte_range) {
+        assert!(range.start < range.end || range.end == u64::MAX, "{range:?}");
+    }
+}
+
+/// An XML body. What was read is written as XML that is read the same.
+pub fn xml(bytes: &[u8]) {
+    for root in ["SignedIdentifiers", "StorageServiceProperties", "BlockList", "Cors", "Tags"] {
+        if let Ok(element) = Element::read(bytes, root) {
+            let written = element.document();
+            let again = Element::read(written.as_bytes(), root);
+            assert!(again.is_ok(), "{written}");
+            // Whatever it says.
+            let _ = Cors::read(&element);
+        }
+    }
+    // Whatever each of them says.
+    let _ = (read_timed_policies(bytes), read_list(bytes), read_tags(bytes), read_text(bytes));
+}
+
+/// A structured body. Cut in two anywhere, it has the payload that it has as a whole.
+pub fn structured(bytes: &[u8]) {
+    let whole = unframed(&[bytes]);
+    for at in [1, 13, 14, bytes.len() / 2] {
+        let (first, second) = bytes.split_at(at.min(bytes.len()));
+        assert_eq!(unframed(&[first, second]), whole, "cut at {at}");
+    }
+}
+
+/// The JSON of an entity, or of a table. An entity within the limits is written as JSON that is
+/// read the same.
+pub fn entity(bytes: &[u8]) {
+    // Whatever it says.
+    let _ = read_table_name(bytes);
+    let Ok(given) = read_entity(bytes) else { return };
+    if given.properties.check_each().is_err() {
+        return;
+    }
+    let row =
+        GivenEntity { partition: given.partition, row: given.row, properties: given.properties };
+    let scope = Scope { level: MetadataLevel::Full, base: "http://h", account: "a" };
+    let written = scope.entity("t", &row, &Select::default());
+    let again = read_entity(written.as_bytes()).expect("JSON of this server is read by it");
+    let read = again.properties.iter().map(|property| format!("{property:?}"));
+    // As texts: a number that is none differs from itself.
+    assert!(read.eq(row.properties.iter().map(|property| format!("{property:?}"))), "{written}");
+}
+
+/// A `$filter` of the Table service. An entity that it matches lies in the ranges that are read for
+/// it.
+pub fn filter(bytes: &[u8]) {
+    let Some(filter) = std::str::from_utf8(bytes).ok().and_then(|text| Filter::parse(text).ok())
+    else {
+        return;
+    };
+    let row = read_entity(ROW).expect("an entity");
+    let row = GivenEntity { partition: row.partition, row: row.row, properties: row.properties };
+    let ranges = filter.ranges();
+    let is_read = ranges.iter().any(|range| range.contains(row.partition(), row.row()));
+    assert!(is_read || !filter.matches(&row), "{filter:?} is read in {ranges:?}");
+}
+
+/// A condition on tags, or a search for them.
+pub fn tag_query(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    for language in [TagLanguage::Condition, TagLanguage::Find] {
+        // Whatever it says.
+        let _ = TagQuery::parse(text, language).map(|query| query.holds("c", &Tags::default()));
+    }
+}
+
+/// An entity with a property of every type.
+const ROW: &[u8] = br#"{"PartitionKey":"p","RowKey":"r","A":1,"B":"b","C":true,"D":1.5,
+    "E@odata.type":"Edm.Int64","E":"5","F@odata.type":"Edm.Binary","F":"AQ==",
+    "G@odata.type":"Edm.Guid","G":"00000000-0000-0000-0000-000000000001",
+    "H@odata.type":"Edm.DateTime","H":"2026-01-05T10:00:00Z"}"#;
+
+struct GivenEntity {
+    partition: Option<String>,
+    row: Option<String>,
+    properties: Properties,
+}
+
+impl EntityFields for GivenEntity {
+    fn partition(&self) -> &str {
+        self.partition.as_deref().unwrap_or_default()
+    }
+
+    fn row(&self) -> &str {
+        self.row.as_deref().unwrap_or_default()
+    }
+
+    fn timestamp(&self) -> Ticks {
+        Ticks::of(NOW)
+    }
+
+    fn properties(&self) -> impl Iterator<Item = (&str, ValueRef<'_>)> {
+        self.properties.iter()
+    }
+}
+
+fn unframed(parts: &[&[u8]]) -> Option<Vec<u8>> {
+    let mut unframer = Unframer::default();
+    let mut payload = Vec::new();
+    for part in parts {
+        let mut rest = Bytes::copy_from_slice(part);
+        while let Some(bytes) = unframer.next(&mut rest).ok()? {
+            payload.extend_from_slice(&bytes);
+        }
+    }
+    unframer.finish().ok().map(|()| payload)
+}
+
+/// A multipart body: a line with the content type, then the body.
+pub fn multipart(bytes: &[u8]) {
+    let (kind, body) = match memchr::memchr(b'\n', bytes) {
+        Some(end) => (&bytes[..end], &bytes[end + 1..]),
+        None => (bytes, &[][..]),
+    };
+    let Some(boundary) =
+        std::str::from_utf8(kind).ok().and_then(|kind| multipart::boundary(kind).ok())
+    else {
+        return;
+    };
+    for part in multipart::parts(body, boundary, PARTS_MAX).into_iter().flatten() {
+        // Whatever it says.
+        let _ = multipart::inner_request(part.body);
+    }
+}
+
+fn read(service: &Service, bytes: &[u8]) -> Option<Request> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    let mut lines = text.lines();
+    let (method, target) = lines.next()?.split_once(' ')?;
+    let mut head = hyper::Request::builder().method(method).uri(target);
+    for (name, value) in lines.filter_map(|line| line.split_once(':')) {
+        head = head.header(name, value.trim());
+    }
+    let (head, ()) = head.body(()).ok()?.into_parts();
+    as_request(service, head)
+}
+
+fn as_request(service: &Service, head: Parts) -> Option<Request> {
+    let accounts = [crate::http::auth::DEVELOPMENT_NAME.to_owned()];
+    let names = ListenerNames {
+        service: service.kind,
+        accounts: &accounts,
+        hosts: &[],
+        any_suffix: false,
+        any_label: false,
+        path_style: false,
+    };
+    let text = |name: &str| head.headers.get(name).and_then(|value| value.to_str().ok());
+    let host = text("host").unwrap_or("127.0.0.1").to_owned();
+    names.check_host(&host).ok()?;
+    let signer = text("authorization").and_then(signing_account);
+    let address = Address::read(names, ("http", &host), head.uri.path(), signer).ok()?;
+    let query = Query::read(head.uri.query().unwrap_or_default());
+    let (method, uri, headers, body) = (head.method, head.uri, head.headers, Bytes::new());
+    let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
+    let (id, now, spelled) = (String::new(), NOW, Vec::new());
+    let https = false;
+    let outside = NOW;
+    Some(Request {
+        method,
+        uri,
+        headers,
+        body,
+        peer,
+        https,
+        address,
+        id,
+        now,
+        outside,
+        query,
+        spelled,
+    })
+}
+
+fn look_at(service: &Service, request: &Request) {
+    // Whatever each of them says.
+    let _ = version::check(service, request, false);
+    let _ = (service.route)(request);
+    let _ = (request.range(), request.metadata(), request.page_size(100));
+    let _ = request.lease_id("x-ms-lease-id");
+    let accounts = Credentials::new([Credential::development()]).expect("one account");
+    let authorizer = Authorizer { accounts, oauth: OauthMode::Basic };
+    let path = request.address.path();
+    let target = AuthTarget {
+        signatures: service.signatures,
+        account: &request.address.account,
+        container: request.address.container.as_deref(),
+        path: &path,
+        level: request.address.level(),
+    };
+    let headers = request.header_pairs();
+    let view = request.view(&headers);
+    let found = authorizer.authorize(&view, &target, &no_policies);
+    if let Err(AuthError::SignatureMismatch { string_to_sign }) = found {
+        let signature = Credential::development().key().sign(&string_to_sign);
+        let again = authorize_signed(&authorizer, &view, &target, &signature);
+        let mismatch = matches!(again, Err(AuthError::SignatureMismatch { .. }));
+        // A user delegation SAS is signed with a key of its own.
+        let delegated = request.query.names("skoid");
+        assert!(!mismatch || delegated, "what a refusal shows was signed: {string_to_sign:?}");
+    }
+}
+
+fn no_policies(_: &str, _: &str, _: &str) -> Option<StoredPolicy> {
+    None
+}
+
+/// Authorises a request with another signature: in the header, or else in the query.
+fn authorize_signed(
+    authorizer: &Authorizer,
+    view: &RequestView<'_>,
+    target: &AuthTarget<'_>,
+    signature: &str,
+) -> Result<Grant, AuthError> {
+    let named = view.header("authorization").filter(|value| signing_account(value).is_some());
+    let Some((account, _)) = named.and_then(|value| value.split_once(':')) else {
+        let is_signature = |piece: &str| {
+            let name = piece.split('=').next().unwrap_or_default();
+            percent_decode_str(name).decode_utf8_lossy().eq_ignore_ascii_case("sig")
+        };
+        let pieces = view.raw_query.split('&').filter(|piece| !is_signature(piece));
+        let encoded = utf8_percent_encode(signature, NON_ALPHANUMERIC);
+        let signed = format!("sig={encoded}");
+        let query = pieces.chain([signed.as_str()]).collect::<Vec<_>>().join("&");
+        let view = RequestView { raw_query: &query, ..*view };
+        return authorizer.authorize(&view, target, &no_policies);
+    };
+    let value = format!("{account}:{signature}");
+    let others = view.headers.iter().filter(|(name, _)| *name != "authorization");
+    let headers: Vec<_> = others.copied().chain([("authorization", value.as_str())]).collect();
+    authorizer.authorize(&RequestView { headers: &headers, ..*view }, target, &no_policies)
+}

@@ -1,0 +1,46 @@
+//! An authorised request, as an operation gets it.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use super::site::Site;
+use crate::http::auth::Grant;
+use crate::http::request::Request;
+use crate::rules::Context;
+use crate::server::Account;
+
+/// A request that was authorised.
+pub struct Call<'a> {
+    /// The listener's own state.
+    pub site: &'a Arc<Site>,
+    /// The account that the request addresses.
+    pub account: &'a Arc<Account>,
+    /// The request; its body, too, unless the operation takes it as it comes.
+    pub request: &'a Request,
+    /// The time of the operation, and the caller.
+    pub context: &'a Context,
+    /// The permissions of the request.
+    pub grant: &'a Grant,
+}
+
+impl<'a> Call<'a> {
+    /// The call of an operation.
+    pub fn new(
+        site: &'a Arc<Site>,
+        account: &'a Arc<Account>,
+        request: &'a Request,
+        context: &'a Context,
+        grant: &'a Grant,
+    ) -> Self {
+        Self { site, account, request, context, grant }
+    }
+}
+
+/// Operations mostly look at the request.
+impl Deref for Call<'_> {
+    type Target = Request;
+
+    fn deref(&self) -> &Request {
+        self.request
+    }
+}

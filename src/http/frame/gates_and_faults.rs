@@ -1,0 +1,256 @@
+//! Applies gates and faults to a request over HTTP.
+//!
+//! Decides how a fault looks on the wire. Which gates and faults apply to a request is decided in
+//! [`crate::bench::controls`]. The parts of a batch are not requests of their own here.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context as TaskContext, Poll, ready};
+use std::time::Duration;
+
+use http_body_util::BodyExt as _;
+use http_body_util::combinators::BoxBody;
+use hyper::body::{Body, Bytes, Frame, SizeHint};
+use hyper::header::HeaderMap;
+use hyper::{Response, StatusCode};
+use tokio::time::{Sleep, sleep};
+
+use super::documented;
+use super::refusal::Refusal;
+use super::service::Operation;
+use super::site::Site;
+use crate::bench::controls::{FaultAction, PendingStop, Point, Visitor};
+use crate::http::request::Request;
+use crate::journal::stream::StreamEvent;
+use crate::rules::Caller;
+use crate::rules::pattern::PatternSubject;
+use crate::rules::service::ServiceKind;
+
+/// The longest piece of a slow answer.
+const SLOW_PIECE: u64 = 16 << 10;
+
+/// An answer as it goes out.
+pub type HttpAnswer = Response<BoxBody<Bytes, std::io::Error>>;
+
+/// How long a body that is cut short stays open after its last byte.
+const CUT_PAUSE: Duration = Duration::from_millis(20);
+
+/// A fault closed the connection.
+#[derive(Debug, thiserror::Error)]
+#[error("a fault closed the connection")]
+pub struct Dropped;
+
+/// The effect of gates and faults on a request, as far as its answer shows it.
+#[derive(Default)]
+pub struct RequestControls {
+    dropped: bool,
+    answer: Option<FaultAction>,
+    met: bool,
+}
+
+/// A request as gates and faults see it, once it is carried out.
+pub struct Visit {
+    headers: HeaderMap,
+    account: String,
+    visitor: Visitor,
+}
+
+impl Visit {
+    fn new(service: ServiceKind, request: &Request, caller: &Caller) -> Self {
+        let address = &request.address;
+        let visitor = Visitor {
+            service,
+            account: address.account.as_str().into(),
+            operation: documented::name_of(service, caller.operation).to_owned(),
+            path: address.named_path(),
+            client: caller.owner.client.name.clone(),
+            client_request: caller.request_id.as_deref().map(str::to_owned),
+            user_agent: caller.user_agent.clone(),
+        };
+        Self { headers: request.headers.clone(), account: address.account.clone(), visitor }
+    }
+
+    fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).and_then(|value| value.to_str().ok())
+    }
+}
+
+impl RequestControls {
+    /// A request that was authorised, before anything is looked at. An error is its answer.
+    pub async fn arrive(
+        &mut self,
+        site: &Site,
+        operation: &Operation,
+        request: &mut Request,
+        caller: &Caller,
+    ) -> Result<(), Refusal> {
+        self.met = true;
+        let visit = Visit::new(site.service.kind, request, caller);
+        let header = |name: &str| visit.header(name);
+        let seen = seen(site, operation, &visit, &header);
+        let controls = site.accounts.controls();
+        if controls.gates.pass(Point::Received, &seen, || visit.visitor.clone()).await {
+            request.now = site.now();
+        }
+        let Some(fault) = controls.faults.meet(&seen) else { return Ok(()) };
+        controls.stream.push(Some(Arc::clone(&visit.visitor.account)), || StreamEvent::Fault {
+            fault: fault.id,
+            visitor: visit.visitor.clone(),
+        });
+        match fault.action {
+            FaultAction::Answer { status, code } => {
+                let status = StatusCode::from_u16(status);
+                let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+                let why = format!("the answer was injected by fault {}", fault.id);
+                return Err(Refusal::explained(status, code, why));
+            }
+            FaultAction::Delay(time) => {
+                sleep(time).await;
+                request.now = site.now();
+            }
+            FaultAction::DropBefore => {
+                self.dropped = true;
+                return Err(Refusal::busy("the connection is closed").closing());
+            }
+            after => self.answer = Some(after),
+        }
+        Ok(())
+    }
+
+    /// The stop that a request has ahead of it between its check and its change.
+    pub fn stop(
+        &self,
+        site: &Site,
+        operation: &Operation,
+        request: &Request,
+        caller: &Caller,
+    ) -> Option<Arc<PendingStop>> {
+        if !self.met || !operation.stops_when_checked() {
+            return None;
+        }
+        let visit = Visit::new(site.service.kind, request, caller);
+        let header = |name: &str| visit.header(name);
+        let seen = seen(site, operation, &visit, &header);
+        PendingStop::ahead_of(site.accounts.controls(), &site.clock, &seen, || {
+            visit.visitor.clone()
+        })
+    }
+
+    /// The request as gates after the commit see it, if the request has met a gate or a fault.
+    pub fn leaves_later(&self, site: &Site, request: &Request, caller: &Caller) -> Option<Visit> {
+        self.met.then(|| Visit::new(site.service.kind, request, caller))
+    }
+
+    /// A request that is done and not answered yet.
+    pub async fn leave(&self, site: &Site, operation: &Operation, visit: &Visit) {
+        let header = |name: &str| visit.header(name);
+        let seen = seen(site, operation, visit, &header);
+        let gates = &site.accounts.controls().gates;
+        gates.pass(Point::Committed, &seen, || visit.visitor.clone()).await;
+    }
+
+    /// The answer as the client gets it.
+    pub fn shape(self, answer: HttpAnswer) -> Result<HttpAnswer, Dropped> {
+        if self.dropped || self.answer == Some(FaultAction::DropAfter) {
+            log::info!("a fault closed the connection of a request");
+            return Err(Dropped);
+        }
+        let shaped = |shape: Shape| move |body| Shaped { body, shape }.boxed();
+        Ok(match self.answer {
+            Some(FaultAction::Cut(bytes)) => {
+                answer.map(shaped(Shape::Cut { left: bytes, end: None }))
+            }
+            Some(FaultAction::Slow(speed)) => {
+                let shape = Shape::Slow { speed: speed.max(1), piece: Bytes::new(), pause: None };
+                answer.map(shaped(shape))
+            }
+            _ => answer,
+        })
+    }
+}
+
+fn seen<'a>(
+    site: &Site,
+    operation: &'a Operation,
+    visit: &'a Visit,
+    header: &'a (dyn Fn(&str) -> Option<&'a str> + Sync),
+) -> PatternSubject<'a> {
+    PatternSubject {
+        service: site.service.kind,
+        operation: operation.name,
+        documented: documented::name_of(site.service.kind, operation.name),
+        account: &visit.account,
+        path: &visit.visitor.path,
+        header,
+    }
+}
+
+/// How the body of an answer comes.
+enum Shape {
+    /// So much of it, then the connection ends.
+    Cut { left: u64, end: Option<Pin<Box<Sleep>>> },
+    /// At so many bytes a second.
+    Slow { speed: u64, piece: Bytes, pause: Option<Pin<Box<Sleep>>> },
+}
+
+/// The body of an answer that a fault has met.
+struct Shaped {
+    body: BoxBody<Bytes, std::io::Error>,
+    shape: Shape,
+}
+
+type NextFrame = Poll<Option<Result<Frame<Bytes>, std::io::Error>>>;
+
+impl Body for Shaped {
+    type Data = Bytes;
+    type Error = std::io::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> NextFrame {
+        let Self { body, shape } = &mut *self;
+        match shape {
+            Shape::Cut { left: 0, end } => {
+                // A pause, in which all that came before goes out; an error would hold it back.
+                ready!(end.get_or_insert_with(|| Box::pin(sleep(CUT_PAUSE))).as_mut().poll(cx));
+                Poll::Ready(Some(Err(std::io::Error::other(Dropped))))
+            }
+            Shape::Cut { left, .. } => {
+                let Some(mut data) = ready!(next_data(body, cx)?) else { return Poll::Ready(None) };
+                data.truncate(usize::try_from(*left).unwrap_or(usize::MAX));
+                *left -= data.len() as u64;
+                Poll::Ready(Some(Ok(Frame::data(data))))
+            }
+            Shape::Slow { speed, piece, pause } => {
+                if let Some(sleeping) = pause {
+                    ready!(sleeping.as_mut().poll(cx));
+                    *pause = None;
+                }
+                if piece.is_empty() {
+                    let Some(data) = ready!(next_data(body, cx)?) else { return Poll::Ready(None) };
+                    *piece = data;
+                }
+                let most = SLOW_PIECE.min((*speed).div_ceil(4)).min(piece.len() as u64);
+                let data = piece.split_to(usize::try_from(most).unwrap_or(usize::MAX));
+                let micros = data.len() as u64 * 1_000_000 / *speed;
+                let time = Duration::from_micros(micros);
+                *pause = Some(Box::pin(sleep(time)));
+                Poll::Ready(Some(Ok(Frame::data(data))))
+            }
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        // The head of the answer says how long it was to be.
+        SizeHint::default()
+    }
+}
+
+/// The next bytes of a body.
+fn next_data(
+    body: &mut BoxBody<Bytes, std::io::Error>,
+    cx: &mut TaskContext<'_>,
+) -> Poll<Result<Option<Bytes>, std::io::Error>> {
+    match ready!(Pin::new(body).poll_frame(cx)) {
+        None => Poll::Ready(Ok(None)),
+        Some(frame) => Poll::Ready(frame.map(|frame| Some(frame.into_data().unwrap_or_default()))),
+    }
+}

@@ -1,0 +1,529 @@
+//! One request: its head read, routed and authorised; then its body received, the operation
+//! carried out, and the answer finished.
+//!
+//! Decides that order. A request is authorised by its head, before its body is taken: strangers
+//! cannot make the server hold their bytes. The body of a request that is refused, or that anybody
+//! may send, is read and thrown away up to a bound, so that the connection stays usable; past it
+//! the connection ends with the answer, after more of the body has come ([`crate::connections`]).
+//! What is quickly done is done on the connection's own event loop, the rest on a thread that may
+//! block.
+
+use std::cell::RefCell;
+use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{
+    AUTHORIZATION, CONTENT_LENGTH, DATE, EXPECT, HOST, HeaderMap, HeaderValue, SERVER,
+    TRANSFER_ENCODING,
+};
+use hyper::http::uri::Authority;
+use hyper::{Method, Response, StatusCode, Uri};
+
+use super::address::Address;
+use super::call::Call;
+use super::gates_and_faults::{Dropped, HttpAnswer, RequestControls};
+use super::receive::{Unread, collect};
+use super::refusal::{Code, Refusal};
+use super::request_event::RequestEvent;
+use super::service::{Answer, Operation, OperationHandler};
+use super::site::Site;
+use super::source::RENAME_SOURCE;
+use super::version::{self, VERSION};
+use super::{cross_site, opening};
+use crate::connections::ConnectionState;
+use crate::http::auth::{Grant, Overrides, signing_account};
+use crate::http::blocking::{Undone, on_a_thread};
+use crate::http::cors::Cors;
+use crate::http::header_case;
+use crate::http::limits::Limits;
+use crate::http::observer::ObservedRequest;
+use crate::http::reply::{Reply, ReplyBody};
+use crate::http::request::{Query, Request, stamp};
+use crate::rules::time::rfc1123;
+use crate::rules::{Caller, Client, Context, Owner, Timestamp};
+use crate::server::Account;
+use crate::sync::front_end::{rehearse, without_waiting};
+use crate::sync::random::new_guid;
+
+/// The longest client request ID that is given back.
+const CLIENT_ID_MAX: usize = 1_024;
+/// The longest user agent that is remembered.
+const USER_AGENT_MAX: usize = 256;
+
+/// The parts of a request that its answer repeats, also if the request is refused.
+struct Echo {
+    request_id: String,
+    version: HeaderValue,
+    client_id: Option<HeaderValue>,
+    method: Method,
+    origin: Option<HeaderValue>,
+    now: Timestamp,
+}
+
+impl Echo {
+    fn of(site: &Site, method: &Method, uri: &Uri, headers: &HeaderMap, now: Timestamp) -> Self {
+        let client_id = headers.get("x-ms-client-request-id");
+        Self {
+            request_id: new_guid(),
+            version: version::of_answer(site.service, uri, headers),
+            client_id: client_id.filter(|value| value.len() <= CLIENT_ID_MAX).cloned(),
+            method: method.clone(),
+            origin: headers.get("origin").cloned(),
+            now,
+        }
+    }
+}
+
+/// Answers a request.
+pub async fn handle(
+    site: Arc<Site>,
+    connection: Arc<Owner>,
+    place: &ConnectionState,
+    peer: SocketAddr,
+    request: hyper::Request<Incoming>,
+) -> Result<HttpAnswer, Dropped> {
+    let now = site.now();
+    let mut asked = ObservedRequest::now(&site.options, request.method());
+    let echo = Echo::of(&site, request.method(), request.uri(), request.headers(), now);
+    let mut told = RequestEvent::begin(&site, &connection, &echo.request_id);
+    let (head, body) = request.into_parts();
+    let (mut cors, mut fate) = (Cors::default(), RequestControls::default());
+    let format = site.service.errors.of(&head.method, &head.uri);
+    let expects = head.headers.contains_key(EXPECT);
+    let body = Unread { body, place, expects, limits: &site.options.limits };
+    let reply = match read_head(&site, peer, &echo, head).await {
+        Ok(request) => {
+            let account = site.accounts.get(&request.address.account).cloned();
+            match account {
+                Some(account) => {
+                    cors = site.cors(&account);
+                    let caller = caller(connection, peer, &request);
+                    told.request(&request, &caller);
+                    serve(&site, account, caller, request, body, &mut asked, &mut fate).await
+                }
+                None => Err(body.refuse(unknown_account()).await),
+            }
+        }
+        Err(refusal) => Err(body.refuse(refusal).await),
+    };
+    let head = echo.method == Method::HEAD;
+    let mut reply = reply.unwrap_or_else(|refusal| {
+        told.refused(&refusal);
+        if refusal.close {
+            place.turn.end_unread();
+        }
+        let stamp = stamp(&echo.request_id, now);
+        refusal.reply(format, site.options.error_names, head, &stamp)
+    });
+    let spelled = std::mem::take(&mut reply.spelled);
+    let mut answer = finish(reply, echo, &cors);
+    if !spelled.is_empty() {
+        answer.extensions_mut().extend(header_case::write(&spelled).await);
+    }
+    let (operation, status) = (asked.operation, answer.status());
+    match fate.shape(answer) {
+        Ok(answer) => {
+            let took = asked.answered(&answer);
+            told.answered(operation, Some(status), took);
+            Ok(answer)
+        }
+        Err(dropped) => {
+            told.answered(operation, None, asked.took());
+            Err(dropped)
+        }
+    }
+}
+
+fn unknown_account() -> Refusal {
+    Refusal::bad_because("InvalidUri", "the account of the URL is not one of this server")
+}
+
+/// Reads the head of a request, without its body.
+async fn read_head(
+    site: &Site,
+    peer: SocketAddr,
+    echo: &Echo,
+    head: hyper::http::request::Parts,
+) -> Result<Request, Refusal> {
+    let host = host_of(&head).map_err(Refusal::closing)?;
+    site.names().check_host(&host).map_err(Refusal::closing)?;
+    check_coding(&head.headers).map_err(Refusal::closing)?;
+    if head.headers.get_all(AUTHORIZATION).iter().nth(1).is_some() {
+        let why = "there is more than one Authorization";
+        return Err(Refusal::bad_because("InvalidHeaderValue", why));
+    }
+    let chunked = head.headers.contains_key("transfer-encoding");
+    let sends = matches!(head.method, Method::PUT | Method::POST | Method::PATCH);
+    if sends && !chunked && !head.headers.contains_key(CONTENT_LENGTH) {
+        let status = StatusCode::LENGTH_REQUIRED;
+        let message = "You must provide the Content-Length HTTP header.";
+        return Err(Refusal::new(status, "MissingContentLengthHeader", message));
+    }
+    let signer = head.headers.get("authorization").and_then(|value| value.to_str().ok());
+    let https = site.options.tls.is_some();
+    let origin = (if https { "https" } else { "http" }, host.as_str());
+    let signer = signer.and_then(signing_account);
+    // The JS client leaves the account out of a rename's target. A SAS or a token does not say
+    // who signed: where there is one account, that one is meant.
+    let renames = head.headers.contains_key(RENAME_SOURCE);
+    let signer = signer.or_else(|| site.only_account().filter(|_| renames));
+    let address = Address::read(site.names(), origin, head.uri.path(), signer)?;
+    let query = Query::read(head.uri.query().unwrap_or_default());
+    let spelled = header_case::read(&head.headers, head.extensions).await;
+    let (method, uri, headers) = (head.method, head.uri, head.headers);
+    let body = Bytes::new();
+    let (id, now, outside) = (echo.request_id.clone(), echo.now, site.clock.outside());
+    Ok(Request {
+        method,
+        uri,
+        headers,
+        body,
+        peer,
+        https,
+        address,
+        id,
+        now,
+        outside,
+        query,
+        spelled,
+    })
+}
+
+/// The host that a request names, by its header or its target. If the two differ, a proxy between
+/// client and server may have used the other one.
+fn host_of(head: &hyper::http::request::Parts) -> Result<String, Refusal> {
+    let bad = |why| Refusal::bad_because("InvalidHeaderValue", why);
+    let mut sent = head.headers.get_all(HOST).iter();
+    let first = match sent.next() {
+        None => None,
+        Some(host) => Some(host.to_str().map_err(|_| bad("Host is not text"))?),
+    };
+    if sent.next().is_some() {
+        return Err(bad("there is more than one Host"));
+    }
+    match (first, head.uri.authority()) {
+        (Some(host), Some(target)) if !host.eq_ignore_ascii_case(target.as_str()) => {
+            Err(bad("Host is not that of the request's target"))
+        }
+        (host, target) => Ok(host.or(target.map(Authority::as_str)).unwrap_or_default().to_owned()),
+    }
+}
+
+/// Refuses codings that would be stored as if they were the bytes.
+fn check_coding(headers: &HeaderMap) -> Result<(), Refusal> {
+    let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
+    let chunked =
+        |value: &HeaderValue| value.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked");
+    if codings.next().is_some_and(|first| !chunked(first)) || codings.next().is_some() {
+        let why = "the one Transfer-Encoding known here is chunked";
+        return Err(Refusal::explained(StatusCode::NOT_IMPLEMENTED, "NotImplemented", why));
+    }
+    Ok(())
+}
+
+/// Who asks: the connection, and the request by the ID that its client gave it.
+fn caller(connection: Arc<Owner>, peer: SocketAddr, request: &Request) -> Caller {
+    let text = |name: &str, most: usize| {
+        let value = request.headers.get(name)?.to_str().ok()?;
+        (value.len() <= most).then(|| Arc::from(value))
+    };
+    let request_id: Option<Arc<str>> = text("x-ms-client-request-id", CLIENT_ID_MAX);
+    let owner = match &request_id {
+        None => connection,
+        Some(id) => {
+            let Client { session, name } = &*connection.client;
+            let client = Client { session: *session, name: format!("{name}, request {id}") };
+            Arc::new(Owner { client: Arc::new(client), pid: connection.pid, program: None })
+        }
+    };
+    let user_agent = text("user-agent", USER_AGENT_MAX);
+    Caller { owner, operation: "", address: Some(peer), request_id, user_agent }
+}
+
+/// Routes and authorises a request, and carries it out.
+async fn serve(
+    site: &Arc<Site>,
+    account: Arc<Account>,
+    mut caller: Caller,
+    mut request: Request,
+    body: Unread<'_>,
+    asked: &mut ObservedRequest,
+    fate: &mut RequestControls,
+) -> Answer {
+    let limits = &site.options.limits;
+    let admitted = admit(site, &request).and_then(|operation| {
+        cross_site::check(site, &account, &request, operation).map(|()| operation)
+    });
+    let operation = match admitted {
+        Ok(operation) => operation,
+        Err(refusal) => return Err(body.refuse(refusal).await),
+    };
+    asked.operation = Some(operation.name);
+    caller.operation = operation.name;
+    let mut context = Context::new(request.now, caller);
+    let admitted = {
+        let (site, account) = (Arc::clone(site), Arc::clone(&account));
+        // A stored policy is read under a lock that is held while shares are set.
+        let quick = request.query.get("si").is_none();
+        on_some_thread(quick, limits, request, move |request| {
+            site.options.admission.grant(site.service, &account, request, operation)
+        })
+        .await
+    };
+    let grant = match admitted {
+        Ok((given_back, Ok(grant))) => {
+            request = given_back;
+            grant
+        }
+        Ok((_, Err(refusal))) | Err(refusal) => return Err(body.refuse(refusal).await),
+    };
+    if let Some(why) = site.accounts.halted() {
+        return Err(body.refuse(Refusal::busy(why)).await);
+    }
+    if site.accounts.controls().are_set() {
+        if let Err(refusal) = fate.arrive(site, operation, &mut request, &context.caller).await {
+            return Err(body.refuse(refusal).await);
+        }
+        context.now = request.now;
+        context.stop = fate.stop(site, operation, &request, &context.caller);
+    }
+    let visit = fate.leaves_later(site, &request, &context.caller);
+    let answer = if let (None, OperationHandler::Whole(run)) = (&operation.needs, &operation.run) {
+        // The sender is unknown: the body is not received and the connection proves nothing.
+        let (account, context, grant) = (&account, &context, &grant);
+        body.answer(run(&Call { site, account, request: &request, context, grant })).await
+    } else {
+        if let Err(refusal) = opening::open(site.service, &account, limits).await {
+            return Err(body.refuse(refusal).await);
+        }
+        let body = body.admit();
+        carry_out(site, account, operation, context, grant, request, body).await
+    };
+    if let (Some(visit), Ok(_)) = (visit, &answer) {
+        fate.leave(site, operation, &visit).await;
+    }
+    // A request that waited for a replacement of all data which then failed: the next start undoes
+    // what it did.
+    match site.accounts.halted() {
+        Some(why) => Err(Refusal::busy(why)),
+        None => answer,
+    }
+}
+
+/// Carries out a request that was let in.
+async fn carry_out(
+    site: &Arc<Site>,
+    account: Arc<Account>,
+    operation: &'static Operation,
+    mut context: Context,
+    grant: Grant,
+    mut request: Request,
+    body: Incoming,
+) -> Answer {
+    let limits = &site.options.limits;
+    match operation.run {
+        OperationHandler::Streamed(run) => {
+            let call = Call::new(site, &account, &request, &context, &grant);
+            noted(&call, operation, run(&call, body).await)
+        }
+        OperationHandler::Async(run) => {
+            request.body = collect(body, limits).await?;
+            let call = Call::new(site, &account, &request, &context, &grant);
+            noted(&call, operation, run(&call).await)
+        }
+        OperationHandler::Whole(run) => {
+            request.body = collect(body, limits).await?;
+            if context.due_stop().is_some() {
+                (request, context) = stopped(site, &account, run, context, &grant, request).await?;
+            }
+            let call = Call::new(site, &account, &request, &context, &grant);
+            let quick = (operation.quick)(&call);
+            let site = Arc::clone(site);
+            let work = move |request: &Request| {
+                let call = Call::new(&site, &account, request, &context, &grant);
+                let mut answer = run(&call);
+                present(operation, &grant, &mut answer);
+                answer
+            };
+            let (request, answer) = on_some_thread(quick, limits, request, work).await?;
+            as_looked_at(&request, answer)
+        }
+    }
+}
+
+/// Notes the answer of an operation, and adds what the grant of the request demands of it.
+fn noted(call: &Call<'_>, operation: &Operation, mut answer: Answer) -> Answer {
+    call.note(&answer);
+    present(operation, call.grant, &mut answer);
+    answer
+}
+
+/// Checks a request that has a stop ahead, by a rehearsal of its operation, and keeps it at its
+/// gate if the check holds. Gives the request back as it goes on.
+async fn stopped(
+    site: &Arc<Site>,
+    account: &Arc<Account>,
+    run: fn(&Call<'_>) -> Answer,
+    context: Context,
+    grant: &Grant,
+    request: Request,
+) -> Result<(Request, Context), Refusal> {
+    let work = {
+        let (site, account) = (Arc::clone(site), Arc::clone(account));
+        let (context, grant) = (context.clone(), grant.clone());
+        move |request: &Request| {
+            let call = Call::new(&site, &account, request, &context, &grant);
+            rehearse(|| run(&call).map(drop))
+        }
+    };
+    let (mut request, checked) = on_some_thread(false, &site.options.limits, request, work).await?;
+    if let Some(checked) = checked {
+        checked?;
+    }
+    if let Some(stop) = context.due_stop() {
+        request.now = stop.pass().await;
+    }
+    let context = Context { now: request.now, ..context };
+    Ok((request, context))
+}
+
+/// The operation of a request, if its version and location allow it.
+fn admit(site: &Site, request: &Request) -> Result<&'static Operation, Refusal> {
+    version::check(site.service, request, site.options.any_version)?;
+    route(site, request)
+}
+
+/// The operation of a request, if its location allows it.
+pub(crate) fn route(site: &Site, request: &Request) -> Result<&'static Operation, Refusal> {
+    let operation = (site.service.route)(request)?;
+    if operation.changes && request.address.secondary {
+        let message = "Write operations are not allowed. [latchfs: this is the address of the \
+                       secondary location, which only reads]";
+        let code = "WriteOperationNotSupportedOnSecondary";
+        return Err(Refusal::new(StatusCode::FORBIDDEN, code, message));
+    }
+    Ok(operation)
+}
+
+/// Does `work` on a request: here in non-blocking mode if it is `quick`, else, or if it turns out
+/// to take longer, on a thread that may block. Gives the request back with the result.
+pub(crate) async fn on_some_thread<T: Send + 'static>(
+    quick: bool,
+    limits: &Limits,
+    request: Request,
+    work: impl Fn(&Request) -> T + Send + 'static,
+) -> Result<(Request, T), Refusal> {
+    let at_once = || catch_unwind(AssertUnwindSafe(|| without_waiting(|| work(&request))));
+    match quick.then(at_once) {
+        Some(Ok(Some(done))) => Ok((request, done)),
+        Some(Err(_)) => Err(broken()),
+        Some(Ok(None)) | None => {
+            let work = move || {
+                let done = work(&request);
+                (request, done)
+            };
+            on_a_thread(limits.thread_wait, work).await.map_err(|undone| match undone {
+                Undone::NoThread => no_thread(),
+                Undone::Panicked => broken(),
+            })
+        }
+    }
+}
+
+fn no_thread() -> Refusal {
+    Refusal::busy("all threads are busy, and the system gives no other; nothing was done")
+}
+
+fn broken() -> Refusal {
+    log::error!("an operation panicked");
+    Refusal::explained(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", "")
+}
+
+/// A request that asks for a file as a directory, or the other way round, finds nothing.
+fn as_looked_at(request: &Request, answer: Answer) -> Answer {
+    match answer {
+        Err(refusal)
+            if matches!(request.method, Method::GET | Method::HEAD)
+                && refusal.code == Code::Is("ResourceTypeMismatch") =>
+        {
+            Err(Refusal::explained(StatusCode::NOT_FOUND, "ResourceNotFound", ""))
+        }
+        other => other,
+    }
+}
+
+/// A SAS may say how content is to be presented.
+fn present(operation: &Operation, grant: &Grant, answer: &mut Answer) {
+    if let (true, Ok(reply)) = (operation.overridable, answer) {
+        override_headers(reply, &grant.overrides);
+    }
+}
+
+fn override_headers(reply: &mut Reply, overrides: &Overrides) {
+    let headers = [
+        ("cache-control", &overrides.cache_control),
+        ("content-disposition", &overrides.content_disposition),
+        ("content-encoding", &overrides.content_encoding),
+        ("content-language", &overrides.content_language),
+        ("content-type", &overrides.content_type),
+    ];
+    for (name, value) in headers {
+        if let Some(value) = value {
+            reply.set(name, value);
+        }
+    }
+}
+
+thread_local! {
+    /// The second that this thread answered in last, and its date.
+    static LAST_DATE: RefCell<(i64, HeaderValue)> =
+        const { RefCell::new((i64::MIN, HeaderValue::from_static(""))) };
+}
+
+/// The date of an answer, spelled once a second.
+fn date(now: Timestamp) -> HeaderValue {
+    let second = now.0.div_euclid(1_000_000_000);
+    LAST_DATE.with_borrow_mut(|(last, text)| {
+        if *last != second
+            && let Ok(spelled) = HeaderValue::from_str(&rfc1123(now))
+        {
+            (*last, *text) = (second, spelled);
+        }
+        text.clone()
+    })
+}
+
+/// The answer as HTTP, with what every answer carries.
+fn finish(mut reply: Reply, echo: Echo, cors: &Cors) -> HttpAnswer {
+    reply.set("x-ms-request-id", &echo.request_id);
+    reply.headers.insert(DATE, date(echo.now));
+    reply.headers.insert(SERVER, HeaderValue::from_static("latchfs"));
+    reply.headers.insert(VERSION, echo.version);
+    if let Some(id) = echo.client_id {
+        reply.headers.insert("x-ms-client-request-id", id);
+    }
+    if echo.method != Method::OPTIONS {
+        let origin = echo.origin.as_ref().and_then(|origin| origin.to_str().ok());
+        reply = cors.tell(reply, &echo.method, origin);
+    }
+    let (length, body) = match reply.body {
+        ReplyBody::Bytes(bytes) => (bytes.len() as u64, full(bytes)),
+        ReplyBody::HeadOf(length) => (length, full(Bytes::new())),
+        ReplyBody::Stream(length, body) => (length, body),
+    };
+    let mut response = Response::new(body);
+    *response.status_mut() = reply.status;
+    *response.headers_mut() = reply.headers;
+    if !matches!(reply.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED) {
+        response.headers_mut().insert(CONTENT_LENGTH, length.into());
+    }
+    response
+}
+
+fn full(bytes: Bytes) -> BoxBody<Bytes, std::io::Error> {
+    Full::new(bytes).map_err(|never| match never {}).boxed()
+}

@@ -1,0 +1,58 @@
+//! The frame of every request: from its first header to the operation that it asks for, and from
+//! the operation's answer or refusal to HTTP. What an operation does is its service's to decide.
+//!
+//! ```text
+//!   cross_site          requests of foreign web pages
+//!   handle              one request from its first header to its answer
+//!   receive             the body of a request
+//!   call                an authorised request, as an operation gets it
+//!   service             a service as a table of operations
+//!   routing             the shapes of requests, and the operation that each one asks for
+//!   service_operations  operations that every service has: properties, preflight, statistics
+//!   documented          the name of each operation in the services' documentation
+//!   opening             the first use of a service
+//!   site                state that all requests to one listener share
+//!   address             account, container and path of a URL; which Host is served
+//!   version             versions of the service
+//!   source              URLs that requests name as sources of copies
+//!   siblings            the other listeners of the server
+//!   gates_and_faults    gates and faults, applied to a request
+//!   request_event       the entry of a request in the stream of events
+//!   conflicts           refusals of the Blob, Queue and Table services in the log of events
+//!   refusal             how an error is sent
+//!   wording             the service's own message for each error code
+//!   common_errors       causes that every service has
+//!   coverage            the pages docs/SERVICE-coverage.md, written by a test
+//!   any_input           entry points for fuzzers
+//! ```
+
+pub(crate) mod address;
+#[doc(hidden)]
+pub mod any_input;
+pub(crate) mod call;
+pub(crate) mod common_errors;
+pub(crate) mod conflicts;
+#[cfg(test)]
+pub(crate) mod coverage;
+pub(crate) mod cross_site;
+pub(crate) mod documented;
+pub(crate) mod gates_and_faults;
+pub(crate) mod handle;
+pub(crate) mod opening;
+pub(crate) mod receive;
+pub(crate) mod refusal;
+pub(crate) mod request_event;
+pub(crate) mod routing;
+pub(crate) mod service;
+pub(crate) mod service_operations;
+pub(crate) mod siblings;
+pub(crate) mod site;
+pub(crate) mod source;
+pub(crate) mod version;
+pub(crate) mod wording;
+
+pub use address::{Address, host_name, is_this_machine};
+pub use documented::name_of as documented_name;
+pub use refusal::{Code, ErrorNames, Refusal};
+pub use service::{Operation, Service};
+pub use siblings::{Siblings, asked_at};

@@ -1,0 +1,141 @@
+//! Reads the source that a request names: a URL, percent-encoded, whose query may carry a
+//! signature.
+//!
+//! Decides which URLs are this listener's, whatever host they are spelled with, which are those of
+//! another listener of this server, and that both name a file or a blob, not another answer to a
+//! GET. The check of signatures and the operations ask the same question here: what the one takes
+//! for foreign must not be read by the other.
+
+use std::net::{IpAddr, SocketAddr};
+
+use hyper::Uri;
+
+use super::address::{Address, ListenerNames, SECONDARY, host_name, is_this_machine};
+use super::call::Call;
+use super::refusal::Refusal;
+use super::siblings::asked_at;
+use crate::http::request::Query;
+
+/// The header of Copy File and Put Range From URL.
+pub const COPY_SOURCE: &str = "x-ms-copy-source";
+/// The header of a rename.
+pub const RENAME_SOURCE: &str = "x-ms-file-rename-source";
+
+/// The header with the authorization for the server of a copy's source.
+pub const SOURCE_AUTHORIZATION: &str = "x-ms-copy-source-authorization";
+
+/// The longest source.
+const SOURCE_BYTES_MAX: usize = 2_048;
+
+/// The source that a URL names.
+pub enum NamedSource {
+    /// A resource of this listener.
+    Own(Box<OwnSource>),
+    /// Something else; what another listener of this server has, by the address it is asked at.
+    Elsewhere(Uri),
+}
+
+/// A resource of this listener that a request names as its source.
+pub struct OwnSource {
+    /// The URL.
+    pub uri: Uri,
+    /// The resource that the URL names.
+    pub address: Address,
+}
+
+impl Call<'_> {
+    /// The source that the URL in header `name` addresses; the header is required.
+    pub fn source_in(&self, name: &str) -> Result<NamedSource, Refusal> {
+        let url = self.required(name)?;
+        if url.len() > SOURCE_BYTES_MAX {
+            return Err(Refusal::header(name, "", "it is longer than 2 KiB"));
+        }
+        let invalid = || Refusal::header(name, url, "it is no URL of a resource");
+        let uri: Uri = url.parse().map_err(|_| invalid())?;
+        let scheme = uri.scheme_str().ok_or_else(invalid)?;
+        if !matches!(scheme, "http" | "https") {
+            return Err(Refusal::header(name, url, "it must begin with http:// or https://"));
+        }
+        let authority = uri.authority().ok_or_else(invalid)?.as_str();
+        if !self.is_own(authority) {
+            let Some((beside, by_port)) = self.beside(&uri, authority) else {
+                return Ok(NamedSource::Elsewhere(uri));
+            };
+            if by_port && beside.scheme() != uri.scheme() {
+                let spoken = beside.scheme_str().unwrap_or_default();
+                let why = format!("the listener on that port speaks {spoken}");
+                return Err(Refusal::header(name, "", &why));
+            }
+            check_object(name, &uri)?;
+            return Ok(NamedSource::Elsewhere(beside));
+        }
+        if name == COPY_SOURCE {
+            check_object(name, &uri)?;
+        }
+        let names = ListenerNames { any_suffix: true, ..self.site.names() };
+        let address = Address::read(names, (scheme, authority), uri.path(), None);
+        let address = address.map_err(|_| invalid())?;
+        Ok(NamedSource::Own(Box::new(OwnSource { uri, address })))
+    }
+
+    /// True for the host of this request, this machine at our port, and our accounts.
+    fn is_own(&self, authority: &str) -> bool {
+        let host = self.headers.get("host").and_then(|host| host.to_str().ok());
+        host == Some(authority)
+            || ListenerNames { any_suffix: true, ..self.site.names() }
+                .host_account(authority)
+                .is_some()
+            || is_at(authority, self.site.addr)
+    }
+
+    /// The URL at which another listener of this server is asked for what `uri` names, and whether
+    /// `uri` names that listener by its port. The host that this request was sent to is that of the
+    /// other listeners too.
+    fn beside(&self, uri: &Uri, authority: &str) -> Option<(Uri, bool)> {
+        let sent_to = self.headers.get("host").and_then(|host| host.to_str().ok()).map(host_name);
+        let scheme = if self.site.options.tls.is_some() { "https" } else { "http" };
+        let siblings = self.site.options.siblings.sources();
+        siblings.into_iter().find_map(|(service, addr)| {
+            let names = ListenerNames { service, any_suffix: true, ..self.site.names() };
+            let (account, by_port) = match names.host_account(authority) {
+                Some((account, secondary)) => {
+                    (format!("/{account}{}", if secondary { SECONDARY } else { "" }), false)
+                }
+                None if is_at(authority, addr) => (String::new(), true),
+                None if sent_to == Some(host_name(authority)) && has_port(authority, addr) => {
+                    (String::new(), true)
+                }
+                None => return None,
+            };
+            let path = uri.path_and_query().map_or("/", |path| path.as_str());
+            let url = format!("{scheme}://{}{account}{path}", asked_at(addr)).parse().ok()?;
+            Some((url, by_port))
+        })
+    }
+}
+
+/// Refuses a URL of this server that asks for something else than a file or a blob: a list,
+/// properties, policies.
+fn check_object(name: &str, uri: &Uri) -> Result<(), Refusal> {
+    let query = Query::read(uri.query().unwrap_or_default());
+    let Some(asks) = ["restype", "comp"].into_iter().find(|asks| query.names(asks)) else {
+        return Ok(());
+    };
+    let why = format!("a source is a file or a blob, and its URL has no '{asks}'");
+    Err(Refusal::header(name, "", &why))
+}
+
+/// True for a name or address of the listener on `addr`. Another machine may have its port too.
+fn is_at(authority: &str, addr: SocketAddr) -> bool {
+    let name = host_name(authority);
+    let literal = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    let this_machine = match literal {
+        Ok(ip) => ip.is_loopback() || ip == addr.ip(),
+        Err(_) => is_this_machine(name),
+    };
+    this_machine && has_port(authority, addr)
+}
+
+fn has_port(authority: &str, addr: SocketAddr) -> bool {
+    authority.rsplit_once(':').is_some_and(|(_, given)| given == addr.port().to_string())
+}

@@ -1,0 +1,73 @@
+//! Stored access policies as XML, both ways: the same document in every service.
+//!
+//! Decides its form alone. [`crate::rules::policy`] decides which policies are legal;
+//! [`crate::http::auth`] decides what a policy grants.
+
+use super::xml::{Element, Xml, invalid};
+use crate::http::frame::refusal::Refusal;
+use crate::rules::policy::{SentPolicy, StoredPolicy};
+use crate::rules::time::parse_short_iso;
+
+/// The written form of a policy that has only an ID.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Bare {
+    /// An empty `AccessPolicy`.
+    Written,
+    /// None.
+    LeftOut,
+}
+
+/// Reads the document. No body at all removes all policies, as an empty list does.
+pub fn read_policies(body: &[u8]) -> Result<Vec<SentPolicy>, Refusal> {
+    if body.is_empty() {
+        return Ok(Vec::new());
+    }
+    let root = Element::read(body, "SignedIdentifiers")?;
+    root.children.iter().map(read_policy).collect()
+}
+
+/// Reads the document, with its times as moments.
+pub fn read_timed_policies(body: &[u8]) -> Result<Vec<StoredPolicy>, Refusal> {
+    let timed = |sent: SentPolicy| sent.timed(parse_short_iso);
+    let policies: Result<_, _> = read_policies(body)?.into_iter().map(timed).collect();
+    policies.map_err(|fault| invalid(&fault.to_string()))
+}
+
+fn read_policy(element: &Element) -> Result<SentPolicy, Refusal> {
+    if element.name != "SignedIdentifier" {
+        return Err(invalid(&format!("the element {} is not known", element.name)));
+    }
+    let access = element.child("AccessPolicy");
+    let field = |name: &str| {
+        let text = access?.child(name)?.text.clone();
+        (!text.is_empty()).then_some(text)
+    };
+    Ok(SentPolicy {
+        id: element.child("Id").map(|id| id.text.clone()).unwrap_or_default(),
+        start: field("Start"),
+        expiry: field("Expiry"),
+        permission: field("Permission"),
+    })
+}
+
+/// Writes the document.
+pub fn write_policies(policies: impl IntoIterator<Item = SentPolicy>, bare: Bare) -> Xml {
+    let mut xml = Xml::new();
+    xml.open("SignedIdentifiers");
+    for policy in policies {
+        xml.open("SignedIdentifier");
+        xml.text("Id", &policy.id);
+        let fields =
+            [("Start", policy.start), ("Expiry", policy.expiry), ("Permission", policy.permission)];
+        if bare == Bare::Written || fields.iter().any(|(_, value)| value.is_some()) {
+            xml.open("AccessPolicy");
+            for (name, value) in &fields {
+                xml.maybe(name, value.as_deref());
+            }
+            xml.close("AccessPolicy");
+        }
+        xml.close("SignedIdentifier");
+    }
+    xml.close("SignedIdentifiers");
+    xml
+}

@@ -1,0 +1,273 @@
+//! Listening: accepting connections, serving each with its limits, and ending all of them.
+//!
+//! The bounds are in [`super::limits`], the places for connections in [`crate::connections`], the
+//! threads that serve them in [`super::workers`].
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::{oneshot, watch};
+use tokio::time::{sleep, timeout};
+
+use super::fetch::{CopySources, SOURCE_WAIT};
+use super::limits::Limits;
+use super::observer::Observer;
+use super::tls::Tls;
+use super::workers::Workers;
+use crate::connections::timeouts::TimedStream;
+use crate::connections::{ConnectionBody, ConnectionState, Connections, descriptors};
+use crate::http::auth::Admission;
+use crate::http::frame::gates_and_faults::Dropped;
+use crate::http::frame::handle::handle;
+use crate::http::frame::refusal::ErrorNames;
+use crate::http::frame::service::Service;
+use crate::http::frame::siblings::Siblings;
+use crate::http::frame::site::Site;
+use crate::server::Accounts;
+
+/// How long to wait before the next connection where the last one could not be had.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// How to serve.
+#[derive(Clone)]
+pub struct RestOptions {
+    /// Where to listen; port 0 for any.
+    pub listen: SocketAddr,
+    /// Which requests are accepted.
+    pub admission: Admission,
+    /// How codes are spelled.
+    pub error_names: ErrorNames,
+    /// Host names served besides this machine's and the accounts' own.
+    pub hosts: Vec<String>,
+    /// Whether the account is always the first segment of the path, whatever the host is.
+    pub path_style: bool,
+    /// Whether every value of `x-ms-version` is accepted.
+    pub any_version: bool,
+    /// How much of everything.
+    pub limits: Limits,
+    /// Serves https with this, and http without.
+    pub tls: Option<Tls>,
+    /// Where sources of copies may be.
+    pub copy_sources: CopySources,
+    /// How long a source on another server may take.
+    pub source_wait: Duration,
+    /// How long a copy within the server stays pending before its bytes are copied.
+    pub copy_delay: Duration,
+    /// The observer of every answer.
+    pub observer: Option<Arc<dyn Observer>>,
+    /// The listeners that are started with these options or a clone of them: one server.
+    pub siblings: Siblings,
+}
+
+impl RestOptions {
+    /// On any free port of this machine. Which requests are accepted has no default: a caller that
+    /// wants to let everyone in must say so.
+    pub fn new(admission: Admission) -> Self {
+        Self {
+            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+            admission,
+            error_names: ErrorNames::default(),
+            hosts: Vec::new(),
+            path_style: false,
+            any_version: false,
+            limits: Limits::default(),
+            tls: None,
+            copy_sources: CopySources::default(),
+            source_wait: SOURCE_WAIT,
+            copy_delay: Duration::ZERO,
+            observer: None,
+            siblings: Siblings::default(),
+        }
+    }
+}
+
+/// A listener being served. Ends when dropped.
+pub struct RestServer {
+    addr: SocketAddr,
+    site: Arc<Site>,
+    running: Option<(oneshot::Sender<()>, JoinHandle<()>)>,
+}
+
+impl RestServer {
+    /// Starts to serve `service` of these accounts.
+    pub fn start(
+        accounts: Arc<Accounts>,
+        service: &'static Service,
+        options: RestOptions,
+    ) -> io::Result<Self> {
+        descriptors::raise_limit();
+        let listener = std::net::TcpListener::bind(options.listen)?;
+        listener.set_nonblocking(true)?;
+        let addr = listener.local_addr()?;
+        let workers = Workers::start(&options.limits)?;
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let listener = {
+            let _inside = runtime.enter();
+            TcpListener::from_std(listener)?
+        };
+        options.siblings.add(service.kind, addr);
+        let site = Arc::new(Site::new(accounts, service, options, addr));
+        let (stop, stopped) = oneshot::channel();
+        let serving = Arc::clone(&site);
+        let thread = thread::Builder::new()
+            .name("latchfs-accept".into())
+            .spawn(move || run(&runtime, listener, &serving, &workers, stopped))?;
+        Ok(Self { addr, site, running: Some((stop, thread)) })
+    }
+
+    /// Where it listens.
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// Ends it: no new connections, requests under way are finished, within limits.
+    pub fn stop(&mut self) {
+        let Some((stop, thread)) = self.running.take() else { return };
+        self.site.options.siblings.remove(self.addr);
+        self.site.stopping.store(true, Ordering::Release);
+        let _ = stop.send(());
+        if thread.join().is_err() {
+            log::error!("the REST listener did not end well");
+        }
+    }
+}
+
+impl Drop for RestServer {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn run(
+    runtime: &Runtime,
+    listener: TcpListener,
+    site: &Arc<Site>,
+    workers: &Workers,
+    stopped: oneshot::Receiver<()>,
+) {
+    runtime.block_on(accept(listener, site, workers, stopped));
+}
+
+async fn accept(
+    listener: TcpListener,
+    site: &Arc<Site>,
+    workers: &Workers,
+    mut stopped: oneshot::Receiver<()>,
+) {
+    let Limits { connections: most, stop_wait, .. } = site.options.limits;
+    let connections = Connections::all();
+    let own = connections.listener();
+    let (ending, end) = watch::channel(false);
+    loop {
+        let accepted = tokio::select! {
+            _ = &mut stopped => break,
+            accepted = listener.accept() => accepted,
+        };
+        // Out of this loop, for another one to take it.
+        match accepted.and_then(|(stream, peer)| Ok((stream.into_std()?, peer))) {
+            Ok((stream, peer)) => {
+                let entry = tokio::select! {
+                    _ = &mut stopped => break,
+                    entry = connections.enter(own, most) => entry,
+                };
+                let (site, end) = (Arc::clone(site), end.clone());
+                workers.serve(async move {
+                    let serving = async {
+                        match TcpStream::from_std(stream) {
+                            Ok(stream) => enter(stream, peer, site, Arc::clone(&entry), end).await,
+                            Err(error) => log::warn!("the connection of {peer} is lost: {error}"),
+                        }
+                    };
+                    tokio::select! {
+                        () = serving => {}
+                        () = entry.asked_to_leave() => {
+                            log::debug!("the connection of {peer} ended to make room");
+                        }
+                    }
+                });
+            }
+            Err(error) => {
+                // Out of descriptors, most likely: an idle connection gives one back.
+                log::warn!("the REST listener: {error}");
+                connections.shed(None);
+                sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+    drop(listener);
+    ending.send_replace(true);
+    if timeout(stop_wait, connections.ended(own)).await.is_err() {
+        log::warn!("a REST request is still under way and is left to the end of the process");
+    }
+}
+
+/// Shakes hands first, where the listener speaks TLS.
+async fn enter(
+    stream: TcpStream,
+    peer: SocketAddr,
+    site: Arc<Site>,
+    place: Arc<ConnectionState>,
+    mut end: watch::Receiver<bool>,
+) {
+    let _ = stream.set_nodelay(true);
+    let Some(tls) = site.options.tls.clone() else {
+        return serve(stream, peer, site, place, end).await;
+    };
+    let secured = tokio::select! {
+        secured = tls.accept(stream, peer) => secured,
+        _ = end.changed() => None,
+    };
+    if let Some(stream) = secured {
+        serve(stream, peer, site, place, end).await;
+    }
+}
+
+async fn serve(
+    stream: impl AsyncRead + AsyncWrite + Unpin,
+    peer: SocketAddr,
+    site: Arc<Site>,
+    place: Arc<ConnectionState>,
+    mut end: watch::Receiver<bool>,
+) {
+    let limits = site.options.limits;
+    let who = Arc::new(site.client(peer));
+    let turn = Arc::clone(&place.turn);
+    let watched = TimedStream::new(stream, turn, limits.stream());
+    let service = service_fn(move |request| {
+        let (site, who, place) = (Arc::clone(&site), Arc::clone(&who), Arc::clone(&place));
+        place.begin();
+        async move {
+            // An error ends the connection without an answer.
+            let answer = handle(site, who, &place, peer, request).await?;
+            Ok::<_, Dropped>(answer.map(|body| ConnectionBody::new(body, place)))
+        }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.idle_wait)
+        .max_headers(limits.headers)
+        .preserve_header_case(true) // For metadata: see `header_case`.
+        .max_buf_size(limits.header_room())
+        .serve_connection(TokioIo::new(watched), service);
+    tokio::pin!(connection);
+    let served = tokio::select! {
+        served = connection.as_mut() => served,
+        _ = end.changed() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = served {
+        log::debug!("the connection of {peer} ended: {error}");
+    }
+}

@@ -1,0 +1,189 @@
+//! The operations of the Queue service: the shape of each request, what a SAS must permit, and the
+//! function that carries it out. The names are those of the service's own description.
+
+use hyper::Method;
+
+use super::{message, messages, policies, queue, segments, service};
+use crate::http::auth::Permission::{Add, Create, Delete, List, Process, Read, Update, Write};
+use crate::http::auth::{QUEUE_SIGNATURES, ResourceLevel};
+use crate::http::frame::refusal::Refusal;
+use crate::http::frame::routing::{
+    CONTAINER, DELETE, GET, LOOK, POST, PUT, RouteRow, SERVICE, by_shape, row, unsupported_verb,
+};
+use crate::http::frame::service::{ErrorFormat, Operation, Service};
+use crate::http::frame::service_operations::{
+    SERVICE_GET_PROPERTIES, SERVICE_GET_STATISTICS, SERVICE_GET_USER_DELEGATION_KEY,
+    SERVICE_PREFLIGHT, SERVICE_SET_PROPERTIES,
+};
+use crate::http::request::Request;
+use crate::rules::policy::StoredPolicy;
+use crate::rules::service::ServiceKind;
+use crate::server::Account;
+
+/// The Queue service.
+pub static SERVICE_TABLE: Service = Service {
+    kind: ServiceKind::Queue,
+    route,
+    operations: &OPERATIONS,
+    first_version: "2009-09-19",
+    errors: ErrorFormat::Xml,
+    signatures: &QUEUE_SIGNATURES,
+    target: |address, _| (address.container.as_deref(), address.path()),
+    object,
+    policy,
+    anonymous: |_, _, _| false,
+    is_open: |account| account.open_queue().is_some(),
+    open: |account| Ok(account.queue().map(drop)?),
+    properties: &["Logging", "HourMetrics", "MinuteMetrics", "Cors"],
+};
+
+/// Messages have two shapes of paths, and no `comp`; the rest is a table.
+fn route(request: &Request) -> Result<&'static Operation, Refusal> {
+    let preflight = request.method == Method::OPTIONS;
+    if preflight || request.address.level() != ResourceLevel::Object {
+        return by_shape(&TABLE, &SERVICE_PREFLIGHT, request);
+    }
+    for name in ["comp", "restype"] {
+        if let Some(value) = request.query.get(name) {
+            return Err(Refusal::query(name, value, "it names no operation on messages"));
+        }
+    }
+    let segments = segments(request);
+    let [first, id @ ..] = &segments[..] else { return Err(no_resource()) };
+    if !first.eq_ignore_ascii_case("messages") {
+        return Err(no_resource());
+    }
+    let peeks =
+        || request.query.get("peekonly").is_some_and(|text| text.eq_ignore_ascii_case("true"));
+    Ok(match (&request.method, id) {
+        (&Method::GET, []) if peeks() => &MESSAGES_PEEK,
+        (&Method::GET, []) => &MESSAGES_DEQUEUE,
+        (&Method::POST, []) => &MESSAGES_ENQUEUE,
+        (&Method::DELETE, []) => &MESSAGES_CLEAR,
+        (&Method::PUT, [_]) => &MESSAGE_ID_UPDATE,
+        (&Method::DELETE, [_]) => &MESSAGE_ID_DELETE,
+        (_, [] | [_]) => return Err(unsupported_verb()),
+        _ => return Err(no_resource()),
+    })
+}
+
+fn no_resource() -> Refusal {
+    let message = "The requested URI does not represent any resource on the server.";
+    Refusal::bad("InvalidUri", message)
+}
+
+/// The queue or the message that a request addresses.
+fn object(request: &Request) -> String {
+    let queue = request.address.container.as_deref().unwrap_or_default();
+    match segments(request).as_slice() {
+        [_, id] => format!("{queue}/{id}"),
+        _ => queue.to_owned(),
+    }
+}
+
+/// Policies of a queue that is not open yet, or not there, are none: opening may wait.
+fn policy(account: &Account, queue: &str, id: &str) -> Option<StoredPolicy> {
+    account.queue().ok()?.policy(queue, id)
+}
+
+static SERVICE_LIST_QUEUES_SEGMENT: Operation =
+    Operation::read_async("ServiceListQueuesSegment", ResourceLevel::Service, &[List], |call| {
+        Box::pin(service::list(call))
+    });
+
+// No service SAS reaches a queue as a whole; the refusal is that of a missing permission.
+static QUEUE_CREATE: Operation =
+    Operation::write_async("QueueCreate", ResourceLevel::Container, &[Create, Write], |call| {
+        Box::pin(queue::create(call))
+    })
+    .service_sas(&[]);
+static QUEUE_DELETE: Operation =
+    Operation::write_async("QueueDelete", ResourceLevel::Container, &[Delete], |call| {
+        Box::pin(queue::delete(call))
+    })
+    .service_sas(&[]);
+static QUEUE_GET_PROPERTIES: Operation =
+    Operation::read_async("QueueGetProperties", ResourceLevel::Container, &[Read], |call| {
+        Box::pin(queue::properties(call))
+    })
+    .service_sas(&[Read]);
+static QUEUE_SET_METADATA: Operation =
+    Operation::write_async("QueueSetMetadata", ResourceLevel::Container, &[Write], |call| {
+        Box::pin(queue::set_metadata(call))
+    })
+    .service_sas(&[]);
+// No SAS at all reaches stored access policies.
+static QUEUE_GET_ACCESS_POLICY: Operation =
+    Operation::read_async("QueueGetAccessPolicy", ResourceLevel::Container, &[], |call| {
+        Box::pin(policies::get(call))
+    })
+    .service_sas(&[]);
+static QUEUE_SET_ACCESS_POLICY: Operation =
+    Operation::write_async("QueueSetAccessPolicy", ResourceLevel::Container, &[], |call| {
+        Box::pin(policies::set(call))
+    })
+    .service_sas(&[]);
+
+static MESSAGES_ENQUEUE: Operation =
+    Operation::write_async("MessagesEnqueue", ResourceLevel::Object, &[Add], |call| {
+        Box::pin(messages::put(call))
+    });
+static MESSAGES_DEQUEUE: Operation =
+    Operation::write_async("MessagesDequeue", ResourceLevel::Object, &[Process], |call| {
+        Box::pin(messages::get(call))
+    });
+static MESSAGES_PEEK: Operation =
+    Operation::read_async("MessagesPeek", ResourceLevel::Object, &[Read], |call| {
+        Box::pin(messages::peek(call))
+    });
+static MESSAGES_CLEAR: Operation =
+    Operation::write_async("MessagesClear", ResourceLevel::Container, &[Delete], |call| {
+        Box::pin(messages::clear(call))
+    })
+    .or_level(ResourceLevel::Object)
+    .service_sas(&[]);
+static MESSAGE_ID_UPDATE: Operation =
+    Operation::write_async("MessageIdUpdate", ResourceLevel::Object, &[Update], |call| {
+        Box::pin(message::update(call))
+    })
+    .or_level(ResourceLevel::Container);
+static MESSAGE_ID_DELETE: Operation =
+    Operation::write_async("MessageIdDelete", ResourceLevel::Object, &[Process], |call| {
+        Box::pin(message::delete(call))
+    })
+    .or_level(ResourceLevel::Container);
+
+static OPERATIONS: [&Operation; 18] = [
+    &SERVICE_PREFLIGHT,
+    &SERVICE_SET_PROPERTIES,
+    &SERVICE_GET_PROPERTIES,
+    &SERVICE_GET_STATISTICS,
+    &SERVICE_GET_USER_DELEGATION_KEY,
+    &SERVICE_LIST_QUEUES_SEGMENT,
+    &QUEUE_CREATE,
+    &QUEUE_DELETE,
+    &QUEUE_GET_PROPERTIES,
+    &QUEUE_SET_METADATA,
+    &QUEUE_GET_ACCESS_POLICY,
+    &QUEUE_SET_ACCESS_POLICY,
+    &MESSAGES_ENQUEUE,
+    &MESSAGES_DEQUEUE,
+    &MESSAGES_PEEK,
+    &MESSAGES_CLEAR,
+    &MESSAGE_ID_UPDATE,
+    &MESSAGE_ID_DELETE,
+];
+
+static TABLE: [RouteRow; 11] = [
+    row(PUT, SERVICE, "service", "properties", &SERVICE_SET_PROPERTIES),
+    row(GET, SERVICE, "service", "properties", &SERVICE_GET_PROPERTIES),
+    row(GET, SERVICE, "service", "stats", &SERVICE_GET_STATISTICS),
+    row(POST, SERVICE, "service", "userdelegationkey", &SERVICE_GET_USER_DELEGATION_KEY),
+    row(GET, SERVICE, "", "list", &SERVICE_LIST_QUEUES_SEGMENT),
+    row(PUT, CONTAINER, "", "", &QUEUE_CREATE),
+    row(DELETE, CONTAINER, "", "", &QUEUE_DELETE),
+    row(LOOK, CONTAINER, "", "metadata", &QUEUE_GET_PROPERTIES),
+    row(PUT, CONTAINER, "", "metadata", &QUEUE_SET_METADATA),
+    row(LOOK, CONTAINER, "", "acl", &QUEUE_GET_ACCESS_POLICY),
+    row(PUT, CONTAINER, "", "acl", &QUEUE_SET_ACCESS_POLICY),
+];

@@ -1,0 +1,215 @@
+//! The operations of the Table service: what a SAS must permit for each and the function that
+//! carries it out, and which one a request asks for.
+//!
+//! By method, or the one that a POST names, and by what the path names; an update is told from an
+//! upsert by its `If-Match` (S80).
+
+use hyper::{Method, StatusCode};
+
+use super::error::refusal;
+use super::{TableCall, headers, locator};
+use crate::http::auth::Permission::{Add, Create, Delete, List, Read, Update, Write};
+use crate::http::auth::{ResourceLevel, TABLE_SIGNATURES};
+use crate::http::frame::refusal::Refusal;
+use crate::http::frame::routing::Verb;
+use crate::http::frame::service::{ErrorFormat, Operation, Service};
+use crate::http::frame::service_operations::{
+    SERVICE_GET_PROPERTIES, SERVICE_GET_STATISTICS, SERVICE_PREFLIGHT, SERVICE_SET_PROPERTIES,
+};
+use crate::http::request::Request;
+use crate::rules::Timestamp;
+use crate::rules::policy::StoredPolicy;
+use crate::rules::service::ServiceKind;
+use crate::server::Account;
+use crate::table::rules::TableName;
+use crate::table::rules::locator::Locator;
+
+/// The Table service.
+pub static SERVICE_TABLE: Service = Service {
+    kind: ServiceKind::Table,
+    route,
+    operations: &OPERATIONS,
+    first_version: "2009-07-17",
+    errors: ErrorFormat::Json,
+    signatures: &TABLE_SIGNATURES,
+    target: |address, _| (address.container.as_deref(), address.path()),
+    object,
+    policy,
+    anonymous: |_, _, _| false,
+    is_open: |account| account.open_table().is_some(),
+    open: |account| match account.table() {
+        Ok(_) => Ok(()),
+        Err(error) => Err(refusal(&error, Timestamp::default())),
+    },
+    properties: &["Logging", "HourMetrics", "MinuteMetrics", "Cors"],
+};
+
+static TABLE_QUERY: Operation =
+    Operation::read_async("TableQuery", ResourceLevel::Container, &[List], |call| {
+        Box::pin(TableCall(call).list_tables())
+    });
+static TABLE_CREATE: Operation =
+    Operation::write_async("TableCreate", ResourceLevel::Container, &[Create, Write], |call| {
+        Box::pin(TableCall(call).create_table())
+    });
+static TABLE_GET: Operation =
+    Operation::read_async("TableGet", ResourceLevel::Container, &[List], |call| {
+        Box::pin(TableCall(call).get_table())
+    });
+static TABLE_DELETE: Operation =
+    Operation::write_async("TableDelete", ResourceLevel::Container, &[Delete], |call| {
+        Box::pin(TableCall(call).delete_table())
+    });
+// No SAS reaches the access policies: a SAS must not lengthen its own life.
+static TABLE_GET_ACCESS_POLICY: Operation =
+    Operation::read_async("TableGetAccessPolicy", ResourceLevel::Container, &[], |call| {
+        Box::pin(TableCall(call).access_policy())
+    });
+static TABLE_SET_ACCESS_POLICY: Operation =
+    Operation::write_async("TableSetAccessPolicy", ResourceLevel::Container, &[], |call| {
+        Box::pin(TableCall(call).set_access_policy())
+    });
+static TABLE_QUERY_ENTITIES: Operation =
+    Operation::read_async("TableQueryEntities", ResourceLevel::Object, &[Read], |call| {
+        Box::pin(TableCall(call).query_entities())
+    })
+    .or_level(ResourceLevel::Container);
+static TABLE_GET_ENTITY: Operation =
+    Operation::read_async("TableGetEntity", ResourceLevel::Object, &[Read], |call| {
+        Box::pin(TableCall(call).get_entity())
+    });
+static TABLE_INSERT_ENTITY: Operation =
+    Operation::write_async("TableInsertEntity", ResourceLevel::Object, &[Add], |call| {
+        Box::pin(TableCall(call).insert_entity())
+    });
+static TABLE_UPDATE_ENTITY: Operation =
+    Operation::write_async("TableUpdateEntity", ResourceLevel::Object, &[Update], |call| {
+        Box::pin(TableCall(call).replace_entity())
+    });
+static TABLE_MERGE_ENTITY: Operation =
+    Operation::write_async("TableMergeEntity", ResourceLevel::Object, &[Update], |call| {
+        Box::pin(TableCall(call).merge_entity())
+    });
+// An upsert takes both letters; the operation itself asks for the second one.
+static TABLE_INSERT_OR_REPLACE_ENTITY: Operation = Operation::write_async(
+    "TableInsertOrReplaceEntity",
+    ResourceLevel::Object,
+    &[Add, Update],
+    |call| Box::pin(TableCall(call).replace_entity()),
+);
+static TABLE_INSERT_OR_MERGE_ENTITY: Operation = Operation::write_async(
+    "TableInsertOrMergeEntity",
+    ResourceLevel::Object,
+    &[Add, Update],
+    |call| Box::pin(TableCall(call).merge_entity()),
+);
+static TABLE_DELETE_ENTITY: Operation =
+    Operation::write_async("TableDeleteEntity", ResourceLevel::Object, &[Delete], |call| {
+        Box::pin(TableCall(call).delete_entity())
+    });
+// The operations of a transaction are checked one by one.
+static TABLE_BATCH: Operation = Operation::write_async(
+    "TableBatch",
+    ResourceLevel::Object,
+    &[Read, Add, Update, Delete],
+    |call| Box::pin(TableCall(call).batch()),
+);
+
+static OPERATIONS: [&Operation; 19] = [
+    &SERVICE_PREFLIGHT,
+    &SERVICE_SET_PROPERTIES,
+    &SERVICE_GET_PROPERTIES,
+    &SERVICE_GET_STATISTICS,
+    &TABLE_QUERY,
+    &TABLE_CREATE,
+    &TABLE_GET,
+    &TABLE_DELETE,
+    &TABLE_GET_ACCESS_POLICY,
+    &TABLE_SET_ACCESS_POLICY,
+    &TABLE_QUERY_ENTITIES,
+    &TABLE_GET_ENTITY,
+    &TABLE_INSERT_ENTITY,
+    &TABLE_UPDATE_ENTITY,
+    &TABLE_MERGE_ENTITY,
+    &TABLE_INSERT_OR_REPLACE_ENTITY,
+    &TABLE_INSERT_OR_MERGE_ENTITY,
+    &TABLE_DELETE_ENTITY,
+    &TABLE_BATCH,
+];
+
+fn route(request: &Request) -> Result<&'static Operation, Refusal> {
+    if request.method == Method::OPTIONS {
+        return Ok(&SERVICE_PREFLIGHT);
+    }
+    let named: Vec<_> = request
+        .headers
+        .get_all("x-http-method")
+        .iter()
+        .map(|value| value.to_str().unwrap_or_default())
+        .collect();
+    let verb = headers::verb(&request.method, &named)?.ok_or_else(method_not_allowed)?;
+    let comp = request.query.get("comp").unwrap_or_default();
+    let locator = locator(request)?;
+    if comp.is_empty() {
+        return of_data(verb, &locator, request.headers.contains_key("if-match"));
+    }
+    let operation = match (&locator, comp.to_ascii_lowercase().as_str(), verb) {
+        (Locator::Service, "properties", Verb::Get) => &SERVICE_GET_PROPERTIES,
+        (Locator::Service, "properties", Verb::Put) => &SERVICE_SET_PROPERTIES,
+        (Locator::Service, "stats", Verb::Get) => &SERVICE_GET_STATISTICS,
+        (Locator::Table(_), "acl", Verb::Get | Verb::Head) => &TABLE_GET_ACCESS_POLICY,
+        (Locator::Table(_), "acl", Verb::Put) => &TABLE_SET_ACCESS_POLICY,
+        (Locator::Service, "properties" | "stats", _) | (Locator::Table(_), "acl", _) => {
+            return Err(method_not_allowed());
+        }
+        _ => return Err(Refusal::query("comp", comp, "it names no operation on this resource")),
+    };
+    Ok(operation)
+}
+
+/// The operation on tables and entities. `conditional` says whether there is an `If-Match`.
+fn of_data(
+    verb: Verb,
+    locator: &Locator,
+    conditional: bool,
+) -> Result<&'static Operation, Refusal> {
+    Ok(match (locator, verb) {
+        (Locator::Tables, Verb::Get) => &TABLE_QUERY,
+        (Locator::Tables, Verb::Post) => &TABLE_CREATE,
+        (Locator::TableEntry(_), Verb::Get) => &TABLE_GET,
+        (Locator::TableEntry(_), Verb::Delete) => &TABLE_DELETE,
+        (Locator::Table(_), Verb::Get) => &TABLE_QUERY_ENTITIES,
+        (Locator::Table(_), Verb::Post) => &TABLE_INSERT_ENTITY,
+        (Locator::Entity(..), Verb::Get) => &TABLE_GET_ENTITY,
+        (Locator::Entity(..), Verb::Put) if conditional => &TABLE_UPDATE_ENTITY,
+        (Locator::Entity(..), Verb::Put) => &TABLE_INSERT_OR_REPLACE_ENTITY,
+        (Locator::Entity(..), Verb::Merge | Verb::Patch) if conditional => &TABLE_MERGE_ENTITY,
+        (Locator::Entity(..), Verb::Merge | Verb::Patch) => &TABLE_INSERT_OR_MERGE_ENTITY,
+        (Locator::Entity(..), Verb::Delete) => &TABLE_DELETE_ENTITY,
+        (Locator::Batch, Verb::Post) => &TABLE_BATCH,
+        (Locator::Service, _) => {
+            return Err(Refusal::bad("InvalidUri", "The path alone names no operation."));
+        }
+        _ => return Err(method_not_allowed()),
+    })
+}
+
+fn method_not_allowed() -> Refusal {
+    let message = "The specified resource does not support the requested Http Verb.";
+    Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message)
+}
+
+/// The table or the entity that a request addresses. The keys of an insertion are in its body.
+fn object(request: &Request) -> String {
+    match locator(request) {
+        Ok(Locator::Entity(table, key)) => format!("{table}/{}/{}", key.partition, key.row),
+        Ok(Locator::Table(table) | Locator::TableEntry(table)) => table,
+        Ok(Locator::Service | Locator::Tables | Locator::Batch) | Err(_) => String::new(),
+    }
+}
+
+/// The stored access policy `id` of a table.
+fn policy(account: &Account, table: &str, id: &str) -> Option<StoredPolicy> {
+    let table = TableName::parse(table).ok()?;
+    account.table().ok()?.policy(&table, id)
+}

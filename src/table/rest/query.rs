@@ -1,0 +1,89 @@
+//! Query Entities: the options of a query, and a page of entities as JSON.
+//!
+//! Decides how options are read and how many bytes a page has. The engine decides which entities it
+//! has.
+
+use std::ops::ControlFlow;
+
+use hyper::StatusCode;
+
+use super::error::refusal_of_form;
+use super::headers::json;
+use super::{TableCall, option};
+use crate::http::frame::refusal::Refusal;
+use crate::http::frame::service::Answer;
+use crate::table::rules::json::write::EntityListWriter;
+use crate::table::rules::{EntityKey, Filter, Select, TableDenial, TableName, Top, token};
+use crate::table::service::{EntityQuery, EntityRef, EntitySink};
+
+/// Bytes after which a page ends.
+const PAGE_BYTES: usize = 4 << 20;
+
+/// Options of OData that the service does not have.
+const ABSENT: [&str; 5] = ["$orderby", "$skip", "$count", "$expand", "$inlinecount"];
+
+/// A page of entities, while it is written.
+struct JsonPage(EntityListWriter);
+
+impl EntitySink for JsonPage {
+    fn add(&mut self, entity: &EntityRef<'_>) -> ControlFlow<()> {
+        self.0.entity(entity);
+        if self.0.len() >= PAGE_BYTES { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+impl TableCall<'_> {
+    pub(super) async fn query_entities(self) -> Answer {
+        let scope = self.scope()?;
+        let table = self.table()?;
+        let select = option(self.request, "$select");
+        let select = Select::parse(select.as_deref()).map_err(refusal_of_form)?;
+        let page = JsonPage(scope.entities(table.as_str(), select));
+        let query = self.entity_query(table)?;
+        let found = self.service()?.query(query, page).await;
+        let (JsonPage(list), next) = found.map_err(|error| self.refusal(&error))?;
+        let mut answer = json(StatusCode::OK, scope.level, list.finish());
+        if let Some(EntityKey { partition, row }) = next {
+            answer = answer
+                .header("x-ms-continuation-nextpartitionkey", token::write(&partition))
+                .header("x-ms-continuation-nextrowkey", token::write(&row));
+        }
+        Ok(answer)
+    }
+
+    fn entity_query(self, table: TableName) -> Result<EntityQuery, Refusal> {
+        self.check_options()?;
+        let get = |name| option(self.request, name);
+        let filter = get("$filter").filter(|text| !text.trim().is_empty());
+        let filter = filter.map(|text| Filter::parse(&text)).transpose();
+        let key = |name| token::read(&get(name).unwrap_or_default()).map_err(refusal_of_form);
+        let from = match (key("nextpartitionkey")?, key("nextrowkey")?) {
+            (Some(partition), row) => Some(EntityKey { partition, row: row.unwrap_or_default() }),
+            (None, _) => None,
+        };
+        Ok(EntityQuery {
+            table,
+            filter: filter.map_err(refusal_of_form)?,
+            top: Top::parse(get("$top").as_deref()).map_err(refusal_of_form)?,
+            from,
+            reach: self.reach(),
+        })
+    }
+
+    /// Refuses options that the service does not have. Others that are unknown pass, as a SAS is
+    /// made of them too.
+    pub(super) fn check_options(self) -> Result<(), Refusal> {
+        let absent = ABSENT.into_iter().find(|name| option(self.request, name).is_some());
+        match absent {
+            None => Ok(()),
+            Some(name) => {
+                let why = format!("queries have no option {name}");
+                Err(refusal_of_form(TableDenial::NotImplemented(why)))
+            }
+        }
+    }
+}
