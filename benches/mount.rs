@@ -20,8 +20,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use latchfs::clock::SystemClock;
+use latchfs::file::mount::{Mount, MountOptions};
 use latchfs::file::service::{Share, ShareOptions};
-use latchfs::fuse::{Mount, MountOptions};
 use latchfs::journal::EventLog;
 use rustix::mount::UnmountFlags;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};

@@ -50,15 +50,13 @@ pub mod blob;
 pub mod cli;
 pub mod client;
 pub mod clock;
-mod connections;
 pub mod control;
 pub mod db;
 pub mod disk;
 pub mod file;
-#[cfg(feature = "fuse")]
-pub mod fuse;
 pub mod http;
 pub mod journal;
+pub(crate) mod net;
 pub mod play;
 pub mod queue;
 pub mod rules;

@@ -2,7 +2,7 @@
 //!
 //! Decides the most connections, and the time limits for the head of a request and for a client
 //! that does not read. Which connection makes room for the next is decided in
-//! [`crate::connections`], answers in [`super::site`].
+//! [`crate::net`], answers in [`super::site`].
 
 use std::convert::Infallible;
 use std::io;
@@ -23,9 +23,9 @@ use super::api::WAITS_MAX;
 use super::guard::Token;
 use super::metrics::Metrics;
 use super::site::AdminSite;
-use crate::connections::timeouts::{StreamLimits, TimedStream};
-use crate::connections::{ConnectionBody, ConnectionState, Connections};
 use crate::control::Serving;
+use crate::net::timeouts::{StreamLimits, TimedStream};
+use crate::net::{ConnectionBody, ConnectionState, Connections};
 
 /// The most connections at a time. For a further one the connection ends that has been idle
 /// longest; where none is idle, the further one waits.

@@ -20,7 +20,7 @@ use serde::Serialize;
 use super::EXIT_DIFFERENT;
 use super::out::{Output, Paint};
 use super::serve::DATA_DIR;
-use crate::fuse::{is_bounded_root, may_administer};
+use crate::file::mount::{is_bounded_root, may_administer};
 use crate::rules::service::ServiceKind;
 
 /// The first kernel with FUSE passthrough.

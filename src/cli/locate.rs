@@ -23,8 +23,8 @@ use super::serve::{DATA_DIR, MOUNT_DIR, RunningServer, control_of, running};
 use super::{EXIT_BUSY, EXIT_FAILED, out};
 use crate::control::address::{ObjectAddress, PrintedFile};
 use crate::control::{ControlAnswer, ControlClient, ControlRequest};
+use crate::file::mount::mounts;
 use crate::file::rules::name::is_share_name;
-use crate::fuse::mounts;
 use crate::rules::service::ServiceKind;
 use crate::server;
 

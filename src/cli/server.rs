@@ -17,7 +17,7 @@ use super::serve::page_with_token;
 use crate::control::controls::ClockState;
 use crate::control::protocol::ServerStatus;
 use crate::control::{ClientError, ControlAnswer, ControlClient, ControlRequest};
-use crate::fuse::{clear_dead, mounts};
+use crate::file::mount::{clear_dead, mounts};
 use crate::rules::time::parse_iso;
 
 /// How long `stop` waits for the server to end.

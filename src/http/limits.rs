@@ -2,11 +2,11 @@
 //! come at once.
 //!
 //! Decides only the numbers. What happens to a client beyond a bound is documented with the bound
-//! and done in [`super::server`], [`crate::connections`] and [`crate::http::frame::handle`].
+//! and done in [`super::server`], [`crate::net`] and [`crate::http::frame::handle`].
 
 use std::time::Duration;
 
-use crate::connections::timeouts::StreamLimits;
+use crate::net::timeouts::StreamLimits;
 
 /// The longest body: 4 MiB of bytes, and room for the frame of a structured one.
 pub const BODY_MAX: usize = (4 << 20) + (64 << 10);
@@ -27,7 +27,7 @@ pub struct Limits {
     /// 8 KiB and metadata of 8 KiB must fit. Less than 8 KiB is 8 KiB.
     pub header_bytes: usize,
     /// Bytes of a body; a longer one is answered 413 `RequestBodyTooLarge`, and the connection
-    /// ends as [`crate::connections`] says.
+    /// ends as [`crate::net`] says.
     pub body_bytes: usize,
     /// How long a connection may wait for its next request. Then it ends.
     pub idle_wait: Duration,

@@ -1,6 +1,6 @@
 //! Listening: accepting connections, serving each with its limits, and ending all of them.
 //!
-//! The bounds are in [`super::limits`], the places for connections in [`crate::connections`], the
+//! The bounds are in [`super::limits`], the places for connections in [`crate::net`], the
 //! threads that serve them in [`super::workers`].
 
 use std::io;
@@ -24,8 +24,6 @@ use super::limits::Limits;
 use super::observer::Observer;
 use super::tls::Tls;
 use super::workers::Workers;
-use crate::connections::timeouts::TimedStream;
-use crate::connections::{ConnectionBody, ConnectionState, Connections, descriptors};
 use crate::http::auth::Admission;
 use crate::http::frame::gates_and_faults::Dropped;
 use crate::http::frame::handle::handle;
@@ -33,6 +31,8 @@ use crate::http::frame::refusal::ErrorNames;
 use crate::http::frame::service::Service;
 use crate::http::frame::siblings::Siblings;
 use crate::http::frame::site::Site;
+use crate::net::timeouts::TimedStream;
+use crate::net::{ConnectionBody, ConnectionState, Connections, descriptors};
 use crate::server::Accounts;
 
 /// How long to wait before the next connection where the last one could not be had.

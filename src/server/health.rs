@@ -33,7 +33,7 @@ pub fn ailments(serving: &dyn Serving, services: &[(ServiceKind, SocketAddr)]) -
 
 #[cfg(feature = "fuse")]
 fn check_mount(path: &std::path::Path) -> Result<(), String> {
-    crate::fuse::mounts::check(path)
+    crate::file::mount::mounts::check(path)
 }
 
 #[cfg(not(feature = "fuse"))]

@@ -154,7 +154,7 @@ impl Serving for Host {
 
 #[cfg(feature = "fuse")]
 fn errno(denial: &Denial) -> &'static str {
-    crate::fuse::errno_name(denial)
+    crate::file::mount::errno_name(denial)
 }
 
 /// Without mounts a refusal has no errno.

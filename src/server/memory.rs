@@ -127,7 +127,7 @@ fn shared_memory() -> PathBuf {
 /// tmpfs busy, so it is detached: its memory is free when that descriptor is closed.
 #[cfg(feature = "fuse")]
 fn clear_mounts() {
-    use crate::fuse::mounts;
+    use crate::file::mount::mounts;
 
     for mount in mounts::all().into_iter().filter(|mount| mount.kind == "tmpfs") {
         let pid = mount.source.to_str().and_then(|source| source.strip_prefix(NAME));

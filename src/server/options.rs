@@ -94,7 +94,7 @@ pub struct ServerOptions {
     pub default_mount: Option<PathBuf>,
     /// How mounts behave.
     #[cfg(feature = "fuse")]
-    pub mount: crate::fuse::MountOptions,
+    pub mount: crate::file::mount::MountOptions,
     /// Accounts, and services over HTTP.
     pub listen: ListenOptions,
     /// The log of events.
@@ -117,7 +117,7 @@ impl Default for ServerOptions {
             mounts: Vec::new(),
             default_mount: None,
             #[cfg(feature = "fuse")]
-            mount: crate::fuse::MountOptions::default(),
+            mount: crate::file::mount::MountOptions::default(),
             listen: ListenOptions::default(),
             events: EventOptions::default(),
             admin: AdminAddress::Off,

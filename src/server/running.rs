@@ -23,11 +23,11 @@ use super::mounts::Mounts;
 use super::options::{Builder, FillProgress, ServerOptions};
 use crate::admin::AdminServer;
 use crate::bench::{SavedState, StateError, States};
-use crate::connections::descriptors;
 use crate::control::{self, About, MountedAt, Serving};
 use crate::disk::DataRoot;
 use crate::file::service::shares::Control;
 use crate::http::auth::Credential;
+use crate::net::descriptors;
 use crate::rules::service::ServiceKind;
 use crate::server::Accounts;
 

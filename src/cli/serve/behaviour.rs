@@ -3,9 +3,9 @@
 use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
 
+use crate::file::mount::{MountOptions, ShareRule, UnlinkMode};
 use crate::file::rules::ShareMode;
 use crate::file::service::{Case, ShareOptions};
-use crate::fuse::{MountOptions, ShareRule, UnlinkMode};
 
 /// How mounts behave
 #[derive(Debug, Args)]

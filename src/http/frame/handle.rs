@@ -4,7 +4,7 @@
 //! Decides that order. A request is authorised by its head, before its body is taken: strangers
 //! cannot make the server hold their bytes. The body of a request that is refused, or that anybody
 //! may send, is read and thrown away up to a bound, so that the connection stays usable; past it
-//! the connection ends with the answer, after more of the body has come ([`crate::connections`]).
+//! the connection ends with the answer, after more of the body has come ([`crate::net`]).
 //! What is quickly done is done on the connection's own event loop, the rest on a thread that may
 //! block.
 
@@ -34,7 +34,6 @@ use super::site::Site;
 use super::source::RENAME_SOURCE;
 use super::version::{self, VERSION};
 use super::{cross_site, opening};
-use crate::connections::ConnectionState;
 use crate::http::auth::{Grant, Overrides, signing_account};
 use crate::http::blocking::{Undone, on_a_thread};
 use crate::http::cors::Cors;
@@ -43,6 +42,7 @@ use crate::http::limits::Limits;
 use crate::http::observer::ObservedRequest;
 use crate::http::reply::{Reply, ReplyBody};
 use crate::http::request::{Query, Request, stamp};
+use crate::net::ConnectionState;
 use crate::rules::time::rfc1123;
 use crate::rules::{Caller, Client, Context, Owner, Timestamp};
 use crate::server::Account;

@@ -10,8 +10,8 @@ use tokio::time::timeout;
 
 use super::refusal::Refusal;
 use super::service::Answer;
-use crate::connections::ConnectionState;
 use crate::http::limits::Limits;
+use crate::net::ConnectionState;
 
 /// A body that was not read yet, on its connection.
 pub struct Unread<'a> {

@@ -5,9 +5,11 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::control::{KnownOperation, MountedAt, SOCKET_NAME};
+use crate::file::mount::{
+    Mount, MountCall, MountControls, MountError, MountOptions, OnEnd, SpaceSource,
+};
 use crate::file::rules::ShareMode;
 use crate::file::service::FileService;
-use crate::fuse::{Mount, MountCall, MountControls, MountError, MountOptions, OnEnd, SpaceSource};
 use crate::rules::service::ServiceKind;
 use crate::server::Accounts;
 use crate::server::error::StartError;

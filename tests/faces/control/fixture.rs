@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use latchfs::fuse::mounts;
+use latchfs::file::mount::mounts;
 use rustix::mount::UnmountFlags;
 use rustix::process::{Pid, Signal};
 

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use latchfs::fuse::mounts;
+use latchfs::file::mount::mounts;
 use rustix::process::Signal;
 
 use super::fixture::{Folder, error_text, is_mounted, latchfs, text, wait_for};

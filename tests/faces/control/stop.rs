@@ -322,9 +322,10 @@ fn what_others_mounted_over_the_mount_is_not_taken_away_with_it() {
         assert_eq!(named, below == "mnt/d", "{}", error_text(&refused));
         assert!(server.stop().success(), "{below}");
         // It can be reached no more where its parent is dead, but it is still mounted.
-        let kept =
-            |mount: &latchfs::fuse::mounts::Mounted| mount.path == over && mount.kind == "tmpfs";
-        assert!(latchfs::fuse::mounts::all().iter().any(kept), "{below}");
+        let kept = |mount: &latchfs::file::mount::mounts::Mounted| {
+            mount.path == over && mount.kind == "tmpfs"
+        };
+        assert!(latchfs::file::mount::mounts::all().iter().any(kept), "{below}");
         let _ = fs::remove_file(folder.join("ready"));
     }
 }

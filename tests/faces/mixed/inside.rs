@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use latchfs::clock::ManualClock;
+use latchfs::file::mount::{Mount, MountOptions};
 use latchfs::file::service::shares::NewShare;
 use latchfs::file::service::{FileOptions, FileService, Share};
-use latchfs::fuse::{Mount, MountOptions};
 use latchfs::http::auth::Admission;
 use latchfs::http::server::{RestOptions, RestServer};
 use latchfs::rules::Timestamp;

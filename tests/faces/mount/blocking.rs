@@ -7,8 +7,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use latchfs::file::mount::MountOptions;
 use latchfs::file::service::{Asking, ShareOptions, TimeChange};
-use latchfs::fuse::MountOptions;
 use latchfs::sync::front_end::without_waiting;
 
 use crate::common::ground::Ground;

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use latchfs::bench::Controls;
 use latchfs::bench::controls::{FaultAction, Frequency, NewFault, NewGate, Point};
+use latchfs::file::mount::{MountControls, MountOptions};
 use latchfs::file::rules::{Access, ShareMode};
 use latchfs::file::service::{Asking, ForceClosed, WhichHandles};
-use latchfs::fuse::{MountControls, MountOptions};
 
 use crate::common::bench::{Gate, LIMIT, pattern, until};
 use crate::mount::fixture::{Fixture, errno, open, open_errno, share_path, somebody};

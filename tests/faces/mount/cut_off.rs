@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+use latchfs::file::mount::UnlinkMode;
 use latchfs::file::service::{ForceClosed, WhichHandles};
-use latchfs::fuse::UnlinkMode;
 use rustix::mount::{MountFlags, UnmountFlags};
 
 use crate::common::need;

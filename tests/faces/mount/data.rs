@@ -4,8 +4,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 
+use latchfs::file::mount::MountOptions;
 use latchfs::file::service::{Asking, ShareOptions};
-use latchfs::fuse::MountOptions;
 use serde_json::json;
 
 use crate::common::ground::Ground;

@@ -12,9 +12,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use latchfs::clock::{SystemClock, TimeSource};
+use latchfs::file::mount::{Mount, MountOptions};
 use latchfs::file::rules::{Access, ShareMode, SharePath};
 use latchfs::file::service::{Share, ShareOptions};
-use latchfs::fuse::{Mount, MountOptions};
 use latchfs::journal::EventLog;
 use latchfs::rules::{Client, Context, Owner};
 use rustix::mount::UnmountFlags;

@@ -4,9 +4,9 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 use std::path::Path;
 
+use latchfs::file::mount::UnlinkMode;
 use latchfs::file::rules::create::OpenRequest;
 use latchfs::file::rules::{Access, ShareMode};
-use latchfs::fuse::UnlinkMode;
 use serde_json::json;
 
 use crate::mount::fixture::{Fixture, SOON, share_path, somebody, within};

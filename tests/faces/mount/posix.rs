@@ -7,9 +7,9 @@ use std::os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt as _};
 use rustix::fs::CWD;
 
 use latchfs::client;
+use latchfs::file::mount::UnlinkMode;
 use latchfs::file::rules::ShareMode;
 use latchfs::file::service::{Case, ShareOptions};
-use latchfs::fuse::UnlinkMode;
 
 use crate::mount::fixture::{Fixture, errno};
 

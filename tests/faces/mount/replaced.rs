@@ -7,8 +7,8 @@ use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use latchfs::file::mount::{MountOptions, UnlinkMode};
 use latchfs::file::rules::ShareMode;
-use latchfs::fuse::{MountOptions, UnlinkMode};
 
 use crate::mount::fixture::{Fixture, errno, rounds};
 

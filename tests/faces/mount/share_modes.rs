@@ -3,8 +3,8 @@
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 
+use latchfs::file::mount::ShareRule;
 use latchfs::file::rules::{Access, ShareMode};
-use latchfs::fuse::ShareRule;
 
 use crate::common::served::wait_for;
 use crate::mount::fixture::{Fixture, errno, open, open_errno, rounds};

@@ -14,8 +14,8 @@ use crate::common::random;
 use crate::mount::fixture;
 mod tree;
 
+use latchfs::file::mount::UnlinkMode;
 use latchfs::file::service::{Case, ShareOptions};
-use latchfs::fuse::UnlinkMode;
 
 use calls::World;
 use fixture::Fixture;

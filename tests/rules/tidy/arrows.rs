@@ -59,7 +59,7 @@ const ARROWS: [(&str, &[&str]); 21] = [
 ];
 
 /// Folders of the old layout, which are being emptied: they may use all, and all may use them.
-const LEAVING: &[&str] = &["admin", "connections", "control", "fuse", "play"];
+const LEAVING: &[&str] = &["admin", "control", "play"];
 
 /// Arrows against the table that the source still has: from, to, in how many lines. A row may only
 /// shrink, and goes when it is empty.

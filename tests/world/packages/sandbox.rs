@@ -8,7 +8,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use latchfs::fuse::mounts;
+use latchfs::file::mount::mounts;
 
 use crate::common::need;
 use crate::common::served::LATCHFS;

@@ -15,8 +15,8 @@ use std::thread;
 use std::time::Duration;
 
 use latchfs::clock::SystemClock;
+use latchfs::file::mount::{Mount, MountOptions};
 use latchfs::file::service::{Share, ShareOptions};
-use latchfs::fuse::{Mount, MountOptions};
 use latchfs::journal::EventLog;
 use rustix::mount::UnmountFlags;
 use rustix::process::{Pid, Signal};

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use latchfs::fuse::mounts;
+use latchfs::file::mount::mounts;
 use rustix::mount::UnmountFlags;
 
 use super::{err, help, out, script};

@@ -5,7 +5,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use latchfs::fuse::mounts;
+use latchfs::file::mount::mounts;
 use rustix::process::{Pid, Signal};
 
 use super::{err, out, path, script};

@@ -172,10 +172,10 @@ fn attr(node: u64, kind: FileType) -> FileAttr {
 mod tests {
     use super::*;
     use crate::clock::SystemClock;
+    use crate::file::mount::MountOptions;
     use crate::file::rules::SharePath;
     use crate::file::service::shares::Followed;
     use crate::file::service::{Share, ShareOptions};
-    use crate::fuse::MountOptions;
     use crate::journal::EventLog;
     use crate::rules::Client;
 
