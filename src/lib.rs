@@ -43,20 +43,19 @@
 //!
 //! To write a test, start at [`testing`]; to read the source, at [`core`].
 
-pub mod admin;
+pub mod api;
 pub mod bench;
 pub mod blob;
 #[cfg(feature = "cli")]
 pub mod cli;
 pub mod client;
 pub mod clock;
-pub mod control;
 pub mod db;
 pub mod disk;
 pub mod file;
 pub mod http;
 pub mod journal;
-pub(crate) mod net;
+mod net;
 pub mod play;
 pub mod queue;
 pub mod rules;

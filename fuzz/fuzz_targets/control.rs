@@ -3,5 +3,5 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let _ = latchfs::control::read_request(bytes);
+    let _ = latchfs::api::control::read_request(bytes);
 });

@@ -8,8 +8,8 @@ use clap::{Args, Subcommand};
 
 use super::locate::{ServerAndOutput, ask, unexpected};
 use super::time::duration;
-use crate::control::controls::{ClockRequest, ClockState};
-use crate::control::{ControlAnswer, ControlRequest};
+use crate::api::control::controls::{ClockRequest, ClockState};
+use crate::api::control::{ControlAnswer, ControlRequest};
 
 const EXAMPLE: &str = "\
 Example:

@@ -8,8 +8,8 @@ use clap::Args;
 
 use super::locate::{ServerByPath, answered, unexpected};
 use super::out::Output;
-use crate::control::protocol::ConnectionInfo;
-use crate::control::{ControlAnswer, ControlClient, ControlRequest};
+use crate::api::control::protocol::ConnectionInfo;
+use crate::api::control::{ControlAnswer, ControlClient, ControlRequest};
 
 /// Print the connection string for SDKs
 ///

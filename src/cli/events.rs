@@ -12,8 +12,8 @@ use serde_json::json;
 use super::locate::{AccountNames, LocatedFile, Where, answered, object, unexpected};
 use super::out::{Paint, printable};
 use super::table;
-use crate::control::events::{EventKind, EventPage, EventRow, FOLLOW_WAIT_MAX};
-use crate::control::{ClientError, ControlAnswer, ControlRequest};
+use crate::api::control::events::{EventKind, EventPage, EventRow, FOLLOW_WAIT_MAX};
+use crate::api::control::{ClientError, ControlAnswer, ControlRequest};
 use crate::rules::service::ServiceKind;
 
 const PLACE: &str = "A path on a mount, SHARE:/PATH, blob:CONTAINER/NAME, queue:NAME/ID or \

@@ -10,8 +10,8 @@ use super::locate::{Socket, ask, unexpected};
 use super::matching::{Matching, show_added, show_removed, words_of};
 use super::out::Output;
 use super::time::duration;
-use crate::control::controls::{Action, FaultEntry, FaultRequest};
-use crate::control::{ControlAnswer, ControlRequest};
+use crate::api::control::controls::{Action, FaultEntry, FaultRequest};
+use crate::api::control::{ControlAnswer, ControlRequest};
 
 const EXAMPLE: &str = "\
 Example:

@@ -12,8 +12,8 @@ use super::locate::{Socket, ask, unexpected};
 use super::matching::{Matching, show_added, show_removed, words_of};
 use super::out::{self, Output};
 use super::time::duration;
-use crate::control::controls::{GateEntry, GateRequest};
-use crate::control::{ControlAnswer, ControlClient, ControlRequest};
+use crate::api::control::controls::{GateEntry, GateRequest};
+use crate::api::control::{ControlAnswer, ControlClient, ControlRequest};
 
 /// How long one question waits; the next follows.
 const WAIT_MS: u64 = 1_000;

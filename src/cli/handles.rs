@@ -11,8 +11,8 @@ use serde_json::json;
 use super::locate::{AccountNames, LocatedFile, Where, refused, unexpected};
 use super::out::{self, Output};
 use super::{EXIT_DIFFERENT, time};
-use crate::control::protocol::HandleRow;
-use crate::control::{ControlAnswer, ControlRequest};
+use crate::api::control::protocol::HandleRow;
+use crate::api::control::{ControlAnswer, ControlRequest};
 
 /// Show who has what open
 ///

@@ -15,7 +15,7 @@ use serde_json::json;
 use super::EXIT_DIFFERENT;
 use super::locate::{self, Socket, unexpected};
 use super::out::Output;
-use crate::control::{ControlAnswer, ControlRequest};
+use crate::api::control::{ControlAnswer, ControlRequest};
 use crate::http::frame::asked_at;
 use crate::server::ListenAddress;
 

@@ -11,9 +11,9 @@ use serde_json::Value;
 use super::EXIT_DIFFERENT;
 use super::locate::{AccountOf, refused, unexpected};
 use super::out::{Output, printable};
-use crate::control::address::ObjectAddress;
-use crate::control::objects::{ChangeRow, ObjectState};
-use crate::control::{ControlAnswer, ControlRequest};
+use crate::api::control::address::ObjectAddress;
+use crate::api::control::objects::{ChangeRow, ObjectState};
+use crate::api::control::{ControlAnswer, ControlRequest};
 
 const EXAMPLE: &str = "\
 Example:

@@ -13,13 +13,10 @@ use clap::builder::BoolishValueParser;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use super::EXIT_CLOSED;
-use super::input;
 use super::locate::{Where, answered, refused, unexpected};
-use super::out;
 use super::time::duration;
-use crate::control::protocol;
-use crate::control::{ClientError, ControlAnswer, ControlClient, ControlRequest};
+use super::{EXIT_CLOSED, input, out};
+use crate::api::control::{ClientError, ControlAnswer, ControlClient, ControlRequest, protocol};
 
 /// Hold a file open with an access and a share mode
 ///

@@ -10,8 +10,8 @@ use serde_json::json;
 use super::EXIT_DIFFERENT;
 use super::locate::{Where, object, refused};
 use super::out::{self, Output};
-use crate::control::address::ObjectAddress;
-use crate::control::{ControlAnswer, ControlRequest};
+use crate::api::control::address::ObjectAddress;
+use crate::api::control::{ControlAnswer, ControlRequest};
 
 /// Show or break the lease of a file, a share, a blob or a container
 #[derive(Debug, Args)]

@@ -11,9 +11,9 @@ use serde_json::json;
 use super::locate::{AccountNames, Where, object, refused};
 use super::out::{self, Output, printable};
 use super::{EXIT_DIFFERENT, history};
-use crate::control::events::EventRow;
-use crate::control::protocol::{FileExplanation, HandleRow};
-use crate::control::{ControlAnswer, ControlRequest};
+use crate::api::control::events::EventRow;
+use crate::api::control::protocol::{FileExplanation, HandleRow};
+use crate::api::control::{ControlAnswer, ControlRequest};
 
 const OBJECT: &str = "A path on a mount, SHARE:/PATH, file:SHARE/PATH, blob:CONTAINER/NAME, \
                       queue:NAME[/ID] or table:TABLE/PARTITION/ROW";

@@ -9,8 +9,8 @@ use serde_json::json;
 
 use super::locate::unexpected;
 use super::out::Output;
-use crate::control::ControlAnswer;
-use crate::control::controls::Requests;
+use crate::api::control::ControlAnswer;
+use crate::api::control::controls::Requests;
 
 /// Which requests are meant.
 #[derive(Debug, Clone, Args)]

@@ -12,8 +12,8 @@ use serde_json::Value;
 
 use super::EXIT_DIFFERENT;
 use super::locate::{LocatedFile, Where, answered, unexpected};
-use crate::control::protocol::StepAnswer;
-use crate::control::{self, ControlClient, ControlRequest};
+use crate::api::control::protocol::StepAnswer;
+use crate::api::control::{self, ControlClient, ControlRequest};
 use crate::play::{FreshShare, Group, Op, Player, Step, read_script};
 
 /// Play a script of SMB-style opens, locks and deletes

@@ -13,7 +13,7 @@ use signal_hook::iterator::Signals;
 
 use super::EXIT_FAILED;
 use super::locate::{AccountOf, Socket, Where, answered, real_path};
-use crate::control::{ControlClient, ControlRequest};
+use crate::api::control::{ControlClient, ControlRequest};
 
 /// Exit status: the command was not found, as a shell has it.
 const EXIT_NOT_FOUND: u8 = 127;

@@ -14,9 +14,9 @@ use super::clock;
 use super::locate::{ServerByPath, answered, ask, real_path, unexpected};
 use super::out::{Output, Paint};
 use super::serve::page_with_token;
-use crate::control::controls::ClockState;
-use crate::control::protocol::ServerStatus;
-use crate::control::{ClientError, ControlAnswer, ControlClient, ControlRequest};
+use crate::api::control::controls::ClockState;
+use crate::api::control::protocol::ServerStatus;
+use crate::api::control::{ClientError, ControlAnswer, ControlClient, ControlRequest};
 use crate::file::mount::{clear_dead, mounts};
 use crate::rules::time::parse_iso;
 

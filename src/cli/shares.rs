@@ -9,8 +9,8 @@ use serde_json::json;
 
 use super::locate::{AccountOf, refused, unexpected};
 use super::out::Output;
-use crate::control::protocol::ShareEntry;
-use crate::control::{ControlAnswer, ControlRequest};
+use crate::api::control::protocol::ShareEntry;
+use crate::api::control::{ControlAnswer, ControlRequest};
 use crate::file::service::ShareDenial;
 
 /// List, make or delete shares

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::locate::{LocatedFile, Where, answered, refused};
 use super::out::Output;
 use super::progress::Moving;
-use crate::control::{ControlAnswer, ControlRequest};
+use crate::api::control::{ControlAnswer, ControlRequest};
 
 /// The form of the argument that names a share.
 const SHARE: &str = "The share: NAME:/, or a path on its mount [default: that of the working \

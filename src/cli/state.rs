@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::locate::{ServerAndOutput, ask, unexpected};
 use super::table;
-use crate::control::states::{StateEntry, StateRequest};
-use crate::control::{ControlAnswer, ControlRequest};
+use crate::api::control::states::{StateEntry, StateRequest};
+use crate::api::control::{ControlAnswer, ControlRequest};
 
 const EXAMPLE: &str = "\
 Example:

@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use crate::control::SocketError;
+use crate::api::control::SocketError;
 use crate::file::service::FileServiceError;
 use crate::file::store::root::RootError;
 use crate::http::auth::CredentialError;

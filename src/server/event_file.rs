@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::error::StartError;
-use crate::control::Serving;
-use crate::control::events::rows;
+use crate::api::control::Serving;
+use crate::api::control::events::rows;
 use crate::journal::events::Event;
 use crate::server::{Account, Accounts};
 

@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::Duration;
 
-use crate::control::Serving;
+use crate::api::control::Serving;
 use crate::rules::service::ServiceKind;
 
 /// How long a service may take to answer.

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use super::error::Error;
 use super::{Action, Point, Requests, Server};
+use crate::api::control::controls::{FaultEntry, FaultRequest, GateRequest, point_name};
+use crate::api::control::{ControlAnswer, ControlRequest};
 use crate::bench::Controls;
 use crate::clock::{ClockChange, TimeSource as _};
-use crate::control::controls::{FaultEntry, FaultRequest, GateRequest, point_name};
-use crate::control::{ControlAnswer, ControlRequest};
 use crate::rules::Timestamp;
 
 /// A gate to add.

@@ -1,7 +1,7 @@
 //! The errors between a test and its server.
 
+use crate::api::control::{ClientError, ControlAnswer};
 use crate::clock::SetBack;
-use crate::control::{ClientError, ControlAnswer};
 use crate::file::rules::Denial;
 use crate::file::service as file;
 use crate::server::{HoldError, StartError};

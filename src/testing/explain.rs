@@ -2,7 +2,7 @@
 //! as the command line and the packages for Python and Node have them.
 //!
 //! Which events are kept is decided in [`crate::journal::stream`], their fields in
-//! [`crate::control::stream`].
+//! [`crate::api::control::stream`].
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,9 +11,9 @@ use serde_json::Value;
 
 use super::error::Error;
 use super::{Event, Server, ServiceKind};
-use crate::control::address::ObjectAddress;
-use crate::control::stream::{StreamPage, StreamRequest};
-use crate::control::{ControlAnswer, ControlRequest};
+use crate::api::control::address::ObjectAddress;
+use crate::api::control::stream::{StreamPage, StreamRequest};
+use crate::api::control::{ControlAnswer, ControlRequest};
 
 /// The pause between two looks at the stream of events.
 const PAUSE: Duration = Duration::from_millis(5);

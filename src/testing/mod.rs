@@ -70,10 +70,10 @@ pub use controls::{Clock, Fault, FaultOptions, Gate, GateOptions};
 pub use error::Error;
 pub use explain::EventQuery;
 
+pub use crate::api::control::controls::{Action, Requests};
+pub use crate::api::control::stream::StreamRow as Event;
+use crate::api::control::{ControlAnswer, ControlClient, ControlRequest};
 pub use crate::bench::controls::Point;
-pub use crate::control::controls::{Action, Requests};
-pub use crate::control::stream::StreamRow as Event;
-use crate::control::{ControlAnswer, ControlClient, ControlRequest};
 pub use crate::file::rules::{Access, Denial, ShareMode};
 pub use crate::rules::service::ServiceKind;
 use crate::server::{self, Builder};

@@ -16,9 +16,9 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
+use latchfs::api::control::protocol::{ControlAnswer, ControlRequest, HoldRequest, StepAnswer};
+use latchfs::api::control::{ControlClient, RefusalKind};
 use latchfs::client;
-use latchfs::control::protocol::{ControlAnswer, ControlRequest, HoldRequest, StepAnswer};
-use latchfs::control::{ControlClient, RefusalKind};
 use latchfs::file::rules::{Access, ShareMode};
 use rustix::process::{Pid, Signal};
 use serde_json::Value;

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use latchfs::control::read_request;
+use latchfs::api::control::read_request;
 use latchfs::file::store::share::Record;
 use latchfs::http::frame::any_input;
 use latchfs::play::read_script;

@@ -43,7 +43,7 @@ use super::input;
 use super::logs::LogFormat;
 use super::out::{self, Paint};
 use super::progress::Moving;
-use crate::control::SOCKET_NAME;
+use crate::api::control::SOCKET_NAME;
 use crate::file::service::shares::Control;
 use crate::file::store::root::HIDDEN;
 use crate::server::{Data, EventOptions, MountPoint, Server, ServerOptions, Stop};

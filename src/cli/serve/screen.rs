@@ -3,8 +3,8 @@
 use std::env;
 use std::path::Path;
 
+use crate::api::control::MountedAt;
 use crate::cli::out::Paint;
-use crate::control::MountedAt;
 use crate::http::auth::Credential;
 use crate::rules::service::ServiceKind;
 use crate::server::Server;

@@ -11,8 +11,8 @@ use super::list::{is_directory, names_in};
 use super::{
     AccountOf, ConditionArgs, ServiceRefusal, Session, StorageRequest, on_object, path_of,
 };
+use crate::api::control::address::ObjectAddress;
 use crate::cli::out::Output;
-use crate::control::address::ObjectAddress;
 use crate::rules::service::ServiceKind;
 
 /// Make a container, queue, table, share or directory

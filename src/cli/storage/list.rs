@@ -11,8 +11,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{AccountOf, ServiceRefusal, Session, StorageRequest, ended, locate, path_of, quoted};
+use crate::api::control::address::ObjectAddress;
 use crate::cli::out::Output;
-use crate::control::address::ObjectAddress;
 use crate::http::xml::Element;
 use crate::rules::service::ServiceKind;
 use crate::rules::time::{iso_seconds, parse_iso, parse_rfc1123};

@@ -17,9 +17,9 @@ use serde_json::{Map, Value, json};
 
 use super::list::is_directory;
 use super::{AccountOf, ConditionArgs, OBJECT_FORM, Session, StorageRequest, on_object, path_of};
+use crate::api::control::address::ObjectAddress;
 use crate::cli::EXIT_DIFFERENT;
 use crate::cli::out::{self, Output};
-use crate::control::address::ObjectAddress;
 use crate::http::client::Got;
 use crate::http::xml::Element;
 use crate::rules::service::ServiceKind;

@@ -4,7 +4,7 @@ use std::net::TcpStream;
 use std::path::Path;
 
 use latchfs::Server;
-use latchfs::control::{ControlAnswer, ControlClient, ControlRequest};
+use latchfs::api::control::{ControlAnswer, ControlClient, ControlRequest};
 use latchfs::file::rules::ShareMode;
 use latchfs::file::rules::create::Disposition;
 use latchfs::rules::service::ServiceKind;

@@ -7,9 +7,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use latchfs::control::controls::{ClockRequest, GateRequest, Requests};
-use latchfs::control::states::StateRequest;
-use latchfs::control::{ControlAnswer, ControlClient, ControlRequest};
+use latchfs::api::control::controls::{ClockRequest, GateRequest, Requests};
+use latchfs::api::control::states::StateRequest;
+use latchfs::api::control::{ControlAnswer, ControlClient, ControlRequest};
 use latchfs::rules::service::ServiceKind;
 use latchfs::server::HoldOptions;
 

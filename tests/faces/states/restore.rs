@@ -6,11 +6,11 @@ use std::os::unix::fs::FileExt;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use latchfs::api::control::controls::{ClockRequest, GateRequest, Requests};
+use latchfs::api::control::states::{StateEntry, StateRequest};
+use latchfs::api::control::{ControlAnswer, ControlClient, ControlRequest, RefusalKind};
 use latchfs::bench::StateError;
 use latchfs::clock::{SystemClock, TimeSource};
-use latchfs::control::controls::{ClockRequest, GateRequest, Requests};
-use latchfs::control::states::{StateEntry, StateRequest};
-use latchfs::control::{ControlAnswer, ControlClient, ControlRequest, RefusalKind};
 use latchfs::file::rules::ShareMode;
 use latchfs::rules::service::ServiceKind;
 use latchfs::rules::time::parse_iso;

@@ -7,8 +7,8 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use latchfs::control::protocol::HoldRequest;
-use latchfs::control::{ControlAnswer, ControlClient, ControlRequest};
+use latchfs::api::control::protocol::HoldRequest;
+use latchfs::api::control::{ControlAnswer, ControlClient, ControlRequest};
 
 use crate::common::need;
 use crate::common::served::{LATCHFS, Served};

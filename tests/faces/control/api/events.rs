@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use latchfs::admin::FOLLOWERS_MAX;
+use latchfs::api::FOLLOWERS_MAX;
 use latchfs::clock::{SystemClock, TimeSource as _};
 use latchfs::journal::stream::TEXT_MAX;
 use latchfs::rules::time::rfc1123;

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::thread;
 use std::time::Duration;
 
-use latchfs::admin::{BODY_MAX, CONNECTIONS_MAX, HOLDS_MAX, WAITS_MAX};
+use latchfs::api::{BODY_MAX, CONNECTIONS_MAX, HOLDS_MAX, WAITS_MAX};
 use serde_json::json;
 
 use super::fixture::{Api, NAME, body, refused, serve};

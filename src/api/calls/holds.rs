@@ -16,8 +16,8 @@ use super::super::body::{AdminResponse, json as json_answer, json_stream};
 use super::call::ApiCall;
 use super::failure::ApiFailure;
 use super::{Api, blocking, fields};
-use crate::control::protocol::{HoldRequest, HoldRow, LockWanted};
-use crate::control::{ControlAnswer, ControlConnection, ControlRequest};
+use crate::api::control::protocol::{HoldRequest, HoldRow, LockWanted};
+use crate::api::control::{ControlAnswer, ControlConnection, ControlRequest};
 
 /// The most opens that clients of the API hold at a time.
 pub const HOLDS_MAX: usize = 1024;

@@ -7,12 +7,12 @@ use hyper::header::{ALLOW, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Method, Request, StatusCode};
 
-use super::api::{Api, ApiFailure};
 use super::body::{AdminResponse, bytes, text};
 use super::guard::{Guard, is_api};
 use super::metrics::Metrics;
 use super::page;
 use super::server::AdminOptions;
+use crate::api::calls::{Api, ApiFailure};
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 

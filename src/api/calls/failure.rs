@@ -9,8 +9,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::super::body::{AdminResponse, json as json_answer};
-use crate::control::protocol::{HandleRow, RefusalDetail};
-use crate::control::{ControlAnswer, FailureKind, RefusalKind};
+use crate::api::control::protocol::{HandleRow, RefusalDetail};
+use crate::api::control::{ControlAnswer, FailureKind, RefusalKind};
 
 /// Why a call was not carried out.
 #[derive(Debug)]

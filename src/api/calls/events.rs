@@ -18,8 +18,8 @@ use super::call::ApiCall;
 use super::failure::ApiFailure;
 use super::routes::{Param, ParameterKind};
 use super::{Api, WAIT_MS_MAX, blocking, fields};
-use crate::control::stream::{KINDS, StreamPage, StreamRequest};
-use crate::control::{ControlAnswer, ControlRequest};
+use crate::api::control::stream::{KINDS, StreamPage, StreamRequest};
+use crate::api::control::{ControlAnswer, ControlRequest};
 use crate::journal::stream::EventStream;
 
 /// The path of the stream.

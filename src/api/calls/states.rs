@@ -6,8 +6,8 @@ use super::bench::Nothing;
 use super::call::ApiCall;
 use super::failure::ApiFailure;
 use super::fields;
-use crate::control::states::StateRequest;
-use crate::control::{ControlAnswer, ControlRequest};
+use crate::api::control::states::StateRequest;
+use crate::api::control::{ControlAnswer, ControlRequest};
 
 pub fn list(_: &ApiCall) -> Result<ControlRequest, ApiFailure> {
     Ok(ControlRequest::State(StateRequest::List {}))

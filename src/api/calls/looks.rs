@@ -7,8 +7,8 @@ use super::call::ApiCall;
 use super::failure::ApiFailure;
 use super::routes::{Param, ParameterKind};
 use super::{Api, fields};
-use crate::control::address::PrintedFile;
-use crate::control::{ControlAnswer, ControlRequest};
+use crate::api::control::address::PrintedFile;
+use crate::api::control::{ControlAnswer, ControlRequest};
 
 /// An object.
 pub const OBJECT: Param = Param {

@@ -10,10 +10,10 @@ use super::call::ApiCall;
 use super::failure::ApiFailure;
 use super::routes::{Param, ParameterKind};
 use super::{Api, WAIT_MS_MAX, WAITS_MAX, fields};
-use crate::control::controls::{
+use crate::api::control::controls::{
     ClockRequest, FaultEntry, FaultRequest, GateEntry, GateRequest, Requests,
 };
-use crate::control::{ControlAnswer, ControlRequest};
+use crate::api::control::{ControlAnswer, ControlRequest};
 
 /// How many requests are waited for.
 pub const COUNT: Param = Param {

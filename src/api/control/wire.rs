@@ -81,7 +81,7 @@ fn line(mut object: Map<String, Value>) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control::protocol::HoldRequest;
+    use crate::api::control::protocol::HoldRequest;
 
     #[test]
     fn a_request_and_an_answer_survive_the_way() {

@@ -16,7 +16,7 @@ use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
 use subtle::ConstantTimeEq;
 
-use super::api::ApiFailure;
+use crate::api::calls::ApiFailure;
 use crate::sync::random::new_secret;
 
 /// The header that names the client of a request that changes something.

@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn every_file_of_the_page_is_served_and_all_are_small() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/admin/page");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/api/page");
         for entry in fs::read_dir(folder).unwrap() {
             let name = entry.unwrap().file_name().into_string().unwrap();
             let path = if name == "index.html" { "/".into() } else { format!("/page/{name}") };

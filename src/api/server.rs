@@ -19,11 +19,11 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 use tokio::time::sleep;
 
-use super::api::WAITS_MAX;
 use super::guard::Token;
 use super::metrics::Metrics;
 use super::site::AdminSite;
-use crate::control::Serving;
+use crate::api::calls::WAITS_MAX;
+use crate::api::control::Serving;
 use crate::net::timeouts::{StreamLimits, TimedStream};
 use crate::net::{ConnectionBody, ConnectionState, Connections};
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::call::ApiCall;
 use super::failure::ApiFailure;
 use super::{bench, events, looks, states};
-use crate::control::{ControlAnswer, ControlRequest};
+use crate::api::control::{ControlAnswer, ControlRequest};
 
 /// A parameter in a query.
 #[derive(Clone, Copy, Debug)]

@@ -49,7 +49,7 @@ use holds::Holds;
 pub use holds::{HOLD_TIME_MAX, HOLDS_MAX};
 use routes::{ROUTES, Route, RouteHandler};
 
-use crate::control::{ControlAnswer, ControlConnection, ControlRequest, Serving};
+use crate::api::control::{ControlAnswer, ControlConnection, ControlRequest, Serving};
 use crate::rules::{Client, Owner};
 
 /// The longest body of a call, in bytes.
