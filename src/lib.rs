@@ -1,47 +1,50 @@
 //! latchfs: Azure Storage on your own machine, built for testing concurrency.
 //!
 //! ```text
-//!  local programs   SDKs, az, azcopy, curl        scripts     commands        browsers, tests
-//!       | open(2)        | HTTP                      |           | unix socket     | HTTP
-//!  +----v----+  +--------v------------------+  +-----v----+  +---v------+  +-------v---------+
-//!  |  fuse/  |  | rest/  http, auth         |  |  play/   |  | control/ <--+ admin/  page,   |
-//!  |         |  |  file  blob  queue  table |  |          |  |          |  |  api, metrics   |
-//!  +----+----+  +--------+------------------+  +-----+----+  +---+------+  +-----------------+
-//!       +----------------+---------------------------+-----------+    front ends: translate
-//!                        v
-//!  +-----------------------------------------------+   one method per operation;
-//!  | engine/  account { file  blob  queue  table } |   the only shared mutable state
-//!  |          clock, controls, events, states      |
-//!  +--------+--------------------------+-----------+
-//!           v                          v
-//!  +--------+----------------+  +------+-----------------------+
-//!  | core/  rules, pure      |  | store/  bytes on disk        |
-//!  |  conditions, lease, ... |  |  data_root, root, db, saved  |
-//!  |  smb  blob  queue table |  |  share  blob  queue  table   |
-//!  +-------------------------+  +------------------------------+
+//!  local programs    SDKs, az, azcopy, rclone, curl       commands, page, fixtures
+//!       | open(2)          | HTTP                             | unix socket, HTTP
+//!  +----v------------------v---------------------------+  +---v----------------------+
+//!  | file/             | blob/    | queue/   | table/  |  | api/  control, calls,    |
+//!  |   mount/  rest/   |   rest/  |   rest/  |   rest/ |  |       page, metrics      |
+//!  |   service/        |   service/   in each          |  +---+----------------------+
+//!  |   rules/  store/  |   rules/  store/  in each     |      |
+//!  +---------------------------------------------------+      |
+//!  | bench/    clock, gates, faults, saved states      <------+
+//!  | journal/  who asked what, who was in the way      |
+//!  | http/  listener, signatures, frame                |
+//!  | db/  disk/  net/  clock  sync/                    |
+//!  | rules/    conditions, lease, etag, metadata, time |
+//!  +---------------------------------------------------+
+//!    server/ puts one together; cli/ starts it, and asks api/
 //! ```
 //!
-//! Rules are pure, I/O is at the edge, every front end goes through the engine. A service has a
-//! folder of its own in each layer, and services never see each other.
+//! A service is a folder. Its `rules` are pure, its `store` keeps the bytes, its `service` has one
+//! method for each operation and the only shared mutable state, and a folder for each face
+//! translates: `rest`, and for File `mount`. Services never see each other.
 //!
 //! ```text
-//!   core         the rules: what is granted, and what refuses it
-//!   store        bytes and records on disk
-//!   engine       the services of an account: one method per operation
-//!   fuse         the mount: requests of the kernel
-//!   rest         the services over HTTP
+//!   file         the File service
+//!   blob         the Blob service
+//!   queue        the Queue service
+//!   table        the Table service
+//!   rules        rules and values that services share
+//!   clock        the time that rules are asked with
+//!   sync         locks and threads: the standard ones, or those that tests schedule
+//!   disk         the data directory, and files that are replaced as a whole
+//!   db           SQLite, and what services with rows share
+//!   net          bounds that all listeners share: connections, descriptors, slow clients
+//!   journal      what was asked, what was refused and why
+//!   bench        what tests control: the clock, gates, faults, saved states
+//!   http         HTTP, the same for every service
+//!   api          the control surface: the socket of the commands, HTTP API, page, metrics
+//!   server       a server as a whole: accounts, listeners, mounts
 //!   play         scripts of opens, locks and deletes
-//!   control      what is asked of a running server, and the socket that commands ask it on
-//!   admin        the page, the HTTP API, metrics and health
-//!   connections  bounds that all listeners share: connections, descriptors, slow clients
-//!   server       a server as a whole: starts the parts and stops them
 //!   cli          the command line
 //!   testing      a server for tests of other programs, in their process
 //!   client       share modes for programs that know latchfs
-//!   sync         locks and threads: the standard ones, or those that tests schedule
 //! ```
 //!
-//! To write a test, start at [`testing`]; to read the source, at [`core`].
+//! To write a test, start at [`testing`]; to read the source, at [`rules`] and one service.
 
 pub mod api;
 pub mod bench;

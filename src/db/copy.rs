@@ -1,7 +1,7 @@
 //! All rows of one moment, copied to a file of their own.
 //!
 //! Decides how a moment is held (a read transaction) and how rows are copied. Which databases are
-//! copied at one moment is decided in `engine/states`, which holds their writers meanwhile.
+//! copied at one moment is decided in `bench/states`, which holds their writers meanwhile.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 //!
 //! Decides how whole tables are replaced in one transaction. Which tables keep their rows (those
 //! with counters) is decided by the services' stores; when all databases of a server are held, by
-//! `engine/states`.
+//! `bench/states`.
 
 use std::cell::OnceCell;
 use std::path::Path;

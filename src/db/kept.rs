@@ -6,7 +6,7 @@
 //! A reader gives the value that it read only if no write came between. Decides also how much is
 //! kept: values that were not asked for make room for others. What a value is, and which requests
 //! ask for it, is decided by the services. Values of which a service cannot say which writes change
-//! them are in `store/db/cache`, where any write ends all.
+//! them are in `db/cache`, where any write ends all.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, RandomState};

@@ -6,7 +6,7 @@
 //! never waits for a follower. A server without an admin address has no followers and keeps
 //! nothing: an addition costs one load of a flag.
 //!
-//! Decides the order and how much is kept. How an entry is shown is decided in `control/`.
+//! Decides the order and how much is kept. How an entry is shown is decided in `api/control`.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};

@@ -2,7 +2,7 @@
 //! share, a queue or a table.
 //!
 //! Decides which policies are legal. A service decides whether it keeps times as moments or as they
-//! were sent, and which spellings of a time it reads; `rest/auth` decides what a policy permits.
+//! were sent, and which spellings of a time it reads; `http/auth` decides what a policy permits.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,7 @@
 //! A storage account: its services, each with data of its own. Accounts share nothing.
 //!
 //! Decides where an account's services find their data. What a service does is decided in its own
-//! folder; who may use an account is decided in `rest/auth`.
+//! folder; who may use an account is decided in `http/auth`.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! The admin address of a server: the page, the HTTP API, metrics and health.
 //!
 //! Decides who needs a token, and which exposed addresses are refused. What is answered is decided
-//! in `admin/`.
+//! in `api/`.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};

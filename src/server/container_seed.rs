@@ -2,7 +2,7 @@
 //! its name.
 //!
 //! Decides which entries become blobs: regular files whose path is a legal name. The container is
-//! filled as a whole or not at all, see `engine/blob/filling`.
+//! filled as a whole or not at all, see `blob/service/filling`.
 
 use std::fs::{self, File};
 use std::io::Read;

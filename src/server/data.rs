@@ -1,7 +1,7 @@
 //! The data of a server: opened, filled, with the shares that are wanted.
 //!
 //! Decides that all names are checked before anything is made: a start that fails leaves no share
-//! behind. Where an account keeps its data is decided in `store/data_root`.
+//! behind. Where an account keeps its data is decided in `disk/data_root`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::DirBuilderExt;

@@ -1,7 +1,7 @@
 //! The health of a server: its data is whole and in its place, every service takes connections,
 //! and every mount answers.
 //!
-//! The listener that reports it is in `admin/`.
+//! The listener that reports it is in `api/`.
 
 use std::io::{self, Read};
 use std::net::{Shutdown, SocketAddr, TcpStream};

@@ -1,7 +1,7 @@
 //! The running server as its controllers see it: accounts, mounts, scripts, the stop.
 //!
-//! Decides when a mount that cannot be made is an error. What a mount does is decided in `fuse/`,
-//! what a request means in `control/`.
+//! Decides when a mount that cannot be made is an error. What a mount does is decided in
+//! `file/mount`, what a request means in `api/control`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -2,7 +2,7 @@
 //!
 //! Decides how many clients may follow at a time, how many pages are made at a time, and how far a
 //! follower may be behind: events that it does not read in time are lost to it, and their number is
-//! reported. The content of an event and the length of a page are decided in `control/`.
+//! reported. The content of an event and the length of a page are decided in `api/control`.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -113,7 +113,7 @@ impl Api {
 
 /// Reads the stream.
 struct Reader {
-    /// Asks `control/` for a page.
+    /// Asks `api/control` for a page.
     ask: Box<dyn FnMut(StreamRequest) -> ControlAnswer + Send>,
     events: Arc<EventStream>,
     wanted: StreamRequest,

@@ -70,7 +70,7 @@ impl ApiFailure {
         self
     }
 
-    /// The failure that an answer of `control/` is; the answer itself if it is none.
+    /// The failure that an answer of `api/control` is; the answer itself if it is none.
     pub fn of(answer: ControlAnswer) -> Result<ControlAnswer, Self> {
         match answer {
             ControlAnswer::Refused(refused) => Err(Self::refused(refused)),

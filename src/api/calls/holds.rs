@@ -1,4 +1,4 @@
-//! Opens that clients of the API keep: a connection of `control/` each, which ends when it is
+//! Opens that clients of the API keep: a connection of `api/control` each, which ends when it is
 //! released, when its time is over, or with the connection of a client that asked for that.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,4 @@
-//! The HTTP API, `/api/v1`: HTTP to requests of `control/`, their answers to JSON.
+//! The HTTP API, `/api/v1`: HTTP to requests of `api/control`, their answers to JSON.
 //!
 //! ```text
 //!   routes    the table: which calls there are, what they take and give
@@ -13,7 +13,7 @@
 //! ```
 //!
 //! Decides how many calls may wait at a time. The meaning of a request and its answer are decided
-//! in `control/`; who may call is decided in [`super::guard`].
+//! in `api/control`; who may call is decided in [`super::guard`].
 
 #![allow(clippy::unnecessary_wraps, reason = "the functions of the table of routes have one shape")]
 
@@ -144,7 +144,7 @@ impl Api {
         Ok(json(status, &value))
     }
 
-    /// Asks `control/`, on a thread that may block.
+    /// Asks `api/control`, on a thread that may block.
     async fn ask(
         &self,
         call: &ApiCall,

@@ -84,7 +84,7 @@ impl Route {
 /// How a call is carried out.
 #[derive(Clone, Copy)]
 pub enum RouteHandler {
-    /// As one request of `control/`.
+    /// As one request of `api/control`.
     Ask {
         /// The request.
         ask: fn(&ApiCall) -> Result<ControlRequest, ApiFailure>,

@@ -1,6 +1,6 @@
 //! One connection: carries its requests out, and keeps what it holds until it ends.
 //!
-//! A connection is a client of the control socket, or one of the HTTP API (`admin/api`). Only the
+//! A connection is a client of the control socket, or one of the HTTP API (`api/calls`). Only the
 //! socket has requests that answer more than once ([`ControlConnection::carry_out`]).
 
 use std::path::Path;

@@ -1,5 +1,5 @@
 //! The requests that a running server answers: to the command line over the control socket, and to
-//! clients of the HTTP API (`admin/api`), in one vocabulary.
+//! clients of the HTTP API (`api/calls`), in one vocabulary.
 //!
 //! The socket carries one JSON object a line each way, and is open to its owner and root only. The
 //! opens, process-tree policies and script handles of a connection end with the connection, so that

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! Decides names and forms, and that a state is there as a whole or not at all: it is built under a
-//! hidden name. What a state holds, and the steps of a replacement, are decided in `engine/states`;
+//! hidden name. What a state holds, and the steps of a replacement, are decided in `bench/states`;
 //! the form of the note of a replacement in [`note`].
 
 mod check;

@@ -2,7 +2,7 @@
 //! replacement.
 //!
 //! Decides the form of the note, and that it is there as a whole or not at all. When it is written
-//! and removed is decided in `engine/states`.
+//! and removed is decided in `bench/states`.
 
 use std::fs;
 use std::io::ErrorKind;

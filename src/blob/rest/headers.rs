@@ -1,6 +1,6 @@
 //! Headers that describe a blob: those that a request sets, and those that answers carry.
 //!
-//! Decides their names and order of precedence. What they mean is decided in `core/` and by the
+//! Decides their names and order of precedence. What they mean is decided in the rules and by the
 //! engine.
 
 use base64::Engine as _;

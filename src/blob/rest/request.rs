@@ -2,7 +2,7 @@
 //! key.
 //!
 //! Decides how these headers are read. Which of them an operation takes is decided in
-//! [`crate::blob::rules::operation`]; whether they hold, in `core/` too.
+//! [`crate::blob::rules::operation`]; whether they hold, in the rules too.
 
 use hyper::StatusCode;
 use percent_encoding::percent_decode_str;

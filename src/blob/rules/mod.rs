@@ -1,7 +1,7 @@
 //! The rules of the Blob service: conditions and leases per operation, blocks, pages, appends,
 //! tags, copies, tiers, immutability, deletion.
 //!
-//! Pure, like all of `core/`. The engine asks these rules before a body is received and again
+//! Pure, like all rules. The service asks these rules before a body is received and again
 //! inside the transaction that commits it.
 //!
 //! ```text

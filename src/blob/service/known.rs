@@ -2,7 +2,7 @@
 //!
 //! Decides which blobs are kept: current ones whose record does not change with time, with their
 //! bytes if these are in the row. How long they are used, and how many there are, is decided in
-//! `store/db/cache`; whether a request may read one, by the rules, as for any blob.
+//! `db/cache`; whether a request may read one, by the rules, as for any blob.
 
 use std::sync::Arc;
 

@@ -3,7 +3,7 @@
 //!
 //! Decides which counters stay, how content files of a saved state come back, and that content
 //! without a reference goes the ordinary way, after a checkpoint. When all databases of a server
-//! are replaced is decided in `engine/states`, how a state is saved in [`super::save`].
+//! are replaced is decided in `bench/states`, how a state is saved in [`super::save`].
 
 use std::cell::RefCell;
 use std::path::Path;

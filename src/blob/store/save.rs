@@ -2,7 +2,7 @@
 //! files that the rows refer to by a second name, since content is never changed where a row
 //! points.
 //!
-//! Decides what a saved state of blobs holds. When it is saved is decided in `engine/states`.
+//! Decides what a saved state of blobs holds. When it is saved is decided in `bench/states`.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::ErrorKind;

@@ -1,8 +1,8 @@
 //! The state of one file: its opens, the names in use, its byte-range locks, its lease.
 //!
 //! A value with a sequence number. Each operation is a deterministic step from (state, request)
-//! to (state, answer); what must then happen on disk is part of the answer. `engine/` keeps one
-//! of these per file in use, under that file's lock.
+//! to (state, answer); what must then happen on disk is part of the answer. `file/service` keeps
+//! one of these per file in use, under that file's lock.
 //!
 //! Opening, closing and deleting are decided here; byte ranges in `file_ranges.rs`, REST's
 //! momentary opens in [`super::momentary`].

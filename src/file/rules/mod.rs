@@ -1,5 +1,5 @@
 //! The rules of the File service: what may be opened, locked, deleted and renamed, and which open,
-//! lock or lease refuses it. The state of one file is a value; `engine/file` keeps it and carries
+//! lock or lease refuses it. The state of one file is a value; `file/service` keeps it and carries
 //! out what the rules grant.
 //!
 //! ```text

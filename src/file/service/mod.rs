@@ -7,7 +7,7 @@
 //!   share/    a share: its fields and what keeps them in order
 //!   opens/    handles: opening, closing, reading and writing, byte-range locks, forced closes
 //!   names/    names: looking up, deleting, renaming, linking
-//!   rest/     REST operations on files and directories, each a momentary open
+//!   requests/ REST operations on files and directories, each a momentary open
 //!   shares/   all shares: created, deleted, restored, and the properties of each
 //!   tally     how much is held, for metrics; held: what is held, one by one
 //! ```

@@ -1,7 +1,8 @@
 //! Storage accounts: names, keys, and the texts that tell a client where to find them.
 //!
 //! Decides which names and keys are taken, and how a connection string is written. Which account a
-//! request addresses is decided in `rest/address`; where options come from is the command line's.
+//! request addresses is decided in `http/frame/address`; where options come from is the command
+//! line's.
 
 use std::collections::BTreeMap;
 use std::fmt;

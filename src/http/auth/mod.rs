@@ -2,7 +2,7 @@
 //!
 //! Pure: a request is a [`RequestView`], time and addresses are in it, answers are values. It
 //! opens no share and knows no operation: the router says what is addressed ([`AuthTarget`]), an
-//! operation asks the [`Grant`] for its level and letters, and `rest/` writes the refusal.
+//! operation asks the [`Grant`] for its level and letters, and `http/frame` writes the refusal.
 //!
 //! ```text
 //!   request     the view of a request; its query decoded

@@ -1,7 +1,7 @@
 //! Notes refusals of the Blob, Queue and Table services in the log of events.
 //!
 //! Decides what the log is told of such a refusal. Which refusals are conflicts is decided in
-//! `core/`; the File service notes its refusals in the engine, which knows who holds a file.
+//! the rules; the File service notes its refusals in the engine, which knows who holds a file.
 
 use super::call::Call;
 use super::documented;

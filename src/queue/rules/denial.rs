@@ -1,7 +1,7 @@
 //! The refusals of the Queue service: one variant per cause, with the request that caused it.
 //!
 //! Each text begins with the service's own wording of its code and continues, in brackets, with
-//! the cause. `rest/queue` decides statuses and codes. A failure of the disk is a store error and
+//! the cause. `queue/rest` decides statuses and codes. A failure of the disk is a store error and
 //! not a refusal.
 
 use super::name::{NAME_LEAST, NAME_MOST};

@@ -146,7 +146,7 @@ mod tests {
         Tick(0).after(seconds)
     }
 
-    /// Whether a Get or Peek at `now` finds the message, by the rule of `store/queue`.
+    /// Whether a Get or Peek at `now` finds the message, by the rule of `queue/store`.
     fn finds(message: &Message, now: Tick) -> bool {
         message.visible_at <= now && !message.is_expired(now)
     }

@@ -1,6 +1,6 @@
 //! The rules of the Queue service: names, parameters, and the states of a message.
 //!
-//! Pure, as all of `core/`: the engine passes the state and the time in and keeps the result.
+//! Pure, as all rules: the service passes the state and the time in and keeps the result.
 //!
 //! ```text
 //!   message      the state of one message: visible, hidden, expired; its next state

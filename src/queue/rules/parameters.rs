@@ -1,6 +1,6 @@
 //! The query parameters of message operations: which values are legal, and what they mean.
 //!
-//! Decides bounds, defaults and the code of a bad value. `rest/queue` reads the query.
+//! Decides bounds, defaults and the code of a bad value. `queue/rest` reads the query.
 
 use super::denial::QueueDenial;
 use super::tick::Tick;

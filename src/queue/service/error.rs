@@ -1,6 +1,6 @@
 //! The errors of queue operations: a refusal by a rule, or a failure of the store.
 //!
-//! Statuses and codes are decided by `rest/queue`.
+//! Statuses and codes are decided by `queue/rest`.
 
 use crate::db::DbError;
 use crate::queue::rules::QueueDenial;

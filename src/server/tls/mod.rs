@@ -2,7 +2,7 @@
 //!
 //! Decides that an authority made here is kept in the state folder, its key readable by its owner
 //! alone, so that clients need to trust its file only once; and for which names it signs. What a
-//! certificate says is decided in `rest/http/tls`.
+//! certificate says is decided in `http/tls`.
 
 #[cfg(not(feature = "tls"))]
 mod absent;

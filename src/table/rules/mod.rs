@@ -1,6 +1,6 @@
 //! The rules of the Table service: names, keys, values, JSON, filters, conditions, transactions.
 //!
-//! Pure: no I/O, no clock. `engine/table` asks and carries out; `rest/table` spells the answers.
+//! Pure: no I/O, no clock. `table/service` asks and carries out; `table/rest` spells the answers.
 //!
 //! ```text
 //!   name, key        legal table names and keys; locator: how a URL spells an entity

@@ -1,6 +1,6 @@
 //! The rules of one file once more, as plainly as possible: a list of opens, a list of locks.
 //!
-//! Written from docs/semantics.md, without a look at `core/`. Every question walks all
+//! Written from docs/semantics.md, without a look at `src/`. Every question walks all
 //! opens or all locks; nothing is counted, indexed or kept.
 
 use latchfs::file::rules::Denial;

@@ -81,7 +81,10 @@ fn the_page_on_the_architecture_and_its_picture_have_every_module() {
         let entry = entry.unwrap();
         let name = entry.file_name().into_string().unwrap();
         if entry.path().is_dir() {
-            assert!(page.contains(&format!("| `src/{name}` |")), "the page lacks src/{name}");
+            let mut rows = page.lines().filter(|line| line.starts_with("| `"));
+            let listed =
+                rows.any(|row| row.split('|').nth(1).unwrap().contains(&format!("`{name}`")));
+            assert!(listed, "the page lacks {name}");
             assert!(picture.contains(&format!("{name}/")), "the picture lacks {name}/");
         }
     }

@@ -1,4 +1,4 @@
-//! Leases of blobs and containers as operations meet them. The full tables are tried in `core/`.
+//! Leases of blobs and containers as operations meet them. The full tables are tried in the rules.
 
 use super::*;
 use crate::blob::rules::BlobDenial as D;

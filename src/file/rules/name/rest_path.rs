@@ -1,7 +1,7 @@
 //! Turns the percent-encoded path of a request into a legal path within a share.
 //!
 //! Decides decoding, splitting and trimming. The operation, and where the share's name ends in the
-//! path, are decided in `rest/`.
+//! path, are decided in `http/`.
 
 use super::super::path::{PathError, SharePath};
 use super::{DEPTH_MAX, FileNameError, PATH_UNITS_MAX, check_component, units};

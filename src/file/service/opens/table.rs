@@ -1,9 +1,9 @@
 //! The table of files in use: one cell per file, each with its own lock.
 //!
-//! Decides how a file's state is found, locked and dropped; the state itself is decided in `core/`.
-//! A file that is not in use has no cell. A cell is *retired* under its own lock when its state is
-//! empty, and then removed from the map: a caller that still holds the `Arc` sees the mark and
-//! looks the file up again.
+//! Decides how a file's state is found, locked and dropped; the state itself is decided in the
+//! rules. A file that is not in use has no cell. A cell is *retired* under its own lock when its
+//! state is empty, and then removed from the map: a caller that still holds the `Arc` sees the mark
+//! and looks the file up again.
 //!
 //! Order of locks: a directory before an entry that is made in it, then by identity. The map's
 //! guards are never held while a cell is locked.

@@ -1,6 +1,6 @@
 //! Operations of REST on directories: create, get and set properties and metadata, delete.
 //!
-//! What each operation needs of the directory is decided in `core/smb/operation`; whether it is
+//! What each operation needs of the directory is decided in `file/rules/operation`; whether it is
 //! empty, by the disk.
 //! Listing is in [`super::listing`], renaming in [`super::rename`].
 

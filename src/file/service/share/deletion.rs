@@ -3,7 +3,7 @@
 //! Decides that a mark is on disk before it is acknowledged, so that it outlives a killed process,
 //! and that a name is removed in two steps: it is marked, then removed if it still leads to that
 //! file. Whether a name may be deleted is decided by the rules, which the operations ask (`names/`,
-//! `rest/`).
+//! `requests/`).
 
 use serde::{Deserialize, Serialize};
 

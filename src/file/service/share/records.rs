@@ -2,7 +2,7 @@
 //!
 //! Decides how a record is loaded and saved, that a copy nobody works on any more counts as
 //! failed, and which changes are counted in the record because the kernel's times may not show
-//! them. What a request makes of a record is decided in `rest/`.
+//! them. What a request makes of a record is decided in `requests/`.
 
 use std::ops::Range;
 use std::os::fd::OwnedFd;

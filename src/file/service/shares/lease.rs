@@ -1,4 +1,4 @@
-//! Leases of shares and of their snapshots, by the rules of `core` and the time of the engine.
+//! Leases of shares and of their snapshots, by the rules and the clock.
 //!
 //! A lease is on the disk before it is acknowledged. No action moves the share's `ETag` or
 //! Last-Modified.

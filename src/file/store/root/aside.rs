@@ -2,7 +2,7 @@
 //!
 //! Decides what belongs to the shares: their directories, and every part of the state folder that
 //! says something of them. What comes in their place, and the order of steps that a crash may
-//! interrupt, is decided in `engine/states`.
+//! interrupt, is decided in `bench/states`.
 
 use std::fs;
 use std::io::ErrorKind;
