@@ -11,9 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::rules::Timestamp;
 
-/// Tells the time.
 pub trait TimeSource: Send + Sync + 'static {
-    /// The time now.
     fn now(&self) -> Timestamp;
 
     /// The time that other machines have too, however this clock was turned: dates that clients
@@ -23,7 +21,6 @@ pub trait TimeSource: Send + Sync + 'static {
     }
 }
 
-/// The system's clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 
@@ -49,7 +46,6 @@ impl ManualClock {
         self.0.store(now.0, Ordering::SeqCst);
     }
 
-    /// Turns it forward.
     pub fn advance(&self, by: Duration) {
         let nanos = i64::try_from(by.as_nanos()).unwrap_or(i64::MAX);
         self.0.fetch_add(nanos, Ordering::SeqCst);
@@ -113,7 +109,6 @@ impl Setting {
 }
 
 impl Default for Setting {
-    /// The system's clock.
     fn default() -> Self {
         Self::Goes { ahead: 0 }
     }
@@ -159,7 +154,6 @@ impl TestClock {
         Ok(then)
     }
 
-    /// How it goes.
     pub fn setting(&self) -> Setting {
         let _turning = self.turning.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         match self.ahead.load(Ordering::SeqCst) {
@@ -180,7 +174,6 @@ impl TestClock {
         }
     }
 
-    /// Whether it stands.
     pub fn stands(&self) -> bool {
         self.ahead.load(Ordering::SeqCst) == STANDS
     }

@@ -29,7 +29,6 @@ pub struct Request<'a> {
     pub body: &'a [u8],
     /// The `Content-Length`, if it is not that of `body`.
     pub announced: Option<usize>,
-    /// The expected status.
     pub status: u16,
 }
 

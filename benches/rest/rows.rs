@@ -9,7 +9,6 @@ use crate::servers::Service;
 pub const SMALL: usize = 4 << 10;
 pub const LARGE: usize = 4 << 20;
 
-/// One request.
 pub type Step = fn(&mut Client, usize);
 
 /// A row of the tables.

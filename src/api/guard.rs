@@ -40,7 +40,6 @@ impl Token {
         new_secret().map(Self).map_err(io::Error::other)
     }
 
-    /// The token itself.
     pub fn text(&self) -> &str {
         &self.0
     }
@@ -51,7 +50,6 @@ impl Token {
     }
 }
 
-/// Who may ask.
 pub struct Guard {
     /// Whether a request that names this Host is served.
     pub serves_host: Box<dyn Fn(&str) -> bool + Send + Sync>,

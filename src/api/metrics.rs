@@ -63,7 +63,6 @@ impl Metrics {
         Self { registry, requests, durations }
     }
 
-    /// Counts an answer.
     pub fn answered(&self, operation: &'static str, status: u16, took: Duration) {
         self.requests.get_or_create(&AnswerLabels { operation, status }).inc();
         self.durations.get_or_create(&OperationLabels { operation }).observe(took.as_secs_f64());

@@ -51,11 +51,9 @@ const CALL_THREADS: usize = 16;
 
 /// The options of the listener.
 pub struct AdminOptions {
-    /// Takes the connections.
     pub listener: std::net::TcpListener,
     /// The server that is controlled.
     pub serving: Arc<dyn Serving>,
-    /// The counters.
     pub metrics: Arc<Metrics>,
     /// Says what is wrong with the server, a line each; nothing if it is usable. May block, within
     /// bounds of its own.
@@ -76,7 +74,6 @@ pub struct AdminServer {
 }
 
 impl AdminServer {
-    /// Starts to answer.
     pub fn start(options: AdminOptions) -> io::Result<Self> {
         let listener = options.listener.try_clone()?;
         listener.set_nonblocking(true)?;
@@ -98,7 +95,6 @@ impl AdminServer {
         Ok(Self { addr, running: Some((stop, thread)) })
     }
 
-    /// Where it listens.
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }

@@ -24,7 +24,6 @@ pub struct AdminSite {
     api: Arc<Api>,
 }
 
-/// Metrics and health.
 struct Looks {
     metrics: Arc<Metrics>,
     ailments: Box<dyn Fn() -> Vec<String> + Send + Sync>,
@@ -44,7 +43,6 @@ impl AdminSite {
         self.api.stop();
     }
 
-    /// Answers a request.
     pub async fn answer(&self, request: Request<Incoming>) -> AdminResponse {
         let (head, body) = request.into_parts();
         if let Err(failure) = Guard::check_site(&head) {

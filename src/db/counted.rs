@@ -36,7 +36,6 @@ pub(crate) fn ceiling<C: StoredCount>(conn: &Connection) -> Result<C, DbError> {
     Ok(value.optional()?.unwrap_or_default())
 }
 
-/// Sets the ceiling.
 pub(crate) fn set_ceiling<C: StoredCount>(conn: &Connection, ceiling: C) -> Result<(), DbError> {
     let mut insert = conn.prepare_cached(
         "INSERT INTO counters (name, value) VALUES (?1, ?2)
@@ -55,7 +54,6 @@ pub struct HeldRows<'a, C: StoredCount> {
 }
 
 impl<'a, C: StoredCount> HeldRows<'a, C> {
-    /// Holds the writer.
     pub(crate) fn new(database: &'a Database) -> Self {
         Self { held: database.hold(), saved: Cell::default() }
     }
@@ -94,7 +92,6 @@ impl<'a, C: StoredCount> HeldRows<'a, C> {
         self.held.flush()
     }
 
-    /// Commits.
     pub fn commit(&self) -> Result<(), DbError> {
         self.held.commit()
     }
@@ -104,7 +101,6 @@ impl<'a, C: StoredCount> HeldRows<'a, C> {
 #[derive(Debug)]
 pub struct SavedRows<C: StoredCount> {
     copy: Copy,
-    /// The last count.
     last: C,
 }
 

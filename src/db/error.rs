@@ -20,17 +20,13 @@ pub enum DbError {
     /// The disk, or the quota of its owner, is full, or a file is as long as the process may make
     /// one (`ulimit -f`).
     #[error("no space left on the disk of {}", file.display())]
-    Full {
-        /// The database file.
-        file: PathBuf,
-    },
+    Full { file: PathBuf },
     /// Too many requests wait, or another process holds the database.
     #[error("the database is busy: {0}")]
     Busy(String),
     /// The file, or a row in it, cannot be understood.
     #[error("{} is damaged: {why}", file.display())]
     Damaged {
-        /// The database file.
         file: PathBuf,
         /// What is wrong with it.
         why: String,
@@ -42,7 +38,6 @@ pub enum DbError {
         file.display()
     )]
     NewerFormat {
-        /// The database file.
         file: PathBuf,
         /// The version in the file.
         found: u32,
@@ -51,12 +46,7 @@ pub enum DbError {
     },
     /// The file is a database, but not of this program, or of a version it no longer reads.
     #[error("{} cannot be used: {why}", file.display())]
-    UnknownFormat {
-        /// The database file.
-        file: PathBuf,
-        /// What was found.
-        why: String,
-    },
+    UnknownFormat { file: PathBuf, why: String },
     /// The process has no file descriptor left.
     #[error("too many open files while opening {}: raise the limit (ulimit -n)", file.display())]
     TooManyFiles {
@@ -68,10 +58,7 @@ pub enum DbError {
         "{} cannot be written: it, its directory or its file system is read-only",
         file.display()
     )]
-    ReadOnly {
-        /// The database file.
-        file: PathBuf,
-    },
+    ReadOnly { file: PathBuf },
     /// The file, or a folder beside it, has lost its name since it was opened: what is written to
     /// it would be lost with the process.
     #[error(
@@ -89,7 +76,6 @@ pub enum DbError {
     /// The database is being closed.
     #[error("the database is being closed")]
     Closed,
-    /// Anything else.
     #[error("{0}")]
     Io(String),
 }

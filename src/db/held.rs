@@ -42,7 +42,6 @@ impl<'a> HeldWriter<'a> {
         }
     }
 
-    /// Begins the transaction.
     pub fn begin(&self) -> Result<(), DbError> {
         self.writer.check_place()?;
         let _naming = Naming::file(&self.file);
@@ -123,7 +122,6 @@ impl<'a> HeldWriter<'a> {
         })
     }
 
-    /// Commits the transaction.
     pub fn commit(&self) -> Result<(), DbError> {
         let _naming = Naming::file(&self.file);
         transaction::commit(&self.connection)?;

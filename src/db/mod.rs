@@ -82,7 +82,6 @@ pub const GROUP_MAX: usize = 256;
 pub enum SyncMode {
     /// With the next checkpoint. A commit survives the end of the process at once.
     Normal,
-    /// Before the answer.
     Always,
 }
 
@@ -98,7 +97,6 @@ pub struct Schema {
 /// Sizes and times. Tests change them; the program uses the default.
 #[derive(Clone, Copy, Debug)]
 pub struct Tuning {
-    /// Connections for reading.
     pub readers: usize,
     /// A checkpoint runs after this many pages of log ...
     pub checkpoint_pages: u32,
@@ -374,7 +372,6 @@ impl Database {
         self.sync
     }
 
-    /// The database file.
     pub fn path(&self) -> &Path {
         &self.file
     }

@@ -54,7 +54,6 @@ pub(super) struct Reserve {
 /// The file that `SQLite` locks. To be closed after all connections: closing any descriptor of such
 /// a file ends the locks that `SQLite` holds on it in this process.
 pub(super) struct LockedFile {
-    /// The database file.
     pub(super) main: File,
     /// Device and inode number of the log, which has its name as long as a connection is open.
     log: Option<(u64, u64)>,

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// What a database did since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Transactions committed.
     pub commits: u64,
     /// Requests that ran on their caller's thread.
     pub inline: u64,

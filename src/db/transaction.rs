@@ -14,9 +14,7 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_m
 
 /// Why a transaction could not begin.
 pub(super) enum NotBegun {
-    /// Another connection writes.
     Locked,
-    /// Anything else.
     Failed(DbError),
 }
 

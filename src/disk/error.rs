@@ -62,10 +62,7 @@ pub enum StoreError {
     WouldWait,
     /// Another process serves the state folder.
     #[error("the state folder {} is in use by another process", path.display())]
-    InUse {
-        /// The folder.
-        path: PathBuf,
-    },
+    InUse { path: PathBuf },
     /// Anything else the system said.
     #[error("{what}: {source}")]
     Io {

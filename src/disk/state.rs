@@ -34,7 +34,6 @@ pub enum Drawer {
     Pending,
     /// The share's own properties: quota, metadata, access policies, lease.
     Share,
-    /// Permissions, by key.
     Permissions,
     /// Properties of the service as a whole. In the account's own state folder, not in a share's.
     Service,
@@ -141,7 +140,6 @@ impl StateDir {
         Ok(Self { root, drawers, tenure, _held: held })
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         self.root.path()
     }

@@ -17,7 +17,6 @@ use tokio::time::timeout;
 pub enum Undone {
     /// No thread was free in time; nothing was done.
     NoThread,
-    /// The work panicked.
     Panicked,
 }
 

@@ -74,7 +74,6 @@ impl HttpClient {
 }
 
 impl Got {
-    /// The status.
     pub fn status(&self) -> u16 {
         self.response.status().as_u16()
     }

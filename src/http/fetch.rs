@@ -57,11 +57,9 @@ pub enum CopySources {
     /// Files and blobs of this server.
     #[default]
     Local,
-    /// Any URL.
     Any,
 }
 
-/// Asks other servers.
 pub struct Fetcher {
     sources: CopySources,
     /// The listeners of this server, which are asked in any case.
@@ -186,7 +184,6 @@ impl Fetched {
         Ok(RemoteSource { size: self.size, headers, metadata })
     }
 
-    /// Its metadata.
     pub fn metadata(&self) -> Result<Vec<(String, String)>, Refusal> {
         let texts = |(name, value): (&'_ HeaderName, &'_ HeaderValue)| {
             Some((name.as_str().strip_prefix("x-ms-meta-")?.to_owned(), text_of(value)?))

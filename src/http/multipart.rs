@@ -24,7 +24,6 @@ pub struct Part<'a> {
 /// An HTTP request within a part.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct InnerRequest<'a> {
-    /// The method.
     pub method: &'a str,
     /// The target: an absolute URL or a path, as it was sent.
     pub target: &'a str,
@@ -235,7 +234,6 @@ impl MultipartWriter {
         }
     }
 
-    /// Ends the body.
     pub fn finish(mut self) -> String {
         let _ = write!(self.out, "--{}--\r\n", self.boundary);
         self.out

@@ -13,7 +13,6 @@ use crate::rules::time::parse_short_iso;
 pub enum Bare {
     /// An empty `AccessPolicy`.
     Written,
-    /// None.
     LeftOut,
 }
 
@@ -50,7 +49,6 @@ fn read_policy(element: &Element) -> Result<SentPolicy, Refusal> {
     })
 }
 
-/// Writes the document.
 pub fn write_policies(policies: impl IntoIterator<Item = SentPolicy>, bare: Bare) -> Xml {
     let mut xml = Xml::new();
     xml.open("SignedIdentifiers");

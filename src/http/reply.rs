@@ -18,7 +18,6 @@ thread_local! {
     static SPELLING: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// An answer.
 #[derive(Debug)]
 pub struct Reply {
     pub status: StatusCode,

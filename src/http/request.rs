@@ -23,15 +23,11 @@ use crate::rules::{LeaseId, Timestamp};
 /// A request, its body received.
 #[derive(Debug)]
 pub struct Request {
-    /// Its method.
     pub method: Method,
     /// Its target as it was sent.
     pub uri: Uri,
-    /// Its headers.
     pub headers: HeaderMap,
-    /// Its body.
     pub body: Bytes,
-    /// Who sent it.
     pub peer: SocketAddr,
     /// Whether it came over TLS.
     pub https: bool,
@@ -43,13 +39,11 @@ pub struct Request {
     pub now: Timestamp,
     /// When it came, by the clock that the client has too.
     pub outside: Timestamp,
-    /// Its query, decoded.
     pub query: Query,
     /// Its metadata headers as they were spelled.
     pub spelled: Vec<String>,
 }
 
-/// A query, decoded.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Query(Vec<(String, String)>);
 
@@ -131,7 +125,6 @@ impl Request {
         }
     }
 
-    /// A lease ID.
     pub fn lease_id(&self, name: &str) -> Result<Option<LeaseId>, Refusal> {
         self.parsed(name, "a lease ID must be a GUID")
     }

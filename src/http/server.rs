@@ -38,7 +38,6 @@ use crate::server::Accounts;
 /// How long to wait before the next connection where the last one could not be had.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// How to serve.
 #[derive(Clone)]
 pub struct RestOptions {
     /// Where to listen; port 0 for any.
@@ -125,7 +124,6 @@ impl RestServer {
         Ok(Self { addr, site, running: Some((stop, thread)) })
     }
 
-    /// Where it listens.
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }

@@ -40,7 +40,6 @@ impl Plan {
     }
 }
 
-/// A body, framed.
 pub struct Structured<B> {
     inner: B,
     plan: Plan,

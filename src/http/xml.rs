@@ -21,7 +21,6 @@ const IN_MEMORY: &str = "writing to memory does not fail";
 pub struct Xml(Writer<Vec<u8>>);
 
 impl Xml {
-    /// An empty document.
     pub fn new() -> Self {
         let mut writer = Writer::new(Vec::new());
         let declaration = BytesDecl::new("1.0", Some("utf-8"), None);
@@ -29,7 +28,6 @@ impl Xml {
         Self(writer)
     }
 
-    /// Starts an element.
     pub fn open(&mut self, name: &str) {
         self.open_with(name, &[]);
     }
@@ -40,7 +38,6 @@ impl Xml {
         self.0.write_event(Event::Start(start)).expect(IN_MEMORY);
     }
 
-    /// Ends an element.
     pub fn close(&mut self, name: &str) {
         self.0.write_event(Event::End(BytesEnd::new(name))).expect(IN_MEMORY);
     }
@@ -90,7 +87,6 @@ impl Xml {
         self.close(name);
     }
 
-    /// The document.
     pub fn finish(self) -> Vec<u8> {
         self.0.into_inner()
     }
@@ -110,7 +106,6 @@ pub fn is_xml(letter: char) -> bool {
 /// An element of a request.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Element {
-    /// Its name.
     pub name: String,
     /// Its text, blanks at the ends left out.
     pub text: String,

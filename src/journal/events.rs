@@ -30,14 +30,7 @@ pub const EVENTS_MAX: usize = 16_384;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Happening {
     /// An open was granted.
-    Granted {
-        /// Its identity.
-        handle: HandleId,
-        /// Its access.
-        access: Access,
-        /// Its share mode.
-        share: ShareMode,
-    },
+    Granted { handle: HandleId, access: Access, share: ShareMode },
     /// Something was refused by a rule.
     Refused {
         /// The refused operation: `open`, `delete`, `put range`.
@@ -49,14 +42,11 @@ pub enum Happening {
     Conflicted(Box<Conflicted>),
     /// The share mode of an open was changed.
     Shared {
-        /// Its identity.
         handle: HandleId,
         /// Its new share mode.
         share: ShareMode,
     },
-    /// An open ended.
     Closed {
-        /// Its identity.
         handle: HandleId,
         /// By Force Close Handles.
         forced: bool,
@@ -82,11 +72,9 @@ impl Happening {
 /// A request to the Blob, Queue or Table service that was refused because of another client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflicted {
-    /// The service.
     pub service: ServiceKind,
     /// The object as the command line names it, without the service: `docs/a.txt`.
     pub object: String,
-    /// The refused operation.
     pub operation: &'static str,
     /// The act of the other client that refused it.
     pub conflict: Conflict,
@@ -103,21 +91,17 @@ pub struct Conflicted {
 pub struct Event {
     /// Its number, from 1, without gaps.
     pub seq: u64,
-    /// When.
     pub time: Timestamp,
     /// In which share; empty where the event is not of the File service.
     pub share: Arc<str>,
-    /// On which path.
     pub path: SharePath,
     /// The identity of the file, if the file is open.
     pub file: Option<FileId>,
-    /// Who acted.
     pub who: Owner,
     /// The content of the event.
     pub what: Happening,
 }
 
-/// The bounded log.
 #[derive(Debug)]
 pub struct EventLog {
     kept: Mutex<Ring<Event>>,

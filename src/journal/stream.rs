@@ -59,12 +59,7 @@ pub enum StreamEvent {
     /// The client of a request that had stopped at a gate went away, and the request ended there.
     Abandoned(AtGate),
     /// A request met a fault.
-    Fault {
-        /// The fault.
-        fault: u64,
-        /// The request.
-        visitor: Visitor,
-    },
+    Fault { fault: u64, visitor: Visitor },
     /// The clock, a gate, a fault or the state of the server was changed.
     Changed(ServerChange),
 }
@@ -100,7 +95,6 @@ fn cut(text: &mut String) {
 /// A request that was answered.
 #[derive(Clone, Debug)]
 pub struct AnsweredRequest {
-    /// The service.
     pub service: ServiceKind,
     /// The operation, as the service's documentation names it.
     pub operation: &'static str,
@@ -138,13 +132,11 @@ pub struct RefusalCause {
 /// A request at a gate.
 #[derive(Clone, Debug)]
 pub struct AtGate {
-    /// The gate.
     pub gate: u64,
     /// Where the gate is.
     pub point: Point,
     /// The number of the request among those that waited.
     pub request: u64,
-    /// The request.
     pub visitor: Visitor,
 }
 
@@ -153,7 +145,6 @@ pub struct AtGate {
 pub struct ServerChange {
     /// The kind of the change: `clock`, `gate-added`, `fault-removed`.
     pub kind: &'static str,
-    /// Who changed it.
     pub by: String,
     /// The gate or the fault, where there is one.
     pub id: Option<u64>,

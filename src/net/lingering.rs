@@ -28,7 +28,6 @@ pub struct Lingering {
 }
 
 impl Lingering {
-    /// Begins now.
     pub fn new(limits: &StreamLimits) -> Self {
         let end = Box::pin(sleep(limits.body_wait));
         Self { left: limits.refused_bytes, pause: limits.refused_wait, quiet: None, end }

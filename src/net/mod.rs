@@ -56,7 +56,6 @@ pub struct ConnectionState {
     leave: Notify,
 }
 
-/// One listener.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ListenerId(u64);
 

@@ -18,7 +18,6 @@ pub struct FreshShare {
 }
 
 impl FreshShare {
-    /// Makes one.
     pub fn new() -> io::Result<Self> {
         let folder = tempfile::Builder::new().prefix("latchfs-play-").tempdir()?;
         let root = folder.path().join("share");
@@ -35,7 +34,6 @@ impl FreshShare {
         Ok(Self { share, root, _folder: folder })
     }
 
-    /// The share.
     pub fn share(&self) -> &Share {
         &self.share
     }

@@ -26,11 +26,9 @@ pub struct Group {
 pub struct Step {
     /// The line of the script it stands on.
     pub line: usize,
-    /// The operation.
     pub op: Op,
     /// The status expected; none where the script says none or `-`.
     pub status: Option<String>,
-    /// The output expected.
     pub out: Option<Value>,
 }
 
@@ -210,9 +208,7 @@ fn one_second() -> f64 {
 /// A range of a lock request: `[offset, length, "EX" or "SH"]`; an unlock has no kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RangeArg {
-    /// First byte.
     pub offset: u64,
-    /// How many.
     pub length: u64,
     /// `EX`, `SH`, or something a server refuses.
     pub kind: Option<String>,

@@ -30,7 +30,6 @@ pub fn byte_range(range: &RangeArg) -> Result<ByteRange> {
     Ok(ByteRange::new(range.offset, range.length).map_err(|_| Denial::InvalidLockRange)?)
 }
 
-/// Shared or exclusive.
 pub fn lock_kind(range: &RangeArg) -> Result<LockKind> {
     match range.kind.as_deref() {
         Some("EX") => Ok(LockKind::Exclusive),
@@ -67,7 +66,6 @@ pub fn share_mode(text: &str) -> Result<ShareMode> {
         .ok_or(Denial::InvalidParameter("a share mode is made of R, W and D"))?)
 }
 
-/// Reads a disposition.
 pub fn disposition(text: &str) -> Result<Disposition> {
     Ok(match text {
         "OPEN" => Disposition::Open,

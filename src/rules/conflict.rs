@@ -17,7 +17,6 @@ pub enum Conflict {
 }
 
 impl Conflict {
-    /// All conflicts.
     pub const ALL: [Self; 4] = [Self::Condition, Self::Lease, Self::CopyPending, Self::Receipt];
 
     /// The name in events and metrics.

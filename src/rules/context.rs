@@ -16,7 +16,6 @@ use crate::rules::{Owner, Timestamp, Writer};
 pub struct Context {
     /// The moment the operation is decided at.
     pub now: Timestamp,
-    /// Who asks.
     pub caller: Caller,
     /// The gate that the operation stops at before its first change.
     pub stop: Option<Arc<PendingStop>>,

@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 pub enum CopyStatus {
     /// Under way. A blob has no content yet and admits no write.
     Pending,
-    /// Done.
     Success,
     /// Ended by Abort Copy.
     Aborted,

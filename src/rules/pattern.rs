@@ -15,7 +15,6 @@ pub struct PatternSubject<'a> {
     pub operation: &'a str,
     /// The operation, as the service's documentation calls it.
     pub documented: &'a str,
-    /// The account.
     pub account: &'a str,
     /// The path of the request without the account: `container/blob`, `share/directory/file`.
     pub path: &'a str,
@@ -26,13 +25,10 @@ pub struct PatternSubject<'a> {
 /// Selects requests: those that match all of the given fields.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Pattern {
-    /// Of this service.
     pub service: Option<ServiceKind>,
     /// Whose operation fits; case, spaces and hyphens do not count.
     pub operation: Option<String>,
-    /// Of this account.
     pub account: Option<String>,
-    /// Whose path fits.
     pub path: Option<String>,
     /// That have these headers, with values that fit.
     pub headers: Vec<(String, String)>,

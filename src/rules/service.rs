@@ -6,18 +6,13 @@ use std::fmt;
 /// A service of a storage account.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum ServiceKind {
-    /// Azure Files.
     File,
-    /// Blob Storage.
     Blob,
-    /// Queue Storage.
     Queue,
-    /// Table Storage.
     Table,
 }
 
 impl ServiceKind {
-    /// All services.
     pub const ALL: [Self; 4] = [Self::File, Self::Blob, Self::Queue, Self::Table];
 
     /// The second label of a host name (`ACCOUNT.file.SUFFIX`), and the first part of a resource

@@ -32,7 +32,6 @@ pub fn until(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-/// The server.
 pub struct Bench {
     accounts: Arc<Accounts>,
     endpoints: Vec<(ServiceKind, String)>,
@@ -52,7 +51,6 @@ impl Bench {
         Self::with(|builder| builder)
     }
 
-    /// The same, changed.
     pub fn with(change: impl FnOnce(Builder) -> Builder) -> Self {
         let server = change(Server::builder().share("docs").no_auth()).start().unwrap();
         let (accounts, endpoints) = (Arc::clone(server.accounts()), server.endpoints());

@@ -48,9 +48,7 @@ use Call as C;
 impl Call {
     /// Looks at the file and not into it.
     pub const LOOKS: [Call; 2] = [C::Head, C::Metadata];
-    /// Reads it.
     pub const READS: [Call; 2] = [C::Get, C::Ranges];
-    /// Changes its bytes.
     pub const PUTS: [Call; 2] = [C::Put, C::Clear];
     /// Changes what is said of it.
     pub const SETS: [Call; 4] = [C::SetHeaders, C::SetAttributes, C::Resize, C::SetMetadata];

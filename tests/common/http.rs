@@ -16,7 +16,6 @@ pub const ACCOUNT: &str = "devstoreaccount1";
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// An answer.
 #[derive(Debug)]
 pub struct Got {
     pub status: u16,

@@ -73,7 +73,6 @@ impl Meeting {
         Self { served, rest, _watchdog: watchdog }
     }
 
-    /// The running program.
     pub fn served(&self) -> &Served {
         &self.served
     }
@@ -219,7 +218,6 @@ impl<'a> Subject<'a> {
         format!("/share/{}", self.name)
     }
 
-    /// Something beside it.
     pub fn beside(&self, suffix: &str) -> Subject<'a> {
         self.at.named(&format!("{}{suffix}", self.name))
     }
@@ -250,7 +248,6 @@ impl<'a> Subject<'a> {
         assert_eq!(seen, code, "{call:?} of {}: {} {}", self.name, got.status, got.text());
     }
 
-    /// What REST reads.
     pub fn bytes(&self) -> Vec<u8> {
         self.call(Call::Get).is(200).body
     }
@@ -340,7 +337,6 @@ enum Kept {
 }
 
 impl Holder<'_> {
-    /// Its handle's identity.
     pub fn id(&self) -> u64 {
         self.id
     }
@@ -363,7 +359,6 @@ impl Holder<'_> {
 pub struct Script(ControlClient);
 
 impl Script {
-    /// One step.
     #[track_caller]
     pub fn step(&mut self, step: &Value) -> StepAnswer {
         let step = step.as_object().unwrap().clone();

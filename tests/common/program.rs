@@ -97,7 +97,6 @@ impl Program {
         Some(program)
     }
 
-    /// Its process id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }

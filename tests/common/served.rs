@@ -83,7 +83,6 @@ impl Served {
         command
     }
 
-    /// Its process.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }

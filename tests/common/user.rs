@@ -17,7 +17,6 @@ use super::need;
 use super::program::Program;
 use super::served::wait_for;
 
-/// Who it is.
 pub const USER: u32 = 65534;
 
 /// Opens the device to everyone, says so, and holds the namespace until its input ends.

@@ -23,7 +23,6 @@ pub const COUNT: Param = Param {
     about: "How many requests to wait for; 1 without it",
 };
 
-/// For how long.
 pub const TIMEOUT: Param = Param {
     name: "timeout_ms",
     kind: ParameterKind::Number { most: WAIT_MS_MAX },
@@ -162,7 +161,6 @@ pub fn remove_fault(call: &ApiCall) -> Result<ControlRequest, ApiFailure> {
 }
 
 impl Api {
-    /// One gate.
     pub(super) async fn gate(&self, call: &ApiCall) -> Result<Value, ApiFailure> {
         Ok(json!(self.find_gate(call).await?))
     }

@@ -17,7 +17,6 @@ use serde_json::{Map, Number, Value};
 use super::failure::ApiFailure;
 use super::routes::{ACCOUNT, Param, ParameterKind, Route};
 
-/// A call.
 pub struct ApiCall {
     /// The account that is meant; none for the first of the server.
     pub account: Option<String>,
@@ -73,7 +72,6 @@ impl ApiCall {
         self
     }
 
-    /// With the body.
     pub fn with_body(self, body: Bytes) -> Self {
         Self { body, ..self }
     }

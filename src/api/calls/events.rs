@@ -111,7 +111,6 @@ impl Api {
     }
 }
 
-/// Reads the stream.
 struct Reader {
     /// Asks `api/control` for a page.
     ask: Box<dyn FnMut(StreamRequest) -> ControlAnswer + Send>,

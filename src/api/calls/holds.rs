@@ -58,7 +58,6 @@ struct HoldTable {
     holds: Vec<KeptHold>,
 }
 
-/// A hold.
 struct KeptHold {
     number: u64,
     held: HoldRow,
@@ -112,7 +111,6 @@ impl Holds {
         Some(state.holds.remove(at))
     }
 
-    /// Ends all holds.
     pub fn release_all(&self) {
         let holds = std::mem::take(&mut self.state().holds);
         drop(holds);
@@ -220,7 +218,6 @@ impl Api {
         number
     }
 
-    /// All holds.
     pub(super) async fn list_holds(&self) -> Result<Value, ApiFailure> {
         let rows = self.holds_with_state().await?.into_iter().map(|(_, row)| row);
         Ok(json!({ "holds": rows.collect::<Vec<_>>() }))
@@ -260,7 +257,6 @@ impl Api {
         .await
     }
 
-    /// Ends a hold.
     pub(super) async fn release(&self, call: &ApiCall) -> Result<Value, ApiFailure> {
         let handle = call.id("handle")?;
         let first = self.serving.accounts().first().name().to_string();

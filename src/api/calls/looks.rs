@@ -10,7 +10,6 @@ use super::{Api, fields};
 use crate::api::control::address::PrintedFile;
 use crate::api::control::{ControlAnswer, ControlRequest};
 
-/// An object.
 pub const OBJECT: Param = Param {
     name: "object",
     kind: ParameterKind::Text,

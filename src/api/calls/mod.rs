@@ -95,7 +95,6 @@ impl Api {
         *method == Method::GET && path == events::PATH
     }
 
-    /// Answers a call.
     pub async fn answer(
         self: &Arc<Self>,
         head: Parts,

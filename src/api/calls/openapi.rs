@@ -16,7 +16,6 @@ const SCHEMAS: &str = include_str!("schemas.json");
 /// Statuses of errors that every call has. An account that is not there is a 404 of every call.
 const COMMON: [u16; 6] = [400, 401, 403, 404, 500, 503];
 
-/// The document.
 pub fn document() -> Result<Value, ApiFailure> {
     let schemas: Value = serde_json::from_str(SCHEMAS)
         .map_err(|error| ApiFailure::failed(format!("the schemas of the API: {error}")))?;

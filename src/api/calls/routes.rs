@@ -14,30 +14,25 @@ use crate::api::control::{ControlAnswer, ControlRequest};
 /// A parameter in a query.
 #[derive(Clone, Copy, Debug)]
 pub struct Param {
-    /// Its name.
     pub name: &'static str,
     /// The type of its value.
     pub kind: ParameterKind,
     /// The call makes no sense without it.
     pub required: bool,
-    /// The description.
     pub about: &'static str,
 }
 
 /// The type of a parameter.
 #[derive(Clone, Copy, Debug)]
 pub enum ParameterKind {
-    /// Any text.
     Text,
     /// One of these words.
     Word(&'static [&'static str]),
     /// Some of these words, with commas between.
     Words(&'static [&'static str]),
-    /// true or false.
     Flag,
     /// A number from 0.
     Number {
-        /// The largest one.
         most: u64,
     },
 }
@@ -50,7 +45,6 @@ pub const ACCOUNT: Param = Param {
     about: "The account; the first one without it",
 };
 
-/// A call.
 pub struct Route {
     /// Its method; all but GET change something.
     pub method: Method,
@@ -58,7 +52,6 @@ pub struct Route {
     pub path: &'static str,
     /// Its name in the OpenAPI document.
     pub id: &'static str,
-    /// The description.
     pub summary: &'static str,
     /// The parameters in the query, without the account.
     pub query: &'static [Param],
@@ -86,21 +79,17 @@ impl Route {
 pub enum RouteHandler {
     /// As one request of `api/control`.
     Ask {
-        /// The request.
         ask: fn(&ApiCall) -> Result<ControlRequest, ApiFailure>,
         /// The JSON of its answer.
         tell: fn(&ApiCall, ControlAnswer) -> Value,
     },
-    /// The OpenAPI document.
     Document,
     /// Replaces all data: by a saved state, or by nothing.
     Replace {
-        /// The request.
         ask: fn(&ApiCall) -> Result<ControlRequest, ApiFailure>,
         /// The JSON of its answer.
         tell: fn(&ApiCall, ControlAnswer) -> Value,
     },
-    /// One gate.
     Gate,
     /// Waits until requests wait at a gate.
     WaitAtGate,
@@ -114,9 +103,7 @@ pub enum RouteHandler {
     Events,
     /// Opens a file and keeps it open.
     Hold,
-    /// The holds.
     Holds,
-    /// Ends a hold.
     Release,
 }
 
@@ -137,7 +124,6 @@ const fn ask(ask: fn(&ApiCall) -> Result<ControlRequest, ApiFailure>) -> RouteHa
     RouteHandler::Ask { ask, tell: looks::plain }
 }
 
-/// All calls.
 pub static ROUTES: [Route; 36] = [
     Route {
         method: Method::GET,

@@ -18,7 +18,6 @@ use crate::rules::service::ServiceKind;
 pub struct PrintedFile {
     /// The account; the one that is meant anyway without it.
     pub account: Option<String>,
-    /// The share.
     pub share: String,
     /// The path within it, without a slash before it.
     pub path: String,
@@ -47,45 +46,28 @@ pub enum ObjectAddress {
     Service(ServiceKind),
     /// A share, or a file or directory in it; no slash before the path, which may be empty.
     File {
-        /// The share.
         share: String,
-        /// Within it.
         path: String,
     },
-    /// A container.
     Container(String),
-    /// A blob.
     Blob {
-        /// Its container.
         container: String,
-        /// Its name.
         name: String,
     },
-    /// A queue.
     Queue(String),
-    /// A message.
     Message {
-        /// Its queue.
         queue: String,
-        /// Its ID.
         id: String,
     },
-    /// A table.
     Table(String),
     /// All entities of a table with one partition key.
     Partition {
-        /// The table.
         table: String,
-        /// The partition key.
         partition: String,
     },
-    /// An entity.
     Entity {
-        /// Its table.
         table: String,
-        /// Its partition key.
         partition: String,
-        /// Its row key.
         row: String,
     },
 }

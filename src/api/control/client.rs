@@ -22,29 +22,21 @@ const LOOK: Duration = Duration::from_secs(1);
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// No server listens.
     #[error("the server of {} is gone; start it with `latchfs serve`", path.display())]
-    NoServer {
-        /// The socket.
-        path: PathBuf,
-    },
+    NoServer { path: PathBuf },
     /// This user may not connect to the control socket.
     #[error(
         "the control socket {} is open to the user who runs the server, and to root: run the \
          command as that user",
         path.display()
     )]
-    NotOwner {
-        /// The socket.
-        path: PathBuf,
-    },
+    NotOwner { path: PathBuf },
     /// The server went away.
     #[error("the server closed the connection")]
     Gone,
     /// The server's process was stopped by a signal and does not run.
     #[error("the server (pid {0}) is stopped: let it go on with `kill -CONT {0}`")]
     Stopped(i32),
-    /// The connection failed.
     #[error("talking to the server: {0}")]
     Io(#[from] io::Error),
     /// The answer makes no sense.

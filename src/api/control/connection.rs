@@ -57,7 +57,6 @@ impl RequestFailure {
         Self::Failed(FailureKind::Full, message)
     }
 
-    /// The system refused.
     pub(super) fn system(message: String) -> Self {
         Self::Failed(FailureKind::Failed, message)
     }

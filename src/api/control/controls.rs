@@ -45,7 +45,6 @@ pub struct Requests {
     /// The path, such as `container/blob`; `*` stands for any letters but a slash, `**` for any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Of this account.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<String>,
     /// Headers, with patterns that their values fit.
@@ -72,7 +71,6 @@ pub enum ClockRequest {
     Show {},
     /// It is turned forward.
     Advance {
-        /// By so much.
         ms: u64,
     },
     /// It is turned forward.
@@ -80,9 +78,7 @@ pub enum ClockRequest {
         /// To this moment, as in `2026-01-02T03:04:05Z`.
         time: String,
     },
-    /// It stands.
     Freeze {},
-    /// It goes again.
     Run {},
 }
 
@@ -92,9 +88,7 @@ pub enum ClockRequest {
 pub enum GateRequest {
     /// They are listed, with the requests that wait.
     List {},
-    /// One is added.
     Add {
-        /// Which requests stop.
         requests: Requests,
         /// received, checked or committed.
         at: String,
@@ -105,40 +99,30 @@ pub enum GateRequest {
     },
     /// The answer waits until requests wait at a gate.
     Wait {
-        /// At which gate.
         id: u64,
-        /// How many.
         count: usize,
         /// For how long to wait for them.
         wait_ms: u64,
     },
-    /// Requests go on.
     Release {
         /// Those of this gate.
         id: Option<u64>,
-        /// This one.
         request: Option<u64>,
         /// The first so many.
         count: Option<usize>,
     },
     /// One gate is removed, or all; the requests that wait there go on.
-    Remove {
-        /// Which one.
-        id: Option<u64>,
-    },
+    Remove { id: Option<u64> },
 }
 
 /// An action on faults.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "fault", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum FaultRequest {
-    /// They are listed.
     List {},
-    /// One is added.
     Add(FaultEntry),
     /// One is removed, or all.
     Remove {
-        /// Which one.
         id: Option<u64>,
     },
 }
@@ -150,14 +134,12 @@ pub struct FaultEntry {
     /// Its number, once it is there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<u64>,
-    /// Which requests.
     pub requests: Requests,
     /// The effect on the requests.
     pub action: Action,
     /// How often; always without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times: Option<u32>,
-    /// With which probability.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probability: Option<f64>,
     /// Where the row of yes and no of that starts.
@@ -173,12 +155,7 @@ pub struct FaultEntry {
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Action {
     /// It is refused, and nothing is done.
-    Answer {
-        /// The HTTP status.
-        status: u16,
-        /// The error code.
-        code: String,
-    },
+    Answer { status: u16, code: String },
     /// It is carried out later.
     DelayMs(u64),
     /// The connection is closed, and nothing is done.
@@ -194,22 +171,16 @@ pub enum Action {
 /// The clock of a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClockState {
-    /// Its time.
     pub now: String,
     /// The time of the system's clock.
     pub system: String,
-    /// Whether it stands.
     pub frozen: bool,
 }
 
-/// A gate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GateEntry {
-    /// Its number.
     pub id: u64,
-    /// Which requests stop.
     pub requests: Requests,
-    /// Where.
     pub at: String,
     /// How many more; all without it.
     pub times: Option<u32>,
@@ -224,13 +195,10 @@ pub struct GateEntry {
 /// A request that waits at a gate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaitingEntry {
-    /// Its number.
     pub request: u64,
-    /// Its operation.
     pub operation: String,
     /// The path of the request without the account.
     pub path: String,
-    /// Who sent it.
     pub client: String,
     /// The ID that its client gave it.
     pub client_request: Option<String>,

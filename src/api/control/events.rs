@@ -29,9 +29,7 @@ pub const FOLLOW_WAIT_MAX: Duration = Duration::from_secs(1);
 pub enum EventKind {
     /// An open was granted.
     Granted,
-    /// A rule refused.
     Refused,
-    /// An open ended.
     Closed,
     /// An open was closed by force.
     ForceClosed,
@@ -45,18 +43,14 @@ pub enum EventKind {
     Removed,
 }
 
-/// One event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventRow {
     /// Its number, from 1, without gaps.
     pub seq: u64,
-    /// When, in UTC.
     pub time: String,
     /// The kind of the event.
     pub event: EventKind,
-    /// In which account.
     pub account: String,
-    /// In which service.
     #[serde(default = "of_files")]
     pub service: String,
     /// In which share; empty where the event is not of the File service.
@@ -79,7 +73,6 @@ pub struct EventRow {
     /// The access of the open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub access: Option<String>,
-    /// Its share mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share_mode: Option<String>,
     /// Of a refusal: what was refused, and why.
@@ -90,7 +83,6 @@ pub struct EventRow {
 /// A refused operation, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RefusalRow {
-    /// The operation.
     pub operation: String,
     /// Which kind of rule refused.
     pub rule: RefusalKind,
@@ -109,7 +101,6 @@ pub struct RefusalRow {
 /// The open in the way of a refused request, as it was then.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HolderRow {
-    /// Its identity.
     pub handle: u64,
     /// The process; 0 where there is none.
     pub pid: u32,
@@ -117,9 +108,7 @@ pub struct HolderRow {
     pub program: Option<String>,
     /// The client it came through.
     pub client: String,
-    /// Its access.
     pub access: String,
-    /// Its share mode.
     pub share_mode: String,
     /// Since when, in UTC.
     pub since: String,
@@ -190,7 +179,6 @@ pub fn page(
     EventPage { events: rows(serving, account.name(), &events), lost, last, newest }
 }
 
-/// Events as rows.
 pub fn rows(serving: &dyn Serving, account: &str, events: &[Event]) -> Vec<EventRow> {
     let mut programs = Programs::default();
     events.iter().map(|event| row(serving, account, &mut programs, event)).collect()

@@ -21,17 +21,12 @@ use crate::rules::time::iso;
 /// The most leases, and the most messages, in one answer; how many more there are is said.
 pub const HELD_MAX: usize = 1_000;
 
-/// A byte-range lock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LockRow {
-    /// Of which account.
     pub account: String,
-    /// In which share.
     #[serde(rename = "share")]
     pub share_name: String,
-    /// Of which file.
     pub path: String,
-    /// The first byte.
     pub start: u64,
     /// How many bytes; to the end of the file, however long, if there is no number.
     pub length: Option<u64>,
@@ -49,15 +44,11 @@ pub struct LockRow {
     pub handle: u64,
 }
 
-/// A delete-pending file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PendingRow {
-    /// Of which account.
     pub account: String,
-    /// In which share.
     #[serde(rename = "share")]
     pub share_name: String,
-    /// Which file.
     pub path: String,
     /// The opens that keep it.
     pub handles: Vec<HandleRow>,
@@ -66,7 +57,6 @@ pub struct PendingRow {
 /// A lease in force.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeaseRow {
-    /// The lease.
     #[serde(flatten)]
     pub lease: ObjectLease,
     /// The request that acquired, renewed, changed or broke it last, where that is kept.
@@ -76,9 +66,7 @@ pub struct LeaseRow {
 /// A message that no Get returns yet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MessageRow {
-    /// Of which account.
     pub account: String,
-    /// Which one.
     pub object: String,
     /// When it is visible again, in UTC.
     pub visible: String,

@@ -91,7 +91,6 @@ impl ControlConnection {
         Ok((share, held))
     }
 
-    /// Closes a hold.
     pub(super) fn release(&mut self, handle: u64) -> Result<ControlAnswer, RequestFailure> {
         self.held(handle)?;
         let at = self.holds.iter().position(|(_, held)| held.id().0 == handle);

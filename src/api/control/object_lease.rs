@@ -18,9 +18,7 @@ use crate::rules::{Caller, Context, Timestamp};
 /// The lease of a blob or a container.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObjectLease {
-    /// Of which account.
     pub account: String,
-    /// Of which object.
     pub object: String,
     /// The value of `x-ms-lease-state`.
     pub state: String,

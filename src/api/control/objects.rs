@@ -37,9 +37,7 @@ const CHANGES_MAX: usize = 5;
 /// A change of an object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangeRow {
-    /// Of which account.
     pub account: String,
-    /// Of which object.
     pub object: String,
     /// When it was committed, in UTC.
     pub time: String,
@@ -60,16 +58,13 @@ pub struct ChangeRow {
 pub struct ObstacleRow {
     /// Which rule: `lease`, `copy_pending`, `immutable`, `archived`, `hidden`.
     pub rule: String,
-    /// In words.
     pub message: String,
 }
 
 /// The state of an object, and why requests on it are refused.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObjectState {
-    /// Of which account.
     pub account: String,
-    /// Which one.
     pub object: String,
     /// The reasons why requests are refused.
     pub in_the_way: Vec<ObstacleRow>,

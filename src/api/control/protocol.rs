@@ -31,7 +31,6 @@ use super::stream::{StreamPage, StreamRequest};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ControlRequest {
-    /// Is anybody there?
     Ping {},
     /// Asks which shares, services and mounts are served, and where.
     Status {},
@@ -39,7 +38,6 @@ pub enum ControlRequest {
     Hold(HoldRequest),
     /// Whether a hold of this connection is still open. The answer waits while it is.
     Holding {
-        /// Which one.
         handle: u64,
         /// For how long to wait.
         #[serde(default)]
@@ -47,7 +45,6 @@ pub enum ControlRequest {
     },
     /// Closes a hold of this connection.
     Release {
-        /// Which one.
         handle: u64,
     },
     /// Who has what open.
@@ -66,26 +63,20 @@ pub enum ControlRequest {
         /// In this share alone.
         #[serde(rename = "share")]
         share_name: Option<String>,
-        /// Which one.
         handle: Option<u64>,
-        /// All there are.
         #[serde(default)]
         all: bool,
     },
     /// Takes a delete-pending mark away.
     Undelete {
-        /// In which share.
         #[serde(rename = "share")]
         share_name: Option<String>,
-        /// From which name.
         path: String,
     },
     /// Asks why a name cannot be opened.
     Why {
-        /// In which share.
         #[serde(rename = "share")]
         share_name: Option<String>,
-        /// Of which name.
         path: String,
     },
     /// Asks for the state of a blob, a container, a message or an entity.
@@ -100,17 +91,13 @@ pub enum ControlRequest {
     },
     /// The lease of a blob or a container.
     ObjectLease {
-        /// Its address.
         object: String,
     },
-    /// Ends that lease.
     BreakObjectLease {
-        /// Its address.
         object: String,
         /// Within how many seconds; when its time is over without it.
         period: Option<u32>,
     },
-    /// Byte-range locks.
     Locks {
         /// In this share alone.
         #[serde(rename = "share")]
@@ -151,11 +138,8 @@ pub enum ControlRequest {
         /// On this mount alone.
         mount: Option<PathBuf>,
     },
-    /// Ends that.
     RunEnd {},
-    /// Unmounts.
     Unmount {
-        /// The mount point.
         path: PathBuf,
         /// At once, though programs use it.
         #[serde(default)]
@@ -169,16 +153,11 @@ pub enum ControlRequest {
         #[serde(default)]
         deleted: bool,
     },
-    /// Makes a share.
     CreateShare {
-        /// Its name.
         name: String,
-        /// Its quota.
         quota_gib: Option<u32>,
     },
-    /// Deletes a share.
     DeleteShare {
-        /// Which one.
         name: String,
         /// And its snapshots, leased or not; without it, one that has any is refused.
         #[serde(default)]
@@ -186,45 +165,34 @@ pub enum ControlRequest {
     },
     /// The lease of a file, or of the share for its root.
     Lease {
-        /// In which share.
         #[serde(rename = "share")]
         share_name: Option<String>,
-        /// Of which file.
         path: String,
     },
-    /// Ends that lease.
     BreakLease {
-        /// In which share.
         #[serde(rename = "share")]
         share_name: Option<String>,
-        /// Of which file.
         path: String,
         /// Within how many seconds, for a share's; a file's ends at once.
         period: Option<u32>,
     },
     /// Takes a snapshot of a share. Before the answer come others, of how far it is.
     CreateSnapshot {
-        /// Of which share.
         #[serde(rename = "share")]
         share_name: Option<String>,
     },
     /// The snapshots of a share.
     ListSnapshots {
-        /// Of which one.
         #[serde(rename = "share")]
         share_name: Option<String>,
     },
-    /// Deletes a snapshot.
     DeleteSnapshot {
-        /// Of which share.
         #[serde(rename = "share")]
         share_name: Option<String>,
-        /// By its stamp.
         snapshot: String,
     },
     /// The connection plays a script from now on: its next requests are steps.
     Play {
-        /// On which share.
         #[serde(rename = "share")]
         share_name: Option<String>,
         /// The script is a trace, which has its file made for it.
@@ -233,18 +201,15 @@ pub enum ControlRequest {
     },
     /// A step of the script, as `latchfs play` reads it.
     Step {
-        /// The step.
         step: Map<String, Value>,
     },
     /// The clock of the server.
     Clock(ClockRequest),
-    /// Where requests stop.
     Gate(GateRequest),
     /// The faults of the server.
     Fault(FaultRequest),
     /// The state of the server as a whole.
     State(StateRequest),
-    /// Stops the server.
     Shutdown {},
 }
 
@@ -252,10 +217,8 @@ pub enum ControlRequest {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HoldRequest {
-    /// In which share.
     #[serde(rename = "share")]
     pub share_name: Option<String>,
-    /// Which file.
     pub path: String,
     /// Letters r, w, d, or none.
     pub access: String,
@@ -275,7 +238,6 @@ pub struct HoldRequest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LockWanted {
-    /// The first byte.
     pub start: u64,
     /// How many bytes; to the end of the file, however long, without it.
     #[serde(default)]
@@ -312,26 +274,21 @@ pub enum ControlAnswer {
         /// How many more there are.
         left_out: usize,
     },
-    /// Opens were ended.
     Closed {
-        /// How many.
         closed: u64,
     },
     /// A mark was taken away, or there was none.
     Undeleted {
-        /// There was one.
         was_pending: bool,
     },
     /// Why a name cannot be opened.
     Why(FileExplanation),
     /// The state of an object.
     Object(ObjectState),
-    /// Changes, oldest first.
     History {
         /// Of an object and of all below it.
         changes: Vec<ChangeRow>,
     },
-    /// Byte-range locks.
     Locks {
         /// By share, path and first byte.
         locks: Vec<LockRow>,
@@ -343,7 +300,6 @@ pub enum ControlAnswer {
         /// By share and path.
         pending: Vec<PendingRow>,
     },
-    /// Leases in force.
     Leases {
         /// Of shares and files, then of containers and blobs.
         leases: Vec<LeaseRow>,
@@ -361,23 +317,18 @@ pub enum ControlAnswer {
     ObjectLease(ObjectLease),
     /// How REST clients find the server.
     Connection(ConnectionInfo),
-    /// The shares.
     Shares {
-        /// By name.
         shares: Vec<ShareEntry>,
     },
-    /// A lease.
     Lease(FileLeaseRow),
     /// A lease was ended, or there was none.
     LeaseBroken {
-        /// There was one.
         was_leased: bool,
         /// In how many seconds it ends.
         seconds: u64,
     },
     /// Snapshots of a share: all, or the one that was taken.
     Snapshots {
-        /// Of which share.
         #[serde(rename = "share")]
         share_name: String,
         /// Their stamps, oldest first.
@@ -385,45 +336,33 @@ pub enum ControlAnswer {
     },
     /// The answer is being worked on: so much is done.
     Progress {
-        /// Files copied.
         files: u64,
-        /// Bytes passed.
         bytes: u64,
     },
-    /// The next events.
     Events(EventPage),
     /// The next events of the stream of all services.
     Stream(StreamPage),
     /// The result of a step.
     Step(StepAnswer),
-    /// The clock.
     Clock(ClockState),
-    /// The gates.
     Gates {
-        /// Oldest first.
         gates: Vec<GateEntry>,
     },
-    /// The faults.
     Faults {
-        /// Oldest first.
         faults: Vec<FaultEntry>,
     },
     /// A gate or a fault is there.
     Added {
-        /// Its number.
         id: u64,
     },
     /// Saved states: all, or the one that was saved.
     States {
-        /// By name.
         states: Vec<StateEntry>,
     },
     /// How many there were.
     Counted {
-        /// So many.
         count: usize,
     },
-    /// A rule refused.
     Refused(RefusalDetail),
     /// The request was not carried out, and no rule refused it.
     Failed {

@@ -25,7 +25,6 @@ pub enum RefusalKind {
     Exists,
     /// The request makes no sense.
     Invalid,
-    /// Any other rule.
     Denied,
     /// What another client holds: a later request may be granted.
     #[serde(untagged)]

@@ -16,15 +16,10 @@ use super::refusal::RefusalKind;
 /// The server and everything that it serves.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerStatus {
-    /// Of the program.
     pub version: String,
-    /// Of the server.
     pub pid: u32,
-    /// The accounts.
     pub accounts: Vec<String>,
-    /// The shares.
     pub shares: Vec<ShareRow>,
-    /// The mounts.
     pub mounts: Vec<MountRow>,
     /// The URL of the File service, with the account, if that service listens.
     #[serde(default)]
@@ -44,7 +39,6 @@ pub struct ServerStatus {
     /// For how long the server has run.
     #[serde(default)]
     pub uptime_seconds: u64,
-    /// The clock.
     #[serde(default)]
     pub clock: ClockState,
     /// What the start screen notes: who can reach the services, why nothing is mounted.
@@ -52,34 +46,25 @@ pub struct ServerStatus {
     pub notes: Vec<String>,
 }
 
-/// A share.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShareRow {
-    /// Its account.
     pub account: String,
-    /// Its name.
     pub name: String,
     /// How many of its files have opens, locks or leases.
     pub files_in_use: usize,
 }
 
-/// A mount.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MountRow {
-    /// Of which account.
     pub account: String,
-    /// Of which share.
     pub share: String,
-    /// Where.
     pub path: PathBuf,
 }
 
 /// How clients of the REST listener find it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConnectionInfo {
-    /// The account's name.
     pub account: String,
-    /// Its key.
     pub key: String,
     /// The URL of the File service, with the account, if that service listens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -97,9 +82,7 @@ pub struct ConnectionInfo {
 /// A share with what it is as a whole.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShareEntry {
-    /// Its name.
     pub name: String,
-    /// Its quota.
     pub quota_gib: u32,
     /// How many snapshots it has.
     pub snapshots: usize,
@@ -114,7 +97,6 @@ pub struct ShareEntry {
 /// The lease of a file or a share.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileLeaseRow {
-    /// In which share.
     #[serde(rename = "share")]
     pub share_name: String,
     /// Of what: `/` is the share itself.
@@ -129,39 +111,26 @@ pub struct FileLeaseRow {
     pub id: Option<String>,
 }
 
-/// A granted open.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HoldRow {
-    /// Its identity.
     pub handle: u64,
-    /// Of which account.
     pub account: String,
-    /// In which share.
     #[serde(rename = "share")]
     pub share_name: String,
     /// The file, as spelled on disk.
     pub path: String,
-    /// Its access.
     pub access: String,
-    /// Its share mode.
     pub share_mode: String,
 }
 
-/// An open.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HandleRow {
-    /// Its identity.
     pub handle: u64,
-    /// Of which account.
     pub account: String,
-    /// In which share.
     #[serde(rename = "share")]
     pub share_name: String,
-    /// On what.
     pub path: String,
-    /// Its access.
     pub access: String,
-    /// Its share mode.
     pub share_mode: String,
     /// The process; 0 where there is none.
     pub pid: u32,
@@ -182,9 +151,7 @@ pub struct HandleRow {
 /// The opens, locks, leases and marks that refuse opens of a name.
 #[derive(Default, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileExplanation {
-    /// Of which account.
     pub account: String,
-    /// In which share.
     #[serde(rename = "share")]
     pub share_name: String,
     /// As spelled on disk.
@@ -195,7 +162,6 @@ pub struct FileExplanation {
     pub leased: bool,
     /// It has the read-only attribute.
     pub read_only: bool,
-    /// Its opens.
     pub opens: Vec<HandleRow>,
     /// Its byte-range locks, in words.
     pub locks: Vec<String>,
@@ -231,7 +197,6 @@ pub struct StepAnswer {
     pub why: Option<String>,
 }
 
-/// A rule refused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RefusalDetail {
     /// Which kind of rule.

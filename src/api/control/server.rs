@@ -57,7 +57,6 @@ impl ControlServer {
         Ok(Self { place: place_of(&path), path, listener, accepting, connections })
     }
 
-    /// Where it listens.
     pub fn path(&self) -> &Path {
         &self.path
     }

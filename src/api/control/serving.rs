@@ -17,11 +17,8 @@ use crate::server::Accounts;
 /// A mount of the server.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MountedAt {
-    /// Of which account.
     pub account: String,
-    /// Of which share.
     pub share: String,
-    /// Where.
     pub path: PathBuf,
 }
 
@@ -34,7 +31,6 @@ impl From<MountedAt> for MountRow {
 /// A refusal in the words of the two faces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Spelled {
-    /// REST's code.
     pub code: &'static str,
     /// The status that goes with it.
     pub status: u16,
@@ -47,7 +43,6 @@ pub struct Spelled {
 pub struct KnownOperation {
     /// The service that it is of.
     pub service: ServiceKind,
-    /// Its name.
     pub name: &'static str,
     /// Where gates can stop it.
     pub points: &'static [Point],
@@ -70,7 +65,6 @@ pub struct About {
 
 /// A running server. Errors are texts that say what to do.
 pub trait Serving: Send + Sync {
-    /// The accounts.
     fn accounts(&self) -> &Accounts;
 
     /// The server as a whole.
@@ -90,7 +84,6 @@ pub trait Serving: Send + Sync {
     /// The operations of the services, under every name that they have.
     fn operations(&self) -> Vec<KnownOperation>;
 
-    /// All mounts.
     fn mounts(&self) -> Vec<MountedAt>;
 
     /// From now on the process tree of `pid` opens with that share mode, on one mount or on all.
@@ -99,7 +92,6 @@ pub trait Serving: Send + Sync {
     /// That tree's policy ends, on every mount.
     fn end_run(&self, pid: u32);
 
-    /// Unmounts.
     fn unmount(&self, path: &Path, lazily: bool) -> Result<(), String>;
 
     /// Plays a script on a share until there are no more steps, and ends what it has opened.

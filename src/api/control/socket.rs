@@ -32,7 +32,6 @@ pub enum SocketError {
     /// Anything else the system said.
     #[error("the control socket {}: {source}", path.display())]
     System {
-        /// The socket.
         path: PathBuf,
         /// The error of the system.
         source: io::Error,

@@ -16,12 +16,10 @@ use crate::rules::time::iso;
 pub enum StateRequest {
     /// The states are listed.
     List {},
-    /// Everything is saved.
     Save {
         /// Under this name, in place of a state that has it.
         name: String,
     },
-    /// Everything is replaced.
     Restore {
         /// By the state of this name.
         name: String,
@@ -31,14 +29,11 @@ pub enum StateRequest {
         /// The one of this name.
         name: String,
     },
-    /// Everything is removed.
     Reset {},
 }
 
-/// A saved state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StateEntry {
-    /// Its name.
     pub name: String,
     /// When it was saved, in UTC; absent if the state is damaged.
     #[serde(default, skip_serializing_if = "Option::is_none")]

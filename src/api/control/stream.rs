@@ -64,7 +64,6 @@ pub struct StreamRow {
     /// In which account; none if it concerns the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<String>,
-    /// In which service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<String>,
     /// On which object, as `latchfs why` takes it.

@@ -15,11 +15,9 @@ pub const VERSION: u64 = 2;
 pub struct ReceivedRequest {
     /// The account that is meant; none for the first of the server.
     pub account: Option<String>,
-    /// The request.
     pub request: ControlRequest,
 }
 
-/// Reads a request.
 pub fn read_request(line: &[u8]) -> Result<ReceivedRequest, String> {
     let mut object = read_object(line)?;
     let account = match object.remove("account") {
@@ -31,7 +29,6 @@ pub fn read_request(line: &[u8]) -> Result<ReceivedRequest, String> {
     Ok(ReceivedRequest { account, request: request.map_err(|error| error.to_string())? })
 }
 
-/// Reads an answer.
 pub fn read_answer(line: &[u8]) -> Result<ControlAnswer, String> {
     let object = read_object(line)?;
     serde_json::from_value(Value::Object(object)).map_err(|error| error.to_string())

@@ -15,7 +15,6 @@ use crate::rules::pattern::{Pattern, PatternSubject};
 pub enum FaultAction {
     /// It is refused, and nothing is done.
     Answer {
-        /// The HTTP status.
         status: u16,
         /// The error code, kept for the life of the process by [`kept`].
         code: &'static str,
@@ -49,7 +48,6 @@ pub fn kept(code: &str) -> &'static str {
 pub enum Frequency {
     /// So many times, the next ones.
     Times(u32),
-    /// Always.
     Always,
     /// With this probability. The same seed gives the same row of yes and no.
     Chance {
@@ -63,18 +61,15 @@ pub enum Frequency {
 /// A fault to add.
 #[derive(Clone, PartialEq, Debug)]
 pub struct NewFault {
-    /// Which requests.
     pub pattern: Pattern,
     /// The effect on them.
     pub action: FaultAction,
-    /// How often.
     pub frequency: Frequency,
 }
 
 /// A fault that a request meets.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FaultHit {
-    /// Its number.
     pub id: u64,
     /// The effect on the request.
     pub action: FaultAction,
@@ -83,7 +78,6 @@ pub struct FaultHit {
 /// A fault as it is shown.
 #[derive(Clone, PartialEq, Debug)]
 pub struct FaultRow {
-    /// Its number.
     pub id: u64,
     /// The fault as it was added; `Times` counts the applications that are left.
     pub fault: NewFault,

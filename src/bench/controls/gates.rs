@@ -33,9 +33,7 @@ pub enum Point {
 /// A gate to add.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NewGate {
-    /// Which requests stop.
     pub pattern: Pattern,
-    /// Where.
     pub point: Point,
     /// How many, the next ones; all without it.
     pub times: Option<u32>,
@@ -46,7 +44,6 @@ pub struct NewGate {
 /// A gate as it is shown.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct GateRow {
-    /// Its number.
     pub id: u64,
     /// The gate as it was added; `times` counts the requests that may still stop.
     pub gate: NewGate,
@@ -59,15 +56,11 @@ pub struct GateRow {
 /// The description of a request that may have to stop, for the client that releases it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Visitor {
-    /// The service.
     pub service: ServiceKind,
-    /// The account.
     pub account: Arc<str>,
-    /// The operation.
     pub operation: String,
     /// The path of the request without the account.
     pub path: String,
-    /// Who sent it.
     pub client: String,
     /// The ID that its client gave it.
     pub client_request: Option<String>,
@@ -78,11 +71,9 @@ pub struct Visitor {
 /// A request that waits.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WaitingRow {
-    /// Its number.
     pub id: u64,
     /// The gate that it waits at.
     pub gate: u64,
-    /// The request.
     pub visitor: Visitor,
     /// For how long it has waited.
     pub since: Duration,

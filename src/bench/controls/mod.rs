@@ -43,9 +43,7 @@ fn make_room<R>(rules: &mut Vec<R>, is_over: impl Fn(&R) -> bool) -> Option<()> 
 pub struct Controls {
     /// The clock of all services.
     pub clock: Arc<TestClock>,
-    /// Where requests stop.
     pub gates: Gates,
-    /// The faults.
     pub faults: Faults,
     /// The stream of events.
     pub stream: Arc<EventStream>,

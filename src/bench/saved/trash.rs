@@ -32,7 +32,6 @@ pub struct Scrap {
 }
 
 impl Scrap {
-    /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -111,7 +111,6 @@ impl HeldDatabases<'_> {
         self.table.as_ref().map_or(Ok(()), |held| held.flush())
     }
 
-    /// Commits.
     pub(super) fn commit(&self) -> Result<(), DbError> {
         if let Some(held) = &self.blob {
             held.commit()?;
@@ -161,7 +160,6 @@ impl SavedDatabases<'_> {
         Ok(())
     }
 
-    /// Saves the rows.
     pub(super) fn finish(self) -> Result<(), DbError> {
         self.blob.map_or(Ok(()), SavedBlobs::finish)?;
         step();

@@ -12,7 +12,6 @@ use crate::table::service::TableError;
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("state '{name}' cannot be restored: {why}")]
 pub struct DamagedState {
-    /// Its name.
     pub name: String,
     /// The file that is damaged, and how.
     pub why: String,
@@ -45,22 +44,14 @@ pub enum StateError {
         "state '{name}' has data of account '{account}', which is not served: start the server \
          with that account"
     )]
-    NoAccount {
-        /// The state.
-        name: String,
-        /// The account.
-        account: String,
-    },
+    NoAccount { name: String, account: String },
     /// An earlier process was ended while it replaced the data of an account that is not served
     /// now.
     #[error(
         "a reset or a restore of account '{account}' was cut off and has to be completed first: \
          start the server with that account too, or with --reset, which removes all data"
     )]
-    CutOff {
-        /// The account.
-        account: String,
-    },
+    CutOff { account: String },
     /// The state lost a part, or a part of it is damaged.
     #[error(transparent)]
     Damaged(#[from] DamagedState),
@@ -70,7 +61,6 @@ pub enum StateError {
          something first"
     )]
     Full {
-        /// So many bytes.
         needed: u64,
         /// So many are free.
         free: u64,
@@ -81,7 +71,6 @@ pub enum StateError {
          blob or a file first, or stop the server and start it with --reset, which needs none"
     )]
     NoRoomToReset {
-        /// So many bytes.
         needed: u64,
         /// So many are free.
         free: u64,
@@ -89,7 +78,6 @@ pub enum StateError {
     /// The shares of an account.
     #[error(transparent)]
     File(#[from] FileServiceError),
-    /// A database.
     #[error(transparent)]
     Database(#[from] DbError),
     /// The folder of the server.

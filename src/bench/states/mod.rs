@@ -40,7 +40,6 @@ pub const STATES_MAX: usize = 256;
 /// A state that was saved.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SavedState {
-    /// Its name.
     pub name: String,
     /// When it was saved, by the system's clock.
     pub saved: Timestamp,

@@ -25,7 +25,6 @@ use crate::http::request::{Query, Request};
 use crate::rules::time::{iso, rfc1123};
 use crate::sync::random::new_guid;
 
-/// Longest batch.
 const BATCH_MAX: usize = 4 << 20;
 /// Most parts of a batch.
 const PARTS_MAX: usize = 256;

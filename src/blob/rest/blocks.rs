@@ -16,7 +16,6 @@ use crate::http::xml::{Xml, invalid};
 
 /// Longest document of a block list that is read on the event loop.
 const AT_ONCE_MAX: usize = 64 << 10;
-/// Longest block.
 pub(super) const BLOCK_MAX: u64 = 4_000 << 20;
 
 impl BlobCall<'_> {

@@ -27,7 +27,6 @@ use crate::rules::policy::StoredPolicy;
 use crate::rules::service::ServiceKind;
 use crate::server::Account;
 
-/// The Blob service.
 pub static SERVICE_TABLE: Service = Service {
     kind: ServiceKind::Blob,
     route,
@@ -180,7 +179,6 @@ macro_rules! operations {
                     $(.$with $args)*;
         )*
 
-        /// All of them.
         static OPERATIONS: [&Operation; 4 $(+ { let _ = $text; 1 })*] = [
             &SERVICE_PREFLIGHT,
             &SERVICE_GET_USER_DELEGATION_KEY,

@@ -21,7 +21,6 @@ pub struct AppendConditions {
 /// The append blob that is to grow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Appendable {
-    /// Its length.
     pub length: u64,
     /// How many blocks it has.
     pub blocks: usize,

@@ -79,7 +79,6 @@ pub enum BlockSearch {
 /// An entry of a block list.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ListedBlock {
-    /// Where to look.
     pub search: BlockSearch,
     /// The block to look for.
     pub id: BlockId,

@@ -17,7 +17,6 @@ use crate::rules::{Etag, Timestamp, Writer};
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PublicAccess {
-    /// Nothing.
     #[default]
     Private,
     /// Blobs whose name they know.
@@ -48,7 +47,6 @@ impl fmt::Display for PublicAccess {
     }
 }
 
-/// A container.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ContainerState {
     /// Its version for conditions. Blobs coming and going do not move it.
@@ -61,14 +59,12 @@ pub struct ContainerState {
     /// The part that anonymous requests may read.
     #[serde(default)]
     pub access: PublicAccess,
-    /// The stored policies.
     #[serde(default)]
     pub policies: Vec<StoredPolicy>,
     /// Access and policies before the last change, and when that change takes effect: requests are
     /// authorised by the old ones until then (S22).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<OldAccess>,
-    /// Its lease.
     #[serde(default)]
     pub lease: ContainerLease,
     /// `x-ms-default-encryption-scope`.
@@ -88,11 +84,9 @@ pub struct ContainerState {
 /// Access and policies that still authorise though they were replaced.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct OldAccess {
-    /// When they end.
     pub until: Timestamp,
     /// The part that anonymous requests may read.
     pub access: PublicAccess,
-    /// The stored policies.
     pub policies: Vec<StoredPolicy>,
 }
 

@@ -22,11 +22,8 @@ pub struct CopyRecord {
     pub status: CopyStatus,
     /// Bytes copied so far.
     pub done: u64,
-    /// Bytes to copy.
     pub total: u64,
-    /// When it ended.
     pub completed: Option<Timestamp>,
-    /// Why it failed.
     pub description: Option<String>,
     /// How a copy that is held back ends by itself; `None` if it ends with its last byte.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -37,7 +34,6 @@ pub struct CopyRecord {
 /// blob at any moment follows from its record, after a restart too.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct HeldCopy {
-    /// When it ends.
     pub due: Timestamp,
     /// The `ETag` of the blob from then on.
     pub etag: Etag,

@@ -11,18 +11,14 @@ use super::denial::BlobDenial;
 pub enum DeleteBlobSnapshots {
     /// The blob and its snapshots.
     Include,
-    /// The snapshots alone.
     Only,
 }
 
 /// The kind of state that the URL of a Delete Blob names.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum DeletionTarget {
-    /// The blob.
     Base,
-    /// A snapshot.
     Snapshot,
-    /// An older version.
     OldVersion,
     /// The current version, by its ID.
     CurrentVersion,

@@ -126,9 +126,7 @@ impl Encryption {
 /// One state of a blob.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct BlobState {
-    /// Its type.
     pub kind: BlobType,
-    /// Bytes of content.
     pub length: u64,
     /// Its version for conditions.
     pub etag: Etag,
@@ -141,10 +139,8 @@ pub struct BlobState {
     /// `x-ms-meta-*`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub metadata: BlobMetadata,
-    /// The tags.
     #[serde(default, skip_serializing_if = "Tags::is_empty")]
     pub tags: Tags,
-    /// The tier.
     #[serde(default)]
     pub tier: TierRecord,
     /// `x-ms-blob-sequence-number` of a page blob.
@@ -159,7 +155,6 @@ pub struct BlobState {
     /// The last copy to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copy: Option<CopyRecord>,
-    /// Its lease.
     #[serde(default)]
     pub lease: BlobLease,
     /// Policy and legal hold.

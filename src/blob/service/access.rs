@@ -10,11 +10,8 @@ use crate::rules::lease::LeaseId;
 /// A blob, or an older state of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BlobAt {
-    /// The container.
     pub container: String,
-    /// The name.
     pub name: String,
-    /// The state.
     pub selector: Selector,
 }
 

@@ -69,7 +69,6 @@ impl BlobService {
         .await
     }
 
-    /// Put Block List.
     pub async fn put_block_list(
         &self,
         cx: &Context,
@@ -125,7 +124,6 @@ impl BlobService {
         .await
     }
 
-    /// Get Block List.
     pub async fn block_lists(
         &self,
         cx: &Context,

@@ -30,9 +30,7 @@ pub struct NewContainer {
 /// A container as it is listed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Container {
-    /// Its name.
     pub name: String,
-    /// Its record.
     pub state: ContainerState,
     /// Of a deleted container that is kept: its version, and until when.
     pub deleted: Option<(String, Retained)>,
@@ -54,7 +52,6 @@ impl From<ContainerRow<ContainerState>> for Container {
 }
 
 impl BlobService {
-    /// Create Container.
     pub async fn create_container(
         &self,
         cx: &Context,
@@ -218,7 +215,6 @@ impl BlobService {
         .await
     }
 
-    /// List Containers.
     pub async fn list_containers(
         &self,
         cx: &Context,
@@ -238,7 +234,6 @@ impl BlobService {
         .await
     }
 
-    /// Lease Container.
     pub async fn lease_container(
         &self,
         cx: &Context,

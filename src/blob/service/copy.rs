@@ -26,7 +26,6 @@ use crate::rules::copy_status::CopyStatus;
 pub enum CopyFrom {
     /// A blob of this account.
     Here {
-        /// The blob.
         at: BlobAt,
         /// The demands on the source.
         asked: SourceAsked,
@@ -35,7 +34,6 @@ pub enum CopyFrom {
     Fetched {
         /// The type that the source has.
         kind: BlobType,
-        /// The bytes.
         content: Content,
         /// Properties of the source.
         properties: ContentProperties,
@@ -77,9 +75,7 @@ pub struct CopyRequest {
 /// The answer of a copy.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CopiedBlob {
-    /// The new blob.
     pub written: WrittenBlob,
-    /// Its copy.
     pub copy: CopyRecord,
 }
 

@@ -12,10 +12,8 @@ use crate::rules::{Etag, Timestamp, Writer};
 /// Why an operation was not done.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum BlobError {
-    /// A rule refused.
     #[error("{denial}")]
     Denied {
-        /// The rule.
         denial: BlobDenial,
         /// The request that explains the refusal: the last that changed the object, or for a lease
         /// the last that had to do with the lease.

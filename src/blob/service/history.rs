@@ -13,13 +13,11 @@ use crate::rules::{Etag, Timestamp, Writer};
 /// A change of a blob or a container.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ChangedBlob {
-    /// The container.
     pub container: String,
     /// The blob; `None` if the container as a whole was changed.
     pub name: Option<String>,
     /// The `ETag` that the object has since; `None` if the change did not move it.
     pub etag: Option<Etag>,
-    /// The request.
     pub by: Writer,
 }
 

@@ -15,7 +15,6 @@ use crate::rules::{Context, Etag, Timestamp, Writer};
 /// The action of a lease request. Durations and periods are as in the request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LeaseAction {
-    /// Takes the lease.
     Acquire {
         /// 15 to 60 seconds, or -1.
         duration: Option<i64>,
@@ -106,7 +105,6 @@ impl LeaseAction {
 }
 
 impl BlobService {
-    /// Lease Blob.
     pub async fn lease_blob(
         &self,
         cx: &Context,

@@ -8,7 +8,6 @@ use crate::rules::{Timestamp, Writer};
 /// The leases in force.
 #[derive(Debug, Default)]
 pub struct Leases {
-    /// Containers, by name.
     pub containers: Vec<(String, ContainerLease, Option<Writer>)>,
     /// Blobs, by container and name.
     pub blobs: Vec<((String, String), BlobLease, Option<Writer>)>,

@@ -62,7 +62,6 @@ pub enum BlobListItem {
 /// A state of a blob, as it is listed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ListedState {
-    /// The name.
     pub name: String,
     /// The moment of a snapshot.
     pub snapshot: Option<Timestamp>,
@@ -76,18 +75,14 @@ pub struct ListedState {
     pub has_versions_only: bool,
     /// Of a deleted state that is kept, until when.
     pub deleted: Option<Retained>,
-    /// Its record.
     pub state: BlobState,
 }
 
 /// A blob that was found by its tags.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FoundBlob {
-    /// Its container.
     pub container: String,
-    /// Its name.
     pub name: String,
-    /// Its record.
     pub state: BlobState,
 }
 
@@ -95,7 +90,6 @@ pub struct FoundBlob {
 pub type FoundPage = (Vec<FoundBlob>, Option<(String, String)>);
 
 impl BlobService {
-    /// List Blobs.
     pub async fn list_blobs(
         &self,
         cx: &Context,

@@ -35,14 +35,12 @@ pub struct PutPages {
 pub enum PageChange {
     /// Writes these bytes, as long as the range.
     Update(Content),
-    /// Clears it.
     Clear,
 }
 
 /// The answer of Get Page Ranges.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Paged {
-    /// The blob.
     pub state: BlobState,
     /// Written ranges in order; in a difference, cleared ones among them.
     pub ranges: Vec<ListedRange>,

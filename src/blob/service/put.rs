@@ -43,7 +43,6 @@ pub struct NewBlob {
 pub struct WrittenBlob {
     /// The new `ETag`.
     pub etag: Etag,
-    /// Last-Modified.
     pub modified: Timestamp,
     /// `x-ms-version-id`.
     pub version: Option<Timestamp>,

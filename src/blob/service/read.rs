@@ -20,7 +20,6 @@ use crate::rules::copy_status::CopyStatus;
 /// A blob, a snapshot or a version.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Blob {
-    /// Its record.
     pub state: Arc<BlobState>,
     /// Whether it is the blob itself, not a snapshot or an older version.
     pub is_current: bool,
@@ -29,11 +28,9 @@ pub struct Blob {
 /// A blob with a range of its content.
 #[derive(Debug)]
 pub struct OpenedBlob {
-    /// The blob.
     pub blob: Blob,
     /// The bytes that `content` has.
     pub range: Range<u64>,
-    /// The bytes.
     pub content: BlobContent,
 }
 

@@ -84,7 +84,6 @@ impl BlobService {
         .await
     }
 
-    /// Set Blob Tier.
     pub async fn set_tier(
         &self,
         cx: &Context,

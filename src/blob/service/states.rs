@@ -66,7 +66,6 @@ impl BlobService {
         .await
     }
 
-    /// Delete Blob.
     pub async fn delete_blob(
         &self,
         cx: &Context,

@@ -27,7 +27,6 @@ const LOOK_UP_EACH: usize = 32;
 /// An entry of a block list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BlockChoice<'a> {
-    /// The block.
     pub id: &'a [u8],
     /// Where to look for it.
     pub search: BlockSearch,

@@ -84,7 +84,6 @@ impl WriteTx<'_> {
         Ok(id.optional()?.map(ContainerId))
     }
 
-    /// Replaces the record.
     pub fn update_container(
         &self,
         id: ContainerId,

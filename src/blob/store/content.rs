@@ -44,13 +44,7 @@ pub enum BodyRole<'a> {
 pub enum ContentError {
     /// More or fewer bytes than announced.
     #[error("the body has {received} bytes, {declared} were announced")]
-    Length {
-        /// Announced.
-        declared: u64,
-        /// Received so far.
-        received: u64,
-    },
-    /// The store failed.
+    Length { declared: u64, received: u64 },
     #[error(transparent)]
     Store(#[from] DbError),
 }
@@ -113,7 +107,6 @@ pub struct Content {
 
 #[derive(Clone)]
 pub(super) enum Bytes {
-    /// For the row.
     Inline(Vec<u8>),
     /// In a file, from this offset.
     InFile(Arc<OpenFile>, u64),
@@ -323,7 +316,6 @@ impl Content {
 }
 
 impl Default for Content {
-    /// No bytes.
     fn default() -> Self {
         Self { length: 0, md5: None, crc64: 0, bytes: Bytes::Inline(Vec::new()), claim: None }
     }

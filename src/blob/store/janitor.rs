@@ -136,7 +136,6 @@ impl State {
     }
 }
 
-/// The thread.
 pub(super) struct Janitor {
     pub(super) database: Weak<Database>,
     pub(super) shared: Arc<Shared>,

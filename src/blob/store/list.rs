@@ -42,9 +42,7 @@ pub struct ListBlobs {
     pub before: Option<String>,
     /// The most entries, and never more than [`LIST_MAX`].
     pub limit: usize,
-    /// Also snapshots.
     pub snapshots: bool,
-    /// Also older versions.
     pub versions: bool,
     /// Also what is deleted and kept.
     pub deleted: bool,
@@ -57,7 +55,6 @@ pub struct ListBlobs {
 /// Where a page begins: the first entry that was not shown yet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ListPosition {
-    /// The name.
     pub name: String,
     /// The state; `None`: the first of the name.
     pub key: Option<StateKey>,

@@ -38,7 +38,6 @@ pub struct ContentReader {
 
 /// What is at an offset.
 enum Piece {
-    /// In the row.
     Inline(Range<usize>),
     /// Never written: zeros up to this offset.
     Hole(u64),

@@ -41,7 +41,6 @@ const SHORT_FILES: usize = 4;
 /// Bytes of a page blob that one write wrote.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WrittenRange {
-    /// The first byte.
     pub start: u64,
     /// The byte after the last.
     pub end: u64,

@@ -17,15 +17,11 @@ use crate::db::DbError;
 pub struct TagSearch<'a> {
     /// Only in this container.
     pub container: Option<ContainerId>,
-    /// The tag.
     pub key: &'a str,
-    /// Its least value.
     pub low: Bound<&'a str>,
-    /// Its greatest value.
     pub high: Bound<&'a str>,
     /// The first container and blob name to show: the second result of the page before.
     pub from: Option<(&'a str, &'a str)>,
-    /// The most results.
     pub limit: usize,
 }
 

@@ -85,7 +85,6 @@ impl<'a> WriteTx<'a> {
     }
 }
 
-/// Where content lies.
 pub(super) struct InFile {
     pub(super) file: ContentId,
     pub(super) offset: u64,

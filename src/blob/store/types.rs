@@ -37,7 +37,6 @@ pub enum StateKey {
     Version(Timestamp),
     /// A blob that was deleted and is kept for a while.
     Deleted(Timestamp),
-    /// The blob.
     Current,
     /// A name that has only uncommitted blocks.
     Uncommitted,
@@ -46,9 +45,7 @@ pub enum StateKey {
 /// The kinds of [`StateKey`] that a name can have several of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StateKind {
-    /// Snapshots.
     Snapshot,
-    /// Older versions.
     Version,
     /// Deleted blobs that are kept.
     Deleted,
@@ -113,13 +110,10 @@ impl Retained {
 pub struct StateRow<R> {
     /// Names the row in other calls.
     pub id: StateId,
-    /// The blob's name.
     pub name: String,
-    /// Which state.
     pub key: StateKey,
     /// Length of the content.
     pub length: u64,
-    /// The properties.
     pub record: R,
     /// Set if the state is deleted and kept.
     pub retained: Option<Retained>,
@@ -130,9 +124,7 @@ pub struct StateRow<R> {
 pub struct ContainerRow<C> {
     /// Names the container in other calls.
     pub id: ContainerId,
-    /// Its name.
     pub name: String,
-    /// The properties.
     pub record: C,
     /// The version, and how long it is kept, if the container is deleted.
     pub retained: Option<(String, Retained)>,

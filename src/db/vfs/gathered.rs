@@ -42,7 +42,6 @@ pub(super) struct Gathered {
 /// A page that `SQLite` is about to write.
 #[derive(Clone, Copy)]
 struct Announced {
-    /// Its offset.
     at: u64,
     /// Whether it is the last one of a commit.
     ends_commit: bool,

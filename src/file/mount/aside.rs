@@ -28,7 +28,6 @@ const WAITING_MAX: usize = 64;
 pub struct Aside(SyncSender<Question>);
 
 impl Aside {
-    /// Starts the thread.
     pub fn start() -> io::Result<Self> {
         let (sender, questions) = sync_channel::<Question>(WAITING_MAX);
         let (started, ready) = sync_channel(1);

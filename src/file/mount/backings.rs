@@ -72,7 +72,6 @@ struct Inside<T>(Mutex<Table<T>>);
 #[derive(Debug)]
 struct Table<T> {
     known: HashMap<FileId, Slot<T>>,
-    /// The oldest first.
     kept: VecDeque<Kept<T>>,
 }
 

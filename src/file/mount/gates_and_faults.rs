@@ -35,7 +35,6 @@ pub enum MountCall {
 }
 
 impl MountCall {
-    /// All of them.
     pub const ALL: [Self; 5] = [Self::Open, Self::Create, Self::Unlink, Self::Rename, Self::Write];
 
     /// Its name in gates and faults.
@@ -61,7 +60,6 @@ impl MountCall {
 /// The gates and faults of the server that a mount belongs to.
 #[derive(Clone, Debug)]
 pub struct MountControls {
-    /// Gates and faults.
     pub controls: Arc<Controls>,
     /// The account of the share.
     pub account: Arc<str>,

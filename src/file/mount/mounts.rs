@@ -21,7 +21,6 @@ const ANSWER_MAX: Duration = Duration::from_secs(2);
 /// One line of the table of mounts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Mounted {
-    /// The mount point.
     pub path: PathBuf,
     /// The source, as `df` shows it.
     pub source: OsString,
@@ -63,7 +62,6 @@ fn stands(all: &[Mounted], path: &Path, device: u32) -> Among {
 pub struct Origin {
     /// The account of the share, if it is not the server's first.
     pub account: Option<String>,
-    /// The share.
     pub share: String,
     /// Its server's control socket.
     pub control: Option<PathBuf>,

@@ -22,7 +22,6 @@ const OWN_NUMBERS: u64 = 1 << 62;
 /// A name that the kernel knows and that has to be invalidated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stale {
-    /// The directory's node.
     pub parent: u64,
     /// The name as the kernel spelled it.
     pub name: String,

@@ -40,7 +40,6 @@ enum Notice {
 }
 
 impl Notices {
-    /// Opens the channel.
     pub fn start(&self, notifier: Notifier, backings: Arc<Backings>) -> std::io::Result<()> {
         let (sender, receiver) = sync_channel(WAITING_MAX);
         let to_kernel = notifier.clone();

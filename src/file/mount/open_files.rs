@@ -15,11 +15,9 @@ use crate::rules::FileId;
 /// An open file of the mount.
 #[derive(Debug)]
 pub struct OpenFile {
-    /// The engine's handle.
     pub handle: Handle,
     /// The node that the kernel opened.
     pub node: u64,
-    /// Its access.
     pub access: Access,
     /// The descriptor for reads and writes without passthrough and under mandatory locks.
     pub fd: Option<OwnedFd>,
@@ -47,7 +45,6 @@ impl OpenFile {
 /// An open directory of the mount.
 #[derive(Debug)]
 pub struct OpenDir {
-    /// The engine's handle.
     pub handle: Handle,
     /// The directory itself, whatever becomes of its name and its permission bits.
     pub dir: OpenDirectory,
@@ -57,7 +54,6 @@ pub struct OpenDir {
 
 /// An open file or directory.
 pub trait NumberedOpen {
-    /// The engine's handle.
     fn handle(&self) -> &Handle;
 
     /// The number by which the kernel names it: the handle's, which is never reused.
@@ -122,7 +118,6 @@ impl<T: NumberedOpen> Opens<T> {
         self.0.read().expect(POISON).by_number.get(&number).cloned()
     }
 
-    /// Removes an open.
     pub fn take(&self, number: u64) -> Option<Arc<T>> {
         let mut inside = self.0.write().expect(POISON);
         let open = inside.by_number.remove(&number)?;
@@ -144,7 +139,6 @@ impl<T: NumberedOpen> Opens<T> {
         }
     }
 
-    /// All opens.
     pub fn all(&self) -> Vec<Arc<T>> {
         self.0.read().expect(POISON).by_number.values().cloned().collect()
     }

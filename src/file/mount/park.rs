@@ -126,7 +126,6 @@ impl Default for Park {
 const POISON: &str = "parked requests do not panic";
 
 impl Park {
-    /// Starts the thread.
     pub fn start(self: &Arc<Self>) -> std::io::Result<()> {
         let park = Arc::clone(self);
         thread::Builder::new().name("latchfs-park".into()).spawn(move || park.run())?;

@@ -60,7 +60,6 @@ pub enum MountError {
     /// Programs still use it.
     #[error("{path} is in use by {users}: close them, or unmount lazily")]
     Busy {
-        /// The mount point.
         path: PathBuf,
         /// Who, by name and pid.
         users: String,
@@ -68,7 +67,6 @@ pub enum MountError {
     /// Something else is mounted on top of it or below it.
     #[error("something else is mounted on {by}: unmount that before {path}")]
     Covered {
-        /// The mount point.
         path: PathBuf,
         /// Where the other mount is.
         by: PathBuf,
@@ -76,7 +74,6 @@ pub enum MountError {
     /// Anything else the system said.
     #[error("mounting on {path}: {source}")]
     System {
-        /// The mount point.
         path: PathBuf,
         /// The error of the system.
         source: io::Error,

@@ -33,7 +33,6 @@ pub enum DataPath {
     Direct,
 }
 
-/// One mount.
 pub struct State {
     /// The mounted share, also after another has taken its place.
     followed: Arc<Followed>,
@@ -138,7 +137,6 @@ impl State {
         }
     }
 
-    /// Decides it.
     pub fn set_data_path(&self, path: DataPath) {
         self.data_path.store(u8::from(path == DataPath::Direct), Ordering::Relaxed);
     }

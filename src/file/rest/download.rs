@@ -103,7 +103,6 @@ impl FileDownload {
         Ok(bytes)
     }
 
-    /// Starts sending.
     pub fn start(self) -> FileBody {
         let range = self.range.clone();
         FileBody::new(FileReading { download: Arc::new(self), waiting: None }, range)

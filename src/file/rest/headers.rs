@@ -200,7 +200,6 @@ impl Reply {
         self.smb(&file.smb(), file.id(), file.parent)
     }
 
-    /// All metadata.
     #[must_use]
     pub fn metadata(mut self, metadata: &Metadata) -> Self {
         for (name, value) in metadata.iter() {

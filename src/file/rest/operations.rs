@@ -22,7 +22,6 @@ use crate::rules::policy::StoredPolicy;
 use crate::rules::service::ServiceKind;
 use crate::server::Account;
 
-/// The File service.
 pub static SERVICE_TABLE: Service = Service {
     kind: ServiceKind::File,
     route,

@@ -20,7 +20,6 @@ use crate::server::Account;
 /// The header that a bearer token needs beside it.
 const INTENT: &str = "x-ms-file-request-intent";
 
-/// A source.
 pub(super) enum NamedFile {
     /// A file of this server.
     Own(Box<OwnFile>),

@@ -25,15 +25,10 @@ pub struct ShareMode(u8);
 macro_rules! rwd_set {
     ($set:ident) => {
         impl $set {
-            /// The empty set.
             pub const NONE: Self = Self(0);
-            /// Read.
             pub const R: Self = Self(R);
-            /// Write.
             pub const W: Self = Self(W);
-            /// Delete.
             pub const D: Self = Self(D);
-            /// Read and write.
             pub const RW: Self = Self(R | W);
             /// Read, write and delete.
             pub const RWD: Self = Self(R | W | D);
@@ -143,31 +138,23 @@ impl Rights {
     pub const WRITE_DATA: Self = Self(0x2);
     /// Append, add a directory to a directory.
     pub const APPEND_DATA: Self = Self(0x4);
-    /// Read extended attributes.
     pub const READ_EA: Self = Self(0x8);
-    /// Write extended attributes.
     pub const WRITE_EA: Self = Self(0x10);
-    /// Execute.
     pub const EXECUTE: Self = Self(0x20);
     /// Delete children of a directory.
     pub const DELETE_CHILD: Self = Self(0x40);
-    /// Read attributes.
     pub const READ_ATTRIBUTES: Self = Self(0x80);
-    /// Write attributes.
     pub const WRITE_ATTRIBUTES: Self = Self(0x100);
-    /// Delete or rename.
     pub const DELETE: Self = Self(0x1_0000);
     /// Read the security descriptor.
     pub const READ_CONTROL: Self = Self(0x2_0000);
     /// Write the access list.
     pub const WRITE_DAC: Self = Self(0x4_0000);
-    /// Change the owner.
     pub const WRITE_OWNER: Self = Self(0x8_0000);
     /// Wait on the handle.
     pub const SYNCHRONIZE: Self = Self(0x10_0000);
     /// Whatever the caller may have; here that is everything.
     pub const MAXIMUM_ALLOWED: Self = Self(0x200_0000);
-    /// Everything.
     pub const GENERIC_ALL: Self = Self(0x1000_0000);
     /// Execute and read attributes.
     pub const GENERIC_EXECUTE: Self = Self(0x2000_0000);

@@ -38,7 +38,6 @@ impl Attributes {
     pub const HIDDEN: Self = Self(0x2);
     /// Belongs to the operating system.
     pub const SYSTEM: Self = Self(0x4);
-    /// A directory.
     pub const DIRECTORY: Self = Self(0x10);
     /// Changed since the last backup.
     pub const ARCHIVE: Self = Self(0x20);

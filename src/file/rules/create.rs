@@ -14,7 +14,6 @@ pub enum Disposition {
     Open,
     /// Create; refuse a taken name.
     Create,
-    /// Open or create.
     OpenIf,
     /// Open and empty; refuse an absent name.
     Overwrite,
@@ -29,7 +28,6 @@ pub enum Disposition {
 pub enum CreateAction {
     /// It existed and was opened.
     Opened,
-    /// It was made.
     Created,
     /// It existed, was emptied, and its attributes replaced.
     Overwritten,
@@ -57,7 +55,6 @@ pub struct OpenRequest {
     pub share: ShareMode,
     /// Existing and absent names.
     pub disposition: Disposition,
-    /// Further conditions.
     pub options: Options,
     /// Attributes of a file that is made or overwritten.
     pub attributes: Attributes,
@@ -68,7 +65,6 @@ pub struct OpenRequest {
 pub struct ExistingFile {
     /// A directory, not a file.
     pub directory: bool,
-    /// Its attributes.
     pub attributes: Attributes,
 }
 
@@ -175,7 +171,6 @@ impl OpenRequest {
 }
 
 impl Disposition {
-    /// All six.
     pub const ALL: [Self; 6] = [
         Self::Open,
         Self::Create,

@@ -69,7 +69,6 @@ pub enum Denial {
     /// More lock requests wait on the file than are allowed to.
     #[error("too many lock requests are waiting on this file")]
     TooManyWaiting,
-    /// A lease rule.
     #[error(transparent)]
     Lease(#[from] LeaseDenial),
     /// The read-only attribute forbids writing.

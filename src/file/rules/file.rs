@@ -37,9 +37,7 @@ pub struct FileState {
 pub struct OpenGrant {
     /// The identity it gets.
     pub id: HandleId,
-    /// Who asked.
     pub owner: Owner,
-    /// The time now.
     pub now: Timestamp,
 }
 
@@ -196,7 +194,6 @@ impl FileState {
         Ok(())
     }
 
-    /// Ends an open.
     pub fn close(&mut self, slot: OpenSlot, id: HandleId, how: Ending) -> Result<Closed, Denial> {
         let open = self.opens.remove(slot, id).ok_or(Denial::HandleClosed)?;
         self.seq += 1;
@@ -389,7 +386,6 @@ impl FileState {
         self.lease.as_deref().copied().unwrap_or_default()
     }
 
-    /// Replaces the lease.
     pub fn set_lease(&mut self, lease: FileLease) {
         self.lease = (lease != FileLease::default()).then(|| Box::new(lease));
         self.seq += 1;

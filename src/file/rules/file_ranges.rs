@@ -224,8 +224,6 @@ impl FileState {
 /// The intended use of the bytes of a range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RangeUse {
-    /// Read them.
     Read,
-    /// Write them.
     Write,
 }

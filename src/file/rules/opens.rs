@@ -12,13 +12,9 @@ use crate::rules::id::{HandleId, Owner, Timestamp};
 /// One open of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Open {
-    /// Its identity.
     pub id: HandleId,
-    /// Who holds it.
     pub owner: Owner,
-    /// Its rights.
     pub rights: Rights,
-    /// Its share mode.
     pub share: ShareMode,
     /// The link is marked when this open closes (delete-on-close).
     pub delete_on_close: bool,
@@ -76,11 +72,8 @@ impl Open {
 pub struct Holder {
     /// The open's identity: `latchfs close-handle` and Force Close Handles take it.
     pub handle: HandleId,
-    /// Who holds it.
     pub owner: Owner,
-    /// Its access.
     pub access: Access,
-    /// Its share mode.
     pub share: ShareMode,
     /// When it was granted.
     pub since: Timestamp,
@@ -116,7 +109,6 @@ struct More {
     /// Slots from 1 on.
     entries: Vec<SlabEntry>,
     free: Option<u32>,
-    /// Used entries.
     live: u32,
     /// Of all opens, the first included.
     counts: ShareCounts,

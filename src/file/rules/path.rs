@@ -20,7 +20,6 @@ pub enum PathError {
     /// `.` or `..`: a path cannot leave the share.
     #[error("'.' and '..' are not allowed in a path")]
     Dots,
-    /// A NUL character.
     #[error("a path cannot hold a NUL character")]
     Nul,
 }

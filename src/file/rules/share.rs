@@ -20,7 +20,6 @@ pub enum Clash {
 /// Why an open is refused: which half of the rule, for which of read, write and delete.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cause {
-    /// Which half.
     pub clash: Clash,
     /// 0 read, 1 write, 2 delete.
     bit: u8,

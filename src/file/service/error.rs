@@ -11,10 +11,8 @@ use crate::rules::lease::LeaseDenial;
 /// Why an operation was not done.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// A rule refused.
     #[error(transparent)]
     Denied(#[from] Denial),
-    /// The store failed.
     #[error(transparent)]
     Store(StoreError),
 }

@@ -11,21 +11,17 @@ use crate::file::rules::SharePath;
 use crate::file::rules::ranges::RangeLock;
 use crate::rules::Owner;
 
-/// A byte-range lock.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HeldLock {
     /// The file, by the name that its holder opened.
     pub path: SharePath,
-    /// The lock.
     pub lock: RangeLock,
-    /// Its holder.
     pub owner: Owner,
 }
 
 /// A name that is delete pending.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PendingName {
-    /// The name.
     pub path: SharePath,
     /// The handles that keep it.
     pub handles: Vec<ListedHandle>,

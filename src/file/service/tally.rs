@@ -14,7 +14,6 @@ use crate::rules::lease::{FileLease, LeaseStatus};
 pub struct Tally {
     /// Opens of files and directories.
     pub opens: u64,
-    /// Byte-range locks.
     pub locks: u64,
     /// Leases in force: of files, of the share and of its snapshots.
     pub leases: u64,

@@ -16,7 +16,6 @@ use super::request::{AuthTarget, RequestView};
 /// Whether bearer tokens are taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum OauthMode {
-    /// No.
     #[default]
     Off,
     /// Any unexpired token of a known issuer and for us; signatures are not checked.

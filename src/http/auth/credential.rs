@@ -23,9 +23,7 @@ pub const DEVELOPMENT_NAME: &str = "devstoreaccount1";
 /// Its key. Everybody knows it: a server that has it listens on loopback unless told otherwise.
 pub const DEVELOPMENT_KEY: &str =
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
-/// Shortest account name.
 pub const NAME_MIN: usize = 3;
-/// Longest account name.
 pub const NAME_MAX: usize = 24;
 /// How keys are read: as SDKs read them, which do not insist on padding.
 const KEYS: GeneralPurpose = GeneralPurpose::new(
@@ -103,7 +101,6 @@ impl fmt::Debug for AccountKey {
     }
 }
 
-/// A storage account.
 #[derive(Clone, Debug)]
 pub struct Credential {
     name: String,
@@ -118,7 +115,6 @@ impl Credential {
             .expect("the well-known name and key are legal")
     }
 
-    /// Its name.
     pub fn name(&self) -> &str {
         &self.name
     }

@@ -35,7 +35,6 @@ pub enum AuthError {
     /// `AuthenticationFailed`: signed by one account, sent to another.
     #[error("the request is signed by account '{signed}' and addressed to '{addressed}'")]
     OtherAccount {
-        /// Who signed.
         signed: String,
         /// Whose resource it is.
         addressed: String,
@@ -60,7 +59,6 @@ pub enum AuthError {
     DateSkewed {
         /// The date as sent.
         sent: String,
-        /// The server's.
         now: Timestamp,
     },
     /// `AuthenticationFailed`: a SAS without something it must have.
@@ -69,7 +67,6 @@ pub enum AuthError {
     /// `AuthenticationFailed`: a SAS whose parameter cannot be read.
     #[error("the SAS has '{field}={value}', which cannot be read")]
     SasUnreadable {
-        /// The parameter.
         field: &'static str,
         /// The value in the request.
         value: String,
@@ -79,7 +76,6 @@ pub enum AuthError {
     SasTooEarly {
         /// From when it holds.
         start: Timestamp,
-        /// The server's time.
         now: Timestamp,
     },
     /// `AuthenticationFailed`: at `se` or after.
@@ -89,7 +85,6 @@ pub enum AuthError {
         start: Option<Timestamp>,
         /// Until when it held.
         expiry: Timestamp,
-        /// The server's time.
         now: Timestamp,
     },
     /// `AuthenticationFailed`: `si` names no policy of the container, share, queue or table.
@@ -165,7 +160,6 @@ pub enum TokenFault {
     /// The issuer is not the expected directory.
     #[error("its issuer is not known")]
     Issuer,
-    /// For another service.
     #[error("its audience is not this account, nor storage as a whole")]
     Audience,
     /// Before `nbf`.
@@ -208,7 +202,6 @@ impl AuthError {
         }
     }
 
-    /// The HTTP status.
     pub const fn status(&self) -> u16 {
         match self {
             Self::HeaderMalformed | Self::IntentMissing | Self::IntentUnknown(_) => 400,

@@ -34,7 +34,6 @@ pub enum GrantedBy {
     Bearer {
         /// The user whom the token names.
         subject: String,
-        /// The user's directory.
         tenant: String,
     },
     /// Not at all, since the server asks for no credentials: everything is permitted.
@@ -55,7 +54,6 @@ pub enum SasScope {
     Container,
     /// A service SAS of one object: the addressed one.
     Object,
-    /// A table SAS.
     Table(TableScope),
 }
 

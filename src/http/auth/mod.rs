@@ -59,7 +59,6 @@ pub use signatures::{BLOB as BLOB_SIGNATURES, FILE as FILE_SIGNATURES, SasText, 
 /// Lets requests in, or not.
 #[derive(Clone, Debug, Default)]
 pub struct Authorizer {
-    /// Whom it knows.
     pub accounts: Credentials,
     /// Whether it takes bearer tokens.
     pub oauth: OauthMode,

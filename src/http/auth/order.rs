@@ -10,7 +10,6 @@ use std::cmp::Ordering;
 /// A way to sort header names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum HeaderOrder {
-    /// By bytes.
     Bytes,
     /// By letters and digits first, by the places of hyphens second.
     HyphenLight,

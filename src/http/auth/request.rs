@@ -16,7 +16,6 @@ use super::signatures::Signatures;
 /// A request, as it came over the wire.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestView<'a> {
-    /// The verb.
     pub method: &'a str,
     /// The path, still percent-encoded: it is signed so.
     pub raw_path: &'a str,
@@ -30,7 +29,6 @@ pub struct RequestView<'a> {
     pub outside: Timestamp,
     /// Whether it came over TLS.
     pub https: bool,
-    /// From where.
     pub client_ip: IpAddr,
 }
 
@@ -58,7 +56,6 @@ pub fn signing_account(authorization: &str) -> Option<&str> {
 pub struct AuthTarget<'a> {
     /// The service: what its signatures sign.
     pub signatures: &'static Signatures,
-    /// The account.
     pub account: &'a str,
     /// The share, container, queue or table, if any.
     pub container: Option<&'a str>,

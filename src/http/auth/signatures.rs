@@ -16,7 +16,6 @@ pub type SasText = Result<(SasScope, String), AuthError>;
 /// The texts that requests to a service sign.
 #[derive(Clone, Copy, Debug)]
 pub struct Signatures {
-    /// The service.
     pub kind: ServiceKind,
     /// The text that a service SAS signs, and the resources that the SAS covers.
     pub service_sas: fn(&AuthTarget<'_>, &SignedQuery) -> SasText,

@@ -21,7 +21,6 @@ pub(crate) const SECONDARY: &str = "-secondary";
 /// The resource that a request names.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Address {
-    /// The account.
     pub account: String,
     /// Whether the address is that of the secondary location, which has the same data and only
     /// reads.
@@ -37,11 +36,8 @@ pub struct Address {
 /// The names that a listener is called by.
 #[derive(Clone, Copy, Debug)]
 pub struct ListenerNames<'a> {
-    /// The service.
     pub service: ServiceKind,
-    /// The accounts.
     pub accounts: &'a [String],
-    /// Further host names.
     pub hosts: &'a [String],
     /// Whether an account's name counts under any host suffix. Right for URLs in a request, which
     /// say what they mean; wrong for the Host that a browser was led to.

@@ -23,7 +23,6 @@ const ACCOUNT: &str = "devstoreaccount1";
 
 /// A service and its page.
 pub struct Coverage {
-    /// The service.
     pub service: &'static Service,
     /// Its page, from the root of the repository.
     pub page: &'static str,
@@ -31,7 +30,6 @@ pub struct Coverage {
     pub title: &'static str,
     /// The file with its table, and the test that renews the page.
     pub source: (&'static str, &'static str),
-    /// Its requests.
     pub rows: &'static [RouteRow],
     /// The paths of its levels, as people read them, and one that is asked for.
     pub paths: fn(ResourceLevel) -> (&'static str, &'static str),

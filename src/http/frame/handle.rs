@@ -78,7 +78,6 @@ impl Echo {
     }
 }
 
-/// Answers a request.
 pub async fn handle(
     site: Arc<Site>,
     connection: Arc<Owner>,

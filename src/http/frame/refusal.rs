@@ -41,12 +41,10 @@ pub enum ErrorNames {
     Service,
 }
 
-/// A code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Code {
     /// A code that has this name under either naming.
     Is(&'static str),
-    /// Marked for deletion.
     DeletePending,
 }
 
@@ -70,7 +68,6 @@ pub struct ObjectName(pub String);
 pub struct Refusal {
     /// The status of the answer.
     pub status: StatusCode,
-    /// Its code.
     pub code: Code,
     /// The service's sentence, then in brackets the cause: who holds it, what to do.
     pub message: Cow<'static, str>,

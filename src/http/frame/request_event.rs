@@ -50,7 +50,6 @@ impl RequestEvent {
         told.answered.user_agent.clone_from(&caller.user_agent);
     }
 
-    /// It is refused.
     pub fn refused(&mut self, refusal: &Refusal) {
         let Some(told) = &mut self.0 else { return };
         refusal.code.spelled(told.names).clone_into(&mut told.answered.code);

@@ -14,7 +14,6 @@ use crate::http::request::Request;
 /// The header that tells two operations apart whose requests are otherwise alike.
 #[derive(Clone, Copy)]
 pub enum When {
-    /// Nothing more.
     Always,
     /// The header is there.
     Has(&'static str),
@@ -35,7 +34,6 @@ pub struct RouteRow {
     pub comp: &'static str,
     /// The header that decides.
     pub when: When,
-    /// The operation.
     pub operation: &'static Operation,
 }
 
@@ -67,22 +65,16 @@ impl Verb {
     }
 }
 
-/// GET alone.
 pub const GET: &[Verb] = &[Verb::Get];
 /// GET, or HEAD for the headers alone.
 pub const LOOK: &[Verb] = &[Verb::Get, Verb::Head];
-/// HEAD alone.
 pub const HEAD: &[Verb] = &[Verb::Head];
-/// PUT alone.
 pub const PUT: &[Verb] = &[Verb::Put];
-/// DELETE alone.
 pub const DELETE: &[Verb] = &[Verb::Delete];
-/// POST alone.
 pub const POST: &[Verb] = &[Verb::Post];
 
 /// The service as a whole.
 pub const SERVICE: &[ResourceLevel] = &[ResourceLevel::Service];
-/// A container.
 pub const CONTAINER: &[ResourceLevel] = &[ResourceLevel::Container];
 /// An object in a container.
 pub const OBJECT: &[ResourceLevel] = &[ResourceLevel::Object];

@@ -30,9 +30,7 @@ pub type Working<'a> = Pin<Box<dyn Future<Output = Answer> + Send + 'a>>;
 /// A container, and the path within it.
 pub type Addressed<'a> = (Option<&'a str>, Cow<'a, str>);
 
-/// A service.
 pub struct Service {
-    /// Which one.
     pub kind: ServiceKind,
     /// The operation a request asks for.
     pub route: fn(&Request) -> Result<&'static Operation, Refusal>,
@@ -64,7 +62,6 @@ pub struct Service {
 /// How errors are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ErrorFormat {
-    /// As XML.
     Xml,
     /// As JSON with the code in `odata.error`.
     Json,

@@ -29,23 +29,19 @@ const KEY_LIFE_MAX: Duration = Duration::from_hours(7 * 24);
 const RETENTION_DAYS_MAX: u32 = 365;
 const ROOT: &str = "StorageServiceProperties";
 
-/// A preflight.
 pub static SERVICE_PREFLIGHT: Operation = Operation::preflight(preflight);
-/// Set Service Properties.
 pub static SERVICE_SET_PROPERTIES: Operation = Operation::write(
     "ServiceSetProperties",
     ResourceLevel::Service,
     &[Permission::Write],
     set_service_properties,
 );
-/// Get Service Properties.
 pub static SERVICE_GET_PROPERTIES: Operation = Operation::read(
     "ServiceGetProperties",
     ResourceLevel::Service,
     &[Permission::Read],
     service_properties,
 );
-/// Get Service Stats.
 pub static SERVICE_GET_STATISTICS: Operation = Operation::read(
     "ServiceGetStatistics",
     ResourceLevel::Service,
@@ -80,7 +76,6 @@ fn cors_header<'a>(call: &'a Call<'_>, name: &str) -> Result<&'a str, Refusal> {
     })
 }
 
-/// Set Service Properties.
 fn set_service_properties(call: &Call<'_>) -> Answer {
     let given = Element::read(&call.body, ROOT)?;
     let parts = checked_parts(call.site.service, &given)?;
@@ -136,7 +131,6 @@ fn check_retention(policy: &Element) -> Result<(), Refusal> {
     Err(invalid(&format!("Days of a retention policy are 1 to {RETENTION_DAYS_MAX}")))
 }
 
-/// Get Service Properties.
 #[expect(clippy::unnecessary_wraps, reason = "the form of every operation")]
 pub fn service_properties(call: &Call<'_>) -> Answer {
     let parts = call.account.properties(call.site.service.kind).get();

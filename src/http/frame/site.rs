@@ -28,9 +28,7 @@ pub struct Site {
     account_names: Vec<String>,
     /// The clock that operations are decided by.
     pub clock: Arc<dyn TimeSource>,
-    /// How to serve.
     pub options: RestOptions,
-    /// Where it listens.
     pub addr: SocketAddr,
     /// The listener is ending: work that goes on after its answer ends too.
     pub stopping: AtomicBool,
@@ -94,7 +92,6 @@ impl Site {
         }
     }
 
-    /// The time now.
     pub fn now(&self) -> Timestamp {
         self.clock.now()
     }

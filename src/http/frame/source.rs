@@ -24,7 +24,6 @@ pub const RENAME_SOURCE: &str = "x-ms-file-rename-source";
 /// The header with the authorization for the server of a copy's source.
 pub const SOURCE_AUTHORIZATION: &str = "x-ms-copy-source-authorization";
 
-/// The longest source.
 const SOURCE_BYTES_MAX: usize = 2_048;
 
 /// The source that a URL names.
@@ -37,7 +36,6 @@ pub enum NamedSource {
 
 /// A resource of this listener that a request names as its source.
 pub struct OwnSource {
-    /// The URL.
     pub uri: Uri,
     /// The resource that the URL names.
     pub address: Address,

@@ -20,14 +20,12 @@ const BACKDATED: Duration = Duration::from_hours(24);
 /// How long it holds: some clients refuse what holds for longer than 398 days.
 const LIFETIME: Duration = Duration::from_hours(24 * 397);
 
-/// An authority.
 pub struct Authority {
     key: KeyPair,
     params: CertificateParams,
 }
 
 impl Authority {
-    /// A new one.
     pub fn new() -> Result<Self, TlsError> {
         Ok(Self::of(KeyPair::generate()?))
     }

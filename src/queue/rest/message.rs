@@ -14,7 +14,6 @@ use crate::http::request::Request;
 use crate::queue::rules::QueueDenial;
 use crate::queue::rules::parameters::{POP_RECEIPT, UPDATE_VISIBILITY, VISIBILITY_TIMEOUT};
 
-/// Update Message.
 pub(super) async fn update(call: &Call<'_>) -> Answer {
     let receipt = receipt(call)?;
     let visibility = UPDATE_VISIBILITY.read(call.query.get(VISIBILITY_TIMEOUT))?;
@@ -28,7 +27,6 @@ pub(super) async fn update(call: &Call<'_>) -> Answer {
         .header("x-ms-time-next-visible", new.visible_at.rfc1123()))
 }
 
-/// Delete Message.
 pub(super) async fn delete(call: &Call<'_>) -> Answer {
     let receipt = receipt(call)?;
     let (queue, id) = (queue_name(call)?, id(call));

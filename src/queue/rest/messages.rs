@@ -19,7 +19,6 @@ const LIST: &str = "QueueMessagesList";
 const MESSAGE: &str = "QueueMessage";
 const TEXT: &str = "MessageText";
 
-/// Put Message.
 pub(super) async fn put(call: &Call<'_>) -> Answer {
     let query = &call.query;
     let times = PutTimes::read(query.get(VISIBILITY_TIMEOUT), query.get(TIME_TO_LIVE))?;
@@ -36,7 +35,6 @@ pub(super) async fn put(call: &Call<'_>) -> Answer {
     Ok(Reply::created().xml(xml))
 }
 
-/// Get Messages.
 pub(super) async fn get(call: &Call<'_>) -> Answer {
     let most = NUMBER.read(call.query.get(NUMBER_OF_MESSAGES))?;
     let visibility = GET_VISIBILITY.read(call.query.get(VISIBILITY_TIMEOUT))?;
@@ -45,14 +43,12 @@ pub(super) async fn get(call: &Call<'_>) -> Answer {
     Ok(listed(&got, true))
 }
 
-/// Peek Messages.
 pub(super) async fn peek(call: &Call<'_>) -> Answer {
     let most = NUMBER.read(call.query.get(NUMBER_OF_MESSAGES))?;
     let seen = queues(call)?.peek_messages(call.context, queue_name(call)?, most).await?;
     Ok(listed(&seen, false))
 }
 
-/// Clear Messages.
 pub(super) async fn clear(call: &Call<'_>) -> Answer {
     queues(call)?.clear_messages(call.context, queue_name(call)?).await?;
     Ok(no_content())

@@ -20,7 +20,6 @@ use crate::rules::policy::StoredPolicy;
 use crate::rules::service::ServiceKind;
 use crate::server::Account;
 
-/// The Queue service.
 pub static SERVICE_TABLE: Service = Service {
     kind: ServiceKind::Queue,
     route,

@@ -6,14 +6,12 @@ use crate::http::frame::service::Answer;
 use crate::http::policies::{Bare, read_policies, write_policies};
 use crate::http::reply::Reply;
 
-/// Get Queue ACL.
 pub(super) async fn get(call: &Call<'_>) -> Answer {
     let policies = queues(call)?.policies(call.context, queue_name(call)?).await?;
     let xml = write_policies(policies, Bare::Written);
     Ok(Reply::ok().header("cache-control", "no-cache").xml(xml))
 }
 
-/// Set Queue ACL.
 pub(super) async fn set(call: &Call<'_>) -> Answer {
     let policies = read_policies(&call.body)?;
     queues(call)?.set_policies(call.context, queue_name(call)?, policies).await?;

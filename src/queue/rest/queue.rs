@@ -8,7 +8,6 @@ use crate::http::frame::service::Answer;
 use crate::http::reply::Reply;
 use crate::queue::service::Created;
 
-/// Create Queue.
 pub(super) async fn create(call: &Call<'_>) -> Answer {
     let (name, metadata) = (queue_name(call)?, call.metadata()?);
     let made = queues(call)?.create_queue(call.context, name, metadata).await?;
@@ -18,20 +17,17 @@ pub(super) async fn create(call: &Call<'_>) -> Answer {
     }))
 }
 
-/// Delete Queue.
 pub(super) async fn delete(call: &Call<'_>) -> Answer {
     queues(call)?.delete_queue(call.context, queue_name(call)?).await?;
     Ok(no_content())
 }
 
-/// Get Queue Metadata.
 pub(super) async fn properties(call: &Call<'_>) -> Answer {
     let info = queues(call)?.queue_info(call.context, queue_name(call)?).await?;
     let reply = Reply::ok().header("cache-control", "no-cache");
     Ok(reply.header("x-ms-approximate-messages-count", info.messages).metadata(&info.metadata))
 }
 
-/// Set Queue Metadata.
 pub(super) async fn set_metadata(call: &Call<'_>) -> Answer {
     let (name, metadata) = (queue_name(call)?, call.metadata()?);
     queues(call)?.set_metadata(call.context, name, metadata).await?;

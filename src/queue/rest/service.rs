@@ -12,7 +12,6 @@ use crate::http::xml::Xml;
 use crate::queue::rules::parameters::LIST_MAX;
 use crate::queue::service::QueueList;
 
-/// List Queues.
 pub(super) async fn list(call: &Call<'_>) -> Answer {
     let query = &call.query;
     let include = query.words("include");

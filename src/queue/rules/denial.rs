@@ -12,7 +12,6 @@ use crate::rules::conflict::Conflict;
 use crate::rules::policy::PolicyFault;
 use crate::rules::writer::{Ago, Writer};
 
-/// A refusal.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum QueueDenial {
     /// The name of a queue is too short or too long.
@@ -26,10 +25,7 @@ pub enum QueueDenial {
     },
     /// The name of a queue has characters that it may not have, or not there.
     #[error("The specified resource name contains invalid characters. [latchfs: {why}]")]
-    NameCharacters {
-        /// Which rule.
-        why: &'static str,
-    },
+    NameCharacters { why: &'static str },
     /// No queue of that name.
     #[error("The specified queue does not exist.{}", queue_absent_text(.0))]
     QueueNotFound(Box<Absence>),
@@ -57,7 +53,6 @@ pub enum QueueDenial {
          {name}={value}: {why}]"
     )]
     InvalidParameter {
-        /// Its name.
         name: &'static str,
         /// Its value as it was sent.
         value: String,
@@ -70,7 +65,6 @@ pub enum QueueDenial {
          range. [latchfs: {name} must be {least} to {most}, not {value}]"
     )]
     OutOfRange {
-        /// Its name.
         name: &'static str,
         /// Its value as it was sent.
         value: String,
@@ -107,7 +101,6 @@ pub enum Absence {
     Unknown,
     /// The message is past its time to live.
     Expired {
-        /// Since when.
         since: Tick,
         /// The time of the request.
         now: Tick,

@@ -13,7 +13,6 @@ use crate::rules::Writer;
 /// A message without its text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Message {
-    /// Its ID.
     pub id: MessageId,
     /// When it was put.
     pub inserted: Tick,
@@ -36,7 +35,6 @@ pub struct Message {
 pub struct ChangedBy {
     /// The request, with the moment as its time.
     pub writer: Writer,
-    /// The moment.
     pub at: Tick,
 }
 

@@ -81,7 +81,6 @@ fn number(name: &'static str, text: &str) -> Result<i64, QueueDenial> {
 /// How long a message lives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TimeToLive {
-    /// So many seconds.
     Seconds(u64),
     /// It does not expire.
     Forever,

@@ -35,7 +35,6 @@ impl Tick {
         Self(self.0.saturating_add(units)).min(Self::LAST)
     }
 
-    /// The next moment.
     #[must_use]
     pub const fn next(self) -> Self {
         Self(self.0.saturating_add(1))

@@ -30,7 +30,6 @@ const POISON: &str = "nothing panics while the memory of queues is held";
 /// and after a crash changes run ahead of the clock by at most that.
 const STEP: i64 = 10_000_000;
 
-/// What is remembered.
 #[derive(Default)]
 pub(super) struct QueueMemory {
     last: Mutex<Moments>,
@@ -43,7 +42,6 @@ pub(super) struct QueueMemory {
     /// Queues that were used lately, and the identities of their messages.
     pub known: KnownQueues,
     last_seq: Mutex<LastSeq>,
-    /// Committed changes.
     pub changes: Recent<ChangedMessage>,
     /// Wakes the sweeper. Rung by what was committed, so that it rings without the client too.
     pub bell: Arc<Bell>,
@@ -69,11 +67,9 @@ pub(super) struct Moments {
 /// What a request ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum EndedObject {
-    /// One message.
     Message(MessageId),
     /// All messages of a queue up to this number.
     Messages(String, i64),
-    /// A queue.
     Queue(String),
 }
 

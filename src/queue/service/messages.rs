@@ -26,7 +26,6 @@ const PASSED_MAX: usize = EXPIRED_MAX * SWEEPS_MAX;
 /// What Put Message asks for.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct NewMessage {
-    /// Its text.
     pub text: String,
     /// When it becomes visible, and when it expires.
     pub times: PutTimes,
@@ -35,14 +34,11 @@ pub struct NewMessage {
 /// A message with its text, as Get and Peek show it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Shown {
-    /// The message.
     pub message: Message,
-    /// Its text.
     pub text: String,
 }
 
 impl QueueService {
-    /// Put Message.
     pub async fn put_message(
         &self,
         context: &Context,
@@ -161,7 +157,6 @@ impl QueueService {
         .await
     }
 
-    /// Delete Message.
     pub async fn delete_message(
         &self,
         context: &Context,

@@ -27,7 +27,6 @@ pub enum Created {
 pub struct QueueInfo {
     /// When it was made.
     pub created: Tick,
-    /// Its metadata.
     pub metadata: Metadata,
     /// Its messages that are not expired, hidden ones included. Exact here.
     pub messages: u64,
@@ -54,7 +53,6 @@ pub struct QueuePage {
 }
 
 impl QueueService {
-    /// Create Queue.
     pub async fn create_queue(
         &self,
         context: &Context,
@@ -92,7 +90,6 @@ impl QueueService {
         .await
     }
 
-    /// Get Queue Metadata.
     pub async fn queue_info(&self, context: &Context, name: &str) -> QueueResult<QueueInfo> {
         check_queue_name(name)?;
         let name = name.to_owned();
@@ -123,7 +120,6 @@ impl QueueService {
         .await
     }
 
-    /// Get Queue ACL.
     pub async fn policies(&self, context: &Context, name: &str) -> QueueResult<Vec<SentPolicy>> {
         check_queue_name(name)?;
         let name = name.to_owned();
@@ -160,7 +156,6 @@ impl QueueService {
         .await
     }
 
-    /// List Queues.
     pub async fn list_queues(&self, context: &Context, list: QueueList) -> QueueResult<QueuePage> {
         let most = list.most.unwrap_or(LIST_MAX).min(LIST_MAX);
         self.look(context.now, move |look| {

@@ -12,11 +12,9 @@ use crate::rules::{Timestamp, Writer};
 /// A change of a message or a queue.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ChangedMessage {
-    /// The queue.
     pub queue: String,
     /// The message; `None` if the queue as a whole was changed.
     pub id: Option<MessageId>,
-    /// The request.
     pub by: Writer,
 }
 

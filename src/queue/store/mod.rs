@@ -127,7 +127,6 @@ impl QueueStore {
         SavedRows::new(&self.0, folder)
     }
 
-    /// The database itself.
     pub fn database(&self) -> &Database {
         &self.0
     }

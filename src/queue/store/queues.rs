@@ -14,13 +14,11 @@ use crate::rules::policy::SentPolicy;
 /// A queue with what belongs to it as a whole.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct QueueRow {
-    /// Its name.
     pub name: String,
     /// The identity of its messages.
     pub id: QueueId,
     /// When it was made.
     pub created: Tick,
-    /// Its metadata.
     pub metadata: Metadata,
     /// Its stored access policies.
     pub policies: Vec<SentPolicy>,
@@ -35,7 +33,6 @@ impl QueueRows<'_> {
         Ok(query.query_row([name], |row| row.get(0).map(QueueId)).optional()?)
     }
 
-    /// A queue.
     pub fn queue(&self, name: &str) -> Result<Option<QueueRow>, DbError> {
         let mut query = self.0.prepare_cached(&format!("{COLUMNS} WHERE name = ?1"))?;
         let mut rows = query.query([name])?;

@@ -49,7 +49,6 @@ pub enum ConditionForm {
 /// The facts about an existing object that conditions are compared with.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'a> {
-    /// The object's version.
     pub etag: &'a str,
     /// When the object was last modified. Only whole seconds count, as headers have no others.
     pub last_modified: Timestamp,

@@ -8,13 +8,9 @@ use std::fmt;
 /// The kind of object that has the lease. Messages name it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum LeaseOn {
-    /// A file.
     File,
-    /// A file share.
     Share,
-    /// A blob.
     Blob,
-    /// A blob container.
     Container,
 }
 

@@ -34,7 +34,6 @@ pub use timed::{BlobLease, ContainerLease, ShareLease, TimedLease};
 pub enum LeaseState {
     /// No lease, or one that was released.
     Available,
-    /// In force.
     Leased,
     /// In force until the break period is over. Nobody can acquire it before.
     Breaking,
@@ -71,7 +70,6 @@ impl fmt::Display for LeaseState {
 pub enum LeaseStatus {
     /// A lease is in force.
     Locked,
-    /// None is.
     Unlocked,
 }
 

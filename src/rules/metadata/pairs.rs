@@ -41,7 +41,6 @@ impl Metadata {
         self.0.is_empty()
     }
 
-    /// Number of pairs.
     pub fn len(&self) -> usize {
         self.0.len()
     }

@@ -24,7 +24,6 @@ use crate::server::Account;
 use crate::table::rules::TableName;
 use crate::table::rules::locator::Locator;
 
-/// The Table service.
 pub static SERVICE_TABLE: Service = Service {
     kind: ServiceKind::Table,
     route,

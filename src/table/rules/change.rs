@@ -19,11 +19,9 @@ pub enum How {
 /// A write of one entity. An update without a condition is an upsert (S91, S92).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum EntityChange {
-    /// Insert Entity.
     Insert,
     /// Update Entity, Merge Entity, Insert Or Replace Entity, Insert Or Merge Entity.
     Write(How, IfMatch),
-    /// Delete Entity.
     Delete(IfMatch),
 }
 

@@ -10,7 +10,6 @@ use crate::rules::conflict::Conflict;
 use crate::rules::policy::PolicyFault;
 use crate::rules::writer::Writer;
 
-/// A refusal.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum TableDenial {
     /// Create Table with a name that is taken, in any case.
@@ -133,6 +132,5 @@ impl TableDenial {
 pub struct TransactionDenial {
     /// The operation that failed.
     pub index: usize,
-    /// Why it failed.
     pub denial: TableDenial,
 }

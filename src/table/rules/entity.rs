@@ -17,9 +17,7 @@ pub const ENTITY_BYTES_MAX: usize = 1 << 20;
 
 /// An entity as filters and writers of JSON see it, wherever its values are kept.
 pub trait EntityFields {
-    /// The partition key.
     fn partition(&self) -> &str;
-    /// The row key.
     fn row(&self) -> &str;
     /// The time of the last write.
     fn timestamp(&self) -> Ticks;

@@ -31,7 +31,6 @@ pub enum IfMatch {
     Absent,
     /// `*`: any state, as long as the entity exists (S83).
     Any,
-    /// One ETag.
     Is(String),
 }
 

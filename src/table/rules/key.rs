@@ -19,9 +19,7 @@ pub const KEY_UNITS_MAX: usize = 512;
 /// The key of an entity within its table.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct EntityKey {
-    /// The partition key.
     pub partition: String,
-    /// The row key.
     pub row: String,
 }
 
@@ -31,7 +29,6 @@ impl EntityKey {
         Self { partition: partition.into(), row: row.into() }
     }
 
-    /// Checks both values.
     pub fn check(&self) -> Result<(), TableDenial> {
         check_key(PARTITION_KEY, &self.partition)?;
         check_key(ROW_KEY, &self.row)

@@ -12,7 +12,6 @@ use super::key::{EntityKey, PARTITION_KEY, ROW_KEY};
 /// The resource that a path names.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Locator {
-    /// The service.
     Service,
     /// The collection of tables: `Tables`, `Tables()`.
     Tables,

@@ -12,21 +12,17 @@ use super::key::EntityKey;
 pub enum Edge {
     /// Right before a text or right after it.
     At(String, Side),
-    /// After all texts.
     End,
 }
 
 /// The side of a text that an [`Edge`] is on.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Side {
-    /// Right before it.
     Before,
-    /// Right after it.
     After,
 }
 
 impl Edge {
-    /// Before all texts.
     pub const START: Self = Self::At(String::new(), Side::Before);
 
     /// Right before `text`.
@@ -56,12 +52,10 @@ impl Edge {
 pub enum Position {
     /// A place among the rows of a partition.
     In(String, Edge),
-    /// After all entities.
     End,
 }
 
 impl Position {
-    /// Before all entities.
     pub const START: Self = Self::In(String::new(), Edge::START);
 
     /// Right before the entity of that key.
@@ -97,14 +91,11 @@ impl Position {
 /// The entities between two places.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Range {
-    /// Where it begins.
     pub start: Position,
-    /// Where it ends.
     pub end: Position,
 }
 
 impl Range {
-    /// All entities.
     pub const ALL: Self = Self { start: Position::START, end: Position::End };
 
     /// True if no entity can lie in it.

@@ -30,7 +30,6 @@ pub enum EdmType {
 }
 
 impl EdmType {
-    /// All types.
     pub const ALL: [Self; 8] = [
         Self::String,
         Self::Boolean,
@@ -89,7 +88,6 @@ pub enum ValueRef<'a> {
 }
 
 impl Value {
-    /// This value, borrowed.
     pub fn as_ref(&self) -> ValueRef<'_> {
         match self {
             Self::String(text) => ValueRef::String(text),
@@ -105,7 +103,6 @@ impl Value {
 }
 
 impl ValueRef<'_> {
-    /// This value, owned.
     pub fn to_owned(self) -> Value {
         match self {
             Self::String(text) => Value::String(text.to_owned()),
@@ -119,7 +116,6 @@ impl ValueRef<'_> {
         }
     }
 
-    /// Its type.
     pub const fn edm_type(self) -> EdmType {
         match self {
             Self::String(_) => EdmType::String,

@@ -23,7 +23,6 @@ const SMALL_BYTES: usize = 64 << 10;
 pub struct Write {
     /// The change, with its condition.
     pub change: rules::EntityChange,
-    /// The entity.
     pub key: EntityKey,
     /// The given properties; none for a deletion.
     pub properties: Properties,
@@ -32,7 +31,6 @@ pub struct Write {
 /// An entity after a write.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WrittenEntity {
-    /// Its key.
     pub key: EntityKey,
     /// Its timestamp, which is its ETag too; none after a deletion (S90).
     pub ticks: Option<Ticks>,
@@ -55,7 +53,6 @@ impl Write {
 }
 
 impl TableService {
-    /// Get Entity.
     pub async fn entity(
         &self,
         table: &TableName,

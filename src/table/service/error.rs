@@ -8,7 +8,6 @@ use crate::table::rules::{TableDenial, TransactionDenial};
 /// Why an operation was not done.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum TableError {
-    /// A rule refused.
     #[error(transparent)]
     Denied(#[from] TableDenial),
     /// A rule refused an operation of a transaction, and so all of it.

@@ -16,7 +16,6 @@ pub struct ChangedEntity {
     pub key: Option<EntityKey>,
     /// The timestamp that the entity has since; none if it was deleted.
     pub ticks: Option<Ticks>,
-    /// The request.
     pub by: Writer,
 }
 

@@ -74,7 +74,6 @@ impl KnownEntities {
         self.tables.find(&Folded(name), is_it).map(|(_, id)| id)
     }
 
-    /// An entity.
     pub fn entity(&self, table: TableId, key: &EntityKey) -> Result<Arc<StoredEntity>, Missing> {
         let is_it = |(in_table, known): &Entity| *in_table == table && known.key() == key;
         self.entities.find(&(table, key), is_it).map(|(_, entity)| entity)

@@ -26,7 +26,6 @@ const PAGE_TIME: Duration = Duration::from_secs(4);
 /// The arguments of a query.
 #[derive(Clone, PartialEq, Debug)]
 pub struct EntityQuery {
-    /// The table.
     pub table: TableName,
     /// Which entities; none means all.
     pub filter: Option<Filter>,
@@ -50,7 +49,6 @@ impl EntityQuery {
 pub trait EntitySink: Send + 'static {
     /// Adds an entity. `Break` says that the page is full.
     fn add(&mut self, entity: &EntityRef<'_>) -> ControlFlow<()>;
-    /// Drops all entities.
     fn clear(&mut self);
 }
 
@@ -74,7 +72,6 @@ struct PageProgress<P> {
 
 /// Where a slice ended.
 enum SliceEnd {
-    /// Everything was read.
     Wholly,
     /// The page is complete; the next one begins at this entity.
     Complete(EntityKey),

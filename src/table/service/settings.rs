@@ -8,7 +8,6 @@ use crate::table::rules::policy::{check_table_policies, policy_time};
 use crate::table::rules::{TableDenial, TableName};
 
 impl TableService {
-    /// Get Table ACL.
     pub async fn policies(&self, table: &TableName) -> TableResult<Vec<SentPolicy>> {
         let name = table.clone();
         self.look(move |tx| Ok(tx.policies(&name)?.ok_or(TableDenial::TableNotFound)?)).await
@@ -27,7 +26,6 @@ impl TableService {
         found.timed(policy_time).ok()
     }
 
-    /// Set Table ACL.
     pub async fn set_policies(
         &self,
         context: &Context,

@@ -39,7 +39,6 @@ pub struct TablePage {
 }
 
 impl TableService {
-    /// Create Table.
     pub async fn create_table(&self, context: &Context, name: &TableName) -> TableResult<()> {
         let name = name.clone();
         self.change(context, ChangeSize::Small, move |change| {

@@ -7,7 +7,6 @@ use uuid::Uuid;
 
 use crate::table::rules::{EdmType, Properties, Ticks, ValueRef};
 
-/// Encodes properties.
 pub(super) fn encode(properties: &Properties) -> Vec<u8> {
     let mut out = Vec::with_capacity(32 * properties.len());
     for (name, value) in properties.iter() {

@@ -78,7 +78,6 @@ impl StoredEntity {
         Self { key, ticks, body: body::encode(properties) }
     }
 
-    /// Its key.
     pub fn key(&self) -> &EntityKey {
         &self.key
     }

@@ -14,10 +14,8 @@ use crate::table::rules::TableName;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct TableId(pub(super) i64);
 
-/// A table.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TableRow {
-    /// Its identity.
     pub id: TableId,
     /// Its name as it was created.
     pub name: String,

@@ -15,7 +15,6 @@ use crate::common::http::Got;
 #[derive(Clone, Default)]
 pub struct Known(HashMap<String, String>);
 
-/// A request.
 #[derive(Clone, Debug)]
 pub struct Line {
     service: ServiceKind,

@@ -21,7 +21,6 @@ pub trait Client: Model {
 /// What became of a request.
 pub enum Sent<A> {
     Answered(A),
-    /// The connection ended.
     Lost,
     /// A fault answered: nothing was done.
     Refused,

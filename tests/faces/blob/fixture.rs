@@ -66,7 +66,6 @@ impl Blobs {
         blobs
     }
 
-    /// Without a container.
     pub fn empty(options: BlobOptions, admission: Admission) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let clock = Arc::new(ManualClock::new(SystemClock.now()));
@@ -131,7 +130,6 @@ impl Blobs {
         self.server.as_ref().unwrap().addr()
     }
 
-    /// The data directory.
     pub fn data(&self) -> &std::path::Path {
         self.folder.path()
     }

@@ -45,7 +45,6 @@ impl Disk<'_> {
     }
 }
 
-/// Target, headers, body.
 type Write<'a> = (&'static str, Vec<(&'static str, &'a str)>, Vec<u8>);
 
 /// Every request that writes.

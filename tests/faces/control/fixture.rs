@@ -138,7 +138,6 @@ impl Folder {
         self.run(&[arguments, &["--control", socket.to_str().unwrap()]].concat())
     }
 
-    /// The control socket.
     pub fn socket(&self) -> PathBuf {
         self.join("data/.latchfs/control.sock")
     }

@@ -14,7 +14,6 @@ fn run(folder: &Folder, script: &str) -> Output {
     command.output().unwrap()
 }
 
-/// Killed when dropped.
 struct Running(Child);
 
 impl Running {

@@ -34,7 +34,6 @@ fn rest(served: &Served, method: &str, target: &str, headers: &[(&str, &str)]) -
     ask(served.addr(), method, &format!("/share{target}"), headers, b"")
 }
 
-/// Create File.
 fn create(served: &Served, name: &str, bytes: usize) -> Got {
     let length = bytes.to_string();
     let headers = [("x-ms-type", "file"), ("x-ms-content-length", length.as_str())];

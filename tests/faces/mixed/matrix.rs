@@ -9,7 +9,6 @@ use crate::common::meeting::{Meeting, SETS, Subject};
 /// What a class of operations asks of the handles of others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Class {
-    /// Nothing.
     Looks,
     /// That they share R.
     Reads,

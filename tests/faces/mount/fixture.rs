@@ -41,7 +41,6 @@ pub struct Fixture {
     pub share: Arc<Share>,
     /// What the share notes: refusals, removals.
     pub events: Arc<EventLog>,
-    /// The mount point.
     pub mnt: PathBuf,
     /// The directory behind it.
     pub root: PathBuf,

@@ -31,7 +31,6 @@ pub enum Which {
     Open(usize),
 }
 
-/// A call.
 #[derive(Clone, Debug)]
 pub enum Call {
     Open { slot: usize, at: Place, flags: OFlags, mode: u32 },

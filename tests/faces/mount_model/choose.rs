@@ -16,7 +16,6 @@ const XATTRS: [&str; 2] = ["user.one", "user.two"];
 /// No file grows past it.
 const SIZE_MAX: usize = 20_000;
 
-/// The next call.
 pub fn call(random: &mut Random) -> Call {
     match random.below(100) {
         0..17 => open(random),

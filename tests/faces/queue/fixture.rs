@@ -110,7 +110,6 @@ impl Fixture {
         self.restart();
     }
 
-    /// Lets time pass.
     pub fn advance(&self, seconds: u64) {
         self.clock.advance(Duration::from_secs(seconds));
     }
@@ -146,7 +145,6 @@ impl Fixture {
         self.ask("POST", &target, &[], document(text).as_bytes())
     }
 
-    /// Puts a message.
     pub fn send(&self, text: &str) -> Message {
         one(&self.send_with(text, "").is(201))
     }
@@ -161,7 +159,6 @@ impl Fixture {
         one(&self.get(&format!("/queue/messages{query}")).is(200))
     }
 
-    /// Peek Messages.
     pub fn peek(&self) -> Vec<Message> {
         messages(&self.get("/queue/messages?peekonly=true&numofmessages=32").is(200))
     }
@@ -172,7 +169,6 @@ impl Fixture {
         self.ask("PUT", &target, &[], body.as_bytes())
     }
 
-    /// Delete Message.
     pub fn remove(&self, id: &str, receipt: &str) -> Got {
         self.delete(&message_target(id, receipt))
     }
@@ -197,7 +193,6 @@ pub fn message_target(id: &str, receipt: &str) -> String {
     format!("/queue/messages/{id}?popreceipt={}", encoded(receipt))
 }
 
-/// Percent-encoded.
 pub fn encoded(text: &str) -> String {
     utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
 }

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// The last number.
 const LAST: u32 = 44;
 
 #[test]

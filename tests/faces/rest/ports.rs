@@ -32,7 +32,6 @@ struct Port {
     read: &'static str,
     /// A request that changes something, with its body.
     write: (&'static str, &'static str, &'static [u8]),
-    /// Names no operation.
     unknown: (&'static str, u16),
 }
 

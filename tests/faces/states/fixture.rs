@@ -9,10 +9,8 @@ use latchfs::server::Builder;
 
 use crate::common::http::{Got, Kept, ask_as_it_is};
 
-/// The accounts.
 pub const ACCOUNTS: [&str; 2] = ["first", "second"];
 
-/// A lease ID.
 pub const LEASE: &str = "11111111-2222-3333-4444-555555555555";
 
 /// More than fits into a row.
@@ -47,7 +45,6 @@ pub fn keep(server: &Server, service: ServiceKind) -> Kept {
 }
 
 impl Client<'_> {
-    /// Sends a request.
     pub fn ask(
         &self,
         service: ServiceKind,

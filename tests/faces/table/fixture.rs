@@ -19,7 +19,6 @@ use serde_json::{Value, json};
 
 use crate::common::http::{self, ACCOUNT};
 
-/// An answer.
 #[derive(Debug)]
 pub struct Got(http::Got);
 
@@ -92,7 +91,6 @@ impl Tables {
         Self::admitting(Admission::Everyone)
     }
 
-    /// With a table.
     pub fn with(table: &str) -> Self {
         let tables = Self::new();
         tables.create(table);
@@ -329,7 +327,6 @@ impl Tables {
     }
 }
 
-/// A table SAS.
 #[derive(Clone, Copy)]
 pub struct Sas<'a> {
     pub table: &'a str,
@@ -347,7 +344,6 @@ impl<'a> Sas<'a> {
         Self { table, letters, expiry, policy: "", protocol: "", keys: [""; 4] }
     }
 
-    /// The query.
     pub fn token(&self) -> String {
         let version = "2019-02-02";
         let resource = format!("/table/{ACCOUNT}/{}", self.table.to_lowercase());

@@ -60,7 +60,6 @@ impl Killed {
         Self { child, addr }
     }
 
-    /// Kills it.
     pub fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();

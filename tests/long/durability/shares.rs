@@ -6,7 +6,6 @@ use std::net::SocketAddr;
 use crate::common::http::{Kept, ask};
 use crate::common::served::Served;
 
-/// What was acknowledged.
 #[derive(Debug)]
 enum Done {
     Made { share: String },

@@ -45,7 +45,6 @@ pub fn lease_id(number: u32) -> LeaseId {
     format!("00000000-0000-4000-8000-{number:012}").parse().unwrap()
 }
 
-/// What refused.
 pub fn denial<T: std::fmt::Debug>(answer: Result<T>) -> Denial {
     answer.unwrap_err().denial().expect("a rule refuses, not the disk").clone()
 }

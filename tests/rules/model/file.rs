@@ -15,7 +15,6 @@ use super::rules::{Asked, D, Ended, Facts, Lease, R, Request, Rules, W, agree, n
 use crate::common::asking::{owner, path};
 
 const SEEDS: u64 = 8;
-/// Over all seeds.
 const STEPS: usize = 1_200_000;
 const OPENS_MAX: usize = 7;
 const LOCKS_MAX: usize = 12;

@@ -9,7 +9,6 @@ use latchfs::rules::LeaseDenial;
 
 use super::demands::Needs;
 
-/// Letters as bits.
 pub const R: u8 = 1;
 pub const W: u8 = 2;
 pub const D: u8 = 4;
@@ -146,7 +145,6 @@ pub struct Ended {
     pub name: usize,
 }
 
-/// One file.
 #[derive(Default, Debug)]
 pub struct Rules {
     pub opens: Vec<Opened>,

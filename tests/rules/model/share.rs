@@ -17,7 +17,6 @@ use super::tree::Tree;
 use crate::common::asking::{caller, entries, open_share, path};
 
 const SEEDS: u64 = 4;
-/// Over all seeds.
 const STEPS: usize = 24_000;
 const OPENS_MAX: usize = 10;
 /// Steps between two looks at the whole disk.

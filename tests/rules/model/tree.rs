@@ -28,7 +28,6 @@ pub struct Held {
     pub name: String,
 }
 
-/// A share.
 #[derive(Debug, Default)]
 pub struct Tree {
     /// Paths as on disk.

@@ -29,7 +29,6 @@ pub enum Out {
     Same,
     /// Nothing, unlike the recording.
     Nothing,
-    /// This, as JSON.
     Is(&'static str),
 }
 
@@ -45,7 +44,6 @@ const SUCCESS: &str = "STATUS_SUCCESS";
 /// An untouched file of ten bytes, as `query_standard` shows it.
 const TEN_BYTES: &str = r#"{"delete_pending": false, "dir": false, "eof": 10, "nlink": 1}"#;
 
-/// All of them.
 pub const RULES: &[Rule] = &[
     Rule {
         id: "overwrite-is-write",

@@ -173,7 +173,6 @@ impl World {
         self.forced.lock().expect(NOTING).contains(&live.handle)
     }
 
-    /// Ends somebody's open.
     pub fn force_close(&self, id: HandleId) -> bool {
         self.forced.lock().expect(NOTING).push(id);
         self.ledger.lock().expect(NOTING).retain(|other| other.handle != id);

@@ -2,7 +2,6 @@
 
 use super::tree::{File, Violation};
 
-/// Where scripts live.
 const SCRIPT_FOLDERS: [&str; 3] = ["tests", ".ci", "mount-scripts"];
 
 /// Folders of machines that builds run on, without their slashes, so that this file does not name

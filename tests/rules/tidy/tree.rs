@@ -7,11 +7,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-/// One text file.
 pub struct File {
     /// From the repository's root, with `/`.
     pub path: String,
-    /// Its content.
     pub text: String,
     /// Somebody may execute it.
     pub executable: bool,
@@ -57,7 +55,6 @@ impl File {
 /// A rule broken at one place: which, and what to do.
 #[derive(PartialEq, Eq, Debug)]
 pub struct Violation {
-    /// The file.
     pub path: String,
     /// The line, from 1.
     pub line: usize,

@@ -23,7 +23,6 @@ use crate::rules::lease::{BlobLease, LeaseId};
 /// The parts of a request that these checks read.
 #[derive(Clone, Copy, Debug)]
 pub struct AdmitRequest<'a> {
-    /// The operation.
     pub operation: BlobOperation,
     /// Its conditions. Those that the operation does not take must have been left out.
     pub conditions: &'a Conditions,
@@ -37,14 +36,12 @@ pub struct AdmitRequest<'a> {
     pub versioning: bool,
     /// Whether the caller may create blobs and not write existing ones.
     pub only_new: bool,
-    /// The moment.
     pub now: Timestamp,
 }
 
 /// The object that has the name of the request.
 #[derive(Clone, Copy, Debug)]
 pub enum FoundObject<'a> {
-    /// Nothing.
     Nothing,
     /// Uncommitted blocks alone: no blob for reads and conditions, but it can be leased.
     Uncommitted(&'a BlobLease),

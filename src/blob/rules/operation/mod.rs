@@ -22,7 +22,6 @@ macro_rules! operations {
         }
 
         impl BlobOperation {
-            /// Every operation.
             pub const ALL: &[Self] = &[$(Self::$name,)*];
 
             /// The name in the service's own description of its interface.

@@ -32,11 +32,9 @@ pub enum EtagEffect {
 /// Whether a policy or legal hold stops an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Immutable {
-    /// No.
     Admitted,
     /// Yes, unless the state before it stays as a version.
     RefusedUnlessVersioned,
-    /// Yes.
     Refused,
 }
 

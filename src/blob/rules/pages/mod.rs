@@ -20,7 +20,6 @@ pub const fn is_length(length: u64) -> bool {
 /// Whole pages, from the first byte to the byte after the last.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct PageRange {
-    /// The first byte.
     pub start: u64,
     /// The byte after the last.
     pub end: u64,
@@ -79,9 +78,7 @@ pub fn is_sequence_number(number: u64) -> bool {
 pub enum SequenceAction {
     /// The greater of the blob's number and this one.
     Max(u64),
-    /// This number.
     Update(u64),
-    /// One more.
     Increment,
 }
 
@@ -102,7 +99,6 @@ impl SequenceAction {
 /// A range that was written, and by which write. Clearing a range leaves none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WrittenPages {
-    /// Where.
     pub range: PageRange,
     /// The counter of the write: later writes have greater ones.
     pub write: u64,
@@ -111,7 +107,6 @@ pub struct WrittenPages {
 /// A range of a list or a difference.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ListedRange {
-    /// Where.
     pub range: PageRange,
     /// Whether its pages were cleared, not written.
     pub cleared: bool,

@@ -24,7 +24,6 @@ pub struct Tags(BTreeMap<String, String>);
 /// Why tags are refused.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum TagError {
-    /// More than ten.
     #[error("The tags specified exceed the maximum permissible limit.")]
     TooMany,
     /// A key or value that is too long, empty where it must not be, or has a character that tags

@@ -41,22 +41,17 @@ pub struct QueryError {
 /// An expression over tags.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum TagQuery {
-    /// All hold.
     And(Vec<TagQuery>),
-    /// Any holds.
     Or(Vec<TagQuery>),
     /// A comparison of one tag, or of the container.
     Compare(TagComparison),
 }
 
-/// A comparison.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TagComparison {
     /// The tag that is compared, or the container.
     pub key: ComparisonKey,
-    /// How.
     pub operator: ComparisonOperator,
-    /// With what.
     pub value: String,
 }
 
@@ -70,7 +65,6 @@ pub enum ComparisonKey {
 }
 
 impl TagQuery {
-    /// Reads an expression.
     pub fn parse(text: &str, language: TagLanguage) -> Result<Self, QueryError> {
         let mut parser = TagQueryParser { text, at: 0, language, comparisons: 0, depth: 0 };
         let query = parser.expression()?;

@@ -18,9 +18,7 @@ pub const COMPONENT_UNITS_MAX: usize = 255;
 pub const PATH_UNITS_MAX: usize = 2048;
 /// Most components of a path (same sources).
 pub const DEPTH_MAX: usize = 250;
-/// Shortest share name.
 pub const SHARE_NAME_MIN: usize = 3;
-/// Longest share name.
 pub const SHARE_NAME_MAX: usize = 63;
 
 /// Why a name is refused over REST.
@@ -49,7 +47,6 @@ pub enum FileNameError {
         /// The first such character.
         character: char,
     },
-    /// A control character.
     #[error("{0:?} holds a control character")]
     Control(String),
     /// The name of a device.

@@ -46,7 +46,6 @@ pub enum LeaseDemand {
 /// Which byte-range locks stand in an operation's way.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum RangeDemand {
-    /// None.
     None,
     /// An exclusive lock that overlaps the bytes read.
     ReadOverlap,

@@ -17,26 +17,18 @@ pub use demands::{Demands, LeaseDemand, RangeDemand};
 pub enum FileOperation {
     /// List Directories and Files.
     ListDirectory,
-    /// Get File Properties.
     GetFileProperties,
-    /// Get File Metadata.
     GetFileMetadata,
-    /// Get File.
     GetFile,
-    /// List Ranges.
     ListRanges,
-    /// Set File Properties.
     SetFileProperties {
         /// It names a new length.
         resize: bool,
         /// It carries `x-ms-file-attributes`.
         attributes: bool,
     },
-    /// Set File Metadata.
     SetFileMetadata,
-    /// Put Range, update.
     PutRange,
-    /// Put Range, clear.
     ClearRange,
     /// The file that Put Range from URL writes.
     PutRangeFromUrlTarget,
@@ -46,7 +38,6 @@ pub enum FileOperation {
     CreateFileNew,
     /// Create File over an existing file.
     CreateFileOver,
-    /// Delete File.
     DeleteFile,
     /// The file that Copy File reads.
     CopySource,
@@ -59,7 +50,6 @@ pub enum FileOperation {
     CopyStep,
     /// Abort Copy File, on the destination.
     AbortCopy,
-    /// Lease File: acquire.
     LeaseAcquire,
     /// Lease File: change, release, break.
     LeaseOther,
@@ -72,17 +62,11 @@ pub enum FileOperation {
     },
     /// The directory that Rename Directory moves.
     RenameDirectory,
-    /// Create Directory.
     CreateDirectory,
-    /// Delete Directory.
     DeleteDirectory,
-    /// Get Directory Properties.
     GetDirectoryProperties,
-    /// Get Directory Metadata.
     GetDirectoryMetadata,
-    /// Set Directory Properties.
     SetDirectoryProperties,
-    /// Set Directory Metadata.
     SetDirectoryMetadata,
     /// List Handles, of a file or directory.
     ListHandles,

@@ -72,7 +72,6 @@ impl Index {
         self.keys.is_empty()
     }
 
-    /// All numbers.
     pub fn numbers(&self) -> impl Iterator<Item = u64> {
         self.keys.iter().map(|key| key.number)
     }

@@ -30,9 +30,7 @@ pub enum LockOwner {
 pub struct RangeLock {
     /// The bytes that the lock covers.
     pub range: ByteRange,
-    /// Shared or exclusive.
     pub kind: LockKind,
-    /// Whose it is.
     pub owner: LockOwner,
     /// The open it was taken through: names the holder, and ends the lock when it closes.
     pub handle: HandleId,

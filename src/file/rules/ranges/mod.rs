@@ -32,7 +32,6 @@ pub use waiting::{Ticket, TooManyWaiters, WAITERS_MAX, Waiters};
 /// `Option<Box<RangeTable>>`, and drop it once it [is empty](RangeTable::is_empty).
 #[derive(Clone, Debug, Default)]
 pub struct RangeTable {
-    /// The locks held.
     pub locks: RangeLocks,
     /// The requests that wait.
     pub waiters: Waiters,

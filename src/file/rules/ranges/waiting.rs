@@ -92,7 +92,6 @@ impl Waiters {
         self.queue.iter()
     }
 
-    /// How many wait.
     pub fn len(&self) -> usize {
         self.queue.len()
     }

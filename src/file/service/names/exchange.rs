@@ -14,7 +14,6 @@ use crate::rules::Context;
 /// How opens below a directory affect its move.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Below {
-    /// They refuse it.
     Stays,
     /// They move with the directory.
     Moves,

@@ -10,9 +10,7 @@ use crate::rules::FileId;
 /// The space of a file system.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FileSystemSpace {
-    /// Size in bytes.
     pub total: u64,
-    /// Free bytes.
     pub free: u64,
     /// The most files it can hold.
     pub files: u64,

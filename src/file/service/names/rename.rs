@@ -32,7 +32,6 @@ pub(in crate::file::service) enum RenameRules<'a> {
     Rest(&'a RestRename<'a>, Timestamp),
 }
 
-/// A requested rename.
 #[derive(Clone, Copy)]
 pub(in crate::file::service) struct Rename<'a> {
     pub to: &'a SharePath,

@@ -19,15 +19,12 @@ use crate::rules::{Context, FileId, HandleId, Owner};
 /// A handle that was closed by force.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ClosedHandle {
-    /// Its identity.
     pub id: HandleId,
     /// The file it was open on.
     pub file: FileId,
     /// The name it was opened by.
     pub path: SharePath,
-    /// Who held it.
     pub owner: Owner,
-    /// Its access.
     pub access: Access,
     /// The name was delete pending and this was its last open: the name was removed.
     pub removed: bool,
@@ -40,14 +37,12 @@ pub struct ClosedHandle {
 pub enum WhichHandles {
     /// The handle with this identity.
     One(HandleId),
-    /// All handles.
     All,
 }
 
 /// How many were closed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ForceClosed {
-    /// Closed now.
     pub closed: u64,
     /// Still open, or ended with its name still there, or with a descriptor that still works.
     pub failed: u64,

@@ -18,7 +18,6 @@ use crate::rules::{FileId, HandleId, Owner, Timestamp};
 /// One open, as listings show it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ListedHandle {
-    /// Its identity.
     pub id: HandleId,
     /// The name it was opened by, as it is now.
     pub path: SharePath,
@@ -30,9 +29,7 @@ pub struct ListedHandle {
     pub owner: Owner,
     /// When it was granted.
     pub since: Timestamp,
-    /// Its access.
     pub access: Access,
-    /// Its share mode.
     pub share: ShareMode,
     /// It marks the name when it closes.
     pub delete_on_close: bool,
@@ -43,9 +40,7 @@ pub struct ListedHandle {
 /// The state of an open, for its own program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Described {
-    /// Its access.
     pub access: Access,
-    /// Its share mode.
     pub share: ShareMode,
     /// The name it was opened by is delete pending.
     pub delete_pending: bool,

@@ -32,7 +32,6 @@ impl Handle {
         Self { id, slot, cell: Arc::clone(cell) }
     }
 
-    /// Its identity.
     pub fn id(&self) -> HandleId {
         self.id
     }
@@ -51,10 +50,8 @@ impl Handle {
     }
 }
 
-/// A granted open.
 #[derive(Debug)]
 pub struct OpenedFile {
-    /// The open.
     pub handle: Handle,
     /// Whether the file was opened, created or overwritten.
     pub action: CreateAction,
@@ -538,7 +535,6 @@ pub(in crate::file::service) struct Wake {
 }
 
 impl Wake {
-    /// No request.
     pub(in crate::file::service) fn nobody() -> Self {
         Self { changed: false, answers: Vec::new() }
     }

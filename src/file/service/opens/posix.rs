@@ -22,7 +22,6 @@ use crate::rules::{Context, FileId};
 pub struct Creation {
     /// Permission bits, with the caller's umask taken out already.
     pub mode: u32,
-    /// Its owner.
     pub uid: u32,
     /// Its group, unless the directory has the set-group-ID bit.
     pub gid: u32,
@@ -46,7 +45,6 @@ pub struct PosixOpen {
 }
 
 impl Share {
-    /// Makes a directory.
     pub fn mkdir(&self, cx: &Context, path: &SharePath, creation: Creation) -> Result<Stat> {
         self.make_noted("mkdir", cx, path, |path| {
             let made = self.disk().create_dir(path, creation.mode)?;

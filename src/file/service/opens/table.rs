@@ -39,7 +39,6 @@ const DATA_LATCH: &str = "the data latch of a file";
 /// One file in use.
 #[derive(Debug)]
 pub struct FileCell {
-    /// Which file.
     pub id: FileId,
     latch: Mutex<Latched>,
     /// The data latch: held for reading while bytes are read for a request, for writing while one
@@ -53,7 +52,6 @@ pub struct FileCell {
 pub struct Latched {
     /// The rules' view of the file.
     pub state: FileState,
-    /// Waiting lock requests.
     pub waiting: LockWaiters,
     /// Keeps the inode number of a leased file in use; see `Share::anchor_of`.
     pub anchor: Option<OwnedFd>,

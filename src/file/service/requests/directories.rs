@@ -21,7 +21,6 @@ use crate::rules::{Context, FileId, Timestamp};
 pub struct DirectoryProperties {
     /// Its path as spelled on disk.
     pub path: SharePath,
-    /// Its identity.
     pub id: FileId,
     /// The directory that holds it; 0 for the share's root.
     pub parent: FileId,
@@ -32,7 +31,6 @@ pub struct DirectoryProperties {
 }
 
 impl Share {
-    /// Makes a directory.
     pub fn create_directory(
         &self,
         cx: &Context,
@@ -135,7 +133,6 @@ impl Share {
         })
     }
 
-    /// Replaces all metadata.
     pub fn set_directory_metadata(
         &self,
         cx: &Context,

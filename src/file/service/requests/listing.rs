@@ -51,7 +51,6 @@ pub struct DirectoryEntry {
 pub struct DirectoryPage {
     /// The directory's path as spelled on disk.
     pub path: SharePath,
-    /// Its identity.
     pub id: FileId,
     /// Files and directories, by folded name.
     pub entries: Vec<DirectoryEntry>,

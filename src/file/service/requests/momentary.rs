@@ -44,11 +44,9 @@ pub(in crate::file::service) struct Granted<'a> {
     pub found: &'a FoundFile,
     /// Open for what the operation does with the bytes; a path alone, if that is nothing.
     pub fd: OwnedFd,
-    /// Its metadata record.
     pub record: Record,
     /// Its cell, for the data latch.
     pub cell: &'a Arc<FileCell>,
-    /// Its state.
     pub latched: &'a mut Latched,
 }
 

@@ -23,7 +23,6 @@ pub enum TimeChange {
     Preserve,
     /// The value of the copy's source; without a source as [`TimeChange::Preserve`].
     Source,
-    /// This time.
     At(Timestamp),
 }
 
@@ -58,11 +57,8 @@ impl TimeChange {
 pub struct PropertyChanges {
     /// Attributes. Giving some is what lets a read-only file be changed.
     pub attributes: Option<Attributes>,
-    /// Creation time.
     pub created: TimeChange,
-    /// Last-write time.
     pub written: TimeChange,
-    /// Change time.
     pub changed: TimeChange,
     /// Key of the permission.
     pub permission_key: Option<String>,
@@ -106,13 +102,10 @@ pub enum Semantics {
 /// the attribute `Archive`, the time of the request, a permission that is inherited.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct NewProperties {
-    /// Attributes, times, permission.
     pub smb: PropertyChanges,
     /// Whether the file is new or restored, which decides how attributes are applied.
     pub semantics: Semantics,
-    /// Content headers.
     pub headers: HttpHeaders,
-    /// The user's metadata.
     pub metadata: Metadata,
     /// The caller may create a file and may not overwrite one: an existing file is refused as a
     /// name that is taken.
@@ -123,9 +116,7 @@ pub struct NewProperties {
 /// that of the request. A new length moves the last-write time.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct FileChanges {
-    /// A new length.
     pub size: Option<u64>,
-    /// Attributes, times, permission.
     pub smb: PropertyChanges,
     /// Content headers, all of them: those left out are cleared.
     pub headers: Option<HttpHeaders>,

@@ -192,7 +192,6 @@ impl Share {
         }
     }
 
-    /// The name moved.
     pub(in crate::file::service) fn after_rest_move(
         &self,
         latched: &mut Latched,

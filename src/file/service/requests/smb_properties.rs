@@ -21,13 +21,9 @@ pub struct SmbProperties {
     pub last_modified: Timestamp,
     /// Attributes; those of a file that never had any set are `Archive`.
     pub attributes: Attributes,
-    /// Creation time.
     pub created: Timestamp,
-    /// Last access time.
     pub accessed: Timestamp,
-    /// Last write time.
     pub written: Timestamp,
-    /// Change time.
     pub changed: Timestamp,
     /// Key of the permission, if one was set.
     pub permission_key: Option<String>,

@@ -14,7 +14,6 @@ use crate::file::service::opens::ClosedHandle;
 use crate::rules::HandleId;
 use crate::sync::{AtomicU64, Ordering, RwLock};
 
-/// A change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ChangeNotice<'a> {
     /// Size, times or attributes of the file behind a name.

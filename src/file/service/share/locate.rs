@@ -25,7 +25,6 @@ const NAME_RETRIES_MAX: u32 = 64;
 pub(in crate::file::service) enum Missed {
     /// The name leads to another file now: look it up again.
     Moved,
-    /// The operation failed.
     Failed(FileError),
 }
 
@@ -40,7 +39,6 @@ impl<E: Into<FileError>> From<E> for Missed {
 
 /// A file that a name led to, and when it did.
 pub(in crate::file::service) struct Seen {
-    /// The file.
     pub found: FoundFile,
     generation: u64,
     /// Where it was found, if by its name.

@@ -194,12 +194,10 @@ impl Share {
         births.into_iter().chain(times).collect()
     }
 
-    /// The share's name.
     pub fn name(&self) -> &Arc<str> {
         &self.name
     }
 
-    /// How it behaves.
     pub fn options(&self) -> &ShareOptions {
         &self.options
     }

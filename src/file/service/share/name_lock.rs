@@ -17,7 +17,6 @@ const POISON: &str = "nothing panics under the name lock";
 /// The name lock, as the report of waiting threads names it.
 const LOCK: &str = "the name lock of a share";
 
-/// The name lock.
 pub(super) struct NameLock(RwLock<SharePhase>);
 
 /// Whether the share can still be acted on.

@@ -56,7 +56,6 @@ pub enum ShareDenial {
     /// No share can have that name.
     #[error("The specified resource name is invalid: {0}.")]
     InvalidResourceName(FileNameError),
-    /// A lease rule.
     #[error(transparent)]
     Lease(#[from] LeaseDenial),
     /// `EmptyMetadataKey`, `InvalidMetadata` or `MetadataTooLarge`.
@@ -74,13 +73,11 @@ pub enum ShareDenial {
     /// Stored access policies that are not allowed.
     #[error(transparent)]
     Policy(#[from] PolicyFault),
-    /// No security descriptor.
     #[error("The file permission is invalid: {0}.")]
     FileInvalidPermission(&'static str),
     /// A security descriptor beyond the limit.
     #[error("The file permission has more than {PERMISSION_BYTES_MAX} bytes.")]
     FilePermissionTooLarge,
-    /// An unknown key.
     #[error("The file permission key is not known to this share.")]
     FileInvalidPermissionKey,
     /// The permission is kept in the other format.
@@ -97,7 +94,6 @@ pub enum ShareDenial {
 /// Why a share-level operation was not done.
 #[derive(Debug, thiserror::Error)]
 pub enum FileServiceError {
-    /// A rule refused.
     #[error(transparent)]
     Denied(#[from] ShareDenial),
     /// The disk could not.
@@ -114,7 +110,6 @@ pub enum FileServiceError {
     Share {
         /// The step that failed, and its share.
         what: String,
-        /// The error.
         source: super::super::FileError,
     },
 }

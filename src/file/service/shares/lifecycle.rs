@@ -78,7 +78,6 @@ impl Drop for NameClaim<'_> {
 }
 
 impl FileService {
-    /// Makes a share.
     pub fn create_share(&self, name: &str, new: NewShare) -> FileServiceResult<ShareVersion> {
         check_share_name(name).map_err(ShareDenial::InvalidResourceName)?;
         let root = self.root()?;

@@ -22,15 +22,12 @@ pub const LIST_MAX: usize = 5_000;
 /// The name and properties of a share, a snapshot or a deleted share.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ShareInfo {
-    /// The share's name.
     pub name: Arc<str>,
     /// Which snapshot, if it is one.
     pub snapshot: Option<SnapshotName>,
     /// That it was deleted, if it was.
     pub deleted: Option<ShareDeletion>,
-    /// Its properties.
     pub properties: ShareProperties,
-    /// Its lease.
     pub lease: LeaseView,
 }
 
@@ -54,9 +51,7 @@ pub struct ListOptions<'a> {
     pub marker: Option<&'a str>,
     /// The most entries of the page; at least one is given, at most [`LIST_MAX`].
     pub limit: Option<usize>,
-    /// Snapshots too.
     pub snapshots: bool,
-    /// Deleted shares too.
     pub deleted: bool,
     /// With metadata; else it is left out.
     pub metadata: bool,
@@ -65,7 +60,6 @@ pub struct ListOptions<'a> {
 /// A page of shares.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SharePage {
-    /// The entries.
     pub shares: Vec<ShareInfo>,
     /// Where to go on, if there are more.
     pub next: Option<String>,

@@ -85,7 +85,6 @@ pub struct FileOptions {
     pub share: ShareOptions,
     /// The clock: leases, times, retention.
     pub clock: Arc<dyn TimeSource>,
-    /// Where events go.
     pub events: Arc<EventLog>,
     /// Days a deleted share can be restored; none: it is gone at once.
     pub retention_days: Option<u32>,
@@ -108,7 +107,6 @@ impl Default for FileOptions {
 /// A share, or a snapshot of it, as a request names it.
 #[derive(Clone, Copy, Debug)]
 pub struct ShareRef<'a> {
-    /// The share's name.
     pub name: &'a str,
     /// The snapshot, if it is one.
     pub snapshot: Option<&'a SnapshotName>,
@@ -165,7 +163,6 @@ enum ShareSlot {
     Served(Arc<Served>),
     /// Being made or restored.
     Coming,
-    /// Being deleted.
     Going,
 }
 
@@ -179,7 +176,6 @@ impl ShareSlot {
     }
 }
 
-/// A deleted share.
 struct Gone {
     when: Timestamp,
     properties: ShareProperties,

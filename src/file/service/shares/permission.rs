@@ -25,7 +25,6 @@ const INHERITED: &str = "O:BAG:SYD:(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICI;0x130
 /// How a descriptor is written (`x-ms-file-permission-format`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PermissionFormat {
-    /// As text.
     Sddl,
     /// As bytes, in base64.
     Binary,

@@ -17,7 +17,6 @@ use crate::file::store::share::Metadata;
 use crate::rules::policy::StoredPolicy;
 use crate::rules::{Timestamp, check_metadata, time};
 
-/// The largest quota.
 pub const QUOTA_GIB_MAX: u32 = 102_400;
 /// The quota of a share that was given none.
 pub const QUOTA_GIB_DEFAULT: u32 = 5_120;
@@ -62,11 +61,8 @@ pub enum AccessTier {
     /// The tier of a share that was created without one.
     #[default]
     TransactionOptimized,
-    /// Hot.
     Hot,
-    /// Cool.
     Cool,
-    /// Premium.
     Premium,
 }
 
@@ -106,11 +102,9 @@ impl AccessTier {
 /// `x-ms-enabled-protocols`. Kept and given back; only SMB's rules are enforced.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 pub enum Protocol {
-    /// SMB, the default.
     #[default]
     #[serde(rename = "SMB")]
     Smb,
-    /// NFS.
     #[serde(rename = "NFS")]
     Nfs,
 }
@@ -154,7 +148,6 @@ pub struct ShareProperties {
     /// Settings that are returned as they were sent and have no effect (root squash, provisioned
     /// figures), by header name.
     pub settings: BTreeMap<String, String>,
-    /// Stored access policies.
     pub policies: Vec<StoredPolicy>,
     /// When the share was made.
     pub created: Timestamp,

@@ -30,7 +30,6 @@ const LEASE: &str = "lease";
 /// A share being served.
 pub(super) struct Served {
     pub share: Arc<Share>,
-    /// Its directory.
     pub path: PathBuf,
     pub snapshots: Snapshots,
     pub usage: Arc<Usage>,

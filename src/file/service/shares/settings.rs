@@ -34,7 +34,6 @@ impl FileService {
         self.set(at, |properties| changes.apply(properties, now))
     }
 
-    /// Replaces all metadata.
     pub fn set_metadata(
         &self,
         at: &ShareRef<'_>,

@@ -46,9 +46,7 @@ pub struct SnapshotFile {
     pub path: SharePath,
     /// Kind, identity, size and times of the copy.
     pub stat: Stat,
-    /// Its metadata record.
     pub record: Record,
-    /// Its tag.
     pub tag: ETag,
 }
 

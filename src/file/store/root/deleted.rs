@@ -33,7 +33,6 @@ const OLD: &str = ".old-";
 /// A share that was deleted and can be restored.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct DeletedShare {
-    /// Its name.
     pub name: String,
     /// Tells it from other deleted shares of that name; `<Version>` in List Shares.
     pub version: String,

@@ -77,7 +77,6 @@ pub enum RootError {
          another --data", path.display()
     )]
     NewerFormat {
-        /// The data directory.
         path: PathBuf,
         /// The format it says it has.
         found: u32,
@@ -95,7 +94,6 @@ pub enum RootError {
         "{} lies in the data directory {}: choose another --data", path.display(), data.display()
     )]
     Nested {
-        /// The data directory.
         path: PathBuf,
         /// The one that it lies in.
         data: PathBuf,
@@ -109,7 +107,6 @@ pub enum RootError {
     /// A share, or what belongs to it, cannot be moved aside.
     #[error("{} cannot be moved: {why}", path.display())]
     Immovable {
-        /// The directory.
         path: PathBuf,
         /// Why, and what to do.
         why: &'static str,
@@ -126,7 +123,6 @@ pub enum RootError {
     /// The store said no.
     #[error("{}: {source}", path.display())]
     Store {
-        /// About what.
         path: PathBuf,
         /// The error of the store.
         source: StoreError,
@@ -235,7 +231,6 @@ impl ShareRoot {
         Ok(self.hidden(SHARES).join(checked(name)?))
     }
 
-    /// The share's snapshots.
     pub fn snapshots(&self, name: &str) -> Result<Snapshots, RootError> {
         Ok(Snapshots::at(self.hidden(SNAPSHOTS).join(checked(name)?)))
     }

@@ -43,7 +43,6 @@ impl SingleShare {
         Ok(this)
     }
 
-    /// The directory.
     pub fn share_path(&self) -> &Path {
         &self.path
     }
@@ -63,7 +62,6 @@ impl SingleShare {
         &self.state
     }
 
-    /// The share's snapshots.
     pub fn snapshots(&self) -> Snapshots {
         Snapshots::at(self.state.join("snapshots"))
     }

@@ -26,7 +26,6 @@ pub enum ChangedRange {
 }
 
 impl ChangedRange {
-    /// Which bytes.
     pub fn range(&self) -> &Range<u64> {
         match self {
             Self::Written(range) | Self::Cleared(range) => range,

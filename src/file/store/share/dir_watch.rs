@@ -72,7 +72,6 @@ struct DirChanges {
 /// arrive in either order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Making {
-    /// Neither has arrived.
     Begun,
     /// The event has arrived.
     Told,
@@ -176,7 +175,6 @@ impl DirChanges {
     }
 }
 
-/// Watched directories.
 #[derive(Debug)]
 pub(crate) struct DirWatch {
     queue: OwnedFd,
@@ -241,7 +239,6 @@ impl DirWatch {
         }
     }
 
-    /// Ends a watch.
     pub(crate) fn forget(&self, id: WatchId) {
         let mut accounts = self.lock();
         accounts.remove(&id);

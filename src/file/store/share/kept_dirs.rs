@@ -103,7 +103,6 @@ struct CachedDir {
 /// The entry of the table for a path.
 #[derive(Debug)]
 pub enum KnownDir {
-    /// The directory.
     Fresh(KeptDir),
     /// The directory as it was a moment ago: the caller checks that the path still leads to it and
     /// keeps it again.

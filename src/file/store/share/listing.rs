@@ -21,7 +21,6 @@ pub struct ListedName {
     pub name: String,
     /// File, directory, link or special file.
     pub kind: FileKind,
-    /// Its inode number.
     pub ino: u64,
 }
 

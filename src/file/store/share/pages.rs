@@ -18,7 +18,6 @@ use crate::rules::Timestamp;
 /// A file with the account of its pages, if it has one.
 #[derive(Clone, Copy)]
 pub struct Accounted<'a> {
-    /// Open for reading.
     pub fd: BorrowedFd<'a>,
     /// The ranges that REST wrote and cleared.
     pub account: Option<&'a RangeAccount>,

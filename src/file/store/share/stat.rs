@@ -17,9 +17,7 @@ use crate::rules::{FileId, Timestamp};
 /// The kind of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum FileKind {
-    /// A regular file.
     File,
-    /// A directory.
     Directory,
     /// A symbolic link, not followed.
     Symlink,
@@ -30,27 +28,21 @@ pub enum FileKind {
 /// The file system's answer about one file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stat {
-    /// Identity; survives renames.
     pub id: FileId,
     /// File, directory, link or special file.
     pub kind: FileKind,
-    /// Length in bytes.
     pub size: u64,
     /// Bytes of disk in use.
     pub allocated: u64,
-    /// Number of names.
     pub links: u32,
     /// Type and permission bits, as `st_mode`.
     pub mode: u32,
-    /// Owner.
     pub uid: u32,
-    /// Group.
     pub gid: u32,
     /// Device number of a special file.
     pub rdev: u64,
     /// Birth time; the change time where the file system keeps none.
     pub created: Timestamp,
-    /// Last read.
     pub accessed: Timestamp,
     /// Last change of the bytes.
     pub written: Timestamp,

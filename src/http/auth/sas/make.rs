@@ -55,7 +55,6 @@ impl AccountSas {
 /// A service SAS to be, of a share or of a file. What its stored policy says is left out here.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ServiceSas {
-    /// The share.
     pub share: String,
     /// The file's path in it, neither encoded nor with a slash before it; none for the share.
     pub file: Option<String>,

@@ -12,7 +12,6 @@ use crate::http::auth::shared_key::{IsSigned, Scheme};
 use crate::http::auth::signatures::{SasText, Signatures};
 use crate::rules::service::ServiceKind;
 
-/// The Table service.
 pub static TABLE: Signatures = Signatures {
     kind: ServiceKind::Table,
     service_sas: table_sas,

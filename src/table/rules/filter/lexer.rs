@@ -6,7 +6,6 @@ use crate::table::rules::datetime::Ticks;
 use crate::table::rules::number;
 use crate::table::rules::value::{Value, parse_guid};
 
-/// A token.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum FilterToken {
     Open,

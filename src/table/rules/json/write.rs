@@ -46,7 +46,6 @@ pub struct Scope<'a> {
     pub level: MetadataLevel,
     /// The URL of the service, without a slash at its end.
     pub base: &'a str,
-    /// The account.
     pub account: &'a str,
 }
 
@@ -54,7 +53,6 @@ pub struct Scope<'a> {
 const TABLES: &str = "Tables";
 
 impl Scope<'_> {
-    /// One entity.
     pub fn entity(&self, table: &str, entity: &impl EntityFields, select: &Select) -> String {
         let mut out = Object::start(String::with_capacity(512));
         self.metadata(&mut out, table, "/@Element", select);
@@ -80,7 +78,6 @@ impl Scope<'_> {
         }
     }
 
-    /// One table.
     pub fn table(&self, name: &str) -> String {
         let mut out = Object::start(String::new());
         self.metadata(&mut out, TABLES, "/@Element", &Select::default());
@@ -212,13 +209,11 @@ pub struct EntityListWriter {
 }
 
 impl EntityListWriter {
-    /// Drops all entities.
     pub fn clear(&mut self) {
         self.out.truncate(self.start);
         self.empty = true;
     }
 
-    /// Appends an entity.
     pub fn entity(&mut self, entity: &impl EntityFields) {
         if !std::mem::replace(&mut self.empty, false) {
             self.out.push(',');
@@ -229,7 +224,6 @@ impl EntityListWriter {
         self.out = item.finish();
     }
 
-    /// Bytes so far.
     pub fn len(&self) -> usize {
         self.out.len()
     }
@@ -239,7 +233,6 @@ impl EntityListWriter {
         self.empty
     }
 
-    /// The whole answer.
     pub fn finish(mut self) -> String {
         self.out.push_str("]}");
         self.out
@@ -264,7 +257,6 @@ impl Object {
         self.0.push(':');
     }
 
-    /// A string, escaped.
     fn value(&mut self, text: &str) {
         push_json(&mut self.0, text);
     }

@@ -49,9 +49,7 @@ pub enum CopyProperty<T> {
     /// The default of a new file.
     #[default]
     Default,
-    /// From the source.
     Source,
-    /// From the request.
     Value(T),
 }
 
@@ -84,13 +82,9 @@ pub struct CopyOptions {
     pub set_archive: bool,
     /// Metadata in place of the source's.
     pub metadata: Option<Metadata>,
-    /// Attributes.
     pub attributes: CopyProperty<Attributes>,
-    /// Creation time.
     pub created: TimeChange,
-    /// Last write time.
     pub written: TimeChange,
-    /// Change time.
     pub changed: TimeChange,
     /// Key of the permission.
     pub permission_key: CopyProperty<String>,
@@ -101,7 +95,6 @@ pub struct CopyOptions {
 pub struct CopiedFile {
     /// Its path as spelled on disk.
     pub path: SharePath,
-    /// Its identity.
     pub id: FileId,
     /// The status of the copy.
     pub state: CopyState,
@@ -112,7 +105,6 @@ pub struct CopiedFile {
 /// A copy that was started.
 #[derive(Debug)]
 pub struct Started {
-    /// The destination.
     pub copied: CopiedFile,
     /// The rest of the copy; `None` if the copy is done. If the value is dropped, the copy fails.
     pub rest: Option<PendingFileCopy>,

@@ -27,7 +27,6 @@ pub struct RemoteSource {
 /// A copy that was started.
 #[derive(Debug)]
 pub struct StartedRemote {
-    /// The destination.
     pub copied: CopiedFile,
     /// The rest of the copy, which waits for bytes; `None` if all are there. If the value is
     /// dropped, the copy fails.

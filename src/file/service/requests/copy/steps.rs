@@ -39,7 +39,6 @@ pub struct PendingFileCopy {
 
 /// The outcome of a stretch.
 pub(super) enum StretchOutcome {
-    /// More is left.
     Copied(CopyProgress),
     /// Nothing is left, or the copy was aborted.
     Ended(Box<CopiedFile>),

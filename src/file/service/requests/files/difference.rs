@@ -25,7 +25,6 @@ pub struct DiffOptions {
     pub window: Option<Range<u64>>,
     /// Nothing before this is wanted: the next page starts here.
     pub from: u64,
-    /// The most parts.
     pub most: usize,
     /// A file that was moved here is compared with its copy under the former name.
     pub moved: bool,

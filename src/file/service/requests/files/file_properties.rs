@@ -19,7 +19,6 @@ pub struct FileProperties {
     pub path: SharePath,
     /// The attributes of the inode.
     pub stat: Stat,
-    /// The metadata record.
     pub record: Record,
     /// The directory it stands in: `x-ms-file-parent-id`.
     pub parent: FileId,
@@ -28,7 +27,6 @@ pub struct FileProperties {
 }
 
 impl FileProperties {
-    /// Length in bytes.
     pub fn size(&self) -> u64 {
         self.stat.size
     }
@@ -58,7 +56,6 @@ impl FileProperties {
         &self.record.headers
     }
 
-    /// The user's metadata.
     pub fn metadata(&self) -> &Metadata {
         &self.record.metadata
     }

@@ -18,7 +18,6 @@ use crate::sync::random;
 /// A lease that is held now.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LeasedFile {
-    /// Its ID.
     pub id: LeaseId,
     /// The file, which it left as it was.
     pub properties: FileProperties,

@@ -50,7 +50,6 @@ pub struct CloneProgress {
 /// Whether to go on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Control {
-    /// Go on.
     Continue,
     /// Stop here; what was made is thrown away.
     Cancel,

@@ -121,9 +121,7 @@ pub struct CopyState {
 /// Bytes copied so far, of how many.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct CopyProgress {
-    /// Bytes copied.
     pub done: u64,
-    /// Bytes in all.
     pub total: u64,
 }
 

@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::rules::Timestamp;
 
-/// The service's page.
 pub const PAGE: u64 = 512;
 /// The grain in which file systems keep account of holes.
 pub const BLOCK: u64 = 4_096;
@@ -22,7 +21,6 @@ const PARTS_MAX: usize = 48;
 /// The last request on a part of a file: a write or a clear.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Touch {
-    /// Bytes were written.
     Written,
     /// Whole pages were cleared.
     Cleared,
@@ -78,7 +76,6 @@ impl RangeAccount {
         self.parts.is_empty()
     }
 
-    /// The parts, ascending.
     pub fn parts(&self) -> &[TouchedRange] {
         &self.parts
     }

@@ -78,7 +78,6 @@ pub enum OpenFor {
     Path,
 }
 
-/// An open directory.
 #[derive(Debug)]
 pub struct OpenDirectory(OwnedFd);
 

@@ -25,7 +25,6 @@ const LOOKS_MAX: u32 = 8;
 
 /// The trees a snapshot is made from and into.
 pub(crate) struct Trees {
-    /// The share's root.
     pub source: OwnedFd,
     /// The empty folder that becomes the snapshot.
     pub target: OwnedFd,

@@ -49,7 +49,6 @@ impl SnapshotName {
         time::parse_iso(&self.0).expect("a name is made from a moment or checked against one")
     }
 
-    /// The stamp.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -82,7 +81,6 @@ pub enum SnapshotError {
     Entry {
         /// Its path from the root of the share.
         path: PathBuf,
-        /// Why.
         source: StoreError,
     },
     /// The snapshot folder itself.
