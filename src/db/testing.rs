@@ -6,10 +6,18 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-/// One ignored test of this binary, in a process of its own.
-pub(crate) fn child(test: &str) -> Command {
+/// One ignored test of this binary, in a process of its own. `module` is the caller's
+/// `module_path!()`: a name that does not exist would run nothing, and succeed.
+pub(crate) fn child(module: &str, test: &str) -> Command {
+    let (_, module) = module.split_once("::").expect("a module of tests is below the crate's root");
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args([test, "--exact", "--ignored", "--nocapture", "--test-threads=1"]);
+    command.args([
+        &format!("{module}::{test}"),
+        "--exact",
+        "--ignored",
+        "--nocapture",
+        "--test-threads=1",
+    ]);
     command
 }
 
