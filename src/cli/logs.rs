@@ -15,6 +15,9 @@ use log::Record;
 use log::kv::{Error, Key, Value, VisitSource};
 use serde_json::{Map, Value as Json};
 
+use crate::clock::{SystemClock, TimeSource as _};
+use crate::rules::time::{iso, iso_seconds};
+
 /// The level of the log unless `RUST_LOG` is set.
 const FILTER: &str = "warn";
 
@@ -41,12 +44,24 @@ pub fn start(format: LogFormat, debug: Option<&Path>) -> Result<()> {
         let file = file.with_context(about(path))?;
         log.target(Target::Pipe(Box::new(file)));
     }
-    if format == LogFormat::Json {
-        log.format(|out, record| {
-            let time = out.timestamp_millis().to_string();
-            writeln!(out, "{}", object(record, time))
-        });
-    }
+    log.format(move |out, record| {
+        let now = SystemClock.now();
+        if format == LogFormat::Json {
+            let millis = "2026-01-02T03:04:05.678".len();
+            return writeln!(out, "{}", object(record, format!("{}Z", &iso(now)[..millis])));
+        }
+        let style = out.default_level_style(record.level());
+        let level = format_args!("{style}{:<5}{style:#}", record.level());
+        write!(out, "[{} {level} {}] {}", iso_seconds(now), record.target(), record.args())?;
+        for (key, value) in fields(record) {
+            write!(
+                out,
+                " {key}={}",
+                value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+            )?;
+        }
+        writeln!(out)
+    });
     log.init();
     Ok(())
 }
@@ -55,12 +70,17 @@ fn about(path: &Path) -> impl FnOnce() -> String {
     move || format!("--debug {}", path.display())
 }
 
-fn object(record: &Record<'_>, time: String) -> Json {
+/// The named values of a line.
+fn fields(record: &Record<'_>) -> Map<String, Json> {
     let mut fields = LogFields(Map::new());
     if let Err(error) = record.key_values().visit(&mut fields) {
         fields.0.insert("incomplete".to_owned(), error.to_string().into());
     }
-    let mut object = fields.0;
+    fields.0
+}
+
+fn object(record: &Record<'_>, time: String) -> Json {
+    let mut object = fields(record);
     // Last: these names are the line's own.
     object.insert("time".to_owned(), time.into());
     object.insert("level".to_owned(), record.level().as_str().to_ascii_lowercase().into());

@@ -6,9 +6,9 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const here = join(dirname(fileURLToPath(import.meta.url)), "..");
-const source = process.env.LATCHFS_BINARY ?? join(here, "../../target/release/latchfs");
+const source = process.env.LATCHFS_BINARY ?? join(here, "../../target/dist/latchfs");
 if (!existsSync(source)) {
-  console.error(`latchfs: ${source} does not exist: run \`cargo build --release\` first`);
+  console.error(`latchfs: ${source} does not exist: run \`cargo build --profile dist\` first`);
   process.exit(1);
 }
 const target = join(here, "bin/latchfs");
