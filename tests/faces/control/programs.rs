@@ -1,4 +1,4 @@
-//! Programs that know latchfs: the C header, and the Python snippet of `docs/share-modes.md`.
+//! Programs that know latchfs: the C header, and the Python snippet of `docs/semantics.md`.
 
 use std::fs;
 use std::path::Path;
@@ -75,7 +75,7 @@ fn the_python_snippet_of_the_documentation_does_what_it_says() {
     let folder = Folder::new();
     let _server = folder.serve(&[]);
     let file = folder.file("a.txt", "hello");
-    let text = fs::read_to_string(repository("docs/share-modes.md")).unwrap();
+    let text = fs::read_to_string(repository("docs/semantics.md")).unwrap();
     let snippet = text.split("```python\n").nth(1).unwrap().split("```").next().unwrap();
     let output = Command::new("python3").arg("-c").arg(snippet).arg(&file).output().unwrap();
     assert!(output.status.success(), "{}", error_text(&output));

@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::common::calls::Call;
 use crate::common::meeting::{Meeting, elements};
 use crate::common::need;
-use crate::common::pages::{blocks, page};
+use crate::common::pages::{blocks, page, section};
 use crate::common::served::{LATCHFS, wait_for};
 
 const PAGE: &str = "docs/semantics.md";
@@ -137,7 +137,7 @@ fn the_examples_of_the_page_happen_as_shown() {
     let rules = ["--share-rule", "*.xlsx=none", "--share-rule", "*.doc=r"];
     let Some(at) = Meeting::alone(&rules) else { return };
     let page = page(PAGE);
-    let examples = blocks(&page, "console");
+    let examples = blocks(section(&page, "Examples"), "console");
     assert_eq!(examples.len(), 11, "the page has as many examples as are replayed here");
     for (number, example) in examples.into_iter().enumerate() {
         assert!(example.contains("$ rest "), "an example without REST:\n{example}");

@@ -23,6 +23,8 @@ pub struct Block<'a> {
     pub text: &'a str,
     /// The last line of text before it.
     pub before: &'a str,
+    /// The heading of the second level above it, without its marks.
+    pub section: &'a str,
     /// Where it starts, from 1.
     pub line: usize,
 }
@@ -33,10 +35,13 @@ pub fn blocks_of(page: &str) -> Vec<Block<'_>> {
     let mut parts = page.split("\n```");
     let mut outside = parts.next().unwrap_or_default();
     let mut line = outside.matches('\n').count() + 2;
+    let mut section = "";
     while let Some(inside) = parts.next() {
         let (language, text) = inside.split_once('\n').unwrap_or((inside, ""));
         let before = outside.trim_end().lines().next_back().unwrap_or_default();
-        blocks.push(Block { language, text, before, line });
+        let mut headings = outside.lines().filter_map(|line| line.strip_prefix("## "));
+        section = headings.next_back().unwrap_or(section);
+        blocks.push(Block { language, text, before, section, line });
         outside = parts.next().unwrap_or_default();
         line += inside.matches('\n').count() + outside.matches('\n').count() + 2;
     }
@@ -45,8 +50,8 @@ pub fn blocks_of(page: &str) -> Vec<Block<'_>> {
 
 #[test]
 fn blocks_are_found_in_their_order_with_the_line_before() {
-    let page = "# Top\nFirst:\n\n```sh\na\nb\n```\n\nThen\n```text\nc\n```\n";
-    let first = Block { language: "sh", text: "a\nb", before: "First:", line: 4 };
-    let second = Block { language: "text", text: "c", before: "Then", line: 10 };
+    let page = "# Top\nFirst:\n\n```sh\na\nb\n```\n\n## Next\nThen\n```text\nc\n```\n";
+    let first = Block { language: "sh", text: "a\nb", before: "First:", section: "", line: 4 };
+    let second = Block { language: "text", text: "c", before: "Then", section: "Next", line: 11 };
     assert_eq!(blocks_of(page), [first, second]);
 }

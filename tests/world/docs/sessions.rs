@@ -1,8 +1,8 @@
 //! Sessions at a terminal, as pages show them, are carried out and compared.
 //!
-//! On a page, `$ ` starts a command and what follows is what it shows. All sessions of a page are
-//! one, in one shell. A block of another language is a file if the line before it says under which
-//! name to save it.
+//! On a page, `$ ` starts a command and what follows is what it shows. All sessions of a page, or
+//! of one section of it, are one, in one shell. A block of another language is a file if the line
+//! before it says under which name to save it.
 
 use std::path::Path;
 
@@ -36,11 +36,23 @@ fn saved_as<'a>(block: &Block<'a>) -> Option<&'a str> {
 
 /// Carries out what the page shows; how many commands that were.
 fn replay(path: &str, programs: &[&Path]) -> usize {
+    let page = page(path);
+    carry_out(path, &blocks_of(&page), programs)
+}
+
+/// Carries out what one section of the page shows.
+fn replay_section(path: &str, section: &str) -> usize {
+    let page = page(path);
+    let mut blocks = blocks_of(&page);
+    blocks.retain(|block| block.section == section);
+    carry_out(path, &blocks, &[])
+}
+
+fn carry_out(path: &str, blocks: &[Block<'_>], programs: &[&Path]) -> usize {
     let mut terminal = Terminal::start(programs);
     let mut count = 0;
-    let page = page(path);
-    for block in blocks_of(&page) {
-        if let Some(name) = saved_as(&block) {
+    for block in blocks {
+        if let Some(name) = saved_as(block) {
             terminal.write(name, block.text);
         }
         if block.language != "console" {
@@ -86,9 +98,10 @@ fn the_walk_of_a_new_user_happens_as_shown() {
 }
 
 #[test]
-fn share_modes_are_named_as_shown() {
+fn share_modes_are_set_as_shown() {
     if can_replay() && ["python3", "flock"].into_iter().all(need::client) {
-        assert!(replay("docs/share-modes.md", &[]) >= 20);
+        let count = replay_section("docs/semantics.md", "Six ways to set a share mode");
+        assert!(count >= 20);
     }
 }
 
