@@ -15,7 +15,7 @@ export class StartError extends LatchfsError {}
 export class ApiError extends LatchfsError {
   /** The status of the HTTP answer. */
   readonly status: number;
-  /** The reason, named as docs/json.md does. */
+  /** The reason, named as docs/api.md does. */
   readonly kind: string;
 }
 
@@ -190,7 +190,7 @@ export interface Api {
   delete(path: string, query?: Record<string, unknown>): Promise<any>;
 }
 
-/** An event, with the fields of docs/events.md. */
+/** An event, with the fields of docs/api.md. */
 export interface Event extends Record<string, unknown> {
   seq: number;
 }

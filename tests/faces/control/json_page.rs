@@ -1,4 +1,4 @@
-//! The page on JSON names the fields that commands print, and no others.
+//! `docs/api.md` names the fields that commands print as JSON, and no others.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
@@ -7,7 +7,7 @@ use std::process::Stdio;
 use serde_json::Value;
 
 use super::fixture::{Folder, json, latchfs};
-use crate::common::pages::page;
+use crate::common::pages::{page, section};
 
 /// The words in backticks of a cell, without those in parentheses.
 fn words(cell: &str, nested: bool) -> BTreeSet<String> {
@@ -51,7 +51,8 @@ fn has_exactly(page: &str, command: &str, answer: &Value) {
 fn the_page_on_json_names_the_fields_of_commands_and_no_others() {
     let folder = Folder::new();
     let _server = folder.start(&["serve", "--no-mount", "--share", "docs"]);
-    let page = page("docs/json.md");
+    let page = page("docs/api.md");
+    let page = section(&page, "JSON of commands");
     let socket = folder.socket();
     let ask = |arguments: &[&str]| json(&folder.ask(&[arguments, &["--json"]].concat()));
     std::fs::write(folder.join("text"), "hello").unwrap();
@@ -64,14 +65,14 @@ fn the_page_on_json_names_the_fields_of_commands_and_no_others() {
         .unwrap();
     let mut line = String::new();
     BufReader::new(hold.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    has_exactly(&page, "hold", &serde_json::from_str(&line).unwrap());
+    has_exactly(page, "hold", &serde_json::from_str(&line).unwrap());
     // Rows that refer to others: all of theirs, and more.
-    let own = words(row(&page, "handles"), false);
+    let own = words(row(page, "handles"), false);
     let held = &ask(&["handles"])[0];
-    for name in words(row(&page, "hold"), false).union(&own).filter(|name| *name != "hold") {
+    for name in words(row(page, "hold"), false).union(&own).filter(|name| *name != "hold") {
         assert!(held.get(name).is_some(), "no {name} in {held}");
     }
-    has_exactly(&page, "mk", &serde_json::json!({ "created": "", "deleted": "" }));
+    has_exactly(page, "mk", &serde_json::json!({ "created": "", "deleted": "" }));
     assert!(ask(&["mk", "blob:photos"]).get("created").is_some());
     let put = ask(&["put", "blob:photos/a", &file]);
     assert_eq!(put.as_object().unwrap().len(), 2, "{put}");
@@ -93,20 +94,20 @@ fn the_page_on_json_names_the_fields_of_commands_and_no_others() {
             if command == "doctor" { folder.run(&arguments) } else { folder.ask(&arguments) };
         let answer = serde_json::from_slice(&output.stdout);
         let answer = answer.unwrap_or_else(|error| panic!("{command}: {error}: {output:?}"));
-        has_exactly(&page, command, &answer);
+        has_exactly(page, command, &answer);
     }
-    has_exactly(&page, "shares create", &serde_json::json!({ "created": "", "deleted": "" }));
+    has_exactly(page, "shares create", &serde_json::json!({ "created": "", "deleted": "" }));
     assert_eq!(ask(&["shares", "create", "more"])["created"], "more");
     assert_eq!(ask(&["shares", "delete", "more"])["deleted"], "more");
     let taken = ask(&["snapshot", "create"]);
-    has_exactly(&page, "snapshot create", &taken);
+    has_exactly(page, "snapshot create", &taken);
     assert_eq!(ask(&["snapshot", "list"])[0], taken["snapshot"]);
     let stamp = taken["snapshot"].as_str().unwrap();
-    has_exactly(&page, "snapshot delete", &ask(&["snapshot", "delete", stamp]));
+    has_exactly(page, "snapshot delete", &ask(&["snapshot", "delete", stamp]));
     ask(&["gate", "add", "Get Blob"]);
-    has_exactly(&page, "gate list", &ask(&["gate", "list"]));
+    has_exactly(page, "gate list", &ask(&["gate", "list"]));
     ask(&["fault", "add", "Get Blob", "--answer", "503:ServerBusy"]);
-    has_exactly(&page, "fault list", &ask(&["fault", "list"]));
+    has_exactly(page, "fault list", &ask(&["fault", "list"]));
     hold.kill().unwrap();
     hold.wait().unwrap();
 }

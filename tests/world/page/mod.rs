@@ -213,7 +213,7 @@ fn the_page_comes_back_to_a_server_that_was_restarted() {
     case.end();
 }
 
-/// With `LATCHFS_BLESS` those of `docs/page.md` are replaced.
+/// With `LATCHFS_BLESS` those of `docs/reproduce.md` are replaced.
 #[test]
 #[ignore = "takes pictures"]
 fn the_pictures_of_the_page_can_be_taken_anew() {

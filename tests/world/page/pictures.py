@@ -1,4 +1,4 @@
-"""Takes the pictures of docs/page.md: pictures.py READY_FILE LATCHFS FOLDER.
+"""Takes the pictures of docs/reproduce.md: pictures.py READY_FILE LATCHFS FOLDER.
 
 Stages a race of two clients, three refusals, open files and locks, on a server with a mount. Rare colours
 are replaced by the nearest frequent one, which keeps the files small.

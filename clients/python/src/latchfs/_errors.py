@@ -16,7 +16,7 @@ class StartError(LatchfsError):
 class ApiError(LatchfsError):
     """The admin API refused a call.
 
-    `kind` names the reason as docs/json.md does, `status` is the status of the HTTP answer.
+    `kind` names the reason as docs/api.md does, `status` is the status of the HTTP answer.
     """
 
     def __init__(self, status: int, kind: str, message: str) -> None:
