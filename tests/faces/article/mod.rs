@@ -1,6 +1,6 @@
 //! The article behind the project, statement by statement: "Managing Concurrency in Microsoft
 //! Azure Storage". A test is named after its statement, `s107_` after S107, and goes through a
-//! real mount and real HTTP. `docs/article.md` lists them all; [`page`] keeps it true.
+//! real mount and real HTTP. `README.md` beside it lists them all; [`page`] keeps it true.
 
 mod blob_leases;
 mod blobs;

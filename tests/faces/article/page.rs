@@ -1,4 +1,4 @@
-//! Keeps `docs/article.md` true: all 117 statements, each with the tests that show it, and no
+//! Keeps `README.md` beside it true: all 117 statements, each with the tests that show it, and no
 //! test that the page does not name.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,7 +23,7 @@ fn tests() -> BTreeMap<u32, BTreeSet<String>> {
 
 /// The rows of the page: a statement's number, and the last column.
 fn rows() -> Vec<(u32, String)> {
-    page("docs/article.md")
+    page("tests/faces/article/README.md")
         .lines()
         .filter_map(|line| line.strip_prefix("| S"))
         .map(|row| {
