@@ -206,7 +206,7 @@ const OPTIONS: &str = "--blobHost --blobKeepAliveTimeout --blobPort --cert --deb
 fn every_option_of_azurite_is_one_of_latchfs_and_on_the_page() {
     let help = text(&Folder::new().run(&["serve", "--help"]));
     let words: Vec<_> = help.split([' ', ',', ']', '\n']).collect();
-    let page = page("docs/from-azurite.md");
+    let page = page("docs/running.md");
     for option in OPTIONS.split_whitespace() {
         assert!(words.contains(&option), "{option} is not in the help");
         assert!(page.contains(&format!("`{option}`")), "{option} is not on the page");

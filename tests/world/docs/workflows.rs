@@ -1,6 +1,6 @@
-//! The jobs on the page about CI are carried out: their commands, step by step, as the CI service
-//! does. Commands that install something need the network and are left out; the tests are run in a
-//! folder that has the same things under the same names.
+//! The jobs of the section about CI are carried out: their commands, step by step, as the CI
+//! service does. Commands that install something need the network and are left out; the tests are
+//! run in a folder that has the same things under the same names.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +13,9 @@ use crate::common::pages::page;
 use crate::common::served::LATCHFS;
 use crate::docs::blocks::{Block, blocks_of};
 
-const PAGE: &str = "docs/ci.md";
+const PAGE: &str = "docs/running.md";
+
+const SECTION: &str = "In CI";
 
 /// What the commands begin with that only install something.
 const INSTALLS: [&str; 5] =
@@ -117,6 +119,10 @@ fn run(folder: &Path, steps: &[Step]) -> String {
     printed
 }
 
+fn blocks_of_ci(page: &str) -> Vec<Block<'_>> {
+    blocks_of(page).into_iter().filter(|block| block.section == SECTION).collect()
+}
+
 fn jobs(blocks: &[Block<'_>]) -> Vec<String> {
     let yaml = blocks.iter().filter(|block| block.language == "yaml");
     yaml.map(|block| block.text.to_owned()).collect()
@@ -128,7 +134,7 @@ fn the_jobs_without_a_mount_run_as_shown() {
         return;
     }
     let page = page(PAGE);
-    let blocks = blocks_of(&page);
+    let blocks = blocks_of_ci(&page);
     let folder = workplace(&blocks);
     let jobs = jobs(&blocks);
     let github = steps_of_github(&jobs[0]);
@@ -148,7 +154,7 @@ fn the_job_with_a_mount_runs_as_shown() {
         return;
     }
     let page = page(PAGE);
-    let blocks = blocks_of(&page);
+    let blocks = blocks_of_ci(&page);
     let folder = workplace(&blocks);
     let github = steps_of_github(&jobs(&blocks)[1]);
     assert_eq!(github.len(), 3, "{github:?}");
