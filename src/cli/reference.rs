@@ -46,9 +46,10 @@ const HEAD: &str = "\
 <!-- Written by a test from the program's own help. To renew it:
      LATCHFS_BLESS=1 cargo test --lib cli::reference -->
 
-`latchfs COMMAND --help` prints what is below. Answers are tables on a terminal and tab-separated
-lines off it; `--json` gives one line of JSON. Nothing is coloured off a terminal, nor with
-`NO_COLOR` set. Messages go to standard error, a line each.
+For people who look up a command: the help of each, as `latchfs COMMAND --help` prints it. Answers
+are tables on a terminal and tab-separated lines off it; `--json` gives one line of JSON, whose
+fields are [listed with the API](api.md#json-of-commands). Nothing is coloured off a terminal, nor
+with `NO_COLOR` set. Messages go to standard error, a line each.
 
 Commands other than `serve` and `mount` ask a running server over its control socket, which only its
 owner and root may use. A command finds the server by its PATH, if that is on a mount; else by the

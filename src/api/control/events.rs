@@ -1,4 +1,4 @@
-//! Events in JSON, one object each, with the names that `docs/events.md` lists. Program names are
+//! Events in JSON, one object each, with the names that `docs/api.md` lists. Program names are
 //! looked up here, when the events are read.
 //!
 //! Which events are kept, and in which order, is decided by the engine.

@@ -1,6 +1,6 @@
 //! The parts of answers: a server, shares, leases, opens, reasons of refusals.
 //!
-//! Decides the names that JSON has for them (docs/json.md). Which request is answered with what is
+//! Decides the names that JSON has for them (docs/api.md). Which request is answered with what is
 //! in [`super::protocol`].
 
 use std::collections::BTreeMap;

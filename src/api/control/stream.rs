@@ -1,5 +1,4 @@
-//! The stream of events in JSON, one object each, with the names that `docs/events.md` and
-//! `docs/api.md` list.
+//! The stream of events in JSON, one object each, with the names that `docs/api.md` lists.
 //!
 //! Which events are kept, and in which order, is decided in [`crate::journal::stream`].
 

@@ -1,5 +1,5 @@
 // Gates, faults and states: lists with forms, and the strip of requests that wait at gates. Decides
-// what the forms send; what the server makes of it is in docs/json.md.
+// what the forms send; what the server makes of it is in docs/api.md.
 
 import { call, change, note } from './api.js';
 import { $, button, busy, countdown, dateTime, el, emptyState, parseSpan, plural, refusedState, say, span } from './dom.js';
