@@ -133,9 +133,7 @@ const fn prepare(_: &Account) {}
 fn the_coverage_page_is_what_the_routes_and_the_server_say() {
     let coverage = Coverage {
         service: &SERVICE_TABLE,
-        page: "docs/blob-coverage.md",
-        title: "The Blob service: what is covered",
-        source: ("src/blob/rest/operations.rs", "blob::rest::coverage"),
+        title: "The Blob service",
         rows: rows(),
         paths,
         account: Account::in_folder,

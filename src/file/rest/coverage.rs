@@ -116,9 +116,7 @@ fn prepare(account: &Account) {
 fn the_coverage_page_is_what_the_routes_and_the_server_say() {
     let coverage = Coverage {
         service: &SERVICE_TABLE,
-        page: "docs/file-coverage.md",
-        title: "The File service over HTTP: what is covered",
-        source: ("src/file/rest/operations.rs", "file::rest::coverage"),
+        title: "The File service",
         rows: &TABLE,
         paths,
         account,

@@ -21,7 +21,7 @@
 //!   handles      listing handles, and closing them by force
 //!   headers      property headers, read and written
 //!   error        status and code of each refusal
-//!   coverage     the rows of docs/file-coverage.md that no code knows
+//!   coverage     the rows of docs/coverage.md that no code knows
 //! ```
 //!
 //! Each operation reads its headers, calls the engine once, and spells the answer.

@@ -1,5 +1,5 @@
-//! Coverage pages, `docs/SERVICE-coverage.md`: which operations a service has, written from its
-//! table and a server's own answers, and compared with what is there.
+//! The sections of `docs/coverage.md`: which operations a service has, written from its table and
+//! a server's own answers, and compared with what is there.
 //!
 //! A request comes from the service's table; that it is not implemented, from the server's answer
 //! to it. A bare request is often a bad one, so any other answer says only that there is code for
@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::routing::{RouteRow, Verb, When};
@@ -21,15 +21,17 @@ use crate::server::{Account, Accounts};
 
 const ACCOUNT: &str = "devstoreaccount1";
 
-/// A service and its page.
+/// The page, from the root of the repository.
+const PAGE: &str = "docs/coverage.md";
+
+/// Held while a test renews its section, so that the tests of two services lose none.
+static RENEWAL: Mutex<()> = Mutex::new(());
+
+/// A service and its section of the page.
 pub struct Coverage {
     pub service: &'static Service,
-    /// Its page, from the root of the repository.
-    pub page: &'static str,
-    /// The heading of the page.
+    /// The heading of its section.
     pub title: &'static str,
-    /// The file with its table, and the test that renews the page.
-    pub source: (&'static str, &'static str),
     pub rows: &'static [RouteRow],
     /// The paths of its levels, as people read them, and one that is asked for.
     pub paths: fn(ResourceLevel) -> (&'static str, &'static str),
@@ -53,36 +55,31 @@ struct CoverageEntry {
 }
 
 impl Coverage {
-    /// Fails if the page is not what the table and a server say; `LATCHFS_BLESS` renews it.
+    /// Fails if the section is not what the table and a server say; `LATCHFS_BLESS` renews it.
     #[track_caller]
     pub fn check(&self) {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(self.page);
-        let page = self.write();
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(PAGE);
+        let section = self.write();
+        let _alone = RENEWAL.lock().unwrap_or_else(PoisonError::into_inner);
+        let page = std::fs::read_to_string(&path).unwrap();
+        let start = page.find(&format!("## {}\n", self.title)).expect("the section's heading");
+        let end = page[start..].find("\n\n## ").map_or(page.len(), |length| start + length + 1);
         if std::env::var_os("LATCHFS_BLESS").is_some() {
-            std::fs::write(&path, &page).unwrap();
+            let renewed = format!("{}{section}{}", &page[..start], &page[end..]);
+            std::fs::write(&path, renewed).unwrap();
+            return;
         }
-        let there = std::fs::read_to_string(&path).unwrap_or_default();
-        let (name, test) = (self.page, self.source.1);
         assert!(
-            there == page,
-            "{name} differs: renew it with LATCHFS_BLESS=1 cargo test --lib {test}"
+            page[start..end] == section,
+            "{PAGE} differs: renew it with LATCHFS_BLESS=1 cargo test --lib coverage"
         );
     }
 
     fn write(&self) -> String {
         let entries = self.entries();
         let done = entries.iter().filter(|entry| entry.done).count();
-        let (source, test) = self.source;
         let mut page = format!(
-            "# {}\n\n\
-             Written from the table of routes (`{source}`) and a server's \
-             answers, by a test that fails\nwhen this page differs. Renew it with\n\n\
-             ```sh\nLATCHFS_BLESS=1 cargo test --lib {test}\n```\n\n\
-             {done} of {} operations are implemented. *501* and *done* are what a server answered \
-             to one request:\n*done* is any answer but 501, and does not mean that every option \
-             works. *Since* is the service version\nthat introduced the operation. latchfs accepts \
-             every `x-ms-version` up to five years ahead; a request\nsigned by \
-             a header must have one.\n\n\
+            "## {}\n\n{done} of {} operations are implemented.\n\n\
              | operation | request | status | since | different here |\n|---|---|---|---|---|\n",
             self.title,
             entries.len(),

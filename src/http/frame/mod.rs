@@ -22,7 +22,7 @@
 //!   refusal             how an error is sent
 //!   wording             the service's own message for each error code
 //!   common_errors       causes that every service has
-//!   coverage            the pages docs/SERVICE-coverage.md, written by a test
+//!   coverage            the page docs/coverage.md, written by tests
 //!   any_input           entry points for fuzzers
 //! ```
 
