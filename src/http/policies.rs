@@ -50,7 +50,7 @@ fn read_policy(element: &Element) -> Result<SentPolicy, Refusal> {
 }
 
 pub fn write_policies(policies: impl IntoIterator<Item = SentPolicy>, bare: Bare) -> Xml {
-    let mut xml = Xml::new();
+    let mut xml = Xml::default();
     xml.open("SignedIdentifiers");
     for policy in policies {
         xml.open("SignedIdentifier");

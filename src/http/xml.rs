@@ -20,14 +20,16 @@ const IN_MEMORY: &str = "writing to memory does not fail";
 /// A document being written.
 pub struct Xml(Writer<Vec<u8>>);
 
-impl Xml {
-    pub fn new() -> Self {
+impl Default for Xml {
+    fn default() -> Self {
         let mut writer = Writer::new(Vec::new());
         let declaration = BytesDecl::new("1.0", Some("utf-8"), None);
         writer.write_event(Event::Decl(declaration)).expect(IN_MEMORY);
         Self(writer)
     }
+}
 
+impl Xml {
     pub fn open(&mut self, name: &str) {
         self.open_with(name, &[]);
     }
@@ -140,7 +142,7 @@ impl Element {
 
     /// It alone, as a document.
     pub fn document(&self) -> String {
-        let mut xml = Xml::new();
+        let mut xml = Xml::default();
         self.write(&mut xml);
         String::from_utf8(xml.finish()).expect("what is written is text")
     }
@@ -265,7 +267,7 @@ mod tests {
     #[test]
     fn a_text_comes_back_to_the_letter() {
         let text = "  <&>\"' a\r\nb\rc\n ";
-        let mut xml = Xml::new();
+        let mut xml = Xml::default();
         xml.open("A");
         xml.text("B", text);
         xml.close("A");
@@ -289,7 +291,7 @@ mod tests {
 
     #[test]
     fn only_names_that_xml_cannot_carry_are_encoded() {
-        let mut xml = Xml::new();
+        let mut xml = Xml::default();
         xml.file_name("Name", "a%41 <b>");
         xml.file_name("Name", "x\u{FFFE}");
         let text = String::from_utf8(xml.finish()).unwrap();

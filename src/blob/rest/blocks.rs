@@ -92,7 +92,7 @@ impl BlobCall<'_> {
             self.check_not_anonymous()?;
         }
         let lists = self.told(self.engine()?.block_lists(self.cx(), &at, asked).await)?;
-        let mut xml = Xml::new();
+        let mut xml = Xml::default();
         xml.open("BlockList");
         for (shown, name, blocks) in [
             (committed, "CommittedBlocks", &lists.committed),

@@ -82,7 +82,7 @@ impl BlobCall<'_> {
             deleted_with_versions: has("deletedwithversions"),
         };
         let page = self.told(self.engine()?.list_blobs(self.cx(), name, query).await)?;
-        let mut xml = Xml::new();
+        let mut xml = Xml::default();
         let endpoint = self.address.endpoint.as_str();
         let attributes = [("ServiceEndpoint", endpoint), ("ContainerName", name)];
         xml.open_with("EnumerationResults", &attributes);

@@ -128,7 +128,7 @@ impl BlobCall<'_> {
             }
         };
         let paged = self.told(paged)?;
-        let mut xml = Xml::new();
+        let mut xml = Xml::default();
         xml.open("PageList");
         for one in &paged.ranges {
             let name = if one.cleared { "ClearRange" } else { "PageRange" };

@@ -127,7 +127,7 @@ impl BlobCall<'_> {
 
     pub(super) async fn blob_tags(self, _: Incoming) -> Answer {
         let blob = self.look(BlobOperation::BlobGetTags).await?;
-        let mut xml = Xml::new();
+        let mut xml = Xml::default();
         xml.open("Tags");
         write_tags(&mut xml, &blob.state);
         xml.close("Tags");

@@ -29,7 +29,7 @@ impl BlobCall<'_> {
         let engine = self.engine()?;
         let page = engine.list_containers(self.cx(), prefix, marker, max, has("deleted")).await;
         let page = self.told(page)?;
-        let mut xml = Xml::new();
+        let mut xml = Xml::default();
         let endpoint = self.address.endpoint.as_str();
         xml.open_with("EnumerationResults", &[("ServiceEndpoint", endpoint)]);
         xml.maybe("Prefix", self.query.get("prefix"));
@@ -106,7 +106,7 @@ impl BlobCall<'_> {
         };
         let found = self.engine()?.find_blobs(self.cx(), within, query, from, max).await;
         let (found, next) = self.told(found)?;
-        let mut xml = Xml::new();
+        let mut xml = Xml::default();
         let endpoint = self.address.endpoint.as_str();
         xml.open_with("EnumerationResults", &[("ServiceEndpoint", endpoint)]);
         xml.text("Where", text);

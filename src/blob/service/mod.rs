@@ -14,7 +14,7 @@
 //!   copy         copies within the account, held back or not; fetching: from another server
 //!   leased       which blobs and containers are leased
 //!   list         blobs by name and by tags
-//!   service      the retention of deleted blobs
+//!   retention    the retention of deleted blobs
 //!   history      recent changes, and what is known of one blob
 //!   sweeper      removes what is kept no longer; filling: new containers at the start
 //!   replace      all blobs at once, by a reset or a restore
@@ -38,7 +38,7 @@ mod pages;
 mod put;
 mod read;
 mod replace;
-mod service;
+mod retention;
 mod settings;
 mod states;
 mod sweeper;
@@ -66,7 +66,7 @@ pub use list::{
 pub use pages::{PageChange, PageQuery, Paged, PutPages};
 pub use put::{Admitted, BodyShape, NewBlob, WrittenBlob};
 pub use read::{Blob, BlobContent, OpenedBlob};
-pub use service::Retention;
+pub use retention::Retention;
 pub use states::{DeleteBlob, DeletedBlob};
 
 // What front ends write bodies to and read them from.
@@ -77,7 +77,7 @@ pub use crate::db::{DbError, SyncMode};
 
 use self::change::{BlobChange, BlobView};
 use self::known::KnownBlobs;
-use self::service::Settings;
+use self::retention::Settings;
 use crate::blob::store::{BlobStore, WriteTx};
 use crate::clock::{Present, TimeSource};
 use crate::db::Purpose;

@@ -24,7 +24,7 @@ impl FileCall<'_> {
                 Some(HandleId(number))
             }
         };
-        let mut xml = Xml::new();
+        let mut xml = Xml::default();
         xml.open("EnumerationResults");
         xml.open("Entries");
         let mut next = None;

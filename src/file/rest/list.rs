@@ -45,7 +45,7 @@ impl FileCall<'_> {
             Some(snapshot) => self.snapshot_page(snapshot, &path, options)?,
             None => self.live_share()?.list_page(&path, options)?,
         };
-        let mut xml = Xml::new();
+        let mut xml = Xml::default();
         self.open_results(&mut xml, &page.path, snapshot.as_ref())?;
         if let Some(prefix) = query.get("prefix") {
             xml.file_name("Prefix", prefix);

@@ -31,7 +31,7 @@ impl RangePage {
     }
 
     fn write(&self) -> Xml {
-        let mut xml = Xml::new();
+        let mut xml = Xml::default();
         xml.open("Ranges");
         for part in &self.parts {
             if let ChangedRange::Written(range) = part {

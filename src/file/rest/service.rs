@@ -24,7 +24,7 @@ impl FileCall<'_> {
             metadata: has("metadata"),
         };
         let page = self.engine().list_shares(&options)?;
-        let mut xml = Xml::new();
+        let mut xml = Xml::default();
         let endpoint = self.request.address.endpoint.as_str();
         xml.open_with("EnumerationResults", &[("ServiceEndpoint", endpoint)]);
         xml.maybe("Prefix", query.get("prefix"));

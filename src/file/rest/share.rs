@@ -109,7 +109,7 @@ impl FileCall<'_> {
 
     pub(super) fn share_statistics(&self) -> Answer {
         let (bytes, version) = self.engine().usage_bytes(&self.share_ref(None)?)?;
-        let mut xml = Xml::new();
+        let mut xml = Xml::default();
         xml.open("ShareStats");
         xml.text("ShareUsageBytes", &bytes.to_string());
         xml.close("ShareStats");

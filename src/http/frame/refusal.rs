@@ -226,7 +226,7 @@ impl Refusal {
             return reply;
         }
         let message = format!("{}\n{stamp}", self.message);
-        let mut xml = Xml::new();
+        let mut xml = Xml::default();
         // A client that does not take JSON is not answered with it.
         let takes_json = self.status != StatusCode::UNSUPPORTED_MEDIA_TYPE;
         match format {

@@ -134,7 +134,7 @@ fn check_retention(policy: &Element) -> Result<(), Refusal> {
 #[expect(clippy::unnecessary_wraps, reason = "the form of every operation")]
 pub fn service_properties(call: &Call<'_>) -> Answer {
     let parts = call.account.properties(call.site.service.kind).get();
-    let mut xml = Xml::new();
+    let mut xml = Xml::default();
     xml.open(ROOT);
     for name in call.site.service.properties {
         let kept = parts.get(*name).and_then(|part| Element::read(part.as_bytes(), name).ok());
@@ -258,7 +258,7 @@ fn user_delegation_key(call: &Call<'_>) -> Answer {
     let fields = [subject, tenant, &start, &expiry, &service, version];
     let credential = call.site.options.admission.credential(call.account.name());
     let key = credential.ok_or_else(|| Refusal::not_implemented("A key without an account key"))?;
-    let mut xml = Xml::new();
+    let mut xml = Xml::default();
     xml.open("UserDelegationKey");
     let names =
         ["SignedOid", "SignedTid", "SignedStart", "SignedExpiry", "SignedService", "SignedVersion"];
@@ -287,7 +287,7 @@ pub fn service_stats(call: &Call<'_>) -> Answer {
         let why = "statistics are read from the secondary location";
         return Err(Refusal::query("comp", "stats", why));
     }
-    let mut xml = Xml::new();
+    let mut xml = Xml::default();
     xml.open("StorageServiceStats");
     xml.open("GeoReplication");
     xml.text("Status", "live");

@@ -123,7 +123,7 @@ impl Tls {
 /// still sends would take the answer away from it.
 async fn refuse_plain(mut stream: TcpStream) -> io::Result<()> {
     const CODE: &str = "AccountRequiresHttps";
-    let mut xml = Xml::new();
+    let mut xml = Xml::default();
     xml.open("Error");
     xml.text("Code", CODE);
     xml.text("Message", "This port speaks https: the URL must begin with https://.");

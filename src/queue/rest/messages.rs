@@ -25,7 +25,7 @@ pub(super) async fn put(call: &Call<'_>) -> Answer {
     let text = read_text(&call.body)?;
     let new = NewMessage { text, times };
     let put = queues(call)?.put_message(call.context, queue_name(call)?, new).await?;
-    let mut xml = Xml::new();
+    let mut xml = Xml::default();
     xml.open(LIST);
     xml.open(MESSAGE);
     write_times(&mut xml, &put);
@@ -56,7 +56,7 @@ pub(super) async fn clear(call: &Call<'_>) -> Answer {
 
 /// A list of messages; who takes them gets their receipts, who peeks does not.
 fn listed(messages: &[Shown], receipts: bool) -> Reply {
-    let mut xml = Xml::new();
+    let mut xml = Xml::default();
     if messages.is_empty() {
         xml.empty(LIST);
     } else {

@@ -28,7 +28,7 @@ pub(super) async fn list(call: &Call<'_>) -> Answer {
         most: Some(most),
     };
     let page = queues(call)?.list_queues(call.context, list).await?;
-    let mut xml = Xml::new();
+    let mut xml = Xml::default();
     let endpoint = call.address.endpoint.as_str();
     xml.open_with("EnumerationResults", &[("ServiceEndpoint", endpoint)]);
     xml.maybe("Prefix", prefix);

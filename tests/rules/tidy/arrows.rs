@@ -173,11 +173,10 @@ fn folder_of(path: &str) -> String {
     let inside = inside.strip_suffix(".rs").unwrap_or(inside);
     let parts: Vec<_> = inside.split('/').filter(|part| *part != "mod").collect();
     match parts[..] {
-        ["lib" | "main"] => String::new(),
+        ["lib" | "main"] | [] => String::new(),
         [service] if SERVICES.contains(&service) => String::new(),
         [service, part, ..] if SERVICES.contains(&service) => format!("{service}/{part}"),
         [top, ..] => top.to_owned(),
-        [] => String::new(),
     }
 }
 
