@@ -4,6 +4,7 @@
 
 mod api;
 mod blob;
+mod libraries;
 mod programs;
 mod queue;
 mod races;
