@@ -308,5 +308,18 @@ def event_hubs():
     assert (found["sequence_number"], found["offset"]) == (8, "800"), found
 
 
+def rust_sdk():
+    """The client in `rust/` gets a SAS for everything in a container, and one that only reads."""
+    from azure.storage.blob import generate_container_sas
+
+    url = container("rust").url
+    expiry = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=1)
+    signed = [
+        generate_container_sas(ACCOUNT, "rust", KEY, permission=letters, expiry=expiry)
+        for letters in ("racwdl", "rl")
+    ]
+    subprocess.run([sys.argv[3], *(f"{url}?{sas}" for sas in signed)], check=True)
+
+
 if __name__ == "__main__":
     globals()[sys.argv[2]]()

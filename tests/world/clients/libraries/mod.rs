@@ -60,3 +60,15 @@ fn libraries_on_azure_storage_do_what_their_users_do() {
     programs.push(("unstorage", script("node", "unstorage.mjs", &server)));
     all_succeed(programs);
 }
+
+#[test]
+#[ignore = "the client takes a minute to build: tests/run --all builds it and runs this"]
+fn the_rust_sdk_handles_blobs_with_a_sas() {
+    let client = cache("libraries-rust/debug/latchfs-rust-client");
+    if need::installed(&[&cache("libraries/bin/python"), &client]) {
+        let server = Served::start(&["--no-mount"]);
+        let mut command = from_pypi("rust_sdk", &server);
+        command.arg(client);
+        all_succeed(vec![("azure_storage_blob", command)]);
+    }
+}
