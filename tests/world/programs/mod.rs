@@ -10,6 +10,7 @@ mod desk;
 mod editors;
 mod git;
 mod not_root;
+mod postgres;
 mod python;
 mod shell;
 mod transfer;
