@@ -38,7 +38,6 @@
 //!   http         HTTP, the same for every service
 //!   api          the control surface: the socket of the commands, HTTP API, page, metrics
 //!   server       a server as a whole: accounts, listeners, mounts
-//!   play         scripts of opens, locks and deletes
 //!   cli          the command line
 //!   testing      a server for tests of other programs, in their process
 //!   client       share modes for programs that know latchfs
@@ -59,7 +58,6 @@ pub mod file;
 pub mod http;
 pub mod journal;
 mod net;
-pub mod play;
 pub mod queue;
 pub mod rules;
 pub mod server;

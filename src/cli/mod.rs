@@ -13,7 +13,6 @@
 //!   hold           `hold`: a second client
 //!   marks          `undelete`, `why`
 //!   run            `run`: a command whose opens have a share mode
-//!   play           `play`: a script of opens, locks and deletes
 //!   storage        `ls`, `mk`, `put`, `get`, `rm`
 //!   history        `history`, and `why` of blobs, queues, messages and entities
 //!   events         `events`
@@ -61,7 +60,6 @@ mod marks;
 mod matching;
 mod mount;
 mod out;
-mod play;
 mod progress;
 #[cfg(test)]
 mod reference;
@@ -137,7 +135,6 @@ enum Command {
     Get(storage::Get),
     Rm(storage::Rm),
     Run(run::RunCommand),
-    Play(play::Play),
     Clock(clock::ClockCommand),
     Gate(gate::GateCommand),
     Fault(fault::FaultCommand),
@@ -200,7 +197,6 @@ pub fn run() -> ExitCode {
         Command::Get(get) => get.run(),
         Command::Rm(rm) => rm.run(),
         Command::Run(run) => run.run(),
-        Command::Play(play) => play.run(),
         Command::Clock(clock) => clock.run(),
         Command::Gate(gate) => gate.run(),
         Command::Fault(fault) => fault.run(),

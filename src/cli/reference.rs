@@ -36,7 +36,7 @@ const ARGUMENT_ONLY: [(&str, &str); 9] = [
 ];
 
 /// Commands that print JSON whatever is asked for, or what is not theirs.
-const WITHOUT_JSON: [&str; 3] = ["latchfs play", "latchfs run", "latchfs completions"];
+const WITHOUT_JSON: [&str; 2] = ["latchfs run", "latchfs completions"];
 
 const PAGE: &str = "docs/command-line.md";
 
@@ -65,7 +65,7 @@ Exit status:
 
 - 0: done; the answer is yes.
 - 1: the answer is no. Nothing to close, no mark, no lease, no message; something in the way
-  (`why`), another ETag (`put`, `rm`), a difference (`play --check`), something missing (`doctor`).
+  (`why`), another ETag (`put`, `rm`), something missing (`doctor`).
 - 2: the command could not be carried out, or the arguments make no sense.
 - 3: a held handle was closed by force (`hold`).
 - 16: somebody else holds what was asked for (`hold`, `shares delete`, `put`, `get`, `rm`).

@@ -58,7 +58,7 @@ impl Timestamp {
 pub struct Client {
     /// Shown as `SessionId` in List Handles.
     pub session: u64,
-    /// The name that the client gives itself: `mount /mnt/share`, `play A`.
+    /// The name that the client gives itself: `mount /mnt/share`.
     pub name: String,
 }
 

@@ -1,4 +1,4 @@
-//! The running server as its controllers see it: accounts, mounts, scripts, the stop.
+//! The running server as its controllers see it: accounts, mounts, the stop.
 //!
 //! Decides when a mount that cannot be made is an error. What a mount does is decided in
 //! `file/mount`, what a request means in `api/control`.
@@ -8,19 +8,15 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, OnceLock};
 
-use serde_json::{Map, Value};
-
 use super::mounts::Mounts;
 use super::running::Stop;
 use super::services::SERVICES;
-use crate::api::control::protocol::{ConnectionInfo, StepAnswer};
-use crate::api::control::{About, KnownOperation, MountedAt, SOCKET_NAME, Serving, Spelled, Steps};
+use crate::api::control::protocol::ConnectionInfo;
+use crate::api::control::{About, KnownOperation, MountedAt, SOCKET_NAME, Serving, Spelled};
 use crate::bench::States;
 use crate::bench::controls::Point;
 use crate::file::rules::{Denial, ShareMode};
-use crate::file::service::Share;
 use crate::http::frame::{ErrorNames, Operation, Refusal, Service, documented_name};
-use crate::play::{Group, Player, read_step};
 use crate::rules::service::ServiceKind;
 use crate::server::{Accounts, Listeners};
 
@@ -137,16 +133,6 @@ impl Serving for Host {
         Ok(())
     }
 
-    fn play(&self, share: &Share, trace: bool, steps: &mut dyn Steps) -> Result<(), String> {
-        let mut player = Player::new(share);
-        let group = Group { id: String::new(), trace, steps: Vec::new() };
-        player.start(&group).map_err(|error| error.to_string())?;
-        while let Some(step) = steps.next_step() {
-            steps.answer(play_step(&mut player, step));
-        }
-        player.finish().map_err(|error| error.to_string())
-    }
-
     fn shut_down(&self) {
         let _ = self.stop.send(Stop::Asked);
     }
@@ -161,10 +147,4 @@ fn errno(denial: &Denial) -> &'static str {
 #[cfg(not(feature = "fuse"))]
 fn errno(_: &Denial) -> &'static str {
     ""
-}
-
-fn play_step(player: &mut Player<'_>, step: Map<String, Value>) -> Result<StepAnswer, String> {
-    let (_, step) = read_step(1, step)?;
-    let answer = player.step(&step.op);
-    Ok(StepAnswer { status: answer.status.to_owned(), out: answer.out, why: answer.why })
 }

@@ -16,12 +16,11 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
-use latchfs::api::control::protocol::{ControlAnswer, ControlRequest, HoldRequest, StepAnswer};
+use latchfs::api::control::protocol::{ControlAnswer, ControlRequest, HoldRequest};
 use latchfs::api::control::{ControlClient, RefusalKind};
 use latchfs::client;
 use latchfs::file::rules::{Access, ShareMode};
 use rustix::process::{Pid, Signal};
-use serde_json::Value;
 
 use super::calls::Call;
 use super::http::Got;
@@ -109,12 +108,9 @@ impl Meeting {
         ControlClient::connect(Path::new(self.served.told("control"))).unwrap()
     }
 
-    /// A scripted client, as `latchfs play --server` has it.
-    pub fn script(&self) -> Script {
-        let mut client = self.control();
-        let play = ControlRequest::Play { share_name: Some("share".into()), trace: false };
-        assert_eq!(client.ask(&play).unwrap(), ControlAnswer::Done {});
-        Script(client)
+    /// A client that opens as `latchfs hold` does, many times through one connection.
+    pub fn holds(&self) -> Holds {
+        Holds(self.control())
     }
 
     /// All that List Handles says of a file or directory, and of what is below it.
@@ -154,23 +150,9 @@ impl Meeting {
         share: &str,
         on_close: bool,
     ) -> Result<Holder<'_>, i32> {
-        let mut client = self.control();
-        let hold = HoldRequest {
-            share_name: Some("share".into()),
-            path: name.into(),
-            access: access.into(),
-            share_mode: share.into(),
-            disposition: None,
-            delete_on_close: on_close,
-            locks: Vec::new(),
-        };
-        match client.ask(&ControlRequest::Hold(hold)).unwrap() {
-            ControlAnswer::Held(granted) => {
-                Ok(Holder { at: self, id: granted.handle, kept: Kept::Connection(client) })
-            }
-            ControlAnswer::Refused(refused) => Err(errno_of(refused.kind)),
-            other => panic!("{other:?}"),
-        }
+        let mut holds = self.holds();
+        let id = holds.ask(name, access, share, on_close)?;
+        Ok(Holder { at: self, id, kept: Kept::Connection(holds.0) })
     }
 }
 
@@ -355,29 +337,35 @@ impl Holder<'_> {
     }
 }
 
-/// A client that carries out steps of `latchfs play`.
-pub struct Script(ControlClient);
+/// A client with holds of files. Each gives its handle, or the errno of the refusal.
+pub struct Holds(ControlClient);
 
-impl Script {
+impl Holds {
+    pub fn open(&mut self, name: &str, access: &str, share: &str) -> Result<u64, i32> {
+        self.ask(name, access, share, false)
+    }
+
     #[track_caller]
-    pub fn step(&mut self, step: &Value) -> StepAnswer {
-        let step = step.as_object().unwrap().clone();
-        match self.0.ask(&ControlRequest::Step { step }).unwrap() {
-            ControlAnswer::Step(answer) => answer,
+    pub fn close(&mut self, handle: u64) {
+        let answer = self.0.ask(&ControlRequest::Release { handle }).unwrap();
+        assert_eq!(answer, ControlAnswer::Done {});
+    }
+
+    fn ask(&mut self, name: &str, access: &str, share: &str, on_close: bool) -> Result<u64, i32> {
+        let hold = HoldRequest {
+            share_name: Some("share".into()),
+            path: name.into(),
+            access: access.into(),
+            share_mode: share.into(),
+            disposition: None,
+            delete_on_close: on_close,
+            locks: Vec::new(),
+        };
+        match self.0.ask(&ControlRequest::Hold(hold)).unwrap() {
+            ControlAnswer::Held(granted) => Ok(granted.handle),
+            ControlAnswer::Refused(refused) => Err(errno_of(refused.kind)),
             other => panic!("{other:?}"),
         }
-    }
-
-    /// What a step is answered.
-    #[track_caller]
-    pub fn status(&mut self, step: &Value) -> String {
-        self.step(step).status
-    }
-
-    /// A step that must succeed.
-    #[track_caller]
-    pub fn ok(&mut self, step: &Value) {
-        assert_eq!(self.status(step), "STATUS_SUCCESS", "{step}");
     }
 }
 

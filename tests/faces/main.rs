@@ -14,7 +14,6 @@ mod ground;
 mod mixed;
 mod mount;
 mod mount_model;
-mod play;
 mod queue;
 mod rest;
 mod states;

@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use latchfs::api::control::read_request;
 use latchfs::file::store::share::Record;
 use latchfs::http::frame::any_input;
-use latchfs::play::read_script;
 
 type Target = (&'static str, fn(&[u8]));
 
@@ -18,7 +17,6 @@ const TARGETS: &[Target] = &[
     ("entity", any_input::entity),
     ("filter", any_input::filter),
     ("multipart", any_input::multipart),
-    ("play", |bytes| drop(std::str::from_utf8(bytes).map(read_script))),
     ("range", any_input::range),
     ("record", |bytes| drop(Record::from_bytes(bytes))),
     ("request", any_input::request),

@@ -7,18 +7,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Map, Value};
-
 use super::address::{ObjectAddress, PrintedFile};
 use super::events::{self, EventFilter};
 use super::protocol::{
     ControlAnswer, ControlRequest, HandleRow, MountRow, RefusalDetail, ServerStatus, ShareRow,
-    StepAnswer,
 };
 use super::refusal::{FailureKind, RefusalKind};
 use super::server::ControlLines;
-use super::serving::{Serving, Steps};
-use super::wire::{ReceivedRequest, read_request};
+use super::serving::Serving;
+use super::wire::ReceivedRequest;
 use super::{holds, report};
 use crate::blob::service::BlobError;
 use crate::file::rules::{Denial, ShareMode, SharePath};
@@ -149,9 +146,6 @@ impl ControlConnection {
             Err(not) => return lines.write(&answer(self.account.name(), Err(not))),
         }
         match received.request {
-            ControlRequest::Play { share_name, trace } => {
-                self.play(share_name.as_deref(), trace, lines);
-            }
             ControlRequest::Shutdown {} => {
                 // The answer first: the server ends its connections when it stops.
                 lines.write(&ControlAnswer::Done {});
@@ -227,9 +221,6 @@ impl ControlConnection {
                 self.serving.unmount(&path, lazy)?;
                 Ok(ControlAnswer::Done {})
             }
-            ControlRequest::Step { .. } => {
-                Err("no script is playing: ask for 'play' first".to_owned())?
-            }
             ControlRequest::Connection {} => {
                 let told = self.serving.connection(self.account.name()).ok_or_else(no_listener)?;
                 Ok(ControlAnswer::Connection(told))
@@ -251,9 +242,7 @@ impl ControlConnection {
             ControlRequest::DeleteSnapshot { share_name, snapshot } => {
                 self.delete_snapshot(share_name.as_deref(), &snapshot)
             }
-            ControlRequest::CreateSnapshot { .. }
-            | ControlRequest::Play { .. }
-            | ControlRequest::Shutdown {} => {
+            ControlRequest::CreateSnapshot { .. } | ControlRequest::Shutdown {} => {
                 Err("only the control socket takes this request".to_owned())?
             }
         }
@@ -463,17 +452,6 @@ impl ControlConnection {
             self.serving.end_run(self.owner.pid);
         }
     }
-
-    fn play(&mut self, name: Option<&str>, trace: bool, lines: &mut ControlLines) {
-        let share = match self.share(name) {
-            Ok(share) => share,
-            Err(not) => return lines.write(&answer(self.account.name(), Err(not))),
-        };
-        lines.write(&ControlAnswer::Done {});
-        if let Err(message) = self.serving.play(&share, trace, &mut StepLines(lines)) {
-            lines.write(&ControlAnswer::bad(message));
-        }
-    }
 }
 
 impl Drop for ControlConnection {
@@ -527,36 +505,6 @@ fn find_account(serving: &dyn Serving, name: Option<&str>) -> Result<Arc<Account
 fn shares_of(file: &FileService) -> Vec<Arc<Share>> {
     let listed = file.every_share(&ListOptions::default()).unwrap_or_default();
     listed.iter().filter_map(|info| file.share(&info.name).ok()).collect()
-}
-
-/// The steps of a connection that plays.
-struct StepLines<'a>(&'a mut ControlLines);
-
-impl Steps for StepLines<'_> {
-    fn next_step(&mut self) -> Option<Map<String, Value>> {
-        loop {
-            let read = self.0.next_line()?;
-            let ended = read.is_err();
-            let message = match read.and_then(|line| read_request(&line)) {
-                Ok(ReceivedRequest { request: ControlRequest::Step { step }, .. }) => {
-                    return Some(step);
-                }
-                Ok(_) => "this connection plays a script and takes steps only".to_owned(),
-                Err(message) => message,
-            };
-            self.0.write(&ControlAnswer::bad(message));
-            if ended {
-                return None;
-            }
-        }
-    }
-
-    fn answer(&mut self, answer: Result<StepAnswer, String>) {
-        self.0.write(&match answer {
-            Ok(answer) => ControlAnswer::Step(answer),
-            Err(message) => ControlAnswer::bad(message),
-        });
-    }
 }
 
 pub(super) fn share_path(path: &str) -> Result<SharePath, String> {

@@ -57,6 +57,6 @@ pub use protocol::{ControlAnswer, ControlRequest};
 pub use refusal::{FailureKind, RefusalKind};
 pub use report::HANDLES_MAX;
 pub use server::{CONNECTIONS_MAX, ControlServer, LINE_MAX};
-pub use serving::{About, KnownOperation, MountedAt, Serving, Spelled, Steps};
+pub use serving::{About, KnownOperation, MountedAt, Serving, Spelled};
 pub use socket::{SOCKET_NAME, SocketError, is_served};
 pub use wire::{ReceivedRequest, read_request};

@@ -12,7 +12,6 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
 use super::controls::{ClockRequest, ClockState, FaultEntry, FaultRequest, GateEntry, GateRequest};
 use super::events::EventPage;
@@ -22,7 +21,7 @@ use super::objects::{ChangeRow, ObjectState};
 use super::refusal::FailureKind;
 pub use super::rows::{
     ConnectionInfo, FileExplanation, FileLeaseRow, HandleRow, HoldRow, MountRow, RefusalDetail,
-    ServerStatus, ShareEntry, ShareRow, StepAnswer,
+    ServerStatus, ShareEntry, ShareRow,
 };
 use super::states::{StateEntry, StateRequest};
 use super::stream::{StreamPage, StreamRequest};
@@ -191,18 +190,6 @@ pub enum ControlRequest {
         share_name: Option<String>,
         snapshot: String,
     },
-    /// The connection plays a script from now on: its next requests are steps.
-    Play {
-        #[serde(rename = "share")]
-        share_name: Option<String>,
-        /// The script is a trace, which has its file made for it.
-        #[serde(default)]
-        trace: bool,
-    },
-    /// A step of the script, as `latchfs play` reads it.
-    Step {
-        step: Map<String, Value>,
-    },
     /// The clock of the server.
     Clock(ClockRequest),
     Gate(GateRequest),
@@ -343,7 +330,6 @@ pub enum ControlAnswer {
     /// The next events of the stream of all services.
     Stream(StreamPage),
     /// The result of a step.
-    Step(StepAnswer),
     Clock(ClockState),
     Gates {
         gates: Vec<GateEntry>,

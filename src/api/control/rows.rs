@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::controls::ClockState;
 use super::events::EventRow;
@@ -182,19 +181,6 @@ impl FileExplanation {
             && locks.is_empty()
             && *opens_below == 0
     }
-}
-
-/// The result of a step of a script.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct StepAnswer {
-    /// By its NTSTATUS name.
-    pub status: String,
-    /// The output of the step.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub out: Option<Value>,
-    /// The message of the refusal.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub why: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,16 +1,13 @@
-//! The interface of a server to its controllers. The mounts, the scripts and the end of the process
-//! are passed in by `server/`.
+//! The interface of a server to its controllers. The mounts and the end of the process are
+//! passed in by `server/`.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use serde_json::{Map, Value};
-
-use super::protocol::{ConnectionInfo, MountRow, StepAnswer};
+use super::protocol::{ConnectionInfo, MountRow};
 use crate::bench::States;
 use crate::bench::controls::Point;
 use crate::file::rules::{Denial, ShareMode};
-use crate::file::service::Share;
 use crate::rules::service::ServiceKind;
 use crate::server::Accounts;
 
@@ -94,18 +91,6 @@ pub trait Serving: Send + Sync {
 
     fn unmount(&self, path: &Path, lazily: bool) -> Result<(), String>;
 
-    /// Plays a script on a share until there are no more steps, and ends what it has opened.
-    fn play(&self, share: &Share, trace: bool, steps: &mut dyn Steps) -> Result<(), String>;
-
     /// Has the server stop, soon.
     fn shut_down(&self);
-}
-
-/// The steps of a script, as they come.
-pub trait Steps {
-    /// The next one; none at the end.
-    fn next_step(&mut self) -> Option<Map<String, Value>>;
-
-    /// Answers the step that came last.
-    fn answer(&mut self, answer: Result<StepAnswer, String>);
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use super::protocol::{HoldRequest, RefusalDetail, StepAnswer};
+use super::protocol::{HoldRequest, RefusalDetail};
 use super::wire::read_answer;
 use super::*;
 use crate::bench::controls::Point;
@@ -60,13 +60,6 @@ impl Serving for Fake {
     }
     fn unmount(&self, _: &Path, _: bool) -> Result<(), String> {
         Err("nothing is mounted".into())
-    }
-    fn play(&self, _: &Share, _: bool, steps: &mut dyn Steps) -> Result<(), String> {
-        while let Some(step) = steps.next_step() {
-            let status = step["op"].as_str().unwrap_or("?").to_owned();
-            steps.answer(Ok(StepAnswer { status, ..StepAnswer::default() }));
-        }
-        Ok(())
     }
     fn shut_down(&self) {}
 }
@@ -227,23 +220,6 @@ fn a_hold_that_waits_for_a_release_in_vain_is_refused_once() {
     let noted = setup.fake.accounts.first().file().options().events.after(0).events;
     let refused = noted.iter().filter(|event| matches!(event.what, Happening::Refused { .. }));
     assert_eq!(refused.count(), 1);
-}
-
-#[test]
-fn a_connection_that_plays_takes_steps_only() {
-    let setup = Setup::new();
-    let mut client = setup.client();
-    let step = || {
-        let step = serde_json::from_str(r#"{"op":"mkdir","name":"d"}"#).unwrap();
-        ControlRequest::Step { step }
-    };
-    assert!(matches!(client.ask(&step()).unwrap(), ControlAnswer::Failed { .. }));
-    let play = ControlRequest::Play { share_name: None, trace: false };
-    assert_eq!(client.ask(&play).unwrap(), ControlAnswer::Done {});
-    let ControlAnswer::Step(answer) = client.ask(&step()).unwrap() else { panic!() };
-    assert_eq!(answer.status, "mkdir");
-    assert!(matches!(client.ask(&ControlRequest::Ping {}).unwrap(), ControlAnswer::Failed { .. }));
-    assert!(matches!(client.ask(&step()).unwrap(), ControlAnswer::Step(_)));
 }
 
 #[test]

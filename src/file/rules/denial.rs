@@ -1,7 +1,7 @@
 //! Why something was refused: one variant per documented rule, naming the holder.
 //!
 //! A refusal is data. It has three spellings, each one exhaustive table elsewhere: errno for the
-//! mount, FileREST code for REST, NTSTATUS for `play`. What went wrong below the rules (disk
+//! mount, FileREST code for REST, NTSTATUS for SMB clients. What went wrong below the rules (disk
 //! full, no permission) is a store error, never one of these.
 
 use super::opens::Holder;

@@ -9,7 +9,7 @@
 //!   file              the state of one file: opening, closing, delete pending
 //!   ranges            byte-range locks; file_ranges: seen from the opens
 //!   operation         what each REST operation demands; momentary: the check
-//!   denial            the refusals; rule: the names of conflicts
+//!   denial            the refusals; rule: the names of conflicts; ntstatus: their SMB names
 //!   name, path        names, and paths within a share
 //!   attributes        the attributes of a file
 //! ```
@@ -23,6 +23,7 @@ pub mod file_ranges;
 pub mod links;
 pub mod momentary;
 pub mod name;
+pub mod ntstatus;
 pub mod opens;
 pub mod operation;
 pub mod path;

@@ -30,7 +30,7 @@ impl SharePath {
         Self::default()
     }
 
-    /// Reads a path as the mount or a script gives it; one slash at either end is dropped.
+    /// Reads a path as the mount gives it; one slash at either end is dropped.
     pub fn new(text: &str) -> Result<Self, PathError> {
         let text = text.strip_prefix('/').unwrap_or(text);
         let text = text.strip_suffix('/').unwrap_or(text);

@@ -1,9 +1,9 @@
-//! The scripted second client, and the commands that look at what it holds and end it.
+//! The held second client, and the commands that look at what it holds and end it.
 
 use std::fs::{self, File};
 use std::process::Command;
 
-use super::fixture::{Folder, Holding, error_text, is_busy, latchfs, wait_for};
+use super::fixture::{Folder, Holding, error_text, is_busy, wait_for};
 use crate::common::need;
 
 #[test]
@@ -136,37 +136,4 @@ fn a_hold_can_ask_for_what_open_cannot() {
     folder.file("a.txt", "");
     let _quiet = Holding::start(&folder, &["mnt/a.txt", "--access", "none", "--share", "none"]);
     assert!(!is_busy(&folder.join("mnt/a.txt")));
-}
-
-#[test]
-fn a_script_plays_on_the_running_server_and_leaves_nothing_open() {
-    if !need::fuse() {
-        return;
-    }
-    let folder = Folder::new();
-    let _server = folder.serve(&[]);
-    let file = folder.file("a.txt", "hello");
-    let script = folder.join("script.jsonl");
-    let open = |conn: &str, access: &str, share: &str, status: &str| {
-        let (name, h) = ("a.txt", conn);
-        let step = serde_json::json!({
-            "op": "open", "conn": conn, "h": h, "name": name,
-            "access": access, "share": share, "status": status,
-        });
-        step.to_string()
-    };
-    let steps =
-        [open("A", "RW", "", "STATUS_SUCCESS"), open("B", "R", "RWD", "STATUS_SHARING_VIOLATION")];
-    fs::write(&script, steps.join("\n")).unwrap();
-    let control = folder.socket();
-    let arguments = ["play", "--server", "--check", "script.jsonl", "--control"];
-    let play = || latchfs(folder.path()).args(arguments).arg(&control).output().unwrap();
-    let played = play();
-    assert!(played.status.success(), "{}", error_text(&played));
-    assert_eq!(String::from_utf8_lossy(&played.stdout).lines().count(), 2);
-    wait_for("the end of the script's opens", || (!is_busy(&file)).then_some(()));
-    let _hold = Holding::start(&folder, &["mnt/a.txt", "--share", "none"]);
-    let differs = play();
-    assert_eq!(differs.status.code(), Some(1));
-    assert!(error_text(&differs).contains("latchfs hold (pid"), "{}", error_text(&differs));
 }

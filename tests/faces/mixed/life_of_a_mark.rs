@@ -1,13 +1,12 @@
 //! Delete pending from end to end: every way in, what REST answers meanwhile, undone, and gone.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use latchfs::client;
-use serde_json::json;
 
 use crate::common::calls::Call;
 use crate::common::meeting::{Holder, Meeting, Subject};
@@ -45,27 +44,6 @@ fn by_hold(file: &Subject<'_>, _: &Holder<'_>) {
     drop(hold.stdin.take());
     assert!(hold.wait().unwrap().success());
     wait_for("the mark", || (file.call(Call::Head).status == 409).then_some(()));
-}
-
-/// `latchfs play --server`: an open for deleting, the disposition, the close.
-fn by_play(file: &Subject<'_>, _: &Holder<'_>) {
-    let steps = [
-        json!({"op": "open", "conn": "A", "h": "h", "name": file.name, "access": "D",
-               "share": "RWD", "status": "STATUS_SUCCESS"}),
-        json!({"op": "set_disposition", "h": "h", "delete": true, "status": "STATUS_SUCCESS"}),
-        json!({"op": "close", "h": "h", "status": "STATUS_SUCCESS"}),
-    ];
-    let mut play = file
-        .at
-        .served()
-        .latchfs(&["play", "--server", "--share-name", "share", "--check", "-"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
-    let script = steps.map(|step| format!("{step}\n")).concat();
-    play.stdin.take().unwrap().write_all(script.as_bytes()).unwrap();
-    assert!(play.wait().unwrap().success());
 }
 
 fn undo_by_ioctl(_: &Subject<'_>, keeper: &Holder<'_>) {
@@ -163,11 +141,6 @@ fn a_file_is_marked_by_the_ioctl() {
 #[test]
 fn a_file_is_marked_by_a_hold_with_delete_on_close() {
     lives("mark-hold", by_hold, undo_by_command);
-}
-
-#[test]
-fn a_file_is_marked_by_a_script() {
-    lives("mark-play", by_play, undo_by_command);
 }
 
 #[test]

@@ -2,8 +2,6 @@
 
 use std::fs;
 
-use serde_json::json;
-
 use crate::common::calls::Call;
 use crate::common::meeting::{Meeting, SETS, errno};
 use crate::common::program::Program;
@@ -91,24 +89,19 @@ fn violates((access1, share1): (&str, &str), (access2, share2): (&str, &str)) ->
 fn b010_every_pair_of_opens_follows_the_symmetric_formula() {
     let Some(at) = Meeting::start() else { return };
     at.file("b010");
-    let mut script = at.script();
-    let open = |h: &str, (access, share): (&str, &str)| {
-        let letters = if access == "none" { "a".to_owned() } else { access.to_uppercase() };
-        json!({"op": "open", "conn": h, "h": h, "name": "b010", "access": letters,
-               "share": share.replace("none", "").to_uppercase()})
-    };
+    let mut holds = at.holds();
     let all = || SETS.iter().flat_map(|access| SETS.map(|share| (*access, share)));
     for first in all() {
-        script.ok(&open("1", first));
+        let held = holds.open("b010", first.0, first.1).unwrap();
         for then in all() {
-            let refused = violates(first, then);
-            let wanted = if refused { "STATUS_SHARING_VIOLATION" } else { "STATUS_SUCCESS" };
-            assert_eq!(script.status(&open("2", then)), wanted, "{first:?}, then {then:?}");
-            if !refused {
-                script.ok(&json!({"op": "close", "h": "2"}));
+            let opened = holds.open("b010", then.0, then.1);
+            let wanted = if violates(first, then) { Err(BUSY) } else { Ok(()) };
+            assert_eq!(opened.map(drop), wanted, "{first:?}, then {then:?}");
+            if let Ok(handle) = opened {
+                holds.close(handle);
             }
         }
-        script.ok(&json!({"op": "close", "h": "1"}));
+        holds.close(held);
     }
     the_pairs_that_open_can_say(&at);
 }

@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use latchfs::client;
-use serde_json::{Value, json};
 
 use crate::common::calls::Call;
 use crate::common::meeting::{BYTES, Meeting, errno};
@@ -15,15 +14,6 @@ use crate::common::meeting::{BYTES, Meeting, errno};
 const DP: &str = "SMBDeletePending";
 const SV: &str = "SharingViolation";
 const GONE: &str = "ResourceNotFound";
-
-/// A step that opens `name` for deleting and shares all, as handle `h`.
-fn open_to_delete(name: &str) -> Value {
-    json!({"op": "open", "conn": "A", "h": "h", "name": name, "access": "D", "share": "RWD"})
-}
-
-fn mark(delete: bool) -> Value {
-    json!({"op": "set_disposition", "h": "h", "delete": delete})
-}
 
 #[test]
 fn b044_an_open_for_deleting_marks_nothing() {
@@ -40,10 +30,9 @@ fn b045_deleted_by_one_of_two_handles_the_file_is_pending_and_not_missing() {
     let Some(at) = Meeting::start() else { return };
     let file = at.file("b045");
     let keeper = file.open("r", "rwd");
-    let mut script = at.script();
-    script.ok(&open_to_delete("b045"));
-    script.ok(&mark(true));
-    script.ok(&json!({"op": "close", "h": "h"}));
+    let deleter = file.open("rw", "rwd");
+    client::set_delete(deleter.file(), true).unwrap();
+    deleter.close();
     file.call(Call::Head).refused(409, DP);
     keeper.close();
     file.call(Call::Head).refused(404, GONE);
@@ -185,7 +174,7 @@ fn b056_a_delete_that_another_handle_does_not_share_marks_nothing() {
     let file = at.file("b056");
     let _reader = file.open("r", "rw");
     assert_eq!(errno(fs::remove_file(file.path())), libc::EBUSY);
-    assert_eq!(at.script().status(&open_to_delete("b056")), "STATUS_SHARING_VIOLATION");
+    assert_eq!(file.open_errno("d", "rwd"), libc::EBUSY);
     file.answers("ok", &[Call::Head, Call::Get]);
 }
 
@@ -242,9 +231,7 @@ fn b064_a_read_only_file_cannot_be_marked() {
     let file = at.file("b064");
     let keeper = file.open("r", "rwd");
     file.call_with(Call::SetHeaders, &[("x-ms-file-attributes", "ReadOnly")]).is(200);
-    let mut script = at.script();
-    script.ok(&open_to_delete("b064"));
-    assert_eq!(script.status(&mark(true)), "STATUS_CANNOT_DELETE");
+    assert_eq!(file.open_errno("d", "rwd"), 0);
     assert_eq!(errno(client::set_delete(keeper.file(), true)), libc::EACCES);
     assert_eq!(errno(fs::remove_file(file.path())), libc::EACCES);
     file.answers("ok", &[Call::Head]);

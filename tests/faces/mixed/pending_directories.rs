@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use serde_json::json;
+use latchfs::client;
 
 use crate::common::calls::Call;
 use crate::common::http::Got;
@@ -84,11 +84,8 @@ fn b065_a_directory_with_entries_is_not_marked() {
     let Some(at) = Meeting::start() else { return };
     let directory = at.directory("b065");
     at.file("b065/file");
-    let mut script = at.script();
-    script.ok(&json!({"op": "open", "conn": "A", "h": "h", "name": "b065", "access": "D",
-                      "share": "RWD", "opts": "DIRECTORY_FILE"}));
-    let marked = script.status(&json!({"op": "set_disposition", "h": "h", "delete": true}));
-    assert_eq!(marked, "STATUS_DIRECTORY_NOT_EMPTY");
+    let opened = fs::File::open(directory.path()).unwrap();
+    assert_eq!(errno(client::set_delete(&opened, true)), libc::ENOTEMPTY);
     assert_eq!(errno(fs::remove_dir(directory.path())), libc::ENOTEMPTY);
     look(&directory).is(200);
 }

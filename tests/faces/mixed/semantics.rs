@@ -6,10 +6,8 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use serde_json::json;
-
 use crate::common::calls::Call;
-use crate::common::meeting::{Meeting, elements};
+use crate::common::meeting::{Meeting, elements, errno};
 use crate::common::need;
 use crate::common::pages::{blocks, page, section};
 use crate::common::served::{LATCHFS, wait_for};
@@ -221,15 +219,11 @@ fn a_file_that_is_emptied_keeps_its_metadata_on_the_mount_and_loses_it_by_create
 fn a_refused_name_collision_and_a_pending_one_are_told_apart_on_each_face() {
     let Some(at) = Meeting::start() else { return };
     let file = at.file("semantics-taken");
-    let mut script = at.script();
-    let create = json!({"op": "open", "conn": "A", "h": "h", "name": "semantics-taken",
-                        "access": "RW", "share": "RWD", "disp": "CREATE"});
-    let open = json!({"op": "open", "conn": "A", "h": "h", "name": "semantics-taken",
-                      "access": "RW", "share": "RWD", "disp": "OPEN_IF"});
-    assert_eq!(script.status(&create), "STATUS_OBJECT_NAME_COLLISION");
+    let create = || errno(fs::File::create_new(file.path()));
+    assert_eq!(create(), libc::EEXIST);
     let _keeper = file.pending();
-    assert_eq!(script.status(&create), "STATUS_OBJECT_NAME_COLLISION");
-    assert_eq!(script.status(&open), "STATUS_DELETE_PENDING");
+    assert_eq!(create(), libc::EEXIST);
+    assert_eq!(errno(fs::File::create(file.path())), libc::EBUSY);
     file.answers("SMBDeletePending", &[Call::Create]);
     let text = file.call(Call::Create).text();
     assert_eq!(elements(&text, "Code"), ["SMBDeletePending"]);

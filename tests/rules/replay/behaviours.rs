@@ -7,10 +7,10 @@ use latchfs::file::rules::create::{Disposition, OpenRequest, Options};
 use latchfs::file::rules::ranges::{ByteRange, LockKind};
 use latchfs::file::rules::{Access, Attributes, ShareMode, SharePath};
 use latchfs::file::service::{Handle, Result, Share, Unlinked};
-use latchfs::play::{FreshShare, Op, Player, ntstatus};
 use latchfs::rules::{Client, Context, Owner};
 
 use super::matrices::violates;
+use crate::common::player::{FreshShare, Op, Player, status};
 
 const SUCCESS: &str = "STATUS_SUCCESS";
 const VIOLATION: &str = "STATUS_SHARING_VIOLATION";
@@ -34,7 +34,7 @@ impl World {
     fn new() -> Self {
         let client = Client { session: 1, name: "test".into() };
         let who = Owner { client: Arc::new(client), pid: 0, program: None };
-        let fresh = FreshShare::new().unwrap();
+        let fresh = FreshShare::new();
         let who = Context::local(fresh.share().now(), who, "test");
         let world = Self { fresh, who };
         let h =
@@ -68,11 +68,10 @@ impl World {
 
     fn try_open_as(&self, name: &str, request: &OpenRequest) -> &'static str {
         let answer = self.open_as(name, request);
-        let status = ntstatus(&answer);
-        if let Ok(handle) = answer {
-            self.close(&handle);
+        if let Ok(handle) = &answer {
+            self.close(handle);
         }
-        status
+        status(&answer)
     }
 
     fn close(&self, handle: &Handle) {
@@ -80,7 +79,7 @@ impl World {
     }
 
     fn mark(&self, handle: &Handle, delete: bool) -> &'static str {
-        ntstatus(&self.share().set_disposition(handle, delete))
+        status(&self.share().set_disposition(handle, delete))
     }
 
     /// Marks `f` through a handle of its own, closed again; `keeper` is what keeps it alive.
@@ -355,7 +354,7 @@ fn b067_unlink_by_name_marks_a_file_whose_opens_share_deleting() {
     let world = World::new();
     let unlink = || world.share().unlink(&world.who, &path("f"));
     let strict = world.open("R", "RW").unwrap();
-    assert_eq!(ntstatus(&unlink()), VIOLATION);
+    assert_eq!(status(&unlink()), VIOLATION);
     world.close(&strict);
     let lenient = world.open("R", "RWD").unwrap();
     assert_eq!(unlink().unwrap(), Unlinked::Pending);
@@ -370,7 +369,7 @@ fn b068_rename_by_name_does_not_replace_an_open_file() {
     let create = OpenRequest { disposition: Disposition::Create, ..request("R", "RWD") };
     let target = world.make("g", create);
     let rename = || world.share().rename(&world.who, &path("f"), &path("g"), true);
-    assert_eq!(ntstatus(&rename()), "STATUS_ACCESS_DENIED");
+    assert_eq!(status(&rename()), "STATUS_ACCESS_DENIED");
     assert_eq!(world.names(), ["f", "g"]);
     world.close(&target);
     rename().unwrap();
@@ -383,7 +382,7 @@ fn b125_two_owners_lock_one_file() {
     let (one, other) = (world.open("RW", "RWD").unwrap(), world.open("RW", "RWD").unwrap());
     let lock = |handle, offset, length, kind| {
         let range = ByteRange::new(offset, length).unwrap();
-        ntstatus(&world.share().lock(handle, &[(range, kind)]))
+        status(&world.share().lock(handle, &[(range, kind)]))
     };
     assert_eq!(lock(&one, 0, 10, LockKind::Exclusive), SUCCESS);
     assert_eq!(lock(&other, 9, 10, LockKind::Exclusive), "STATUS_LOCK_NOT_GRANTED");

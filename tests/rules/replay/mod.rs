@@ -1,7 +1,7 @@
 //! Replays what a real SMB server answered, and holds latchfs to it.
 //!
-//! The recordings are in `tests/oracle`; each is carried out by the same player that `latchfs play`
-//! uses, and compared answer by answer:
+//! The recordings are in `tests/oracle`; each is carried out by `tests/common/player` and
+//! compared answer by answer:
 //!
 //! - [`matrices`]: every pair of opens, every right, every disposition against every open;
 //! - [`traces`]: thousands of random steps;

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use latchfs::play::{FreshShare, NO_STATUS, PlayAnswer};
 use serde_json::Value;
 
 use super::departures::{Departure, Out, RULES, Rule};
 use super::oracle::{groups, play};
+use crate::common::player::{FreshShare, NO_STATUS, PlayAnswer};
 
 /// The recordings, with the number of scenarios and steps in each.
 const RECORDINGS: [(&str, usize, usize); 4] = [
@@ -56,7 +56,7 @@ fn replay(
     (name, scenarios, steps): (&str, usize, usize),
     left: &mut BTreeMap<Place, (&'static Departure, &'static Rule)>,
 ) -> Vec<String> {
-    let fresh = FreshShare::new().expect("a share can be made");
+    let fresh = FreshShare::new();
     let groups = groups(name);
     assert_eq!(groups.len(), scenarios, "scenarios of {name}");
     assert_eq!(groups.iter().map(|group| group.steps.len()).sum::<usize>(), steps, "of {name}");

@@ -58,9 +58,6 @@ const ARROWS: [(&str, &[&str]); 21] = [
     ("", &["*"]),
 ];
 
-/// Folders of the old layout, which are being emptied: they may use all, and all may use them.
-const LEAVING: &[&str] = &["play"];
-
 /// Arrows against the table that the source still has: from, to, in how many lines. A row may only
 /// shrink, and goes when it is empty.
 const KNOWN: &[(&str, &str, usize)] = &[
@@ -181,7 +178,7 @@ fn folder_of(path: &str) -> String {
 }
 
 fn may_use(from: &str, to: &str) -> bool {
-    if from == to || LEAVING.contains(&from) || LEAVING.contains(&to) {
+    if from == to {
         return true;
     }
     if to == "sync" {
@@ -269,11 +266,7 @@ fn strays(file: &File, from: &str) -> Vec<Violation> {
         for (name, home) in AT_HOME {
             let at_home = from == home || home == "db" && from.ends_with("/store");
             let named = line.split(&format!("{name}::")).next().unwrap_or(line);
-            if named.len() < line.len()
-                && !is_word_end(named)
-                && !at_home
-                && !LEAVING.contains(&from)
-            {
+            if named.len() < line.len() && !is_word_end(named) && !at_home {
                 let what = format!("{name} is known to {home} alone: translate its types there");
                 found.push(file.violation(number, what));
             }

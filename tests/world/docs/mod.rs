@@ -7,7 +7,7 @@
 //! - [`pages`]: the messages on the page about trouble are the program's own, the picture of the
 //!   source has every module, and the README leads to every page.
 //!
-//! What single pages say is held where it belongs: `tests/faces/play`, `tests/rules/replay`,
+//! What single pages say is held where it belongs: `tests/rules/replay`,
 //! `tests/faces/mixed`, `tests/faces/article`, and `cli::reference` and `file::rest::coverage` in
 //! the library. That links lead
 //! somewhere is for `tests/rules/tidy`.

@@ -52,7 +52,7 @@ pub(super) struct CloseListeners(RwLock<Vec<CloseListener>>);
 const POISON: &str = "nothing panics while a list of listeners is held";
 
 impl Share {
-    /// Has `observer` called after each change made by REST, by a script or by the end of an open,
+    /// Has `observer` called after each change made by REST or by the end of an open,
     /// with no file's lock held. Changes that the mount itself makes to names and attributes are
     /// not reported.
     pub fn on_change(&self, observer: impl Fn(ChangeNotice<'_>) + Send + Sync + 'static) {

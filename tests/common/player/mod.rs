@@ -1,23 +1,45 @@
-//! Carries the steps of a script out on a share, keeping handles by their names in the script.
+//! The oracle's runner: a scripted SMB client that carries the steps of a recording out on a share.
+//!
+//! It translates steps into calls of the File service and refusals into NTSTATUS names, and decides
+//! nothing. It can ask for what `open(2)` cannot: delete access, attribute-only opens,
+//! delete-on-close.
+//!
+//! ```text
+//!   script     the format: scenarios, steps, traces
+//!   words      how a script spells accesses, share modes, options
+//! ```
+
+mod script;
+mod words;
 
 use std::collections::HashMap;
+use std::fs;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
+use latchfs::clock::SystemClock;
+use latchfs::file::rules::create::{CreateAction, Disposition, OpenRequest, Options};
+use latchfs::file::rules::ranges::{RangeLock, Ticket};
+use latchfs::file::rules::{Access, Denial, ShareMode, SharePath, ntstatus};
+use latchfs::file::service::{FileError, FileKind, Handle, IO_MAX, Result, Share, ShareOptions};
+use latchfs::journal::EventLog;
+use latchfs::rules::{Client, Context, Owner};
 use serde_json::{Value, json};
 
-use super::ntstatus::{NO_STATUS, STILL_WAITING, ntstatus};
-use super::script::{Group, Op, RangeArg};
-use super::words::{
+use self::script::RangeArg;
+pub use self::script::{Group, Op, read_script};
+use self::words::{
     action_name, all_ranges, attributes, byte_range, disposition, lock_kind, options, rights,
     share_mode,
 };
-use crate::file::rules::create::{CreateAction, Disposition, OpenRequest, Options};
-use crate::file::rules::ranges::{RangeLock, Ticket};
-use crate::file::rules::{Access, Denial, ShareMode, SharePath};
-use crate::file::service::{FileError, FileKind, Handle, IO_MAX, Result, Share};
-use crate::rules::{Client, Context, Owner};
+
+/// The answer to a step that has no status of its own, such as a cut connection.
+pub const NO_STATUS: &str = "-";
+
+/// The answer to `await` while the request waits.
+const STILL_WAITING: &str = "STILL_WAITING";
 
 /// The file that every trace works on, and what is in it.
 const TRACE_FILE: (&str, &str) = ("f", "01234567890123456789");
@@ -50,6 +72,54 @@ struct WaitingLock {
     h: String,
     ticket: Option<Ticket>,
     answers: Receiver<std::result::Result<(), Denial>>,
+}
+
+/// A share in a temporary directory.
+pub struct FreshShare {
+    share: Share,
+    root: PathBuf,
+    /// Removes both folders when dropped.
+    _folder: tempfile::TempDir,
+}
+
+impl FreshShare {
+    pub fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        let root = folder.path().join("share");
+        fs::create_dir(&root).expect("a directory can be made");
+        let share = Share::open_directory(
+            "play",
+            &root,
+            &folder.path().join("state"),
+            ShareOptions::default(),
+            Arc::new(SystemClock),
+            Arc::new(EventLog::default()),
+        );
+        Self { share: share.expect("a share can be made"), root, _folder: folder }
+    }
+
+    pub fn share(&self) -> &Share {
+        &self.share
+    }
+
+    /// Empties it for the next group. Nothing may be open.
+    pub fn clear(&self) {
+        for entry in fs::read_dir(&self.root).expect("a share can be listed") {
+            let entry = entry.expect("a share can be listed").path();
+            let removed =
+                if entry.is_dir() { fs::remove_dir_all(&entry) } else { fs::remove_file(&entry) };
+            removed.expect("a share can be emptied");
+        }
+    }
+}
+
+/// The NTSTATUS name of an answer. No recording meets an error of the disk.
+pub fn status<T>(answer: &Result<T>) -> &'static str {
+    match answer {
+        Ok(_) => "STATUS_SUCCESS",
+        Err(FileError::Denied(denial)) => ntstatus::name(denial),
+        Err(FileError::Store(error)) => panic!("the disk failed: {error}"),
+    }
 }
 
 /// Plays scripts on a share.
@@ -247,7 +317,7 @@ impl<'a> Player<'a> {
             }
         }
         let why = done.as_ref().err().map(ToString::to_string);
-        let status = if done.is_ok() { NO_STATUS } else { ntstatus::<Option<Value>>(&done) };
+        let status = if done.is_ok() { NO_STATUS } else { status::<Option<Value>>(&done) };
         PlayAnswer { status, out: None, why }
     }
 
@@ -398,7 +468,7 @@ impl<'a> Player<'a> {
 }
 
 fn answer(done: Result<Option<Value>>) -> PlayAnswer {
-    let status = ntstatus(&done);
+    let status = status(&done);
     let why = done.as_ref().err().map(ToString::to_string);
     PlayAnswer { status, out: done.unwrap_or_default(), why }
 }

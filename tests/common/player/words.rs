@@ -2,10 +2,10 @@
 //! are spelled. A word that means nothing is an invalid parameter, as on the wire.
 
 use super::script::RangeArg;
-use crate::file::rules::create::{CreateAction, Disposition, Options};
-use crate::file::rules::ranges::{ByteRange, LockKind};
-use crate::file::rules::{Access, Attributes, Denial, Rights, ShareMode};
-use crate::file::service::Result;
+use latchfs::file::rules::create::{CreateAction, Disposition, Options};
+use latchfs::file::rules::ranges::{ByteRange, LockKind};
+use latchfs::file::rules::{Access, Attributes, Denial, Rights, ShareMode};
+use latchfs::file::service::Result;
 
 const ACCESS_TEXT: &str = "an access is made of R, W, A, X, D, a and w, or is the name of a right";
 

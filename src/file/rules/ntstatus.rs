@@ -2,25 +2,10 @@
 //!
 //! Source: the recordings in `tests/oracle`.
 
-use crate::file::rules::Denial;
-use crate::file::service::{FileError, StoreError};
+use super::Denial;
 
-/// Shown for a step that has no status of its own, such as a cut connection.
-pub const NO_STATUS: &str = "-";
-
-/// Shown for a waiting request that has no answer yet.
-pub const STILL_WAITING: &str = "STILL_WAITING";
-
-/// The NTSTATUS name of an answer.
-pub fn ntstatus<T>(answer: &Result<T, FileError>) -> &'static str {
-    match answer {
-        Ok(_) => "STATUS_SUCCESS",
-        Err(FileError::Denied(denial)) => denial_status(denial),
-        Err(FileError::Store(error)) => store_status(error),
-    }
-}
-
-fn denial_status(denial: &Denial) -> &'static str {
+/// The NTSTATUS name of a refusal.
+pub fn name(denial: &Denial) -> &'static str {
     match denial {
         Denial::SharingViolation { .. }
         | Denial::Leased
@@ -64,17 +49,5 @@ fn denial_status(denial: &Denial) -> &'static str {
         Denial::NotOnDirectory => "STATUS_INVALID_DEVICE_REQUEST",
         Denial::EndOfFile => "STATUS_END_OF_FILE",
         Denial::TooManyHandles => "STATUS_TOO_MANY_OPENED_FILES",
-    }
-}
-
-/// The NTSTATUS name of what the disk said.
-pub fn store_status(error: &StoreError) -> &'static str {
-    match error {
-        StoreError::NoSpace => "STATUS_DISK_FULL",
-        StoreError::ReadOnly => "STATUS_MEDIA_WRITE_PROTECTED",
-        StoreError::PermissionDenied => "STATUS_ACCESS_DENIED",
-        StoreError::FileTooLong => "STATUS_FILE_TOO_LARGE",
-        StoreError::NameTooLong => "STATUS_OBJECT_NAME_INVALID",
-        _ => "STATUS_UNEXPECTED_IO_ERROR",
     }
 }

@@ -1,9 +1,0 @@
-//! A script of `latchfs play`.
-
-#![no_main]
-
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    if let Ok(text) = std::str::from_utf8(bytes) {
-        let _ = latchfs::play::read_script(text);
-    }
-});
