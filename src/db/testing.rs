@@ -6,18 +6,13 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-/// One ignored test of this binary, in a process of its own. `module` is the caller's
-/// `module_path!()`: a name that does not exist would run nothing, and succeed.
-pub(crate) fn child(module: &str, test: &str) -> Command {
-    let (_, module) = module.split_once("::").expect("a module of tests is below the crate's root");
+/// One ignored test of this binary, in a process of its own. Takes the function and not its name: a
+/// name that no test has runs nothing, and the child succeeds.
+pub(crate) fn child<F: Fn()>(_: F) -> Command {
+    let path = std::any::type_name::<F>();
+    let (_, test) = path.split_once("::").expect("the path of a function begins with its crate");
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args([
-        &format!("{module}::{test}"),
-        "--exact",
-        "--ignored",
-        "--nocapture",
-        "--test-threads=1",
-    ]);
+    command.args([test, "--exact", "--ignored", "--nocapture", "--test-threads=1"]);
     command
 }
 

@@ -169,9 +169,7 @@ fn copy(data: &Path) -> tempfile::TempDir {
 
 /// Has another process carry out an operation. True if it was killed at that step of it.
 fn kill(operation: &str, data: &Path, step: u64) -> bool {
-    let (_, module) = module_path!().split_once("::").unwrap();
-    let mut child = Command::new(std::env::current_exe().unwrap());
-    child.args([&format!("{module}::child"), "--exact", "--ignored", "--test-threads=1"]);
+    let mut child = crate::db::testing::child(child);
     child.env(FOLDER, data).env(OPERATION, operation).env(STEP, step.to_string());
     let ended = child.output().unwrap();
     let was_killed = ended.status.signal() == Some(9);
@@ -200,6 +198,7 @@ fn killed_in(prepared: &Path, operation: &str, mut see: impl FnMut(&Bench)) {
         see(&Bench::open(&data));
         assert!(!States::is_interrupted(&data.join(".latchfs")).unwrap());
         if !was_killed {
+            assert!(step > 1, "{operation}: the child met no step");
             println!("{operation}: killed at {} steps", step - 1);
             return;
         }

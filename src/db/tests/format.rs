@@ -104,7 +104,7 @@ fn a_read_only_file_system_is_named() {
 
 #[test]
 fn a_lack_of_descriptors_is_named() {
-    let output = child(module_path!(), "child_without_descriptors").output().unwrap();
+    let output = child(child_without_descriptors).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{text}");
 }

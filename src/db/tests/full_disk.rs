@@ -277,7 +277,7 @@ fn a_full_disk_of_small_blocks_does_not_end_the_process() {
         db.write(move |conn| put(conn, key, b"x")).unwrap();
     }
     drop(db);
-    let mut child = child(module_path!(), "child_that_deletes_on_a_full_disk");
+    let mut child = child(child_that_deletes_on_a_full_disk);
     let output = child.env(FOLDER, disk.path()).output().unwrap();
     let told = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{}\n{told}", output.status);

@@ -17,7 +17,7 @@ fn acknowledged_rows_survive_kill_9() {
         let place = Place::new();
         let mut acknowledged = Vec::new();
         for round in 0..ROUNDS {
-            let mut process = child(module_path!(), "child_that_writes_until_killed")
+            let mut process = child(child_that_writes_until_killed)
                 .env(FILE, place.file())
                 .env("LATCHFS_TEST_SYNC", sync)
                 .env("LATCHFS_TEST_ROUND", round.to_string())

@@ -70,7 +70,7 @@ fn another_process_is_told_that_the_database_is_locked() {
     let place = Place::new();
     let db = place.open(SyncMode::Normal);
     db.write(|conn| put(conn, 1, b"x")).unwrap();
-    let mut child = child(module_path!(), "child_that_finds_the_database_locked");
+    let mut child = child(child_that_finds_the_database_locked);
     let output = child.env(FILE, place.file()).output().unwrap();
     let told = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{told}");

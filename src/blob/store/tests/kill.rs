@@ -146,7 +146,7 @@ fn kill_in_mid_work(
     round: u64,
     last: &mut BTreeMap<u64, u64>,
 ) {
-    let mut process = child(module_path!(), "child_that_works_until_killed")
+    let mut process = child(child_that_works_until_killed)
         .env(FOLDER, home.dir.path())
         .env("LATCHFS_TEST_SYNC", sync)
         .env("LATCHFS_TEST_ROUND", round.to_string())
