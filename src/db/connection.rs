@@ -10,8 +10,11 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
-use super::{DbError, Schema, SyncMode, vfs};
+use super::{DbError, Schema, SyncMode};
 
+/// `SQLite`'s own VFS for one process: its connections lock each other in memory, where the index of
+/// the WAL is too, and another process is told that the database is locked.
+const VFS: &str = "unix-excl";
 /// Marks the file as one of this program: "latc" in `PRAGMA application_id`.
 const APPLICATION_ID: i32 = 0x6c61_7463;
 /// Page cache of a connection, in KiB. The system's cache stands behind it. That of the writer
@@ -98,7 +101,7 @@ fn open(path: &Path, more: OpenFlags) -> Result<Connection, DbError> {
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_EXRESCODE
         | more;
-    let conn = Connection::open_with_flags_and_vfs(path, flags, vfs::name()?)?;
+    let conn = Connection::open_with_flags_and_vfs(path, flags, VFS)?;
     conn.set_prepared_statement_cache_capacity(STATEMENTS);
     // Without it SQLite plans a cached statement anew whenever a parameter of a range changes.
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;

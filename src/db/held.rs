@@ -14,7 +14,7 @@ use rusqlite::Connection;
 use super::error::Naming;
 use super::version::Changing;
 use super::writer::{Turn, Writer};
-use super::{DbError, transaction, vfs};
+use super::{DbError, transaction};
 
 /// The writer of a database, held. Requests wait until the value is dropped; a transaction that
 /// was not committed is rolled back then.
@@ -116,10 +116,7 @@ impl<'a> HeldWriter<'a> {
     /// Writes the rows of the transaction to the log, so that there is little left that its commit
     /// could fail at: a full disk is met here.
     pub fn flush(&self) -> Result<(), DbError> {
-        self.run(|conn| {
-            conn.cache_flush()?;
-            vfs::flush(conn)
-        })
+        self.run(|conn| Ok(conn.cache_flush()?))
     }
 
     pub fn commit(&self) -> Result<(), DbError> {

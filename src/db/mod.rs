@@ -12,7 +12,6 @@
 //!   copy              copy         all rows of one moment, in another file
 //!   version           version      whether rows that were read before still hold
 //!                     cache        values made of such rows
-//!                     vfs          the files, for SQLite: a commit is one write
 //! ```
 //!
 //! A request is answered after its COMMIT. With [`SyncMode::Normal`] a commit survives the death of
@@ -41,7 +40,6 @@ pub(crate) mod testing;
 mod tests;
 mod transaction;
 mod version;
-mod vfs;
 mod writer;
 
 use std::path::Path;
