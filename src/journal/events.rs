@@ -10,10 +10,10 @@
 
 use std::time::{Duration, Instant};
 
-use crate::file::rules::{Access, Denial, Rule, ShareMode, SharePath};
+use crate::file::rules::{Denial, SharePath};
 use crate::rules::conflict::Conflict;
 use crate::rules::service::ServiceKind;
-use crate::rules::{FileId, HandleId, Owner, Timestamp};
+use crate::rules::{Access, FileId, HandleId, Owner, Rule, ShareMode, Timestamp};
 use std::sync::{Arc, OnceLock};
 
 use super::programs::resolved;

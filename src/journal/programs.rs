@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::fs;
 use std::sync::Arc;
 
-use crate::file::rules::{Denial, Holder};
-use crate::rules::Owner;
+use crate::file::rules::Denial;
+use crate::rules::{Holder, Owner};
 
 /// The owner with its process, not the thread the kernel names, and its program.
 pub fn resolved(owner: &Owner) -> Owner {

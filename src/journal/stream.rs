@@ -16,11 +16,11 @@ use tokio::sync::Notify;
 
 use super::events::Event;
 use super::ring::{PAGE_MAX, Ring, RingPage};
-use crate::bench::controls::{Point, Visitor};
 use crate::clock::{TestClock, TimeSource};
 use crate::file::rules::Denial;
 use crate::rules::Timestamp;
 use crate::rules::conflict::Conflict;
+use crate::rules::gate::{Point, Visitor};
 use crate::rules::service::ServiceKind;
 
 /// The most entries kept; older ones are dropped and counted.

@@ -4,11 +4,15 @@
 //! arguments; answers are values. What one service alone decides is in its own `rules` folder.
 //!
 //! ```text
+//!   access       access and share modes
+//!   address      objects of the services, as people type and read them
+//!   cause        why a request was refused: the rule, the open in the way
 //!   comparison   the operators of filters and of expressions over tags
 //!   conflict     what a request was refused for because of another client
 //!   copy_status  the status of a copy, of blobs and files
 //!   conditions   If-Match and its like: whether a request's conditions hold
 //!   etag         versions of blobs and containers
+//!   gate         what a gate says of a request
 //!   glob         patterns over paths; pattern: which requests a gate or fault matches
 //!   lease        leases of files, shares, containers and blobs
 //!   metadata     user metadata: legal names, the limit
@@ -20,12 +24,16 @@
 //!   writer       the request that changed an object last
 //! ```
 
+pub mod access;
+pub mod address;
+pub mod cause;
 pub mod comparison;
 pub mod conditions;
 pub mod conflict;
 pub(crate) mod context;
 pub mod copy_status;
 pub mod etag;
+pub mod gate;
 pub mod glob;
 pub mod id;
 pub mod lease;
@@ -36,6 +44,8 @@ pub mod service;
 pub mod time;
 pub mod writer;
 
+pub use access::{Access, ShareMode};
+pub use cause::{Holder, RefusalKind, Rule};
 pub use context::{Caller, Context};
 pub use etag::Etag;
 pub use id::{Client, FileId, HandleId, Owner, Timestamp};

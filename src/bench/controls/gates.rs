@@ -15,20 +15,8 @@ use tokio::time::timeout;
 
 use super::{Controls, is_over, make_room};
 use crate::journal::stream::{AtGate, EventStream, StreamEvent};
+use crate::rules::gate::{Point, Visitor};
 use crate::rules::pattern::{Pattern, PatternSubject};
-use crate::rules::service::ServiceKind;
-
-/// A point on the way of a request.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Point {
-    /// The request was authorised; nothing was looked at yet.
-    Received,
-    /// The request's conditions and leases hold; nothing was changed yet. When the request goes on
-    /// it is checked again.
-    Checked,
-    /// The request is done; the client does not know yet.
-    Committed,
-}
 
 /// A gate to add.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -51,21 +39,6 @@ pub struct GateRow {
     pub waiting: usize,
     /// How many have stopped at it so far.
     pub stopped: u64,
-}
-
-/// The description of a request that may have to stop, for the client that releases it.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Visitor {
-    pub service: ServiceKind,
-    pub account: Arc<str>,
-    pub operation: String,
-    /// The path of the request without the account.
-    pub path: String,
-    pub client: String,
-    /// The ID that its client gave it.
-    pub client_request: Option<String>,
-    /// The program that the client says it is.
-    pub user_agent: Option<Arc<str>>,
 }
 
 /// A request that waits.
@@ -379,6 +352,7 @@ impl Gates {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rules::service::ServiceKind;
 
     const LONG: Duration = Duration::from_mins(5);
 

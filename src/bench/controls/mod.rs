@@ -13,8 +13,10 @@ mod stop;
 use std::sync::Arc;
 
 pub use faults::{FaultAction, FaultHit, FaultRow, Faults, Frequency, NewFault, kept};
-pub use gates::{GateRow, Gates, NewGate, Point, Stopped, Visitor, WaitingRow};
+pub use gates::{GateRow, Gates, NewGate, Stopped, WaitingRow};
 pub use stop::PendingStop;
+
+pub use crate::rules::gate::{Point, Visitor};
 
 use crate::clock::TestClock;
 use crate::journal::stream::{EventStream, STREAM_MAX};

@@ -8,8 +8,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::Controls;
-use super::gates::{Point, Visitor};
+use super::{Controls, Point, Visitor};
 use crate::clock::TimeSource;
 use crate::rules::Timestamp;
 use crate::rules::pattern::PatternSubject;

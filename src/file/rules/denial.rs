@@ -4,7 +4,7 @@
 //! mount, FileREST code for REST, NTSTATUS for SMB clients. What went wrong below the rules (disk
 //! full, no permission) is a store error, never one of these.
 
-use super::opens::Holder;
+use super::Holder;
 use super::ranges::{LockKind, RangeLock};
 use super::share::Clash;
 use crate::rules::lease::LeaseDenial;

@@ -3,13 +3,13 @@
 //! out what the rules grant.
 //!
 //! ```text
-//!   access, share     access and share modes, the share check
+//!   access, share     the rights that an open asks for, the share check
 //!   create            what an open asks for: dispositions, options
 //!   opens, links      the opens of a file, and the names they were opened by
 //!   file              the state of one file: opening, closing, delete pending
 //!   ranges            byte-range locks; file_ranges: seen from the opens
 //!   operation         what each REST operation demands; momentary: the check
-//!   denial            the refusals; rule: the names of conflicts; ntstatus: their SMB names
+//!   denial            the refusals; rule: which are conflicts; ntstatus: their SMB names
 //!   name, path        names, and paths within a share
 //!   attributes        the attributes of a file
 //! ```
@@ -33,11 +33,12 @@ pub mod share;
 #[cfg(test)]
 mod testing;
 
-pub use access::{Access, Rights, ShareMode};
+pub use access::Rights;
 pub use attributes::Attributes;
 pub use denial::Denial;
 pub use name::{FileNameError, fold, rest_path, same_name};
-pub use opens::Holder;
 pub use operation::{Check, Demands, FileOperation, LeaseDemand, RangeDemand};
 pub use path::{PathError, SharePath};
-pub use rule::Rule;
+
+// The values that a refusal names.
+pub use crate::rules::{Access, Holder, Rule, ShareMode};

@@ -6,7 +6,7 @@
 //! and [`super::create`].
 
 use super::share::{Cause, Clash, ShareCounts, clash};
-use super::{Access, Rights, ShareMode};
+use super::{Access, Holder, Rights, ShareMode};
 use crate::rules::id::{HandleId, Owner, Timestamp};
 
 /// One open of a file.
@@ -64,25 +64,6 @@ impl Open {
             share: self.share,
             since: self.since,
         }
-    }
-}
-
-/// The open that a refusal names as its cause.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Holder {
-    /// The open's identity: `latchfs close-handle` and Force Close Handles take it.
-    pub handle: HandleId,
-    pub owner: Owner,
-    pub access: Access,
-    pub share: ShareMode,
-    /// When it was granted.
-    pub since: Timestamp,
-}
-
-impl std::fmt::Display for Holder {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { handle, owner, access, share, .. } = self;
-        write!(f, "{owner}, access {access}, share mode {share}, handle {handle}")
     }
 }
 

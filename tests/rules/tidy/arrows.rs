@@ -88,7 +88,6 @@ const KNOWN: &[(&str, &str, usize)] = &[
     ("http", "server", 9),
     ("http", "table/rest", 2),
     ("http", "table/rules", 2),
-    ("journal", "bench", 1),
     ("journal", "file/rules", 3),
     ("queue/rest", "server", 1),
     ("rules", "bench", 1),

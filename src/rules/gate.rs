@@ -1,0 +1,34 @@
+//! What a gate says of a request: where the request stands, and who it is.
+//!
+//! Which requests stop is decided in the bench.
+
+use std::sync::Arc;
+
+use super::service::ServiceKind;
+
+/// A point on the way of a request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Point {
+    /// The request was authorised; nothing was looked at yet.
+    Received,
+    /// The request's conditions and leases hold; nothing was changed yet. When the request goes on
+    /// it is checked again.
+    Checked,
+    /// The request is done; the client does not know yet.
+    Committed,
+}
+
+/// The description of a request that may have to stop, for the client that releases it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Visitor {
+    pub service: ServiceKind,
+    pub account: Arc<str>,
+    pub operation: String,
+    /// The path of the request without the account.
+    pub path: String,
+    pub client: String,
+    /// The ID that its client gave it.
+    pub client_request: Option<String>,
+    /// The program that the client says it is.
+    pub user_agent: Option<Arc<str>>,
+}
