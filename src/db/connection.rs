@@ -12,8 +12,8 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::{DbError, Schema, SyncMode};
 
-/// `SQLite`'s own VFS for one process: its connections lock each other in memory, where the index of
-/// the WAL is too, and another process is told that the database is locked.
+/// `SQLite`'s own VFS for one process: its connections lock each other in memory, where the index
+/// of the WAL is too, and another process is told that the database is locked.
 const VFS: &str = "unix-excl";
 /// Marks the file as one of this program: "latc" in `PRAGMA application_id`.
 const APPLICATION_ID: i32 = 0x6c61_7463;

@@ -1,7 +1,7 @@
 //! Why a request was refused, as values: the rule, and the open in the way.
 //!
-//! Decides their names in events, metrics and JSON. Which rule a refusal is by is decided beside the
-//! refusals of each service.
+//! Decides their names in events, metrics and JSON. Which rule a refusal is by is decided beside
+//! the refusals of each service.
 
 use std::fmt;
 

@@ -9,7 +9,6 @@ pub mod http;
 pub mod meeting;
 pub mod need;
 pub mod pages;
-pub mod player;
 pub mod ports;
 pub mod program;
 pub mod random;

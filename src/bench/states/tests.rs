@@ -169,7 +169,9 @@ fn copy(data: &Path) -> tempfile::TempDir {
 
 /// Has another process carry out an operation. True if it was killed at that step of it.
 fn kill(operation: &str, data: &Path, step: u64) -> bool {
-    let mut child = crate::db::testing::child(child);
+    let (_, module) = module_path!().split_once("::").unwrap();
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    child.args([&format!("{module}::child"), "--exact", "--ignored", "--test-threads=1"]);
     child.env(FOLDER, data).env(OPERATION, operation).env(STEP, step.to_string());
     let ended = child.output().unwrap();
     let was_killed = ended.status.signal() == Some(9);

@@ -10,7 +10,7 @@ use latchfs::file::service::{Handle, Result, Share, Unlinked};
 use latchfs::rules::{Client, Context, Owner};
 
 use super::matrices::violates;
-use crate::common::player::{FreshShare, Op, Player, status};
+use super::player::{FreshShare, Op, Player, status};
 
 const SUCCESS: &str = "STATUS_SUCCESS";
 const VIOLATION: &str = "STATUS_SHARING_VIOLATION";

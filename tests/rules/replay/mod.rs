@@ -1,6 +1,6 @@
 //! Replays what a real SMB server answered, and holds latchfs to it.
 //!
-//! The recordings are in `tests/oracle`; each is carried out by `tests/common/player` and
+//! The recordings are in `tests/oracle`; each is carried out by [`player`] and
 //! compared answer by answer:
 //!
 //! - [`matrices`]: every pair of opens, every right, every disposition against every open;
@@ -16,5 +16,6 @@ mod departures;
 mod document;
 mod matrices;
 mod oracle;
+mod player;
 mod scenarios;
 mod traces;

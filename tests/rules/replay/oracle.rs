@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::common::player::{FreshShare, Group, Op, PlayAnswer, Player, read_script};
+use super::player::{FreshShare, Group, Op, PlayAnswer, Player, read_script};
 
 /// The text of a recording, or of another file of the repository.
 pub fn text(path: &str) -> String {

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::departures::{Departure, Out, RULES, Rule};
 use super::oracle::{groups, play};
-use crate::common::player::{FreshShare, NO_STATUS, PlayAnswer};
+use super::player::{FreshShare, NO_STATUS, PlayAnswer};
 
 /// The recordings, with the number of scenarios and steps in each.
 const RECORDINGS: [(&str, usize, usize); 4] = [

@@ -2,7 +2,7 @@
 //! and writes through four handles. No departure is allowed here.
 
 use super::oracle::{groups, play};
-use crate::common::player::FreshShare;
+use super::player::FreshShare;
 
 /// What a replay met.
 #[derive(Debug, PartialEq, Eq, Default)]
