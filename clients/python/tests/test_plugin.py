@@ -85,6 +85,33 @@ def test_a_failed_test_shows_what_was_refused(pytester: pytest.Pytester) -> None
     run.stdout.fnmatch_lines(["*latchfs refused*", "*a.txt*sharing violation*"])
 
 
+def test_a_failed_test_shows_dropped_answers_and_the_run_goes_on(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        import pytest
+        from azure.core.exceptions import AzureError
+        from azure.storage.fileshare import ShareFileClient
+
+        @pytest.mark.parametrize("drop", ["before", "after"])
+        def test_dropped(latchfs, drop):
+            latchfs.put("a.txt", b"x")
+            at = latchfs.connection_string, latchfs.share, "a.txt"
+            client = ShareFileClient.from_connection_string(*at, retry_total=0)
+            latchfs.fault("Get File", drop=drop)
+            with pytest.raises(AzureError):
+                client.download_file()
+            assert False
+
+        def test_after_it(latchfs):
+            latchfs.put("a.txt", b"x")
+        """
+    )
+    run = pytester.runpytest_subprocess()
+    run.assert_outcomes(failed=2, passed=1)
+    dropped = "Get File file:share/a.txt no answer: a fault closed the connection"
+    run.stdout.fnmatch_lines(["*latchfs refused*", dropped, "*latchfs refused*", dropped])
+
+
 def test_options_of_the_server_stand_in_the_configuration(pytester: pytest.Pytester) -> None:
     pytester.makeini("[pytest]\nlatchfs_shares = docs other\nlatchfs_args = --blob-versioning\n")
     pytester.makepyfile(

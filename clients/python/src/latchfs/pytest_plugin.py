@@ -19,7 +19,7 @@ from ._server import SHARE, Server
 URL = "LATCHFS_URL"
 TOKEN = "LATCHFS_TOKEN"
 REFUSALS_MAX = 10
-"""How many refusals the report of a failed test shows, the latest."""
+"""How many failed requests the report of a failed test shows, the latest."""
 
 _USED = pytest.StashKey[tuple[Server, int]]()
 _SEEN = pytest.StashKey[int]()
@@ -102,14 +102,22 @@ def pytest_runtest_makereport(
         except LatchfsError as error:
             report.sections.append(("latchfs", f"the server does not answer: {error}"))
         else:
-            lines = [_line(event) for event in events if event["status"] >= 400][-REFUSALS_MAX:]
+            lines = [_line(event) for event in events if _failed(event)][-REFUSALS_MAX:]
             if lines:
                 report.sections.append(("latchfs refused", "\n".join(lines)))
     return report
 
 
+def _failed(event: dict[str, Any]) -> bool:
+    """Whether a request was refused, or a fault closed its connection: then it has no status."""
+    return event["status"] is None or event["status"] >= 400
+
+
 def _line(event: dict[str, Any]) -> str:
-    """A refused request in one line, for people."""
+    """A request that failed in one line, for people."""
+    if event["status"] is None:
+        closed = {"message": "a fault closed the connection"}
+        event = {**event, "status": "no answer", "code": None, "refusal": closed}
     what = [event["operation"], event.get("object"), event["status"], event.get("code")]
     words = " ".join(str(word) for word in what if word)
     message = (event.get("refusal") or {}).get("message")
