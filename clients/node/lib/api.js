@@ -1,21 +1,21 @@
 // Calls of the admin API.
 
-import http from "node:http";
-import https from "node:https";
+const http = require("node:http");
+const https = require("node:https");
 
-import { ApiError, LatchfsError, Refused, WaitTimeout } from "./errors.js";
+const { ApiError, LatchfsError, Refused, WaitTimeout } = require("./errors.js");
 
 const PREFIX = "/api/v1";
 /** How long a call may take that does not wait for something. */
 const TIMEOUT_MS = 60_000;
 
 /** The fields that have a value. */
-export function given(fields) {
+function given(fields) {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
 
 /** The admin API of one server. */
-export class Api {
+class Api {
   #url;
   #account;
 
@@ -127,3 +127,5 @@ function checked(status, text) {
   if (status === 409) throw new Refused(status, kind, message, holder);
   throw new ApiError(status, kind, message);
 }
+
+module.exports = { Api, given };

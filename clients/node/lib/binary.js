@@ -1,19 +1,18 @@
 // Finds the program that this package carries.
 
-import { accessSync, constants, statSync } from "node:fs";
-import { delimiter, join } from "node:path";
-import { fileURLToPath } from "node:url";
+const { accessSync, constants, statSync } = require("node:fs");
+const { delimiter, join } = require("node:path");
 
-import { StartError } from "./errors.js";
+const { StartError } = require("./errors.js");
 
 /** The path of the program: LATCHFS_BINARY, the one of this package, or one on the PATH. */
-export function binary() {
+function binary() {
   const named = process.env.LATCHFS_BINARY;
   if (named) {
     if (!isProgram(named)) throw new StartError(`LATCHFS_BINARY=${named}: no program there`);
     return named;
   }
-  const own = fileURLToPath(new URL("../bin/latchfs", import.meta.url));
+  const own = join(__dirname, "../bin/latchfs");
   const onPath = (process.env.PATH ?? "").split(delimiter).map((dir) => join(dir, "latchfs"));
   const found = [own, ...onPath].find(isProgram);
   if (found === undefined) {
@@ -33,3 +32,5 @@ function isProgram(path) {
     return false;
   }
 }
+
+module.exports = { binary };

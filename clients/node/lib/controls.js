@@ -1,12 +1,12 @@
 // What a test controls: holds, gates, faults, the clock and saved states.
 
-import { given } from "./api.js";
-import { LatchfsError } from "./errors.js";
+const { given } = require("./api.js");
+const { LatchfsError } = require("./errors.js");
 
 const name = encodeURIComponent;
 
 /** Refuses options that a call does not have: a misspelt one would be ignored. */
-export function refuseOthers(call, others, known) {
+function refuseOthers(call, others, known) {
   const [unknown] = Object.keys(others);
   if (unknown === undefined) return;
   throw new LatchfsError(`${call}: there is no option '${unknown}', only ${known}`);
@@ -23,7 +23,7 @@ async function unlessGone(action) {
 }
 
 /** A file that the server holds open, as a program of another machine would. */
-export class Hold {
+class Hold {
   #api;
   #close;
   #holds;
@@ -67,7 +67,7 @@ export class Hold {
 }
 
 /** A point where requests stop until the test lets them go. */
-export class Gate {
+class Gate {
   #api;
 
   constructor(api, id) {
@@ -109,7 +109,7 @@ export class Gate {
 }
 
 /** A fault that is injected into the requests that match. */
-export class Fault {
+class Fault {
   #api;
 
   constructor(api, id) {
@@ -136,7 +136,7 @@ export class Fault {
 }
 
 /** The clock of the server. */
-export class Clock {
+class Clock {
   #api;
 
   constructor(api) {
@@ -180,7 +180,7 @@ export class Clock {
 }
 
 /** Saved states of all services. */
-export class States {
+class States {
   #api;
 
   constructor(api) {
@@ -203,3 +203,5 @@ export class States {
     return (await this.#api.get("/states")).states.map((row) => row.name);
   }
 }
+
+module.exports = { Clock, Fault, Gate, Hold, refuseOthers, States };

@@ -1,7 +1,7 @@
 // What can go wrong between a test and its server.
 
 /** The base of all errors of this package. */
-export class LatchfsError extends Error {
+class LatchfsError extends Error {
   constructor(message, options) {
     super(message, options);
     this.name = new.target.name;
@@ -9,10 +9,10 @@ export class LatchfsError extends Error {
 }
 
 /** The server did not start; the message holds what it wrote to standard error. */
-export class StartError extends LatchfsError {}
+class StartError extends LatchfsError {}
 
 /** The admin API refused a call. */
-export class ApiError extends LatchfsError {
+class ApiError extends LatchfsError {
   constructor(status, kind, message) {
     super(message);
     this.status = status;
@@ -21,7 +21,7 @@ export class ApiError extends LatchfsError {
 }
 
 /** A rule of the service refused, because of somebody else. */
-export class Refused extends ApiError {
+class Refused extends ApiError {
   constructor(status, kind, message, holder) {
     super(status, kind, message);
     this.holder = holder;
@@ -29,4 +29,6 @@ export class Refused extends ApiError {
 }
 
 /** What was waited for has not happened in time. */
-export class WaitTimeout extends ApiError {}
+class WaitTimeout extends ApiError {}
+
+module.exports = { ApiError, LatchfsError, Refused, StartError, WaitTimeout };

@@ -1,9 +1,9 @@
 // The server of one test file: started for its first test, made empty after each, stopped at the end.
 
-import { Server } from "./server.js";
+const { Server } = require("./server.js");
 
 /** Starts a server, or uses the one that LATCHFS_URL names. */
-export async function startOrConnect(options) {
+async function startOrConnect(options) {
   const url = process.env.LATCHFS_URL;
   if (!url) return Server.start(options);
   const token = process.env.LATCHFS_TOKEN;
@@ -11,3 +11,5 @@ export async function startOrConnect(options) {
   await (await Server.connect(url, { token })).reset();
   return Server.connect(url, { token, share: options?.shares?.[0] });
 }
+
+module.exports = { startOrConnect };

@@ -1,6 +1,6 @@
 // What `latchfs` offers to tests. All times are milliseconds.
 
-import type { ShareFileClient } from "@azure/storage-file-share";
+import type { ShareFileClient } from "@azure/storage-file-share" with { "resolution-mode": "import" };
 
 /** The path of the program: LATCHFS_BINARY, the one of this package, or one on the PATH. */
 export function binary(): string;

@@ -1,11 +1,11 @@
 // A server for the tests of one file, for `node --test`.
 
-import { after, afterEach, before } from "node:test";
+const { after, afterEach, before } = require("node:test");
 
-import { startOrConnect } from "./fixture.js";
+const { startOrConnect } = require("./fixture.js");
 
 /** Starts a server before the tests of this file or suite, and makes it empty after each test. */
-export function useLatchfs(options) {
+function useLatchfs(options) {
   let server;
   before(async () => {
     server = await startOrConnect(options);
@@ -24,3 +24,5 @@ export function useLatchfs(options) {
     },
   );
 }
+
+module.exports = { useLatchfs };

@@ -4,11 +4,11 @@
 // however it does, the server ends too (--until-stdin-closes). The server has a session of its own,
 // so that Ctrl-C reaches the test runner first, which then stops the server.
 
-import { spawn } from "node:child_process";
-import { once } from "node:events";
+const { spawn } = require("node:child_process");
+const { once } = require("node:events");
 
-import { binary } from "./binary.js";
-import { StartError } from "./errors.js";
+const { binary } = require("./binary.js");
+const { StartError } = require("./errors.js");
 
 /** How long a server may take to stop before it is killed. */
 const STOP_MS = 30_000;
@@ -16,7 +16,7 @@ const STOP_MS = 30_000;
 const ERRORS_MAX = 64 * 1024;
 
 /** A server that this process has started. */
-export class Process {
+class Process {
   #child;
   #ended;
   #errors = "";
@@ -113,3 +113,5 @@ function environment(added) {
   const kept = Object.entries(process.env).filter(([name]) => !name.startsWith("LATCHFS_"));
   return { ...Object.fromEntries(kept), ...added };
 }
+
+module.exports = { Process };

@@ -1,13 +1,13 @@
 // The server: started by this process, or one that runs already.
 
-import { randomUUID } from "node:crypto";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+const { randomUUID } = require("node:crypto");
+const { tmpdir } = require("node:os");
+const { join } = require("node:path");
 
-import { Api, given } from "./api.js";
-import { Clock, Fault, Gate, Hold, States, refuseOthers } from "./controls.js";
-import { ApiError, LatchfsError, StartError } from "./errors.js";
-import { Process } from "./process.js";
+const { Api, given } = require("./api.js");
+const { Clock, Fault, Gate, Hold, States, refuseOthers } = require("./controls.js");
+const { ApiError, LatchfsError, StartError } = require("./errors.js");
+const { Process } = require("./process.js");
 
 const SHARE = "share";
 const SERVICES = ["file", "blob", "queue", "table"];
@@ -24,8 +24,21 @@ async function shareOf(api, account) {
   return names.includes(SHARE) ? SHARE : (names[0] ?? SHARE);
 }
 
+/** The SDK: its ES modules, or where the runner of the tests cannot import (jest), its CommonJS. */
+async function fileSdk() {
+  try {
+    return await import("@azure/storage-file-share");
+  } catch {
+    try {
+      return require("@azure/storage-file-share");
+    } catch (cause) {
+      throw new LatchfsError("this needs the SDK: npm install @azure/storage-file-share", { cause });
+    }
+  }
+}
+
 /** A latchfs server for tests. The declarations in index.d.ts say what each member does. */
-export class Server {
+class Server {
   #process;
   #ready;
   #holds = new Set();
@@ -130,12 +143,7 @@ export class Server {
   }
 
   async #place(path, shareName) {
-    let sdk;
-    try {
-      sdk = await import("@azure/storage-file-share");
-    } catch (cause) {
-      throw new LatchfsError("this needs the SDK: npm install @azure/storage-file-share", { cause });
-    }
+    const sdk = await fileSdk();
     const service = sdk.ShareServiceClient.fromConnectionString(this.connectionString);
     const names = path.split("/").filter((name) => name !== "");
     return { share: service.getShareClient(shareName), names };
@@ -253,3 +261,5 @@ export class Server {
     await this.close();
   }
 }
+
+module.exports = { Server };

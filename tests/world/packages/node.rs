@@ -142,10 +142,11 @@ fn the_tests_of_the_package_pass() {
         return;
     }
     let sandbox = project();
-    for entry in fs::read_dir(source().join("test")).unwrap().map(Result::unwrap) {
-        fs::copy(entry.path(), sandbox.project().join(entry.file_name())).unwrap();
+    let files = ["server.test.mjs", "fixture.test.mjs", "require.test.cjs"];
+    for name in files {
+        fs::copy(source().join("test").join(name), sandbox.project().join(name)).unwrap();
     }
-    let passed = succeeded(node_test(&sandbox, &["server.test.js", "fixture.test.js"]));
+    let passed = succeeded(node_test(&sandbox, &files));
     assert!(passed.contains("fail 0") && passed.contains("skipped 0"), "{passed}");
     sandbox.assert_clean();
 }
@@ -181,6 +182,15 @@ latchfsTest({ shares: ["docs"] })("typed", async ({ latchfs }) => {
 });
 "#;
 
+/// The same where `require` loads modules, as jest does by default.
+const TYPED_COMMONJS: &str = r#"import { Server } from "latchfs";
+import { useLatchfs } from "latchfs/node-test";
+
+export const started: Promise<Server> = Server.start();
+export const name: string = useLatchfs().share;
+export const address = started.then(async (server) => (await server.put("a.txt", "x")).url);
+"#;
+
 #[test]
 fn the_declarations_fit_what_a_strict_compiler_expects() {
     if !installed() {
@@ -193,7 +203,8 @@ fn the_declarations_fit_what_a_strict_compiler_expects() {
     tsc.args(["--strict", "--noEmit", "--module", "nodenext", "--target", "es2022"]);
     // The declarations of others are theirs; ours are checked as part of the program.
     tsc.args(["--lib", "es2022,dom,esnext.disposable", "--skipLibCheck", "--types", "node"]);
-    tsc.arg("typed.ts");
+    sandbox.write("typed.cts", TYPED_COMMONJS);
+    tsc.args(["typed.ts", "typed.cts"]);
     succeeded(tsc);
 }
 
