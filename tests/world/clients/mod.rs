@@ -24,7 +24,7 @@ fn rounds_of_python(face: &str) {
         return;
     }
     let server = Served::start(&[]);
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/world/clients/python/rounds.py");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/world/clients/file/rounds.py");
     let run = Command::new(python())
         // No compiled files among the sources.
         .arg("-B")

@@ -1,7 +1,7 @@
 //! The Node SDK and the command-line clients, each through a round of what its users do: a script
 //! that is given a server of its own and fails where an answer is not as expected.
 //!
-//! What a round holds is in its script: `node/` for the SDK, `programs/` for rclone, azcopy, az.
+//! What a round holds is in its script: `file/node/` for the SDK, `programs/` for rclone, azcopy, az.
 
 use std::path::Path;
 use std::process::Command;
@@ -53,7 +53,7 @@ fn play_unmounted(script: &str, program: &Path) {
 fn the_node_sdk_does_all_it_can() {
     let sdk = cache("node/node_modules/@azure/storage-file-share");
     if need::client("node") && installed(&[&sdk]) {
-        play(Command::new("node"), "node/round.mjs", Path::new(LATCHFS), &[]);
+        play(Command::new("node"), "file/node/round.mjs", Path::new(LATCHFS), &[]);
     }
 }
 
@@ -62,10 +62,10 @@ fn both_sdks_get_the_names_that_the_service_has_for_errors_today() {
     let sdk = cache("node/node_modules/@azure/storage-file-share");
     if need::client("node") && installed(&[&sdk, &python()]) {
         let (options, latchfs) = (["--error-names", "service"], Path::new(LATCHFS));
-        play(Command::new("node"), "node/names.mjs", latchfs, &options);
+        play(Command::new("node"), "file/node/names.mjs", latchfs, &options);
         let mut interpreter = Command::new(python());
         interpreter.arg("-B");
-        play(interpreter, "python/names.py", latchfs, &options);
+        play(interpreter, "file/names.py", latchfs, &options);
     }
 }
 

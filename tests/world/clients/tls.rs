@@ -19,7 +19,7 @@ fn the_python_sdk_speaks_https_sends_tokens_and_copies_from_another_server() {
         &["--no-mount", "--tls", "self", "--oauth", "basic", "--copy-sources", "any"],
         &[("SSL_CERT_FILE", &trusted)],
     );
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/world/clients/tls.py");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/world/clients/file/tls.py");
     let run = Command::new(python())
         .arg(script)
         .args([server.ready_file(), other.ready_file()])

@@ -84,7 +84,7 @@ fn the_node_sdk_of_tables_does_all_it_can() {
     let sdk = cache("node/node_modules/@azure/data-tables");
     if need::client("node") && need::installed(&[&sdk]) {
         let mut interpreter = Command::new("node");
-        interpreter.arg(script("rounds.mjs"));
+        interpreter.arg(script("node/round.mjs"));
         play(interpreter, &[], "node");
     }
 }

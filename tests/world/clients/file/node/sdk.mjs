@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 
 const PACKAGE = "@azure/storage-file-share";
-const require = createRequire(new URL("../../../.cache/node/package.json", import.meta.url));
+const require = createRequire(new URL("../../../../.cache/node/package.json", import.meta.url));
 
 export const sdk = require(PACKAGE);
 

@@ -1,10 +1,10 @@
-// Plays every round of the JS client for tables: node rounds.mjs ENDPOINT ACCOUNT KEY.
+// Plays every round of the JS client for tables: node round.mjs ENDPOINT ACCOUNT KEY.
 // Prints `node` when all rounds agreed.
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 
 // The SDK, from where tests/run installs it.
-const require = createRequire(new URL("../../../.cache/node/package.json", import.meta.url));
+const require = createRequire(new URL("../../../../.cache/node/package.json", import.meta.url));
 const {
   AzureNamedKeyCredential,
   AzureSASCredential,
