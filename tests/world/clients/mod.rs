@@ -1,48 +1,39 @@
-//! Unmodified clients of Azure Files against a running latchfs, with its mount.
+//! Unmodified clients against a running latchfs.
 //!
 //! `tests/run` installs them, pinned, into a folder of its own; without it they are skipped.
 
 mod api;
-mod blob;
 mod libraries;
 mod programs;
-mod queue;
 mod races;
+mod sdks;
 mod table;
 #[cfg(feature = "tls")]
 mod tls;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::common::need::{self, python};
-use crate::common::served::{LATCHFS, Served};
+use crate::common::need::python;
 
-/// Plays every round of the Python SDK, called as its users call that face of it.
-fn rounds_of_python(face: &str) {
-    if !need::fuse() || !need::installed(&[&python()]) {
-        return;
-    }
-    let server = Served::start(&[]);
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/world/clients/file/rounds.py");
-    let run = Command::new(python())
-        // No compiled files among the sources.
-        .arg("-B")
-        .arg(script)
-        .arg(server.ready_file())
-        .args([LATCHFS, face])
-        .output()
-        .expect("Python runs");
+/// A script or folder of this one.
+fn script(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/world/clients").join(name)
+}
+
+/// Python with the clients, which finds the harness of the SDK rounds and writes no compiled files
+/// among the sources.
+fn interpreter() -> Command {
+    let mut python = Command::new(python());
+    python.arg("-B").env("PYTHONPATH", script("harness"));
+    python
+}
+
+/// Runs a client to its end: it must succeed, and the last line that it prints begin with `last`.
+#[track_caller]
+fn run(mut client: Command, last: &str) {
+    let run = client.output().expect("the client runs");
     let (out, err) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
-    assert!(run.status.success() && out.trim() == face, "{out}\n{err}");
-}
-
-#[test]
-fn the_python_sdk_does_all_it_can() {
-    rounds_of_python("sync");
-}
-
-#[test]
-fn the_python_sdk_does_all_it_can_in_its_aio_form_too() {
-    rounds_of_python("aio");
+    let met = out.lines().last().is_some_and(|line| line.starts_with(last));
+    assert!(run.status.success() && met, "{out}\n{err}");
 }

@@ -1,9 +1,9 @@
-//! The Python SDK over TLS: bearer tokens, and copies from one latchfs to another.
+//! The Python SDKs over TLS: bearer tokens, keys of customers, and copies from one latchfs to
+//! another.
 
 use std::fs;
-use std::path::Path;
-use std::process::Command;
 
+use super::{interpreter, run, script};
 use crate::common::need::{self, python};
 use crate::common::served::Served;
 
@@ -19,12 +19,17 @@ fn the_python_sdk_speaks_https_sends_tokens_and_copies_from_another_server() {
         &["--no-mount", "--tls", "self", "--oauth", "basic", "--copy-sources", "any"],
         &[("SSL_CERT_FILE", &trusted)],
     );
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/world/clients/file/tls.py");
-    let run = Command::new(python())
-        .arg(script)
-        .args([server.ready_file(), other.ready_file()])
-        .output()
-        .expect("Python runs");
-    let (out, err) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
-    assert!(run.status.success() && out.trim() == "met", "{out}\n{err}");
+    let mut client = interpreter();
+    client.arg(script("file/tls.py")).args([server.ready_file(), other.ready_file()]);
+    run(client, "met");
+}
+
+#[test]
+fn the_python_sdk_of_blobs_sends_tokens_and_keys_over_tls() {
+    if need::installed(&[&python()]) {
+        let server = Served::start(&["--no-mount", "--tls", "self", "--oauth", "basic"]);
+        let mut client = interpreter();
+        client.arg(script("blob/secure.py")).arg(server.ready_file());
+        run(client, "met");
+    }
 }

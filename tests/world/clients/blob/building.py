@@ -1,67 +1,34 @@
-"""How clients are made, from one another and from what people have at hand, and what they say of
-themselves."""
+"""How clients are made from what people have at hand, and what they say of themselves."""
 
 from asserting import text
+from shared import by_url, made
 
 
 async def play(it):
     container = await it.service.create_container("built")
     await container.upload_blob("a/b c", b"x")
-    await by_connection_string(it)
-    await by_url(it)
-    await by_constructor(it)
+    await made(it, "BlobServiceClient", (), "", has_blob)
+    await made(it, "ContainerClient", ("built",), "built", is_container)
+    await made(it, "BlobClient", ("built", "a/b c"), "built/a/b%20c", is_blob)
+    await by_url(it, it.face.ContainerClient.from_container_url, "built", is_container)
+    await by_url(it, it.face.BlobClient.from_blob_url, "built/a/b%20c", is_blob)
     await root(it)
     await for_development(it)
     await it.service.delete_container("built")
 
 
-def says(it, client, path):
-    """Asserts on the addresses of a client."""
-    url = f"{it.endpoint}/{path}"
-    assert (client.url, client.primary_endpoint) == (url, url), client.url
-    assert client.primary_hostname == it.endpoint.removeprefix("http://")
-    assert client.location_mode == "primary"
-    assert client.api_version == "2026-10-06", client.api_version
+async def has_blob(service):
+    await is_blob(service.get_blob_client("built", "a/b c"))
 
 
-async def by_connection_string(it):
-    face, string = it.face, it.connection
-    service = face.BlobServiceClient.from_connection_string(string)
-    says(it, service, "")
-    assert await text(service.get_blob_client("built", "a/b c")) == b"x"
-    container = face.ContainerClient.from_connection_string(string, "built")
-    says(it, container, "built")
+async def is_container(container):
     assert await container.exists()
-    blob = face.BlobClient.from_connection_string(string, "built", "a/b c")
-    says(it, blob, "built/a/b%20c")
-    assert await text(blob) == b"x"
-    for client in (service, container, blob):
-        await client.close()
-
-
-async def by_url(it):
-    named = {"account_name": it.account, "account_key": it.key}
-    container = it.face.ContainerClient.from_container_url(f"{it.endpoint}/built", credential=named)
-    says(it, container, "built")
     assert (await container.get_container_properties()).name == "built"
-    blob = it.face.BlobClient.from_blob_url(f"{it.endpoint}/built/a/b%20c", credential=named)
-    says(it, blob, "built/a/b%20c")
-    assert await text(blob) == b"x"
-    await container.close()
-    await blob.close()
 
 
-async def by_constructor(it):
-    spare = {"credential": it.key, "secondary_hostname": "spare.example"}
-    service = it.face.BlobServiceClient(it.endpoint, **spare)
-    container = it.face.ContainerClient(it.endpoint, "built", **spare)
-    blob = it.face.BlobClient(it.endpoint, "built", "a/b c", **spare)
-    for client, path in ((service, ""), (container, "built"), (blob, "built/a/b%20c")):
-        assert client.secondary_endpoint == f"http://spare.example/{path}"
-        assert client.secondary_hostname == "spare.example"
+async def is_blob(blob):
     assert await blob.exists()
-    for client in (service, container, blob):
-        await client.close()
+    assert await text(blob) == b"x"
 
 
 async def root(it):

@@ -1,6 +1,6 @@
 """Containers: life, metadata, access policies, and the blobs in them, listed and in batches."""
 
-from asserting import HOUR, now, recent, refused, text, whole
+from asserting import text, whole
 from azure.core.exceptions import HttpResponseError
 from azure.storage.blob import (
     AccessPolicy,
@@ -8,6 +8,7 @@ from azure.storage.blob import (
     ContainerSasPermissions,
     PublicAccess,
 )
+from checks import HOUR, now, recent, refused
 from faces import listed
 
 

@@ -3,9 +3,10 @@
 import io
 import os
 
-from asserting import HOUR, recent, refused, text, whole
+from asserting import text, whole
 from azure.core import MatchConditions
 from azure.storage.blob import BlobBlock, BlobType, ContentSettings, StandardBlobTier
+from checks import HOUR, recent, refused
 
 MIB = 1 << 20
 SAME, OTHER = MatchConditions.IfNotModified, MatchConditions.IfModified

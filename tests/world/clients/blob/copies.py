@@ -1,7 +1,8 @@
 """Copies: at once and pending, aborted, from URLs, with conditions on both sides."""
 
-from asserting import A, refused, text
+from asserting import A, text
 from azure.core import MatchConditions
+from checks import refused
 
 SAME = MatchConditions.IfNotModified
 

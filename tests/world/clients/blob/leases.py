@@ -1,7 +1,8 @@
 """Leases on blobs and containers, and who is refused because of them."""
 
-from asserting import A, B, refused, text
+from asserting import A, B, text
 from azure.storage.blob import BlobBlock, ContentSettings
+from checks import refused
 
 C = "00000000-0000-4000-8000-00000000000c"
 

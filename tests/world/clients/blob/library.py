@@ -1,16 +1,59 @@
 """The SDK of blobs: how each public method is used, and the refusals its round must meet."""
 
+import building
+import containers
+import content
+import copies
+import leases
+import pages as page_blobs
+import service
+import signatures
+import stage
+import states
+import tags
 from azure.storage import blob
-from azure.storage.blob import aio
+from azure.storage.blob import BlobSasPermissions, aio
+from checks import HOUR, now
 from faces import Library
 from methods import BUILDS, HOST, MAKES, never, pages, sends
 
-BLOBS = Library(
-    blob,
-    aio,
-    ("BlobServiceClient", "ContainerClient", "BlobClient", "BlobLeaseClient"),
-    ("generate_account_sas", "generate_blob_sas", "generate_container_sas"),
+ROUNDS = (
+    service.play,
+    containers.play,
+    content.play,
+    page_blobs.play,
+    leases.play,
+    states.play,
+    copies.play,
+    tags.play,
+    building.play,
+    signatures.play,
 )
+
+
+class Stage(stage.Stage):
+    """The server, and a second one, `versioned`, that keeps versions and leaves copies pending."""
+
+    def __init__(self, facts, face):
+        super().__init__(facts, face)
+        self.versioned = face.BlobServiceClient(facts["versioned"], self.key, **stage.ONCE)
+
+    async def close(self):
+        await super().close()
+        await self.versioned.close()
+
+    def readable(self, blob):
+        """The address of a blob as the source of a copy, with the right to read it."""
+        sas = self.face.generate_blob_sas(
+            self.account,
+            blob.container_name,
+            blob.blob_name,
+            account_key=self.key,
+            permission=BlobSasPermissions(read=True),
+            expiry=now() + HOUR,
+        )
+        return f"{blob.url}?{sas}"
+
 
 AUTH, DENIED = "AuthenticationFailed", "AuthorizationPermissionMismatch"
 NO_BLOB, NO_CONTAINER = "BlobNotFound", "ContainerNotFound"
@@ -42,6 +85,7 @@ TABLE = {
         "get_user_delegation_key": never(AUTH),
         "list_containers": pages(
             AUTH,
+            DENIED,
             "AuthorizationProtocolMismatch",
             "AuthorizationResourceTypeMismatch",
             "AuthorizationServiceMismatch",
@@ -57,9 +101,7 @@ TABLE = {
         "create_container": sends("ContainerAlreadyExists"),
         "delete_blob": sends(NO_BLOB),
         "delete_blobs": sends(AUTH, PARTS),
-        "delete_container": sends(
-            "AuthorizationFailure", "LeaseLost", MISSING, NO_CONTAINER
-        ),
+        "delete_container": sends("AuthorizationFailure", "LeaseLost", MISSING, NO_CONTAINER),
         "download_blob": sends(NO_BLOB),
         "exists": sends(AUTH),
         "find_blobs_by_tags": pages("InvalidQueryParameterValue", NO_CONTAINER),
@@ -67,9 +109,7 @@ TABLE = {
         "get_account_information": sends(AUTH),
         "get_blob_client": MAKES,
         "get_container_access_policy": sends(NO_CONTAINER),
-        "get_container_properties": sends(
-            "AuthorizationFailure", NO_CONTAINER, OF_CONTAINER
-        ),
+        "get_container_properties": sends("AuthorizationFailure", NO_CONTAINER, OF_CONTAINER),
         "list_blob_names": pages(NO_CONTAINER),
         "list_blobs": pages(
             "NoAuthenticationInformation",
@@ -186,3 +226,11 @@ TABLE = {
         "renew": sends("LeaseIsBrokenAndCannotBeRenewed", OF_LEASE),
     },
 }
+
+LIBRARY = Library(
+    blob,
+    aio,
+    ("BlobServiceClient", "ContainerClient", "BlobClient", "BlobLeaseClient"),
+    ("generate_account_sas", "generate_blob_sas", "generate_container_sas"),
+    TABLE,
+)

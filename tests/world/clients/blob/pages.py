@@ -1,7 +1,8 @@
 """Page blobs: ranges, sequence numbers, resizing, differences between snapshots."""
 
-from asserting import refused, text
+from asserting import text
 from azure.storage.blob import BlobType, SequenceNumberAction
+from checks import refused
 from faces import listed
 
 PAGE = 512

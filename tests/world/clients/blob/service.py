@@ -1,18 +1,19 @@
 """The service: its properties, its containers page by page, soft delete of containers, stats."""
 
-from asserting import HOUR, now, recent, refused, text
+from asserting import text
 from azure.storage.blob import (
     BlobAnalyticsLogging,
-    CorsRule,
     Metrics,
     RetentionPolicy,
     StaticWebsite,
 )
+from checks import HOUR, now, recent, refused
 from faces import listed
+from shared import properties, stats
 
 
 async def play(it):
-    await properties(it)
+    await parts(it)
     await pages(it)
     await deleted(it)
     await stats(it)
@@ -21,55 +22,36 @@ async def play(it):
     await refused(403, "AuthenticationFailed", key)
 
 
-async def properties(it):
-    service = it.service
-    first = await service.get_service_properties()
-    assert not first["analytics_logging"].read and not first["hour_metrics"].enabled
-    assert first["cors"] == [] and not first["delete_retention_policy"].enabled
-    assert not first["static_website"].enabled and first["target_version"] is None, first
-    kept = RetentionPolicy(enabled=True, days=5)
-    rule = CorsRule(
-        ["http://a.example"],
-        ["GET", "PUT"],
-        allowed_headers=["x-ms-*"],
-        exposed_headers=["x-ms-meta-*"],
-        max_age_in_seconds=60,
-    )
-    await service.set_service_properties(
+async def parts(it):
+    service, kept = it.service, RetentionPolicy(enabled=True, days=5)
+    first, second = await properties(
+        it,
         analytics_logging=BlobAnalyticsLogging(read=True, delete=True, retention_policy=kept),
-        hour_metrics=Metrics(enabled=True, include_apis=True, retention_policy=kept),
         minute_metrics=Metrics(enabled=True, include_apis=False, retention_policy=kept),
-        cors=[rule],
         target_version="2021-12-02",
         delete_retention_policy=kept,
         static_website=StaticWebsite(
             enabled=True, index_document="index.html", error_document404_path="404.html"
         ),
     )
-    second = await service.get_service_properties()
-    log, hour = second["analytics_logging"], second["hour_metrics"]
+    assert not first["analytics_logging"].read and not first["delete_retention_policy"].enabled
+    assert not first["static_website"].enabled and first["target_version"] is None, first
+    log = second["analytics_logging"]
     assert (log.read, log.write, log.delete, log.retention_policy.days) == (True, False, True, 5)
-    assert (hour.enabled, hour.include_apis, hour.retention_policy.days) == (True, True, 5)
-    assert second["minute_metrics"].enabled and second["target_version"] == "2021-12-02"
+    assert second["target_version"] == "2021-12-02"
     assert second["delete_retention_policy"].days == 5
     assert second["static_website"].index_document == "index.html"
     assert second["static_website"].error_document404_path == "404.html"
-    (seen,) = second["cors"]
-    assert vars(seen) == vars(rule)
-    # A part that is not sent stays as it is; an empty list is a part.
     off = RetentionPolicy(enabled=False)
     await service.set_service_properties(
-        cors=[], delete_retention_policy=off, static_website=StaticWebsite(enabled=False)
+        delete_retention_policy=off, static_website=StaticWebsite(enabled=False)
     )
     third = await service.get_service_properties()
-    assert third["cors"] == [] and third["hour_metrics"].enabled
     assert not third["delete_retention_policy"].enabled and not third["static_website"].enabled
-    await refused(400, "InvalidXmlDocument", service.set_service_properties(cors=[rule] * 6))
     late = RetentionPolicy(enabled=True, days=366)
     await refused(
         400, "InvalidXmlDocument", service.set_service_properties(delete_retention_policy=late)
     )
-    await refused(403, "AuthenticationFailed", it.stranger.get_service_properties())
     said = await service.get_account_information()
     assert said["sku_name"] and said["account_kind"] and said["is_hns_enabled"] is False, said
     await refused(403, "AuthenticationFailed", it.stranger.get_account_information())
@@ -133,15 +115,3 @@ async def deleted(it):
     await refused(
         404, "ContainerNotFound", it.service.undelete_container("never", "01D60F8BB59A4652")
     )
-
-
-async def stats(it):
-    host = f"{it.endpoint.removeprefix('http://')}-secondary"
-    mirrored = it.by(it.key, secondary_hostname=host)
-    said = await mirrored.get_service_stats()
-    assert said["geo_replication"]["status"] == "live"
-    recent(said["geo_replication"]["last_sync_time"])
-    await mirrored.close()
-    stranger = it.by("A" * 86 + "==", secondary_hostname=host)
-    await refused(403, "AuthenticationFailed", stranger.get_service_stats())
-    await stranger.close()

@@ -4,7 +4,7 @@ import base64
 import hashlib
 import os
 
-from asserting import HOUR, now, refused, text
+from asserting import text
 from azure.storage.blob import (
     CustomerProvidedEncryptionKey,
     ImmutabilityPolicy,
@@ -12,6 +12,7 @@ from azure.storage.blob import (
     RetentionPolicy,
     StandardBlobTier,
 )
+from checks import HOUR, now, refused
 from faces import listed
 
 

@@ -1,6 +1,6 @@
 """Tags, and finding blobs by them."""
 
-from asserting import refused
+from checks import refused
 from faces import listed
 
 

@@ -1,10 +1,10 @@
 """The bytes of a file: uploads, downloads, ranges."""
+
 import hashlib
 import io
 import os
 
 from azure.core.exceptions import ResourceModifiedError
-
 from checks import recent, refused
 from directories import PAST
 from faces import listed
@@ -52,7 +52,7 @@ async def uploads(it, share):
     ):
         await file.upload_file(given, length=length)
         assert await (await file.download_file()).readall() == wanted
-    await refused("ParentNotFound", share.get_file_client("no/where").upload_file(b"x"))
+    await refused(404, "ParentNotFound", share.get_file_client("no/where").upload_file(b"x"))
 
 
 async def downloads(it, share):
@@ -66,7 +66,7 @@ async def downloads(it, share):
         into = io.BytesIO()
         await (await file.download_file()).download_to_stream(into, max_concurrency=2)
         assert into.getvalue() == data
-    await refused("ResourceNotFound", share.get_file_client("none").download_file())
+    await refused(404, "ResourceNotFound", share.get_file_client("none").download_file())
 
 
 async def in_pieces(file, data):
@@ -86,7 +86,7 @@ async def in_pieces(file, data):
     assert await tail.readall() == data[-10:]
     past = await file.download_file(offset=299_990, length=100)
     assert await past.readall() == data[-10:]
-    await refused("InvalidRange", file.download_file(offset=300_000))
+    await refused(416, "InvalidRange", file.download_file(offset=300_000))
 
 
 async def whole_or_empty(share):
@@ -115,10 +115,10 @@ async def writes(share):
     data = await (await file.download_file()).readall()
     assert data == "ü".encode() + bytes(3) + b"HELLO" + bytes(10)
     # Only a resize makes a file longer.
-    await refused("InvalidRange", file.upload_range(b"HELLO", 18, 5))
+    await refused(416, "InvalidRange", file.upload_range(b"HELLO", 18, 5))
     wrong = {"Content-MD5": "AAAAAAAAAAAAAAAAAAAAAA=="}
-    await refused("Md5Mismatch", file.upload_range(b"other", 5, 5, headers=wrong))
-    await refused("ResourceNotFound", share.get_file_client("none").upload_range(b"x", 0, 1))
+    await refused(400, "Md5Mismatch", file.upload_range(b"other", 5, 5, headers=wrong))
+    await refused(404, "ResourceNotFound", share.get_file_client("none").upload_range(b"x", 0, 1))
     assert await (await file.download_file()).readall() == data
 
 
@@ -137,15 +137,15 @@ async def ranges(share):
     assert [item.start for item in await pages.page()] == [0]
     rest = file.list_ranges(results_per_page=1).by_page(pages.token)
     assert [[item.start for item in await listed(page)] async for page in rest] == [[2 * MIB]]
-    await refused("InvalidContinuationToken", file.list_ranges().by_page("x").page())
+    await refused(400, "InvalidContinuationToken", file.list_ranges().by_page("x").page())
 
     await file.clear_range(0, 65_536)
     assert await file.get_ranges() == both[1:]
     assert await (await file.download_file(0, 65_536)).readall() == bytes(65_536)
-    await refused("InvalidRange", file.clear_range(4 * MIB, 512))
+    await refused(416, "InvalidRange", file.clear_range(4 * MIB, 512))
     none = share.get_file_client("none")
-    await refused("ResourceNotFound", none.get_ranges())
-    await refused("ResourceNotFound", listed(none.list_ranges()))
+    await refused(404, "ResourceNotFound", none.get_ranges())
+    await refused(404, "ResourceNotFound", listed(none.list_ranges()))
 
 
 async def changes(share):
@@ -161,11 +161,11 @@ async def changes(share):
     changed, gone = await file.get_ranges_diff(taken)
     assert [(item["start"], item["end"]) for item in changed] == [written]
     assert [(item["start"], item["end"]) for item in gone] == [cleared]
-    await refused("PreviousSnapshotNotFound", file.get_ranges_diff(none))
+    await refused(409, "PreviousSnapshotNotFound", file.get_ranges_diff(none))
     found = await listed(file.list_ranges_diff(taken))
     seen = [(item.start, item.end, item.cleared) for item in found]
     assert seen == [(*written, False), (*cleared, True)]
-    await refused("PreviousSnapshotNotFound", listed(file.list_ranges_diff(none)))
+    await refused(409, "PreviousSnapshotNotFound", listed(file.list_ranges_diff(none)))
 
 
 async def cut_short(it, share):
@@ -191,4 +191,4 @@ async def cut_short(it, share):
             streams[4].download_to_stream(io.BytesIO()),
             listed(streams[5].chunks()),
         ):
-            await refused("ResourceNotFound", call)
+            await refused(404, "ResourceNotFound", call)

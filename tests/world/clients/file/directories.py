@@ -1,8 +1,8 @@
 """A directory: create, look, set, list, rename, delete, and what is in it."""
+
 import datetime
 
 from azure.storage.fileshare import NTFSAttributes
-
 from checks import moment, recent, refused
 from faces import listed
 from shares import SDDL
@@ -23,10 +23,10 @@ async def play(it):
 async def life(it, share):
     top = share.get_directory_client("top")
     assert not await top.exists()
-    await refused("ResourceNotFound", top.get_directory_properties())
+    await refused(404, "ResourceNotFound", top.get_directory_properties())
     made = await top.create_directory(metadata={"Kind": "top"})
     assert await top.exists() and made["etag"]
-    await refused("ResourceAlreadyExists", top.create_directory())
+    await refused(409, "ResourceAlreadyExists", top.create_directory())
     got = await top.get_directory_properties()
     assert got.is_directory and got.etag == made["etag"] and got.file_id == made["file_id"]
     assert got.parent_id == made["file_parent_id"] and got.server_encrypted
@@ -37,22 +37,22 @@ async def life(it, share):
     below = await top.create_subdirectory("below", metadata={"a": "1"})
     assert (await below.get_directory_properties()).metadata == {"a": "1"}
     assert (await below.get_directory_properties()).parent_id == got.file_id
-    await refused("ParentNotFound", top.create_subdirectory("no/where"))
+    await refused(404, "ParentNotFound", top.create_subdirectory("no/where"))
     file = await top.upload_file("f.txt", b"in a directory", metadata={"b": "2"})
     assert (await file.get_file_properties()).metadata == {"b": "2"}
-    await refused("ParentNotFound", below.get_subdirectory_client("no").upload_file("f", b""))
+    await refused(404, "ParentNotFound", below.get_subdirectory_client("no").upload_file("f", b""))
     no_directory = share.get_directory_client("top/f.txt")
-    await refused("ResourceTypeMismatch", no_directory.delete_directory())
-    await refused("ResourceNotFound", share.get_file_client("top/below").get_file_properties())
-    await refused("DirectoryNotEmpty", top.delete_directory())
+    await refused(409, "ResourceTypeMismatch", no_directory.delete_directory())
+    await refused(404, "ResourceNotFound", share.get_file_client("top/below").get_file_properties())
+    await refused(409, "DirectoryNotEmpty", top.delete_directory())
     await top.delete_file("F.TXT")
-    await refused("ResourceNotFound", top.delete_file("f.txt"))
+    await refused(404, "ResourceNotFound", top.delete_file("f.txt"))
     await top.delete_subdirectory("below")
-    await refused("ResourceNotFound", top.delete_subdirectory("below"))
+    await refused(404, "ResourceNotFound", top.delete_subdirectory("below"))
     await top.delete_directory()
-    await refused("ResourceNotFound", top.delete_directory())
+    await refused(404, "ResourceNotFound", top.delete_directory())
     away = it.stranger.get_share_client("directories").get_directory_client("top")
-    await refused("AuthenticationFailed", away.exists())
+    await refused(403, "AuthenticationFailed", away.exists())
 
 
 async def properties(share):
@@ -79,8 +79,8 @@ async def properties(share):
     second = await directory.get_directory_properties()
     assert (second.creation_time, second.last_write_time) == (later, PAST)
     assert second.change_time == later and "System" in str(second.file_attributes)
-    await refused("InvalidHeaderValue", directory.set_http_headers(file_attributes="Sticky"))
-    await refused("FileInvalidPermissionKey", directory.set_http_headers(permission_key="1*2"))
+    await refused(400, "InvalidHeaderValue", directory.set_http_headers(file_attributes="Sticky"))
+    await refused(400, "FileInvalidPermissionKey", directory.set_http_headers(permission_key="1*2"))
 
     answer = await directory.set_directory_metadata({"Upper": "A", "lower": "b"})
     third = await directory.get_directory_properties()
@@ -89,9 +89,9 @@ async def properties(share):
     assert third.metadata == {"Upper": "A", "lower": "b"}
     await directory.set_directory_metadata({})
     assert (await directory.get_directory_properties()).metadata == {}
-    await refused("InvalidMetadata", directory.set_directory_metadata({"1st": "x"}))
+    await refused(400, "InvalidMetadata", directory.set_directory_metadata({"1st": "x"}))
     nowhere = share.get_directory_client("nowhere")
-    await refused("ResourceNotFound", nowhere.set_directory_metadata({"a": "1"}))
+    await refused(404, "ResourceNotFound", nowhere.set_directory_metadata({"a": "1"}))
 
 
 async def lists(share):
@@ -126,9 +126,9 @@ async def lists(share):
     assert moment(book.last_write_time) == seen.last_write_time
 
     nowhere = share.get_directory_client("nowhere")
-    await refused("ResourceNotFound", listed(nowhere.list_directories_and_files()))
+    await refused(404, "ResourceNotFound", listed(nowhere.list_directories_and_files()))
     stray = shelf.list_directories_and_files().by_page("%%%")
-    await refused("InvalidContinuationToken", stray.page())
+    await refused(400, "InvalidContinuationToken", stray.page())
 
 
 async def names(it, share):
@@ -147,7 +147,7 @@ async def names(it, share):
         assert await (await file(name).download_file()).readall() == name.encode()
     # Case-insensitive, and the first spelling stays.
     assert (await file("É Ü").get_file_properties()).size == len("é ü".encode())
-    await refused("InvalidResourceName", file("a:b").upload_file(b""))
+    await refused(400, "InvalidResourceName", file("a:b").upload_file(b""))
     # A dot at the end goes, unless the client says that it is meant.
     await file("dot.").upload_file(b"1")
     assert (await file("dot").get_file_properties()).size == 1
@@ -162,9 +162,9 @@ async def renames(share):
     old = await share.create_directory("old")
     await old.upload_file("f", b"moved along")
     await share.create_directory("taken")
-    await refused("ResourceAlreadyExists", old.rename_directory("taken"))
-    await refused("ParentNotFound", old.rename_directory("no/where"))
-    await refused("ResourceNotFound", share.get_directory_client("none").rename_directory("x"))
+    await refused(409, "ResourceAlreadyExists", old.rename_directory("taken"))
+    await refused(404, "ParentNotFound", old.rename_directory("no/where"))
+    await refused(404, "ResourceNotFound", share.get_directory_client("none").rename_directory("x"))
     new = await old.rename_directory("taken/new", metadata={"was": "old"}, file_creation_time=PAST)
     assert new.directory_path == "taken/new" and not await old.exists()
     got = await new.get_directory_properties()

@@ -1,8 +1,8 @@
 """A file: create, look, set, rename, delete; and the links that only NFS shares have."""
+
 import datetime
 
 from azure.storage.fileshare import ContentSettings, NTFSAttributes
-
 from checks import recent, refused
 from directories import PAST
 from faces import listed
@@ -32,7 +32,7 @@ async def play(it):
 async def life(it, share):
     file = share.get_file_client("life.txt")
     assert not await file.exists()
-    await refused("ResourceNotFound", file.get_file_properties())
+    await refused(404, "ResourceNotFound", file.get_file_properties())
     made = await file.create_file(7)
     assert await file.exists()
     got = await file.get_file_properties()
@@ -50,14 +50,14 @@ async def life(it, share):
     await file.create_file(2)
     again = await file.get_file_properties()
     assert again.size == 2 and again.etag != got.etag
-    await refused("ParentNotFound", share.get_file_client("no/where").create_file(0))
+    await refused(404, "ParentNotFound", share.get_file_client("no/where").create_file(0))
     await share.create_directory("dir")
-    await refused("ResourceTypeMismatch", share.get_file_client("dir").create_file(0))
+    await refused(409, "ResourceTypeMismatch", share.get_file_client("dir").create_file(0))
     await file.delete_file()
-    await refused("ResourceNotFound", file.delete_file())
+    await refused(404, "ResourceNotFound", file.delete_file())
     assert not await listed(share.list_directories_and_files(name_starts_with="life"))
     away = it.stranger.get_share_client("files").get_file_client("life.txt")
-    await refused("AuthenticationFailed", away.exists())
+    await refused(403, "AuthenticationFailed", away.exists())
 
 
 async def created(share):
@@ -83,7 +83,7 @@ async def created(share):
     stream = await file.download_file()
     assert await stream.readall() == b"data"
     assert stream.properties.content_settings.content_language == "de"
-    await refused("FileInvalidPermission", file.create_file(0, file_permission="none at all"))
+    await refused(400, "FileInvalidPermission", file.create_file(0, file_permission="none at all"))
 
 
 async def settings(share):
@@ -114,9 +114,9 @@ async def settings(share):
     assert (third.creation_time, third.last_write_time) == (PAST, PAST)
     recent(third.change_time)
     empty, bad = ContentSettings(), share.get_file_client("none")
-    await refused("InvalidHeaderValue", file.set_http_headers(empty, file_attributes="Loud"))
-    await refused("ResourceNotFound", bad.set_http_headers(empty))
-    await refused("ResourceNotFound", bad.resize_file(1))
+    await refused(400, "InvalidHeaderValue", file.set_http_headers(empty, file_attributes="Loud"))
+    await refused(404, "ResourceNotFound", bad.set_http_headers(empty))
+    await refused(404, "ResourceNotFound", bad.resize_file(1))
 
 
 async def metadata(share):
@@ -128,17 +128,17 @@ async def metadata(share):
     assert got.metadata == {"Mixed": "Case", "_x": "a=b;c"}
     await file.set_file_metadata()
     assert (await file.get_file_properties()).metadata == {}
-    await refused("InvalidMetadata", file.set_file_metadata({"a-b": "c"}))
-    await refused("MetadataTooLarge", file.set_file_metadata({"a": "x" * 8192}))
+    await refused(400, "InvalidMetadata", file.set_file_metadata({"a-b": "c"}))
+    await refused(400, "MetadataTooLarge", file.set_file_metadata({"a": "x" * 8192}))
 
 
 async def renames(share):
     old = share.get_file_client("old.txt")
     await old.upload_file(b"old", metadata={"a": "1"})
     await share.get_file_client("taken.txt").upload_file(b"taken")
-    await refused("ResourceAlreadyExists", old.rename_file("taken.txt"))
-    await refused("ParentNotFound", old.rename_file("no/where.txt"))
-    await refused("ResourceNotFound", share.get_file_client("none").rename_file("x"))
+    await refused(409, "ResourceAlreadyExists", old.rename_file("taken.txt"))
+    await refused(404, "ParentNotFound", old.rename_file("no/where.txt"))
+    await refused(404, "ResourceNotFound", share.get_file_client("none").rename_file("x"))
     before = await old.get_file_properties()
     new = await old.rename_file("taken.txt", overwrite=True)
     assert new.file_name == "taken.txt" and not await old.exists()
@@ -162,18 +162,18 @@ async def read_only(share):
     file = share.get_file_client("fixed.txt")
     await file.upload_file(b"fixed")
     await file.set_http_headers(ContentSettings(), file_attributes="ReadOnly")
-    await refused("ReadOnlyAttribute", file.upload_range(b"x", 0, 1))
-    await refused("ReadOnlyAttribute", file.delete_file())
-    await refused("ReadOnlyAttribute", file.resize_file(1))
+    await refused(409, "ReadOnlyAttribute", file.upload_range(b"x", 0, 1))
+    await refused(409, "ReadOnlyAttribute", file.delete_file())
+    await refused(409, "ReadOnlyAttribute", file.resize_file(1))
     onto = share.get_file_client("onto.txt")
     await onto.upload_file(b"")
-    await refused("ReadOnlyAttribute", onto.rename_file("fixed.txt", overwrite=True))
+    await refused(409, "ReadOnlyAttribute", onto.rename_file("fixed.txt", overwrite=True))
     await onto.rename_file("fixed.txt", overwrite=True, ignore_read_only=True)
     assert (await file.get_file_properties()).size == 0
 
 
 async def links(share):
     file = share.get_file_client("link")
-    await refused("NotImplemented", file.create_symlink("target", metadata={"a": "1"}))
-    await refused("NotImplemented", file.get_symlink())
-    await refused("NotImplemented", file.create_hardlink("target"))
+    await refused(501, "NotImplemented", file.create_symlink("target", metadata={"a": "1"}))
+    await refused(501, "NotImplemented", file.get_symlink())
+    await refused(501, "NotImplemented", file.create_hardlink("target"))

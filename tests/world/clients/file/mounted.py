@@ -1,4 +1,5 @@
 """The SDK while programs on the mount have files open: the same table stands behind both."""
+
 import asyncio
 import contextlib
 import errno
@@ -70,8 +71,8 @@ async def held_alone(it, share):
     file = share.get_file_client("alone.txt")
     await file.upload_file(b"alone")
     async with held(it, "alone.txt") as handle:
-        message = await refused("SharingViolation", file.download_file())
-        assert f"handle {handle}" in message, message
+        error = await refused(409, "SharingViolation", file.download_file())
+        assert f"handle {handle}" in error.message, error
         other = share.get_file_client("other.txt")
         for call in (
             file.upload_range(b"x", 0, 1),
@@ -87,7 +88,7 @@ async def held_alone(it, share):
             other.start_copy_from_url(file.url),
             share.get_directory_client().delete_file("alone.txt"),
         ):
-            await refused("SharingViolation", call)
+            await refused(409, "SharingViolation", call)
         # Looking is not reading.
         assert (await file.get_file_properties()).size == 5
     assert await (await file.download_file()).readall() == b"alone"
@@ -98,8 +99,8 @@ async def held_by_sharers(it, share):
     await file.upload_file(b"shared")
     async with held(it, "shared.txt", "r", "r"):
         assert await (await file.download_file()).readall() == b"shared"
-        await refused("SharingViolation", file.upload_range(b"x", 0, 1))
-        await refused("SharingViolation", file.delete_file())
+        await refused(409, "SharingViolation", file.upload_range(b"x", 0, 1))
+        await refused(409, "SharingViolation", file.delete_file())
     async with held(it, "shared.txt", "rw", "rwd"):
         await file.upload_range(b"S", 0, 1)
     await file.delete_file()
@@ -129,10 +130,10 @@ async def handles_of_files(it, share):
         assert await file.close_handle(first) == {**counts, "closed_handles_count": 0}
         assert await file.close_all_handles() == counts
         assert await listed(file.list_handles()) == []
-    await refused("InvalidHeaderValue", file.close_handle("nonsense"))
+    await refused(400, "InvalidHeaderValue", file.close_handle("nonsense"))
     none = share.get_file_client("none")
-    await refused("ResourceNotFound", listed(none.list_handles()))
-    await refused("ResourceNotFound", none.close_all_handles())
+    await refused(404, "ResourceNotFound", listed(none.list_handles()))
+    await refused(404, "ResourceNotFound", none.close_all_handles())
 
 
 async def handles_of_directories(it, share):
@@ -143,7 +144,7 @@ async def handles_of_directories(it, share):
         (seen,) = await listed(top.list_handles(recursive=True))
         assert (seen.id, seen.path) == (first, "tree/branch/leaf")
         async with held(it, "tree/branch/leaf", "r", "rwd") as second:
-            await refused("SharingViolation", top.rename_directory("away"))
+            await refused(409, "SharingViolation", top.rename_directory("away"))
             none = {"closed_handles_count": 0, "failed_handles_count": 0}
             assert await top.close_all_handles() == none
             found = await listed(top.list_handles(recursive=True, results_per_page=1))
@@ -155,10 +156,10 @@ async def handles_of_directories(it, share):
     assert own.path == "tree"
     assert (await top.close_handle(own.id))["closed_handles_count"] == 1
     os.close(opened)
-    await refused("InvalidHeaderValue", top.close_handle("nonsense"))
+    await refused(400, "InvalidHeaderValue", top.close_handle("nonsense"))
     gone = share.get_directory_client("none")
-    await refused("ResourceNotFound", listed(gone.list_handles()))
-    await refused("ResourceNotFound", gone.close_all_handles(recursive=True))
+    await refused(404, "ResourceNotFound", listed(gone.list_handles()))
+    await refused(404, "ResourceNotFound", gone.close_all_handles(recursive=True))
 
 
 async def pending(it, share):
@@ -176,7 +177,7 @@ async def pending(it, share):
         file.delete_file(),
         file.set_file_metadata({"a": "1"}),
     ):
-        await refused("SMBDeletePending", call)
+        await refused(409, "SMBDeletePending", call)
     assert not await listed(share.list_directories_and_files(name_starts_with="pending"))
     os.close(held_open)
     await released(it, "pending.txt")
@@ -189,9 +190,9 @@ async def locked(it, share):
     with open(os.path.join(it.mount, "locked.txt"), "r+b") as seen:
         fcntl.lockf(seen, fcntl.LOCK_EX, 10, 20)
         # Put Range wants the whole file, Get File what it reads.
-        await refused("FileLockConflict", file.upload_range(b"y" * 10, 80, 10))
-        await refused("FileLockConflict", file.resize_file(50))
-        await refused("FileLockConflict", file.download_file(20, 5))
+        await refused(409, "FileLockConflict", file.upload_range(b"y" * 10, 80, 10))
+        await refused(409, "FileLockConflict", file.resize_file(50))
+        await refused(409, "FileLockConflict", file.download_file(20, 5))
         assert await (await file.download_file(0, 20)).readall() == b"x" * 20
     await released(it, "locked.txt")
     await file.upload_range(b"y" * 10, 80, 10)

@@ -1,4 +1,5 @@
 """With --error-names=service a file that is delete pending has the service's own code."""
+
 import json
 import os
 import pathlib
@@ -7,7 +8,7 @@ import sys
 from azure.core.exceptions import HttpResponseError
 from azure.storage.fileshare import ShareClient
 
-ready = json.loads(pathlib.Path(sys.argv[1]).read_text())
+ready = json.loads(sys.argv[1])
 share = ShareClient.from_connection_string(ready["connection_string"], "share", retry_total=0)
 path = pathlib.Path(ready["mounts"]["share"]) / "pending.txt"
 path.write_text("data")

@@ -1,9 +1,9 @@
 """A share: properties, metadata, policies, permissions, statistics, snapshots."""
+
 import base64
 import datetime
 
 from azure.storage.fileshare import AccessPolicy, ShareSasPermissions
-
 from checks import moment, now, recent, refused
 from faces import listed
 
@@ -23,12 +23,12 @@ async def play(it):
 
 async def life(it):
     share = it.service.get_share_client("life")
-    await refused("ShareNotFound", share.get_share_properties())
-    await refused("ShareNotFound", it.service.get_share_client("never-made").delete_share())
+    await refused(404, "ShareNotFound", share.get_share_properties())
+    await refused(404, "ShareNotFound", it.service.get_share_client("never-made").delete_share())
     made = await share.create_share(
         metadata={"Owner": "Ann"}, quota=3, access_tier="Hot", protocols="SMB"
     )
-    await refused("ShareAlreadyExists", share.create_share())
+    await refused(409, "ShareAlreadyExists", share.create_share())
     properties = await share.get_share_properties()
     assert (properties.name, properties.quota) == ("life", 3)
     assert (properties.access_tier, properties.protocols) == ("Hot", ["SMB"])
@@ -40,16 +40,16 @@ async def life(it):
     await share.delete_share()
     # While a deletion is fresh it is accepted again, as by the service.
     await share.delete_share()
-    await refused("ShareNotFound", share.get_share_properties())
+    await refused(404, "ShareNotFound", share.get_share_properties())
 
 
 async def settings(it):
     share = await it.service.create_share("settings")
     first = await share.get_share_properties()
     assert (await share.set_share_quota(9))["etag"] != first.etag
-    await refused("InvalidHeaderValue", share.set_share_quota(0))
+    await refused(400, "InvalidHeaderValue", share.set_share_quota(0))
     await share.set_share_properties(access_tier="Cool", quota=11)
-    await refused("InvalidHeaderValue", share.set_share_properties(access_tier="Tepid"))
+    await refused(400, "InvalidHeaderValue", share.set_share_properties(access_tier="Tepid"))
     set_ = await share.get_share_properties()
     assert (set_.quota, set_.access_tier) == (11, "Cool")
 
@@ -59,16 +59,16 @@ async def settings(it):
     assert sorted(got) == ["One", "two"]
     await share.set_share_metadata({})
     assert (await share.get_share_properties()).metadata == {}
-    await refused("InvalidMetadata", share.set_share_metadata({"no-name": "1"}))
-    await refused("MetadataTooLarge", share.set_share_metadata({"a": "x" * 8192}))
+    await refused(400, "InvalidMetadata", share.set_share_metadata({"no-name": "1"}))
+    await refused(400, "MetadataTooLarge", share.set_share_metadata({"a": "x" * 8192}))
 
     # Counted at the first question, and again only now and then.
     await share.get_file_client("full").upload_file(b"x" * 100_000)
     assert await share.get_share_stats() == 100_000
     nowhere = it.service.get_share_client("nowhere")
-    await refused("ShareNotFound", nowhere.get_share_stats())
-    await refused("ShareNotFound", nowhere.create_snapshot())
-    await refused("ShareNotFound", nowhere.get_share_access_policy())
+    await refused(404, "ShareNotFound", nowhere.get_share_stats())
+    await refused(404, "ShareNotFound", nowhere.create_snapshot())
+    await refused(404, "ShareNotFound", nowhere.get_share_access_policy())
 
 
 async def policies(it):
@@ -81,7 +81,7 @@ async def policies(it):
     assert (first.id, first.access_policy.permission) == ("read", "r")
     assert moment(first.access_policy.start) == start
     assert second.id == "empty"
-    await refused("InvalidXmlDocument", share.set_share_access_policy({"x" * 65: read}))
+    await refused(400, "InvalidXmlDocument", share.set_share_access_policy({"x" * 65: read}))
     await share.set_share_access_policy({})
     assert (await share.get_share_access_policy())["signed_identifiers"] == []
 
@@ -102,16 +102,16 @@ async def permissions(it):
     usual = (await file.get_file_properties()).permission_key
     assert usual not in (key, other)
     assert (await share.get_permission_for_share(usual)).startswith("O:")
-    await refused("FileInvalidPermission", share.create_permission_for_share("nonsense"))
-    await refused("FileInvalidPermissionKey", share.get_permission_for_share("1*2"))
+    await refused(400, "FileInvalidPermission", share.create_permission_for_share("nonsense"))
+    await refused(400, "FileInvalidPermissionKey", share.get_permission_for_share("1*2"))
 
 
 async def contents(it):
     share = await it.service.create_share("contents")
     for name in ("alpha", "beta"):
         await share.create_directory(name, metadata={"of": name})
-    await refused("ResourceAlreadyExists", share.create_directory("ALPHA"))
-    await refused("ParentNotFound", share.create_directory("no/where"))
+    await refused(409, "ResourceAlreadyExists", share.create_directory("ALPHA"))
+    await refused(404, "ParentNotFound", share.create_directory("no/where"))
     await share.get_file_client("alpha/one.txt").upload_file("one")
     await share.get_file_client("also.txt").upload_file(b"")
     found = await listed(share.list_directories_and_files())
@@ -122,10 +122,10 @@ async def contents(it):
     ]
     below = await listed(share.list_directories_and_files("alpha", name_starts_with="ON"))
     assert [(item.name, item.size) for item in below] == [("one.txt", 3)]
-    await refused("ResourceNotFound", listed(share.list_directories_and_files("gamma")))
-    await refused("DirectoryNotEmpty", share.delete_directory("alpha"))
+    await refused(404, "ResourceNotFound", listed(share.list_directories_and_files("gamma")))
+    await refused(409, "DirectoryNotEmpty", share.delete_directory("alpha"))
     await share.delete_directory("beta")
-    await refused("ResourceNotFound", share.delete_directory("beta"))
+    await refused(404, "ResourceNotFound", share.delete_directory("beta"))
     root = share.get_directory_client()
     assert await root.exists() and (await root.get_directory_properties()).is_directory
 
@@ -145,12 +145,12 @@ async def snapshots(it):
     assert (properties.size, properties.snapshot) == (6, taken["snapshot"])
     (item,) = await listed(past.list_directories_and_files())
     assert (item.name, item.size) == ("story.txt", 6)
-    await refused("ShareSnapshotOperationNotSupported", old.upload_range(b"x", 0, 1))
-    await refused("ShareHasSnapshots", share.delete_share())
+    await refused(400, "ShareSnapshotOperationNotSupported", old.upload_range(b"x", 0, 1))
+    await refused(409, "ShareHasSnapshots", share.delete_share())
     await past.delete_share()
-    await refused("ShareSnapshotNotFound", past.get_share_properties())
-    await refused("ShareSnapshotNotFound", old.download_file())
+    await refused(404, "ShareSnapshotNotFound", past.get_share_properties())
+    await refused(404, "ShareSnapshotNotFound", old.download_file())
 
     await share.create_snapshot()
     await share.delete_share(delete_snapshots="include")
-    await refused("ShareNotFound", share.get_share_properties())
+    await refused(404, "ShareNotFound", share.get_share_properties())

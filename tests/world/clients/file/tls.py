@@ -4,13 +4,12 @@ Usage: tls.py READY_FILE OTHER_READY_FILE. The first takes tokens and sources fr
 second is the other server that files are copied from. Fails with an assertion where an answer is
 not as expected.
 """
-import base64
+
 import datetime
 import json
 import sys
 import time
 
-from azure.core.credentials import AccessToken
 from azure.core.exceptions import (
     ClientAuthenticationError,
     HttpResponseError,
@@ -23,30 +22,11 @@ from azure.storage.fileshare import (
     generate_account_sas,
     generate_file_sas,
 )
+from tokens import Token
 
 ready, other = (json.load(open(name, encoding="utf-8")) for name in sys.argv[1:3])
 HOUR = datetime.timedelta(hours=1)
 LONG = 9 * 1024 * 1024
-
-
-class Token:
-    """A credential that writes its tokens itself; nobody checks the signature."""
-
-    def __init__(self, **claims):
-        self.claims = claims
-
-    def get_token(self, *scopes, **_):
-        assert scopes == ("https://storage.azure.com/.default",), scopes
-        expiry = int(time.time()) + 3600
-        claims = {
-            "iss": "https://sts.windows.net/00000000-0000-0000-0000-000000000001/",
-            "aud": "https://storage.azure.com",
-            "exp": expiry,
-            "oid": "somebody",
-        } | self.claims
-        parts = [json.dumps({"alg": "none"}), json.dumps(claims), "-"]
-        encoded = (base64.urlsafe_b64encode(part.encode()).rstrip(b"=") for part in parts)
-        return AccessToken(b".".join(encoded).decode(), expiry)
 
 
 def by_token(endpoint=ready["endpoint"], **claims):

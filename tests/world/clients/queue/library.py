@@ -1,16 +1,17 @@
 """The SDK of queues: how each public method is used, and the refusals its round must meet."""
+
+import building
+import messages
+import queues
+import service
+import signatures
 from azure.storage import queue
 from azure.storage.queue import aio
-
 from faces import Library
 from methods import BUILDS, HOST, MAKES, never, pages, sends
+from stage import Stage  # noqa: F401
 
-QUEUES = Library(
-    queue,
-    aio,
-    ("QueueServiceClient", "QueueClient"),
-    ("generate_account_sas", "generate_queue_sas"),
-)
+ROUNDS = (service.play, queues.play, messages.play, building.play, signatures.play)
 
 TABLE = {
     "QueueServiceClient": {
@@ -79,3 +80,11 @@ TABLE = {
         ),
     },
 }
+
+LIBRARY = Library(
+    queue,
+    aio,
+    ("QueueServiceClient", "QueueClient"),
+    ("generate_account_sas", "generate_queue_sas"),
+    TABLE,
+)

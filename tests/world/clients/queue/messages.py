@@ -1,4 +1,5 @@
 """Messages: sent, received, peeked at, updated, deleted, cleared; receipts that die."""
+
 import datetime
 
 from azure.storage.queue import (
@@ -7,7 +8,6 @@ from azure.storage.queue import (
     TextBase64DecodePolicy,
     TextBase64EncodePolicy,
 )
-
 from checks import now, recent, refused
 from faces import listed
 
@@ -44,23 +44,25 @@ async def life(queue):
     assert await queue.receive_message() is None and await queue.peek_messages() == []
     assert (await queue.get_queue_properties()).approximate_message_count == 1
     await queue.delete_message(got)
-    message = await refused("MessageNotFound", queue.delete_message(got))
-    assert "removed" in message and "DeleteMessage" in message.replace(" ", ""), message
+    error = await refused(404, "MessageNotFound", queue.delete_message(got))
+    assert "removed" in error.message, error
+    assert "DeleteMessage" in error.message.replace(" ", ""), error
 
 
 async def receipts(queue):
     sent = await queue.send_message("kept")
     first = await queue.receive_message(visibility_timeout=60)
-    message = await refused("PopReceiptMismatch", queue.delete_message(sent.id, sent.pop_receipt))
-    assert "hidden until" in message, message
+    late = queue.delete_message(sent.id, sent.pop_receipt)
+    error = await refused(400, "PopReceiptMismatch", late)
+    assert "hidden until" in error.message, error
     updated = await queue.update_message(first, visibility_timeout=0)
     assert updated.pop_receipt != first.pop_receipt
     again = await queue.receive_message(visibility_timeout=60)
     assert (again.id, again.dequeue_count, again.content) == (sent.id, 2, "kept")
     for stale in (sent, first, updated):
-        await refused("PopReceiptMismatch", queue.update_message(sent.id, stale.pop_receipt))
-        await refused("PopReceiptMismatch", queue.delete_message(sent.id, stale.pop_receipt))
-    await refused("PopReceiptMismatch", queue.delete_message(sent.id, "garbage"))
+        await refused(400, "PopReceiptMismatch", queue.update_message(sent.id, stale.pop_receipt))
+        await refused(400, "PopReceiptMismatch", queue.delete_message(sent.id, stale.pop_receipt))
+    await refused(400, "PopReceiptMismatch", queue.delete_message(sent.id, "garbage"))
     changed = await queue.update_message(
         again.id, again.pop_receipt, content="changed", visibility_timeout=0
     )
@@ -68,8 +70,8 @@ async def receipts(queue):
     last = await queue.receive_message()
     assert (last.content, last.dequeue_count) == ("changed", 3)
     await queue.delete_message(last.id, last.pop_receipt)
-    await refused("MessageNotFound", queue.update_message(last.id, last.pop_receipt))
-    await refused("MessageNotFound", queue.delete_message("no-such-id", "garbage"))
+    await refused(404, "MessageNotFound", queue.update_message(last.id, last.pop_receipt))
+    await refused(404, "MessageNotFound", queue.delete_message("no-such-id", "garbage"))
 
 
 async def texts(queue):
@@ -83,11 +85,11 @@ async def texts(queue):
         assert (got.content or "") == text
         await queue.delete_message(got)
         assert got.id == sent.id
-    await refused("RequestBodyTooLarge", queue.send_message("x" * 65_537))
-    await refused("RequestBodyTooLarge", queue.send_message("\u00e9" * 32_769))
+    await refused(413, "RequestBodyTooLarge", queue.send_message("x" * 65_537))
+    await refused(413, "RequestBodyTooLarge", queue.send_message("\u00e9" * 32_769))
     sent = await queue.send_message("short")
     update = queue.update_message(sent, content="x" * 65_537)
-    await refused("RequestBodyTooLarge", update)
+    await refused(413, "RequestBodyTooLarge", update)
     await queue.clear_messages()
 
 
@@ -99,8 +101,8 @@ async def times(queue):
     late = await queue.send_message("late", visibility_timeout=100, time_to_live=101)
     assert late.next_visible_on - late.inserted_on == 100 * SECOND
     assert [message.content for message in await queue.peek_messages(32)] == ["forever", "long"]
-    await refused("InvalidQueryParameterValue", queue.send_message("x", time_to_live=0))
-    await refused("InvalidQueryParameterValue", queue.send_message("x", time_to_live=-2))
+    await refused(400, "InvalidQueryParameterValue", queue.send_message("x", time_to_live=0))
+    await refused(400, "InvalidQueryParameterValue", queue.send_message("x", time_to_live=-2))
     await queue.clear_messages()
     assert (await queue.get_queue_properties()).approximate_message_count == 0
 
@@ -108,7 +110,9 @@ async def times(queue):
 async def pages(queue):
     for number in range(7):
         await queue.send_message(str(number))
-    first = await queue.receive_messages(messages_per_page=3, visibility_timeout=60).by_page().page()
+    first = (
+        await queue.receive_messages(messages_per_page=3, visibility_timeout=60).by_page().page()
+    )
     assert [message.content for message in first] == ["0", "1", "2"]
     several = queue.receive_messages(messages_per_page=1, max_messages=2)
     assert [message.content for message in await listed(several)] == ["3", "4"]
@@ -134,13 +138,13 @@ async def encoded(it):
 async def bounds(queue):
     code = "OutOfRangeQueryParameterValue"
     sent = await queue.send_message("bounded")
-    await refused(code, queue.send_message("x", visibility_timeout=604_801))
-    await refused(code, queue.receive_message(visibility_timeout=604_801))
-    await refused(code, listed(queue.receive_messages(messages_per_page=33)))
-    await refused(code, queue.update_message(sent, visibility_timeout=604_801))
-    await refused(code, queue.update_message(sent, visibility_timeout=-1))
+    await refused(400, code, queue.send_message("x", visibility_timeout=604_801))
+    await refused(400, code, queue.receive_message(visibility_timeout=604_801))
+    await refused(400, code, listed(queue.receive_messages(messages_per_page=33)))
+    await refused(400, code, queue.update_message(sent, visibility_timeout=604_801))
+    await refused(400, code, queue.update_message(sent, visibility_timeout=-1))
     # More than 32 the SDK refuses by itself.
-    await refused(code, queue.peek_messages(0))
+    await refused(400, code, queue.peek_messages(0))
     await queue.clear_messages()
 
 
@@ -156,4 +160,4 @@ async def absent(it):
         queue.delete_message(*held),
         queue.clear_messages(),
     ):
-        await refused("QueueNotFound", call)
+        await refused(404, "QueueNotFound", call)

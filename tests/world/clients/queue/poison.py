@@ -1,15 +1,16 @@
 """The loop of `docs/queue.md` against a running server: bad messages end in the second queue.
 
-Usage: poison.py FACTS PAGE. The loop is read from the page, so that the page cannot differ.
+Usage: poison.py PAGE FACTS. The loop is read from the page, so that the page cannot differ.
 """
+
 import json
 import pathlib
 import sys
 
 from azure.storage.queue import QueueServiceClient
 
-facts = json.loads(sys.argv[1])
-page = pathlib.Path(sys.argv[2]).read_text(encoding="utf-8")
+facts = json.loads(sys.argv[2])
+page = pathlib.Path(sys.argv[1]).read_text(encoding="utf-8")
 code = {}
 exec(page.split("```python\n")[1].split("```")[0], code)
 

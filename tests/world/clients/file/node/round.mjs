@@ -1,6 +1,6 @@
 // The official Node SDK against a running latchfs: every public method, good and bad.
 //
-// Usage: node round.mjs READY_FILE LATCHFS. Fails with an assertion where an answer is not as
+// Usage: node round.mjs FACTS, which is JSON. Fails with an assertion where an answer is not as
 // expected, or where a method of the SDK was not called.
 import { check } from "./check.mjs";
 import { copies } from "./copies.mjs";

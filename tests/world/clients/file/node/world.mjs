@@ -2,18 +2,15 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
 import { record } from "./recorder.mjs";
 import { sdk } from "./sdk.mjs";
 
-const [readyFile, latchfs] = process.argv.slice(2);
-
 record();
 
-export const ready = JSON.parse(readFileSync(readyFile, "utf8"));
+export const ready = JSON.parse(process.argv[2]);
 /** Where the share `share` is mounted. */
 export const mount = ready.mounts.share;
 /** A refusal must be seen at once, not after the SDK has tried four times. */
@@ -93,7 +90,7 @@ export async function eventually(what, condition) {
 /** Runs `body` while a program holds a file of the mount, with the handle it has. */
 export async function holding(name, options, body) {
   const stdio = ["pipe", "pipe", "inherit"];
-  const holder = spawn(latchfs, ["hold", join(mount, name), ...options], { stdio });
+  const holder = spawn(ready.latchfs, ["hold", join(mount, name), ...options], { stdio });
   const ended = once(holder, "exit");
   try {
     const lines = once(createInterface(holder.stdout), "line");

@@ -1,9 +1,10 @@
-"""Rows of a table of methods: how each public method of an SDK is used, and the refusals it must meet.
+"""Rows of a table of methods: how each public method of an SDK is used, and its refusals.
 
-`differences` compares a table with the SDK as installed and with what was called: a method that is new,
-gone, never called, or never refused as its row says, is named. So a new version of the SDK shows
-up as rows that are missing.
+`differences` compares a table with the SDK as installed and with what was called: a method that is
+new, gone, never called, or never refused as its row says, is named. So a new version of the SDK
+shows up as rows that are missing.
 """
+
 import dataclasses
 import inspect
 
@@ -50,10 +51,10 @@ HOST = {
 }
 
 
-def differences(face, table):
+def differences(face):
     """What the table, the SDK, and the calls of `face` do not agree on."""
     yield from of_names(face.library)
-    for owner, rows in table.items():
+    for owner, rows in face.library.table.items():
         yield from of_class(face, owner, rows)
         for name, row in rows.items():
             noted = face.noted.get((owner, name), set())
@@ -92,5 +93,5 @@ def of_calls(row, noted):
     wanted = set(row.codes) | ({GOOD} if row.succeeds else set())
     for outcome in sorted(wanted - noted):
         yield "was never called with success" if outcome == GOOD else f"never met {outcome}"
-    if not row.succeeds and GOOD in noted:
-        yield "succeeded, though its row says it cannot"
+    if not row.succeeds:
+        yield from (f"came to {outcome}, which its row excludes" for outcome in noted - wanted)

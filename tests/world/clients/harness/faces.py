@@ -5,38 +5,47 @@ A round is written once, as aio has it: what sends a request is awaited, what is
 with what it came to: `good`, or the code of the refusal. Calls that the SDK makes of its own
 methods are not: a method is covered only where a round names it.
 """
+
 import contextlib
 import functools
 import inspect
+import sys
 from collections import defaultdict
 
 from azure.core.async_paging import AsyncItemPaged
 from azure.core.exceptions import HttpResponseError
 from azure.core.paging import ItemPaged
-from azure.storage import fileshare
-from azure.storage.fileshare import _download, aio
-from azure.storage.fileshare.aio import _download_async
 
-CLIENTS = (
-    "ShareServiceClient",
-    "ShareClient",
-    "ShareDirectoryClient",
-    "ShareFileClient",
-    "ShareLeaseClient",
-)
-# What `download_file` gives: public to users, though no module exports it.
-DOWNLOADER = "StorageStreamDownloader"
-# What `chunks` of one gives.
-CHUNKS = ("_ChunkIterator", "_AsyncChunkIterator")
-SIGNERS = ("generate_account_sas", "generate_share_sas", "generate_file_sas")
 GOOD = "good"
+# What `chunks` of a download gives.
+CHUNKS = ("_ChunkIterator", "_AsyncChunkIterator")
 
 
-def classes(face):
-    """The classes of a face, by name."""
-    library, downloads = {"sync": (fileshare, _download), "aio": (aio, _download_async)}[face]
-    found = {name: getattr(library, name) for name in CLIENTS}
-    return {**found, DOWNLOADER: getattr(downloads, DOWNLOADER)}
+def code_of(error):
+    """The code of a refusal. Some methods raise it as it came, without the attribute."""
+    told = getattr(error, "error_code", None)
+    if told is None and error.response is not None:
+        told = error.response.headers.get("x-ms-error-code")
+    return getattr(told, "value", told)
+
+
+class Library:
+    """An SDK: its classes on both faces, by name, and the functions that sign.
+
+    The first of `clients` is that of the service. `hidden`: public classes that no module exports,
+    each by name with its sync and its aio form. `table`: the rows of all classes.
+    """
+
+    def __init__(self, sync, aio, clients, signers, table, hidden=None):
+        self.sync, self.aio = sync, aio
+        self.clients, self.signers, self.table = clients, signers, table
+        self.hidden = hidden or {}
+
+    def classes(self, face):
+        """The classes of a face, by name."""
+        at = ("sync", "aio").index(face)
+        exported = {name: getattr((self.sync, self.aio)[at], name) for name in self.clients}
+        return exported | {name: forms[at] for name, forms in self.hidden.items()}
 
 
 def kind(owner, name):
@@ -57,20 +66,25 @@ def public(owner):
 class Face:
     """One face of the SDK. Its attributes are the clients' classes and the SAS generators."""
 
-    def __init__(self, name):
-        self.name = name
-        self.classes = classes(name)
+    def __init__(self, library, name):
+        self.library, self.name = library, name
+        self.classes, self.twins = library.classes(name), library.classes("aio")
         self.noted = defaultdict(set)
 
     def __getattr__(self, name):
-        if name in SIGNERS:
-            return self.plain("", name, getattr(fileshare, name))
-        if name in CLIENTS:
+        if name in self.library.signers:
+            return self.plain("", name, getattr(self.library.sync, name))
+        if name in self.library.clients:
             return Builder(self, name)
         raise AttributeError(name)
 
     def note(self, owner, name, outcome):
-        self.noted[owner, name].add(str(getattr(outcome, "value", outcome)))
+        self.noted[owner, name].add(str(outcome))
+
+    def excuse(self, owner, name, why):
+        """A method that cannot succeed on this machine."""
+        print(f"SKIPPED {owner}.{name}: {why}", file=sys.stderr)
+        self.note(owner, name, GOOD)
 
     def wrapped(self, value, called):
         """What a call gave, so that the calls it leads to are noted too."""
@@ -113,7 +127,10 @@ async def noting(face, called):
     try:
         yield
     except HttpResponseError as error:
-        face.note(*called, getattr(error, "error_code", None))
+        face.note(*called, code_of(error))
+        raise
+    except ValueError:
+        face.note(*called, "ValueError")
         raise
     face.note(*called, GOOD)
 
@@ -142,7 +159,7 @@ class Seen:
     def __getattr__(self, name):
         value = getattr(self.inner, name)
         # Both faces are called as aio is: which of their names are awaited is read off there.
-        twin = classes("aio")[self._owner]
+        twin = self._face.twins[self._owner]
         if name not in public(twin):
             return value
         used = kind(twin, name)
@@ -171,6 +188,11 @@ class Sequence:
         async with noting(self._face, self._called):
             async for item in each(self._inner):
                 yield item
+
+    async def pages(self, token=None):
+        """All pages, each with the token after it."""
+        pages = self.by_page(token)
+        return [(await listed(page), pages.token) async for page in pages]
 
     async def page(self):
         """The next page of what `by_page` gave, read."""

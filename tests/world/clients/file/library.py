@@ -1,63 +1,44 @@
-"""The table: every public method of the SDK, how it is used, and the refusals its round must meet.
+"""The SDK of files: how each public method is used, and the refusals its round must meet."""
 
-`differences` compares it with the SDK as installed and with what was called: a method that is new,
-gone, never called, or never refused as its row says, is named. So a new version of the SDK shows
-up as rows that are missing.
-"""
-import dataclasses
-import inspect
-
+import building
+import content
+import copies
+import directories
+import files
+import leases
+import mounted
+import service
+import shares
+import signatures
+import stage
 from azure.storage import fileshare
-from azure.storage.fileshare import aio
+from azure.storage.fileshare import _download, aio
+from azure.storage.fileshare.aio import _download_async
+from faces import Library
+from methods import BUILDS, HOST, MAKES, never, pages, sends
 
-from faces import CLIENTS, GOOD, SIGNERS, classes, kind, public
-
-
-@dataclasses.dataclass(frozen=True)
-class Row:
-    """A method: `kind` as aio has it, the codes to be met, or why it is answered with 501."""
-
-    kind: str
-    codes: tuple = ()
-    absent: str = ""
-    token: bool = False
-
-
-def sends(*codes):
-    """Awaited; sends a request, which is refused with each of these codes in turn."""
-    return Row("awaited", codes)
-
-
-def pages(*codes):
-    """Not awaited; sends requests when it is read."""
-    return Row("plain", codes)
+# The service first: it lists the shares there are.
+ROUNDS = (
+    service.play,
+    shares.play,
+    directories.play,
+    files.play,
+    content.play,
+    leases.play,
+    copies.play,
+    building.play,
+    mounted.play,
+    signatures.play,
+)
 
 
-def by_token(*codes):
-    """Succeeds with a bearer token alone, which tls.py has; here it is refused with these codes."""
-    return Row("awaited", codes, token=True)
+class Stage(stage.Stage):
+    """The server, its mount, and the program that holds files there."""
 
+    def __init__(self, facts, face):
+        super().__init__(facts, face)
+        self.mount, self.latchfs = facts["mounts"]["share"], facts["latchfs"]
 
-def absent(why):
-    """Answered with 501."""
-    return Row("awaited", absent=why)
-
-
-# Sends nothing, so nothing is refused.
-MAKES, BUILDS, SAYS, CLOSES = (Row(kind) for kind in ("plain", "builder", "property", "awaited"))
-
-HOST = {
-    "api_version": SAYS,
-    "close": CLOSES,
-    "from_connection_string": BUILDS,
-    "location_mode": SAYS,
-    "primary_endpoint": SAYS,
-    "primary_hostname": SAYS,
-    "secondary_endpoint": SAYS,
-    "secondary_hostname": SAYS,
-    "url": SAYS,
-}
-NFS = "a link, which NFS shares alone have"
 
 TABLE = {
     "ShareServiceClient": {
@@ -66,7 +47,8 @@ TABLE = {
         "delete_share": sends("ShareHasSnapshots", "ShareNotFound"),
         "get_service_properties": sends("AuthenticationFailed"),
         "get_share_client": MAKES,
-        "get_user_delegation_key": by_token("AuthenticationFailed"),
+        # Over TLS, with a token, it succeeds: tls.py.
+        "get_user_delegation_key": never("AuthenticationFailed"),
         "list_shares": pages(
             "AuthenticationFailed",
             "AuthorizationPermissionMismatch",
@@ -152,8 +134,9 @@ TABLE = {
             "SMBDeletePending",
             "SharingViolation",
         ),
-        "create_hardlink": absent(NFS),
-        "create_symlink": absent(NFS),
+        # Links, which NFS shares alone have.
+        "create_hardlink": never("NotImplemented"),
+        "create_symlink": never("NotImplemented"),
         "delete_file": sends(
             "AuthorizationPermissionMismatch",
             "LeaseIdMissing",
@@ -183,7 +166,7 @@ TABLE = {
         ),
         "get_ranges": sends("ResourceNotFound", "SharingViolation"),
         "get_ranges_diff": sends("PreviousSnapshotNotFound"),
-        "get_symlink": absent(NFS),
+        "get_symlink": never("NotImplemented"),
         "list_handles": pages("ResourceNotFound"),
         "list_ranges": pages("InvalidContinuationToken", "ResourceNotFound", "SharingViolation"),
         "list_ranges_diff": pages("PreviousSnapshotNotFound"),
@@ -246,52 +229,23 @@ TABLE = {
     },
 }
 
-
-def differences(face, waived=()):
-    """What the table, the SDK, and the calls of `face` do not agree on."""
-    yield from of_names()
-    for owner, rows in TABLE.items():
-        yield from of_class(face.name, owner, rows)
-        for name, row in rows.items():
-            noted = face.noted.get((owner, name), set())
-            yield from (
-                f"{owner}.{name} {what}"
-                for what in of_calls(row, noted, (owner, name) in waived)
-            )
-    for name in SIGNERS:
-        if ("", name) not in face.noted:
-            yield f"{name} was never called"
-
-
-def of_names():
-    """Whole clients and generators that are new or gone."""
-    exported = {name for name in fileshare.__all__ if name.endswith("Client")}
-    for found in (exported, set(aio.__all__)):
-        yield from (f"the client {name} is new or gone" for name in found ^ set(CLIENTS))
-    makers = {name for name in fileshare.__all__ if name.startswith("generate_")}
-    yield from (f"{name} is new or gone" for name in makers ^ set(SIGNERS))
-
-
-def of_class(face, owner, rows):
-    """Methods that are new, gone, or used in another way."""
-    own, twin = classes(face)[owner], classes("aio")[owner]
-    for name in sorted(public(own) | set(rows)):
-        if name not in rows:
-            yield f"{owner}.{name} is new: it needs a round and a row"
-        elif name not in public(own):
-            yield f"{owner}.{name} is gone"
-        elif rows[name].kind != kind(twin, name):
-            yield f"{owner}.{name} is {kind(twin, name)} now, not {rows[name].kind}"
-        elif face == "sync" and inspect.iscoroutinefunction(getattr(own, name)):
-            yield f"{owner}.{name} is a coroutine in the sync face"
-
-
-def of_calls(row, noted, waived):
-    """What a row promises and the rounds did not meet."""
-    if row.absent:
-        wanted, others = {"NotImplemented"}, noted - {"NotImplemented"}
-        yield from (f"came to {outcome}, and not to 501" for outcome in others)
-    else:
-        wanted = set(row.codes) | (set() if waived or row.token else {GOOD})
-    for outcome in sorted(wanted - noted):
-        yield "was never called with success" if outcome == GOOD else f"never met {outcome}"
+LIBRARY = Library(
+    fileshare,
+    aio,
+    (
+        "ShareServiceClient",
+        "ShareClient",
+        "ShareDirectoryClient",
+        "ShareFileClient",
+        "ShareLeaseClient",
+    ),
+    ("generate_account_sas", "generate_share_sas", "generate_file_sas"),
+    TABLE,
+    # What `download_file` gives.
+    {
+        "StorageStreamDownloader": (
+            _download.StorageStreamDownloader,
+            _download_async.StorageStreamDownloader,
+        )
+    },
+)
