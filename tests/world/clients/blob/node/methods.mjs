@@ -1,5 +1,5 @@
 // Every public method of the SDK of blobs, and how the round calls each.
-import { FUNCTIONS, load } from "../../queue/node/sdk.mjs";
+import { BOTH, FUNCTIONS, LOCAL, load, NEVER } from "../../harness/node/sdk.mjs";
 
 export const library = load("@azure/storage-blob", {
   BlobServiceClient: "BlobServiceClient.d.ts",
@@ -11,13 +11,6 @@ export const library = load("@azure/storage-blob", {
   BlobLeaseClient: "BlobLeaseClient.d.ts",
   BlobBatchClient: "BlobBatchClient.d.ts",
 });
-
-/** The round sees it succeed, and sees it refused. */
-const BOTH = ["good", "bad"];
-/** It asks nobody and cannot fail. */
-const LOCAL = ["good"];
-/** It cannot succeed: see UNSUPPORTED for the reason. */
-const NEVER = ["bad"];
 
 /** What cannot succeed, and why. */
 export const UNSUPPORTED = {

@@ -1,8 +1,7 @@
 // The official Node SDK of blobs against a running latchfs: every public method, good and bad.
 //
-// Usage: node round.mjs FACTS; FACTS is JSON, as for rounds.py. Fails with an assertion where an
-// answer is not as expected, or where a method of the SDK was not called.
-import { check } from "../../queue/node/check.mjs";
+// Usage: node round.mjs FACTS, which is JSON.
+import { play } from "../../harness/node/play.mjs";
 import { batches } from "./batch.mjs";
 import { blobClient } from "./blob.mjs";
 import { containerClient } from "./container.mjs";
@@ -25,7 +24,4 @@ const parts = [
   batches,
   signatures,
 ];
-for (const part of parts) {
-  await part();
-}
-console.log(`met ${check(library.methods(), METHODS, UNSUPPORTED)} methods`);
+await play(library, METHODS, UNSUPPORTED, parts);

@@ -1,9 +1,9 @@
 // Signatures of the account, of containers and of blobs, and what they do not reach.
 import assert from "node:assert/strict";
 
-import { functions } from "../../queue/node/recorder.mjs";
+import { functions } from "../../harness/node/recorder.mjs";
 import {
-  all, containerOf, credential, facts, later, ONE_TRY, refused, sdk, service, textOf,
+  all, containerOf, credential, delegationKey, facts, later, ONE_TRY, refused, sdk, service, textOf,
 } from "./world.mjs";
 
 const DENIED = "AuthorizationPermissionMismatch";
@@ -82,10 +82,7 @@ async function byFunctions() {
 
 /** What is signed with a user's key is made without asking anybody. */
 function keysOfOthers(container, blob) {
-  const key = {
-    signedObjectId: "o", signedTenantId: "t", signedStartsOn: new Date(), signedExpiresOn: later(),
-    signedService: "b", signedVersion: "2026-04-06", value: "AAAA",
-  };
+  const key = delegationKey("b");
   const values = { permissions: sdk.BlobSASPermissions.parse("r"), expiresOn: later() };
   for (const client of [container, blob]) {
     client.generateUserDelegationSasUrl(values, key);

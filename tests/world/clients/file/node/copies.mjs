@@ -1,7 +1,7 @@
 // Copies within the server: done, refused, and broken off.
 import assert from "node:assert/strict";
 
-import { excuse } from "./recorder.mjs";
+import { excuse } from "../../harness/node/recorder.mjs";
 import { eventually, filled, refused, service } from "./world.mjs";
 
 /** Long enough that a copy is still under way when its answer has come; all of it a hole. */

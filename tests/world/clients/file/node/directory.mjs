@@ -2,8 +2,7 @@
 // Handles are in mount.mjs, where there are some.
 import assert from "node:assert/strict";
 
-import { sdk } from "./sdk.mjs";
-import { all, byTwo, refused, service, stranger } from "./world.mjs";
+import { all, byTwo, refused, sdk, service, stranger } from "./world.mjs";
 
 const WHEN = new Date("2020-02-02T02:02:02.000Z");
 

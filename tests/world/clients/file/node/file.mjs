@@ -3,8 +3,7 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 
-import { sdk } from "./sdk.mjs";
-import { filled, refused, service, stranger, wholeOf } from "./world.mjs";
+import { filled, refused, sdk, service, stranger, wholeOf } from "./world.mjs";
 
 const WHEN = new Date("2021-03-04T05:06:07.000Z");
 const KIB = 1024;

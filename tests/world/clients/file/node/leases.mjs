@@ -1,8 +1,7 @@
 // ShareLeaseClient, on a file and on a share.
 import assert from "node:assert/strict";
 
-import { sdk } from "./sdk.mjs";
-import { filled, GUID, refused, service } from "./world.mjs";
+import { filled, GUID, refused, sdk, service } from "./world.mjs";
 
 const OTHER = "99999999-8888-7777-6666-555555555555";
 

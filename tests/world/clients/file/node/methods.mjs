@@ -1,13 +1,13 @@
-// Every public method of the SDK, and how the round calls each. check.mjs holds this table
-// against the SDK and against what was called.
-import { FUNCTIONS } from "./sdk.mjs";
+// Every public method of the SDK of files, and how the round calls each.
+import { BOTH, FUNCTIONS, LOCAL, load, NEVER } from "../../harness/node/sdk.mjs";
 
-/** The round sees it succeed, and sees it refused. */
-const BOTH = ["good", "bad"];
-/** It asks nobody and cannot fail. */
-const LOCAL = ["good"];
-/** It cannot succeed: see UNSUPPORTED for the reason. */
-const NEVER = ["bad"];
+export const library = load("@azure/storage-file-share", {
+  ShareServiceClient: "ShareServiceClient.d.ts",
+  ShareClient: "Clients.d.ts",
+  ShareDirectoryClient: "Clients.d.ts",
+  ShareFileClient: "Clients.d.ts",
+  ShareLeaseClient: "Clients.d.ts",
+});
 
 /** What cannot succeed, and why. */
 export const UNSUPPORTED = {

@@ -1,12 +1,12 @@
-// The official Node SDK against a running latchfs: every public method, good and bad.
+// The official Node SDK of files against a running latchfs: every public method, good and bad.
 //
-// Usage: node round.mjs FACTS, which is JSON. Fails with an assertion where an answer is not as
-// expected, or where a method of the SDK was not called.
-import { check } from "./check.mjs";
+// Usage: node round.mjs FACTS, which is JSON.
+import { play } from "../../harness/node/play.mjs";
 import { copies } from "./copies.mjs";
 import { directoryClient } from "./directory.mjs";
 import { fileClient } from "./file.mjs";
 import { leases } from "./leases.mjs";
+import { library, METHODS, UNSUPPORTED } from "./methods.mjs";
 import { besideTheMount } from "./mount.mjs";
 import { serviceClient } from "./service.mjs";
 import { shareClient } from "./share.mjs";
@@ -24,7 +24,4 @@ const parts = [
   signatures,
   besideTheMount,
 ];
-for (const part of parts) {
-  await part();
-}
-console.log(`met ${check()} methods`);
+await play(library, METHODS, UNSUPPORTED, parts);

@@ -1,22 +1,22 @@
 // ShareServiceClient: shares as a list, service properties, shares that come back.
 import assert from "node:assert/strict";
 
-import { sdk } from "./sdk.mjs";
-import { all, byTwo, later, ready, refused, service, stranger } from "./world.mjs";
+import { all, byTwo, facts, later, properties, refused, sdk, service, stranger } from "./world.mjs";
 
 export async function serviceClient() {
   assert.throws(() => sdk.ShareServiceClient.fromConnectionString("nonsense"));
   await shares();
   await pages();
   await deletedAndBack();
-  await properties();
-  await refused(403, "AuthenticationFailed", () => service.getUserDelegationKey(new Date(), later()));
+  await properties({ service, stranger });
+  const key = () => service.getUserDelegationKey(new Date(), later());
+  await refused(403, "AuthenticationFailed", key);
 }
 
 async function shares() {
   const { shareClient } = await service.createShare("svc-one", { metadata: { a: "b" } });
   assert.equal(shareClient.name, "svc-one");
-  assert.equal(service.getShareClient("svc-one").url, `${ready.endpoint}/svc-one`);
+  assert.equal(service.getShareClient("svc-one").url, `${facts.endpoint}/svc-one`);
   await refused(409, "ShareAlreadyExists", () => service.createShare("svc-one"));
   await refused(400, "InvalidResourceName", () => service.createShare("Not-Lower"));
   await refused(404, "ShareNotFound", () => service.deleteShare("svc-none"));
@@ -69,25 +69,4 @@ async function deletedAndBack() {
     (await back.rootDirectoryClient.getFileClient("kept.txt").getProperties()).contentLength,
     4,
   );
-}
-
-async function properties() {
-  const before = await service.getProperties();
-  assert.equal(before.hourMetrics.enabled, false);
-  const rule = {
-    allowedOrigins: "http://localhost:3000",
-    allowedMethods: "GET,PUT",
-    allowedHeaders: "x-ms-*",
-    exposedHeaders: "etag",
-    maxAgeInSeconds: 60,
-  };
-  await service.setProperties({ cors: [rule] });
-  const after = await service.getProperties();
-  assert.deepEqual(after.cors, [rule]);
-  assert.deepEqual(after.hourMetrics, before.hourMetrics);
-  const many = { cors: Array(6).fill(rule) };
-  await refused(400, "InvalidXmlDocument", () => service.setProperties(many));
-  await service.setProperties({ cors: [] });
-  assert.equal((await service.getProperties()).cors?.length ?? 0, 0);
-  await refused(403, "AuthenticationFailed", () => stranger.getProperties());
 }

@@ -1,9 +1,10 @@
 // Every maker of shared access signatures, and what a client with nothing but one may do.
 import assert from "node:assert/strict";
 
-import { functions } from "./recorder.mjs";
-import { sdk } from "./sdk.mjs";
-import { all, credential, filled, later, ONE_TRY, ready, refused, service } from "./world.mjs";
+import { functions } from "../../harness/node/recorder.mjs";
+import {
+  all, credential, delegationKey, filled, later, ONE_TRY, refused, sdk, service,
+} from "./world.mjs";
 
 const { AccountSASPermissions, FileSASPermissions, SASProtocol, ShareSASPermissions } = sdk;
 const READ = FileSASPermissions.parse("r");
@@ -110,15 +111,7 @@ async function byHand(file) {
 
 /** They are made, and refused: nobody here gives out such a key. */
 async function byDelegation(share, file) {
-  const key = {
-    signedObjectId: "11111111-1111-1111-1111-111111111111",
-    signedTenantId: "22222222-2222-2222-2222-222222222222",
-    signedStartsOn: later(-60_000),
-    signedExpiresOn: later(),
-    signedService: "f",
-    signedVersion: "2026-04-06",
-    value: ready.key,
-  };
+  const key = delegationKey("f");
   const url = file.generateUserDelegationSasUrl({ permissions: READ, expiresOn: later() }, key);
   await refused(403, "AuthenticationFailed", read(url));
   const wide = share.generateUserDelegationSasUrl({ permissions: LIST, expiresOn: later() }, key);

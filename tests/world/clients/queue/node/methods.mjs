@@ -1,17 +1,10 @@
 // Every public method of the SDK of queues, and how the round calls each.
-import { FUNCTIONS, load } from "./sdk.mjs";
+import { BOTH, FUNCTIONS, LOCAL, load, NEVER } from "../../harness/node/sdk.mjs";
 
 export const library = load("@azure/storage-queue", {
   QueueServiceClient: "QueueServiceClient.d.ts",
   QueueClient: "QueueClient.d.ts",
 });
-
-/** The round sees it succeed, and sees it refused. */
-const BOTH = ["good", "bad"];
-/** It asks nobody and cannot fail. */
-const LOCAL = ["good"];
-/** It cannot succeed: see UNSUPPORTED for the reason. */
-const NEVER = ["bad"];
 
 /** What cannot succeed, and why. */
 export const UNSUPPORTED = {

@@ -2,14 +2,15 @@
 import assert from "node:assert/strict";
 
 import {
-  all, credential, later, ONE_TRY, facts, refused, sdk, service, stranger,
+  all, credential, later, ONE_TRY, facts, properties, refused, sdk, service, stranger,
 } from "./world.mjs";
 
 export async function serviceClient() {
   assert.throws(() => sdk.QueueServiceClient.fromConnectionString("nonsense"));
   await queues();
   await pages();
-  await properties();
+  const before = await properties({ service, stranger });
+  assert.equal(before.queueAnalyticsLogging.read, false);
   await statistics();
   // A bearer alone may ask for such a key.
   const key = () => service.getUserDelegationKey(new Date(), later());
@@ -51,28 +52,6 @@ async function pages() {
   for (const name of names) {
     await service.deleteQueue(name);
   }
-}
-
-async function properties() {
-  const before = await service.getProperties();
-  assert.equal(before.hourMetrics.enabled, false);
-  assert.equal(before.queueAnalyticsLogging.read, false);
-  const rule = {
-    allowedOrigins: "http://localhost:3000",
-    allowedMethods: "GET,PUT",
-    allowedHeaders: "x-ms-*",
-    exposedHeaders: "x-ms-popreceipt",
-    maxAgeInSeconds: 60,
-  };
-  await service.setProperties({ cors: [rule] });
-  const after = await service.getProperties();
-  assert.deepEqual(after.cors, [rule]);
-  assert.deepEqual(after.hourMetrics, before.hourMetrics);
-  const many = { cors: Array(6).fill(rule) };
-  await refused(400, "InvalidXmlDocument", () => service.setProperties(many));
-  await service.setProperties({ cors: [] });
-  assert.equal((await service.getProperties()).cors?.length ?? 0, 0);
-  await refused(403, "AuthenticationFailed", () => stranger.getProperties());
 }
 
 /** They are the secondary's: the primary has none. */

@@ -1,9 +1,9 @@
 // Every maker of shared access signatures, and what a client with nothing but one may do.
 import assert from "node:assert/strict";
 
-import { functions } from "./recorder.mjs";
+import { functions } from "../../harness/node/recorder.mjs";
 import {
-  all, credential, later, ONE_TRY, queueOf, facts, refused, sdk, service,
+  all, credential, delegationKey, later, ONE_TRY, queueOf, refused, sdk, service,
 } from "./world.mjs";
 
 const { AccountSASPermissions, QueueSASPermissions, SASProtocol } = sdk;
@@ -88,15 +88,7 @@ async function byHand(queue) {
 
 /** They are made, and refused: nobody here gives out such a key. */
 async function byDelegation(queue) {
-  const key = {
-    signedObjectId: "11111111-1111-1111-1111-111111111111",
-    signedTenantId: "22222222-2222-2222-2222-222222222222",
-    signedStartsOn: later(-60_000),
-    signedExpiresOn: later(),
-    signedService: "q",
-    signedVersion: "2026-04-06",
-    value: facts.key,
-  };
+  const key = delegationKey("q");
   const options = { permissions: READ, expiresOn: later() };
   const url = queue.generateUserDelegationSasUrl(options, key);
   await refused(403, "AuthenticationFailed", peek(url));

@@ -1,10 +1,10 @@
-// Records how each public method of the SDK was called: with success, with a refusal, or not.
+// Records how each public method of the SDK was called: with success, with which refusal, or not.
 //
 // Methods are wrapped where they live, on the prototypes. A call that the SDK makes inside
 // another does not count: only what the round itself calls was looked at.
 import { AsyncLocalStorage } from "node:async_hooks";
 
-import { FUNCTIONS, publicMethods, sdk } from "./sdk.mjs";
+import { FUNCTIONS } from "./sdk.mjs";
 
 const inside = new AsyncLocalStorage();
 const outcomes = new Map();
@@ -12,14 +12,14 @@ const outcomes = new Map();
 /** The functions of the SDK that belong to no class, recorded too. */
 export const functions = {};
 
-/** `Class.method` to the set of outcomes seen: "good", "bad". */
+/** `Class.method` to the set of outcomes seen: "good", "bad", and the code of each refusal. */
 export function recorded() {
   return outcomes;
 }
 
-/** Wraps everything. To be called once, before the first client is made. */
-export function record() {
-  for (const [type, methods] of Object.entries(publicMethods())) {
+/** Wraps everything of an SDK. To be called once, before the first client is made. */
+export function record({ sdk, present }) {
+  for (const [type, methods] of Object.entries(present)) {
     for (const method of methods) {
       const label = `${type}.${method}`;
       if (type === FUNCTIONS) {
@@ -53,7 +53,7 @@ function noted(label, call) {
   try {
     result = inside.run(true, call);
   } catch (error) {
-    note(label, "bad");
+    noteBad(label, error);
     throw error;
   }
   if (typeof result?.then === "function") {
@@ -63,7 +63,7 @@ function noted(label, call) {
         return value;
       },
       (error) => {
-        note(label, "bad");
+        noteBad(label, error);
         throw error;
       },
     );
@@ -88,6 +88,17 @@ function notedPages(label, list) {
 
 function note(label, outcome) {
   outcomes.set(label, (outcomes.get(label) ?? new Set()).add(outcome));
+}
+
+function noteBad(label, error) {
+  note(label, "bad");
+  note(label, codeOf(error));
+}
+
+/** The code of a refusal. The answer to a HEAD has no body: its code is in a header alone. */
+export function codeOf({ code, details, response }) {
+  const told = details?.odataError?.code ?? code ?? details?.errorCode;
+  return told ?? response?.headers?.get("x-ms-error-code");
 }
 
 /** A case that cannot come about on this machine. */
