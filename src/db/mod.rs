@@ -11,7 +11,6 @@
 //!   hold              held         the writer stands still: all rows are replaced
 //!   copy              copy         all rows of one moment, in another file
 //!   version           version      whether rows that were read before still hold
-//!                     cache        values made of such rows
 //! ```
 //!
 //! A request is answered after its COMMIT. With [`SyncMode::Normal`] a commit survives the death of
@@ -19,7 +18,6 @@
 //! each.
 
 pub(crate) mod blocking;
-mod cache;
 mod checkpoint;
 mod connection;
 mod copy;
@@ -28,7 +26,6 @@ mod error;
 pub(crate) mod first_use;
 mod held;
 mod job;
-pub(crate) mod kept;
 mod log_state;
 mod readers;
 mod reserve;
@@ -60,7 +57,6 @@ use self::reserve::{LockedFile, Reserve};
 use self::stats::Counters;
 use self::writer::Writer;
 
-pub use self::cache::Cache;
 pub use self::checkpoint::CheckpointHooks;
 pub use self::copy::Copy;
 pub use self::error::DbError;

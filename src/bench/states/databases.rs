@@ -13,13 +13,13 @@ use crate::blob::service::BlobService;
 use crate::blob::store::{HeldBlobs, SavedBlobs};
 use crate::clock::TimeSource;
 use crate::db::DbError;
-use crate::db::counted::SavedRows;
+use crate::db::counted::{HeldRows, SavedRows};
 use crate::queue::rules::Tick;
-use crate::queue::service::{HeldQueues, QueueService};
+use crate::queue::service::QueueService;
 use crate::rules::Timestamp;
 use crate::server::Account;
 use crate::table::rules::Ticks;
-use crate::table::service::{HeldTables, TableService};
+use crate::table::service::TableService;
 
 /// The names of the databases of an account, in its folder and in a saved state.
 const FILES: [&str; 3] = ["blob.db", "queue.db", "table.db"];
@@ -36,8 +36,8 @@ pub(super) struct Databases<'a> {
 pub(super) struct HeldDatabases<'a> {
     databases: &'a Databases<'a>,
     blob: Option<HeldBlobs<'a>>,
-    queue: Option<HeldQueues<'a>>,
-    table: Option<HeldTables<'a>>,
+    queue: Option<HeldRows<'a, Tick>>,
+    table: Option<HeldRows<'a, Ticks>>,
 }
 
 /// The same, being saved.

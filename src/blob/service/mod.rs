@@ -7,8 +7,8 @@
 //! ```text
 //!   containers   create, delete, restore, list; properties, metadata, access policies, lease
 //!   put          Put Blob; blocks: Put Block, Put Block List; append; pages
-//!   read         properties and content of a blob, a snapshot or a version; known: blobs that were
-//!                read lately
+//!   read         properties and content of a blob, a snapshot or a version; cache: for
+//!                reads that come again while nothing is written
 //!   settings     properties, metadata, tags, tier, immutability, lease of a blob
 //!   states       snapshots, versions, deletion and its undoing
 //!   copy         copies within the account, held back or not; fetching: from another server
@@ -23,6 +23,7 @@
 mod access;
 mod append;
 mod blocks;
+mod cache;
 mod change;
 mod containers;
 mod copy;
@@ -30,7 +31,6 @@ mod error;
 mod fetching;
 mod filling;
 mod history;
-mod known;
 mod lease;
 mod leased;
 mod list;
@@ -75,8 +75,8 @@ pub use crate::blob::store::{
 };
 pub use crate::db::{DbError, SyncMode};
 
+use self::cache::BlobCache;
 use self::change::{BlobChange, BlobView};
-use self::known::KnownBlobs;
 use self::retention::Settings;
 use crate::blob::store::{BlobStore, WriteTx};
 use crate::clock::{Present, TimeSource};
@@ -109,7 +109,7 @@ pub struct BlobService {
     _sweeper: Sweeper,
     store: Arc<BlobStore>,
     memory: Arc<BlobMemory>,
-    known: KnownBlobs,
+    cache: BlobCache,
 }
 
 /// The state that requests under way share. It does not hold the store: a request may outlive its
@@ -145,8 +145,8 @@ impl BlobService {
         let memory = BlobMemory { options, settings, history, present };
         let store = Arc::new(store);
         let sweeper = sweeper::start(Arc::clone(&store), clock)?;
-        let (memory, known) = (Arc::new(memory), KnownBlobs::default());
-        Ok(Self { _sweeper: sweeper, store, memory, known })
+        let (memory, cache) = (Arc::new(memory), BlobCache::default());
+        Ok(Self { _sweeper: sweeper, store, memory, cache })
     }
 
     /// When a commit is on the disk.

@@ -2,15 +2,15 @@
 //!
 //! Decides that record and content come from one transaction: the bytes of a download belong to the
 //! `ETag` that is sent with them, whatever is written or deleted meanwhile (S3). Where nothing was
-//! written since, that may be a transaction of an earlier read ([`super::known`]).
+//! written since, that may be a transaction of an earlier read ([`super::cache`]).
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use super::access::{AccessConditions, BlobAt};
+use super::cache::CachedBlob;
 use super::change::{BlobRow, BlobView};
 use super::error::BlobError;
-use super::known::KnownBlob;
 use super::{BlobResult, BlobService, ContentReader, DbError};
 use crate::blob::rules::{BlobDenial, BlobOperation, BlobState, BlobType, FoundObject};
 use crate::blob::store::{BlobTx, StateId, StateKey};
@@ -61,28 +61,27 @@ impl BlobService {
         asked: AccessConditions,
     ) -> BlobResult<Blob> {
         let version = self.store.version();
-        if let Some(known) = self.known.get(version, at) {
-            return self.admit_known(cx, operation, at, &asked, &known);
+        if let Some(cached) = self.cache.get(version, at) {
+            return self.admit_cached(cx, operation, at, &asked, &cached.state);
         }
         let place = at.clone();
         let read = move |look: &BlobView<'_>| {
             look.admitted(operation, &place, &asked)?.admitted().map(Blob::of)
         };
         let blob = self.look(cx, read).await?;
-        self.known.put(version, at, &blob.state, None);
+        self.cache.put(version, at, CachedBlob { state: Arc::clone(&blob.state), content: None });
         Ok(blob)
     }
 
     /// Asks the rules about a request on a blob that was read before.
-    fn admit_known(
+    fn admit_cached(
         &self,
         cx: &Context,
         operation: BlobOperation,
         at: &BlobAt,
         asked: &AccessConditions,
-        known: &KnownBlob,
+        state: &Arc<BlobState>,
     ) -> BlobResult<Blob> {
-        let state = &known.state;
         let admitted = self.memory.admit(operation, at, asked, FoundObject::Blob(state), cx.now);
         admitted.map_err(|denial| {
             BlobError::by(denial, state.writer.as_ref(), state.leaser.as_ref()).of_state(state)
@@ -99,16 +98,10 @@ impl BlobService {
         range: Option<Range<u64>>,
     ) -> BlobResult<OpenedBlob> {
         let version = self.store.version();
-        if let Some(known) = self.known.get(version, at)
-            && let Some(content) = &known.content
-        {
-            let blob = self.admit_known(cx, BlobOperation::BlobDownload, at, &asked, &known)?;
+        if let Some(CachedBlob { state, content: Some(content) }) = self.cache.get(version, at) {
+            let blob = self.admit_cached(cx, BlobOperation::BlobDownload, at, &asked, &state)?;
             let range = clipped(range, blob.state.length)?;
-            return Ok(OpenedBlob {
-                blob,
-                range,
-                content: BlobContent::Whole(Arc::clone(content)),
-            });
+            return Ok(OpenedBlob { blob, range, content: BlobContent::Whole(content) });
         }
         let whence = at;
         let at = Arc::new((at.clone(), asked, range));
@@ -117,7 +110,8 @@ impl BlobService {
         let opened = self.look(cx, move |look| open(look, &short, few)).await?;
         if let Some(opened) = opened {
             if let BlobContent::Whole(content) = &opened.content {
-                self.known.put(version, whence, &opened.blob.state, Some(content));
+                let (state, content) = (Arc::clone(&opened.blob.state), Some(Arc::clone(content)));
+                self.cache.put(version, whence, CachedBlob { state, content });
             }
             return Ok(opened);
         }

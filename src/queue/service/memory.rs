@@ -10,7 +10,6 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use super::known::KnownQueues;
 use super::why::ChangedMessage;
 use crate::clock::{Present, TimeSource};
 use crate::db::DbError;
@@ -39,8 +38,6 @@ pub(super) struct QueueMemory {
     present: Present,
     /// The queue where the last Get found something. Only how Gets are carried out depends on it.
     hot: Mutex<Option<String>>,
-    /// Queues that were used lately, and the identities of their messages.
-    pub known: KnownQueues,
     last_seq: Mutex<LastSeq>,
     pub changes: Recent<ChangedMessage>,
     /// Wakes the sweeper. Rung by what was committed, so that it rings without the client too.

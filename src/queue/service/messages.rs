@@ -187,7 +187,6 @@ impl QueueService {
             if change.rows.has_messages(queue)? {
                 change.rows.clear_queue(&name, queue)?;
                 change.dropped.set(true);
-                change.replaced(&name);
                 let last = change.memory.last_seq(change.rows)?;
                 change.changed(&name, None);
                 change.memory.note(EndedObject::Messages(name, last), change.by.writer.clone());

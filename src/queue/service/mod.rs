@@ -9,13 +9,11 @@
 //!   messages     put, get, peek, update, delete, clear
 //!   why          recent changes; who has a message, and until when
 //!   memory       strictly rising moments; which requests ended what lately
-//!   known        queues that were used lately
 //!   sweeper      removes what is expired or was dropped
 //!   replace      all queues at once, by a reset or a restore
 //! ```
 
 mod error;
-mod known;
 mod memory;
 mod messages;
 mod queues;
@@ -36,10 +34,8 @@ pub use crate::db::DbError;
 pub use error::{QueueError, QueueResult};
 pub use messages::{NewMessage, Shown};
 pub use queues::{Created, QueueInfo, QueueList, QueuePage};
-pub(crate) use replace::HeldQueues;
 pub use why::{ChangedMessage, MessageExplanation, QueueExplanation, Visibility};
 
-use self::known::QueueWrite;
 use self::memory::{Moments, QueueMemory};
 use crate::clock::TimeSource;
 use crate::db::blocking::on_blocking_thread;
@@ -64,8 +60,6 @@ struct QueueChange<'a> {
     now: Tick,
     by: ChangedBy,
     changes: RefCell<Vec<ChangedMessage>>,
-    /// Queues that the change made, cleared or deleted.
-    queues: RefCell<Vec<QueueWrite>>,
     /// The change dropped rows that the sweeper is to remove.
     dropped: Cell<bool>,
     /// The transaction only reads: the change is checked, and nothing is written.
@@ -116,13 +110,10 @@ impl QueueService {
             let under_way = QueueChange::new(rows, &memory, now, ChangedBy::new(by, at));
             let answer = change(&under_way)?;
             let ceiling = memory.save_ceiling(rows, at)?;
-            let dropped = under_way.dropped.get();
-            let (changes, queues) = (under_way.changes, under_way.queues);
-            Ok((answer, changes.into_inner(), queues.into_inner(), dropped, ceiling))
+            Ok((answer, under_way.changes.into_inner(), under_way.dropped.get(), ceiling))
         };
         let memory = Arc::clone(&self.memory);
-        let committed = move |(answer, changes, queues, dropped, ceiling)| {
-            drop::<Vec<QueueWrite>>(queues);
+        let committed = move |(answer, changes, dropped, ceiling)| {
             if let Some(ceiling) = ceiling {
                 memory.ceiling_is_saved(ceiling);
             }
@@ -189,27 +180,12 @@ fn purpose_of(operation: &str) -> Purpose {
 
 impl<'a> QueueChange<'a> {
     fn new(rows: &'a QueueRows<'a>, memory: &'a QueueMemory, now: Tick, by: ChangedBy) -> Self {
-        let (changes, queues) = (RefCell::default(), RefCell::default());
-        let dropped = Cell::default();
-        Self { rows, memory, now, by, changes, queues, dropped, rehearsal: false }
+        let (changes, dropped) = (RefCell::default(), Cell::default());
+        Self { rows, memory, now, by, changes, dropped, rehearsal: false }
     }
 
     /// The queue of that name, or the refusal.
     fn queue(&self, name: &str) -> QueueResult<QueueId> {
-        if self.rehearsal {
-            return self.looked_up(name);
-        }
-        // What is known is committed, and no change before this one in its transaction replaced it.
-        let missing = match self.memory.known.find(name) {
-            Ok(id) => return Ok(id),
-            Err(missing) => missing,
-        };
-        let id = self.looked_up(name)?;
-        self.memory.known.put(missing, name, id);
-        Ok(id)
-    }
-
-    fn looked_up(&self, name: &str) -> QueueResult<QueueId> {
         let found = self.rows.queue_id(name)?;
         found.ok_or_else(|| self.memory.no_queue(name, self.now).into())
     }
@@ -221,11 +197,6 @@ impl<'a> QueueChange<'a> {
             self.memory.seq_is_used(number);
         }
         Ok(number)
-    }
-
-    /// Has a queue that was made, cleared or deleted be looked up again.
-    fn replaced(&self, name: &str) {
-        self.queues.borrow_mut().push(self.memory.known.write(name));
     }
 
     /// Has the history keep a change of a message, or of a queue as a whole, once it is committed.

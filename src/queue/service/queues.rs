@@ -67,7 +67,6 @@ impl QueueService {
                 return already_there(&queue, &metadata);
             }
             change.rows.insert_queue(&name, change.now, &metadata)?;
-            change.replaced(&name);
             change.changed(&name, None);
             Ok(Created::New)
         })
@@ -81,7 +80,6 @@ impl QueueService {
         self.change(context, "Delete Queue", move |change| {
             let queue = change.queue(&name)?;
             change.rows.delete_queue(&name, queue)?;
-            change.replaced(&name);
             change.dropped.set(true);
             change.changed(&name, None);
             change.memory.note(EndedObject::Queue(name), change.by.writer.clone());

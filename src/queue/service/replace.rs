@@ -3,37 +3,19 @@
 //! Decides nothing itself: what the service forgets is decided in [`super::memory`], how rows are
 //! replaced in [`crate::queue::store`], and when, in [`crate::bench::states`].
 
-use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
 
 use super::QueueService;
-use super::known::NothingKnown;
 use crate::clock::TimeSource;
 use crate::db::DbError;
 use crate::db::counted::{HeldRows, SavedRows};
 use crate::queue::rules::Tick;
 
-/// All queues, with the writer held. No queue is known meanwhile.
-pub(crate) struct HeldQueues<'a> {
-    rows: HeldRows<'a, Tick>,
-    // After the rows: by then they are replaced, or they are not.
-    _known: NothingKnown<'a>,
-}
-
-impl<'a> Deref for HeldQueues<'a> {
-    type Target = HeldRows<'a, Tick>;
-
-    fn deref(&self) -> &HeldRows<'a, Tick> {
-        &self.rows
-    }
-}
-
 impl QueueService {
     /// Holds the writer: requests that write wait until the value is dropped.
-    pub(crate) fn hold(&self) -> HeldQueues<'_> {
-        let known = self.memory.known.suspend();
-        HeldQueues { rows: self.store.hold(), _known: known }
+    pub(crate) fn hold(&self) -> HeldRows<'_, Tick> {
+        self.store.hold()
     }
 
     /// Prepares to save all queues in `folder`.

@@ -6,12 +6,10 @@
 use std::sync::Arc;
 
 use super::history::ChangedEntity;
-use super::known::KnownWrite;
 use super::{ChangeSize, Purpose, Recorded, TableChange, TableResult, TableService, table_of};
 use crate::rules::context::Context;
 use crate::table::rules::{
-    self as rules, Effect, EntityFields as _, EntityKey, How, Properties, TableDenial, TableName,
-    Ticks,
+    self as rules, Effect, EntityFields, EntityKey, How, Properties, TableDenial, TableName, Ticks,
 };
 use crate::table::store::{StoredEntity, TableId};
 
@@ -58,44 +56,10 @@ impl TableService {
         table: &TableName,
         key: &EntityKey,
     ) -> TableResult<Arc<StoredEntity>> {
-        let known = &self.memory.known;
-        let id = match known.table(table) {
-            Ok(id) => id,
-            Err(missing) => {
-                let (id, entity) = self.read_entity(None, table, key).await?;
-                known.put_table(missing, table, id);
-                return Ok(entity);
-            }
-        };
-        let missing = match known.entity(id, key) {
-            Ok(entity) => return Ok(entity),
-            Err(missing) => missing,
-        };
-        let (found, entity) = self.read_entity(Some(id), table, key).await?;
-        if found == id {
-            known.put_entity(missing, id, &entity);
-        }
-        Ok(entity)
-    }
-
-    /// Reads an entity. `known` is the identity that its table had a moment ago; if the entity is
-    /// not there, the table is looked up, since it may have been deleted meanwhile.
-    async fn read_entity(
-        &self,
-        known: Option<TableId>,
-        table: &TableName,
-        key: &EntityKey,
-    ) -> TableResult<(TableId, Arc<StoredEntity>)> {
         let (name, key) = (table.clone(), key.clone());
         self.look(move |tx| {
-            if let Some(known) = known
-                && let Some(entity) = tx.entity(known, &key)?
-            {
-                return Ok((known, Arc::new(entity)));
-            }
-            let table = table_of(tx, &name)?;
-            let entity = tx.entity(table, &key)?.ok_or(TableDenial::ResourceNotFound)?;
-            Ok((table, Arc::new(entity)))
+            let entity = tx.entity(table_of(tx, &name)?, &key)?;
+            Ok(Arc::new(entity.ok_or(TableDenial::ResourceNotFound)?))
         })
         .await
     }
@@ -115,10 +79,10 @@ impl TableService {
             rules::EntityChange::Insert | rules::EntityChange::Write(..) => Purpose::Store,
         };
         self.change_for(purpose, context, size, move |change| {
-            let id = change.table(&name)?;
+            let id = table_of(change.tx, &name)?;
             let ticks = change.tick();
-            let (answer, changed, written) = change.write(id, &name, write, ticks, "")?;
-            Ok(Recorded::with(answer, changed, written))
+            let (answer, changed) = change.write(id, &name, write, ticks, "")?;
+            Ok(Recorded::with(answer, changed))
         })
         .await
     }
@@ -134,7 +98,7 @@ impl TableChange<'_> {
         write: Write,
         ticks: Ticks,
         within: &str,
-    ) -> TableResult<(WrittenEntity, ChangedEntity, Option<KnownWrite>)> {
+    ) -> TableResult<(WrittenEntity, ChangedEntity)> {
         let Write { change, key, properties } = write;
         let (stored, there) = self.stored(table, &change, &key)?;
         let effect = change.decide(there).map_err(|denial| self.told(denial, table, &key))?;
@@ -154,44 +118,37 @@ impl TableChange<'_> {
             properties.map(|given| Arc::new(StoredEntity::new(key.clone(), ticks, &given)));
         // A transaction goes on in a rehearsal: it writes each entity once, so that no check
         // depends on a write before it.
-        let written = if self.rehearsal {
-            None
-        } else {
-            match &entity {
-                None => self.tx.remove_entity(table, &key)?,
-                Some(entity) if effect == Effect::Create => {
-                    if !self.tx.insert_entity(table, entity, &by)? {
-                        let taken = TableDenial::EntityAlreadyExists(None);
-                        return Err(self.told(taken, table, &key).into());
-                    }
+        match &entity {
+            _ if self.rehearsal => {}
+            None => self.tx.remove_entity(table, &key)?,
+            Some(entity) if effect == Effect::Create => {
+                if !self.tx.insert_entity(table, entity, &by)? {
+                    let taken = TableDenial::EntityAlreadyExists(None);
+                    return Err(self.told(taken, table, &key).into());
                 }
-                Some(entity) => self.tx.update_entity(table, entity, &by)?,
             }
-            Some(self.memory.known.write_entity(table, &key, entity.clone()))
-        };
+            Some(entity) => self.tx.update_entity(table, entity, &by)?,
+        }
         let ticks = entity.as_ref().map(|_| ticks);
         let inserted = entity.filter(|_| matches!(change, rules::EntityChange::Insert));
         let changed = ChangedEntity { table: name.to_string(), key: Some(key.clone()), ticks, by };
-        Ok((WrittenEntity { key, ticks, inserted }, changed, written))
+        Ok((WrittenEntity { key, ticks, inserted }, changed))
     }
 
     /// The entity that a write needs, and when it was written; none if there is none. An insertion
-    /// finds out by inserting, unless the entity is known.
+    /// finds out by inserting.
     fn stored(
         &self,
         table: TableId,
         change: &rules::EntityChange,
         key: &EntityKey,
-    ) -> TableResult<(Option<Arc<StoredEntity>>, Option<Ticks>)> {
-        // What is known is committed, and no write before this one in its transaction changed it.
-        let known = self.memory.known.entity(table, key).ok();
+    ) -> TableResult<(Option<StoredEntity>, Option<Ticks>)> {
         let stored = match change {
-            _ if known.is_some() => known,
-            rules::EntityChange::Write(How::Merge, _) => self.tx.entity(table, key)?.map(Arc::new),
+            rules::EntityChange::Write(How::Merge, _) => self.tx.entity(table, key)?,
             rules::EntityChange::Insert if !self.rehearsal => None,
             _ => return Ok((None, self.tx.written(table, key)?)),
         };
-        let there = stored.as_ref().map(|entity| entity.timestamp());
+        let there = stored.as_ref().map(EntityFields::timestamp);
         Ok((stored, there))
     }
 

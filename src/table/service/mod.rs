@@ -7,7 +7,6 @@
 //! ```text
 //!   tables        create, delete, get, list
 //!   entities      get, insert, update, merge, delete
-//!   known         tables and entities that were read or written lately
 //!   transaction   several writes of one partition at once
 //!   query         pages of entities; a scan is cut into slices
 //!   settings      stored access policies
@@ -20,7 +19,6 @@
 mod entities;
 mod error;
 mod history;
-mod known;
 mod query;
 mod replace;
 mod settings;
@@ -40,7 +38,6 @@ pub use entities::{Write, WrittenEntity};
 pub use error::{TableError, TableResult};
 pub use history::{ChangedEntity, EntityExplanation};
 pub use query::{EntityQuery, EntitySink, SLICE_ROWS};
-pub(crate) use replace::HeldTables;
 pub use tables::{TablePage, TableQuery};
 
 // What answers are made of, as front ends see it.
@@ -48,7 +45,6 @@ use crate::db::Purpose;
 pub use crate::db::{DbError, SyncMode};
 pub use crate::table::store::{EntityRef, StoredEntity};
 
-use self::known::{KnownEntities, KnownWrite};
 use self::ticker::Ticker;
 use crate::clock::Present;
 use crate::db::blocking::{ChangeSize, on_blocking_thread};
@@ -73,7 +69,6 @@ pub struct TableService {
 struct TableMemory {
     ticker: Ticker,
     history: Recent<ChangedEntity>,
-    known: KnownEntities,
     present: Present,
     /// Wakes the sweeper. Rung by what was committed, so that it rings without the client too.
     bell: Arc<Bell>,
@@ -83,8 +78,6 @@ struct TableMemory {
 struct Recorded<T> {
     answer: T,
     changes: Vec<ChangedEntity>,
-    /// The tables and entities that it changed.
-    written: Vec<KnownWrite>,
     /// The sweeper has something to remove.
     dropped: bool,
 }
@@ -104,9 +97,8 @@ impl TableService {
         let store = TableStore::open(file, sync)?;
         let ceiling = store.read::<_, TableError>(|tx| Ok(tx.tick_ceiling()?))?;
         let (ticker, history) = (Ticker::new(ceiling), Recent::default());
-        let present = Present::default();
-        let (known, bell) = (KnownEntities::default(), Arc::default());
-        let memory = TableMemory { ticker, history, known, present, bell };
+        let (present, bell) = (Present::default(), Arc::default());
+        let memory = TableMemory { ticker, history, present, bell };
         let store = Arc::new(store);
         let sweeper = sweeper::start(Arc::clone(&store), Arc::clone(&memory.bell))?;
         Ok(Self { _sweeper: sweeper, store, memory: Arc::new(memory) })
@@ -204,11 +196,10 @@ impl TableService {
 
 impl TableMemory {
     fn committed<T>(&self, outcome: TableResult<(Recorded<T>, Option<Ticks>)>) -> TableResult<T> {
-        let (Recorded { answer, changes, written, dropped }, saved) = outcome?;
+        let (Recorded { answer, changes, dropped }, saved) = outcome?;
         if let Some(saved) = saved {
             self.ticker.saved(saved);
         }
-        written.into_iter().for_each(KnownWrite::committed);
         self.history.add(changes);
         if dropped {
             self.bell.ring();
@@ -234,37 +225,16 @@ impl Drop for TableService {
 impl<T> Recorded<T> {
     /// An answer of a request that the history does not keep.
     fn quietly(answer: T) -> Self {
-        Self { answer, changes: Vec::new(), written: Vec::new(), dropped: false }
+        Self { answer, changes: Vec::new(), dropped: false }
     }
 
     /// An answer of a request that made this change.
-    fn with(answer: T, change: ChangedEntity, written: Option<KnownWrite>) -> Self {
-        let written = written.into_iter().collect();
-        Self { answer, changes: vec![change], written, dropped: false }
+    fn with(answer: T, change: ChangedEntity) -> Self {
+        Self { answer, changes: vec![change], dropped: false }
     }
 }
 
 impl TableChange<'_> {
-    /// The table of that name.
-    fn table(&self, name: &TableName) -> TableResult<TableId> {
-        if self.rehearsal {
-            return table_of(self.tx, name);
-        }
-        // What is known is committed, and no write before this one in its transaction changed it.
-        let missing = match self.memory.known.table(name) {
-            Ok(id) => return Ok(id),
-            Err(missing) => missing,
-        };
-        let id = table_of(self.tx, name)?;
-        self.memory.known.put_table(missing, name, id);
-        Ok(id)
-    }
-
-    /// Has a table that was made or deleted be looked up again.
-    fn wrote_table(&self, name: &TableName) -> Option<KnownWrite> {
-        (!self.rehearsal).then(|| self.memory.known.write_table(name))
-    }
-
     /// A timestamp later than all before.
     fn tick(&self) -> Ticks {
         if self.rehearsal {

@@ -4,37 +4,19 @@
 //! The rows are replaced in [`crate::table::store`]; when, is decided in
 //! [`crate::bench::states`].
 
-use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
 
 use super::TableService;
-use super::known::NothingKnown;
 use crate::clock::TimeSource;
 use crate::db::DbError;
 use crate::db::counted::{HeldRows, SavedRows};
 use crate::table::rules::Ticks;
 
-/// All tables, with the writer held. Nothing is known of them meanwhile.
-pub(crate) struct HeldTables<'a> {
-    rows: HeldRows<'a, Ticks>,
-    // After the rows: by then they are replaced, or they are not.
-    _known: NothingKnown<'a>,
-}
-
-impl<'a> Deref for HeldTables<'a> {
-    type Target = HeldRows<'a, Ticks>;
-
-    fn deref(&self) -> &HeldRows<'a, Ticks> {
-        &self.rows
-    }
-}
-
 impl TableService {
     /// Holds the writer: requests that write wait until the value is dropped.
-    pub(crate) fn hold(&self) -> HeldTables<'_> {
-        let known = self.memory.known.suspend();
-        HeldTables { rows: self.store.hold(), _known: known }
+    pub(crate) fn hold(&self) -> HeldRows<'_, Ticks> {
+        self.store.hold()
     }
 
     /// Prepares to save all tables in `folder`.

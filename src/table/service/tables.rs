@@ -45,8 +45,7 @@ impl TableService {
             if change.tx.table_id(&name)?.is_some() || !change.tx.create_table(&name)? {
                 return Err(TableDenial::TableAlreadyExists.into());
             }
-            let made = change.of_table(&name, "Create Table");
-            Ok(Recorded::with((), made, change.wrote_table(&name)))
+            Ok(Recorded::with((), change.of_table(&name, "Create Table")))
         })
         .await
     }
@@ -58,8 +57,7 @@ impl TableService {
             if !change.tx.delete_table(&name)? {
                 return Err(TableDenial::ResourceNotFound.into());
             }
-            let deleted = change.of_table(&name, "Delete Table");
-            let done = Recorded::with((), deleted, change.wrote_table(&name));
+            let done = Recorded::with((), change.of_table(&name, "Delete Table"));
             Ok(Recorded { dropped: true, ..done })
         })
         .await

@@ -4,7 +4,7 @@
 //! the fault of the first operation that fails is told.
 
 use super::entities::Write;
-use super::{ChangeSize, Recorded, TableResult, TableService, WrittenEntity};
+use super::{ChangeSize, Recorded, TableResult, TableService, WrittenEntity, table_of};
 use crate::rules::context::Context;
 use crate::table::rules::{TableName, transaction};
 
@@ -24,15 +24,14 @@ impl TableService {
             return Ok(Vec::new());
         };
         self.change(context, ChangeSize::Large, move |change| {
-            let table = change.table(&name).map_err(|error| error.at(0))?;
+            let table = table_of(change.tx, &name).map_err(|error| error.at(0))?;
             let ticks = change.tick();
             let mut done = Recorded::quietly(Vec::with_capacity(writes.len()));
             for (index, (_, write)) in writes.into_iter().enumerate() {
                 let one = change.write(table, &name, write, ticks, " in a transaction");
-                let (answer, changed, written) = one.map_err(|error| error.at(index))?;
+                let (answer, changed) = one.map_err(|error| error.at(index))?;
                 done.answer.push(answer);
                 done.changes.push(changed);
-                done.written.extend(written);
             }
             Ok(done)
         })

@@ -78,15 +78,6 @@ impl StoredEntity {
         Self { key, ticks, body: body::encode(properties) }
     }
 
-    pub fn key(&self) -> &EntityKey {
-        &self.key
-    }
-
-    /// Bytes of its key and its properties.
-    pub fn bytes(&self) -> usize {
-        self.key.partition.len() + self.key.row.len() + self.body.len()
-    }
-
     /// Its properties, to be changed.
     pub fn to_properties(&self) -> Properties {
         let pairs = self.properties().map(|(name, value)| (name.to_owned(), value.to_owned()));

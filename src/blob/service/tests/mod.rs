@@ -11,9 +11,9 @@ use crate::rules::lease::LeaseId;
 use crate::rules::{Caller, Client, Etag, Owner, Timestamp};
 
 mod blocks;
+mod cache;
 mod copies;
 mod full_disk;
-mod known;
 mod leases;
 mod model;
 mod parts;

@@ -1,6 +1,6 @@
 //! The service as a whole, with a clock that is turned by hand.
 
-mod known;
+mod identity;
 mod life;
 mod model;
 mod reference;

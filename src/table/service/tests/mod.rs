@@ -1,7 +1,7 @@
 //! The Table service on a real database, without HTTP.
 
+mod beside;
 mod entities;
-mod known;
 mod life;
 mod model;
 mod queries;

@@ -1,44 +1,46 @@
-//! Blobs that were read lately: a read never finds an older state than one that was answered.
+//! The cache of blobs: a read never finds an older state than one that was answered.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
+use super::super::cache::{BlobCache, CachedBlob};
 use super::*;
 use crate::blob::rules::{BlobState, ContainerState};
+use crate::db::Version;
 
 /// Whether the next read of a blob needs no look into the database.
-fn is_known(bench: &Bench, name: &str) -> bool {
-    bench.service.known.get(bench.service.store.version(), &at(name)).is_some()
+fn is_cached(bench: &Bench, name: &str) -> bool {
+    bench.service.cache.get(bench.service.store.version(), &at(name)).is_some()
 }
 
-/// Reads until the blob is known: a sweep in the background may end what was known by a write.
-fn read_until_known(bench: &Bench, read: impl Fn()) {
-    let known = (0..1_000).any(|_| {
+/// Reads until the blob is cached: a sweep in the background may invalidate the cache by a write.
+fn read_until_cached(bench: &Bench, read: impl Fn()) {
+    let cached = (0..1_000).any(|_| {
         read();
-        is_known(bench, "a")
+        is_cached(bench, "a")
     });
-    assert!(known, "a thousand reads in a row, and none was kept");
+    assert!(cached, "a thousand reads in a row, and none was cached");
 }
 
 #[test]
-fn a_blob_that_was_read_is_known_until_something_is_written() {
+fn a_blob_that_was_read_is_cached_until_something_is_written() {
     let bench = Bench::new();
     bench.put("a", b"one");
-    assert!(!is_known(&bench, "a"));
+    assert!(!is_cached(&bench, "a"));
     for expected in [b"one", b"one", b"two"] {
         if expected == b"two" {
             bench.put("a", b"two");
-            assert!(!is_known(&bench, "a"));
+            assert!(!is_cached(&bench, "a"));
         }
-        read_until_known(&bench, || assert_eq!(bench.get("a").unwrap(), expected));
-        assert!(!is_known(&bench, "b"));
+        read_until_cached(&bench, || assert_eq!(bench.get("a").unwrap(), expected));
+        assert!(!is_cached(&bench, "b"));
     }
     bench.put("b", b"another");
-    assert!(!is_known(&bench, "a"));
+    assert!(!is_cached(&bench, "a"));
 }
 
 #[test]
-fn a_part_of_a_known_blob_is_that_of_the_range() {
+fn a_part_of_a_cached_blob_is_that_of_the_range() {
     let bench = Bench::new();
     bench.put("a", b"0123456789");
     for _ in 0..2 {
@@ -54,10 +56,10 @@ fn a_part_of_a_known_blob_is_that_of_the_range() {
 }
 
 #[test]
-fn the_rules_are_asked_about_a_known_blob_too() {
+fn the_rules_are_asked_about_a_cached_blob_too() {
     let bench = Bench::new();
     let first = bench.put("a", b"one");
-    read_until_known(&bench, || assert_eq!(bench.get("a").unwrap(), b"one"));
+    read_until_cached(&bench, || assert_eq!(bench.get("a").unwrap(), b"one"));
     let read = |asked| within(bench.service.open_blob(&bench.cx(), &at("a"), asked, None));
     assert!(read(if_match(first.etag)).is_ok());
     let other = Etag::from_number(first.etag.number() + 1);
@@ -68,9 +70,27 @@ fn the_rules_are_asked_about_a_known_blob_too() {
 fn metadata_that_was_read_first_has_the_content_read_later() {
     let bench = Bench::new();
     bench.put("a", b"one");
-    read_until_known(&bench, || drop(bench.head("a").unwrap()));
+    read_until_cached(&bench, || drop(bench.head("a").unwrap()));
     assert_eq!(bench.get("a").unwrap(), b"one");
     assert_eq!(bench.head("a").unwrap().state.length, 3);
+}
+
+#[test]
+fn the_bytes_of_the_cache_have_a_bound() {
+    let bench = Bench::new();
+    let blob = |bytes| CachedBlob {
+        state: Arc::clone(&bench.head("a").unwrap().state),
+        content: Some(vec![0; bytes].into()),
+    };
+    bench.put("a", b"one");
+    let (cache, version) = (BlobCache::default(), Some(Version::default()));
+    for name in ["a", "b", "c"] {
+        cache.put(version, &at(name), blob(1 << 20));
+    }
+    assert!(["a", "b", "c"].iter().all(|name| cache.get(version, &at(name)).is_some()));
+    cache.put(version, &at("d"), blob(1 << 20));
+    assert!(["a", "b", "c"].iter().all(|name| cache.get(version, &at(name)).is_none()));
+    assert!(cache.get(version, &at("d")).is_some());
 }
 
 #[test]
@@ -86,7 +106,7 @@ fn snapshots_are_not_taken_for_the_blob() {
 }
 
 #[test]
-fn what_ends_a_blob_ends_what_is_known_of_it() {
+fn what_ends_a_blob_invalidates_the_cache() {
     let ends: [fn(&Bench); 3] = [
         |bench| {
             bench.delete("a").unwrap();
@@ -98,23 +118,23 @@ fn what_ends_a_blob_ends_what_is_known_of_it() {
         |bench| {
             let held = bench.service.store.hold();
             held.empty().unwrap();
-            assert!(!is_known(bench, "a"), "all rows are being replaced");
+            assert!(!is_cached(bench, "a"), "all rows are being replaced");
             held.commit().unwrap();
         },
     ];
     for end in ends {
         let bench = Bench::new();
         bench.put("a", b"one");
-        read_until_known(&bench, || drop(bench.get("a").unwrap()));
+        read_until_cached(&bench, || drop(bench.get("a").unwrap()));
         end(&bench);
-        assert!(!is_known(&bench, "a"));
+        assert!(!is_cached(&bench, "a"));
         denial(bench.get("a"));
         denial(bench.head("a"));
     }
 }
 
 #[test]
-fn a_read_beside_a_write_that_is_not_committed_keeps_nothing() {
+fn a_read_beside_a_write_that_is_not_committed_caches_nothing() {
     let bench = Bench::new();
     bench.put("a", b"one");
     let written = bench.service.store.try_write(Purpose::Store, |tx| {
@@ -124,7 +144,7 @@ fn a_read_beside_a_write_that_is_not_committed_keeps_nothing() {
         tx.remove(row.id)?;
         // The commit may happen between this read and the next.
         assert_eq!(bench.get("a").unwrap(), b"one");
-        assert!(!is_known(&bench, "a"));
+        assert!(!is_cached(&bench, "a"));
         Ok::<_, DbError>(())
     });
     assert!(matches!(written, Ok(Ok(()))));
@@ -141,7 +161,7 @@ fn a_change_that_is_undone_leaves_the_blob_as_it_was() {
         .store
         .try_write(Purpose::Store, |_| Err::<(), _>(DbError::Io("for the test".to_owned())));
     assert!(matches!(undone, Ok(Err(_))));
-    read_until_known(&bench, || assert_eq!(bench.get("a").unwrap(), b"one"));
+    read_until_cached(&bench, || assert_eq!(bench.get("a").unwrap(), b"one"));
 }
 
 /// Writers answer with ever higher `ETag`s; each reader sees at least what was answered before it

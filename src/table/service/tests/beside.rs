@@ -1,5 +1,5 @@
-//! Entities that were read or written lately: a read never finds an older one than was answered,
-//! or than a query has shown.
+//! Reads beside writes: a read never finds an older entity than was answered, or than a query has
+//! shown.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::thread;
@@ -7,13 +7,6 @@ use std::thread;
 use super::*;
 
 const KEY: (&str, &str) = ("p", "r");
-
-/// Whether the next read of the entity needs no look into the database.
-fn is_known(fixture: &Fixture, table: &str) -> bool {
-    let known = &fixture.service().memory.known;
-    let key = EntityKey::new(KEY.0, KEY.1);
-    known.table(&name(table)).is_ok_and(|table| known.entity(table, &key).is_ok())
-}
 
 fn delete(fixture: &Fixture) {
     let deletion = rules::EntityChange::Delete(IfMatch::Any);
@@ -26,40 +19,23 @@ fn replace(fixture: &Fixture, number: i32) -> WrittenEntity {
 }
 
 #[test]
-fn an_entity_that_was_written_is_known_as_it_is_then() {
+fn an_entity_that_was_written_is_read_as_it_is_then() {
     let fixture = Fixture::with_table("tab");
     let written = fixture.insert("tab", KEY, 1).unwrap();
-    assert!(is_known(&fixture, "tab") && is_known(&fixture, "TAB"));
     let read = fixture.get("tab", KEY).unwrap();
     assert_eq!((Some(read.timestamp()), &read.to_properties()), (written.ticks, &int(1)));
     fixture.insert("tab", ("p", "other"), 2).unwrap();
-    assert!(is_known(&fixture, "tab"), "another entity was written");
     let more = Properties::new(vec![("j".into(), Value::Int32(2))]);
     fixture.write("tab", with(How::Merge, IfMatch::Any), KEY, more.clone()).unwrap();
-    assert!(is_known(&fixture, "tab"));
     assert_eq!(fixture.get("tab", KEY).unwrap().to_properties(), int(1).merged(more));
     replace(&fixture, 3);
     assert_eq!(fixture.get("tab", KEY).unwrap().to_properties(), int(3));
     delete(&fixture);
-    assert!(!is_known(&fixture, "tab"));
     assert_eq!(denied(fixture.get("tab", KEY)), TableDenial::ResourceNotFound);
 }
 
 #[test]
-fn an_entity_that_was_read_is_known() {
-    let mut fixture = Fixture::with_table("tab");
-    fixture.insert("tab", KEY, 1).unwrap();
-    fixture.restart();
-    assert!(!is_known(&fixture, "tab"));
-    // The first read learns the table, the second one the entity.
-    let first = fixture.get("tab", KEY).unwrap();
-    assert_eq!(fixture.get("tab", KEY).unwrap(), first);
-    assert!(is_known(&fixture, "tab"));
-    assert_eq!(fixture.get("tab", KEY).unwrap(), first);
-}
-
-#[test]
-fn a_refused_write_changes_nothing_that_is_known() {
+fn a_refused_write_changes_nothing_that_is_read() {
     let fixture = Fixture::with_table("tab");
     let written = fixture.insert("tab", KEY, 1).unwrap();
     let first = fixture.get("tab", KEY).unwrap();
@@ -85,11 +61,10 @@ fn a_refused_write_changes_nothing_that_is_known() {
 }
 
 #[test]
-fn a_table_that_is_made_again_has_none_of_the_entities_that_were_known() {
+fn a_table_that_is_made_again_has_none_of_the_entities_that_were_read() {
     let fixture = Fixture::with_table("tab");
     fixture.insert("tab", KEY, 1).unwrap();
     fixture.get("tab", KEY).unwrap();
-    // The table is known now, and this entity is not.
     fixture.get("tab", ("p", "none")).unwrap_err();
     let service = fixture.service();
     fixture.wait(service.delete_table(&fixture.context(), &name("tab"))).unwrap();
@@ -101,11 +76,10 @@ fn a_table_that_is_made_again_has_none_of_the_entities_that_were_known() {
 }
 
 #[test]
-fn a_reset_ends_what_is_known() {
+fn a_reset_is_seen_before_the_writer_goes_on() {
     let fixture = Fixture::with_table("tab");
     fixture.insert("tab", KEY, 1).unwrap();
     let held = fixture.service().hold();
-    assert!(!is_known(&fixture, "tab"), "all rows are being replaced");
     held.empty().unwrap();
     fixture.get("tab", KEY).unwrap();
     fixture.get("tab", KEY).unwrap();
@@ -113,19 +87,8 @@ fn a_reset_ends_what_is_known() {
     let gone = denied(fixture.get("tab", KEY));
     assert_eq!(gone, TableDenial::TableNotFound, "before the writer goes on");
     drop(held);
-    assert!(!is_known(&fixture, "tab"));
     assert_eq!(denied(fixture.get("tab", KEY)), TableDenial::TableNotFound);
     assert_eq!(denied(fixture.insert("tab", KEY, 1)), TableDenial::TableNotFound);
-}
-
-#[test]
-fn a_large_entity_is_not_kept() {
-    let fixture = Fixture::with_table("tab");
-    let large = Value::String("x".repeat(20 << 10));
-    let properties = Properties::new(vec![("s".into(), large)]);
-    fixture.write("tab", rules::EntityChange::Insert, KEY, properties).unwrap();
-    fixture.get("tab", KEY).unwrap();
-    assert!(!is_known(&fixture, "tab"));
 }
 
 /// The timestamp of the entity as a query finds it; 0 if it finds none.
@@ -159,7 +122,6 @@ fn readers_beside_writers_see_what_was_answered_and_never_an_older_entity() {
                 let (fixture, answered) = (&fixture, &answered);
                 scope.spawn(move || {
                     for count in 0..WRITES {
-                        // Both kinds of a write: by what is known, and without.
                         let merge = with(How::Merge, IfMatch::Any);
                         let written = if count % 2 == 0 {
                             replace(fixture, count).ticks.unwrap()
@@ -196,7 +158,7 @@ fn readers_beside_writers_see_what_was_answered_and_never_an_older_entity() {
 }
 
 #[test]
-fn an_entity_that_comes_and_goes_is_never_known_after_it_went() {
+fn an_entity_that_comes_and_goes_is_never_read_after_it_went() {
     const TURNS: i32 = 100;
     let fixture = Fixture::with_table("tab");
     let done = AtomicBool::new(false);
