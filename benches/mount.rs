@@ -1,5 +1,5 @@
-//! What the mount costs: the same calls on the directory itself, on this mount with and without
-//! the share check, and on two other file systems that pass everything through.
+//! What the mount costs: the same calls on the directory itself, on this mount, and on two other
+//! file systems that pass everything through.
 //!
 //! Each driver is a process of its own. A figure is the median of one call's time, the best of
 //! three rounds; a round goes over all candidates, so that a busy machine is busy for all of them.
@@ -38,10 +38,10 @@ const DRIVE: &str = "drive-a-mount";
 
 fn main() {
     let arguments: Vec<String> = env::args().skip(1).collect();
-    if let [first, root, state, mount, check] = &arguments[..]
+    if let [first, root, state, mount] = &arguments[..]
         && first == DRIVE
     {
-        return drive(Path::new(root), Path::new(state), Path::new(mount), check == "checked");
+        return drive(Path::new(root), Path::new(state), Path::new(mount));
     }
     let scratch = tempfile::tempdir().expect("a temporary directory can be made");
     let passthrough_ll = find_passthrough_ll(scratch.path());
@@ -59,12 +59,12 @@ fn main() {
 }
 
 /// The driver's process: mounts, says so, and lasts until its input ends.
-fn drive(root: &Path, state: &Path, path: &Path, checked: bool) {
+fn drive(root: &Path, state: &Path, path: &Path) {
     let (options, clock) = (ShareOptions::default(), Arc::new(SystemClock));
     let events = Arc::new(EventLog::default());
     let share = Share::open_directory("bench", root, state, options, clock, events);
     let share = Arc::new(share.expect("the share can be opened"));
-    let options = MountOptions { unchecked: !checked, ..MountOptions::default() };
+    let options = MountOptions::default();
     let mut mount = Mount::start(share, path, options).expect("the share can be mounted");
     println!("mounted");
     let _ = std::io::stdin().read_to_end(&mut Vec::new());
@@ -98,12 +98,10 @@ fn places(place: &Path, name: &str) -> (PathBuf, PathBuf) {
 fn candidates(place: &Path, passthrough_ll: Option<&Path>) -> Vec<Candidate> {
     let (native, _) = places(place, "native");
     let mut all = vec![Candidate { name: "native", dir: native, driver: None }];
-    for (name, check) in [("latchfs", "checked"), ("latchfs, no check", "unchecked")] {
-        let (root, mount) = places(place, check);
-        let mut command = Command::new(env::current_exe().expect("this program has a path"));
-        command.arg(DRIVE).arg(root).arg(place.join(check).join("state")).arg(&mount).arg(check);
-        all.extend(start(name, command, mount));
-    }
+    let (root, mount) = places(place, "latchfs");
+    let mut command = Command::new(env::current_exe().expect("this program has a path"));
+    command.arg(DRIVE).arg(root).arg(place.join("latchfs").join("state")).arg(&mount);
+    all.extend(start("latchfs", command, mount));
     if let Some(program) = passthrough_ll {
         let (root, mount) = places(place, "ll");
         let mut command = Command::new(program);
@@ -211,10 +209,8 @@ fn print_row(name: &str, row: &[f64]) {
 fn ratios(names: &[&str], best: &[Vec<f64>]) {
     let column = |wanted: &str| names.iter().position(|name| *name == wanted);
     let Some(own) = column("latchfs") else { return };
-    let others: Vec<usize> = ["native", "latchfs, no check", "passthrough_ll", "bindfs"]
-        .into_iter()
-        .filter_map(column)
-        .collect();
+    let others: Vec<usize> =
+        ["native", "passthrough_ll", "bindfs"].into_iter().filter_map(column).collect();
     println!("\nSpeed of latchfs as a multiple of:\n");
     head(&others.iter().map(|other| names[*other]).collect::<Vec<_>>());
     for ((name, _), row) in MEASURES.iter().zip(best) {

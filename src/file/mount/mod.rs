@@ -34,7 +34,6 @@
 //!   attach            mounting and unmounting a FUSE device
 //!   dead              a mount whose server died, and the one that takes its place
 //!   mounts            the table of mounts, and the processes that use one
-//!   unchecked         opening without the rules, for the benchmark
 //! ```
 
 mod aside;
@@ -65,7 +64,6 @@ mod privileges;
 mod retries;
 mod session;
 mod state;
-mod unchecked;
 mod watch;
 
 pub use dead::clear_dead;
@@ -173,9 +171,6 @@ pub struct MountOptions {
     pub on_end: Option<OnEnd>,
     /// The gates and faults that calls on the mount meet.
     pub controls: Option<MountControls>,
-    /// For the benchmark: opens are granted without a check and are not in the table.
-    #[doc(hidden)]
-    pub unchecked: bool,
 }
 
 impl Default for MountOptions {
@@ -198,7 +193,6 @@ impl Default for MountOptions {
             account: None,
             on_end: None,
             controls: None,
-            unchecked: false,
         }
     }
 }

@@ -12,7 +12,7 @@ use super::errno::errno;
 use super::gates_and_faults::{self, MountCall};
 use super::open_files::{NumberedOpen, OpenFile};
 use super::state::{DataPath, State};
-use super::{nameless, privileges, unchecked};
+use super::{nameless, privileges};
 use crate::file::rules::create::{CreateAction, Disposition, OpenRequest};
 use crate::file::rules::{Access, Denial, ShareMode, SharePath};
 use crate::file::service::{
@@ -158,9 +158,6 @@ pub fn ask_for(
 
 /// `open(2)` of a file that exists.
 pub fn open(state: &Arc<State>, caller: Requester, node: u64, flags: i32, reply: ReplyOpen) {
-    if state.options.unchecked {
-        return unchecked::open(state, node, reply);
-    }
     let Some(path) = state.nodes.path(node) else {
         return nameless::open(state, caller, node, flags, reply);
     };
@@ -489,9 +486,6 @@ pub fn release(state: &Arc<State>, fh: u64, reply: ReplyEmpty) {
             state.notices.attributes(file.node); // A mapping may have outlived the descriptor.
         }
         return end_released(state, file, reply);
-    }
-    if state.options.unchecked {
-        state.unchecked.release(fh);
     }
     reply.ok();
 }

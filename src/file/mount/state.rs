@@ -17,7 +17,6 @@ use super::opens::has_other_names;
 use super::park::Park;
 use super::policy::Policy;
 use super::retries::Retries;
-use super::unchecked::Unchecked;
 use super::{MountOptions, UnlinkMode};
 use crate::file::rules::SharePath;
 use crate::file::service::shares::{Followed, Follower};
@@ -47,7 +46,6 @@ pub struct State {
     pub watch: OnceLock<Arc<dyn Follower>>,
     pub policy: Policy,
     pub retries: Retries,
-    pub unchecked: Unchecked,
     pub files: Opens<OpenFile>,
     pub dirs: Opens<OpenDir>,
     pub backings: Arc<Backings>,
@@ -81,7 +79,6 @@ impl State {
             aside: OnceLock::new(),
             watch: OnceLock::new(),
             retries: Retries::default(),
-            unchecked: Unchecked::default(),
             files: Opens::default(),
             dirs: Opens::default(),
             backings: Arc::default(),
