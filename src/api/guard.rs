@@ -127,14 +127,20 @@ impl Guard {
 
     /// The name of the client. A request that changes something must have one.
     pub fn client(head: &Parts) -> Result<Option<Arc<str>>, ApiFailure> {
-        let sent = head.headers.get(CLIENT_HEADER);
-        let name = sent.map(|value| value.to_str().unwrap_or_default().trim());
-        match name {
-            None if head.method == Method::GET => Ok(None),
-            None => Err(forbidden(format!(
+        match Self::named(head)? {
+            None if head.method != Method::GET => Err(forbidden(format!(
                 "a request that changes something needs the header {CLIENT_HEADER}: the name of \
                  your program"
             ))),
+            name => Ok(name),
+        }
+    }
+
+    /// The name of the client, if it sent one.
+    pub fn named(head: &Parts) -> Result<Option<Arc<str>>, ApiFailure> {
+        let sent = head.headers.get(CLIENT_HEADER);
+        match sent.map(|value| value.to_str().unwrap_or_default().trim()) {
+            None => Ok(None),
             Some(name) if name.is_empty() || name.len() > CLIENT_MAX => {
                 let why = format!("{CLIENT_HEADER} has 1 to {CLIENT_MAX} characters of ASCII");
                 Err(ApiFailure::new(StatusCode::BAD_REQUEST, "bad_request", why))

@@ -2,7 +2,7 @@
 //! page, the HTTP API, metrics and health.
 //!
 //! ```text
-//!   server          the listener: connections and their bounds
+//!   server          the listeners: connections and their bounds
 //!   site            which path is answered by what
 //!   guard           who may ask: Host, Origin, token, the name of the client
 //!   body            answers: JSON, text, streams
@@ -34,4 +34,4 @@ mod site;
 pub use calls::{BODY_MAX, FOLLOWERS_MAX, HOLD_TIME_MAX, HOLDS_MAX, WAIT_MAX, WAITS_MAX};
 pub use guard::Token;
 pub use metrics::Metrics;
-pub use server::{AdminOptions, AdminServer, CONNECTIONS_MAX};
+pub use server::{AdminOptions, ApiServer, CONNECTIONS_MAX};

@@ -1,12 +1,15 @@
-//! The listener: connections, their bounds, and an end to all of them.
+//! The listeners, the control socket and the admin address: connections, their bounds, and an end
+//! to all of them.
 //!
 //! Decides the most connections, and the time limits for the head of a request and for a client
 //! that does not read. Which connection makes room for the next is decided in
 //! [`crate::net`], answers in [`super::site`].
 
 use std::convert::Infallible;
+use std::fs;
 use std::io;
-use std::net::SocketAddr;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -14,22 +17,28 @@ use std::time::Duration;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::{TcpListener, TcpStream};
+use rustix::net::RecvFlags;
+use tokio::io::{AsyncRead, AsyncWrite, Interest};
+use tokio::net::{TcpListener, UnixListener, UnixStream};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 use tokio::time::sleep;
 
 use super::guard::Token;
 use super::metrics::Metrics;
-use super::site::AdminSite;
+use super::site::{Peer, Site};
 use crate::api::calls::WAITS_MAX;
-use crate::api::control::Serving;
+use crate::api::control::{Serving, SocketError, socket};
 use crate::net::timeouts::{StreamLimits, TimedStream};
-use crate::net::{ConnectionBody, ConnectionState, Connections};
+use crate::net::{ConnectionBody, ConnectionGuard, Connections};
 
-/// The most connections at a time. For a further one the connection ends that has been idle
-/// longest; where none is idle, the further one waits.
+/// The most connections of a listener at a time. For a further one the connection ends that has
+/// been idle longest. Where none is idle, a further one of the admin address waits; one of the
+/// control socket is among the [`SPARE`] ones.
 pub const CONNECTIONS_MAX: usize = 256;
+/// The most connections to the control socket beside [`CONNECTIONS_MAX`] that are at work. Their
+/// requests are answered, but no hold, run or stream goes on with one: a stop gets in.
+const SPARE: usize = 16;
 /// How long the head of a request may take, and how long a connection may be idle before it.
 const HEADER_WAIT: Duration = Duration::from_secs(30);
 /// How long a client may leave an answer unread. Then the connection ends.
@@ -43,17 +52,15 @@ const LIMITS: StreamLimits = StreamLimits {
     body_wait: WRITE_WAIT,
 };
 /// How long a stop waits for requests under way.
-const STOP_WAIT: Duration = Duration::from_secs(1);
+const STOP_WAIT: Duration = Duration::from_secs(5);
 /// How long to wait before the next connection where the last one could not be had.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Threads for requests that do not wait for anything.
 const CALL_THREADS: usize = 16;
 
-/// The options of the listener.
+/// The options of the admin address.
 pub struct AdminOptions {
     pub listener: std::net::TcpListener,
-    /// The server that is controlled.
-    pub serving: Arc<dyn Serving>,
     pub metrics: Arc<Metrics>,
     /// Says what is wrong with the server, a line each; nothing if it is usable. May block, within
     /// bounds of its own.
@@ -67,83 +74,123 @@ pub struct AdminOptions {
     pub token: Option<Token>,
 }
 
-/// The listener. Ends when dropped.
-pub struct AdminServer {
-    addr: SocketAddr,
+/// The control surface of a server: its socket, and its admin address if there is one. Ends when
+/// dropped, and with it all that its clients hold.
+pub struct ApiServer {
+    socket: PathBuf,
+    /// Tells its socket from that of another server which took the path since.
+    place: Option<DeviceAndInode>,
     running: Option<(oneshot::Sender<()>, JoinHandle<()>)>,
 }
 
-impl AdminServer {
-    pub fn start(options: AdminOptions) -> io::Result<Self> {
-        let listener = options.listener.try_clone()?;
-        listener.set_nonblocking(true)?;
-        let addr = listener.local_addr()?;
-        let runtime = Builder::new_current_thread()
-            .max_blocking_threads(CALL_THREADS + WAITS_MAX)
-            .thread_name("latchfs-admin")
-            .enable_all()
-            .build()?;
-        let listener = {
-            let _inside = runtime.enter();
-            TcpListener::from_std(listener)?
-        };
-        let (stop, stopped) = oneshot::channel();
-        let site = Arc::new(AdminSite::new(options));
-        let thread = thread::Builder::new()
-            .name("latchfs-admin".into())
-            .spawn(move || run(runtime, listener, &site, stopped))?;
-        Ok(Self { addr, running: Some((stop, thread)) })
-    }
+type DeviceAndInode = (u64, u64);
 
-    pub fn addr(&self) -> SocketAddr {
-        self.addr
-    }
+fn place_of(path: &Path) -> Option<DeviceAndInode> {
+    fs::symlink_metadata(path).ok().map(|found| (found.dev(), found.ino()))
 }
 
-impl Drop for AdminServer {
-    fn drop(&mut self) {
+/// The listeners of a runtime.
+struct Listeners {
+    socket: UnixListener,
+    admin: Option<TcpListener>,
+}
+
+impl ApiServer {
+    /// Answers on the socket of that path, and on the admin address.
+    pub fn start(
+        path: &Path,
+        serving: &Arc<dyn Serving>,
+        mut admin: Option<AdminOptions>,
+    ) -> Result<Self, SocketError> {
+        let system = |source| SocketError::System { path: path.to_owned(), source };
+        let socket = socket::listen(path)?;
+        let tcp = admin.as_mut().map(|admin| admin.listener.try_clone()).transpose();
+        let (runtime, listeners) = tcp.and_then(|tcp| listen(socket, tcp)).map_err(system)?;
+        let (stop, stopped) = oneshot::channel();
+        let site = Arc::new(Site::new(Arc::clone(serving), admin));
+        let thread = thread::Builder::new()
+            .name("latchfs-api".into())
+            .spawn(move || run(runtime, listeners, &site, stopped))
+            .map_err(system)?;
+        let (socket, place) = (path.to_owned(), place_of(path));
+        Ok(Self { socket, place, running: Some((stop, thread)) })
+    }
+
+    /// Ends all connections, and with them what they hold; the socket is gone afterwards. That of
+    /// another server stays: the folder may have been removed and made anew since the start.
+    pub fn stop(&mut self) {
         let Some((stop, thread)) = self.running.take() else { return };
         // An error says that the thread has ended by itself.
         let _ = stop.send(());
         if thread.join().is_err() {
-            log::error!("the admin listener panicked");
+            log::error!("the control surface panicked");
+        }
+        if self.place.is_some() && place_of(&self.socket) == self.place {
+            drop(fs::remove_file(&self.socket));
         }
     }
 }
 
-fn run(
-    runtime: Runtime,
-    listener: TcpListener,
-    site: &Arc<AdminSite>,
-    stopped: oneshot::Receiver<()>,
-) {
+impl Drop for ApiServer {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn listen(
+    socket: std::os::unix::net::UnixListener,
+    admin: Option<std::net::TcpListener>,
+) -> io::Result<(Runtime, Listeners)> {
+    let runtime = Builder::new_current_thread()
+        .max_blocking_threads(CALL_THREADS + WAITS_MAX)
+        .thread_name("latchfs-api")
+        .enable_all()
+        .build()?;
+    let inside = runtime.enter();
+    socket.set_nonblocking(true)?;
+    let socket = UnixListener::from_std(socket)?;
+    let tcp = |listener: std::net::TcpListener| {
+        listener.set_nonblocking(true)?;
+        TcpListener::from_std(listener)
+    };
+    let admin = admin.map(tcp).transpose()?;
+    drop(inside);
+    Ok((runtime, Listeners { socket, admin }))
+}
+
+fn run(runtime: Runtime, listeners: Listeners, site: &Arc<Site>, stopped: oneshot::Receiver<()>) {
+    let Listeners { socket, admin } = listeners;
     runtime.block_on(async {
+        let admin = async {
+            match admin {
+                Some(listener) => accept_strangers(listener, site).await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             // An error says that the sender is gone, which is the same wish.
             _ = stopped => {}
-            () = accept(listener, site) => {}
+            () = accept_owners(socket, site) => {}
+            () = admin => {}
         }
     });
     site.stop();
     runtime.shutdown_timeout(STOP_WAIT);
 }
 
-async fn accept(listener: TcpListener, site: &Arc<AdminSite>) {
+/// Takes connections to the admin address.
+async fn accept_strangers(listener: TcpListener, site: &Arc<Site>) {
     let connections = Connections::all();
     let own = connections.listener();
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
-                let entry = connections.enter(own, CONNECTIONS_MAX).await;
-                let site = Arc::clone(site);
-                tokio::spawn(async move {
-                    tokio::select! {
-                        () = serve(stream, site, Arc::clone(&entry)) => {}
-                        () = entry.asked_to_leave() => {
-                            log::debug!("an admin connection ended to make room");
-                        }
-                    }
-                });
+                // An event that waits for the next one in the kernel comes late.
+                if let Err(error) = stream.set_nodelay(true) {
+                    log::debug!("an admin connection: {error}");
+                }
+                let place = connections.enter(own, CONNECTIONS_MAX).await;
+                tokio::spawn(serve(stream, Arc::clone(site), Peer::Stranger, place));
             }
             Err(error) => {
                 // Out of descriptors, most likely: an idle connection gives one back.
@@ -155,27 +202,95 @@ async fn accept(listener: TcpListener, site: &Arc<AdminSite>) {
     }
 }
 
-async fn serve(stream: TcpStream, site: Arc<AdminSite>, place: Arc<ConnectionState>) {
-    // An event that waits for the next one in the kernel comes late.
-    if let Err(error) = stream.set_nodelay(true) {
-        log::debug!("an admin connection: {error}");
+/// Takes connections to the control socket.
+async fn accept_owners(listener: UnixListener, site: &Arc<Site>) {
+    let connections = Connections::of_owners();
+    let (own, spare) = (connections.listener(), connections.listener());
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let Some(pid) = admitted(&stream) else { continue };
+                let site = Arc::clone(site);
+                tokio::spawn(async move {
+                    let place = connections.enter_unless_full(own, CONNECTIONS_MAX).await;
+                    let may_stay = place.is_some();
+                    let place = match place {
+                        Some(place) => place,
+                        None => connections.enter(spare, SPARE).await,
+                    };
+                    match speaks_lines(&stream, &place).await {
+                        Some(true) => site.speak_lines(stream, pid),
+                        Some(false) => {
+                            serve(stream, site, Peer::Owner { pid, may_stay }, place).await
+                        }
+                        None => {}
+                    }
+                });
+            }
+            Err(error) => {
+                log::warn!("the control socket: {error}");
+                connections.shed(None);
+                sleep(ACCEPT_PAUSE).await;
+            }
+        }
     }
-    let turn = Arc::clone(&place.turn);
-    let watched = TimedStream::new(stream, turn, LIMITS);
+}
+
+/// The process behind a connection to the control socket, if its user may ask this server.
+fn admitted(stream: &UnixStream) -> Option<u32> {
+    match socket::peer(stream) {
+        Ok((uid, pid)) if socket::may_enter(uid, rustix::process::geteuid().as_raw()) => Some(pid),
+        Ok((uid, _)) => {
+            log::warn!("user {uid} may not ask this server: its owner and root may");
+            None
+        }
+        Err(error) => {
+            log::warn!("a connection to the control socket: {error}");
+            None
+        }
+    }
+}
+
+/// Whether a connection speaks the control protocol in lines of JSON, not HTTP; `None` if it has
+/// ended. An object of JSON opens with a bracket, and no request of HTTP does.
+async fn speaks_lines(stream: &UnixStream, place: &ConnectionGuard) -> Option<bool> {
+    let first = stream.async_io(Interest::READABLE, || {
+        let mut first = [0];
+        let (_, read) = rustix::net::recv(stream, &mut first, RecvFlags::PEEK)?;
+        Ok((read == 1).then_some(first[0] == b'{'))
+    });
+    tokio::select! {
+        first = first => first.ok().flatten(),
+        () = place.asked_to_leave() => None,
+    }
+}
+
+async fn serve(
+    stream: impl AsyncRead + AsyncWrite + Unpin,
+    site: Arc<Site>,
+    peer: Peer,
+    place: ConnectionGuard,
+) {
+    let state = Arc::clone(&place);
+    let watched = TimedStream::new(stream, Arc::clone(&state.turn), LIMITS);
     let service = service_fn(move |request| {
-        let (site, place) = (Arc::clone(&site), Arc::clone(&place));
-        place.begin();
+        let (site, state) = (Arc::clone(&site), Arc::clone(&state));
+        state.begin();
         async move {
-            let answer = site.answer(request).await;
-            Ok::<_, Infallible>(answer.map(|body| ConnectionBody::new(body, place)))
+            let answer = site.answer(request, peer).await;
+            Ok::<_, Infallible>(answer.map(|body| ConnectionBody::new(body, state)))
         }
     });
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_WAIT)
-        .serve_connection(TokioIo::new(watched), service)
-        .await;
-    if let Err(error) = served {
-        log::debug!("an admin connection ended: {error}");
+        .serve_connection(TokioIo::new(watched), service);
+    tokio::select! {
+        served = served => {
+            if let Err(error) = served {
+                log::debug!("a connection to the control surface ended: {error}");
+            }
+        }
+        () = place.asked_to_leave() => log::debug!("a connection ended to make room"),
     }
 }

@@ -13,15 +13,36 @@ use super::metrics::Metrics;
 use super::page;
 use super::server::AdminOptions;
 use crate::api::calls::{Api, ApiFailure};
+use crate::api::control::{LineConnections, Serving};
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// The parts that one listener answers with.
-pub struct AdminSite {
+/// The client of a request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Peer {
+    /// The owner of the server, by the control socket.
+    Owner {
+        pid: u32,
+        /// Whether there is room for a connection that stays.
+        may_stay: bool,
+    },
+    /// Anybody who reaches the admin address.
+    Stranger,
+}
+
+/// The parts that the listeners answer with.
+pub struct Site {
+    serving: Arc<dyn Serving>,
+    lines: Arc<LineConnections>,
+    api: Arc<Api>,
+    admin: Option<Admin>,
+}
+
+/// The parts that the admin address has beside the API.
+struct Admin {
     guard: Guard,
     exposed: bool,
     looks: Arc<Looks>,
-    api: Arc<Api>,
 }
 
 struct Looks {
@@ -29,38 +50,57 @@ struct Looks {
     ailments: Box<dyn Fn() -> Vec<String> + Send + Sync>,
 }
 
-impl AdminSite {
-    /// The site of a listener with these options.
-    pub fn new(options: AdminOptions) -> Self {
-        let AdminOptions { serving, metrics, ailments, serves_host, exposed, token, .. } = options;
-        let looks = Arc::new(Looks { metrics, ailments });
-        let guard = Guard { serves_host, token };
-        Self { guard, exposed, looks, api: Arc::new(Api::new(serving)) }
+impl Site {
+    /// The site of a server, with an admin address of these options.
+    pub fn new(serving: Arc<dyn Serving>, admin: Option<AdminOptions>) -> Self {
+        let admin = admin.map(|options| {
+            let AdminOptions { metrics, ailments, serves_host, exposed, token, .. } = options;
+            let looks = Arc::new(Looks { metrics, ailments });
+            Admin { guard: Guard { serves_host, token }, exposed, looks }
+        });
+        let (api, lines) = (Arc::new(Api::new(Arc::clone(&serving))), Arc::default());
+        Self { serving, lines, api, admin }
     }
 
     /// Ends what requests hold and wait for.
     pub fn stop(&self) {
+        self.lines.stop();
         self.api.stop();
     }
 
-    pub async fn answer(&self, request: Request<Incoming>) -> AdminResponse {
-        let (head, body) = request.into_parts();
-        if let Err(failure) = Guard::check_site(&head) {
-            return failure.answer();
-        }
-        match head.uri.path() {
-            "/metrics" | "/healthz" => self.look(&head).await,
-            _ if is_api(&head) => {
-                let allowed = self.admit(&head).and_then(|()| Guard::client(&head));
-                match allowed {
-                    Ok(client) => self.api.answer(head, body, client).await,
-                    Err(failure) => failure.answer(),
-                }
-            }
-            _ => self.page(&head).unwrap_or_else(|failure| failure.answer()),
+    /// Serves a client of the control protocol in lines.
+    pub fn speak_lines(&self, stream: tokio::net::UnixStream, pid: u32) {
+        let begun =
+            stream.into_std().and_then(|stream| self.lines.begin(stream, pid, &self.serving));
+        if let Err(error) = begun {
+            log::warn!("a control connection was turned away: {error}");
         }
     }
 
+    pub async fn answer(&self, request: Request<Incoming>, peer: Peer) -> AdminResponse {
+        let (head, body) = request.into_parts();
+        let allowed = match &self.admin {
+            Some(admin) if peer == Peer::Stranger => {
+                if let Err(failure) = Guard::check_site(&head) {
+                    return failure.answer();
+                }
+                match head.uri.path() {
+                    "/metrics" | "/healthz" => return admin.look(&head).await,
+                    _ if is_api(&head) => admin.admit(&head).and_then(|()| Guard::client(&head)),
+                    _ => return admin.page(&head).unwrap_or_else(|failure| failure.answer()),
+                }
+            }
+            // The mode of the socket's file says who may ask.
+            _ => Guard::named(&head),
+        };
+        match allowed {
+            Ok(client) => self.api.answer(head, body, peer, client).await,
+            Err(failure) => failure.answer(),
+        }
+    }
+}
+
+impl Admin {
     /// Lets a request of the API pass. The token of the stream of events may be in the query: a
     /// browser sends no headers of a page's choice there.
     fn admit(&self, head: &Parts) -> Result<(), ApiFailure> {

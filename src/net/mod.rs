@@ -23,8 +23,10 @@ use tokio::sync::Notify;
 
 use timeouts::ConnectionTurn;
 
-/// The connections of the process.
+/// The connections of the process that strangers may make.
 static ALL: LazyLock<Connections> = LazyLock::new(Connections::new);
+/// Those to control sockets, which have descriptors of their own.
+static OWNERS: LazyLock<Connections> = LazyLock::new(Connections::new);
 
 /// The open connections, and room for more.
 #[derive(Debug)]
@@ -44,6 +46,7 @@ pub struct Connections {
 #[derive(Debug)]
 pub struct ConnectionState {
     id: u64,
+    all: &'static Connections,
     listener: ListenerId,
     /// Odd while a request is carried out.
     pub turn: Arc<ConnectionTurn>,
@@ -69,6 +72,11 @@ impl Connections {
         &ALL
     }
 
+    /// Those of owners, to control sockets: no stranger keeps an owner out.
+    pub fn of_owners() -> &'static Self {
+        &OWNERS
+    }
+
     fn new() -> Self {
         Self {
             began: Instant::now(),
@@ -82,7 +90,9 @@ impl Connections {
 
     /// A new listener. Reads the limit of descriptors anew.
     pub fn listener(&self) -> ListenerId {
-        self.most.store(descriptors::connections_max(), Ordering::Relaxed);
+        if std::ptr::eq(self, &raw const *ALL) {
+            self.most.store(descriptors::connections_max(), Ordering::Relaxed);
+        }
         ListenerId(self.next.fetch_add(1, Ordering::Relaxed))
     }
 
@@ -96,14 +106,36 @@ impl Connections {
             changed.as_mut().enable();
             match self.try_enter(listener, most) {
                 Ok(entry) => return entry,
-                Err(Full { of }) => self.shed(of),
+                Err(Full { of }) => {
+                    self.shed(of);
+                }
             }
             changed.await;
         }
     }
 
-    /// Ends the connection that can best be spared, of one listener or of all.
-    pub fn shed(&self, of: Option<ListenerId>) {
+    /// As [`Connections::enter`], but `None` where all connections of the listener are at work.
+    pub async fn enter_unless_full(
+        &'static self,
+        listener: ListenerId,
+        most: usize,
+    ) -> Option<ConnectionGuard> {
+        let _waiting = WaitCount::begin(&self.waiting);
+        loop {
+            let changed = self.changed.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            match self.try_enter(listener, most) {
+                Ok(entry) => return Some(entry),
+                Err(Full { of }) if !self.shed(of) => return None,
+                Err(Full { .. }) => changed.await,
+            }
+        }
+    }
+
+    /// Ends the connection that can best be spared, of one listener or of all; false if all are at
+    /// work.
+    pub fn shed(&self, of: Option<ListenerId>) -> bool {
         let open = self.lock();
         let spare = open
             .values()
@@ -113,9 +145,10 @@ impl Connections {
                 let proved = place.proved.load(Ordering::Relaxed);
                 (proved, place.since.load(Ordering::Relaxed))
             });
-        if let Some(place) = spare {
+        if let Some(place) = &spare {
             place.leave.notify_one();
         }
+        spare.is_some()
     }
 
     /// Waits until a listener has no connection any more.
@@ -131,7 +164,11 @@ impl Connections {
         }
     }
 
-    fn try_enter(&self, listener: ListenerId, most: usize) -> Result<ConnectionGuard, Full> {
+    fn try_enter(
+        &'static self,
+        listener: ListenerId,
+        most: usize,
+    ) -> Result<ConnectionGuard, Full> {
         let mut open = self.lock();
         if open.len() >= self.most.load(Ordering::Relaxed) {
             return Err(Full { of: None });
@@ -142,6 +179,7 @@ impl Connections {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let place = Arc::new(ConnectionState {
             id,
+            all: self,
             listener,
             turn: Arc::default(),
             proved: AtomicBool::new(false),
@@ -182,10 +220,10 @@ impl ConnectionState {
 
     /// The answer was sent, or given up.
     fn answered(&self) {
-        self.since.store(ALL.now(), Ordering::Relaxed);
+        self.since.store(self.all.now(), Ordering::Relaxed);
         self.refused.store(false, Ordering::Relaxed);
         self.turn.pass();
-        ALL.tell();
+        self.all.tell();
     }
 
     /// A request was authorised.
@@ -196,7 +234,7 @@ impl ConnectionState {
     /// The request was refused; only its body is still awaited, to be thrown away.
     pub fn refuse(&self) {
         self.refused.store(true, Ordering::Relaxed);
-        ALL.tell();
+        self.all.tell();
     }
 
     /// Waits until the connection is to end to make room.
@@ -260,9 +298,9 @@ impl Deref for ConnectionGuard {
 
 impl Drop for ConnectionGuard {
     fn drop(&mut self) {
-        ALL.lock().remove(&self.0.id);
+        self.0.all.lock().remove(&self.0.id);
         // Also tells a listener that ends, which waits without being counted.
-        ALL.changed.notify_waiters();
+        self.0.all.changed.notify_waiters();
     }
 }
 

@@ -13,7 +13,7 @@ use super::error::StartError;
 use super::health::ailments;
 use super::listeners::ListenOptions;
 use crate::api::control::Serving;
-use crate::api::{AdminOptions, AdminServer, Metrics, Token};
+use crate::api::{AdminOptions, Metrics, Token};
 use crate::http::auth::Credential;
 use crate::http::frame::{host_name, is_this_machine};
 use crate::http::observer::Observer;
@@ -79,17 +79,16 @@ impl AdminStart {
         Arc::new(Counted(Arc::clone(&self.metrics)))
     }
 
-    /// Answers from now on. `services` is where the services listen.
-    pub fn serve(
+    /// The options of the address. `services` is where the services listen.
+    pub fn options(
         self,
         serving: &Arc<dyn Serving>,
         services: Vec<(ServiceKind, SocketAddr)>,
-    ) -> Result<AdminServer, StartError> {
+    ) -> AdminOptions {
         let looked_at = Arc::clone(serving);
         let hosts = self.hosts;
-        AdminServer::start(AdminOptions {
+        AdminOptions {
             listener: self.listener,
-            serving: Arc::clone(serving),
             metrics: self.metrics,
             ailments: Box::new(move || ailments(&*looked_at, &services)),
             serves_host: Box::new(move |host| {
@@ -98,8 +97,7 @@ impl AdminStart {
             }),
             exposed: self.exposed,
             token: self.token,
-        })
-        .map_err(StartError::system("cannot serve --admin"))
+        }
     }
 }
 

@@ -1,8 +1,7 @@
 //! A running server: its parts, in the order they start and stop.
 //!
-//! Decides that order: data, listeners, mounts, admin address, control socket; and back, so that
-//! the client that asked for the stop is told by the end of its connection when everything is
-//! unmounted.
+//! Decides that order: data, listeners, mounts, control surface; and back, so that the client that
+//! asked for the stop is told by the end of its connection when everything is unmounted.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -21,8 +20,8 @@ use super::memory::Memory;
 use super::mount_points::MountPoints;
 use super::mounts::Mounts;
 use super::options::{Builder, FillProgress, ServerOptions};
-use crate::api::AdminServer;
-use crate::api::control::{self, About, MountedAt, Serving};
+use crate::api::ApiServer;
+use crate::api::control::{About, MountedAt, Serving};
 use crate::bench::{SavedState, StateError, States};
 use crate::disk::DataRoot;
 use crate::file::service::shares::Control;
@@ -46,11 +45,10 @@ pub enum Stop {
 /// Threads may share it.
 pub struct Server {
     // Dropped in this order.
-    admin: Option<AdminServer>,
     listeners: Option<Listeners>,
     host: Arc<Host>,
     places: MountPoints,
-    control: Option<control::ControlServer>,
+    api: Option<ApiServer>,
     event_file: Option<EventFile>,
     _root: Option<DataRoot>,
     _memory: Option<Memory>,
@@ -120,14 +118,13 @@ impl Server {
         let serving = Arc::clone(&host) as Arc<dyn Serving>;
         let event_file = event_file.map(|file| file.start(&serving)).transpose()?;
         let services = listeners.addresses();
-        let admin = admin.map(|admin| admin.serve(&serving, services)).transpose()?;
-        let control = control::ControlServer::start(&host.control(), serving)?;
+        let admin = admin.map(|admin| admin.options(&serving, services));
+        let api = ApiServer::start(&host.control(), &serving, admin)?;
         Ok(Self {
-            admin,
             listeners: Some(listeners),
             host,
             places,
-            control: Some(control),
+            api: Some(api),
             event_file,
             _root: root,
             _memory: memory,
@@ -187,7 +184,7 @@ impl Server {
         self.listeners().ca_file.as_deref()
     }
 
-    /// The control socket, for `latchfs --control` and [`control::ControlClient`].
+    /// The control socket, for `latchfs --control` and [`crate::api::control::ControlClient`].
     pub fn control(&self) -> PathBuf {
         self.host.control()
     }
@@ -254,7 +251,7 @@ impl Server {
     }
 
     /// Keeps the events that happen from now on, as a server with an admin address does anyway: for
-    /// [`control::ControlRequest::Stream`].
+    /// [`crate::api::control::ControlRequest::Stream`].
     pub fn keep_events(&self) {
         keep_events(&self.host.accounts);
     }
@@ -267,10 +264,10 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        drop((self.admin.take(), self.listeners.take()));
+        drop(self.listeners.take());
         self.host.mounts.unmount_all();
         self.places = MountPoints::default();
-        drop(self.control.take());
+        drop(self.api.take());
         // After everything that adds to the log.
         drop(self.event_file.take());
     }

@@ -14,12 +14,14 @@ use serde::de::{DeserializeOwned, Error as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Number, Value};
 
+use super::super::site::Peer;
 use super::failure::ApiFailure;
 use super::routes::{ACCOUNT, Param, ParameterKind, Route};
 
 pub struct ApiCall {
     /// The account that is meant; none for the first of the server.
     pub account: Option<String>,
+    pub peer: Peer,
     /// The name of the client, if it gave one.
     pub client: Option<Arc<str>>,
     /// The client follows events as they come.
@@ -37,6 +39,7 @@ impl ApiCall {
         route: &'static Route,
         path: BTreeMap<&'static str, String>,
         query: &str,
+        peer: Peer,
         client: Option<Arc<str>>,
     ) -> Result<Self, ApiFailure> {
         let mut values = BTreeMap::new();
@@ -58,7 +61,7 @@ impl ApiCall {
         }
         let account = values.remove(ACCOUNT.name);
         let (follows, last_event, body) = (false, None, Bytes::new());
-        Ok(Self { account, client, follows, last_event, path, query: values, body })
+        Ok(Self { account, peer, client, follows, last_event, path, query: values, body })
     }
 
     /// With what its headers say of the events that it asks for.

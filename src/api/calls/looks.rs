@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::super::site::Peer;
 use super::call::ApiCall;
 use super::failure::ApiFailure;
 use super::routes::{Param, ParameterKind};
@@ -46,10 +47,12 @@ pub fn status(_: &ApiCall) -> Result<ControlRequest, ApiFailure> {
     Ok(ControlRequest::Status {})
 }
 
-/// The status without the token: an answer of the API is shown where a secret should not be.
-pub fn told_status(_: &ApiCall, answer: ControlAnswer) -> Value {
+/// The status; without the token on the admin address, where answers are shown to others.
+pub fn told_status(call: &ApiCall, answer: ControlAnswer) -> Value {
     let mut value = fields(answer);
-    if let Value::Object(object) = &mut value {
+    if call.peer == Peer::Stranger
+        && let Value::Object(object) = &mut value
+    {
         object.remove("admin_token");
     }
     value

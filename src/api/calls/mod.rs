@@ -42,6 +42,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::body::{AdminResponse, json};
+use super::site::Peer;
 use call::{ApiCall, decoded};
 pub use events::{FOLLOWERS_MAX, PAGES_MAX};
 pub use failure::ApiFailure;
@@ -99,12 +100,14 @@ impl Api {
         self: &Arc<Self>,
         head: Parts,
         body: Incoming,
+        peer: Peer,
         client: Option<Arc<str>>,
     ) -> AdminResponse {
         let answered = async {
             let (route, values) = route(&head.method, head.uri.path())?;
             let query = head.uri.query().unwrap_or_default();
-            let call = ApiCall::read(route, values, query, client)?.with_headers(&head.headers);
+            let call = ApiCall::read(route, values, query, peer, client)?;
+            let call = call.with_headers(&head.headers);
             let call = call.with_body(collect(body).await?);
             self.carry_out(route, call).await
         };
@@ -158,10 +161,14 @@ impl Api {
     /// A connection for the client of a call.
     fn connection(&self, call: &ApiCall) -> ControlConnection {
         let session = self.sessions.fetch_add(1, Ordering::Relaxed);
-        let client = Arc::new(Client { session, name: "the HTTP API".into() });
+        let (name, pid) = match call.peer {
+            Peer::Owner { pid, .. } => ("the control socket", pid),
+            Peer::Stranger => ("the HTTP API", 0),
+        };
+        let client = Arc::new(Client { session, name: name.into() });
         ControlConnection::new(
             Arc::clone(&self.serving),
-            Owner { client, pid: 0, program: call.client.clone() },
+            Owner { client, pid, program: call.client.clone() },
         )
     }
 }

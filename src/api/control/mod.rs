@@ -43,7 +43,7 @@ mod request_path;
 mod rows;
 mod server;
 mod serving;
-mod socket;
+pub(super) mod socket;
 pub mod states;
 pub mod stream;
 #[cfg(test)]
@@ -56,7 +56,7 @@ pub use holds::{HOLDS_MAX, LOCKS_MAX};
 pub use protocol::{ControlAnswer, ControlRequest};
 pub use refusal::{FailureKind, RefusalKind};
 pub use report::HANDLES_MAX;
-pub use server::{CONNECTIONS_MAX, ControlServer, LINE_MAX};
+pub use server::{CONNECTIONS_MAX, LINE_MAX, LineConnections};
 pub use serving::{About, KnownOperation, MountedAt, Serving, Spelled};
 pub use socket::{SOCKET_NAME, SocketError, is_served};
 pub use wire::{ReceivedRequest, read_request};

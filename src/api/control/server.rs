@@ -1,21 +1,17 @@
-//! Accepts connections, one thread each and a bounded number of them, and ends all of them.
+//! Connections that speak in lines of JSON: one thread each and a bounded number of them.
 
 use std::collections::HashMap;
-use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::Shutdown;
-use std::os::unix::fs::MetadataExt;
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use super::connection::ControlConnection;
 use super::protocol::ControlAnswer;
 use super::refusal::FailureKind;
 use super::serving::Serving;
-use super::socket::{self, SocketError};
 use super::wire::{read_request, write_answer};
 
 /// The most connections at a time: each is a thread. `hold` and `run` take one each.
@@ -30,117 +26,38 @@ const WRITE_WAIT: Duration = Duration::from_secs(30);
 /// How long a stop waits for connections to end what they are doing.
 const STOP_WAIT: Duration = Duration::from_secs(5);
 
-/// A control socket that is being served. Ends when dropped.
-pub struct ControlServer {
-    path: PathBuf,
-    /// Tells its socket from that of another server which took the path since.
-    place: Option<DeviceAndInode>,
-    listener: Arc<UnixListener>,
-    accepting: Option<JoinHandle<()>>,
-    connections: Arc<ControlConnections>,
-}
-
-impl ControlServer {
-    /// Listens on the socket.
-    pub fn start(path: &Path, serving: Arc<dyn Serving>) -> Result<Self, SocketError> {
-        let listener = Arc::new(socket::listen(path)?);
-        let connections = Arc::new(ControlConnections::default());
-        let accepting = {
-            let (listener, connections) = (Arc::clone(&listener), Arc::clone(&connections));
-            thread::Builder::new()
-                .name("latchfs-control".into())
-                .spawn(move || accept(&listener, &connections, &serving))
+impl LineConnections {
+    /// Serves a connection on a thread of its own; `pid` is the process behind it.
+    pub fn begin(
+        self: &Arc<Self>,
+        mut stream: UnixStream,
+        pid: u32,
+        serving: &Arc<dyn Serving>,
+    ) -> io::Result<()> {
+        stream.set_nonblocking(false)?;
+        stream.set_write_timeout(Some(WRITE_WAIT))?;
+        let Some(number) = self.enter(&stream) else {
+            let message = format!("the server has {CONNECTIONS_MAX} connections already: end some");
+            turn_away(&mut stream, FailureKind::Busy, message.clone());
+            return Err(io::Error::other(message));
         };
-        let accepting =
-            accepting.map_err(|source| SocketError::System { path: path.to_owned(), source })?;
-        let (path, accepting) = (path.to_owned(), Some(accepting));
-        Ok(Self { place: place_of(&path), path, listener, accepting, connections })
+        let (serving, leaving) = (Arc::clone(serving), Arc::clone(self));
+        let spawned = thread::Builder::new().name("latchfs-control".into()).spawn(move || {
+            let mut connection = ControlConnection::of_socket(serving, number, pid);
+            serve(stream, &mut connection);
+            // What it holds ends before the place is free.
+            drop(connection);
+            leaving.leave(number);
+        });
+        spawned.map(drop).inspect_err(|_| self.leave(number))
     }
 
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Ends all connections, and with them what they hold; the socket is gone afterwards. That of
-    /// another server stays: the folder may have been removed and made anew since the start.
-    pub fn stop(&mut self) {
-        let Some(accepting) = self.accepting.take() else { return };
-        // Wakes the thread that waits for the next connection.
-        let _ = rustix::net::shutdown(&*self.listener, rustix::net::Shutdown::Both);
-        drop(accepting.join());
-        if !self.connections.end_all(STOP_WAIT) {
+    /// Cuts all connections, and waits a while for them to end what they are doing.
+    pub fn stop(&self) {
+        if !self.end_all(STOP_WAIT) {
             log::warn!("a control connection is busy and is left to the end of the process");
         }
-        if self.place.is_some() && place_of(&self.path) == self.place {
-            drop(fs::remove_file(&self.path));
-        }
     }
-}
-
-type DeviceAndInode = (u64, u64);
-
-fn place_of(path: &Path) -> Option<DeviceAndInode> {
-    fs::symlink_metadata(path).ok().map(|found| (found.dev(), found.ino()))
-}
-
-impl Drop for ControlServer {
-    fn drop(&mut self) {
-        self.stop();
-    }
-}
-
-fn accept(
-    listener: &UnixListener,
-    connections: &Arc<ControlConnections>,
-    serving: &Arc<dyn Serving>,
-) {
-    loop {
-        let stream = match listener.accept() {
-            Ok((stream, _)) => stream,
-            // The listener was shut down.
-            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => return,
-            Err(error) => {
-                // Out of descriptors, most likely: the backlog waits while some are given back.
-                log::warn!("the control socket: {error}");
-                thread::sleep(Duration::from_millis(50));
-                continue;
-            }
-        };
-        if let Err(why) = begin(stream, connections, serving) {
-            log::warn!("a control connection was turned away: {why}");
-        }
-    }
-}
-
-fn begin(
-    mut stream: UnixStream,
-    connections: &Arc<ControlConnections>,
-    serving: &Arc<dyn Serving>,
-) -> Result<(), String> {
-    stream.set_write_timeout(Some(WRITE_WAIT)).map_err(|error| error.to_string())?;
-    let (uid, pid) = socket::peer(&stream).map_err(|error| error.to_string())?;
-    if !socket::may_enter(uid, rustix::process::geteuid().as_raw()) {
-        let message = format!("user {uid} may not ask this server: its owner and root may");
-        turn_away(&mut stream, FailureKind::Failed, message.clone());
-        return Err(message);
-    }
-    let Some(number) = connections.enter(&stream) else {
-        let message = format!("the server has {CONNECTIONS_MAX} connections already: end some");
-        turn_away(&mut stream, FailureKind::Busy, message.clone());
-        return Err(message);
-    };
-    let (serving, leaving) = (Arc::clone(serving), Arc::clone(connections));
-    let spawned = thread::Builder::new().name("latchfs-control".into()).spawn(move || {
-        let mut connection = ControlConnection::of_socket(serving, number, pid);
-        serve(stream, &mut connection);
-        // What it holds ends before the place is free.
-        drop(connection);
-        leaving.leave(number);
-    });
-    spawned.map(drop).map_err(|error| {
-        connections.leave(number);
-        error.to_string()
-    })
 }
 
 fn turn_away(stream: &mut UnixStream, kind: FailureKind, message: String) {
@@ -197,12 +114,12 @@ struct OpenStreams {
 
 /// The connections there are.
 #[derive(Default)]
-struct ControlConnections {
+pub struct LineConnections {
     open: Mutex<OpenStreams>,
     left: Condvar,
 }
 
-impl ControlConnections {
+impl LineConnections {
     fn open(&self) -> MutexGuard<'_, OpenStreams> {
         self.open.lock().expect("the list of connections is only added to and taken from")
     }

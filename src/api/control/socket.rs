@@ -95,7 +95,7 @@ pub fn may_enter(peer: u32, own: u32) -> bool {
 }
 
 /// The peer of a connection: user and process id.
-pub fn peer(stream: &UnixStream) -> io::Result<(u32, u32)> {
+pub fn peer(stream: impl std::os::fd::AsFd) -> io::Result<(u32, u32)> {
     let peer = net::sockopt::socket_peercred(stream)?;
     let pid = u32::try_from(peer.pid.as_raw_nonzero().get()).unwrap_or(0);
     Ok((peer.uid.as_raw(), pid))

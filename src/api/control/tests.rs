@@ -1,7 +1,7 @@
 //! Through a real socket, with a server that has one share and no mounts.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use super::protocol::{HoldRequest, RefusalDetail};
 use super::wire::read_answer;
 use super::*;
+use crate::api::ApiServer;
 use crate::bench::controls::Point;
 use crate::file::rules::create::OpenRequest;
 use crate::file::rules::{Access, Denial, Rule, ShareMode, SharePath};
@@ -66,7 +67,7 @@ impl Serving for Fake {
 
 struct Setup {
     fake: Arc<Fake>,
-    server: ControlServer,
+    server: ApiServer,
     path: PathBuf,
     _folder: tempfile::TempDir,
 }
@@ -86,7 +87,8 @@ impl Setup {
         let accounts = Accounts::new(account, []);
         let fake = Arc::new(Fake { accounts, share, runs: Mutex::default() });
         let path = folder.path().join(SOCKET_NAME);
-        let server = ControlServer::start(&path, Arc::clone(&fake) as Arc<dyn Serving>).unwrap();
+        let server =
+            ApiServer::start(&path, &(Arc::clone(&fake) as Arc<dyn Serving>), None).unwrap();
         Self { fake, server, path, _folder: folder }
     }
 
@@ -234,8 +236,8 @@ fn a_line_of_the_greatest_length_is_read_and_a_longer_one_ends_the_connection() 
     let mut next = Vec::new();
     stream.read_until(b'\n', &mut next).unwrap();
     assert_eq!(read_answer(&next).unwrap(), ControlAnswer::Done {});
-    line.insert(0, b' ');
     line.pop();
+    line.push(b' ');
     let (answer, mut stream) = raw(&setup.path, &line);
     assert!(matches!(answer, ControlAnswer::Failed { .. }));
     assert_eq!(stream.read_until(b'\n', &mut Vec::new()).unwrap(), 0);
@@ -366,9 +368,36 @@ fn a_server_that_stops_leaves_the_socket_of_another_one() {
     let mut first = Setup::new();
     fs::remove_file(&first.path).unwrap();
     let serving = Arc::clone(&first.fake) as Arc<dyn Serving>;
-    let mut second = ControlServer::start(&first.path, serving).unwrap();
+    let mut second = ApiServer::start(&first.path, &serving, None).unwrap();
     first.server.stop();
     assert!(ControlClient::connect(&first.path).is_ok());
     second.stop();
     assert!(!first.path.exists());
+}
+
+/// The answer to a request over HTTP without a body: its head, and its body.
+fn http(stream: &mut UnixStream, method: &str, path: &str) -> (String, String) {
+    let request = format!("{method} {path} HTTP/1.1\r\nhost: x\r\n\r\n");
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut stream = BufReader::new(stream);
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        assert_ne!(stream.read_line(&mut head).unwrap(), 0, "{head}");
+    }
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+    let mut body = vec![0; length.unwrap().parse().unwrap()];
+    stream.read_exact(&mut body).unwrap();
+    (head, String::from_utf8(body).unwrap())
+}
+
+#[test]
+fn the_socket_answers_the_http_api_to_its_owner_without_token_origin_or_name() {
+    let setup = Setup::new();
+    let mut stream = UnixStream::connect(&setup.path).unwrap();
+    let (head, body) = http(&mut stream, "GET", "/api/v1/status");
+    assert!(head.starts_with("HTTP/1.1 200") && body.contains("\"docs\""), "{head}{body}");
+    let (head, body) = http(&mut stream, "DELETE", "/api/v1/gates");
+    assert!(head.starts_with("HTTP/1.1 200") && body == "{\"removed\":0}\n", "{head}{body}");
+    let (head, _) = http(&mut stream, "GET", "/metrics");
+    assert!(head.starts_with("HTTP/1.1 404"), "{head}");
 }
