@@ -1,14 +1,16 @@
-//! Moments as text: the service's seven-digit ISO stamp and the RFC 1123 date of HTTP headers.
+//! Moments as text: the service's seven-digit ISO stamp and the RFC 1123 date, which headers and
+//! messages of refusals have.
 //!
-//! Decides the calendar arithmetic (proleptic Gregorian, UTC, no leap seconds) and which
-//! spellings are read. What a stamp is used for (a snapshot, an expiry, a header) is decided by the
-//! caller.
+//! Decides which spellings are read. The calendar (proleptic Gregorian, UTC, no leap seconds) is that
+//! of the crate `time`. What a stamp is used for (a snapshot, an expiry, a header) is decided by
+//! the caller.
 
 use std::fmt::Write as _;
 
+use time::{Date, Month, OffsetDateTime, PrimitiveDateTime, Time};
+
 use super::id::Timestamp;
 
-const DAY_SECONDS: i64 = 86_400;
 const SECOND_NANOS: i64 = 1_000_000_000;
 /// A stamp counts in units of 100 ns.
 pub const TICK_NANOS: i64 = 100;
@@ -19,58 +21,67 @@ const MONTHS: [&str; 12] =
 
 /// The moment as `2026-01-02T03:04:05.0000000Z`, cut to 100 ns toward the past.
 pub fn iso(moment: Timestamp) -> String {
-    let at = Civil::of_seconds(moment.0.div_euclid(SECOND_NANOS));
-    let ticks = moment.0.rem_euclid(SECOND_NANOS) / TICK_NANOS;
     let mut text = String::with_capacity("2026-01-02T03:04:05.0000000Z".len());
-    push_digits(&mut text, at.year, 4);
-    let parts =
-        [('-', at.month), ('-', at.day), ('T', at.hour), (':', at.minute), (':', at.second)];
-    for (before, number) in parts {
-        text.push(before);
-        push_digits(&mut text, number, 2);
-    }
+    push_iso(&mut text, seconds(moment), ":");
     text.push('.');
-    push_digits(&mut text, ticks, 7);
+    push_digits(&mut text, moment.0.rem_euclid(SECOND_NANOS) / TICK_NANOS, 7);
     text.push('Z');
     text
 }
 
 /// `2026-01-05T10:00:00Z`: whole seconds, as in a SAS.
 pub fn iso_seconds(moment: Timestamp) -> String {
-    const SECONDS_LENGTH: usize = "2026-01-02T03:04:05".len();
-    let text = iso(moment);
-    text.get(..SECONDS_LENGTH).map(|whole| format!("{whole}Z")).unwrap_or(text)
+    let mut text = String::with_capacity("2026-01-02T03:04:05Z".len());
+    push_iso(&mut text, seconds(moment), ":");
+    text.push('Z');
+    text
 }
 
 /// The moment as `Mon, 05 Jan 2026 10:00:00 GMT`, cut to a second toward the past.
 pub fn rfc1123(moment: Timestamp) -> String {
-    rfc1123_of_seconds(moment.0.div_euclid(SECOND_NANOS))
+    rfc1123_of_seconds(seconds(moment))
 }
 
 /// The date of a number of seconds since 1970, for moments that a [`Timestamp`] cannot hold.
 pub fn rfc1123_of_seconds(seconds: i64) -> String {
-    let at = Civil::of_seconds(seconds);
+    let at = utc(seconds);
     let mut text = String::with_capacity("Mon, 05 Jan 2026 10:00:00 GMT".len());
-    text.push_str(at.weekday());
+    text.push_str(weekday(at));
     text.push_str(", ");
-    push_digits(&mut text, at.day, 2);
+    push_digits(&mut text, at.day().into(), 2);
     text.push(' ');
-    text.push_str(at.month_name());
+    text.push_str(MONTHS[usize::from(u8::from(at.month())) - 1]);
     text.push(' ');
-    push_digits(&mut text, at.year, 4);
-    for (before, number) in [(' ', at.hour), (':', at.minute), (':', at.second)] {
+    push_digits(&mut text, at.year().into(), 4);
+    for (before, number) in [(' ', at.hour()), (':', at.minute()), (':', at.second())] {
         text.push(before);
-        push_digits(&mut text, number, 2);
+        push_digits(&mut text, number.into(), 2);
     }
     text.push_str(" GMT");
     text
 }
 
+/// Appends `2026-01-02T03:04:05`, with `colon` between hours, minutes and seconds.
+pub fn push_iso(text: &mut String, seconds: i64, colon: &str) {
+    let at = utc(seconds);
+    push_digits(text, at.year().into(), 4);
+    for (before, number) in [
+        ("-", at.month().into()),
+        ("-", at.day()),
+        ("T", at.hour()),
+        (colon, at.minute()),
+        (colon, at.second()),
+    ] {
+        text.push_str(before);
+        push_digits(text, number.into(), 2);
+    }
+}
+
 /// Appends a number with so many digits. Dates are in most answers, and formatting each number by
 /// the general machinery takes several times as long.
-fn push_digits(text: &mut String, number: i64, digits: u32) {
+pub fn push_digits(text: &mut String, number: i64, digits: u32) {
     if !(0..10_i64.pow(digits)).contains(&number) {
-        // A year of more digits, or before the year 0.
+        // A year before the year 0.
         let _ = write!(text, "{number:0width$}", width = digits as usize);
         return;
     }
@@ -90,15 +101,8 @@ pub fn parse_iso(text: &str) -> Option<Timestamp> {
         Some((clock, digits)) => (clock, fraction_nanos(digits)?),
         None => (time, 0),
     };
-    let mut parts = date.split('-');
-    let year = digits(parts.next()?, 4)?;
-    let month = digits(parts.next()?, 2)?;
-    let day = digits(parts.next()?, 2)?;
-    if parts.next().is_some() {
-        return None;
-    }
-    let at = Civil::checked(year, month, day, clock)?;
-    Some(at.timestamp(fraction))
+    let seconds = seconds_of(numbers(date, '-', [4, 2, 2])?, numbers(clock, ':', [2, 2, 2])?)?;
+    Some(timestamp(seconds, fraction))
 }
 
 /// Reads a date of a signature or an access policy: as [`parse_iso`], without seconds, or the day
@@ -109,140 +113,64 @@ pub fn parse_short_iso(text: &str) -> Option<Timestamp> {
     parse_iso(text).or_else(without_seconds).or_else(day_alone)
 }
 
-/// Seconds since 1970 of a date (year, month, day) and a time of day (hour, minute, second) in
-/// UTC; none if there is no such day or time.
-pub fn seconds_of(date: [i64; 3], time: [i64; 3]) -> Option<i64> {
-    Civil::existing(date, time).map(Civil::seconds)
-}
-
-/// The date (year, month, day) and the time of day (hour, minute, second) in UTC, `seconds` after
-/// 1970.
-pub fn date_and_time(seconds: i64) -> ([i64; 3], [i64; 3]) {
-    let at = Civil::of_seconds(seconds);
-    ([at.year, at.month, at.day], [at.hour, at.minute, at.second])
-}
-
 /// Reads what [`rfc1123`] writes; the weekday must be the right one. Dates out of reach are
 /// treated as by [`parse_iso`].
 pub fn parse_rfc1123(text: &str) -> Option<Timestamp> {
-    let (weekday, rest) = text.strip_suffix(" GMT")?.split_once(", ")?;
-    let mut parts = rest.split(' ');
-    let day = digits(parts.next()?, 2)?;
+    let (day_name, rest) = text.strip_suffix(" GMT")?.split_once(", ")?;
+    let mut parts = rest.splitn(4, ' ');
+    let [day] = numbers(parts.next()?, ' ', [2])?;
     let name = parts.next()?;
     let month = (1..).zip(MONTHS).find(|(_, known)| *known == name)?.0;
-    let year = digits(parts.next()?, 4)?;
-    let at = Civil::checked(year, month, day, parts.next()?)?;
-    (parts.next().is_none() && at.weekday() == weekday).then(|| at.timestamp(0))
+    let [year] = numbers(parts.next()?, ' ', [4])?;
+    let seconds = seconds_of([year, month, day], numbers(parts.next()?, ':', [2, 2, 2])?)?;
+    (weekday(utc(seconds)) == day_name).then(|| timestamp(seconds, 0))
 }
 
-/// A date and time of day in UTC.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Civil {
-    year: i64,
-    month: i64,
-    day: i64,
-    hour: i64,
-    minute: i64,
-    second: i64,
+/// Seconds since 1970 of a date (year, month, day) and a time of day (hour, minute, second) in
+/// UTC; none if there is no such day or time.
+pub fn seconds_of(date: [u16; 3], [hour, minute, second]: [u16; 3]) -> Option<i64> {
+    let [year, month, day] = date;
+    let byte = |number: u16| u8::try_from(number).ok();
+    let month = Month::try_from(byte(month)?).ok()?;
+    let date = Date::from_calendar_date(year.into(), month, byte(day)?).ok()?;
+    let time = Time::from_hms(byte(hour)?, byte(minute)?, byte(second)?).ok()?;
+    Some(PrimitiveDateTime::new(date, time).assume_utc().unix_timestamp())
 }
 
-impl Civil {
-    /// From fields as read; none if there is no such day or time.
-    fn checked(year: i64, month: i64, day: i64, clock: &str) -> Option<Self> {
-        let mut parts = clock.split(':');
-        let hour = digits(parts.next()?, 2)?;
-        let minute = digits(parts.next()?, 2)?;
-        let second = digits(parts.next()?, 2)?;
-        let ended = parts.next().is_none();
-        ended.then(|| Self::existing([year, month, day], [hour, minute, second]))?
-    }
-
-    fn existing([year, month, day]: [i64; 3], [hour, minute, second]: [i64; 3]) -> Option<Self> {
-        let exists = (1..=12).contains(&month)
-            && (1..=days_in_month(year, month)).contains(&day)
-            && (0..24).contains(&hour)
-            && (0..60).contains(&minute)
-            && (0..60).contains(&second);
-        exists.then_some(Self { year, month, day, hour, minute, second })
-    }
-
-    /// Counts in eras of 400 years that begin on 1 March, so that a leap day ends its year.
-    fn of_seconds(seconds: i64) -> Self {
-        const ERA_DAYS: i64 = 146_097;
-        let in_day = seconds.rem_euclid(DAY_SECONDS);
-        let days = seconds.div_euclid(DAY_SECONDS) + DAYS_FROM_MARCH_0000;
-        let in_era = days.rem_euclid(ERA_DAYS);
-        let year_of_era = (in_era - in_era / 1_460 + in_era / 36_524 - in_era / 146_096) / 365;
-        let in_year = in_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-        let from_march = (5 * in_year + 2) / 153;
-        let month = (from_march + 2) % 12 + 1;
-        Self {
-            year: year_of_era + days.div_euclid(ERA_DAYS) * 400 + i64::from(month <= 2),
-            month,
-            day: in_year - (153 * from_march + 2) / 5 + 1,
-            hour: in_day / 3_600,
-            minute: in_day / 60 % 60,
-            second: in_day % 60,
-        }
-    }
-
-    /// Days since 1970-01-01.
-    fn days(self) -> i64 {
-        let year = self.year - i64::from(self.month <= 2);
-        let from_march = (self.month + 9) % 12;
-        let leap_days = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
-        let in_year = (153 * from_march + 2) / 5 + self.day - 1;
-        365 * year + leap_days + in_year - DAYS_FROM_MARCH_0000
-    }
-
-    fn seconds(self) -> i64 {
-        self.days() * DAY_SECONDS + self.hour * 3_600 + self.minute * 60 + self.second
-    }
-
-    fn timestamp(self, nanos: i64) -> Timestamp {
-        let whole = i128::from(self.seconds()) * i128::from(SECOND_NANOS) + i128::from(nanos);
-        let nearest = if whole < 0 { i64::MIN } else { i64::MAX };
-        Timestamp(i64::try_from(whole).unwrap_or(nearest))
-    }
-
-    fn weekday(self) -> &'static str {
-        // 1970-01-01 was a Thursday.
-        pick(&WEEKDAYS, (self.days() + 3).rem_euclid(7))
-    }
-
-    fn month_name(self) -> &'static str {
-        pick(&MONTHS, self.month - 1)
-    }
+/// The date and time of day in UTC, `seconds` after 1970; the last of the year 9999 for later ones.
+pub fn utc(seconds: i64) -> OffsetDateTime {
+    let nearest = if seconds < 0 { PrimitiveDateTime::MIN } else { PrimitiveDateTime::MAX };
+    OffsetDateTime::from_unix_timestamp(seconds).unwrap_or(nearest.assume_utc())
 }
 
-/// Days from 0000-03-01 to 1970-01-01.
-const DAYS_FROM_MARCH_0000: i64 = 719_468;
-
-fn pick(names: &[&'static str], index: i64) -> &'static str {
-    let index = usize::try_from(index).expect("calendar arithmetic yields no negative index");
-    names[index]
-}
-
-fn days_in_month(year: i64, month: i64) -> i64 {
-    match month {
-        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
+/// Numbers of exactly so many decimal digits each, `between` them.
+pub fn numbers<const N: usize>(text: &str, between: char, digits: [usize; N]) -> Option<[u16; N]> {
+    let mut parts = text.split(between);
+    let mut numbers = [0; N];
+    for (number, digits) in numbers.iter_mut().zip(digits) {
+        let part = parts.next().filter(|part| part.len() == digits)?;
+        *number = part.bytes().all(|byte| byte.is_ascii_digit()).then(|| part.parse().ok())??;
     }
+    parts.next().is_none().then_some(numbers)
 }
 
-/// Exactly `count` decimal digits.
-fn digits(text: &str, count: usize) -> Option<i64> {
-    let plain = text.len() == count && text.bytes().all(|byte| byte.is_ascii_digit());
-    plain.then(|| text.parse().ok()).flatten()
+fn seconds(moment: Timestamp) -> i64 {
+    moment.0.div_euclid(SECOND_NANOS)
+}
+
+fn timestamp(seconds: i64, nanos: i64) -> Timestamp {
+    let whole = i128::from(seconds) * i128::from(SECOND_NANOS) + i128::from(nanos);
+    let nearest = if whole < 0 { i64::MIN } else { i64::MAX };
+    Timestamp(i64::try_from(whole).unwrap_or(nearest))
+}
+
+fn weekday(at: OffsetDateTime) -> &'static str {
+    WEEKDAYS[usize::from(at.weekday().number_days_from_monday())]
 }
 
 fn fraction_nanos(text: &str) -> Option<i64> {
-    if !(1..=7).contains(&text.len()) {
-        return None;
-    }
-    digits(&format!("{text:0<9}"), 9)
+    let plain = (1..=7).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+    plain.then(|| format!("{text:0<9}").parse().ok())?
 }
 
 #[cfg(test)]
@@ -274,29 +202,6 @@ mod tests {
             assert_eq!(parse_iso(&full), Some(at(seconds)), "{full}");
             assert_eq!(parse_rfc1123(date), Some(at(seconds)), "{date}");
         }
-    }
-
-    #[test]
-    fn every_day_from_the_year_0_to_9999_survives_the_round_trip() {
-        let first = Civil::checked(0, 1, 1, "00:00:00").unwrap().days();
-        let last = Civil::checked(9999, 12, 31, "00:00:00").unwrap().days();
-        let mut before = Civil::of_seconds((first - 1) * DAY_SECONDS);
-        assert_eq!((before.year, before.month, before.day), (-1, 12, 31));
-        for day in first..=last {
-            let here = Civil::of_seconds(day * DAY_SECONDS);
-            assert_eq!(here.days(), day);
-            let follows = if before.day < days_in_month(before.year, before.month) {
-                (before.year, before.month, before.day + 1)
-            } else if before.month < 12 {
-                (before.year, before.month + 1, 1)
-            } else {
-                (before.year + 1, 1, 1)
-            };
-            assert_eq!((here.year, here.month, here.day), follows);
-            before = here;
-        }
-        assert_eq!(last, 2_932_896);
-        assert_eq!(before.weekday(), "Fri");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::refusal::Refusal;
 use super::service::Service;
 use crate::http::request::{Query, Request};
 use crate::rules::Timestamp;
-use crate::rules::time::date_and_time;
+use crate::rules::time::utc;
 
 /// The header that names the version.
 pub const VERSION: &str = "x-ms-version";
@@ -19,7 +19,7 @@ pub const VERSION: &str = "x-ms-version";
 pub const DEFAULT: &str = "2026-10-06";
 
 /// How many years ahead a version may lie.
-const YEARS_AHEAD_MAX: i64 = 5;
+const YEARS_AHEAD_MAX: i32 = 5;
 
 /// The version that an answer names: that of the request, or the one its SAS was signed for.
 pub fn of_answer(service: &Service, uri: &Uri, headers: &HeaderMap) -> HeaderValue {
@@ -61,10 +61,10 @@ fn is_version(service: &Service, text: &str) -> bool {
 
 /// The version is a date, as its form was checked before.
 fn is_far_ahead(version: &str, now: Timestamp) -> bool {
-    let ([year, month, day], _) = date_and_time(now.0.div_euclid(1_000_000_000));
+    let today = utc(now.0.div_euclid(1_000_000_000));
     let mut parts = version.split('-').map(|part| part.parse().unwrap_or(0));
-    let named: [i64; 3] = std::array::from_fn(|_| parts.next().unwrap_or(0));
-    named > [year + YEARS_AHEAD_MAX, month, day]
+    let named: [i32; 3] = std::array::from_fn(|_| parts.next().unwrap_or(0));
+    named > [today.year() + YEARS_AHEAD_MAX, u8::from(today.month()).into(), today.day().into()]
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! Decides the spellings of a date and which dates an entity may hold.
 
 use crate::rules::id::Timestamp;
-use crate::rules::time::{TICK_NANOS, date_and_time, seconds_of};
+use crate::rules::time::{TICK_NANOS, numbers, push_digits, push_iso, seconds_of};
 
 /// A moment in units of 100 ns since 1601-01-01 UTC.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
@@ -39,15 +39,7 @@ impl Ticks {
 
     /// Appends the text with `colon` between hours, minutes and seconds.
     pub fn write_with(self, out: &mut String, colon: &str) {
-        let seconds = self.0.div_euclid(SECOND_TICKS) - EPOCH_SECONDS;
-        let ([year, month, day], [hour, minute, second]) = date_and_time(seconds);
-        push_digits(out, year, 4);
-        for (separator, number) in
-            [("-", month), ("-", day), ("T", hour), (colon, minute), (colon, second)]
-        {
-            out.push_str(separator);
-            push_digits(out, number, 2);
-        }
+        push_iso(out, self.0.div_euclid(SECOND_TICKS) - EPOCH_SECONDS, colon);
         let fraction = self.0.rem_euclid(SECOND_TICKS);
         if fraction != 0 {
             out.push('.');
@@ -61,13 +53,7 @@ impl Ticks {
     /// of it; `Z`, an offset, or neither, which means UTC. Digits beyond 100 ns are cut off.
     pub fn parse(text: &str) -> Option<Self> {
         let (date, rest) = text.split_at_checked(10)?;
-        let mut date_parts = date.split('-');
-        let year = digits(date_parts.next()?, 4)?;
-        let month = digits(date_parts.next()?, 2)?;
-        let day = digits(date_parts.next()?, 2)?;
-        if date_parts.next().is_some() {
-            return None;
-        }
+        let date = numbers(date, '-', [4, 2, 2])?;
         let (clock, offset) = match rest.strip_prefix(['T', 't', ' ']) {
             None if rest.is_empty() => ("00:00", 0),
             None => return None,
@@ -77,18 +63,12 @@ impl Ticks {
             Some((clock, fraction)) => (clock, parse_fraction(fraction)?),
             None => (clock, 0),
         };
-        let mut parts = clock.split(':');
-        let hour = digits(parts.next()?, 2)?;
-        let minute = digits(parts.next()?, 2)?;
-        let second = match parts.next() {
-            Some(second) => digits(second, 2)?,
-            None if fraction == 0 => 0,
-            None => return None,
+        let to_the_minute = || {
+            let [hour, minute] = numbers(clock, ':', [2, 2])?;
+            (fraction == 0).then_some([hour, minute, 0])
         };
-        if parts.next().is_some() {
-            return None;
-        }
-        let seconds = seconds_of([year, month, day], [hour, minute, second])? - offset;
+        let clock = numbers(clock, ':', [2, 2, 2]).or_else(to_the_minute)?;
+        let seconds = seconds_of(date, clock)? - offset;
         Some(Self((seconds + EPOCH_SECONDS) * SECOND_TICKS + fraction))
     }
 }
@@ -110,8 +90,8 @@ fn split_offset(time: &str) -> Option<(&str, i64)> {
     let (clock, offset) = time.split_at(at);
     let (hours, minutes) =
         offset[1..].split_once(':').or_else(|| offset[1..].split_at_checked(2))?;
-    let (hours, minutes) = (digits(hours, 2)?, digits(minutes, 2)?);
-    let seconds = hours * 3_600 + minutes * 60;
+    let ([hours], [minutes]) = (numbers(hours, ':', [2])?, numbers(minutes, ':', [2])?);
+    let seconds = i64::from(hours) * 3_600 + i64::from(minutes) * 60;
     let legal = hours <= 14 && minutes < 60;
     legal.then_some((clock, if offset.starts_with('-') { -seconds } else { seconds }))
 }
@@ -125,25 +105,6 @@ fn parse_fraction(text: &str) -> Option<i64> {
         ticks = ticks * 10 + text.as_bytes().get(index).map_or(0, |digit| i64::from(digit - b'0'));
     }
     Some(ticks)
-}
-
-fn digits(text: &str, count: usize) -> Option<i64> {
-    let plain = text.len() == count && text.bytes().all(|byte| byte.is_ascii_digit());
-    plain.then(|| text.parse().ok()).flatten()
-}
-
-/// Appends a number that is not negative with at least `count` digits.
-fn push_digits(out: &mut String, number: i64, count: u32) {
-    let mut divisor = 10_i64.pow(count - 1);
-    if number >= divisor * 10 {
-        out.push_str(&number.to_string());
-        return;
-    }
-    while divisor > 0 {
-        let digit = u8::try_from(number / divisor % 10).unwrap_or(0);
-        out.push(char::from(b'0' + digit));
-        divisor /= 10;
-    }
 }
 
 #[cfg(test)]
