@@ -221,7 +221,7 @@ async fn accept_owners(listener: UnixListener, site: &Arc<Site>) {
                     match speaks_lines(&stream, &place).await {
                         Some(true) => site.speak_lines(stream, pid),
                         Some(false) => {
-                            serve(stream, site, Peer::Owner { pid, may_stay }, place).await
+                            serve(stream, site, Peer::Owner { pid, may_stay }, place).await;
                         }
                         None => {}
                     }

@@ -1,9 +1,9 @@
 //! Moments as text: the service's seven-digit ISO stamp and the RFC 1123 date, which headers and
 //! messages of refusals have.
 //!
-//! Decides which spellings are read. The calendar (proleptic Gregorian, UTC, no leap seconds) is that
-//! of the crate `time`. What a stamp is used for (a snapshot, an expiry, a header) is decided by
-//! the caller.
+//! Decides which spellings are read. The calendar (proleptic Gregorian, UTC, no leap seconds) is
+//! that of the crate `time`. What a stamp is used for (a snapshot, an expiry, a header) is decided
+//! by the caller.
 
 use std::fmt::Write as _;
 

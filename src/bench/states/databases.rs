@@ -107,8 +107,8 @@ impl HeldDatabases<'_> {
     /// Writes the rows, so that the commits need little more of the disk.
     pub(super) fn flush(&self) -> Result<(), DbError> {
         self.blob.as_ref().map_or(Ok(()), HeldBlobs::flush)?;
-        self.queue.as_ref().map_or(Ok(()), |held| held.flush())?;
-        self.table.as_ref().map_or(Ok(()), |held| held.flush())
+        self.queue.as_ref().map_or(Ok(()), HeldRows::flush)?;
+        self.table.as_ref().map_or(Ok(()), HeldRows::flush)
     }
 
     pub(super) fn commit(&self) -> Result<(), DbError> {
