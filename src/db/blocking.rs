@@ -1,18 +1,9 @@
-//! Database work of callers on an event loop: what may run there, and the threads for the rest.
+//! Database work of callers on an event loop that may block: the threads for it.
 //!
 //! The mode of operations on files, which give up instead of waiting, is in
 //! [`crate::disk::non_blocking`].
 
 use crate::db::DbError;
-
-/// How much a change writes.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ChangeSize {
-    /// Little: it may run on an event loop.
-    Small,
-    /// More than an event loop should wait for: the writer's thread runs it.
-    Large,
-}
 
 /// Does `work` on a thread that may block. A panic there is an error of the caller's request.
 pub(crate) async fn on_blocking_thread<T, E>(

@@ -21,6 +21,8 @@ const APPLICATION_ID: i32 = 0x6c61_7463;
 /// fills with pages that nobody reads again, and each costs a system call of the allocator until
 /// the cache is full.
 const CACHE_KIB: i32 = 4 << 10;
+/// The length to which a WAL that begins again is cut.
+const WAL_BYTES_KEPT: u32 = 16 << 20;
 /// Prepared statements kept by a connection.
 const STATEMENTS: usize = 128;
 /// A reader meets a lock only while another connection recovers the database.
@@ -44,13 +46,13 @@ pub(super) fn open_writer(
     if fresh {
         create(&mut conn, schema)?;
     }
-    // From here on the writer's own code waits, not SQLite: see `Database::try_write`.
+    // From here on the writer's own code waits, not SQLite.
     conn.busy_timeout(Duration::ZERO)?;
     Ok(conn)
 }
 
-/// How many pages the log has; 0 if that cannot be known before the first commit.
-pub(super) fn log_pages(conn: &Connection) -> u32 {
+/// How many pages the WAL has; 0 if that cannot be known before the first commit.
+pub(super) fn wal_pages(conn: &Connection) -> u32 {
     // It moves nothing. The second column is negative without a log.
     let pages = conn.query_row("PRAGMA wal_checkpoint(NOOP)", [], |row| row.get::<_, i64>(1));
     pages.ok().and_then(|pages| u32::try_from(pages).ok()).unwrap_or(0)
@@ -115,9 +117,8 @@ fn configure(conn: &Connection, sync: SyncMode, cache_kib: i32) -> Result<(), Db
     };
     conn.pragma_update(None, "synchronous", level)?;
     conn.pragma_update(None, "wal_autocheckpoint", 0)?;
-    // The log's file is not cut when the log begins again: the writer would wait for that, some
-    // hundred milliseconds for a long log. It is cut when the database is closed.
-    conn.pragma_update(None, "journal_size_limit", -1)?;
+    // The writer cuts a longer file when the WAL begins again.
+    conn.pragma_update(None, "journal_size_limit", WAL_BYTES_KEPT)?;
     conn.pragma_update(None, "cache_size", -cache_kib)?;
     conn.pragma_update(None, "mmap_size", 0)?;
     // Else savepoints above some KiB go to a temporary file.

@@ -12,7 +12,7 @@ use rustix::fs::{Access, access};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
-use super::reserve::log_of;
+use super::place::wal_of;
 
 /// Why the database could not do it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -115,6 +115,11 @@ pub(super) fn take_last_serious() -> DbError {
     LAST.take().unwrap_or_else(|| DbError::Io("the database gave up a transaction".to_owned()))
 }
 
+/// True if the last serious error on this thread is a full disk.
+pub(super) fn last_was_full() -> bool {
+    LAST.with_borrow(|last| matches!(last, Some(DbError::Full { .. })))
+}
+
 /// True if the last serious error on this thread is that a connection for reading was asked to
 /// write.
 pub(super) fn was_asked_to_write() -> bool {
@@ -215,7 +220,7 @@ fn at_size_limit(file: &Path) -> bool {
     static TOLD: Once = Once::new();
     let Some(limit) = getrlimit(Resource::Fsize).current else { return false };
     let long = |path: &Path| path.metadata().is_ok_and(|file| file.len() + PART > limit);
-    let reached = long(file) || long(&log_of(file));
+    let reached = long(file) || long(&wal_of(file));
     if reached {
         TOLD.call_once(|| {
             let file = file.display();

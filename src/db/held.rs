@@ -13,39 +13,39 @@ use rusqlite::Connection;
 
 use super::error::Naming;
 use super::version::Changing;
-use super::writer::{Turn, Writer};
+use super::writer::{Hold, Writer};
 use super::{DbError, transaction};
 
 /// The writer of a database, held. Requests wait until the value is dropped; a transaction that
 /// was not committed is rolled back then.
 pub struct HeldWriter<'a> {
-    // Before the turn: its next owner locks the connection.
+    // Before the hold: the writer thread then locks the connection.
     connection: MutexGuard<'a, Connection>,
     writer: &'a Writer,
     file: Arc<Path>,
     /// The saved database that is attached.
     saved: OnceCell<Arc<Path>>,
     _changing: Changing<'a>,
-    _turn: Turn<'a>,
+    _hold: Hold<'a>,
 }
 
 impl<'a> HeldWriter<'a> {
     pub(super) fn new(writer: &'a Writer, file: Arc<Path>) -> Self {
-        let turn = writer.hold();
+        let (hold, connection) = writer.hold();
         Self {
-            connection: writer.connection(),
+            connection,
             writer,
             file,
             saved: OnceCell::new(),
             _changing: writer.versions().change(),
-            _turn: turn,
+            _hold: hold,
         }
     }
 
     pub fn begin(&self) -> Result<(), DbError> {
         self.writer.check_place()?;
         let _naming = Naming::file(&self.file);
-        transaction::begin_patiently(&self.connection, self.writer.patience())
+        transaction::begin(&self.connection, self.writer.patience())
     }
 
     /// Runs `work` in the transaction.

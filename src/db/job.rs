@@ -5,13 +5,23 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use rusqlite::Connection;
 
-use super::{DbError, Purpose};
+use super::DbError;
+
+/// What a write is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Purpose {
+    /// It stores something. On a full disk it is refused while there is still space to delete.
+    Store,
+    /// It deletes something. On a full disk it runs again when there is room for it.
+    Delete,
+}
 
 /// A write request of any result type.
 pub(super) trait Job: Send {
     /// What the request is for.
     fn purpose(&self) -> Purpose;
-    /// Runs the closure. False: its changes have to be rolled back.
+    /// Runs the closure: once, but for a deletion, which may run again after its changes were rolled
+    /// back. False: its changes have to be rolled back.
     fn run(&mut self, conn: &Connection) -> bool;
     /// Turns a success into an error: the changes were lost. An error of the closure stays.
     fn fail(&mut self, error: DbError);
@@ -26,7 +36,7 @@ where
     D: FnOnce(Result<T, E>),
 {
     purpose: Purpose,
-    work: Option<F>,
+    work: F,
     outcome: Option<Result<T, E>>,
     done: Option<D>,
 }
@@ -37,7 +47,7 @@ where
     D: FnOnce(Result<T, E>),
 {
     pub(super) fn new(purpose: Purpose, work: F, done: D) -> Self {
-        Self { purpose, work: Some(work), outcome: None, done: Some(done) }
+        Self { purpose, work, outcome: None, done: Some(done) }
     }
 
     fn tell(&mut self) {
@@ -54,7 +64,7 @@ impl<T, E, F, D> Job for Task<T, E, F, D>
 where
     T: Send,
     E: From<DbError> + Send,
-    F: FnOnce(&Connection) -> Result<T, E> + Send,
+    F: FnMut(&Connection) -> Result<T, E> + Send,
     D: FnOnce(Result<T, E>) + Send,
 {
     fn purpose(&self) -> Purpose {
@@ -62,8 +72,7 @@ where
     }
 
     fn run(&mut self, conn: &Connection) -> bool {
-        let work = self.work.take().expect("a request runs once");
-        let outcome = run_caught(work, conn);
+        let outcome = run_caught(&mut self.work, conn);
         let keep = outcome.is_ok();
         self.outcome = Some(outcome);
         keep
@@ -87,6 +96,21 @@ where
 {
     fn drop(&mut self) {
         self.tell();
+    }
+}
+
+/// Gives a change to the one run of its request.
+pub(crate) fn once<C>(change: C) -> impl FnMut() -> C {
+    let mut change = Some(change);
+    move || change.take().expect("only a deletion runs again")
+}
+
+/// Gives a change to each run of its request: a deletion may run again.
+pub(crate) fn again<C: Clone>(purpose: Purpose, change: C) -> impl FnMut() -> C {
+    let mut change = Some(change);
+    move || {
+        let next = if purpose == Purpose::Delete { change.clone() } else { change.take() };
+        next.expect("only a deletion runs again")
     }
 }
 

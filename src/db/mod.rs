@@ -3,11 +3,10 @@
 //!
 //! ```text
 //!   read, try_read    readers      a pooled connection, one read transaction
-//!   write, try_write  writer       alone: on the caller's thread
-//!   submit            writer       else: the writer thread, all that wait in one transaction
-//!                     checkpoint   moves the log, on a thread of its own, and looks whether the
-//!                                  files still have their names
-//!                     reserve      space that deletions have on a full disk
+//!   write, submit     writer       a thread: all that wait in one transaction
+//!                     ballast      space that deletions have on a full disk
+//!                     checkpoint   moves the WAL, on a thread of its own, and looks whether the
+//!                                  files still have their names; wal: when
 //!   hold              held         the writer stands still: all rows are replaced
 //!   copy              copy         all rows of one moment, in another file
 //!   version           version      whether rows that were read before still hold
@@ -17,6 +16,7 @@
 //! the process, but the last ones may be lost when the machine dies; [`SyncMode::Always`] syncs
 //! each.
 
+mod ballast;
 pub(crate) mod blocking;
 mod checkpoint;
 mod connection;
@@ -26,9 +26,8 @@ mod error;
 pub(crate) mod first_use;
 mod held;
 mod job;
-mod log_state;
+mod place;
 mod readers;
-mod reserve;
 mod stats;
 pub(crate) mod sweeper;
 #[cfg(test)]
@@ -37,9 +36,11 @@ pub(crate) mod testing;
 mod tests;
 mod transaction;
 mod version;
+mod wal;
 mod writer;
 
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -48,21 +49,23 @@ use rusqlite::Connection;
 
 use crate::sync::front_end::assert_may_block;
 
+use self::ballast::Ballast;
 use self::checkpoint::Checkpointer;
 use self::error::Naming;
 use self::job::Task;
-use self::log_state::LogState;
+use self::place::LockedFile;
 use self::readers::{Lent, Readers};
-use self::reserve::{LockedFile, Reserve};
 use self::stats::Counters;
+use self::wal::Wal;
 use self::writer::Writer;
 
 pub use self::checkpoint::CheckpointHooks;
 pub use self::copy::Copy;
 pub use self::error::DbError;
 pub use self::held::HeldWriter;
-pub use self::reserve::Purpose;
-pub(crate) use self::reserve::check_place;
+pub use self::job::Purpose;
+pub(crate) use self::job::{again, once};
+pub(crate) use self::place::check_place;
 pub use self::stats::Stats;
 pub use self::version::Version;
 
@@ -92,13 +95,13 @@ pub struct Schema {
 #[derive(Clone, Copy, Debug)]
 pub struct Tuning {
     pub readers: usize,
-    /// A checkpoint runs after this many pages of log ...
+    /// A checkpoint runs after this many pages of WAL ...
     pub checkpoint_pages: u32,
     /// ... or this long after the first commit since the last checkpoint.
     pub checkpoint_interval: Duration,
-    /// Above this many pages of log the writer is held until the log can begin again.
+    /// Above this many pages of WAL the writer is held until the WAL can begin again.
     pub hold_pages: u32,
-    /// How long the writer is held for readers of the log to end.
+    /// How long the writer is held for readers of the WAL to end.
     pub hold_patience: Duration,
     /// A group is committed when its requests have taken this long, so that the first of many
     /// slow ones does not wait for the last.
@@ -111,9 +114,9 @@ impl Default for Tuning {
     fn default() -> Self {
         Self {
             readers: 16,
-            checkpoint_pages: 8000,
+            checkpoint_pages: 2000,
             checkpoint_interval: Duration::from_secs(5),
-            hold_pages: 65_536,
+            hold_pages: 4000,
             hold_patience: Duration::from_millis(20),
             group_time: Duration::from_millis(20),
             busy_patience: Duration::from_secs(5),
@@ -129,7 +132,7 @@ pub struct Database {
     sync: SyncMode,
     readers: Readers,
     writer: Arc<Writer>,
-    log: Arc<LogState>,
+    wal: Arc<Wal>,
     counters: Arc<Counters>,
     hooks: Arc<OnceLock<Box<dyn CheckpointHooks>>>,
     threads: Vec<JoinHandle<()>>,
@@ -153,24 +156,24 @@ impl Database {
         assert_may_block("the opening of a database");
         let file: Arc<Path> = Arc::from(path);
         let _naming = Naming::file(&file);
-        let log = Arc::new(LogState::new(tuning.checkpoint_pages));
+        let wal = Arc::new(Wal::new(tuning.checkpoint_pages));
         let counters = Arc::new(Counters::default());
         let mut connection = connection::open_writer(path, schema, sync)?;
         // A server that was killed has left one.
-        log.found(connection::log_pages(&connection));
+        wal.set_pages(connection::wal_pages(&connection));
         let locked_file = Arc::new(LockedFile::open(path)?);
-        let grown = Arc::clone(&log);
+        let (grown, counted) = (Arc::clone(&wal), Arc::clone(&counters));
         connection.wal_hook(Some(move |_: &mut rusqlite::hooks::Wal, pages: i32| {
-            grown.grew(u32::try_from(pages).unwrap_or(0));
+            grown.set_pages(u32::try_from(pages).unwrap_or(0));
+            counted.commits.fetch_add(1, Ordering::Relaxed);
             Ok(())
         }))?;
         let writer = Arc::new(Writer::new(
             Arc::clone(&file),
-            sync,
             tuning,
             connection,
-            Reserve::new(path, Arc::clone(&locked_file), log.pages()),
-            Arc::clone(&log),
+            Ballast::open(place::beside(path, "-ballast"), wal.bytes()),
+            Arc::clone(&wal),
             Arc::clone(&counters),
         ));
         let hooks = Arc::new(OnceLock::new());
@@ -179,7 +182,7 @@ impl Database {
             connection: connection::open_checkpointer(path, sync)?,
             tuning,
             writer: Arc::clone(&writer),
-            log: Arc::clone(&log),
+            wal: Arc::clone(&wal),
             counters: Arc::clone(&counters),
             hooks: Arc::clone(&hooks),
             files: Arc::clone(&locked_file),
@@ -190,7 +193,7 @@ impl Database {
             schema: *schema,
             sync,
             writer,
-            log,
+            wal,
             counters,
             hooks,
             threads: Vec::new(),
@@ -210,7 +213,7 @@ impl Database {
     }
 
     /// Runs `f` in one read transaction. Waits while all connections for reading are in use. Keep
-    /// `f` short: while it runs, the log cannot begin again. Not for event loops.
+    /// `f` short: while it runs, the WAL cannot begin again. Not for event loops.
     pub fn read<T, E: From<DbError>>(
         &self,
         f: impl FnOnce(&Connection) -> Result<T, E>,
@@ -255,40 +258,19 @@ impl Database {
         E: From<DbError> + Send + 'static,
         F: FnOnce(&Connection) -> Result<T, E> + Send + 'static,
     {
-        self.write_for(Purpose::Store, f)
+        let mut next = once(f);
+        self.write_for(Purpose::Store, move |conn| next()(conn))
     }
 
-    /// As [`Database::write`], for a purpose.
+    /// As [`Database::write`], for a purpose: a deletion may run again on a full disk.
     pub fn write_for<T, E, F>(&self, purpose: Purpose, f: F) -> Result<T, E>
     where
         T: Send + 'static,
         E: From<DbError> + Send + 'static,
-        F: FnOnce(&Connection) -> Result<T, E> + Send + 'static,
+        F: FnMut(&Connection) -> Result<T, E> + Send + 'static,
     {
         assert_may_block("a commit");
-        match self.writer.try_write(purpose, f) {
-            Ok(outcome) => outcome,
-            Err(f) => self.writer.write_queued(purpose, f),
-        }
-    }
-
-    /// As [`Database::write`], for callers on an event loop: runs `f` on this thread if nobody
-    /// else writes or waits and no sync is needed, and gives `f` back otherwise.
-    pub fn try_write<T, E, F>(&self, f: F) -> Result<Result<T, E>, F>
-    where
-        E: From<DbError>,
-        F: FnOnce(&Connection) -> Result<T, E>,
-    {
-        self.try_write_for(Purpose::Store, f)
-    }
-
-    /// As [`Database::try_write`], for a purpose.
-    pub fn try_write_for<T, E, F>(&self, purpose: Purpose, f: F) -> Result<Result<T, E>, F>
-    where
-        E: From<DbError>,
-        F: FnOnce(&Connection) -> Result<T, E>,
-    {
-        self.writer.try_write(purpose, f)
+        self.writer.write(purpose, f)
     }
 
     /// Queues `f` for the writer thread. `done` is called once: after the commit, by the writer
@@ -301,7 +283,8 @@ impl Database {
         F: FnOnce(&Connection) -> Result<T, E> + Send + 'static,
         D: FnOnce(Result<T, E>) + Send + 'static,
     {
-        self.submit_for(Purpose::Store, f, done);
+        let mut next = once(f);
+        self.submit_for(Purpose::Store, move |conn| next()(conn), done);
     }
 
     /// As [`Database::submit`], for a purpose.
@@ -309,7 +292,7 @@ impl Database {
     where
         T: Send + 'static,
         E: From<DbError> + Send + 'static,
-        F: FnOnce(&Connection) -> Result<T, E> + Send + 'static,
+        F: FnMut(&Connection) -> Result<T, E> + Send + 'static,
         D: FnOnce(Result<T, E>) + Send + 'static,
     {
         self.writer.submit(Box::new(Task::new(purpose, f, done)));
@@ -326,7 +309,6 @@ impl Database {
     /// Reads go on. Not for event loops.
     pub fn hold(&self) -> HeldWriter<'_> {
         assert_may_block("the writer of a database");
-        self.writer.assert_outside();
         HeldWriter::new(&self.writer, Arc::clone(&self.file))
     }
 
@@ -340,13 +322,13 @@ impl Database {
 
     /// Asks for a checkpoint and does not wait for it.
     pub fn request_checkpoint(&self) {
-        self.log.ask();
+        self.wal.ask(false);
     }
 
     /// Waits for a checkpoint that covers all that is committed now, hooks included.
     pub fn checkpoint(&self) -> Result<(), DbError> {
         assert_may_block("a checkpoint");
-        self.log.wait_for(self.log.ask())
+        self.wal.wait_for(self.wal.ask(false))
     }
 
     /// An error if the files of the database have lost their names since they were opened. The
@@ -372,7 +354,7 @@ impl Database {
 
     /// What was done since the database was opened.
     pub fn stats(&self) -> Stats {
-        self.counters.stats(self.log.commits(), self.log.pages())
+        self.counters.stats(self.wal.pages())
     }
 }
 
@@ -386,7 +368,7 @@ fn run_read<T, E: From<DbError>>(
 impl Drop for Database {
     fn drop(&mut self) {
         self.writer.close();
-        self.log.close();
+        self.wal.close();
         let mut all_ended = true;
         for thread in self.threads.drain(..) {
             // The last owner can be a callback on one of these threads, which cannot wait for
@@ -402,6 +384,7 @@ impl Drop for Database {
             let _naming = Naming::file(&self.file);
             let hooks = self.hooks.get().map(AsRef::as_ref);
             checkpoint::close(&self.writer.connection(), &self.file, hooks);
+            self.writer.close_ballast();
         }
     }
 }

@@ -8,7 +8,7 @@ use rusqlite::Connection;
 
 use super::DbError;
 use super::connection::open_reader;
-use super::reserve::LockedFile;
+use super::place::LockedFile;
 
 pub(super) struct Readers {
     path: Arc<Path>,

@@ -6,40 +6,26 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 
 use super::DbError;
-use super::error::{forget_last_serious, take_last_serious};
-use super::job::{Job, run_caught};
+use super::error::{forget_last_serious, last_was_full, take_last_serious};
+use super::job::Job;
 
 /// First and longest pause between attempts to get a lock from another connection.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(50));
 
-/// Why a transaction could not begin.
-pub(super) enum NotBegun {
-    Locked,
-    Failed(DbError),
-}
-
-pub(super) fn begin(conn: &Connection) -> Result<(), NotBegun> {
-    forget_last_serious();
-    match execute(conn, "BEGIN IMMEDIATE") {
-        Ok(()) => Ok(()),
-        Err(error) if DbError::is_lock(&error) => Err(NotBegun::Locked),
-        Err(error) => Err(NotBegun::Failed(error.into())),
-    }
-}
-
 /// Begins a transaction, waiting up to `patience` for another connection to end its own.
-pub(super) fn begin_patiently(conn: &Connection, patience: Duration) -> Result<(), DbError> {
+pub(super) fn begin(conn: &Connection, patience: Duration) -> Result<(), DbError> {
+    forget_last_serious();
     let start = Instant::now();
     let mut pause = PAUSES.0;
     loop {
-        match begin(conn) {
+        match execute(conn, "BEGIN IMMEDIATE") {
             Ok(()) => return Ok(()),
-            Err(NotBegun::Failed(error)) => return Err(error),
-            Err(NotBegun::Locked) if start.elapsed() < patience => {
+            Err(error) if !DbError::is_lock(&error) => return Err(error.into()),
+            Err(_) if start.elapsed() < patience => {
                 std::thread::sleep(pause);
                 pause = (pause * 2).min(PAUSES.1);
             }
-            Err(NotBegun::Locked) => {
+            Err(_) => {
                 let file = conn.path().unwrap_or("the database");
                 return Err(DbError::Busy(format!("another connection writes to {file}")));
             }
@@ -47,49 +33,29 @@ pub(super) fn begin_patiently(conn: &Connection, patience: Duration) -> Result<(
     }
 }
 
-/// Runs one request in the transaction that has begun, and ends the transaction.
-pub(super) fn run_alone<T, E: From<DbError>>(
+/// Runs requests from the front of `jobs` in the transaction that has begun, and ends it. Returns
+/// how many ran (all of them, unless `limit` was up or the transaction is lost), and the error that
+/// undid all that ran.
+pub(super) fn run_group(
     conn: &Connection,
-    work: impl FnOnce(&Connection) -> Result<T, E>,
-) -> Result<T, E> {
-    let outcome = run_caught(work, conn);
-    if outcome.is_ok() {
-        commit(conn)?;
-    } else {
-        roll_back(conn);
-    }
-    outcome
-}
-
-/// Runs requests from the front of `jobs` in the transaction that has begun, and ends it.
-/// Returns how many ran: all of them, unless `limit` was up or `SQLite` gave up the transaction.
-pub(super) fn run_group(conn: &Connection, jobs: &mut [Box<dyn Job>], limit: Duration) -> usize {
+    jobs: &mut [Box<dyn Job>],
+    limit: Duration,
+) -> (usize, Option<DbError>) {
     let start = Instant::now();
-    let alone = jobs.len() == 1;
-    let mut ran = 0;
-    for job in &mut *jobs {
-        let kept = if alone { Ok(job.run(conn)) } else { run_in_savepoint(conn, job.as_mut()) };
-        ran += 1;
+    for (index, job) in jobs.iter_mut().enumerate() {
+        let kept = run_in_savepoint(conn, job.as_mut());
         // Some errors, a full disk among them, undo the whole transaction: then requests that
         // succeeded before are lost too.
-        if kept.is_err() || conn.is_autocommit() {
+        if kept.is_err() || conn.is_autocommit() || (kept == Ok(false) && last_was_full()) {
             let error = kept.err().unwrap_or_else(take_last_serious);
             roll_back(conn);
-            fail_all(&mut jobs[..ran], &error);
-            return ran;
-        }
-        if alone && kept == Ok(false) {
-            roll_back(conn);
-            return ran;
+            return (index + 1, Some(error));
         }
         if start.elapsed() > limit {
-            break;
+            return (index + 1, commit(conn).err());
         }
     }
-    if let Err(error) = commit(conn) {
-        fail_all(&mut jobs[..ran], &error);
-    }
-    ran
+    (jobs.len(), commit(conn).err())
 }
 
 fn run_in_savepoint(conn: &Connection, job: &mut dyn Job) -> Result<bool, DbError> {

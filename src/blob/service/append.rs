@@ -5,7 +5,7 @@
 
 use super::access::{AccessConditions, BlobAt};
 use super::error::BlobError;
-use super::{BlobResult, BlobService, ChangeSize, Content, WrittenBlob};
+use super::{BlobResult, BlobService, Content, WrittenBlob};
 use crate::blob::rules::append::{AppendConditions, Appendable};
 use crate::blob::rules::{BlobOperation, BlobState};
 use crate::rules::Context;
@@ -31,7 +31,7 @@ impl BlobService {
         content: Content,
     ) -> BlobResult<Appended> {
         let at = at.clone();
-        self.change(cx, ChangeSize::Small, move |change| {
+        self.change(cx, move |change| {
             let row = change.admitted(operation, &at, &asked)?.admitted()?;
             let added = content.length();
             let denied = appendable(&row.record).check_append(added, conditions);
@@ -62,7 +62,7 @@ impl BlobService {
     ) -> BlobResult<WrittenBlob> {
         let at = at.clone();
         let operation = BlobOperation::AppendBlobSeal;
-        self.change(cx, ChangeSize::Small, move |change| {
+        self.change(cx, move |change| {
             let row = change.admitted(operation, &at, &asked)?.admitted()?;
             let denied = appendable(&row.record).check_seal(conditions);
             denied.map_err(|denial| BlobError::by(denial, row.record.writer.as_ref(), None))?;

@@ -8,20 +8,17 @@ use std::sync::Arc;
 
 use super::access::{AccessConditions, BlobAt};
 use super::change::{BlobChange, ResolvedBlob, SetAside};
-use super::{BlobError, BlobResult, BlobService, ChangeSize, Content, NewBlob, WrittenBlob};
+use super::{BlobError, BlobResult, BlobService, Content, NewBlob, WrittenBlob};
 use crate::blob::rules::blocks::{BlockId, COMMITTED_MAX, ListedBlock, check_new_block};
 use crate::blob::rules::{BlobDenial, BlobOperation, BlobState, BlobType, Encryption};
 use crate::blob::store::{BlobTx, BlockChoice, BlockList, ContainerId, STAGE_ABOVE, StateKey};
-use crate::db::Purpose;
 use crate::db::blocking::on_blocking_thread;
+use crate::db::{Purpose, once};
 use crate::rules::{Context, Etag};
 
 /// How often a long list is prepared again because its blocks changed; then it is committed in one
 /// long transaction.
 const ATTEMPTS_MAX: usize = 3;
-
-/// Blocks of a list that an event loop looks up.
-const AT_ONCE_MAX: usize = 32;
 
 /// The answer of Get Block List.
 #[derive(Clone, Debug)]
@@ -54,7 +51,7 @@ impl BlobService {
         content: Content,
     ) -> BlobResult<()> {
         let at = at.clone();
-        self.change(cx, ChangeSize::Small, move |change| {
+        self.change(cx, move |change| {
             let place = change.admitted(operation, &at, &asked)?;
             let first = check_block(change, place.container, &at.name, &id)?;
             let staged = match &place.row {
@@ -98,9 +95,7 @@ impl BlobService {
                 }
             }
         }
-        let short = commit.list.len() <= AT_ONCE_MAX;
-        let size = if short { self.memory.size_of_replacing() } else { ChangeSize::Large };
-        self.carry_out(Purpose::Store, cx.clone(), size, whole).await
+        self.carry_out(Purpose::Store, cx.clone(), once(whole)).await
     }
 
     /// Finds the blocks in a read, writes the list in slices, and commits it in a short
@@ -116,12 +111,11 @@ impl BlobService {
         let store = Arc::clone(&self.store);
         let staged = on_blocking_thread(move || store.stage(list)).await?;
         let commit = Arc::clone(commit);
-        // There may be a reference for each of many files.
-        self.carry_out(Purpose::Store, cx.clone(), ChangeSize::Large, move |change| {
+        let publish = move |change: &BlobChange<'_>| {
             let place = change.admitted(LIST, &commit.at, &commit.asked)?;
             commit.publish(change, &place, staged)
-        })
-        .await
+        };
+        self.carry_out(Purpose::Store, cx.clone(), once(publish)).await
     }
 
     pub async fn block_lists(

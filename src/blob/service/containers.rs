@@ -5,7 +5,7 @@
 use super::access::AccessConditions;
 use super::change::BlobChange;
 use super::lease::{LeaseAction, LeaseAnswer};
-use super::{BlobError, BlobResult, BlobService, ChangeSize};
+use super::{BlobError, BlobResult, BlobService};
 use crate::blob::rules::{BlobDenial, BlobMetadata, BlobOperation, ContainerState, PublicAccess};
 use crate::blob::store::{BlobTx, ContainerRow, Retained};
 use crate::disk::non_blocking::check_may_wait;
@@ -59,7 +59,7 @@ impl BlobService {
         new: NewContainer,
     ) -> BlobResult<ContainerState> {
         let name = name.to_owned();
-        self.change(cx, ChangeSize::Small, move |change| {
+        self.change(cx, move |change| {
             change.check_container_free(&name)?;
             let etag = change.etag()?;
             let mut state = ContainerState::new(etag, change.now);
@@ -154,7 +154,7 @@ impl BlobService {
         F: FnOnce(&BlobChange<'_>, &mut ContainerState) -> BlobResult<()> + Clone + Send + 'static,
     {
         let name = name.to_owned();
-        self.change(cx, ChangeSize::Small, move |change| {
+        self.change(cx, move |change| {
             let mut row = change.container(&name)?;
             change.admit_container(operation, &asked, &row)?;
             set(change, &mut row.record)?;
@@ -175,7 +175,7 @@ impl BlobService {
         asked: AccessConditions,
     ) -> BlobResult<()> {
         let name = name.to_owned();
-        self.delete(cx, ChangeSize::Small, move |change| {
+        self.delete(cx, move |change| {
             let mut row = change.container(&name)?;
             let operation = BlobOperation::ContainerDelete;
             change.admit_container(operation, &asked, &row)?;
@@ -201,7 +201,7 @@ impl BlobService {
         to: &str,
     ) -> BlobResult<()> {
         let (deleted, version, to) = (deleted.to_owned(), version.to_owned(), to.to_owned());
-        self.change(cx, ChangeSize::Small, move |change| {
+        self.change(cx, move |change| {
             let found = change.tx.deleted_container::<ContainerState>(&deleted, &version)?;
             let row = found.filter(|row| is_kept(row, change.now));
             let row = row.ok_or(BlobDenial::ContainerNotFound)?;
@@ -242,7 +242,7 @@ impl BlobService {
         action: LeaseAction,
     ) -> BlobResult<LeaseAnswer> {
         let name = name.to_owned();
-        self.change(cx, ChangeSize::Small, move |change| {
+        self.change(cx, move |change| {
             let mut row = change.container(&name)?;
             let operation = action.on_container();
             let asked = AccessConditions { conditions, ..AccessConditions::default() };

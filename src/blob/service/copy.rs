@@ -8,7 +8,7 @@
 use super::access::{AccessConditions, BlobAt};
 use super::change::{BlobChange, BlobRow, ResolvedBlob, SetAside};
 use super::fetching::forget_fetch;
-use super::{BlobError, BlobResult, BlobService, ChangeSize, Content, NewBlob, WrittenBlob};
+use super::{BlobError, BlobResult, BlobService, Content, NewBlob, WrittenBlob};
 use crate::blob::rules::copy::{CopyRecord, HeldCopy, check_abort, check_source_tier};
 use crate::blob::rules::tags::query::TagQuery;
 use crate::blob::rules::tier::Tier;
@@ -92,12 +92,7 @@ impl BlobService {
         request: CopyRequest,
     ) -> BlobResult<CopiedBlob> {
         let at = at.clone();
-        let size = match &from {
-            // The copy gets every row of extents.
-            CopyFrom::Here { .. } => ChangeSize::Large,
-            CopyFrom::Fetched { .. } => self.memory.size_of_replacing(),
-        };
-        self.change(cx, size, move |change| {
+        self.change(cx, move |change| {
             let source = match from {
                 CopyFrom::Here { at: from, asked } => {
                     find_source(change, operation, &from, &asked, request.new.tier)?
@@ -131,7 +126,7 @@ impl BlobService {
     ) -> BlobResult<()> {
         let at = at.clone();
         let operation = BlobOperation::BlobAbortCopyFromURL;
-        self.delete(cx, ChangeSize::Small, move |change| {
+        self.delete(cx, move |change| {
             let place = change.admitted(operation, &at, &asked)?;
             let container = place.container;
             let mut state = place.admitted()?.record;

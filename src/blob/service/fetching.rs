@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::access::{AccessConditions, BlobAt};
 use super::change::{BlobChange, BlobView};
 use super::copy::{CopiedBlob, CopyBytes, CopyRequest, publish};
-use super::{BlobError, BlobResult, BlobService, ChangeSize, Content};
+use super::{BlobError, BlobResult, BlobService, Content};
 use crate::blob::rules::copy::{CopyRecord, HeldCopy, check_abort};
 use crate::blob::rules::{BlobDenial, BlobOperation, BlobState, BlobType};
 use crate::blob::store::{BlobStore, BlobTx, HeldBlobs, StateKey, WriteTx};
@@ -45,7 +45,7 @@ impl BlobService {
     ) -> BlobResult<CopiedBlob> {
         let at = at.clone();
         let operation = BlobOperation::BlobStartCopyFromURL;
-        self.change(cx, self.memory.size_of_replacing(), move |change| {
+        self.change(cx, move |change| {
             let place = change.admitted(operation, &at, &asked)?;
             if place.blob().is_some_and(|row| row.record.kind != kind) {
                 return Err(BlobDenial::InvalidBlobType.into());
@@ -88,10 +88,7 @@ impl BlobService {
         // A failure is noted on a full disk too: else the copy stays pending and keeps writers
         // away.
         let purpose = if outcome.is_ok() { Purpose::Store } else { Purpose::Delete };
-        self.change_for(purpose, cx, ChangeSize::Small, move |change| {
-            end(change, &at, &id, outcome)
-        })
-        .await
+        self.change_for(purpose, cx, move |change| end(change, &at, &id, outcome)).await
     }
 }
 

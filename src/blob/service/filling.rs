@@ -5,7 +5,7 @@
 
 use super::access::BlobAt;
 use super::change::BlobView;
-use super::{BlobError, BlobResult, BlobService, ChangeSize};
+use super::{BlobError, BlobResult, BlobService};
 use crate::blob::rules::{BlobOperation, BlobState, ContainerState};
 use crate::blob::store::{BlobStore, BlobTx, ContainerId, ListBlobs, WriteTx};
 use crate::db::Purpose;
@@ -23,7 +23,7 @@ impl BlobService {
         name: &str,
     ) -> BlobResult<Option<impl Fn(String) -> BlobAt + use<>>> {
         let name = name.to_owned();
-        let begun = self.change(cx, ChangeSize::Small, move |change| {
+        let begun = self.change(cx, move |change| {
             if container_in_use(change, &name)?.is_some_and(|(_, used)| used) {
                 return Ok(false);
             }
@@ -38,7 +38,7 @@ impl BlobService {
     /// has got blobs meanwhile.
     pub async fn end_filling(&self, cx: &Context, name: &str) -> BlobResult<bool> {
         let name = name.to_owned();
-        self.change(cx, ChangeSize::Small, move |change| {
+        self.change(cx, move |change| {
             let mut filled = change.container(FILLING)?;
             if let Some((there, used)) = container_in_use(change, &name)? {
                 if used {
@@ -60,7 +60,7 @@ impl BlobService {
 
     /// Gives a filling up.
     pub async fn cancel_filling(&self, cx: &Context) -> BlobResult<()> {
-        self.delete(cx, ChangeSize::Small, |change| remove_filling(change.tx)).await
+        self.delete(cx, |change| remove_filling(change.tx)).await
     }
 }
 

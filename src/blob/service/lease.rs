@@ -4,7 +4,7 @@
 //! before it is answered, so it outlives a restart.
 
 use super::access::{AccessConditions, BlobAt};
-use super::{BlobError, BlobResult, BlobService, ChangeSize};
+use super::{BlobError, BlobResult, BlobService};
 use crate::blob::rules::tags::query::TagQuery;
 use crate::blob::rules::{BlobDenial, BlobOperation};
 use crate::blob::store::StateKey;
@@ -114,7 +114,7 @@ impl BlobService {
         action: LeaseAction,
     ) -> BlobResult<LeaseAnswer> {
         let at = at.clone();
-        self.change(cx, ChangeSize::Small, move |change| {
+        self.change(cx, move |change| {
             let operation = action.on_blob();
             let asked = AccessConditions { conditions, tags, ..AccessConditions::default() };
             let place = change.admitted(operation, &at, &asked)?;

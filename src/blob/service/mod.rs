@@ -80,11 +80,11 @@ use self::change::{BlobChange, BlobView};
 use self::retention::Settings;
 use crate::blob::store::{BlobStore, WriteTx};
 use crate::clock::{Present, TimeSource};
-use crate::db::Purpose;
-use crate::db::blocking::{ChangeSize, on_blocking_thread};
+use crate::db::blocking::on_blocking_thread;
 use crate::db::sweeper::Sweeper;
+use crate::db::{Purpose, again};
 use crate::journal::recent::Recent;
-use crate::rules::{Context, Timestamp};
+use crate::rules::Context;
 
 /// How the service behaves where the real one has a setting or takes its time.
 #[derive(Clone, Debug, Default)]
@@ -163,53 +163,46 @@ impl BlobService {
     async fn change<T: Send + 'static>(
         &self,
         cx: &Context,
-        size: ChangeSize,
         change: impl FnOnce(&BlobChange<'_>) -> BlobResult<T> + Clone + Send + 'static,
     ) -> BlobResult<T> {
-        self.change_for(Purpose::Store, cx, size, change).await
+        self.change_for(Purpose::Store, cx, change).await
     }
 
     /// As [`BlobService::change`], for a change that deletes: it is made on a full disk too.
     async fn delete<T: Send + 'static>(
         &self,
         cx: &Context,
-        size: ChangeSize,
         change: impl FnOnce(&BlobChange<'_>) -> BlobResult<T> + Clone + Send + 'static,
     ) -> BlobResult<T> {
-        self.change_for(Purpose::Delete, cx, size, change).await
+        self.change_for(Purpose::Delete, cx, change).await
     }
 
     async fn change_for<T: Send + 'static>(
         &self,
         purpose: Purpose,
         cx: &Context,
-        size: ChangeSize,
         change: impl FnOnce(&BlobChange<'_>) -> BlobResult<T> + Clone + Send + 'static,
     ) -> BlobResult<T> {
         let cx = self.stopped(cx, &change).await?;
-        self.carry_out(purpose, cx, size, change).await
+        self.carry_out(purpose, cx, again(purpose, change)).await
     }
 
-    /// Makes a change that has no stop ahead.
-    async fn carry_out<T: Send + 'static>(
+    /// Makes a change that has no stop ahead. `next` gives the change, again for a deletion.
+    async fn carry_out<T, C>(
         &self,
         purpose: Purpose,
         cx: Context,
-        size: ChangeSize,
-        change: impl FnOnce(&BlobChange<'_>) -> BlobResult<T> + Send + 'static,
-    ) -> BlobResult<T> {
+        mut next: impl FnMut() -> C + Send + 'static,
+    ) -> BlobResult<T>
+    where
+        T: Send + 'static,
+        C: FnOnce(&BlobChange<'_>) -> BlobResult<T>,
+    {
         let memory = Arc::clone(&self.memory);
         let write = move |tx: &WriteTx<'_>| {
             let under_way = BlobChange::new(tx, &memory, &cx);
-            let answer = change(&under_way)?;
+            let answer = next()(&under_way)?;
             Ok((answer, under_way.changes()))
-        };
-        let write = match size {
-            ChangeSize::Small => match self.store.try_write(purpose, write) {
-                Ok(outcome) => return self.memory.committed(outcome),
-                Err(write) => write,
-            },
-            ChangeSize::Large => write,
         };
         let (send, answer) = oneshot::channel();
         let memory = Arc::clone(&self.memory);
@@ -260,13 +253,6 @@ impl BlobService {
 }
 
 impl BlobMemory {
-    /// The size of a change that replaces a blob and may keep it as it was: that copies the rows of
-    /// its extents, of which there may be many.
-    fn size_of_replacing(&self) -> ChangeSize {
-        let retains = self.settings.retained(Timestamp(0)).is_some();
-        if self.options.versioning || retains { ChangeSize::Large } else { ChangeSize::Small }
-    }
-
     fn committed<T>(&self, outcome: BlobResult<(T, Vec<ChangedBlob>)>) -> BlobResult<T> {
         let (answer, changes) = outcome?;
         self.history.add(changes);

@@ -8,7 +8,7 @@ use std::ops::Range;
 use super::access::{AccessConditions, BlobAt, Selector};
 use super::change::{BlobRow, BlobView};
 use super::error::BlobError;
-use super::{BlobResult, BlobService, ChangeSize, Content, WrittenBlob};
+use super::{BlobResult, BlobService, Content, WrittenBlob};
 use crate::blob::rules::pages::{
     self, ListedRange, PageRange, SequenceAction, SequenceConditions, WrittenPages,
     page_difference, page_list,
@@ -96,10 +96,7 @@ impl BlobService {
         put: PutPages,
     ) -> BlobResult<WrittenBlob> {
         let at = at.clone();
-        // A range to be cleared may be as long as the blob.
-        let short = put.last.saturating_sub(put.first) < pages::PUT_MAX;
-        let size = if short { ChangeSize::Small } else { ChangeSize::Large };
-        self.change(cx, size, move |change| {
+        self.change(cx, move |change| {
             let row = change.admitted(operation, &at, &asked)?.admitted()?;
             let denied = put.conditions.check(row.record.sequence_number);
             denied.map_err(|denial| BlobError::by(denial, row.record.writer.as_ref(), None))?;
@@ -194,9 +191,7 @@ impl BlobService {
             return Err(BlobDenial::InvalidPageRange.into());
         }
         let at = at.clone();
-        // A blob that becomes shorter may lose many extents.
-        let size = if length.is_some() { ChangeSize::Large } else { ChangeSize::Small };
-        self.change(cx, size, move |change| {
+        self.change(cx, move |change| {
             let row = change.admitted(operation, &at, &asked)?.admitted()?;
             let number = row.record.sequence_number;
             let number = sequence.map_or(Ok(number), |action| action.apply(number))?;

@@ -5,7 +5,7 @@
 
 use super::access::{AccessConditions, BlobAt};
 use super::change::{BlobChange, ResolvedBlob, SetAside};
-use super::{BlobResult, BlobService, ChangeSize, Content, ContentWriter};
+use super::{BlobResult, BlobService, Content, ContentWriter};
 use crate::blob::rules::immutability::Immutability;
 use crate::blob::rules::tags::Tags;
 use crate::blob::rules::tier::Tier;
@@ -159,10 +159,7 @@ impl BlobService {
             return Err(BlobDenial::InvalidPageRange.into());
         }
         let at = at.clone();
-        self.change(cx, ChangeSize::Small, move |change| {
-            put(change, operation, &at, &asked, kind, new, content)
-        })
-        .await
+        self.change(cx, move |change| put(change, operation, &at, &asked, kind, new, content)).await
     }
 }
 

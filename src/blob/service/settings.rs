@@ -4,7 +4,7 @@
 //! (metadata).
 
 use super::access::{AccessConditions, BlobAt};
-use super::{BlobResult, BlobService, ChangeSize, WrittenBlob};
+use super::{BlobResult, BlobService, WrittenBlob};
 use crate::blob::rules::immutability::ImmutabilityPolicy;
 use crate::blob::rules::tags::Tags;
 use crate::blob::rules::tier::{Tier, TierChange};
@@ -22,7 +22,7 @@ impl BlobService {
     ) -> BlobResult<WrittenBlob> {
         let at = at.clone();
         let operation = BlobOperation::BlobSetHttpHeaders;
-        self.change(cx, ChangeSize::Small, move |change| {
+        self.change(cx, move |change| {
             let row = change.admitted(operation, &at, &asked)?.admitted()?;
             let etag = change.etag()?;
             let state = change.update(operation, &at, &row, |state| {
@@ -48,7 +48,7 @@ impl BlobService {
     ) -> BlobResult<WrittenBlob> {
         let at = at.clone();
         let operation = BlobOperation::BlobSetMetadata;
-        self.change(cx, self.memory.size_of_replacing(), move |change| {
+        self.change(cx, move |change| {
             let place = change.admitted(operation, &at, &asked)?;
             let container = place.container;
             let row = place.admitted()?;
@@ -153,7 +153,7 @@ impl BlobService {
         set: impl FnOnce(&mut BlobState, Timestamp) -> BlobResult<T> + Clone + Send + 'static,
     ) -> BlobResult<T> {
         let at = at.clone();
-        self.change(cx, ChangeSize::Small, move |change| {
+        self.change(cx, move |change| {
             let row = change.admitted(operation, &at, &asked)?.admitted()?;
             let mut answer = None;
             change.update(operation, &at, &row, |state| {

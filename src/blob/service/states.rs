@@ -5,7 +5,7 @@
 
 use super::access::{AccessConditions, BlobAt, Selector};
 use super::change::{BlobChange, BlobRow, ResolvedBlob, old_state, version_of};
-use super::{BlobError, BlobResult, BlobService, ChangeSize};
+use super::{BlobError, BlobResult, BlobService};
 use crate::blob::rules::deletion::{DeleteBlobSnapshots, DeletionTarget, Removal, plan};
 use crate::blob::rules::tier::TierConditions;
 use crate::blob::rules::{BlobDenial, BlobMetadata, BlobOperation, BlobState};
@@ -43,7 +43,7 @@ impl BlobService {
         let at = at.clone();
         let operation = BlobOperation::BlobCreateSnapshot;
         // The snapshot gets a copy of every row of extents.
-        self.change(cx, ChangeSize::Large, move |change| {
+        self.change(cx, move |change| {
             let place = change.admitted(operation, &at, &asked)?;
             let container = place.container;
             let mut row = place.admitted()?;
@@ -75,8 +75,7 @@ impl BlobService {
     ) -> BlobResult<DeletedBlob> {
         let at = at.clone();
         // There may be thousands of snapshots.
-        let size = if delete.snapshots.is_some() { ChangeSize::Large } else { ChangeSize::Small };
-        self.delete(cx, size, move |change| {
+        self.delete(cx, move |change| {
             let place = change.place(&at)?;
             // What an earlier deletion left can only be named to remove it for good.
             if place.row.is_none() && delete.permanent {
@@ -97,7 +96,7 @@ impl BlobService {
     /// Undelete Blob: brings back what is kept after deletion. Nothing to bring back is no error.
     pub async fn undelete_blob(&self, cx: &Context, at: &BlobAt) -> BlobResult<()> {
         let at = at.clone();
-        self.change(cx, ChangeSize::Large, move |change| {
+        self.change(cx, move |change| {
             let container = change.container(&at.container)?.id;
             let states: Vec<BlobRow> = change.tx.states(container, &at.name)?;
             let kept = |row: &&BlobRow| row.retained.is_some_and(|kept| kept.until > change.now);

@@ -223,52 +223,36 @@ impl BlobStore {
         E: From<DbError> + Send + 'static,
         F: FnOnce(&WriteTx<'_>) -> Result<T, E> + Send + 'static,
     {
-        self.write_for(Purpose::Store, f)
+        let shared = Arc::clone(&self.shared);
+        self.settled(self.database.write(move |conn| run_write(conn, &shared, f)))
     }
 
     /// As [`BlobStore::write`], for a purpose.
-    pub fn write_for<T, E, F>(&self, purpose: Purpose, f: F) -> Result<T, E>
+    pub fn write_for<T, E, F>(&self, purpose: Purpose, mut f: F) -> Result<T, E>
     where
         T: Send + 'static,
         E: From<DbError> + Send + 'static,
-        F: FnOnce(&WriteTx<'_>) -> Result<T, E> + Send + 'static,
+        F: FnMut(&WriteTx<'_>) -> Result<T, E> + Send + 'static,
     {
         let shared = Arc::clone(&self.shared);
-        let written = self.database.write_for(purpose, move |conn| run_write(conn, &shared, f));
+        let written =
+            self.database.write_for(purpose, move |conn| run_write(conn, &shared, &mut f));
         self.settled(written)
     }
 
-    /// As [`BlobStore::write`], for event loops: runs `f` on this thread if it can begin at once
-    /// and no sync is needed, and gives `f` back otherwise.
-    pub fn try_write<T, E, F>(&self, purpose: Purpose, f: F) -> Result<Result<T, E>, F>
-    where
-        E: From<DbError>,
-        F: FnOnce(&WriteTx<'_>) -> Result<T, E>,
-    {
-        let mut f = Some(f);
-        let ran = self.database.try_write_for(purpose, |conn| {
-            let f = f.take().expect("a closure runs once");
-            run_write(conn, &self.shared, f)
-        });
-        match ran {
-            Ok(written) => Ok(self.settled(written)),
-            Err(_) => Err(f.expect("the database did not run the closure")),
-        }
-    }
-
     /// Queues `f` for the writer thread. See [`Database::submit`].
-    pub fn submit<T, E, F, D>(&self, purpose: Purpose, f: F, done: D)
+    pub fn submit<T, E, F, D>(&self, purpose: Purpose, mut f: F, done: D)
     where
         T: Send + 'static,
         E: From<DbError> + Send + 'static,
-        F: FnOnce(&WriteTx<'_>) -> Result<T, E> + Send + 'static,
+        F: FnMut(&WriteTx<'_>) -> Result<T, E> + Send + 'static,
         D: FnOnce(Result<T, E>) + Send + 'static,
     {
         let shared = Arc::clone(&self.shared);
         let after = Arc::clone(&self.shared);
         self.database.submit_for(
             purpose,
-            move |conn| run_write(conn, &shared, f),
+            move |conn| run_write(conn, &shared, &mut f),
             move |written: Result<(T, Effects), E>| {
                 done(written.map(|(value, effects)| {
                     effects.committed(&after);

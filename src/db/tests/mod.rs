@@ -9,7 +9,6 @@ mod kill;
 mod log;
 mod place;
 mod read;
-mod try_write;
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -102,3 +102,35 @@ fn an_error_names_the_file() {
     let text = error.to_string();
     assert!(text.contains("test.db is damaged: row 7 has no length"), "{text}");
 }
+
+#[test]
+fn a_read_gives_its_closure_back_when_all_readers_are_in_use() {
+    let place = Place::new();
+    let db = place.open_with(SyncMode::Normal, Tuning { readers: 1, ..quiet() });
+    db.write(|conn| put(conn, 1, b"x")).unwrap();
+    db.read(|_| {
+        assert!(db.try_read(|conn| get(conn, 1)).is_err());
+        Ok::<_, DbError>(())
+    })
+    .unwrap();
+    assert!(matches!(db.try_read(|conn| get(conn, 1)), Ok(Ok(Some(_)))));
+}
+
+#[test]
+fn a_read_waits_for_a_reader_when_all_are_in_use() {
+    let place = Place::new();
+    let db = place.open_with(SyncMode::Normal, Tuning { readers: 2, ..quiet() });
+    let threads: Vec<_> = (0..8)
+        .map(|_| {
+            let db = Arc::clone(&db);
+            std::thread::spawn(move || {
+                for _ in 0..100 {
+                    assert_eq!(db.read(|conn| get(conn, 1)), Ok(None));
+                }
+            })
+        })
+        .collect();
+    for thread in threads {
+        thread.join().unwrap();
+    }
+}

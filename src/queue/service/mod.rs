@@ -40,7 +40,7 @@ use self::memory::{Moments, QueueMemory};
 use crate::clock::TimeSource;
 use crate::db::blocking::on_blocking_thread;
 use crate::db::sweeper::Sweeper;
-use crate::db::{Purpose, SyncMode};
+use crate::db::{Purpose, SyncMode, again};
 use crate::queue::rules::{ChangedBy, MessageId, Tick};
 use crate::queue::store::{QueueId, QueueRows, QueueStore};
 use crate::rules::{Context, Timestamp, Writer};
@@ -105,10 +105,12 @@ impl QueueService {
             None => context.now,
         };
         let (send, answer) = oneshot::channel();
+        let purpose = purpose_of(operation);
+        let mut next = again(purpose, change);
         let write = move |rows: &QueueRows<'_>| {
             let Moments { now, change: at } = memory.moments_of_change(now);
-            let under_way = QueueChange::new(rows, &memory, now, ChangedBy::new(by, at));
-            let answer = change(&under_way)?;
+            let under_way = QueueChange::new(rows, &memory, now, ChangedBy::new(by.clone(), at));
+            let answer = next()(&under_way)?;
             let ceiling = memory.save_ceiling(rows, at)?;
             Ok((answer, under_way.changes.into_inner(), under_way.dropped.get(), ceiling))
         };
@@ -124,7 +126,7 @@ impl QueueService {
             answer
         };
         // A client that went away does not undo its request.
-        self.store.write(purpose_of(operation), write, |done: QueueResult<_>| {
+        self.store.submit(purpose, write, |done: QueueResult<_>| {
             drop(send.send(done.map(committed)));
         });
         answer.await.unwrap_or(Err(DbError::Closed.into()))

@@ -74,20 +74,16 @@ impl QueueStore {
         }
     }
 
-    /// Changes rows in one transaction: here if the writer is free, else on the writer's thread.
-    /// `done` is called once, after the commit, there or here, and must not block.
-    pub fn write<T, E, F, D>(&self, purpose: Purpose, write: F, done: D)
+    /// Changes rows in one transaction of the writer's thread, which calls `done` once, after the
+    /// commit; it must not block.
+    pub fn submit<T, E, F, D>(&self, purpose: Purpose, mut write: F, done: D)
     where
         T: Send + 'static,
         E: From<DbError> + Send + 'static,
-        F: FnOnce(&QueueRows<'_>) -> Result<T, E> + Send + 'static,
+        F: FnMut(&QueueRows<'_>) -> Result<T, E> + Send + 'static,
         D: FnOnce(Result<T, E>) + Send + 'static,
     {
-        let write = move |connection: &Connection| write(&QueueRows(connection));
-        match self.0.try_write_for(purpose, write) {
-            Ok(answer) => done(answer),
-            Err(write) => self.0.submit_for(purpose, write, done),
-        }
+        self.0.submit_for(purpose, move |connection| write(&QueueRows(connection)), done);
     }
 
     /// Reads in one transaction. Waits for a connection; not for event loops.
@@ -107,14 +103,13 @@ impl QueueStore {
     }
 
     /// Removes rows in one transaction, on a full disk too. Waits for the commit.
-    pub fn write_waiting<T, E, F>(&self, write: F) -> Result<T, E>
+    pub fn write_waiting<T, E, F>(&self, mut write: F) -> Result<T, E>
     where
         T: Send + 'static,
         E: From<DbError> + Send + 'static,
-        F: FnOnce(&QueueRows<'_>) -> Result<T, E> + Send + 'static,
+        F: FnMut(&QueueRows<'_>) -> Result<T, E> + Send + 'static,
     {
-        let write = move |connection: &Connection| write(&QueueRows(connection));
-        self.0.write_for(Purpose::Delete, write)
+        self.0.write_for(Purpose::Delete, move |connection| write(&QueueRows(connection)))
     }
 
     /// Holds the writer: requests that write wait until the value is dropped.

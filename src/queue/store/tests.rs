@@ -20,7 +20,7 @@ impl World {
 
     fn write<T: Send + 'static>(
         &self,
-        change: impl FnOnce(&QueueRows<'_>) -> Result<T, DbError> + Send + 'static,
+        change: impl FnMut(&QueueRows<'_>) -> Result<T, DbError> + Send + 'static,
     ) -> T {
         self.store.write_waiting(change).unwrap()
     }

@@ -6,15 +6,12 @@
 use std::sync::Arc;
 
 use super::history::ChangedEntity;
-use super::{ChangeSize, Purpose, Recorded, TableChange, TableResult, TableService, table_of};
+use super::{Purpose, Recorded, TableChange, TableResult, TableService, table_of};
 use crate::rules::context::Context;
 use crate::table::rules::{
     self as rules, Effect, EntityFields, EntityKey, How, Properties, TableDenial, TableName, Ticks,
 };
 use crate::table::store::{StoredEntity, TableId};
-
-/// Bytes of a value set that may be written on an event loop.
-const SMALL_BYTES: usize = 64 << 10;
 
 /// A write of one entity.
 #[derive(Clone, PartialEq, Debug)]
@@ -44,10 +41,6 @@ impl Write {
         self.properties.check_each()?;
         self.properties.check_whole(&self.key)
     }
-
-    pub(super) fn bytes(&self) -> usize {
-        self.properties.iter().map(|(name, value)| name.len() + value.counted_bytes()).sum()
-    }
 }
 
 impl TableService {
@@ -72,13 +65,12 @@ impl TableService {
         write: Write,
     ) -> TableResult<WrittenEntity> {
         write.check()?;
-        let size = if write.bytes() > SMALL_BYTES { ChangeSize::Large } else { ChangeSize::Small };
         let name = table.clone();
         let purpose = match write.change {
             rules::EntityChange::Delete(_) => Purpose::Delete,
             rules::EntityChange::Insert | rules::EntityChange::Write(..) => Purpose::Store,
         };
-        self.change_for(purpose, context, size, move |change| {
+        self.change_for(purpose, context, move |change| {
             let id = table_of(change.tx, &name)?;
             let ticks = change.tick();
             let (answer, changed) = change.write(id, &name, write, ticks, "")?;

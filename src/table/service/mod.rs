@@ -41,13 +41,13 @@ pub use query::{EntityQuery, EntitySink, SLICE_ROWS};
 pub use tables::{TablePage, TableQuery};
 
 // What answers are made of, as front ends see it.
-use crate::db::Purpose;
 pub use crate::db::{DbError, SyncMode};
+use crate::db::{Purpose, again};
 pub use crate::table::store::{EntityRef, StoredEntity};
 
 use self::ticker::Ticker;
 use crate::clock::Present;
-use crate::db::blocking::{ChangeSize, on_blocking_thread};
+use crate::db::blocking::on_blocking_thread;
 use crate::db::sweeper::Sweeper;
 use crate::journal::recent::Recent;
 use crate::rules::context::Context;
@@ -113,10 +113,9 @@ impl TableService {
     async fn change<T: Send + 'static>(
         &self,
         context: &Context,
-        size: ChangeSize,
         change: impl FnOnce(&TableChange<'_>) -> TableResult<Recorded<T>> + Clone + Send + 'static,
     ) -> TableResult<T> {
-        self.change_for(Purpose::Store, context, size, change).await
+        self.change_for(Purpose::Store, context, change).await
     }
 
     /// As [`TableService::change`], for a purpose: a change that removes something may use the
@@ -125,7 +124,6 @@ impl TableService {
         &self,
         purpose: Purpose,
         context: &Context,
-        size: ChangeSize,
         change: impl FnOnce(&TableChange<'_>) -> TableResult<Recorded<T>> + Clone + Send + 'static,
     ) -> TableResult<T> {
         let now = match context.due_stop() {
@@ -136,18 +134,12 @@ impl TableService {
             None => context.now,
         };
         let (memory, mut context) = (Arc::clone(&self.memory), Context { now, ..context.clone() });
+        let mut next = again(purpose, change);
         let write = move |tx: &TableTx<'_>| {
             context.now = memory.present.of(context.now);
             let (memory, context) = (&*memory, &context);
-            let done = change(&TableChange { tx, memory, context, rehearsal: false })?;
+            let done = next()(&TableChange { tx, memory, context, rehearsal: false })?;
             Ok((done, memory.ticker.save(tx)?))
-        };
-        let write = match size {
-            ChangeSize::Small => match self.store.try_write(purpose, write) {
-                Ok(outcome) => return self.memory.committed(outcome),
-                Err(write) => write,
-            },
-            ChangeSize::Large => write,
         };
         let (send, answer) = oneshot::channel();
         let memory = Arc::clone(&self.memory);

@@ -1,6 +1,6 @@
 //! Stored access policies of tables. They have no condition: the last writer wins (S78).
 
-use super::{ChangeSize, Recorded, TableResult, TableService, table_of};
+use super::{Recorded, TableResult, TableService, table_of};
 use crate::disk::non_blocking::check_may_wait;
 use crate::rules::context::Context;
 use crate::rules::policy::{SentPolicy, StoredPolicy};
@@ -34,7 +34,7 @@ impl TableService {
     ) -> TableResult<()> {
         check_table_policies(&policies).map_err(TableDenial::from)?;
         let name = table.clone();
-        self.change(context, ChangeSize::Small, move |change| {
+        self.change(context, move |change| {
             table_of(change.tx, &name)?;
             if !change.tx.set_policies(&name, &policies)? {
                 return Err(TableDenial::TableNotFound.into());

@@ -2,7 +2,7 @@
 //!
 //! Decides that a deleted table's name is free at once. What it held goes later, by the sweeper.
 
-use super::{ChangeSize, Purpose, Recorded, TableResult, TableService};
+use super::{Purpose, Recorded, TableResult, TableService};
 use crate::rules::context::Context;
 use crate::table::rules::query::PAGE_MAX;
 use crate::table::rules::{Filter, TableDenial, TableName, Top, ValueRef};
@@ -41,7 +41,7 @@ pub struct TablePage {
 impl TableService {
     pub async fn create_table(&self, context: &Context, name: &TableName) -> TableResult<()> {
         let name = name.clone();
-        self.change(context, ChangeSize::Small, move |change| {
+        self.change(context, move |change| {
             if change.tx.table_id(&name)?.is_some() || !change.tx.create_table(&name)? {
                 return Err(TableDenial::TableAlreadyExists.into());
             }
@@ -53,7 +53,7 @@ impl TableService {
     /// Delete Table. Answers at once, however many entities there are.
     pub async fn delete_table(&self, context: &Context, name: &TableName) -> TableResult<()> {
         let name = name.clone();
-        self.change_for(Purpose::Delete, context, ChangeSize::Small, move |change| {
+        self.change_for(Purpose::Delete, context, move |change| {
             if !change.tx.delete_table(&name)? {
                 return Err(TableDenial::ResourceNotFound.into());
             }

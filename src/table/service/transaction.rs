@@ -4,7 +4,7 @@
 //! the fault of the first operation that fails is told.
 
 use super::entities::Write;
-use super::{ChangeSize, Recorded, TableResult, TableService, WrittenEntity, table_of};
+use super::{Recorded, TableResult, TableService, WrittenEntity, table_of};
 use crate::rules::context::Context;
 use crate::table::rules::{TableName, transaction};
 
@@ -23,7 +23,7 @@ impl TableService {
         let Some(name) = writes.first().map(|(name, _)| name.clone()) else {
             return Ok(Vec::new());
         };
-        self.change(context, ChangeSize::Large, move |change| {
+        self.change(context, move |change| {
             let table = table_of(change.tx, &name).map_err(|error| error.at(0))?;
             let ticks = change.tick();
             let mut done = Recorded::quietly(Vec::with_capacity(writes.len()));

@@ -105,38 +105,21 @@ impl TableStore {
 
     /// Writes and commits what frees space or takes none, on a full disk too. Waits for its turn;
     /// not for an event loop.
-    pub fn write<T, E, F>(&self, write: F) -> Result<T, E>
+    pub fn write<T, E, F>(&self, mut write: F) -> Result<T, E>
     where
         T: Send + 'static,
         E: From<DbError> + Send + 'static,
-        F: FnOnce(&TableTx<'_>) -> Result<T, E> + Send + 'static,
+        F: FnMut(&TableTx<'_>) -> Result<T, E> + Send + 'static,
     {
         self.0.write_for(Purpose::Delete, move |connection| write(&TableTx(connection)))
     }
 
-    /// Writes and commits on this thread if no other request writes; otherwise returns `write`.
-    pub fn try_write<T, E, F>(&self, purpose: Purpose, write: F) -> Result<Result<T, E>, F>
-    where
-        E: From<DbError>,
-        F: FnOnce(&TableTx<'_>) -> Result<T, E>,
-    {
-        let mut write = Some(write);
-        let run = |connection: &Connection| {
-            let write = write.take().expect("a request runs at most once");
-            write(&TableTx(connection))
-        };
-        match self.0.try_write_for(purpose, run) {
-            Ok(outcome) => Ok(outcome),
-            Err(_) => Err(write.take().expect("a refused request did not run")),
-        }
-    }
-
     /// Queues a write; `done` is called once, after the commit, and must not block.
-    pub fn submit<T, E, F, D>(&self, purpose: Purpose, write: F, done: D)
+    pub fn submit<T, E, F, D>(&self, purpose: Purpose, mut write: F, done: D)
     where
         T: Send + 'static,
         E: From<DbError> + Send + 'static,
-        F: FnOnce(&TableTx<'_>) -> Result<T, E> + Send + 'static,
+        F: FnMut(&TableTx<'_>) -> Result<T, E> + Send + 'static,
         D: FnOnce(Result<T, E>) + Send + 'static,
     {
         self.0.submit_for(purpose, move |connection| write(&TableTx(connection)), done);

@@ -22,7 +22,7 @@ fn name(text: &str) -> TableName {
 
 fn write<T: Send + 'static>(
     store: &TableStore,
-    write: impl FnOnce(&TableTx<'_>) -> Result<T, DbError> + Send + 'static,
+    write: impl FnMut(&TableTx<'_>) -> Result<T, DbError> + Send + 'static,
 ) -> T {
     store.write(write).unwrap()
 }

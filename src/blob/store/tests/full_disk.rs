@@ -74,8 +74,8 @@ fn a_deleted_container_goes_to_its_last_row_when_not_one_byte_is_free() {
     let Some(tmpfs) = Tmpfs::mount("64m") else { return };
     let store = BlobStore::open_with(tmpfs.path(), SyncMode::Normal, quiet()).unwrap();
     let c = store.write(|tx| tx.add_container("c", &"")).unwrap().unwrap();
-    // Few at a time: the log stays short, and so does what is ahead of it.
-    for slice in 0..50 {
+    // Few at a time: the WAL stays short, and so does the ballast.
+    for slice in 0..100 {
         let numbers = slice * 100..(slice + 1) * 100;
         let bodies: Vec<_> =
             numbers.map(|n| (n.to_string(), super::whole(&store, &bytes(n, 2_000)))).collect();
@@ -92,10 +92,10 @@ fn a_deleted_container_goes_to_its_last_row_when_not_one_byte_is_free() {
         let sql = "SELECT (SELECT count(*) FROM blob) + (SELECT count(*) FROM doomed)";
         Ok::<_, DbError>(tx.conn.query_row(sql, [], |row| row.get::<_, i64>(0))?)
     };
-    // The rows need more log than is kept for deletions, and a reader keeps the log from beginning
-    // again.
+    // The rows need more WAL than the ballast has room for, and a reader keeps the WAL from
+    // beginning again.
     let delete = |tx: &BlobTx<'_>| {
-        assert_eq!(rows(tx)?, 5_000);
+        assert_eq!(rows(tx)?, 10_000);
         store.write_for(Purpose::Delete, move |tx| tx.delete_container(c, None))?;
         store.shared.chores.wait_until_idle();
         store.read(rows)

@@ -1,0 +1,127 @@
+//! Space for deletions on a full disk: a file beside the database that is given back when a
+//! deletion finds no space.
+//!
+//! The ballast is larger than the WAL, so that a checkpoint has room for all pages of the WAL in the
+//! database file, and deletions have [`AHEAD`] bytes more. Requests that store something are
+//! refused while the ballast is smaller. [`super::writer`] decides when it is given back.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::fs::{FallocateFlags, fallocate};
+use rustix::io::{Errno, retry_on_intr};
+
+/// Bytes of the ballast beyond the length of the WAL.
+const AHEAD: u64 = 1 << 20;
+/// The ballast grows by at least this much.
+const PIECE: u64 = 1 << 20;
+
+pub(super) struct Ballast {
+    path: PathBuf,
+    /// Bytes that the file has; `u64::MAX` where the file system cannot allocate in advance.
+    bytes: AtomicU64,
+}
+
+impl Ballast {
+    /// That of a database whose WAL has so many bytes. On a full disk an earlier one may be smaller.
+    pub(super) fn open(path: PathBuf, wal: u64) -> Self {
+        let bytes = AtomicU64::new(std::fs::metadata(&path).map_or(0, |found| found.len()));
+        let ballast = Self { path, bytes };
+        ballast.covers(wal);
+        ballast
+    }
+
+    /// True if the ballast is large enough for a WAL of so many bytes. Makes it larger if there is
+    /// room on the disk.
+    pub(super) fn covers(&self, wal: u64) -> bool {
+        let need = wal + AHEAD;
+        self.bytes.load(Ordering::Relaxed) >= need
+            || self.allocate(need + PIECE)
+            || self.allocate(need)
+    }
+
+    /// Gives the space back.
+    pub(super) fn release(&self) {
+        if !matches!(self.bytes.swap(0, Ordering::Relaxed), 0 | u64::MAX)
+            && let Err(error) = self.shrink(0)
+        {
+            log::warn!("cannot give back the space of {}: {error}", self.path.display());
+        }
+    }
+
+    /// Shrinks to what an empty WAL needs, when the database is closed.
+    pub(super) fn close(&self) {
+        let bytes = self.bytes.load(Ordering::Relaxed);
+        if bytes > AHEAD && bytes < u64::MAX {
+            // The next start finds what there is.
+            let _ = self.shrink(AHEAD);
+        }
+    }
+
+    fn shrink(&self, bytes: u64) -> std::io::Result<()> {
+        OpenOptions::new().write(true).open(&self.path)?.set_len(bytes)
+    }
+
+    fn allocate(&self, bytes: u64) -> bool {
+        let before = self.bytes.load(Ordering::Relaxed);
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false).mode(0o600);
+        let allocated = options.open(&self.path).and_then(|file| {
+            let allocated = fallocate_to(&file, bytes);
+            if allocated.is_err() {
+                // Some file systems keep the part that there was room for.
+                file.set_len(before)?;
+            }
+            Ok(allocated?)
+        });
+        match allocated.map_err(|error| Errno::from_io_error(&error)) {
+            Ok(()) => self.bytes.store(bytes, Ordering::Relaxed),
+            Err(Some(Errno::NOSPC | Errno::DQUOT | Errno::FBIG)) => return false,
+            // A full disk is then met by deletions too.
+            Err(Some(Errno::OPNOTSUPP | Errno::NOSYS)) => {
+                log::debug!("no space in advance for {}", self.path.display());
+                self.bytes.store(u64::MAX, Ordering::Relaxed);
+            }
+            // It may pass, as a lack of descriptors does: the next request tries again.
+            Err(errno) => log::debug!("no ballast {} now: {errno:?}", self.path.display()),
+        }
+        true
+    }
+}
+
+fn fallocate_to(file: &File, bytes: u64) -> Result<(), Errno> {
+    retry_on_intr(|| fallocate(file, FallocateFlags::empty(), 0, bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ballast_grows_with_the_wal_and_is_given_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ballast");
+        let length = || path.metadata().unwrap().len();
+        let ballast = Ballast::open(path.clone(), 0);
+        assert!(length() >= AHEAD);
+        assert!(ballast.covers(10 << 20) && length() >= AHEAD + (10 << 20));
+        ballast.release();
+        assert_eq!(length(), 0);
+        assert!(ballast.covers(0) && length() >= AHEAD);
+        ballast.close();
+        assert_eq!(length(), AHEAD);
+    }
+
+    #[test]
+    fn a_ballast_that_cannot_be_made_for_a_moment_is_made_later() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("none/ballast");
+        let ballast = Ballast::open(path.clone(), 0);
+        assert!(ballast.covers(0), "a request goes on without");
+        std::fs::create_dir(folder.path().join("none")).unwrap();
+        assert!(ballast.covers(0));
+        assert!(path.metadata().unwrap().len() >= AHEAD);
+    }
+}
