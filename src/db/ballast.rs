@@ -78,13 +78,14 @@ impl Ballast {
         });
         match allocated.map_err(|error| Errno::from_io_error(&error)) {
             Ok(()) => self.bytes.store(bytes, Ordering::Relaxed),
-            Err(Some(Errno::NOSPC | Errno::DQUOT | Errno::FBIG)) => return false,
+            Err(Some(Errno::NOSPC | Errno::DQUOT)) => return false,
             // A full disk is then met by deletions too.
             Err(Some(Errno::OPNOTSUPP | Errno::NOSYS)) => {
                 log::debug!("no space in advance for {}", self.path.display());
                 self.bytes.store(u64::MAX, Ordering::Relaxed);
             }
-            // It may pass, as a lack of descriptors does: the next request tries again.
+            // Where files may not be longer, the WAL meets that limit itself. A lack of descriptors
+            // may pass: the next request tries again.
             Err(errno) => log::debug!("no ballast {} now: {errno:?}", self.path.display()),
         }
         true

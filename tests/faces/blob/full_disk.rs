@@ -91,6 +91,10 @@ fn a_full_disk_refuses_what_needs_room_and_loses_nothing() {
         disk.put("/con/log?comp=appendblock", &[], b"line").is(201);
         let page = [("x-ms-blob-type", "PageBlob"), ("x-ms-blob-content-length", "4194304")];
         disk.put("/con/page", &page, b"").is(201);
+        let mut small = 10;
+        for n in 0..small {
+            disk.put(&format!("/con/small-{n}"), &block, &[1; 8_000]).is(201);
+        }
         let before = disk.state();
         let url = format!("http://{}/{}/con/large", addr(&served), http::ACCOUNT);
         let filler = ground.fill();
@@ -101,7 +105,6 @@ fn a_full_disk_refuses_what_needs_room_and_loses_nothing() {
             assert_eq!(disk.state(), before, "{target}");
         }
         // Small writes use up what room the log has; then they are refused too.
-        let mut small = 0;
         let last = loop {
             let name = format!("/con/small-{small}");
             let got = disk.put(&name, &block, &[1; 8_000]);
