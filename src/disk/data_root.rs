@@ -15,7 +15,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use super::folder::{Durability, Folder};
+use super::folder::{Durability, Folder, make_all};
 use crate::bench::saved::SavedStates;
 use crate::file::store::root::{HIDDEN, RootError, about, about_io, lock_folder, make_private};
 use crate::file::store::share::tree;
@@ -41,7 +41,7 @@ impl DataRoot {
     /// Opens the data directory at `path`, made if missing, for its owner alone.
     pub fn open(path: &Path) -> Result<Self, RootError> {
         let making = about_io("making the data directory", path);
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(&making)?;
+        make_all(path, fs::DirBuilder::new().mode(0o700)).map_err(&making)?;
         let path = path.canonicalize().map_err(&making)?;
         check_not_nested(&path)?;
         let folder = path.join(HIDDEN);

@@ -249,6 +249,25 @@ impl Folder {
     }
 }
 
+/// Makes a folder and the missing ones above it, as `builder` says, and puts their names on the
+/// disk.
+pub(crate) fn make_all(path: &Path, builder: &DirBuilder) -> io::Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    let above = match path.parent() {
+        Some(above) if above != Path::new("") => above,
+        _ => Path::new("."),
+    };
+    make_all(above, builder)?;
+    match builder.create(path) {
+        // Another process was faster.
+        Err(error) if error.kind() == ErrorKind::AlreadyExists && path.is_dir() => {}
+        made => made?,
+    }
+    flush(above)
+}
+
 fn flush(folder: &Path) -> io::Result<()> {
     front_end::assert_may_block("a state folder's flush");
     File::open(folder)?.sync_all()

@@ -15,6 +15,7 @@ use rustix::fs::{Mode, OFlags, fstatvfs};
 use super::janitor::{Chore, Chores};
 use super::types::ContentId;
 use crate::db::{DbError, SyncMode, check_place};
+use crate::disk::folder::make_all;
 use crate::disk::synced;
 use crate::sync::front_end::assert_may_block;
 
@@ -72,8 +73,8 @@ impl Files {
             let folder = folder.clone();
             move |error: io::Error| DbError::from_io(what, &folder, &error)
         };
-        let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder);
-        made.map_err(failed("create"))?;
+        // With its own name on the disk: SQLite may have synced the folder above it already.
+        make_all(&folder, fs::DirBuilder::new().mode(0o700)).map_err(failed("create"))?;
         let handle = File::open(&folder).map_err(failed("open"))?;
         let clock = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         let clock = clock.map_or(0, |clock| u64::try_from(clock.as_nanos()).unwrap_or(0));

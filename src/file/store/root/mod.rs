@@ -42,7 +42,7 @@ use super::share::snapshot::{SnapshotError, Snapshots};
 use super::share::tree;
 use crate::disk::data_root::OldLayout;
 use crate::disk::error::StoreError;
-use crate::disk::folder::Durability;
+use crate::disk::folder::{Durability, make_all};
 use crate::file::rules::name::is_share_name;
 use crate::sync::front_end;
 
@@ -166,7 +166,7 @@ impl ShareRoot {
     /// completes what a crash interrupted.
     pub fn open_at(files: &Path, state: &Path) -> Result<Self, RootError> {
         let making = about_io("making the directory of shares", files);
-        fs::create_dir_all(files).map_err(&making)?;
+        make_all(files, &fs::DirBuilder::new()).map_err(&making)?;
         let root = files.canonicalize().map_err(&making)?;
         make_private(state)?;
         let state = state.canonicalize().map_err(about_io("making a state folder", state))?;
