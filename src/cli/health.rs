@@ -3,19 +3,19 @@
 //! For health checks in images that have neither a shell nor curl. What makes a server healthy is
 //! decided in `server/health`.
 
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use serde_json::json;
 
-use super::EXIT_DIFFERENT;
 use super::locate::{self, Socket, unexpected};
 use super::out::Output;
+use super::{AGENT, EXIT_DIFFERENT};
 use crate::api::control::{ControlAnswer, ControlRequest};
+use crate::http::client::HttpClient;
 use crate::http::frame::asked_at;
 use crate::server::ListenAddress;
 
@@ -23,7 +23,7 @@ use crate::server::ListenAddress;
 const ANSWER_MAX: Duration = Duration::from_secs(10);
 
 /// The longest answer that is read.
-const ANSWER_BYTES_MAX: u64 = 64 << 10;
+const ANSWER_BYTES_MAX: usize = 64 << 10;
 
 /// Ask whether a server is usable
 ///
@@ -81,20 +81,19 @@ fn address_of(url: &str) -> Result<SocketAddr> {
 
 /// Whether the server is healthy, and what it says.
 fn ask(address: SocketAddr) -> Result<(bool, String)> {
-    let mut stream = TcpStream::connect_timeout(&address, ANSWER_MAX)?;
-    stream.set_read_timeout(Some(ANSWER_MAX))?;
-    stream.set_write_timeout(Some(ANSWER_MAX))?;
-    let request = format!("GET /healthz HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes())?;
-    let mut answer = Vec::new();
-    stream.take(ANSWER_BYTES_MAX).read_to_end(&mut answer)?;
-    let answer = String::from_utf8_lossy(&answer);
-    let (head, body) = answer.split_once("\r\n\r\n").context("the answer is not HTTP")?;
-    match head.split(' ').nth(1) {
-        Some("200") => Ok((true, body.trim().to_owned())),
-        Some("503") => Ok((false, body.trim().to_owned())),
-        _ => bail!("{}", head.lines().next().unwrap_or_default()),
+    let client = HttpClient::new(AGENT, None)?.answered_within(ANSWER_MAX);
+    let mut got = client.send("GET", &format!("http://{address}/healthz"), &[], Vec::new())?;
+    let healthy = match got.status() {
+        200 => true,
+        503 => false,
+        other => bail!("the answer is {other}"),
+    };
+    let mut says = Vec::new();
+    while let Some(chunk) = got.chunk()? {
+        says.extend(chunk);
+        ensure!(says.len() <= ANSWER_BYTES_MAX, "the answer is too long");
     }
+    Ok((healthy, String::from_utf8_lossy(&says).trim().to_owned()))
 }
 
 #[cfg(test)]

@@ -96,6 +96,9 @@ pub const EXIT_CLOSED: u8 = 3;
 /// Exit status: another client holds the object. The number is that of `EBUSY`.
 pub const EXIT_BUSY: u8 = 16;
 
+/// The name of the commands in their requests.
+const AGENT: &str = concat!("latchfs-cli/", env!("CARGO_PKG_VERSION"));
+
 /// Azure Storage on your own machine, built for testing concurrency
 #[derive(Debug, Parser)]
 #[command(name = "latchfs", version, after_help = EXAMPLES, disable_help_subcommand = true)]

@@ -19,6 +19,8 @@ const CONNECT_WAIT: Duration = Duration::from_secs(10);
 pub struct HttpClient {
     runtime: Arc<Runtime>,
     client: reqwest::Client,
+    /// The longest that an answer may take, to its last byte.
+    limit: Option<Duration>,
 }
 
 /// An answer, whose body is read bit by bit.
@@ -45,7 +47,13 @@ impl HttpClient {
             None => super::fetch::build(make),
         };
         let client = client.map_err(|error| io::Error::other(cause(&error)))?;
-        Ok(Self { runtime: Arc::new(runtime), client })
+        Ok(Self { runtime: Arc::new(runtime), client, limit: None })
+    }
+
+    /// The same client, whose requests fail if their answer takes longer.
+    #[must_use]
+    pub fn answered_within(self, limit: Duration) -> Self {
+        Self { limit: Some(limit), ..self }
     }
 
     /// Sends a request. An error says that there is no answer; it never tells the URL, whose query
@@ -61,6 +69,9 @@ impl HttpClient {
         // Services want the length of an empty body too, where there could be one.
         let empty = body.is_empty() && matches!(method, Method::PUT | Method::POST);
         let mut request = self.client.request(method, url).body(body);
+        if let Some(limit) = self.limit {
+            request = request.timeout(limit);
+        }
         if empty {
             request = request.header("content-length", "0");
         }

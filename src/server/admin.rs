@@ -56,8 +56,7 @@ impl AdminStart {
         }
         let listener = bind(address, wanted)
             .map_err(StartError::system(format!("cannot listen on --admin {wanted}")))?;
-        let token = (exposed || is_private(listen)).then(Token::new).transpose();
-        let token = token.map_err(StartError::system("cannot make a token for --admin"))?;
+        let token = (exposed || is_private(listen)).then(Token::fresh);
         let metrics = Arc::new(Metrics::new(Arc::clone(accounts)));
         keep_events(accounts);
         let hosts = listen.hosts.clone();

@@ -16,9 +16,8 @@ use crate::http::frame::refusal::Refusal;
 use crate::http::frame::service::Answer;
 use crate::http::reply::Reply;
 use crate::http::xml::Element;
-use crate::rules::lease::LeaseId;
 use crate::rules::time::{iso, rfc1123};
-use crate::sync::random::new_guid;
+use crate::sync::random;
 
 const LEASE_ID: &str = "x-ms-lease-id";
 const PROPOSED: &str = "x-ms-proposed-lease-id";
@@ -180,9 +179,8 @@ impl BlobCall<'_> {
                 const DURATION: &str = "x-ms-lease-duration";
                 self.required(DURATION)?;
                 let duration = self.parsed(DURATION, "it must be 15 to 60, or -1")?;
-                let fresh: Result<LeaseId, _> = new_guid().parse();
-                let fresh = fresh.map_err(|_| Refusal::missing_header(PROPOSED))?;
-                Ok(LeaseAction::Acquire { duration, proposed: self.lease_id(PROPOSED)?, fresh })
+                let (proposed, fresh) = (self.lease_id(PROPOSED)?, random::lease_id());
+                Ok(LeaseAction::Acquire { duration, proposed, fresh })
             }
             "renew" => Ok(LeaseAction::Renew(id(LEASE_ID)?)),
             "change" => Ok(LeaseAction::Change { current: id(LEASE_ID)?, proposed: id(PROPOSED)? }),

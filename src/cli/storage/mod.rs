@@ -24,7 +24,7 @@ use serde_json::Value;
 
 use super::connection::of_server;
 use super::locate::{AccountOf, LocatedFile, Socket, Where};
-use super::{EXIT_BUSY, EXIT_DIFFERENT, EXIT_FAILED, out};
+use super::{AGENT, EXIT_BUSY, EXIT_DIFFERENT, EXIT_FAILED, out};
 use crate::api::control::address::ObjectAddress;
 use crate::api::control::protocol::ConnectionInfo;
 use crate::clock::{SystemClock, TimeSource};
@@ -137,8 +137,7 @@ impl Session {
             expiry: SystemClock.now().after(SIGNED_FOR),
             ..AccountSas::default()
         };
-        let agent = concat!("latchfs-cli/", env!("CARGO_PKG_VERSION"));
-        let client = HttpClient::new(agent, told.ca_file.as_deref())?;
+        let client = HttpClient::new(AGENT, told.ca_file.as_deref())?;
         Ok(Self { client, token: sas.token(&account), told })
     }
 

@@ -47,7 +47,7 @@ impl QueueService {
     ) -> QueueResult<Message> {
         check_queue_name(queue)?;
         check_text(&new.text)?;
-        let random = random::identity().map_err(|error| DbError::Io(error.to_string()))?;
+        let random = random::bytes();
         let queue = queue.to_owned();
         self.change(context, "Put Message", move |change| {
             let name = queue;

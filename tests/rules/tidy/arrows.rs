@@ -91,7 +91,6 @@ const KNOWN: &[(&str, &str, usize)] = &[
     ("journal", "file/rules", 3),
     ("queue/rest", "server", 1),
     ("rules", "bench", 1),
-    ("sync", "disk", 1),
     ("table/rest", "server", 1),
 ];
 

@@ -19,7 +19,7 @@ impl FileService {
         duration: Option<i64>,
         proposed: Option<LeaseId>,
     ) -> FileServiceResult<(LeaseId, ShareVersion)> {
-        let fresh = random::lease_id()?;
+        let fresh = random::lease_id();
         self.lease(at, |lease, now| lease.acquire(duration, proposed, fresh, now))
     }
 

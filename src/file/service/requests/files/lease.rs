@@ -35,8 +35,7 @@ impl Share {
     ) -> Result<LeasedFile> {
         let operation = ("Lease File", FileOperation::LeaseAcquire);
         let (id, properties) = self.lease_action(operation, asking, path, |lease| {
-            let fresh = random::lease_id()?;
-            Ok(lease.acquire(duration, proposed, fresh)?)
+            Ok(lease.acquire(duration, proposed, random::lease_id())?)
         })?;
         Ok(LeasedFile { id, properties })
     }
