@@ -16,7 +16,7 @@ use latchfs::file::rules::ranges::{ByteRange, LockKind, RangeLock, RangeLocks};
 use latchfs::file::rules::share::ShareCounts;
 use latchfs::file::rules::{Access, Attributes, ShareMode, SharePath};
 use latchfs::file::service::{Handle, Share, ShareOptions};
-use latchfs::journal::EventLog;
+use latchfs::journal::AccountJournal;
 use latchfs::rules::{Client, Context, HandleId, Owner, Timestamp};
 
 /// Handles there are already.
@@ -142,7 +142,7 @@ impl OneShare {
             &folder.path().join("state"),
             ShareOptions::default(),
             Arc::new(SystemClock),
-            Arc::new(EventLog::default()),
+            AccountJournal::default(),
         )
         .expect("a share");
         let path = SharePath::new("file.txt").expect("a path");

@@ -13,7 +13,7 @@ use latchfs::clock::SystemClock;
 use latchfs::file::rules::create::OpenRequest;
 use latchfs::file::rules::{Access, ShareMode, SharePath};
 use latchfs::file::service::{Handle, Share, ShareOptions};
-use latchfs::journal::EventLog;
+use latchfs::journal::AccountJournal;
 use latchfs::rules::{Client, Context, Owner, Timestamp};
 
 /// What an open may take, its handle included.
@@ -55,7 +55,7 @@ fn main() {
         &folder.path().join("state"),
         ShareOptions::default(),
         Arc::new(SystemClock),
-        Arc::new(EventLog::default()),
+        AccountJournal::default(),
     )
     .expect("a share");
     let client = Arc::new(Client { session: 1, name: "bench".into() });

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use latchfs::clock::SystemClock;
 use latchfs::file::mount::{Mount, MountOptions};
 use latchfs::file::service::{Share, ShareOptions};
-use latchfs::journal::EventLog;
+use latchfs::journal::AccountJournal;
 use rustix::mount::UnmountFlags;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
@@ -61,7 +61,7 @@ fn main() {
 /// The driver's process: mounts, says so, and lasts until its input ends.
 fn drive(root: &Path, state: &Path, path: &Path) {
     let (options, clock) = (ShareOptions::default(), Arc::new(SystemClock));
-    let events = Arc::new(EventLog::default());
+    let events = AccountJournal::default();
     let share = Share::open_directory("bench", root, state, options, clock, events);
     let share = Arc::new(share.expect("the share can be opened"));
     let options = MountOptions::default();

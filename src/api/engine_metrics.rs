@@ -13,6 +13,9 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 
 use crate::file::service::Tally;
+use crate::rules::Rule;
+use crate::rules::conflict::Conflict;
+use crate::rules::service::ServiceKind;
 use crate::server::Accounts;
 
 /// Reads the accounts of a server.
@@ -51,19 +54,24 @@ impl Collector for EngineMetrics {
                 ConstGauge::new(pick(tally)).encode(gauge.encode_family(&labels)?)?;
             }
         }
+        let journal = self.0.journal();
         let help = "Opens, requests and locks refused because of what others hold, both faces";
         let kind = MetricType::Counter;
         let mut conflicts = encoder.encode_descriptor("conflicts", help, None, kind)?;
         for account in self.0.iter() {
-            for (rule, count) in account.file().options().events.conflicts() {
+            for rule in Rule::ALL {
+                let count = journal.refused(account.name(), ServiceKind::File, rule.name());
                 let labels = [("account", &**account.name()), ("rule", rule.name())];
                 ConstCounter::new(count).encode(conflicts.encode_family(&labels)?)?;
             }
         }
         let help = "Requests to blobs, queues and tables refused because of another client";
         let mut refusals = encoder.encode_descriptor("refusals", help, None, kind)?;
+        let services = [ServiceKind::Blob, ServiceKind::Queue, ServiceKind::Table];
+        let with_conflicts = |service| Conflict::ALL.map(|conflict| (service, conflict));
         for account in self.0.iter() {
-            for (service, conflict, count) in account.file().options().events.refusals() {
+            for (service, conflict) in services.into_iter().flat_map(with_conflicts) {
+                let count = journal.refused(account.name(), service, conflict.name());
                 let labels = [
                     ("account", &**account.name()),
                     ("service", service.label()),

@@ -12,8 +12,9 @@ use serde_json::json;
 use super::locate::{AccountNames, LocatedFile, Where, answered, object, unexpected};
 use super::out::{Paint, printable};
 use super::table;
-use crate::api::control::events::{EventKind, EventPage, EventRow, FOLLOW_WAIT_MAX};
+use crate::api::control::events::FOLLOW_WAIT_MAX;
 use crate::api::control::{ClientError, ControlAnswer, ControlRequest};
+use crate::journal::json::{EventPage, EventRow};
 use crate::rules::service::ServiceKind;
 
 const PLACE: &str = "A path on a mount, SHARE:/PATH, blob:CONTAINER/NAME, queue:NAME/ID or \
@@ -120,7 +121,7 @@ impl EventsCommand {
             let paint = Paint::of(&io::stdout());
             let width = table::terminal_width();
             let lines = page.events.iter().zip(&rows).map(|(event, row)| {
-                let colour = paint.is_on().then(|| colour_of(event.event)).flatten();
+                let colour = paint.is_on().then(|| colour_of(&event.event)).flatten();
                 line(row, colour, width)
             });
             return Ok(write(&lines.collect::<String>())?);
@@ -148,7 +149,7 @@ fn row(event: &EventRow, accounts: &AccountNames) -> [String; 6] {
     [
         event.seq.to_string(),
         event.time.clone(),
-        word(event.event).to_owned(),
+        event.event.clone(),
         place(event, accounts),
         who(event),
         what(event),
@@ -157,58 +158,48 @@ fn row(event: &EventRow, accounts: &AccountNames) -> [String; 6] {
 
 /// The file, or the object of another service.
 fn place(event: &EventRow, accounts: &AccountNames) -> String {
-    if event.service == ServiceKind::File.label() {
-        return accounts.file(&event.account, &event.share_name, &event.path);
-    }
-    format!("{}:{}", event.service, event.path)
-}
-
-fn word(kind: EventKind) -> &'static str {
-    match kind {
-        EventKind::Granted => "granted",
-        EventKind::Refused => "refused",
-        EventKind::Closed => "closed",
-        EventKind::ForceClosed => "force-closed",
-        EventKind::ShareChanged => "share-changed",
-        EventKind::DeletePending => "delete-pending",
-        EventKind::Undeleted => "undeleted",
-        EventKind::Removed => "removed",
+    let account = event.account.as_deref().unwrap_or_default();
+    match &event.object {
+        Some(object) if event.service.as_deref() != Some(ServiceKind::File.label()) => {
+            object.clone()
+        }
+        _ => accounts.file(account, event.text("share"), event.text("path")),
     }
 }
 
-fn who(event: &EventRow) -> String {
-    match (&event.program, event.pid) {
-        (Some(program), 0) => program.clone(),
-        (Some(program), pid) => format!("{program} (pid {pid})"),
-        (None, 0) => event.client.clone(),
-        (None, pid) => format!("pid {pid}"),
+/// Who acted.
+pub fn who(event: &EventRow) -> String {
+    let (program, client) = (event.text("program"), event.text("client"));
+    match (program.is_empty(), event.number("pid").unwrap_or_default()) {
+        (false, 0) => program.to_owned(),
+        (false, pid) => format!("{program} (pid {pid})"),
+        (true, 0) => client.to_owned(),
+        (true, pid) => format!("pid {pid}"),
     }
 }
 
 fn what(event: &EventRow) -> String {
-    if let Some(refusal) = &event.refusal {
-        let (operation, message) = (&refusal.operation, &refusal.message);
-        let codes = [&refusal.code, &refusal.errno].map(String::as_str);
+    if event.event == "refused" {
+        let (operation, message) = (event.text("operation"), event.text("message"));
+        let codes = [event.text("code"), event.text("errno")];
         let codes: Vec<_> = codes.into_iter().filter(|code| !code.is_empty()).collect();
         return format!("{operation}: {message} [{}]", codes.join(", "));
     }
     let mut parts = Vec::new();
-    parts.extend(event.handle.map(|handle| format!("handle {handle}")));
-    parts.extend(event.access.as_ref().map(|access| format!("access {access}")));
-    parts.extend(event.share_mode.as_ref().map(|mode| format!("share mode {mode}")));
+    parts.extend(event.number("handle").map(|handle| format!("handle {handle}")));
+    for (field, name) in [("access", "access"), ("share_mode", "share mode")] {
+        let text = event.text(field);
+        parts.extend((!text.is_empty()).then(|| format!("{name} {text}")));
+    }
     parts.join(", ")
 }
 
 /// Red for what did not go well, yellow for what is on its way out.
-fn colour_of(kind: EventKind) -> Option<u8> {
+fn colour_of(kind: &str) -> Option<u8> {
     match kind {
-        EventKind::Refused => Some(31),
-        EventKind::ForceClosed | EventKind::DeletePending => Some(33),
-        EventKind::Granted
-        | EventKind::Closed
-        | EventKind::ShareChanged
-        | EventKind::Undeleted
-        | EventKind::Removed => None,
+        "refused" => Some(31),
+        "force-closed" | "delete-pending" => Some(33),
+        _ => None,
     }
 }
 

@@ -11,9 +11,9 @@ use serde_json::json;
 use super::locate::{AccountNames, Where, object, refused};
 use super::out::{self, Output, printable};
 use super::{EXIT_DIFFERENT, history};
-use crate::api::control::events::EventRow;
 use crate::api::control::protocol::{FileExplanation, HandleRow};
 use crate::api::control::{ControlAnswer, ControlRequest};
+use crate::journal::json::EventRow;
 
 const OBJECT: &str = "A path on a mount, SHARE:/PATH, file:SHARE/PATH, blob:CONTAINER/NAME, \
                       queue:NAME[/ID] or table:TABLE/PARTITION/ROW";
@@ -131,12 +131,8 @@ fn words(told: &FileExplanation, accounts: &AccountNames) -> String {
 
 /// A refusal in a line.
 fn refusal(event: &EventRow) -> String {
-    let who = who(event.program.as_deref(), event.pid, &event.client);
-    let (operation, message) = match &event.refusal {
-        Some(refusal) => (&*refusal.operation, &*refusal.message),
-        None => ("", ""),
-    };
-    format!("refused {}: {operation} by {who}: {message}", event.time)
+    let (operation, message) = (event.text("operation"), event.text("message"));
+    format!("refused {}: {operation} by {}: {message}", event.time, super::events::who(event))
 }
 
 fn who(program: Option<&str>, pid: u32, client: &str) -> String {

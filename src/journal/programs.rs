@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use std::fs;
 use std::sync::Arc;
 
-use crate::file::rules::Denial;
 use crate::rules::{Holder, Owner};
 
 /// The owner with its process, not the thread the kernel names, and its program.
@@ -43,21 +42,14 @@ pub fn process_and_program(tid: u32) -> (u32, Option<Arc<str>>) {
     (pid, comm.map(|name| Arc::from(name.trim_end())))
 }
 
-/// A refusal in words, with the holder's program.
-pub fn told(denial: &Denial) -> String {
-    let named = denial.holder().map(|holder| {
-        let owner = resolved(&holder.owner);
-        Holder { owner, ..holder.clone() }
-    });
-    words(denial, named.as_ref())
-}
-
-/// A refusal in words, with the holder as `named`: by its program, where that is known by now.
-pub fn words(denial: &Denial, named: Option<&Holder>) -> String {
-    let text = denial.to_string();
-    match (denial.holder(), named) {
-        (Some(holder), Some(named)) => text.replace(&holder.to_string(), &named.to_string()),
-        _ => text,
+/// A refusal in words, with the holder's program, where that is known by now.
+pub fn words(message: &str, holder: Option<&Holder>, owner: Option<&Owner>) -> String {
+    match (holder, owner) {
+        (Some(holder), Some(owner)) => {
+            let named = Holder { owner: owner.clone(), ..holder.clone() };
+            message.replace(&holder.to_string(), &named.to_string())
+        }
+        _ => message.to_owned(),
     }
 }
 

@@ -1,96 +1,414 @@
-//! A bounded ring of numbered events, which followers read in pages.
+//! The rows that are kept: the newest ones, in memory, and the newest of those that are few and
+//! tell more.
 //!
-//! Decides that the newest events are kept, and that a follower who comes too late is given the
-//! number of events it missed. There are two users: the log of an account ([`super::events`]) and
-//! the stream of a server ([`super::stream`]). They decide which events enter the ring, and how a
-//! follower waits for the next one.
+//! Rows that come with every request and every open would displace a refusal within seconds, so
+//! the two sorts have bounds of their own. Their numbers run through both. Adding a row never waits
+//! for a follower: a follower that is too slow is told how many rows it missed.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-/// The most events a follower is given at a time.
+use tokio::runtime::Builder;
+use tokio::sync::Notify;
+use tokio::time::timeout;
+
+use super::row::{Event, FileEvent, Row};
+use crate::clock::{TestClock, TimeSource};
+use crate::rules::service::ServiceKind;
+use crate::sync::{Mutex, MutexGuard};
+
+const POISON: &str = "nothing panics while the rows are held";
+
+/// How many rows of requests, gates, faults, grants and ordinary closes are kept.
+pub const PASSING_MAX: usize = 16_384;
+
+/// How many of the other rows are kept.
+pub const LASTING_MAX: usize = 32_768;
+
+/// The most rows that a follower is given at a time.
 pub const PAGE_MAX: usize = 1_024;
 
-/// The newest events, oldest first. Numbers run from 1 without gaps.
-#[derive(Debug)]
-pub(crate) struct Ring<T> {
-    events: VecDeque<T>,
-    newest: u64,
-    max: usize,
+/// Which rows a read is of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reads {
+    All,
+    /// Those for which [`Event::is_lasting`] holds.
+    Lasting,
 }
 
-/// A page of events.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RingPage<T> {
-    /// The events after the number asked for, oldest first.
-    pub events: Vec<T>,
-    /// How many of them had been dropped before they were asked for.
+/// A page of rows.
+#[derive(Clone, Debug)]
+pub struct Page {
+    /// The rows after the number asked for, oldest first.
+    pub rows: Vec<Row>,
+    /// How many of them had been dropped before they were asked for. For a read of lasting rows
+    /// from the middle, at most so many.
     pub lost: u64,
-    /// The number of the last event looked at: the next page starts after it.
+    /// The number of the last row looked at: the next page starts after it.
     pub last: u64,
-    /// The number of the newest event there is.
+    /// The number of the newest row there is.
     pub newest: u64,
 }
 
-impl<T: Clone> Ring<T> {
-    /// A ring of at most `max` events, at least one.
-    pub const fn new(max: usize) -> Self {
-        let max = if max == 0 { 1 } else { max };
-        Self { events: VecDeque::new(), newest: 0, max }
+/// The journal of a server.
+pub struct Journal {
+    clock: Arc<dyn TimeSource>,
+    /// Requests, gates, faults, grants and ordinary closes are wanted. Read on every open.
+    records_all: AtomicBool,
+    /// Grants and ordinary closes are listed with the refusals.
+    lists_all: AtomicBool,
+    kept: Mutex<Kept>,
+    grew: Notify,
+    /// Refusals because of another client since the start, by account, service and rule.
+    refused: Mutex<BTreeMap<(Arc<str>, ServiceKind, &'static str), u64>>,
+}
+
+#[derive(Debug)]
+struct Kept {
+    newest: u64,
+    passing: VecDeque<Row>,
+    lasting: VecDeque<Row>,
+    /// How many lasting rows were dropped.
+    dropped: u64,
+    /// How many rows of each sort are kept.
+    max: [usize; 2],
+}
+
+impl Default for Journal {
+    fn default() -> Self {
+        Self::new(Arc::<TestClock>::default())
+    }
+}
+
+impl Journal {
+    /// A journal that tells the time by this clock.
+    pub fn new(clock: Arc<dyn TimeSource>) -> Self {
+        Self::keeping(clock, [PASSING_MAX, LASTING_MAX])
     }
 
-    /// The number of the newest event; zero if there was none.
-    pub const fn newest(&self) -> u64 {
-        self.newest
+    /// A journal of at most so many passing and lasting rows, at least one of each.
+    pub fn keeping(clock: Arc<dyn TimeSource>, max: [usize; 2]) -> Self {
+        let (passing, lasting) = (VecDeque::new(), VecDeque::new());
+        let max = max.map(|max| max.max(1));
+        Self {
+            clock,
+            records_all: AtomicBool::new(false),
+            lists_all: AtomicBool::new(false),
+            kept: Mutex::new(Kept { newest: 0, passing, lasting, dropped: 0, max }),
+            grew: Notify::new(),
+            refused: Mutex::default(),
+        }
     }
 
-    /// Adds the event that `numbered` makes of its number. The event that it displaces is returned,
-    /// so that a caller can free it after the lock.
-    pub fn push(&mut self, numbered: impl FnOnce(u64) -> T) -> Option<T> {
+    /// From now on requests, gates, faults, grants and ordinary closes are recorded too. Before
+    /// that they cost one load of a flag.
+    pub fn record_all(&self) {
+        self.records_all.store(true, Ordering::Relaxed);
+    }
+
+    pub fn records_all(&self) -> bool {
+        self.records_all.load(Ordering::Relaxed)
+    }
+
+    /// Lists grants and ordinary closes with the refusals, in `latchfs events` and the event file.
+    pub fn list_all(&self) {
+        self.lists_all.store(true, Ordering::Relaxed);
+        self.record_all();
+    }
+
+    pub fn lists_all(&self) -> bool {
+        self.lists_all.load(Ordering::Relaxed)
+    }
+
+    /// Adds a row; its number and its times are given here.
+    pub fn push(&self, account: Option<Arc<str>>, event: Event) {
+        let is_lasting = event.is_lasting();
+        if !is_lasting && !self.records_all() {
+            return;
+        }
+        if let (Some(account), Some((service, rule))) = (&account, event.conflict()) {
+            let mut refused = self.refused.lock().expect(POISON);
+            *refused.entry((Arc::clone(account), service, rule)).or_default() += 1;
+        }
+        let (time, system) = (self.clock.now(), self.clock.outside());
+        let event = Arc::new(event.kept());
+        let mut kept = self.kept();
+        let oldest = kept.push(is_lasting, |seq| Row { seq, time, system, account, event });
+        // Freed after the lock.
+        drop(kept);
+        drop(oldest);
+        self.grew.notify_waiters();
+    }
+
+    /// The rows after number `seq`, at most `most` of them. A number beyond the newest is one of
+    /// another run of the server: all rows that are kept are returned then.
+    pub fn after(&self, seq: u64, most: usize, reads: Reads) -> Page {
+        self.kept().after(seq, most, reads)
+    }
+
+    /// Lasting rows that `wanted` takes something from, the latest first.
+    pub fn latest<T>(&self, most: usize, wanted: impl FnMut(&Row) -> Option<T>) -> Vec<T> {
+        self.kept().lasting.iter().rev().filter_map(wanted).take(most).collect()
+    }
+
+    /// The number of the newest row; zero if there was none.
+    pub fn newest(&self) -> u64 {
+        self.kept().newest
+    }
+
+    /// Waits for a row after number `seq`. Does not wait for numbers of another run.
+    pub async fn wait_past(&self, seq: u64) {
+        loop {
+            let mut grew = std::pin::pin!(self.grew.notified());
+            // Before the look: a row that comes after it wakes this.
+            grew.as_mut().enable();
+            if self.newest() != seq {
+                return;
+            }
+            grew.await;
+        }
+    }
+
+    /// As [`Journal::wait_past`], for a thread that may block, at most for `patience`.
+    pub fn wait(&self, seq: u64, patience: Duration) {
+        match Builder::new_current_thread().enable_time().build() {
+            Ok(runtime) => {
+                let waited = async { timeout(patience, self.wait_past(seq)).await };
+                // The next look tells whether anything came.
+                drop(runtime.block_on(waited));
+            }
+            Err(error) => log::error!("waiting for events: {error}"),
+        }
+    }
+
+    /// How many requests a rule refused in an account since the start because of another client,
+    /// kept here or not.
+    pub fn refused(&self, account: &Arc<str>, service: ServiceKind, rule: &'static str) -> u64 {
+        let refused = self.refused.lock().expect(POISON);
+        refused.get(&(Arc::clone(account), service, rule)).copied().unwrap_or_default()
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().expect(POISON)
+    }
+}
+
+impl std::fmt::Debug for Journal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Journal(up to {})", self.newest())
+    }
+}
+
+impl Kept {
+    /// Adds a row, and returns the one that it displaces.
+    fn push(&mut self, is_lasting: bool, numbered: impl FnOnce(u64) -> Row) -> Option<Row> {
         self.newest += 1;
-        let oldest = if self.events.len() < self.max { None } else { self.events.pop_front() };
-        self.events.push_back(numbered(self.newest));
+        let row = numbered(self.newest);
+        let rows = if is_lasting { &mut self.lasting } else { &mut self.passing };
+        let oldest =
+            if rows.len() < self.max[usize::from(is_lasting)] { None } else { rows.pop_front() };
+        rows.push_back(row);
+        self.dropped += u64::from(is_lasting && oldest.is_some());
         oldest
     }
 
-    /// The events after number `seq` that are kept, at most `most` of them.
-    pub fn after(&self, seq: u64, most: usize) -> RingPage<T> {
-        let seq = seq.min(self.newest);
-        let dropped = self.newest - self.events.len() as u64;
-        let lost = dropped.saturating_sub(seq);
-        let skip = usize::try_from(seq.saturating_sub(dropped)).unwrap_or(usize::MAX);
-        let events: Vec<_> = self.events.iter().skip(skip).take(most).cloned().collect();
-        let last = if events.is_empty() { seq } else { seq + lost + events.len() as u64 };
-        RingPage { events, lost, last, newest: self.newest }
+    fn after(&self, seq: u64, most: usize, reads: Reads) -> Page {
+        let seq = if seq > self.newest { 0 } else { seq };
+        let tail = |rows: &VecDeque<Row>| rows.partition_point(|row| row.seq <= seq);
+        let mut lasting = self.lasting.range(tail(&self.lasting)..).peekable();
+        let from = match reads {
+            Reads::All => tail(&self.passing),
+            Reads::Lasting => self.passing.len(),
+        };
+        let mut passing = self.passing.range(from..).peekable();
+        let mut next = || match (lasting.peek(), passing.peek()) {
+            (Some(one), Some(other)) if one.seq > other.seq => passing.next(),
+            (Some(_), _) => lasting.next(),
+            (None, _) => passing.next(),
+        };
+        let rows: Vec<Row> = std::iter::from_fn(&mut next).take(most).cloned().collect();
+        let is_end = next().is_none();
+        let last = if is_end { self.newest } else { rows.last().map_or(seq, |row| row.seq) };
+        let lost = match reads {
+            Reads::All => last - seq - rows.len() as u64,
+            Reads::Lasting => {
+                let oldest = self.lasting.front().map_or(self.newest + 1, |row| row.seq);
+                self.dropped.min(oldest.saturating_sub(seq + 1))
+            }
+        };
+        Page { rows, lost, last, newest: self.newest }
+    }
+}
+
+/// The journal as the services of one account write it.
+#[derive(Clone, Debug)]
+pub struct AccountJournal {
+    journal: Arc<Journal>,
+    account: Arc<str>,
+}
+
+impl Default for AccountJournal {
+    /// A journal of its own, for a service without a server.
+    fn default() -> Self {
+        Self::new(Arc::default(), "")
+    }
+}
+
+impl AccountJournal {
+    pub fn new(journal: Arc<Journal>, account: impl Into<Arc<str>>) -> Self {
+        Self { journal, account: account.into() }
+    }
+
+    /// Adds a row of this account.
+    pub fn push(&self, event: Event) {
+        self.journal.push(Some(Arc::clone(&self.account)), event);
+    }
+
+    /// The events of files that are kept, oldest first.
+    pub fn file_events(&self) -> Vec<FileEvent> {
+        let rows = self.journal.after(0, usize::MAX, Reads::All).rows;
+        let of_files = rows.iter().filter_map(|row| match &*row.event {
+            Event::File(event) => Some(event.clone()),
+            _ => None,
+        });
+        of_files.collect()
+    }
+
+    /// The journal of the server.
+    pub fn journal(&self) -> &Arc<Journal> {
+        &self.journal
+    }
+
+    pub fn account(&self) -> &Arc<str> {
+        &self.account
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::row::{Happening, RefusedRequest, ServerChange};
     use super::*;
+    use crate::rules::conflict::Conflict;
+    use crate::rules::{Cause, Client, HandleId, Owner, RefusalKind, Rule, Spelled};
 
-    #[test]
-    fn a_follower_gets_each_event_once_and_is_told_what_it_missed() {
-        let mut ring = Ring::new(3);
-        assert_eq!(ring.after(7, 9), RingPage { events: vec![], lost: 0, last: 0, newest: 0 });
-        let displaced: Vec<_> = (0..5).filter_map(|_| ring.push(|seq| seq)).collect();
-        assert_eq!(displaced, [1, 2]);
-        let page =
-            |events: &[u64], lost, last| RingPage { events: events.into(), lost, last, newest: 5 };
-        assert_eq!(ring.after(0, 9), page(&[3, 4, 5], 2, 5));
-        assert_eq!(ring.after(0, 2), page(&[3, 4], 2, 4));
-        assert_eq!(ring.after(1, 1), page(&[3], 1, 3));
-        assert_eq!(ring.after(2, 9), page(&[3, 4, 5], 0, 5));
-        assert_eq!(ring.after(4, 9), page(&[5], 0, 5));
-        assert_eq!(ring.after(0, 0), page(&[], 2, 0));
-        for past in [5, 900, u64::MAX] {
-            assert_eq!(ring.after(past, 9), page(&[], 0, 5));
-        }
+    fn who() -> Owner {
+        let client = Arc::new(Client { session: 1, name: "test".into() });
+        Owner { client, pid: 0, program: None }
+    }
+
+    fn file(what: Happening) -> Event {
+        let path = "/a".to_owned();
+        Event::File(FileEvent { share: "s".into(), path, file: None, who: who(), what })
+    }
+
+    fn closed() -> Event {
+        file(Happening::Closed { handle: HandleId(1), forced: false })
+    }
+
+    fn cause(kind: RefusalKind) -> Cause {
+        Cause { kind, spelled: Spelled::default(), message: String::new(), holder: None }
+    }
+
+    fn journal(max: [usize; 2]) -> Journal {
+        let journal = Journal::keeping(Arc::<TestClock>::default(), max);
+        journal.record_all();
+        journal
+    }
+
+    fn change(journal: &Journal) {
+        let (by, detail) = (String::new(), "x".into());
+        let change = ServerChange { kind: "clock", by, id: None, detail };
+        journal.push(None, Event::Changed(change));
+    }
+
+    fn numbers(page: &Page) -> (u64, Vec<u64>, u64) {
+        (page.lost, page.rows.iter().map(|row| row.seq).collect(), page.last)
     }
 
     #[test]
-    fn a_ring_keeps_one_event_at_least() {
-        let mut ring = Ring::new(0);
-        assert_eq!((ring.push(|seq| seq), ring.push(|seq| seq)), (None, Some(1)));
-        assert_eq!(ring.after(0, 9).events, [2]);
+    fn a_journal_that_nobody_follows_records_no_requests_and_no_grants() {
+        let journal = Journal::default();
+        journal.push(None, closed());
+        assert_eq!(journal.newest(), 0);
+        journal.push(None, file(Happening::Removed));
+        journal.list_all();
+        journal.push(None, closed());
+        assert_eq!(journal.newest(), 2);
+    }
+
+    #[test]
+    fn conflicts_are_counted_by_account_service_and_rule_and_other_refusals_are_not() {
+        let journal = AccountJournal::new(Arc::new(journal([1, 1])), "one");
+        for kind in [Rule::Lease.into(), RefusalKind::NotFound, Rule::Lease.into()] {
+            let cause = Box::new(cause(kind));
+            journal.push(file(Happening::Refused { operation: "open", cause }));
+        }
+        for (service, conflict) in [
+            (ServiceKind::Blob, Conflict::Lease),
+            (ServiceKind::Blob, Conflict::Lease),
+            (ServiceKind::Table, Conflict::Condition),
+        ] {
+            let (object, operation) = ("docs/a".to_owned(), "Put Blob");
+            let cause = cause(conflict.into());
+            let refused = RefusedRequest { service, object, who: who(), operation, cause };
+            journal.push(Event::Refused(refused));
+        }
+        let count = |service, rule| journal.journal().refused(journal.account(), service, rule);
+        assert_eq!(count(ServiceKind::File, "lease"), 2);
+        assert_eq!(count(ServiceKind::Blob, "lease"), 2);
+        assert_eq!(count(ServiceKind::Table, "condition"), 1);
+        assert_eq!(count(ServiceKind::Table, "lease"), 0);
+        assert_eq!(journal.journal().refused(&"two".into(), ServiceKind::File, "lease"), 0);
+    }
+
+    #[test]
+    fn a_follower_gets_each_row_once_and_is_told_what_it_missed() {
+        let journal = journal([3, 3]);
+        assert_eq!(numbers(&journal.after(7, 9, Reads::All)), (0, vec![], 0));
+        (0..5).for_each(|_| change(&journal));
+        let after = |seq, most| numbers(&journal.after(seq, most, Reads::All));
+        assert_eq!(after(0, 9), (2, vec![3, 4, 5], 5));
+        assert_eq!(after(0, 2), (2, vec![3, 4], 4));
+        assert_eq!(after(1, 1), (1, vec![3], 3));
+        assert_eq!(after(2, 9), (0, vec![3, 4, 5], 5));
+        assert_eq!(after(4, 9), (0, vec![5], 5));
+        assert_eq!(after(5, 9), (0, vec![], 5));
+        // A number of another run of the server.
+        assert_eq!(after(900, 9), (2, vec![3, 4, 5], 5));
+    }
+
+    #[test]
+    fn what_comes_with_every_request_displaces_no_refusal() {
+        let journal = journal([2, 2]);
+        change(&journal);
+        (0..4).for_each(|_| journal.push(None, closed()));
+        change(&journal);
+        journal.push(None, closed());
+        assert_eq!(numbers(&journal.after(0, 9, Reads::All)), (3, vec![1, 5, 6, 7], 7));
+        assert_eq!(numbers(&journal.after(0, 2, Reads::All)), (3, vec![1, 5], 5));
+        assert_eq!(numbers(&journal.after(0, 9, Reads::Lasting)), (0, vec![1, 6], 7));
+        change(&journal);
+        assert_eq!(numbers(&journal.after(0, 9, Reads::Lasting)), (1, vec![6, 8], 8));
+        assert_eq!(numbers(&journal.after(6, 9, Reads::Lasting)), (0, vec![8], 8));
+        let latest = journal.latest(9, |row| (row.seq < 8).then_some(row.seq));
+        assert_eq!(latest, [6]);
+    }
+
+    #[tokio::test]
+    async fn a_follower_wakes_when_something_happens() {
+        let journal = Arc::new(journal([3, 3]));
+        change(&journal);
+        let follower = tokio::spawn({
+            let journal = Arc::clone(&journal);
+            async move { journal.wait_past(1).await }
+        });
+        tokio::task::yield_now().await;
+        assert!(!follower.is_finished());
+        change(&journal);
+        follower.await.unwrap();
+        // Numbers of another run are not waited for.
+        journal.wait_past(900).await;
     }
 }

@@ -123,10 +123,42 @@ impl From<Conflict> for RefusalKind {
 }
 
 impl RefusalKind {
+    /// The name in metrics, if another client caused the refusal.
+    pub const fn conflict(self) -> Option<&'static str> {
+        match self {
+            Self::Held(rule) => Some(rule.name()),
+            Self::Condition => Some(Conflict::Condition.name()),
+            Self::Receipt => Some(Conflict::Receipt.name()),
+            Self::NotFound | Self::Exists | Self::Invalid | Self::Denied => None,
+        }
+    }
+
     /// True if another client holds the object: a later request may be granted.
     pub fn is_busy(self) -> bool {
         matches!(self, Self::Held(_))
     }
+}
+
+/// How the wires spell a refusal.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Spelled {
+    /// The error code of REST.
+    pub code: &'static str,
+    /// The status that goes with the code.
+    pub status: u16,
+    /// The errno of the mount; empty if the object is not on a mount.
+    pub errno: &'static str,
+}
+
+/// Why a request was refused.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Cause {
+    pub kind: RefusalKind,
+    pub spelled: Spelled,
+    /// In words. The holder stands in them as its `Display` writes it.
+    pub message: String,
+    /// The open in the way.
+    pub holder: Option<Holder>,
 }
 
 #[cfg(test)]

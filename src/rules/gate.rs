@@ -18,6 +18,16 @@ pub enum Point {
     Committed,
 }
 
+impl Point {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Received => "received",
+            Self::Checked => "checked",
+            Self::Committed => "committed",
+        }
+    }
+}
+
 /// The description of a request that may have to stop, for the client that releases it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Visitor {

@@ -45,7 +45,7 @@ pub mod time;
 pub mod writer;
 
 pub use access::{Access, ShareMode};
-pub use cause::{Holder, RefusalKind, Rule};
+pub use cause::{Cause, Holder, RefusalKind, Rule, Spelled};
 pub use context::{Caller, Context};
 pub use etag::Etag;
 pub use id::{Client, FileId, HandleId, Owner, Timestamp};

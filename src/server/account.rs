@@ -14,6 +14,7 @@ use crate::db::first_use::FirstUse;
 use crate::db::{DbError, SyncMode};
 use crate::disk::{DataRoot, StateDir};
 use crate::file::service::{FileOptions, FileService, FileServiceError};
+use crate::journal::{AccountJournal, Journal};
 use crate::queue::service::{QueueResult, QueueService};
 use crate::rules::service::ServiceKind;
 use crate::table::service::{TableResult, TableService};
@@ -87,6 +88,11 @@ impl Account {
     /// Its name.
     pub fn name(&self) -> &Arc<str> {
         &self.name
+    }
+
+    /// The journal of the server, for rows of this account.
+    pub fn journal(&self) -> &AccountJournal {
+        &self.file.options().journal
     }
 
     /// The File service.
@@ -229,7 +235,9 @@ impl Accounts {
         let first = Arc::new(first);
         let all = others.into_iter().map(Arc::new).chain([Arc::clone(&first)]);
         let by_name = all.map(|one| (Arc::clone(one.name()), one)).collect();
-        Self { by_name, first, controls: Arc::default(), halted: OnceLock::new() }
+        let journal = Arc::clone(first.journal().journal());
+        let controls = Arc::new(Controls::new(Arc::default(), journal));
+        Self { by_name, first, controls, halted: OnceLock::new() }
     }
 
     /// These accounts with the given controls, whose clock they were opened with.
@@ -241,6 +249,11 @@ impl Accounts {
     /// The clock, gates and faults of the server.
     pub fn controls(&self) -> &Arc<Controls> {
         &self.controls
+    }
+
+    /// The journal of the server.
+    pub fn journal(&self) -> &Arc<Journal> {
+        &self.controls.journal
     }
 
     /// From now on no request is acknowledged: the data is not whole. Only a start makes it so.

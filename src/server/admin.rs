@@ -58,7 +58,7 @@ impl AdminStart {
             .map_err(StartError::system(format!("cannot listen on --admin {wanted}")))?;
         let token = (exposed || is_private(listen)).then(Token::fresh);
         let metrics = Arc::new(Metrics::new(Arc::clone(accounts)));
-        keep_events(accounts);
+        accounts.journal().record_all();
         let hosts = listen.hosts.clone();
         Ok(Some(Self { listener, metrics, token, hosts, exposed }))
     }
@@ -97,19 +97,6 @@ impl AdminStart {
             exposed: self.exposed,
             token: self.token,
         }
-    }
-}
-
-/// Starts to keep events for followers of the stream, unless that was done.
-pub(super) fn keep_events(accounts: &Accounts) {
-    let stream = &accounts.controls().stream;
-    if stream.is_on() {
-        return;
-    }
-    stream.start();
-    for account in accounts.iter() {
-        let log = &account.file().options().events;
-        log.feed(Arc::clone(stream), Arc::clone(account.name()));
     }
 }
 

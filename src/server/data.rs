@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use super::container_seed;
 use super::error::StartError;
+use super::host::spelling;
 use super::memory::Memory;
 use super::mount_points::MountPoint;
 use super::options::{Data, FillProgress, Seed, SeedInto, ServerOptions};
@@ -18,11 +19,11 @@ use crate::clock::{SystemClock, TimeSource};
 use crate::disk::{DataRoot, StoreError};
 use crate::file::rules::name::is_share_name;
 use crate::file::service::shares::{ListOptions, NewShare};
-use crate::file::service::{FileOptions, FileService, FileServiceError};
+use crate::file::service::{FileOptions, FileService, FileServiceError, ShareOptions};
 use crate::file::store::root::{RootError, ShareRoot};
 use crate::file::store::share::SnapshotError;
 use crate::http::auth::Credential;
-use crate::journal::EventLog;
+use crate::journal::AccountJournal;
 use crate::server::{Account, AccountOptions, Accounts};
 
 /// The share that is made where there is none.
@@ -138,13 +139,21 @@ fn is_missing(error: &std::io::Error) -> bool {
     error.kind() == std::io::ErrorKind::NotFound
 }
 
-fn account_options(options: &ServerOptions, controls: &Controls) -> AccountOptions {
-    // A log for each account: what happens in one is not told in another.
-    let events = Arc::new(EventLog::default());
-    events.keep_all(options.events.all);
+fn account_options(options: &ServerOptions, controls: &Controls, name: &str) -> AccountOptions {
+    let journal = AccountJournal::new(Arc::clone(&controls.journal), name);
     let clock = Arc::clone(&controls.clock);
-    let file = FileOptions { share: options.share, events, clock, ..FileOptions::default() };
+    let share = ShareOptions { spelled: spelling(options.listen.error_names), ..options.share };
+    let file = FileOptions { share, journal, clock, ..FileOptions::default() };
     AccountOptions { file, blob: options.blob.clone() }
+}
+
+/// The clock, gates, faults and journal of a server.
+fn controls(options: &ServerOptions) -> Arc<Controls> {
+    let controls = Controls::default();
+    if options.events.all {
+        controls.journal.list_all();
+    }
+    Arc::new(controls)
 }
 
 fn open_existing(
@@ -157,8 +166,8 @@ fn open_existing(
         unreachable!("a server has at least one account")
     };
     refuse_served(source)?;
-    let controls = Arc::new(Controls::default());
-    let file = account_options(options, &controls).file;
+    let controls = controls(options);
+    let file = account_options(options, &controls, first.name()).file;
     let engine = FileService::serve_directory(name, source, state, file)?;
     let folder = engine.folder();
     let account = Account::with_file(first.name(), engine)?;
@@ -236,10 +245,10 @@ fn open_accounts(
     root: &DataRoot,
     path: &Path,
 ) -> Result<Arc<Accounts>, StartError> {
-    let controls = Arc::new(Controls::default());
+    let controls = controls(options);
     let names = options.listen.credentials.iter().map(Credential::name);
-    let opened: Result<Vec<_>, _> =
-        names.map(|name| Account::open(root, name, &account_options(options, &controls))).collect();
+    let open = |name| Account::open(root, name, &account_options(options, &controls, name));
+    let opened: Result<Vec<_>, _> = names.map(open).collect();
     let mut opened = opened.map_err(|error| with_cure(error, path))?;
     let first = opened.remove(0);
     Ok(Arc::new(Accounts::new(first, opened).with_controls(controls)))

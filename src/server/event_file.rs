@@ -1,8 +1,8 @@
 //! The file that events are appended to, a line of JSON each.
 //!
-//! A thread of its own for each account follows the log and writes. The log never waits for it: a
-//! reader of the file that stalls (a FIFO, a hung NFS server), or a file that cannot be written,
-//! loses events, and the next line says how many.
+//! A thread reads the journal and writes what is listed. The journal never waits for it: a reader
+//! of the file that stalls (a FIFO, a hung NFS server), or a file that cannot be written, loses
+//! events, and the next line says how many.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -16,13 +16,11 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::error::StartError;
-use crate::api::control::Serving;
-use crate::api::control::events::rows;
-use crate::journal::events::Event;
-use crate::server::{Account, Accounts};
+use crate::api::control::events::{events_of, listed};
+use crate::journal::{Journal, Row};
 
-/// How long the thread waits for an event before it looks whether it is to end.
-const TICK: Duration = Duration::from_millis(100);
+/// The pause between two looks at the journal. In that time fewer rows come than are kept.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// How long a stop waits for a file that cannot be written.
 const STOP_WAIT: Duration = Duration::from_secs(2);
@@ -31,61 +29,52 @@ const STOP_WAIT: Duration = Duration::from_secs(2);
 /// file is closed.
 pub struct EventFile {
     stop: Arc<AtomicBool>,
-    threads: Vec<JoinHandle<()>>,
+    thread: Option<JoinHandle<()>>,
 }
 
 /// A file that is ready to be written.
 pub struct OpenedEventFile {
-    lines: Vec<(Arc<Account>, EventLines)>,
+    lines: EventLines,
+    journal: Arc<Journal>,
 }
 
 /// Opens the file, before anything is mounted, perhaps on its folder.
-pub fn open(path: &Path, accounts: &Accounts) -> Result<OpenedEventFile, StartError> {
-    let opening = || StartError::system(format!("the event log {}", path.display()));
+pub fn open(path: &Path, journal: &Arc<Journal>) -> Result<OpenedEventFile, StartError> {
+    let opening = StartError::system(format!("the event log {}", path.display()));
     let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path);
-    let file = file.map_err(opening())?;
-    let mut lines = Vec::new();
-    for account in accounts.iter() {
-        let file = file.try_clone().map_err(opening())?;
-        let after = account.file().options().events.newest();
-        lines.push((
-            Arc::clone(account),
-            EventLines { file, path: path.to_owned(), after, lost: 0 },
-        ));
-    }
-    Ok(OpenedEventFile { lines })
+    let file = file.map_err(opening)?;
+    let lines = EventLines { file, path: path.to_owned(), after: journal.newest(), lost: 0 };
+    Ok(OpenedEventFile { lines, journal: Arc::clone(journal) })
 }
 
 impl OpenedEventFile {
     /// Starts to write.
-    pub fn start(self, serving: &Arc<dyn Serving>) -> Result<EventFile, StartError> {
-        let mut file = EventFile { stop: Arc::default(), threads: Vec::new() };
-        for (account, mut lines) in self.lines {
-            let (serving, stopping) = (Arc::clone(serving), Arc::clone(&file.stop));
-            let thread = thread::Builder::new()
-                .name("latchfs-events".into())
-                .spawn(move || lines.follow(&*serving, &account, &stopping))
-                .map_err(StartError::system("starting the event log"))?;
-            file.threads.push(thread);
-        }
-        Ok(file)
+    pub fn start(self) -> Result<EventFile, StartError> {
+        let Self { mut lines, journal } = self;
+        let stop = Arc::<AtomicBool>::default();
+        let stopping = Arc::clone(&stop);
+        let thread = thread::Builder::new()
+            .name("latchfs-events".into())
+            .spawn(move || lines.follow(&journal, &stopping))
+            .map_err(StartError::system("starting the event log"))?;
+        Ok(EventFile { stop, thread: Some(thread) })
     }
 }
 
 impl Drop for EventFile {
     fn drop(&mut self) {
+        let Some(thread) = self.thread.take() else { return };
         self.stop.store(true, Ordering::Release);
+        thread.thread().unpark();
         let end = Instant::now() + STOP_WAIT;
-        for thread in self.threads.drain(..) {
-            while !thread.is_finished() && Instant::now() < end {
-                thread::sleep(Duration::from_millis(2));
-            }
-            // A thread that hangs in a write is left to the end of the process.
-            if !thread.is_finished() {
-                log::error!("the event log cannot be written: its last events are lost");
-            } else if thread.join().is_err() {
-                log::error!("the event log was not written to its end");
-            }
+        while !thread.is_finished() && Instant::now() < end {
+            thread::sleep(Duration::from_millis(2));
+        }
+        // A thread that hangs in a write is left to the end of the process.
+        if !thread.is_finished() {
+            log::error!("the event log cannot be written: its last events are lost");
+        } else if thread.join().is_err() {
+            log::error!("the event log was not written to its end");
         }
     }
 }
@@ -100,29 +89,33 @@ struct EventLines {
 }
 
 impl EventLines {
-    fn follow(&mut self, serving: &dyn Serving, account: &Account, stop: &AtomicBool) {
-        let log = &account.file().options().events;
+    fn follow(&mut self, journal: &Journal, stop: &AtomicBool) {
         loop {
-            // Asked before the log is: what was noted before the stop is written.
-            let last = stop.load(Ordering::Acquire);
-            let page = log.follow(self.after, if last { Duration::ZERO } else { TICK });
+            // Asked before the journal is: what was recorded before the stop is written.
+            let is_last = stop.load(Ordering::Acquire);
+            let page = listed(journal, self.after);
             self.lost += page.lost;
             self.after = page.last;
-            if !page.events.is_empty() {
-                self.write(serving, account, &page.events);
-            } else if last {
+            if !page.rows.is_empty() {
+                self.write(&page.rows);
+            }
+            if page.last < page.newest {
+                continue;
+            }
+            if is_last {
                 return;
             }
+            thread::park_timeout(PAUSE);
         }
     }
 
-    fn write(&mut self, serving: &dyn Serving, account: &Account, events: &[Event]) {
+    fn write(&mut self, rows: &[Row]) {
         let mut text = String::new();
         if self.lost > 0 {
             text = json!({ "lost": self.lost }).to_string() + "\n";
         }
-        for row in rows(serving, account.name(), events) {
-            text += &serde_json::to_string(&row).expect("a row is an object with text keys");
+        for event in events_of(rows) {
+            text += &serde_json::to_string(&event).expect("a row is an object with text keys");
             text.push('\n');
         }
         let before = self.file.metadata().map(|meta| meta.len());
@@ -133,7 +126,7 @@ impl EventLines {
                     let path = self.path.display();
                     log::error!("the event log {path}: {error}: events are lost");
                 }
-                self.lost += events.len() as u64;
+                self.lost += rows.len() as u64;
                 // No half lines: a reader takes each for a whole one.
                 if let Ok(before) = before
                     && let Err(error) = self.file.set_len(before)

@@ -12,11 +12,12 @@ use super::mounts::Mounts;
 use super::running::Stop;
 use super::services::SERVICES;
 use crate::api::control::protocol::ConnectionInfo;
-use crate::api::control::{About, KnownOperation, MountedAt, SOCKET_NAME, Serving, Spelled};
+use crate::api::control::{About, KnownOperation, MountedAt, SOCKET_NAME, Serving};
 use crate::bench::States;
 use crate::bench::controls::Point;
 use crate::file::rules::{Denial, ShareMode};
 use crate::http::frame::{ErrorNames, Operation, Refusal, Service, documented_name};
+use crate::rules::Spelled;
 use crate::rules::service::ServiceKind;
 use crate::server::{Accounts, Listeners};
 
@@ -35,7 +36,6 @@ pub struct Host {
     /// How clients find the services, by account.
     pub connections: OnceLock<BTreeMap<String, ConnectionInfo>>,
     /// How error codes are spelled.
-    pub error_names: ErrorNames,
     /// Ends the server.
     pub stop: Sender<Stop>,
 }
@@ -95,12 +95,6 @@ impl Serving for Host {
         self.connections.get()?.get(account).cloned()
     }
 
-    fn spelled(&self, denial: &Denial) -> Spelled {
-        let Refusal { code, status, .. } = denial.clone().into();
-        let (code, status) = (code.spelled(self.error_names), status.as_u16());
-        Spelled { code, status, errno: errno(denial) }
-    }
-
     fn operations(&self) -> Vec<KnownOperation> {
         let of = |service: &&'static Service| {
             let kind = service.kind;
@@ -135,6 +129,18 @@ impl Serving for Host {
 
     fn shut_down(&self) {
         let _ = self.stop.send(Stop::Asked);
+    }
+}
+
+/// How the faces spell a refusal, with these names of errors.
+pub fn spelling(names: ErrorNames) -> fn(&Denial) -> Spelled {
+    fn spelled(denial: &Denial, names: ErrorNames) -> Spelled {
+        let Refusal { code, status, .. } = denial.clone().into();
+        Spelled { code: code.spelled(names), status: status.as_u16(), errno: errno(denial) }
+    }
+    match names {
+        ErrorNames::Article => |denial| spelled(denial, ErrorNames::Article),
+        ErrorNames::Service => |denial| spelled(denial, ErrorNames::Service),
     }
 }
 

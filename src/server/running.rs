@@ -9,7 +9,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use super::admin::{AdminStart, keep_events};
+use super::admin::AdminStart;
 use super::data::{self, OpenedData};
 use super::error::StartError;
 use super::event_file::{self, EventFile};
@@ -93,14 +93,14 @@ impl Server {
         let folder = folder.canonicalize().map_err(StartError::system("the state folder"))?;
         // Before anything is mounted, perhaps on the folder that is to have the file.
         let event_file = options.events.file.as_deref();
-        let event_file = event_file.map(|path| event_file::open(path, &accounts)).transpose()?;
+        let event_file =
+            event_file.map(|path| event_file::open(path, accounts.journal())).transpose()?;
         let admin = AdminStart::bind(options.admin, &accounts, &options.listen)?;
         let observer = admin.as_ref().map(AdminStart::observer);
         let listeners = options.listen.start(&accounts, &folder, observer.as_ref())?;
         let mut places = places(options, &names, &mut notes)?;
         places.required |= listeners.is_empty();
         let mounts = Mounts::start(&accounts, &folder, &places, options, &stop)?;
-        let error_names = options.listen.error_names;
         let connections = OnceLock::from(connections(&listeners));
         notes.extend(descriptors::warning());
         notes.extend(options.listen.notes());
@@ -109,14 +109,14 @@ impl Server {
         notes.extend(mounts.why_none.as_ref().map(|why| format!("no mount, REST only: {why}")));
         notes.extend(mounts.lacks());
         let about = about(place, admin.as_ref(), options, notes)?;
-        let host = Host { about, folder, accounts, states, mounts, connections, error_names, stop };
+        let host = Host { about, folder, accounts, states, mounts, connections, stop };
         if host.mounts.list().is_empty() {
             // A directory that looks like a mount would only mislead.
             places = MountPoints::default();
         }
         let host = Arc::new(host);
         let serving = Arc::clone(&host) as Arc<dyn Serving>;
-        let event_file = event_file.map(|file| file.start(&serving)).transpose()?;
+        let event_file = event_file.map(|file| file.start()).transpose()?;
         let services = listeners.addresses();
         let admin = admin.map(|admin| admin.options(&serving, services));
         let api = ApiServer::start(&host.control(), &serving, admin)?;
@@ -253,7 +253,7 @@ impl Server {
     /// Keeps the events that happen from now on, as a server with an admin address does anyway: for
     /// [`crate::api::control::ControlRequest::Stream`].
     pub fn keep_events(&self) {
-        keep_events(&self.host.accounts);
+        self.host.accounts.journal().record_all();
     }
 
     /// Forgets mounts that have ended; false if none is left.

@@ -1,8 +1,8 @@
 //! What happened at a server, and what stands in the way of a file or an object: `events` and `why`
 //! as the command line and the packages for Python and Node have them.
 //!
-//! Which events are kept is decided in [`crate::journal::stream`], their fields in
-//! [`crate::api::control::stream`].
+//! Which events are kept is decided in [`crate::journal::ring`], their fields in
+//! [`crate::journal::json`].
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,8 +12,9 @@ use serde_json::Value;
 use super::error::Error;
 use super::{Event, Server, ServiceKind};
 use crate::api::control::address::ObjectAddress;
-use crate::api::control::stream::{StreamPage, StreamRequest};
+use crate::api::control::events::StreamRequest;
 use crate::api::control::{ControlAnswer, ControlRequest};
+use crate::journal::json::EventPage;
 
 /// The pause between two looks at the stream of events.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -56,7 +57,7 @@ impl Server {
         };
         let mut found = Vec::new();
         loop {
-            let StreamPage { events, last, newest, .. } = self.page(&request)?;
+            let EventPage { events, last, newest, .. } = self.page(&request)?;
             found.extend(events);
             request.after = last;
             // A page is bounded; the next one is there already.
@@ -102,7 +103,7 @@ impl Server {
         told.map_err(|error| Error::Failed(error.to_string()))
     }
 
-    fn page(&self, request: &StreamRequest) -> Result<StreamPage, Error> {
+    fn page(&self, request: &StreamRequest) -> Result<EventPage, Error> {
         match self.ask(&ControlRequest::Stream(request.clone()))? {
             ControlAnswer::Stream(page) => Ok(page),
             other => Err(Error::unexpected(&other)),

@@ -71,10 +71,10 @@ pub use error::Error;
 pub use explain::EventQuery;
 
 pub use crate::api::control::controls::{Action, Requests};
-pub use crate::api::control::stream::StreamRow as Event;
 use crate::api::control::{ControlAnswer, ControlClient, ControlRequest};
 pub use crate::bench::controls::Point;
 pub use crate::file::rules::{Access, Denial, ShareMode};
+pub use crate::journal::json::EventRow as Event;
 pub use crate::rules::service::ServiceKind;
 use crate::server::{self, Builder};
 pub use crate::server::{Hold, HoldOptions};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use latchfs::clock::ManualClock;
 use latchfs::file::rules::SharePath;
 use latchfs::file::service::{Case, Share, ShareOptions};
-use latchfs::journal::EventLog;
+use latchfs::journal::AccountJournal;
 use latchfs::rules::{Client, Context, Owner, Timestamp};
 
 /// A path within a share.
@@ -27,7 +27,7 @@ pub fn caller(name: &str) -> Context {
 }
 
 /// The share in `root`, with a clock that stands still.
-pub fn open_share(root: &Path, state: &Path, case: Case, events: Arc<EventLog>) -> Share {
+pub fn open_share(root: &Path, state: &Path, case: Case, events: AccountJournal) -> Share {
     let clock = Arc::new(ManualClock::new(Timestamp(1)));
     let options = ShareOptions { case, ..ShareOptions::default() };
     Share::open_directory("s", root, state, options, clock, events).expect("a share")

@@ -18,9 +18,10 @@ use super::call::ApiCall;
 use super::failure::ApiFailure;
 use super::routes::{Param, ParameterKind};
 use super::{Api, WAIT_MS_MAX, blocking, fields};
-use crate::api::control::stream::{KINDS, StreamPage, StreamRequest};
+use crate::api::control::events::StreamRequest;
 use crate::api::control::{ControlAnswer, ControlRequest};
-use crate::journal::stream::EventStream;
+use crate::journal::Journal;
+use crate::journal::json::{EventPage, KINDS};
 
 /// The path of the stream.
 pub const PATH: &str = "/api/v1/events";
@@ -86,11 +87,11 @@ impl Api {
             service: call.text("service"),
             kinds: kinds.iter().flat_map(|kinds| kinds.split(',')).map(str::to_owned).collect(),
         };
-        let events = Arc::clone(&self.serving.accounts().controls().stream);
+        let journal = Arc::clone(self.serving.accounts().journal());
         let mut connection = self.connection(&call);
         let ask = move |request| connection.answer(None, ControlRequest::Stream(request));
         let pages = Arc::clone(&self.pages);
-        let reader = Reader { ask: Box::new(ask), events, wanted, pages };
+        let reader = Reader { ask: Box::new(ask), journal, wanted, pages };
         if call.follows {
             return self.follow(reader);
         }
@@ -114,14 +115,14 @@ impl Api {
 struct Reader {
     /// Asks `api/control` for a page.
     ask: Box<dyn FnMut(StreamRequest) -> ControlAnswer + Send>,
-    events: Arc<EventStream>,
+    journal: Arc<Journal>,
     wanted: StreamRequest,
     pages: Arc<Semaphore>,
 }
 
 /// A page that is not written yet, one of [`PAGES_MAX`].
 struct Made {
-    page: StreamPage,
+    page: EventPage,
     permit: OwnedSemaphorePermit,
 }
 
@@ -158,7 +159,7 @@ impl Reader {
             drop(permit);
             if page.last == page.newest {
                 // The next look tells whether anything came.
-                drop(timeout(left, reader.events.wait_past(page.last)).await);
+                drop(timeout(left, reader.journal.wait_past(page.last)).await);
             }
         }
     }
@@ -186,7 +187,7 @@ async fn send_all(reader: Reader, sender: mpsc::Sender<Bytes>, _place: OwnedSema
         }
         let next = async {
             sleep(PAUSE).await;
-            if timeout(SIGN_OF_LIFE, reader.events.wait_past(last)).await.is_err() {
+            if timeout(SIGN_OF_LIFE, reader.journal.wait_past(last)).await.is_err() {
                 text.push_str(": nothing new\n\n");
             }
         };
@@ -197,7 +198,7 @@ async fn send_all(reader: Reader, sender: mpsc::Sender<Bytes>, _place: OwnedSema
     }
 }
 
-fn write_page(text: &mut String, page: &StreamPage) {
+fn write_page(text: &mut String, page: &EventPage) {
     if page.lost > 0 {
         let data = json!({ "lost": page.lost });
         text.extend(["event: lost\ndata: ", &data.to_string(), "\n\n"]);
@@ -212,31 +213,32 @@ fn write_page(text: &mut String, page: &StreamPage) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::journal::stream::{ServerChange, StreamEvent};
+    use crate::clock::TestClock;
+    use crate::journal::row::ServerChange;
+    use crate::journal::{Event, Reads};
 
-    fn happen(events: &EventStream) {
+    fn happen(journal: &Journal) {
         let by = String::new();
         let change = ServerChange { kind: "clock", by, id: None, detail: String::new() };
-        events.push(None, || StreamEvent::Changed(change));
+        journal.push(None, Event::Changed(change));
     }
 
-    /// A reader of a stream of the newest four events.
-    fn reader() -> (Arc<EventStream>, Reader) {
-        let events = Arc::new(EventStream::new(Arc::default(), 4));
-        events.start();
-        let asked = Arc::clone(&events);
+    /// A reader of a journal of the newest four events.
+    fn reader() -> (Arc<Journal>, Reader) {
+        let journal = Arc::new(Journal::keeping(Arc::<TestClock>::default(), [4, 4]));
+        let asked = Arc::clone(&journal);
         let ask = move |request: StreamRequest| {
-            let page = asked.after(request.after);
+            let page = asked.after(request.after, usize::MAX, Reads::All);
             let row = |seq| json!({ "seq": seq, "time": "", "system": "", "event": "clock" });
-            let rows = page.events.iter().map(|entry| row(entry.seq));
+            let rows = page.rows.iter().map(|entry| row(entry.seq));
             let events = rows.map(|row| serde_json::from_value(row).unwrap()).collect();
             let (lost, last, newest) = (page.lost, page.last, page.newest);
-            ControlAnswer::Stream(StreamPage { events, lost, last, newest })
+            ControlAnswer::Stream(EventPage { events, lost, last, newest })
         };
         let wanted = StreamRequest::default();
         let pages = Arc::new(Semaphore::new(1));
-        let reader = Reader { ask: Box::new(ask), events: Arc::clone(&events), wanted, pages };
-        (events, reader)
+        let reader = Reader { ask: Box::new(ask), journal: Arc::clone(&journal), wanted, pages };
+        (journal, reader)
     }
 
     #[tokio::test]
@@ -307,7 +309,7 @@ mod tests {
         });
         let events = vec![serde_json::from_value(row).unwrap()];
         let mut text = String::new();
-        write_page(&mut text, &StreamPage { events, lost: 3, last: 7, newest: 7 });
+        write_page(&mut text, &EventPage { events, lost: 3, last: 7, newest: 7 });
         assert!(
             text.starts_with("event: lost\ndata: {\"lost\":3}\n\nid: 7\nevent: request\ndata: ")
         );

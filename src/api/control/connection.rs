@@ -21,7 +21,6 @@ use crate::blob::service::BlobError;
 use crate::file::rules::{Denial, ShareMode, SharePath};
 use crate::file::service::shares::ListOptions;
 use crate::file::service::{FileError, FileService, FileServiceError, Handle, Share};
-use crate::journal::EventLog;
 use crate::queue::service::QueueError;
 use crate::rules::{Client, HandleId, Owner};
 use crate::server::Account;
@@ -186,7 +185,7 @@ impl ControlConnection {
             }
             ControlRequest::Why { share_name, path } => {
                 let (share, path) = self.target(share_name.as_deref(), &path)?;
-                let told = report::why(&*self.serving, &self.account, &share, &path);
+                let told = report::why(&self.account, &share, &path);
                 Ok(ControlAnswer::Why(
                     told.map_err(|error| RequestFailure::Refused(share, path, error))?,
                 ))
@@ -200,7 +199,8 @@ impl ControlConnection {
             ControlRequest::Events { share_name, path, after, wait_ms } => {
                 let filter = self.filter(share_name.as_deref(), path.as_deref())?;
                 let patience = Duration::from_millis(wait_ms);
-                let page = events::page(&*self.serving, &self.account, &filter, after, patience);
+                let journal = self.account.journal().journal();
+                let page = events::page(journal, self.account.name(), &filter, after, patience);
                 Ok(ControlAnswer::Events(page))
             }
             ControlRequest::Locks { share_name, path } => {
@@ -276,11 +276,6 @@ impl ControlConnection {
             clock: self.clock_state(),
             notes: about.notes,
         }
-    }
-
-    /// The log of events of the account.
-    pub(super) fn events(&self) -> &EventLog {
-        &self.account.file().options().events
     }
 
     /// The shares of the account.

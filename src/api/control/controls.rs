@@ -380,11 +380,7 @@ fn point(text: &str) -> Result<Point, String> {
 
 /// The name of a point.
 pub fn point_name(point: Point) -> &'static str {
-    match point {
-        Point::Received => "received",
-        Point::Checked => "checked",
-        Point::Committed => "committed",
-    }
+    point.name()
 }
 
 fn unknown(operation: &str, mounted: bool) -> String {

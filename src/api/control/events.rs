@@ -1,133 +1,112 @@
-//! Events in JSON, one object each, with the names that `docs/api.md` lists. Program names are
-//! looked up here, when the events are read.
-//!
-//! Which events are kept, and in which order, is decided by the engine.
+//! Which rows of the journal a request is given: `latchfs events`, the event file, and the stream
+//! of the HTTP API. The fields of a row are decided in [`crate::journal::json`].
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
 use super::address::ObjectAddress;
-use super::refusal::RefusalKind;
-use super::serving::{Serving, Spelled};
+use super::connection::ControlConnection;
+use super::protocol::ControlAnswer;
+use crate::file::rules::SharePath;
 use crate::file::rules::name::fold;
-use crate::file::rules::{Denial, Holder, SharePath};
-use crate::journal::events::{Conflicted, Event, Happening};
-use crate::journal::programs::{Programs, words};
-use crate::journal::ring::RingPage;
-use crate::rules::FileId;
+use crate::journal::json::{EventPage, EventRow};
+use crate::journal::programs::{Programs, resolved};
+use crate::journal::ring::PAGE_MAX;
+use crate::journal::row::ServerChange;
+use crate::journal::{Event, Journal, Page, Reads, Row};
 use crate::rules::service::ServiceKind;
-use crate::rules::time::iso;
-use crate::server::Account;
 
 /// The longest that one request waits for an event: a follower asks again.
 pub const FOLLOW_WAIT_MAX: Duration = Duration::from_secs(1);
 
-/// The kind of an event.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum EventKind {
-    /// An open was granted.
-    Granted,
-    Refused,
-    Closed,
-    /// An open was closed by force.
-    ForceClosed,
-    /// The share mode of an open was changed.
-    ShareChanged,
-    /// A name was marked for deletion.
-    DeletePending,
-    /// The mark was taken away.
-    Undeleted,
-    /// A name was removed.
-    Removed,
-}
+/// The longest page, in bytes of JSON, unless its only event is longer: a client chooses most of an
+/// event's texts, and a page is kept for as long as a client does not read it.
+pub const PAGE_BYTES_MAX: usize = 256 << 10;
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct EventRow {
-    /// Its number, from 1, without gaps.
-    pub seq: u64,
-    pub time: String,
-    /// The kind of the event.
-    pub event: EventKind,
-    pub account: String,
-    #[serde(default = "of_files")]
-    pub service: String,
-    /// In which share; empty where the event is not of the File service.
-    #[serde(rename = "share")]
-    pub share_name: String,
-    /// On which path, or on which object of another service.
-    pub path: String,
-    /// Who acted: its process; 0 where there is none.
-    pub pid: u32,
-    /// Its program, if it was still there to be asked.
-    pub program: Option<String>,
-    /// The client it came through; of a REST request that carried an ID, with that ID.
-    pub client: String,
-    /// The open that was granted, closed or changed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub handle: Option<u64>,
-    /// The identity of the file it is open on: names come and go, this stays.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub file: Option<String>,
-    /// The access of the open.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub access: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub share_mode: Option<String>,
-    /// Of a refusal: what was refused, and why.
-    #[serde(flatten)]
-    pub refusal: Option<RefusalRow>,
-}
-
-/// A refused operation, and the reason.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RefusalRow {
-    pub operation: String,
-    /// Which kind of rule refused.
-    pub rule: RefusalKind,
-    /// The error code of REST.
-    pub code: String,
-    /// The status that goes with the code.
-    pub status: u16,
-    /// The errno of the mount; empty if the object is not on a mount.
-    pub errno: String,
-    /// In words, naming the holder.
-    pub message: String,
-    /// The open in the way.
-    pub holder: Option<HolderRow>,
-}
-
-/// The open in the way of a refused request, as it was then.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HolderRow {
-    pub handle: u64,
-    /// The process; 0 where there is none.
-    pub pid: u32,
-    /// Its program; none if it has ended.
-    pub program: Option<String>,
-    /// The client it came through.
-    pub client: String,
-    pub access: String,
-    pub share_mode: String,
-    /// Since when, in UTC.
-    pub since: String,
-}
-
-/// A page of the log.
+/// Which events of the stream are meant.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct EventPage {
-    /// The events, oldest first.
-    pub events: Vec<EventRow>,
-    /// How many were dropped from the log before they were asked for.
-    pub lost: u64,
-    /// The number of the last event looked at: the next page starts after it.
-    pub last: u64,
-    /// The number of the newest event there is.
-    pub newest: u64,
+#[serde(deny_unknown_fields)]
+pub struct StreamRequest {
+    /// Those after the event of this number.
+    #[serde(default)]
+    pub after: u64,
+    /// Of this account alone.
+    pub of_account: Option<String>,
+    /// Of this service alone: file, blob, queue or table.
+    pub service: Option<String>,
+    /// Of these kinds alone.
+    #[serde(default)]
+    pub kinds: Vec<String>,
 }
 
-/// Which events are meant.
+impl StreamRequest {
+    fn lets_through(&self, row: &EventRow) -> bool {
+        let is =
+            |wanted: &Option<String>, found: &Option<String>| wanted.is_none() || wanted == found;
+        is(&self.of_account, &row.account)
+            && is(&self.service, &row.service)
+            && (self.kinds.is_empty() || self.kinds.contains(&row.event))
+    }
+}
+
+impl ControlConnection {
+    /// The next events of the stream.
+    pub(super) fn stream(&self, request: &StreamRequest) -> ControlAnswer {
+        let journal = self.serving.accounts().journal();
+        let Page { rows, lost, last, newest } = journal.after(request.after, PAGE_MAX, Reads::All);
+        let mut programs = Programs::default();
+        let rows = rows.iter().map(|row| EventRow::of(row, &mut programs));
+        let (events, last) = page_of(rows.filter(|row| request.lets_through(row)), last);
+        ControlAnswer::Stream(EventPage { events, lost, last, newest })
+    }
+
+    /// Records what the client of this connection changed of what tests control.
+    pub(super) fn tell(&self, kind: &'static str, id: Option<u64>, detail: impl Into<String>) {
+        // The process of a command waits for its answer, so its program is known now.
+        let by = resolved(&self.owner).to_string();
+        let change = ServerChange { kind, by, id, detail: detail.into() };
+        self.serving.accounts().journal().push(None, Event::Changed(change));
+    }
+}
+
+/// The rows that fit one page, and the number of the last event looked at: `last` if all fit.
+fn page_of(rows: impl Iterator<Item = EventRow>, last: u64) -> (Vec<EventRow>, u64) {
+    let (mut events, mut bytes) = (Vec::new(), 0);
+    for row in rows {
+        bytes += bytes_of(&row);
+        if let Some(EventRow { seq, .. }) = events.last()
+            && bytes > PAGE_BYTES_MAX
+        {
+            let seq = *seq;
+            return (events, seq);
+        }
+        events.push(row);
+    }
+    (events, last)
+}
+
+/// The length of a row in JSON.
+fn bytes_of(row: &EventRow) -> usize {
+    struct Count(usize);
+    impl std::io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    match serde_json::to_writer(&mut count, row) {
+        Ok(()) => count.0,
+        Err(error) => unreachable!("an event is JSON: {error}"),
+    }
+}
+
+/// Refusals and what became of opens: what `latchfs events` lists, in one account.
 #[derive(Debug, Default)]
 pub struct EventFilter {
     /// Of this share alone.
@@ -140,164 +119,121 @@ pub struct EventFilter {
 
 impl EventFilter {
     fn lets_through(&self, event: &Event) -> bool {
-        if let Some(object) = &self.object {
-            return address_of(event).is_some_and(|address| object.holds(&address));
+        match event {
+            Event::File(event) => {
+                let whole = ObjectAddress::Service(ServiceKind::File);
+                let of_object = self.object.as_ref().is_none_or(|object| *object == whole);
+                let of_share = self.share_name.as_deref().is_none_or(|name| *event.share == *name);
+                let within = |path: &SharePath| is_within(event.path.trim_matches('/'), path);
+                of_object && of_share && self.path.as_ref().is_none_or(within)
+            }
+            Event::Refused(refused) => {
+                let address = format!("{}:{}", refused.service, refused.object);
+                let address = ObjectAddress::read(&address);
+                let of_files = self.share_name.is_some()
+                    || self.path.as_ref().is_some_and(|path| !path.is_root());
+                match &self.object {
+                    Some(object) => address.is_some_and(|address| object.holds(&address)),
+                    None => !of_files,
+                }
+            }
+            _ => false,
         }
-        let of_share = self.share_name.as_deref().is_none_or(|name| *event.share == *name);
-        of_share && self.path.as_ref().is_none_or(|path| is_within(&event.path, path))
     }
 }
 
-/// The object of an event: of a file, the File service as a whole, which has paths instead.
-fn address_of(event: &Event) -> Option<ObjectAddress> {
-    match &event.what {
-        Happening::Conflicted(conflicted) => {
-            ObjectAddress::read(&format!("{}:{}", conflicted.service, conflicted.object))
-        }
-        _ => Some(ObjectAddress::Service(ServiceKind::File)),
+/// Whether a row is one of those that `latchfs events` and the event file list.
+fn is_listed(journal: &Journal, row: &Row) -> bool {
+    match &*row.event {
+        Event::File(event) => journal.lists_all() || !event.what.is_ordinary(),
+        Event::Refused(_) => true,
+        _ => false,
     }
 }
 
-fn is_within(path: &SharePath, of: &SharePath) -> bool {
-    let (path, of) = (fold(path.as_str()), fold(of.as_str()));
+/// Rows after `seq` that `latchfs events` and the event file list.
+pub fn listed(journal: &Journal, seq: u64) -> Page {
+    let reads = if journal.lists_all() { Reads::All } else { Reads::Lasting };
+    let mut page = journal.after(seq, PAGE_MAX, reads);
+    page.rows.retain(|row| is_listed(journal, row));
+    page
+}
+
+fn is_within(path: &str, of: &SharePath) -> bool {
+    let (path, of) = (fold(path), fold(of.as_str()));
     let below = path.strip_prefix(&*of);
     below.is_some_and(|rest| rest.is_empty() || of.is_empty() || rest.starts_with('/'))
 }
 
-/// The events after `seq`, waiting for the first one for at most `patience`.
+/// The events of an account after `seq`, waiting for the first one for at most `patience`.
 pub fn page(
-    serving: &dyn Serving,
-    account: &Account,
+    journal: &Journal,
+    account: &str,
     filter: &EventFilter,
     seq: u64,
     patience: Duration,
 ) -> EventPage {
-    let log = &account.file().options().events;
-    let page = log.follow(seq, patience.min(FOLLOW_WAIT_MAX));
-    let RingPage { mut events, lost, last, newest } = page;
-    events.retain(|event| filter.lets_through(event));
-    EventPage { events: rows(serving, account.name(), &events), lost, last, newest }
+    let end = Instant::now() + patience.min(FOLLOW_WAIT_MAX);
+    let mut seq = seq;
+    loop {
+        let Page { mut rows, lost, last, newest } = listed(journal, seq);
+        rows.retain(|row| {
+            row.account.as_deref() == Some(account) && filter.lets_through(&row.event)
+        });
+        if rows.is_empty() && lost == 0 && Instant::now() < end {
+            seq = last;
+            if last == newest {
+                journal.wait(last, end.saturating_duration_since(Instant::now()));
+            }
+            continue;
+        }
+        return EventPage { events: events_of(&rows), lost, last, newest };
+    }
 }
 
-pub fn rows(serving: &dyn Serving, account: &str, events: &[Event]) -> Vec<EventRow> {
+/// Rows as clients read them.
+pub fn events_of(rows: &[Row]) -> Vec<EventRow> {
     let mut programs = Programs::default();
-    events.iter().map(|event| row(serving, account, &mut programs, event)).collect()
-}
-
-/// One event as a row.
-pub(super) fn row(
-    serving: &dyn Serving,
-    account: &str,
-    programs: &mut Programs,
-    event: &Event,
-) -> EventRow {
-    let who = programs.resolve(&event.who);
-    let mut row = EventRow {
-        seq: event.seq,
-        time: iso(event.time),
-        event: EventKind::Removed,
-        account: account.to_owned(),
-        service: of_files(),
-        share_name: event.share.to_string(),
-        path: event.path.to_string(),
-        pid: who.pid,
-        program: who.program.as_deref().map(str::to_owned),
-        client: who.client.name.clone(),
-        handle: None,
-        file: event.file.map(|FileId { ino, born }| format!("{ino}-{born}")),
-        access: None,
-        share_mode: None,
-        refusal: None,
-    };
-    row.event = match &event.what {
-        Happening::Granted { handle, access, share } => {
-            row.handle = Some(handle.0);
-            row.access = Some(access.to_string());
-            row.share_mode = Some(share.to_string());
-            EventKind::Granted
-        }
-        Happening::Refused { operation, denial } => {
-            row.refusal = Some(refusal(serving.spelled(denial), programs, operation, denial));
-            EventKind::Refused
-        }
-        Happening::Conflicted(conflicted) => {
-            conflicted.service.label().clone_into(&mut row.service);
-            row.path.clone_from(&conflicted.object);
-            row.refusal = Some(conflict(conflicted));
-            EventKind::Refused
-        }
-        Happening::Shared { handle, share } => {
-            row.handle = Some(handle.0);
-            row.share_mode = Some(share.to_string());
-            EventKind::ShareChanged
-        }
-        Happening::Closed { handle, forced } => {
-            row.handle = Some(handle.0);
-            if *forced { EventKind::ForceClosed } else { EventKind::Closed }
-        }
-        Happening::MarkedForDeletion => EventKind::DeletePending,
-        Happening::Unmarked => EventKind::Undeleted,
-        Happening::Removed => EventKind::Removed,
-    };
-    row
-}
-
-/// The service of events that name none.
-fn of_files() -> String {
-    ServiceKind::File.label().to_owned()
-}
-
-fn conflict(conflicted: &Conflicted) -> RefusalRow {
-    RefusalRow {
-        operation: conflicted.operation.to_owned(),
-        rule: conflicted.conflict.into(),
-        code: conflicted.code.to_owned(),
-        status: conflicted.status,
-        errno: String::new(),
-        message: conflicted.message.clone(),
-        holder: None,
-    }
-}
-
-/// A refusal by a rule of the File service.
-pub(super) fn refusal(
-    spelled: Spelled,
-    programs: &mut Programs,
-    operation: &str,
-    denial: &Denial,
-) -> RefusalRow {
-    let holder = denial.holder().map(|holder| {
-        let owner = programs.resolve(&holder.owner);
-        Holder { owner, ..holder.clone() }
-    });
-    let Spelled { code, status, errno } = spelled;
-    RefusalRow {
-        operation: operation.to_owned(),
-        rule: RefusalKind::of(denial),
-        code: code.to_owned(),
-        status,
-        errno: errno.to_owned(),
-        message: words(denial, holder.as_ref()),
-        holder: holder.map(|holder| HolderRow {
-            handle: holder.handle.0,
-            pid: holder.owner.pid,
-            program: holder.owner.program.as_deref().map(str::to_owned),
-            client: holder.owner.client.name.clone(),
-            access: holder.access.to_string(),
-            share_mode: holder.share.to_string(),
-            since: iso(holder.since),
-        }),
-    }
+    rows.iter().map(|row| EventRow::of(row, &mut programs)).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    fn row_of(seq: u64, text: &str) -> EventRow {
+        let row = json!({ "seq": seq, "time": "", "system": "", "event": "request", "path": text });
+        serde_json::from_value(row).unwrap()
+    }
+
+    #[test]
+    fn a_page_ends_before_the_event_that_would_make_it_too_long() {
+        // A control character takes six bytes in JSON.
+        let text = "\u{1}".repeat(1_024);
+        let rows = || (1..=1_000).map(|seq| row_of(seq, &text));
+        let (events, last) = page_of(rows(), 1_000);
+        assert_eq!((events.len() as u64, last), (last, events.last().unwrap().seq));
+        let length = serde_json::to_string(&events).unwrap().len();
+        assert!(length <= PAGE_BYTES_MAX + 2 * events.len(), "{length}");
+        assert!(length > PAGE_BYTES_MAX - 2 * bytes_of(&events[0]), "{length}");
+    }
+
+    #[test]
+    fn a_page_has_one_event_however_long_it_is_and_ends_where_the_look_ended() {
+        let long = "x".repeat(PAGE_BYTES_MAX);
+        let (events, last) = page_of((7..9).map(|seq| row_of(seq, &long)), 9);
+        assert_eq!((events.len(), last), (1, 7));
+        // Events that the client does not want are behind the last that it gets.
+        let (events, last) = page_of([row_of(7, "")].into_iter(), 9);
+        assert_eq!((events.len(), last), (1, 9));
+    }
 
     #[test]
     fn a_path_means_itself_in_any_spelling_and_all_below_it() {
         let path = |text: &str| SharePath::new(text).unwrap();
-        let within = |inner: &str, outer: &str| is_within(&path(inner), &path(outer));
+        let within = |inner: &str, outer: &str| is_within(inner, &path(outer));
         assert!(within("a/B", "a/b") && within("A/b/c", "a/B") && within("x", ""));
         assert!(!within("a/bc", "a/b") && !within("a", "a/b"));
     }

@@ -69,9 +69,10 @@ impl ControlConnection {
     ) -> Result<ControlAnswer, RequestFailure> {
         let (share, held) = self.held(handle)?;
         let end = Instant::now() + patience.min(FOLLOW_WAIT_MAX);
+        let journal = self.account.journal().journal();
         loop {
-            // The number first: a close that comes after the look is an event after it.
-            let newest = self.events().newest();
+            // The number first: a forced close that comes after the look is a row after it.
+            let newest = journal.newest();
             if share.path_of(held).is_err() {
                 return Ok(ControlAnswer::Holding { open: false });
             }
@@ -79,7 +80,7 @@ impl ControlConnection {
             if left.is_zero() {
                 return Ok(ControlAnswer::Holding { open: true });
             }
-            self.events().wait(newest, left);
+            journal.wait(newest, left);
         }
     }
 

@@ -8,7 +8,7 @@
 //! ```text
 //!   protocol     requests and answers; rows: what answers are made of; wire: their lines
 //!   refusal      what a refusal is called here
-//!   events       the log of events as it travels
+//!   events       which rows of the journal a request is given
 //!   report       opens as people are told of them: program names, process ids
 //!   socket       where the socket is, who may enter
 //!   serving      what the server offers, as this module sees it
@@ -21,7 +21,6 @@
 //!   object_lease  leases of blobs and containers
 //!   controls     the clock, gates and faults; request_path: which requests those mean
 //!   states       the state of the server as a whole
-//!   stream       the stream of events of all services
 //!   account      requests about shares as a whole, their leases and snapshots
 //!   client       the other end
 //! ```
@@ -45,7 +44,6 @@ mod server;
 mod serving;
 pub(super) mod socket;
 pub mod states;
-pub mod stream;
 #[cfg(test)]
 mod tests;
 mod wire;
@@ -57,6 +55,6 @@ pub use protocol::{ControlAnswer, ControlRequest};
 pub use refusal::{FailureKind, RefusalKind};
 pub use report::HANDLES_MAX;
 pub use server::{CONNECTIONS_MAX, LINE_MAX, LineConnections};
-pub use serving::{About, KnownOperation, MountedAt, Serving, Spelled};
+pub use serving::{About, KnownOperation, MountedAt, Serving};
 pub use socket::{SOCKET_NAME, SocketError, is_served};
 pub use wire::{ReceivedRequest, read_request};

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::controls::{ClockRequest, ClockState, FaultEntry, FaultRequest, GateEntry, GateRequest};
-use super::events::EventPage;
+use super::events::StreamRequest;
 use super::held::{LeaseRow, LockRow, MessageRow, PendingRow};
 use super::object_lease::ObjectLease;
 use super::objects::{ChangeRow, ObjectState};
@@ -24,7 +24,7 @@ pub use super::rows::{
     ServerStatus, ShareEntry, ShareRow,
 };
 use super::states::{StateEntry, StateRequest};
-use super::stream::{StreamPage, StreamRequest};
+use crate::journal::json::EventPage;
 
 /// A request of a client. A request without `share` means the only share of the account.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -328,7 +328,7 @@ pub enum ControlAnswer {
     },
     Events(EventPage),
     /// The next events of the stream of all services.
-    Stream(StreamPage),
+    Stream(EventPage),
     /// The result of a step.
     Clock(ClockState),
     Gates {

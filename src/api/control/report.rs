@@ -1,14 +1,14 @@
 //! Opens in the form that people read.
 
-use super::events::{self, EventRow};
+use super::events::events_of;
 use super::protocol::{FileExplanation, HandleRow, RefusalDetail};
 use super::refusal::RefusalKind;
-use super::serving::Serving;
 use crate::file::rules::ranges::{LockKind, RangeLock};
 use crate::file::rules::{Denial, SharePath};
 use crate::file::service::{FileKind, ListedHandle, Obstacle, Share, ShareDenial};
-use crate::journal::events::Happening;
-use crate::journal::programs::{Programs, told};
+use crate::journal::json::EventRow;
+use crate::journal::programs::{Programs, resolved, words};
+use crate::journal::row::{Event, FileEvent, Happening};
 use crate::rules::lease::FileLease;
 use crate::rules::time::iso;
 use crate::rules::{Owner, Timestamp};
@@ -68,7 +68,7 @@ pub fn refused(account: &str, share: &Share, path: &SharePath, denial: &Denial) 
         let open = opens.iter().find(|open| open.id == in_the_way.handle);
         holder = rows(account, share.name(), open, share.now()).pop();
     }
-    RefusalDetail { kind: RefusalKind::of(denial), message: told(denial), holder }
+    RefusalDetail { kind: RefusalKind::of(denial), message: denial_words(denial), holder }
 }
 
 /// A refusal that concerns a share as a whole; it has no holder.
@@ -78,7 +78,6 @@ pub fn refused_share(denial: &ShareDenial) -> RefusalDetail {
 
 /// Reports why a name cannot be opened.
 pub fn why(
-    serving: &dyn Serving,
     account: &Account,
     share: &Share,
     path: &SharePath,
@@ -88,7 +87,7 @@ pub fn why(
         account: account.name().to_string(),
         share_name: share.name().to_string(),
         path: found.path.to_string(),
-        refusals: refusals(serving, account, share, &found.path),
+        refusals: refusals(account, share, &found.path),
         ..FileExplanation::default()
     };
     let mut opens = Vec::new();
@@ -121,19 +120,25 @@ fn locked(lock: &RangeLock) -> String {
 }
 
 /// The newest refusals on a path, oldest first.
-fn refusals(
-    serving: &dyn Serving,
-    account: &Account,
-    share: &Share,
-    path: &SharePath,
-) -> Vec<EventRow> {
-    let page = account.file().options().events.after(0);
-    let of_file = page.events.into_iter().rev().filter(|event| {
+fn refusals(account: &Account, share: &Share, path: &SharePath) -> Vec<EventRow> {
+    let is_refused = |event: &FileEvent| {
         matches!(event.what, Happening::Refused { .. })
             && event.share == *share.name()
-            && event.path.as_str().eq_ignore_ascii_case(path.as_str())
+            && event.path.eq_ignore_ascii_case(&path.to_string())
+    };
+    let rows = account.journal();
+    let mut newest = rows.journal().latest(REFUSALS_MAX, |row| match &*row.event {
+        Event::File(event) if row.account.as_ref() == Some(rows.account()) => {
+            is_refused(event).then(|| row.clone())
+        }
+        _ => None,
     });
-    let mut newest: Vec<_> = of_file.take(REFUSALS_MAX).collect();
     newest.reverse();
-    events::rows(serving, account.name(), &newest)
+    events_of(&newest)
+}
+
+/// A refusal in words, with the holder's program.
+fn denial_words(denial: &Denial) -> String {
+    let owner = denial.holder().map(|holder| resolved(&holder.owner));
+    words(&denial.to_string(), denial.holder(), owner.as_ref())
 }

@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::controls::ClockState;
-use super::events::EventRow;
 use super::refusal::RefusalKind;
+use crate::journal::json::EventRow;
 
 /// The server and everything that it serves.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

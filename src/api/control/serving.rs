@@ -7,7 +7,7 @@ use std::time::Instant;
 use super::protocol::{ConnectionInfo, MountRow};
 use crate::bench::States;
 use crate::bench::controls::Point;
-use crate::file::rules::{Denial, ShareMode};
+use crate::file::rules::ShareMode;
 use crate::rules::service::ServiceKind;
 use crate::server::Accounts;
 
@@ -23,16 +23,6 @@ impl From<MountedAt> for MountRow {
     fn from(MountedAt { account, share, path }: MountedAt) -> Self {
         Self { account, share, path }
     }
-}
-
-/// A refusal in the words of the two faces.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Spelled {
-    pub code: &'static str,
-    /// The status that goes with it.
-    pub status: u16,
-    /// The mount's errno, by name.
-    pub errno: &'static str,
 }
 
 /// An operation that gates and faults can name.
@@ -74,9 +64,6 @@ pub trait Serving: Send + Sync {
 
     /// How clients of an account find its services, if any listens.
     fn connection(&self, account: &str) -> Option<ConnectionInfo>;
-
-    /// The errno and the REST code of a refusal.
-    fn spelled(&self, denial: &Denial) -> Spelled;
 
     /// The operations of the services, under every name that they have.
     fn operations(&self) -> Vec<KnownOperation>;

@@ -14,9 +14,9 @@ use super::*;
 use crate::api::ApiServer;
 use crate::bench::controls::Point;
 use crate::file::rules::create::OpenRequest;
-use crate::file::rules::{Access, Denial, Rule, ShareMode, SharePath};
+use crate::file::rules::{Access, Rule, ShareMode, SharePath};
 use crate::file::service::{FileOptions, FileService, Share};
-use crate::journal::events::Happening;
+use crate::journal::{Event, FileEvent, Happening};
 use crate::rules::service::ServiceKind;
 use crate::rules::{Context, HandleId, Owner};
 use crate::server::{Account, Accounts};
@@ -38,9 +38,6 @@ impl Serving for Fake {
     }
     fn connection(&self, _: &str) -> Option<protocol::ConnectionInfo> {
         None
-    }
-    fn spelled(&self, _: &Denial) -> Spelled {
-        Spelled { code: "SharingViolation", status: 409, errno: "EBUSY" }
     }
     fn operations(&self) -> Vec<KnownOperation> {
         let of = |name, points| KnownOperation { service: ServiceKind::Blob, name, points };
@@ -219,9 +216,11 @@ fn a_hold_that_waits_for_a_release_in_vain_is_refused_once() {
     let opened = share.open(&cx, &SharePath::new("a.txt").unwrap(), &request).unwrap();
     share.set_flushed(&opened.handle).unwrap();
     assert!(matches!(holder.ask(&hold("w", "rwd")).unwrap(), ControlAnswer::Refused(_)));
-    let noted = setup.fake.accounts.first().file().options().events.after(0).events;
-    let refused = noted.iter().filter(|event| matches!(event.what, Happening::Refused { .. }));
-    assert_eq!(refused.count(), 1);
+    let refused = setup.fake.accounts.journal().latest(9, |row| match &*row.event {
+        Event::File(FileEvent { what: Happening::Refused { .. }, .. }) => Some(()),
+        _ => None,
+    });
+    assert_eq!(refused.len(), 1);
 }
 
 #[test]

@@ -14,7 +14,8 @@ use tokio::sync::oneshot::error::TryRecvError;
 use tokio::time::timeout;
 
 use super::{Controls, is_over, make_room};
-use crate::journal::stream::{AtGate, EventStream, StreamEvent};
+use crate::journal::row::AtGate;
+use crate::journal::{Event, Journal};
 use crate::rules::gate::{Point, Visitor};
 use crate::rules::pattern::{Pattern, PatternSubject};
 
@@ -55,7 +56,7 @@ pub struct WaitingRow {
 /// The gates of a server.
 #[derive(Debug, Default)]
 pub struct Gates {
-    stream: Arc<EventStream>,
+    journal: Arc<Journal>,
     count: AtomicUsize,
     state: Mutex<GateTable>,
     /// A request has stopped, or gone on.
@@ -68,7 +69,7 @@ struct GateTable {
     last_request: u64,
     gates: Vec<GateRow>,
     waiting: Vec<WaitingRequest>,
-    /// The entries in the stream of events of requests that are still at a gate.
+    /// What the journal was told of requests that are still at a gate.
     told: BTreeMap<u64, AtGate>,
 }
 
@@ -157,9 +158,9 @@ impl Controls {
 }
 
 impl Gates {
-    /// Gates that tell this stream of the requests that stop and go on.
-    pub fn told_of_in(stream: Arc<EventStream>) -> Self {
-        Self { stream, ..Self::default() }
+    /// Gates that tell this journal of the requests that stop and go on.
+    pub fn told_of_in(journal: Arc<Journal>) -> Self {
+        Self { journal, ..Self::default() }
     }
 
     /// Adds a gate. If there are too many, the oldest one whose times are over and where nobody
@@ -314,11 +315,11 @@ impl Gates {
         let id = state.last_request;
         let (release, released) = oneshot::channel();
         let (visitor, since) = (visitor(), Instant::now());
-        if self.stream.is_on() {
+        if self.journal.records_all() {
             let told = AtGate { gate, point, request: id, visitor: visitor.clone() };
             // Under the lock: no release is told before its stop.
             let account = Arc::clone(&visitor.account);
-            self.stream.push(Some(account), || StreamEvent::Gated(told.clone()));
+            self.journal.push(Some(account), Event::Gated(told.clone()));
             state.told.insert(id, told);
         }
         state.waiting.push(WaitingRequest { id, gate, visitor, since, limit, _release: release });
@@ -338,8 +339,8 @@ impl Gates {
         drop(state);
         if let Some(told) = told {
             let account = Arc::clone(&told.visitor.account);
-            let what = if is_abandoned { StreamEvent::Abandoned } else { StreamEvent::Released };
-            self.stream.push(Some(account), || what(told));
+            let event = if is_abandoned { Event::Abandoned } else { Event::Released };
+            self.journal.push(Some(account), event(told));
         }
     }
 
@@ -352,6 +353,7 @@ impl Gates {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::journal::Reads;
     use crate::rules::service::ServiceKind;
 
     const LONG: Duration = Duration::from_mins(5);
@@ -409,17 +411,18 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_stream_of_events_is_told_of_a_stop_and_of_its_end() {
-        let stream = Arc::new(EventStream::default());
-        stream.start();
-        let gates = Arc::new(Gates::told_of_in(Arc::clone(&stream)));
+    async fn the_journal_is_told_of_a_stop_and_of_its_end() {
+        let journal = Arc::new(Journal::default());
+        journal.record_all();
+        let rows = || journal.after(0, 9, Reads::All).rows;
+        let gates = Arc::new(Gates::told_of_in(Arc::clone(&journal)));
         let id = gates.add(gate(None, Duration::from_millis(1))).unwrap();
         assert!(pass(Arc::clone(&gates), Point::Received).await);
-        let entries = stream.after(0).events;
-        let [stopped, went] = entries.as_slice() else { panic!("{entries:?}") };
-        let StreamEvent::Gated(at) = &*stopped.what else { panic!("{stopped:?}") };
+        let kept = rows();
+        let [stopped, went] = kept.as_slice() else { panic!("{kept:?}") };
+        let Event::Gated(at) = &*stopped.event else { panic!("{stopped:?}") };
         assert_eq!((at.gate, at.request, &*at.visitor.path), (id, 1, "Rows"));
-        assert!(matches!(&*went.what, StreamEvent::Released(at) if at.request == 1), "{went:?}");
+        assert!(matches!(&*went.event, Event::Released(at) if at.request == 1), "{went:?}");
         assert_eq!(went.account.as_deref(), Some("a"));
         gates.remove(Some(id));
         // A client that goes away does not go on.
@@ -430,8 +433,8 @@ mod tests {
         }
         stopped.abort();
         assert!(stopped.await.unwrap_err().is_cancelled());
-        let last = stream.after(0).events.pop().unwrap();
-        assert!(matches!(&*last.what, StreamEvent::Abandoned(at) if at.request == 2), "{last:?}");
+        let last = rows().pop().unwrap();
+        assert!(matches!(&*last.event, Event::Abandoned(at) if at.request == 2), "{last:?}");
     }
 
     #[tokio::test]

@@ -18,8 +18,8 @@ pub use stop::PendingStop;
 
 pub use crate::rules::gate::{Point, Visitor};
 
-use crate::clock::TestClock;
-use crate::journal::stream::{EventStream, STREAM_MAX};
+use crate::clock::{TestClock, TimeSource};
+use crate::journal::Journal;
 
 /// How many gates, and how many faults, a server has at most.
 pub const RULES_MAX: usize = 1_000;
@@ -40,27 +40,32 @@ fn make_room<R>(rules: &mut Vec<R>, is_over: impl Fn(&R) -> bool) -> Option<()> 
     Some(())
 }
 
-/// The controls of one server: clock, gates, faults, and the stream of events.
+/// The controls of one server: clock, gates, faults.
 #[derive(Debug)]
 pub struct Controls {
     /// The clock of all services.
     pub clock: Arc<TestClock>,
     pub gates: Gates,
     pub faults: Faults,
-    /// The stream of events.
-    pub stream: Arc<EventStream>,
+    /// The journal that is told which gates and faults a request meets.
+    pub journal: Arc<Journal>,
 }
 
 impl Default for Controls {
     fn default() -> Self {
         let clock = Arc::<TestClock>::default();
-        let stream = Arc::new(EventStream::new(Arc::clone(&clock), STREAM_MAX));
-        let gates = Gates::told_of_in(Arc::clone(&stream));
-        Self { clock, gates, faults: Faults::default(), stream }
+        let journal = Arc::new(Journal::new(Arc::clone(&clock) as Arc<dyn TimeSource>));
+        Self::new(clock, journal)
     }
 }
 
 impl Controls {
+    /// Controls with the clock and the journal of their server.
+    pub fn new(clock: Arc<TestClock>, journal: Arc<Journal>) -> Self {
+        let gates = Gates::told_of_in(Arc::clone(&journal));
+        Self { clock, gates, faults: Faults::default(), journal }
+    }
+
     /// Whether any gate or fault is there: else requests need not be described.
     pub fn are_set(&self) -> bool {
         self.gates.are_set() || self.faults.are_set()

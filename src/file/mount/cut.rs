@@ -176,7 +176,7 @@ mod tests {
     use crate::file::rules::SharePath;
     use crate::file::service::shares::Followed;
     use crate::file::service::{Share, ShareOptions};
-    use crate::journal::EventLog;
+    use crate::journal::AccountJournal;
     use crate::rules::Client;
 
     /// The state of a mount that the kernel asks nothing of.
@@ -184,7 +184,7 @@ mod tests {
         let tmp = tempfile::tempdir().unwrap();
         let [root, state] = ["root", "state"].map(|name| tmp.path().join(name));
         std::fs::create_dir(&root).unwrap();
-        let (clock, events) = (Arc::new(SystemClock), Arc::new(EventLog::default()));
+        let (clock, events) = (Arc::new(SystemClock), AccountJournal::default());
         let options = ShareOptions::default();
         let share = Share::open_directory("test", &root, &state, options, clock, events).unwrap();
         let root = share.stat(&SharePath::root()).unwrap().id;

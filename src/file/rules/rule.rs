@@ -5,8 +5,8 @@
 //! is no conflict.
 
 use super::{Denial, Rule};
-use crate::rules::RefusalKind;
 use crate::rules::lease::LeaseDenial;
+use crate::rules::{Cause, RefusalKind, Spelled};
 
 impl Denial {
     /// The rule, if this is a conflict.
@@ -24,6 +24,14 @@ impl Denial {
             Self::CopyPending => Rule::CopyPending,
             _ => return None,
         })
+    }
+}
+
+impl Denial {
+    /// What the journal and reports keep of the refusal.
+    pub fn cause(&self, spelled: Spelled) -> Cause {
+        let (kind, message) = (RefusalKind::of(self), self.to_string());
+        Cause { kind, spelled, message, holder: self.holder().cloned() }
     }
 }
 

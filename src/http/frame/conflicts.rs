@@ -1,14 +1,15 @@
-//! Notes refusals of the Blob, Queue and Table services in the log of events.
+//! Notes refusals of the Blob, Queue and Table services in the journal.
 //!
-//! Decides what the log is told of such a refusal. Which refusals are conflicts is decided in
+//! Decides what the journal is told of such a refusal. Which refusals are conflicts is decided in
 //! the rules; the File service notes its refusals in the engine, which knows who holds a file.
 
 use super::call::Call;
 use super::documented;
 use super::refusal::Refusal;
 use super::service::Answer;
-use crate::file::rules::SharePath;
-use crate::journal::events::{Conflicted, Event, Happening};
+use crate::journal::Event;
+use crate::journal::row::RefusedRequest;
+use crate::rules::{Cause, Spelled};
 
 impl Call<'_> {
     /// Notes the answer if it is a refusal by a conflict.
@@ -25,23 +26,15 @@ impl Call<'_> {
     /// service.
     pub fn note_refusal(&self, refusal: &Refusal, object: impl FnOnce() -> String) {
         let Some(conflict) = refusal.conflict else { return };
-        let conflicted = Conflicted {
+        let code = refusal.code.spelled(self.site.options.error_names);
+        let spelled = Spelled { code, status: refusal.status.as_u16(), errno: "" };
+        let message = refusal.message.clone().into_owned();
+        self.account.journal().push(Event::Refused(RefusedRequest {
             service: self.site.service.kind,
             object: object(),
-            operation: documented::name_of(self.site.service.kind, self.context.caller.operation),
-            conflict,
-            code: refusal.code.spelled(self.site.options.error_names),
-            status: refusal.status.as_u16(),
-            message: refusal.message.clone().into_owned(),
-        };
-        self.account.file().options().events.push(Event {
-            seq: 0,
-            time: self.context.now,
-            share: "".into(),
-            path: SharePath::root(),
-            file: None,
             who: self.context.owner().clone(),
-            what: Happening::Conflicted(Box::new(conflicted)),
-        });
+            operation: documented::name_of(self.site.service.kind, self.context.caller.operation),
+            cause: Cause { kind: conflict.into(), spelled, message, holder: None },
+        }));
     }
 }

@@ -21,7 +21,7 @@ use super::service::Operation;
 use super::site::Site;
 use crate::bench::controls::{FaultAction, PendingStop, Point, Visitor};
 use crate::http::request::Request;
-use crate::journal::stream::StreamEvent;
+use crate::journal::Event;
 use crate::rules::Caller;
 use crate::rules::pattern::PatternSubject;
 use crate::rules::service::ServiceKind;
@@ -93,10 +93,8 @@ impl RequestControls {
             request.now = site.now();
         }
         let Some(fault) = controls.faults.meet(&seen) else { return Ok(()) };
-        controls.stream.push(Some(Arc::clone(&visit.visitor.account)), || StreamEvent::Fault {
-            fault: fault.id,
-            visitor: visit.visitor.clone(),
-        });
+        let met = Event::Fault { fault: fault.id, visitor: visit.visitor.clone() };
+        controls.journal.push(Some(Arc::clone(&visit.visitor.account)), met);
         match fault.action {
             FaultAction::Answer { status, code } => {
                 let status = StatusCode::from_u16(status);

@@ -1,40 +1,38 @@
-//! The entry of a request in the stream of events.
+//! The row of a request in the journal.
 //!
 //! Decides nothing: the facts of a request are gathered while it is carried out, and only if the
-//! stream can be followed. What is counted and logged is in [`crate::http::observer`].
+//! journal records requests. What is counted and logged is in [`crate::http::observer`].
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::StatusCode;
 
-use super::refusal::{ErrorNames, Refusal};
+use super::refusal::Refusal;
 use super::site::Site;
 use super::{documented, wording};
 use crate::http::observer::UNKNOWN;
 use crate::http::request::Request;
-use crate::journal::stream::{AnsweredRequest, EventStream, RefusalCause, StreamEvent};
+use crate::journal::Event;
+use crate::journal::row::{AnsweredRequest, RequestRefusal};
 use crate::rules::service::ServiceKind;
 use crate::rules::{Caller, Owner};
 
-/// A request under way, for the stream.
+/// A request under way, for the journal.
 pub struct RequestEvent(Option<Box<Gathered>>);
 
 struct Gathered {
-    stream: Arc<EventStream>,
-    names: ErrorNames,
+    site: Arc<Site>,
     account: Option<Arc<str>>,
     answered: AnsweredRequest,
 }
 
 impl RequestEvent {
-    /// Begins the entry of a request; empty if the stream cannot be followed.
-    pub fn begin(site: &Site, connection: &Owner, request_id: &str) -> Self {
-        let stream = &site.accounts.controls().stream;
-        Self(stream.is_on().then(|| {
+    /// Begins the row of a request; empty if requests are not recorded.
+    pub fn begin(site: &Arc<Site>, connection: &Owner, request_id: &str) -> Self {
+        Self(site.accounts.journal().records_all().then(|| {
             Box::new(Gathered {
-                stream: Arc::clone(stream),
-                names: site.options.error_names,
+                site: Arc::clone(site),
                 account: None,
                 answered: unknown(site.service.kind, connection, request_id),
             })
@@ -52,14 +50,15 @@ impl RequestEvent {
 
     pub fn refused(&mut self, refusal: &Refusal) {
         let Some(told) = &mut self.0 else { return };
-        refusal.code.spelled(told.names).clone_into(&mut told.answered.code);
+        refusal.code.spelled(told.site.options.error_names).clone_into(&mut told.answered.code);
         let message = match wording::of(&told.answered.code) {
             Some(sentence) if refusal.sender_only => sentence,
             _ => &refusal.message,
         };
-        told.answered.refusal = Some(RefusalCause {
+        let file = told.site.accounts.first().file();
+        told.answered.refusal = Some(RequestRefusal {
             message: message.to_owned(),
-            denial: refusal.denial.as_deref().cloned(),
+            cause: refusal.denial.as_deref().map(|denial| Box::new(file.cause(denial))),
             conflict: refusal.conflict,
         });
     }
@@ -72,13 +71,13 @@ impl RequestEvent {
         took: Duration,
     ) {
         let Some(told) = self.0 else { return };
-        let Gathered { stream, account, mut answered, .. } = *told;
+        let Gathered { site, account, mut answered } = *told;
         if let Some(operation) = operation {
             answered.operation = documented::name_of(answered.service, operation);
         }
         answered.status = status.map(|status| status.as_u16());
         answered.took = took;
-        stream.push(account, || StreamEvent::Request(answered));
+        site.accounts.journal().push(account, Event::Request(answered));
     }
 }
 

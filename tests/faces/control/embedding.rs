@@ -74,8 +74,7 @@ fn grants_are_logged_where_all_events_are_wanted() {
         let open =
             HoldOptions { disposition: Disposition::OpenIf, ..HoldOptions::new("docs", "a.txt") };
         drop(server.hold(&open).unwrap());
-        let account = server.accounts().first();
-        let granted = account.file().options().events.newest() > 0;
+        let granted = server.accounts().journal().newest() > 0;
         assert_eq!(granted, all);
     }
 }

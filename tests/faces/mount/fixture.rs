@@ -15,7 +15,7 @@ use latchfs::clock::{SystemClock, TimeSource};
 use latchfs::file::mount::{Mount, MountOptions};
 use latchfs::file::rules::{Access, ShareMode, SharePath};
 use latchfs::file::service::{Share, ShareOptions};
-use latchfs::journal::EventLog;
+use latchfs::journal::AccountJournal;
 use latchfs::rules::{Client, Context, Owner};
 use rustix::mount::UnmountFlags;
 
@@ -40,7 +40,7 @@ pub struct Fixture {
     mount: Option<Mount>,
     pub share: Arc<Share>,
     /// What the share notes: refusals, removals.
-    pub events: Arc<EventLog>,
+    pub events: AccountJournal,
     pub mnt: PathBuf,
     /// The directory behind it.
     pub root: PathBuf,
@@ -81,8 +81,8 @@ impl Fixture {
         for dir in [tmp.path(), &root] {
             rustix::fs::chmod(dir, rustix::fs::Mode::from_raw_mode(0o777)).unwrap();
         }
-        let (clock, events) = (Arc::new(SystemClock), Arc::new(EventLog::default()));
-        let noted = Arc::clone(&events);
+        let (clock, events) = (Arc::new(SystemClock), AccountJournal::default());
+        let noted = events.clone();
         let share = Share::open_directory("test", &root, &state, share, clock, noted).unwrap();
         let share = Arc::new(share);
         let mut options = MountOptions::default();
@@ -119,7 +119,7 @@ impl Fixture {
         let [root, state] = ["below", "below-state"].map(|name| self.tmp.path().join(name));
         fs::create_dir(&place).unwrap();
         fs::create_dir(&root).unwrap();
-        let (clock, events) = (Arc::new(SystemClock), Arc::new(EventLog::default()));
+        let (clock, events) = (Arc::new(SystemClock), AccountJournal::default());
         let options = ShareOptions::default();
         let share = Share::open_directory("below", &root, &state, options, clock, events).unwrap();
         Mount::start(Arc::new(share), &place, MountOptions::default()).unwrap()

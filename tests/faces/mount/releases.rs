@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use latchfs::file::rules::create::OpenRequest;
 use latchfs::file::rules::{Access, ShareMode};
 use latchfs::file::service::{Asking, TimeChange};
-use latchfs::journal::events::Happening;
+use latchfs::journal::Happening;
 use serde_json::json;
 
 use crate::mount::fixture::{Fixture, errno, open, open_errno, rounds, share_path, somebody, soon};
@@ -23,7 +23,7 @@ fn one_process_opens_again_right_after_it_closed() {
     for round in 0..rounds(10_000) {
         assert_eq!(open_errno(&path, accesses[round % 3]), 0, "round {round}");
     }
-    let refused = at.events.after(0).events;
+    let refused = at.events.file_events();
     assert!(refused.is_empty(), "nobody was refused, but the log says {refused:?}");
 }
 
@@ -125,7 +125,7 @@ fn rest_meets_nobody_right_after_a_close_on_the_mount() {
         drop(open(&path, Access::R).unwrap());
         at.share.delete_file(asking, &name).unwrap_or_else(|e| panic!("round {round}: {e}"));
     }
-    let refused = at.events.after(0).events.into_iter();
+    let refused = at.events.file_events().into_iter();
     let refused: Vec<_> = refused.filter(|e| matches!(e.what, Happening::Refused { .. })).collect();
     assert!(refused.is_empty(), "nobody was refused, but the log says {refused:?}");
 }

@@ -7,6 +7,7 @@ use latchfs::file::rules::Rule;
 use latchfs::file::rules::ranges::{ByteRange, LockKind};
 use latchfs::file::service::Tally;
 use latchfs::http::observer::Observer;
+use latchfs::rules::service::ServiceKind;
 
 use crate::rest::fixture::Fixture;
 
@@ -45,16 +46,16 @@ fn conflicts_of_both_faces_are_counted_by_rule() {
     let fixture = Fixture::new();
     fixture.upload("a", b"abc");
     let count = |wanted: Rule| {
-        let mut counted = fixture.engine.options().events.conflicts();
-        counted.find(|(rule, _)| *rule == wanted).map(|(_, count)| count)
+        let journal = &fixture.engine.options().journal;
+        journal.journal().refused(journal.account(), ServiceKind::File, wanted.name())
     };
     let _held = fixture.open("a", "r", "r");
     fixture.delete("/docs/a").is(409);
-    assert_eq!(count(Rule::SharingViolation), Some(1));
+    assert_eq!(count(Rule::SharingViolation), 1);
     assert!(fixture.try_open("a", "w", "rwd").is_err());
-    assert_eq!(count(Rule::SharingViolation), Some(2));
+    assert_eq!(count(Rule::SharingViolation), 2);
     fixture.get("/docs/none").is(404);
-    let all: u64 = fixture.engine.options().events.conflicts().map(|(_, count)| count).sum();
+    let all: u64 = Rule::ALL.into_iter().map(count).sum();
     assert_eq!(all, 2);
 }
 

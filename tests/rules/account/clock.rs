@@ -1,6 +1,7 @@
 //! A clock that is set back: nothing that was granted is lost, nothing is taken twice.
 
 use latchfs::file::service::shares::{DeleteShareSnapshots, ListOptions};
+use latchfs::journal::Reads;
 use latchfs::rules::lease::LeaseState;
 
 use super::*;
@@ -54,7 +55,7 @@ fn opens_files_and_events_go_on_in_their_order() {
     let setup = Setup::new();
     let engine = with_share(&setup);
     let share = engine.share("docs").unwrap();
-    setup.events.keep_all(true);
+    setup.events.journal().record_all();
     fs::write(setup.data().join("docs/a"), "a").unwrap();
     let first = open_file(&share, "a", Access::R).unwrap();
     step_back(&setup, 3_600);
@@ -62,7 +63,7 @@ fn opens_files_and_events_go_on_in_their_order() {
     assert!(second.handle.id() > first.handle.id());
     share.close(&first.handle).unwrap();
     share.close(&second.handle).unwrap();
-    let events = setup.events.after(0).events;
+    let events = setup.events.journal().after(0, 9, Reads::All).rows;
     let numbers: Vec<_> = events.iter().map(|event| event.seq).collect();
     assert_eq!(numbers, (1..=4).collect::<Vec<_>>());
     assert!(events[1].time < events[0].time, "the time is the clock's");

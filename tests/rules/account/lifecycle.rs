@@ -7,7 +7,7 @@ use latchfs::file::rules::create::{Disposition, OpenRequest};
 use latchfs::file::rules::ranges::{ByteRange, LockKind, RangeLock};
 use latchfs::file::rules::{Access, Denial, ShareMode, SharePath};
 use latchfs::file::service::shares::{DeleteShareSnapshots, Follower, ShareChanges};
-use latchfs::journal::events::Happening;
+use latchfs::journal::Happening;
 use latchfs::rules::Timestamp;
 use latchfs::rules::lease::{FileLease, LeaseId};
 
@@ -111,8 +111,7 @@ fn deleting_closes_every_handle_and_says_so() {
     }
     let closed: Vec<_> = setup
         .events
-        .after(0)
-        .events
+        .file_events()
         .into_iter()
         .filter_map(|event| match event.what {
             Happening::Closed { handle, forced: true } => Some(handle),
@@ -123,7 +122,7 @@ fn deleting_closes_every_handle_and_says_so() {
         assert!(closed.contains(&handle.id()));
     }
     assert_eq!(closed.len(), 3);
-    assert_eq!(setup.events.after(0).events.last().unwrap().what, Happening::Removed);
+    assert_eq!(setup.events.file_events().last().unwrap().what, Happening::Removed);
 }
 
 #[test]

@@ -23,7 +23,7 @@ use latchfs::file::service::shares::{FileServiceResult, NewShare, ShareDenial, S
 use latchfs::file::service::{FileOptions, FileService, FileServiceError, OpenedFile, Share};
 use latchfs::file::store::root::RootError;
 use latchfs::file::store::share::{CloneProgress, Control};
-use latchfs::journal::EventLog;
+use latchfs::journal::{AccountJournal, Journal};
 use latchfs::rules::lease::LeaseId;
 use latchfs::rules::{Client, Context, Owner, Timestamp};
 
@@ -35,18 +35,16 @@ const DAY: Duration = Duration::from_hours(24);
 struct Setup {
     folder: tempfile::TempDir,
     clock: Arc<ManualClock>,
-    events: Arc<EventLog>,
+    events: AccountJournal,
     retention_days: Option<u32>,
 }
 
 impl Setup {
     fn new() -> Self {
-        Self {
-            folder: tempfile::tempdir().unwrap(),
-            clock: Arc::new(ManualClock::new(START)),
-            events: Arc::new(EventLog::default()),
-            retention_days: Some(7),
-        }
+        let clock = Arc::new(ManualClock::new(START));
+        let events = AccountJournal::new(Arc::new(Journal::new(clock.clone())), "");
+        let folder = tempfile::tempdir().unwrap();
+        Self { folder, clock, events, retention_days: Some(7) }
     }
 
     fn data(&self) -> PathBuf {
@@ -56,7 +54,7 @@ impl Setup {
     fn options(&self) -> FileOptions {
         FileOptions {
             clock: Arc::clone(&self.clock) as _,
-            events: Arc::clone(&self.events),
+            journal: self.events.clone(),
             retention_days: self.retention_days,
             ..FileOptions::default()
         }

@@ -12,7 +12,7 @@ use latchfs::file::service::{
     Asking, Control, CopiedFile, CopyOptions, Handle, PropertyChanges, Result, Share, ShareOptions,
     Started,
 };
-use latchfs::journal::EventLog;
+use latchfs::journal::AccountJournal;
 use latchfs::rules::lease::{FileLease, LeaseId};
 use latchfs::rules::{Client, Context, Owner};
 use serde_json::json;
@@ -80,7 +80,7 @@ impl Fixture {
             &self.folder.path().join("state"),
             ShareOptions::default(),
             Arc::new(SystemClock),
-            Arc::new(EventLog::default()),
+            AccountJournal::default(),
         );
         self.share = Some(share.unwrap());
     }

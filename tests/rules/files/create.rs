@@ -161,7 +161,7 @@ fn what_no_file_can_have_is_refused_and_nothing_made() {
     let named = NewProperties { metadata, ..NewProperties::default() };
     assert_eq!(create(1, &named, None), "InvalidMetadata");
     assert_eq!(fs::read_dir(&fixture.root).unwrap().count(), 0);
-    assert_eq!(fixture.events.after(0).events.len(), 5, "each refusal is noted");
+    assert_eq!(fixture.events.file_events().len(), 5, "each refusal is noted");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use latchfs::file::service::{
     Asking, FileChanges, FileError, FileProperties, Handle, Metadata, NewProperties,
     PropertyChanges, Result, Share, ShareOptions, TimeChange,
 };
-use latchfs::journal::EventLog;
+use latchfs::journal::AccountJournal;
 use latchfs::rules::lease::LeaseDenial;
 use latchfs::rules::{Client, Context, LeaseId, MetadataError, Owner, Timestamp};
 use tempfile::TempDir;
@@ -25,7 +25,7 @@ pub const BYTES: &[u8] = b"0123456789";
 
 pub struct Fixture {
     pub share: Arc<Share>,
-    pub events: Arc<EventLog>,
+    pub events: AccountJournal,
     pub root: PathBuf,
     rest: Context,
     mount: Context,
@@ -97,10 +97,10 @@ impl Fixture {
 
     fn serve(folder: TempDir, options: ShareOptions) -> Self {
         let root = folder.path().join("share");
-        let events = Arc::new(EventLog::default());
+        let events = AccountJournal::default();
         let clock = Arc::new(ManualClock::new(START));
         let state = folder.path().join("state");
-        let log = Arc::clone(&events);
+        let log = events.clone();
         let share = Share::open_directory("test", &root, &state, options, clock, log).unwrap();
         let (rest, mount) = (caller(1, "rest"), caller(2, "mount"));
         Self { share: Arc::new(share), events, root, rest, mount, made: Cell::new(0), folder }

@@ -182,17 +182,17 @@ fn a_refused_write_changes_nothing() {
 
 #[test]
 fn a_refusal_names_the_holder_in_the_event_log() {
-    use latchfs::journal::events::Happening;
+    use latchfs::journal::Happening;
     let fixture = Fixture::new();
     let path = fixture.file();
     let held = fixture.open(&path, "r", "r");
     for call in Call::WRITES {
-        let last = fixture.events.after(0).events.len();
+        let last = fixture.events.file_events().len();
         assert_eq!(code(&fixture.call(fixture.rest(), &path, call)), SV);
-        let events = fixture.events.after(0).events;
+        let events = fixture.events.file_events();
         assert_eq!(events.len(), last + 1, "{call:?}");
-        let Happening::Refused { denial, .. } = &events[last].what else { panic!("{events:?}") };
-        let holder = denial.holder().map(|holder| holder.handle);
+        let Happening::Refused { cause, .. } = &events[last].what else { panic!("{events:?}") };
+        let holder = cause.holder.as_ref().map(|holder| holder.handle);
         assert_eq!(holder, Some(held.id()), "{call:?}");
     }
 }

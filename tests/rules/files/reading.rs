@@ -121,7 +121,7 @@ fn who_cannot_wait_gets_what_is_at_hand_and_leaves_no_trace_of_the_rest() {
     assert!(read(&long).is_none(), "to copy so much takes long, wherever it comes from");
     let handle = fixture.open(&file, "rw", "none");
     assert_eq!(code(&read(&file).unwrap()), "SharingViolation");
-    let refusals = || fixture.events.after(0).events.len();
+    let refusals = || fixture.events.file_events().len();
     let before = refusals();
     fixture.share.set_flushed(&handle).unwrap();
     assert!(read(&file).is_none(), "its release is waited for");

@@ -12,11 +12,11 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use latchfs::clock::SystemClock;
 use latchfs::file::rules::create::{Disposition, OpenRequest, Options};
 use latchfs::file::rules::{Access, Denial, Rights, ShareMode};
 use latchfs::file::service::{Case, FileError, Handle, Share};
-use latchfs::journal::EventLog;
-use latchfs::journal::events::Happening;
+use latchfs::journal::{AccountJournal, Happening, Journal, Reads};
 use latchfs::rules::{Context, FileId, HandleId};
 
 use super::random::{Random, seeds, steps};
@@ -197,12 +197,12 @@ fn check_spans(crowd: &Crowd) -> usize {
 }
 
 /// The event log tells the same: each open granted as it was asked for, then closed, once.
-fn check_events(events: &EventLog, spans: &[Span]) -> usize {
-    let page = events.after(0);
-    assert_eq!(page.lost, 0, "the log was large enough");
+fn check_events(journal: &AccountJournal, spans: &[Span]) -> usize {
+    let page = journal.journal().after(0, usize::MAX, Reads::All);
+    assert_eq!(page.lost, 0, "the journal was large enough");
     let mut open = HashMap::new();
     let mut removed = 0;
-    for event in page.events {
+    for event in journal.file_events() {
         match event.what {
             Happening::Granted { handle, access, share } => {
                 assert!(open.insert(handle, Some((access, share))).is_none(), "granted twice");
@@ -226,10 +226,11 @@ fn a_crowd_gets_no_two_opens_that_exclude_each_other_and_leaves_nothing_behind()
     let folder = tempfile::tempdir().expect("a temporary folder");
     let (root, state) = (folder.path().join("share"), folder.path().join("state"));
     fs::create_dir_all(root.join("d")).expect("a folder for the share");
-    let events = Arc::new(EventLog::new(EVENTS_MAX));
-    events.keep_all(true);
+    let journal = Journal::keeping(Arc::new(SystemClock), [EVENTS_MAX; 2]);
+    journal.record_all();
+    let events = AccountJournal::new(Arc::new(journal), "");
     let crowd = Crowd {
-        share: open_share(&root, &state, Case::Insensitive, Arc::clone(&events)),
+        share: open_share(&root, &state, Case::Insensitive, events.clone()),
         time: AtomicU64::new(0),
         spans: Mutex::default(),
         ends: Mutex::default(),

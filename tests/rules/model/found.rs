@@ -9,7 +9,7 @@ use latchfs::file::rules::create::{Disposition, OpenRequest, Options};
 use latchfs::file::rules::ranges::{ByteRange, LockKind, RangeLock};
 use latchfs::file::rules::{Access, Denial, ShareMode};
 use latchfs::file::service::{Case, FileError, Handle, Share};
-use latchfs::journal::EventLog;
+use latchfs::journal::AccountJournal;
 
 use crate::common::asking::{caller, open_share, path};
 
@@ -22,7 +22,7 @@ fn fresh() -> Fresh {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let root = folder.path().join("share");
     fs::create_dir(&root).expect("a folder for the share");
-    let events = Arc::new(EventLog::default());
+    let events = AccountJournal::default();
     let share = open_share(&root, &folder.path().join("state"), Case::Insensitive, events);
     Fresh { share, folder }
 }

@@ -3,12 +3,11 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use latchfs::file::rules::create::{Disposition, OpenRequest, Options};
 use latchfs::file::rules::{Access, Attributes, Denial, Rights, ShareMode};
 use latchfs::file::service::{Case, FileError, FileKind, Handle, Share, Unlinked};
-use latchfs::journal::EventLog;
+use latchfs::journal::AccountJournal;
 use latchfs::rules::Context;
 
 use super::random::{History, Random, seeds, steps};
@@ -100,7 +99,7 @@ impl World {
 
     fn start(&mut self) {
         let state = self.folder.path().join("state");
-        let events = Arc::new(EventLog::default());
+        let events = AccountJournal::default();
         self.share = Some(open_share(&self.root(), &state, Case::Insensitive, events));
     }
 

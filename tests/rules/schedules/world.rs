@@ -13,7 +13,7 @@ use latchfs::file::rules::create::{Disposition, OpenRequest, Options};
 use latchfs::file::rules::ranges::{ByteRange, LockKind, RangeLock};
 use latchfs::file::rules::{Access, Attributes, Denial, Rights, ShareMode};
 use latchfs::file::service::{Case, FileError, Handle, Share, Unlinked};
-use latchfs::journal::EventLog;
+use latchfs::journal::AccountJournal;
 use latchfs::rules::{FileId, HandleId};
 
 use crate::common::asking::{caller, entries, open_share, path};
@@ -251,5 +251,5 @@ impl World {
 
 /// Case apart, since closing the kernel's account of names costs milliseconds.
 fn open(root: &Path, state: &Path) -> Share {
-    open_share(root, state, Case::Sensitive, Arc::new(EventLog::default()))
+    open_share(root, state, Case::Sensitive, AccountJournal::default())
 }

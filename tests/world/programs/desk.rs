@@ -17,7 +17,7 @@ use std::time::Duration;
 use latchfs::clock::SystemClock;
 use latchfs::file::mount::{Mount, MountOptions};
 use latchfs::file::service::{Share, ShareOptions};
-use latchfs::journal::EventLog;
+use latchfs::journal::AccountJournal;
 use rustix::mount::UnmountFlags;
 use rustix::process::{Pid, Signal};
 
@@ -56,7 +56,7 @@ impl Desk {
             &place.path().join("state"),
             ShareOptions::default(),
             Arc::new(SystemClock),
-            Arc::new(EventLog::default()),
+            AccountJournal::default(),
         );
         let share = Arc::new(share.unwrap());
         let mnt = place.path().join("mnt");

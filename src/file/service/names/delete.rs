@@ -8,7 +8,7 @@ use super::rename::check_momentary;
 use crate::file::rules::file::DeleteFacts;
 use crate::file::rules::{Access, Denial, ShareMode, SharePath};
 use crate::file::store::share::{FileKind, FoundFile};
-use crate::journal::events::Happening;
+use crate::journal::Happening;
 use crate::rules::{Context, FileId, Owner};
 
 /// The outcome of a deletion by name on the mount.
@@ -240,7 +240,7 @@ mod tests {
     use crate::file::service::ShareOptions;
     use crate::file::service::error::FileError;
     use crate::file::store::share::{OpenFor, Record, Records};
-    use crate::journal::EventLog;
+    use crate::journal::AccountJournal;
     use crate::rules::lease::FileLease;
     use crate::rules::{Client, LeaseId};
 
@@ -255,7 +255,7 @@ mod tests {
             &folder.path().join("state"),
             ShareOptions::default(),
             Arc::new(ManualClock::default()),
-            Arc::new(EventLog::default()),
+            AccountJournal::default(),
         )
         .unwrap();
         let client = Arc::new(Client { session: 1, name: "test".into() });

@@ -15,7 +15,7 @@ use crate::file::rules::opens::OpenSlot;
 use crate::file::rules::ranges::Ticket;
 use crate::file::rules::{Access, Attributes, Denial, SharePath};
 use crate::file::store::share::{FileKind, FoundFile, OpenFor, Record, Stat, data};
-use crate::journal::events::Happening;
+use crate::journal::Happening;
 use crate::rules::{Context, FileId, HandleId, Owner};
 use crate::sync::front_end;
 

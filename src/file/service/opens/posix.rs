@@ -272,7 +272,7 @@ mod tests {
     use crate::disk::NON_BLOCKING_FREED;
     use crate::file::rules::create::OpenRequest;
     use crate::file::service::{ShareOptions, Unlinked};
-    use crate::journal::EventLog;
+    use crate::journal::AccountJournal;
     use crate::rules::{Client, Owner};
     use crate::sync::front_end;
 
@@ -280,7 +280,7 @@ mod tests {
         let (root, state) = (place.join("root"), place.join("state"));
         std::fs::create_dir(&root).unwrap();
         let (options, clock) = (ShareOptions::default(), Arc::new(SystemClock));
-        let events = Arc::new(EventLog::default());
+        let events = AccountJournal::default();
         let share = Share::open_directory("s", &root, &state, options, clock, events).unwrap();
         let client = Arc::new(Client { session: 1, name: "test".into() });
         let who = Owner { client, pid: 1, program: None };

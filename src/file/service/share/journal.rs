@@ -1,4 +1,4 @@
-//! The share's clock, and its entries in the log of events.
+//! The share's clock, and its rows in the journal.
 
 use std::sync::Arc;
 
@@ -6,13 +6,13 @@ use super::Share;
 use crate::clock::TimeSource;
 use crate::file::rules::SharePath;
 use crate::file::service::error::{FileError, Result};
-use crate::journal::events::{Event, EventLog, Happening};
+use crate::journal::{AccountJournal, Event, FileEvent, Happening};
 use crate::rules::{FileId, Owner, Timestamp};
 
-/// The log of events and the clock.
+/// The journal and the clock.
 pub(super) struct Journal {
     pub(super) clock: Arc<dyn TimeSource>,
-    pub(super) events: Arc<EventLog>,
+    pub(super) rows: AccountJournal,
 }
 
 impl Share {
@@ -23,7 +23,7 @@ impl Share {
 
     /// True if grants and closes are noted too.
     pub(in crate::file::service) fn notes_all(&self) -> bool {
-        self.journal.events.keeps_all()
+        self.journal.rows.journal().records_all()
     }
 
     /// Notes an event that is always kept.
@@ -43,15 +43,13 @@ impl Share {
     }
 
     fn push_event(&self, file: Option<FileId>, path: &SharePath, who: &Owner, what: Happening) {
-        self.journal.events.push(Event {
-            seq: 0,
-            time: self.now(),
+        self.journal.rows.push(Event::File(FileEvent {
             share: Arc::clone(self.name()),
-            path: path.clone(),
+            path: path.to_string(),
             file,
             who: who.clone(),
             what,
-        });
+        }));
     }
 
     /// Notes a refusal, and passes the answer on.
@@ -63,7 +61,8 @@ impl Share {
         answer: Result<T>,
     ) -> Result<T> {
         if let Err(FileError::Denied(denial)) = &answer {
-            self.note(path, who, Happening::Refused { operation, denial: denial.clone() });
+            let cause = Box::new(denial.cause((self.options.spelled)(denial)));
+            self.note(path, who, Happening::Refused { operation, cause });
         }
         answer
     }

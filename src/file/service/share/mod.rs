@@ -44,9 +44,11 @@ use super::error::Result;
 use super::opens::table::OpenTable;
 use crate::clock::TimeSource;
 use crate::disk::StateDir;
+use crate::file::rules::Denial;
 use crate::file::service::requests::copy::RunningCopies;
 use crate::file::store::share::{Births, Case, Granularity, Records, ShareDir};
-use crate::journal::events::EventLog;
+use crate::journal::AccountJournal;
+use crate::rules::Spelled;
 use crate::sync::{AtomicU64, Mutex};
 use changes::{CloseListeners, Observers};
 use disk::Disk;
@@ -69,11 +71,19 @@ pub struct ShareOptions {
     pub dir_mode: u32,
     /// Flush each REST write to the disk before it is acknowledged.
     pub sync_always: bool,
+    /// How the faces spell a refusal, for the journal.
+    pub spelled: fn(&Denial) -> Spelled,
 }
 
 impl Default for ShareOptions {
     fn default() -> Self {
-        Self { case: Case::Insensitive, file_mode: 0o666, dir_mode: 0o777, sync_always: false }
+        Self {
+            case: Case::Insensitive,
+            file_mode: 0o666,
+            dir_mode: 0o777,
+            sync_always: false,
+            spelled: |_| Spelled::default(),
+        }
     }
 }
 
@@ -117,9 +127,9 @@ impl Share {
         state: &Path,
         options: ShareOptions,
         clock: Arc<dyn TimeSource>,
-        events: Arc<EventLog>,
+        journal: AccountJournal,
     ) -> Result<Self> {
-        Self::open_with(name, root, StateDir::open(state)?, options, clock, events)
+        Self::open_with(name, root, StateDir::open(state)?, options, clock, journal)
     }
 
     /// As [`Share::open_directory`], with a state folder that is open.
@@ -129,7 +139,7 @@ impl Share {
         state: StateDir,
         options: ShareOptions,
         clock: Arc<dyn TimeSource>,
-        events: Arc<EventLog>,
+        journal: AccountJournal,
     ) -> Result<Self> {
         let epoch = state.next_epoch()?;
         let dir = ShareDir::open(root, options.case)?;
@@ -150,7 +160,7 @@ impl Share {
             copies: RunningCopies::default(),
             snapshotted: AtomicBool::new(false),
             drafts: Drafts::default(),
-            journal: Journal { clock, events },
+            journal: Journal { clock, rows: journal },
             listeners: CloseListeners::default(),
             observers: Observers::default(),
         };

@@ -25,7 +25,7 @@ use crate::disk::{Drawer, StateDir};
 use crate::file::rules::SharePath;
 use crate::file::rules::name::check_share_name;
 use crate::file::store::root::ShareRoot;
-use crate::journal::events::Happening;
+use crate::journal::Happening;
 use crate::rules::lease::{LeaseStatus, ShareUse};
 use crate::rules::{Context, Owner, Timestamp, time};
 use crate::sync::Ordering;

@@ -66,11 +66,12 @@ pub use super::share::DraftPermission;
 
 use super::share::{Share, ShareOptions};
 use crate::clock::{SystemClock, TimeSource};
+use crate::file::rules::Denial;
 use crate::file::rules::name::check_share_name;
 use crate::file::store::root::{ShareRoot, SingleShare};
-use crate::journal::events::EventLog;
+use crate::journal::AccountJournal;
 use crate::rules::lease::LeaseId;
-use crate::rules::{Timestamp, time};
+use crate::rules::{Cause, Timestamp, time};
 use crate::sync::{AtomicU64, Mutex, Ordering, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use served::Served;
 use stamps::Stamps;
@@ -85,7 +86,7 @@ pub struct FileOptions {
     pub share: ShareOptions,
     /// The clock: leases, times, retention.
     pub clock: Arc<dyn TimeSource>,
-    pub events: Arc<EventLog>,
+    pub journal: AccountJournal,
     /// Days a deleted share can be restored; none: it is gone at once.
     pub retention_days: Option<u32>,
     /// How old a count of a share's bytes may be.
@@ -97,7 +98,7 @@ impl Default for FileOptions {
         Self {
             share: ShareOptions::default(),
             clock: Arc::new(SystemClock),
-            events: Arc::new(EventLog::default()),
+            journal: AccountJournal::default(),
             retention_days: Some(RETENTION_DAYS_DEFAULT),
             usage_refresh: Duration::from_mins(1),
         }
@@ -271,6 +272,11 @@ impl FileService {
             Home::Root(root) => root.services_path(),
             Home::Single(single) => single.services_path(),
         }
+    }
+
+    /// What the journal keeps of a refusal.
+    pub fn cause(&self, denial: &Denial) -> Cause {
+        denial.cause((self.options.share.spelled)(denial))
     }
 
     /// How its shares behave.

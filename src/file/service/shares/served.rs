@@ -140,7 +140,7 @@ impl FileService {
             state,
             options.share,
             Arc::clone(&options.clock),
-            Arc::clone(&options.events),
+            options.journal.clone(),
         )
         .map_err(|source| FileServiceError::Share { what: format!("opening {name}"), source })?;
         self.serve(Arc::new(share), fresh)

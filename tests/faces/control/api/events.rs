@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use latchfs::api::FOLLOWERS_MAX;
 use latchfs::clock::{SystemClock, TimeSource as _};
-use latchfs::journal::stream::TEXT_MAX;
+use latchfs::journal::row::TEXT_MAX;
 use latchfs::rules::time::rfc1123;
 use serde_json::{Value, json};
 

@@ -24,7 +24,7 @@ use latchfs::file::rules::create::{CreateAction, Disposition, OpenRequest, Optio
 use latchfs::file::rules::ranges::{RangeLock, Ticket};
 use latchfs::file::rules::{Access, Denial, ShareMode, SharePath, ntstatus};
 use latchfs::file::service::{FileError, FileKind, Handle, IO_MAX, Result, Share, ShareOptions};
-use latchfs::journal::EventLog;
+use latchfs::journal::AccountJournal;
 use latchfs::rules::{Client, Context, Owner};
 use serde_json::{Value, json};
 
@@ -93,7 +93,7 @@ impl FreshShare {
             &folder.path().join("state"),
             ShareOptions::default(),
             Arc::new(SystemClock),
-            Arc::new(EventLog::default()),
+            AccountJournal::default(),
         );
         Self { share: share.expect("a share can be made"), root, _folder: folder }
     }

@@ -5,7 +5,7 @@ use crate::file::rules::SharePath;
 use crate::file::rules::operation::FileOperation;
 use crate::file::service::error::Result;
 use crate::file::service::share::Share;
-use crate::journal::events::Happening;
+use crate::journal::Happening;
 
 impl Share {
     /// Deletes a file that has no opens. When this returns, the file is gone and its name is free.

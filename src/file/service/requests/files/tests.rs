@@ -10,7 +10,7 @@ use crate::file::rules::{Access, ShareMode, SharePath};
 use crate::file::service::share::ShareOptions;
 use crate::file::service::{Asking, Share};
 use crate::file::store::share::Metadata;
-use crate::journal::events::EventLog;
+use crate::journal::AccountJournal;
 use crate::rules::{Client, Context, Owner};
 use crate::sync::front_end::without_waiting;
 
@@ -21,7 +21,7 @@ fn where_change_times_are_coarse_each_change_is_counted_and_no_look_is() {
     std::fs::create_dir(&root).unwrap();
     std::fs::write(root.join("f"), b"0123456789").unwrap();
     let state = folder.path().join("state");
-    let (clock, events) = (Arc::new(SystemClock), Arc::new(EventLog::default()));
+    let (clock, events) = (Arc::new(SystemClock), AccountJournal::default());
     let options = ShareOptions::default();
     let mut share = Share::open_directory("test", &root, &state, options, clock, events).unwrap();
     share.coarsen_times();
@@ -66,7 +66,7 @@ fn in_non_blocking_mode_no_operation_waits_for_a_lock_of_the_file_or_of_the_name
     std::fs::create_dir(&root).unwrap();
     std::fs::write(root.join("f"), b"0123456789").unwrap();
     let state = folder.path().join("state");
-    let (clock, events) = (Arc::new(SystemClock), Arc::new(EventLog::default()));
+    let (clock, events) = (Arc::new(SystemClock), AccountJournal::default());
     let options = ShareOptions::default();
     let share = Share::open_directory("test", &root, &state, options, clock, events).unwrap();
     let share = Arc::new(share);
