@@ -62,8 +62,10 @@ pub struct Journal {
     kept: Mutex<Kept>,
     grew: Notify,
     /// Refusals because of another client since the start, by account, service and rule.
-    refused: Mutex<BTreeMap<(Arc<str>, ServiceKind, &'static str), u64>>,
+    refused: Mutex<RefusalCounts>,
 }
+
+type RefusalCounts = BTreeMap<(Arc<str>, ServiceKind, &'static str), u64>;
 
 #[derive(Debug)]
 struct Kept {

@@ -143,7 +143,7 @@ fn account_options(options: &ServerOptions, controls: &Controls, name: &str) -> 
     let journal = AccountJournal::new(Arc::clone(&controls.journal), name);
     let clock = Arc::clone(&controls.clock);
     let share = ShareOptions { spelled: spelling(options.listen.error_names), ..options.share };
-    let file = FileOptions { share, journal, clock, ..FileOptions::default() };
+    let file = FileOptions { share, clock, journal, ..FileOptions::default() };
     AccountOptions { file, blob: options.blob.clone() }
 }
 

@@ -12,7 +12,7 @@ use std::time::Instant;
 use super::admin::AdminStart;
 use super::data::{self, OpenedData};
 use super::error::StartError;
-use super::event_file::{self, EventFile};
+use super::event_file::{self, EventFile, OpenedEventFile};
 use super::hold::{Hold, HoldError, HoldOptions};
 use super::host::{Host, connections};
 use super::listeners::Listeners;
@@ -116,7 +116,7 @@ impl Server {
         }
         let host = Arc::new(host);
         let serving = Arc::clone(&host) as Arc<dyn Serving>;
-        let event_file = event_file.map(|file| file.start()).transpose()?;
+        let event_file = event_file.map(OpenedEventFile::start).transpose()?;
         let services = listeners.addresses();
         let admin = admin.map(|admin| admin.options(&serving, services));
         let api = ApiServer::start(&host.control(), &serving, admin)?;
