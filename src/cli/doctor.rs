@@ -14,7 +14,6 @@ use anyhow::Result;
 use clap::Args;
 use clap::builder::BoolishValueParser;
 use rustix::fs::XattrFlags;
-use rustix::fs::inotify::{self, CreateFlags};
 use serde::Serialize;
 
 use super::EXIT_DIFFERENT;
@@ -25,9 +24,6 @@ use crate::rules::service::ServiceKind;
 
 /// The first kernel with FUSE passthrough.
 const PASSTHROUGH_SINCE: (u32, u32) = (6, 9);
-
-/// Below this many directories that can be watched, large trees are read more often.
-const WATCHES_MIN: u64 = 8192;
 
 /// Below this many descriptors, connections and open files are few.
 const DESCRIPTORS_MIN: u64 = 1024;
@@ -98,7 +94,7 @@ impl Doctor {
             checks.extend([fuse_device(), helper(), allow_other(), passthrough()]);
         }
         let can_mount = all_well(&checks);
-        let others = [data_directory(&self.data), watches(), descriptors(), ports()];
+        let others = [data_directory(&self.data), descriptors(), ports()];
         let can_serve = all_well(&others);
         checks.extend(others);
         self.output.show(&checks, || {
@@ -271,34 +267,6 @@ fn data_directory(data: &Path) -> DoctorCheck {
             "works; metadata is kept beside the files and does not follow them outside latchfs",
         ),
     }
-}
-
-fn watches() -> DoctorCheck {
-    const WHAT: &str = "inotify";
-    let limit = |name: &str| -> Option<u64> {
-        let path = Path::new("/proc/sys/fs/inotify").join(name);
-        fs::read_to_string(path).ok()?.trim().parse().ok()
-    };
-    let instances = limit("max_user_instances").unwrap_or_default();
-    let watches = limit("max_user_watches").unwrap_or_default();
-    // A server takes one for all of its shares; other programs may have taken all of the user's.
-    if let Err(errno) = inotify::init(CreateFlags::CLOEXEC) {
-        return DoctorCheck::warn(
-            WHAT,
-            format!(
-                "none to be had of {instances} ({errno}): large directories are read more often"
-            ),
-            "end programs that watch files, or sysctl fs.inotify.max_user_instances=1024",
-        );
-    }
-    if watches < WATCHES_MIN {
-        return DoctorCheck::warn(
-            WHAT,
-            format!("only {watches} watches: large directories are read more often"),
-            "sysctl fs.inotify.max_user_watches=65536",
-        );
-    }
-    DoctorCheck::ok(WHAT, format!("{instances} instances, {watches} watches"))
 }
 
 fn descriptors() -> DoctorCheck {

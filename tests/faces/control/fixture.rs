@@ -109,7 +109,7 @@ impl Folder {
 
     /// Runs a command to its end.
     pub fn run(&self, arguments: &[&str]) -> Output {
-        // Other servers of this user may leave no inotify instance for one that is to fail.
+        // A warning about the machine is no part of the answer.
         latchfs(self.path()).env("RUST_LOG", "error").args(arguments).output().unwrap()
     }
 

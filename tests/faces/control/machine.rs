@@ -19,7 +19,6 @@ fn the_doctor_looks_at_all_that_matters_and_asks_no_server() {
         "user_allow_other",
         "kernel passthrough",
         "data directory",
-        "inotify",
         "descriptors",
         "ports",
     ];

@@ -21,31 +21,6 @@ fn descriptors(served: &Served) -> usize {
     fs::read_dir(format!("/proc/{}/fd", served.pid())).unwrap().count()
 }
 
-/// Inotify instances that the server has.
-fn inotify_instances(served: &Served) -> usize {
-    let descriptors = fs::read_dir(format!("/proc/{}/fd", served.pid())).unwrap();
-    // A descriptor may be closed between the two looks.
-    let targets = descriptors.filter_map(|entry| fs::read_link(entry.unwrap().path()).ok());
-    targets.filter(|target| target.to_string_lossy().contains("inotify")).count()
-}
-
-#[test]
-fn all_shares_of_a_server_watch_directories_with_one_inotify_instance() {
-    let served = Served::start(&["--no-auth", "--no-mount"]);
-    let file = [("x-ms-type", "file"), ("x-ms-content-length", "0")];
-    for share in 0..20 {
-        let put = |target: String, headers: &[(&str, &str)]| {
-            ask(served.addr(), "PUT", &target, headers, b"").is(201)
-        };
-        put(format!("/share-{share}?restype=share"), &[]);
-        put(format!("/share-{share}/Name"), &file);
-        // Another spelling: the directory is read, and watched.
-        ask(served.addr(), "HEAD", &format!("/share-{share}/nAME"), &[], b"").is(200);
-    }
-    // None where other programs of this user have them all.
-    assert!(inotify_instances(&served) <= 1, "{}", inotify_instances(&served));
-}
-
 #[test]
 fn many_shares_need_few_descriptors() {
     const SHARES: usize = 300;

@@ -3,7 +3,7 @@
 //! Knows nothing of opens, share modes or leases. All paths are resolved beneath the share's root.
 //!
 //! ```text
-//!   share_dir    names and their files; beneath, name_cache, dir_watch, listing
+//!   share_dir    names and their files; beneath, name_cache, listing
 //!   record       properties that have no place in an inode; etag
 //!   data         the bytes of a file; difference: two files compared; pages: which hold data;
 //!                range_bytes: those of a range
@@ -16,7 +16,6 @@ mod beneath;
 pub mod clone;
 pub mod data;
 pub mod difference;
-mod dir_watch;
 mod etag;
 mod kept_dirs;
 mod listing;

@@ -10,7 +10,6 @@ use std::sync::{MutexGuard, PoisonError, TryLockError};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
 
 use super::super::beneath::Dir;
-use super::super::dir_watch::NamesInDoubt;
 use super::super::stat::{FileKind, Stat};
 use super::{Case, FoundFile, FoundPlace, NAMING_LOCKS, ShareDir};
 use crate::disk::error::{StoreError, begin_change, check_may_free, doing};
@@ -32,8 +31,6 @@ pub enum RenameHow {
 /// A name that none of us makes in another spelling while this lasts.
 #[derive(Debug)]
 struct SpellingClaim<'a> {
-    /// The directory it is in.
-    dir: FileId,
     _naming: MutexGuard<'a, ()>,
 }
 
@@ -41,18 +38,15 @@ impl ShareDir {
     /// Makes an empty file, open for reading and writing. `mode` is subject to the umask.
     pub fn create_file(&self, path: &SharePath, mode: u32) -> Result<(OwnedFd, Stat), StoreError> {
         let (dir, name) = self.new_place(path)?;
-        let claim = self.claim(&dir, name, None)?;
-        let expect = |claim: &SpellingClaim<'_>| self.names.expect(claim.dir, name);
-        let expected = claim.as_ref().map(expect).transpose()?;
+        let _claim = self.claim(&dir, name, None)?;
         let flags =
             OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         begin_change()?;
+        let change = self.names.change(dir.id());
         let file = rustix::fs::openat(&dir, name, flags, Mode::from_raw_mode(mode))
             .map_err(doing("creating a file"))?;
         let stat = Stat::of(&file).inspect_err(|_| unmake(&dir, name, AtFlags::empty()))?;
-        if let Some(expected) = expected {
-            expected.made_in(&dir, &stat);
-        }
+        change.done(&dir, |names| names.insert(name, &stat));
         Ok((file, stat))
     }
 
@@ -61,9 +55,12 @@ impl ShareDir {
         let (dir, name) = self.new_place(path)?;
         let _claim = self.claim(&dir, name, None)?;
         begin_change()?;
+        let change = self.names.change(dir.id());
         rustix::fs::mkdirat(&dir, name, Mode::from_raw_mode(mode))
             .map_err(doing("creating a directory"))?;
-        Stat::at(&dir, name).inspect_err(|_| unmake(&dir, name, AtFlags::REMOVEDIR))
+        let stat = Stat::at(&dir, name).inspect_err(|_| unmake(&dir, name, AtFlags::REMOVEDIR))?;
+        change.done(&dir, |names| names.insert(name, &stat));
+        Ok(stat)
     }
 
     /// Makes a symbolic link; any target is stored as it is.
@@ -71,6 +68,7 @@ impl ShareDir {
         let (dir, name) = self.new_place(path)?;
         let _claim = self.claim(&dir, name, None)?;
         begin_change()?;
+        let _change = self.names.change(dir.id());
         rustix::fs::symlinkat(target, &dir, name).map_err(doing("creating a link"))?;
         Stat::at(&dir, name).inspect_err(|_| unmake(&dir, name, AtFlags::empty()))
     }
@@ -88,6 +86,7 @@ impl ShareDir {
         let (dir, name) = self.new_place(path)?;
         let _claim = self.claim(&dir, name, None)?;
         begin_change()?;
+        let _change = self.names.change(dir.id());
         rustix::fs::mknodat(&dir, name, kind, Mode::from_raw_mode(mode), 0)
             .map_err(doing("creating a special file"))?;
         Stat::at(&dir, name).inspect_err(|_| unmake(&dir, name, AtFlags::empty()))
@@ -110,6 +109,7 @@ impl ShareDir {
         let (to_dir, to_name) = self.new_place(to)?;
         let _claim = self.claim(&to_dir, to_name, None)?;
         begin_change()?;
+        let _change = self.names.change(to_dir.id());
         rustix::fs::linkat(&from_dir, from_name, &to_dir, to_name, AtFlags::empty())
             .map_err(doing("linking a file"))
     }
@@ -137,8 +137,16 @@ impl ShareDir {
             }
         };
         begin_change()?;
+        let same_dir = from_dir.id() == to_dir.id();
+        let change = self.names.change(to_dir.id());
+        let _left = (!same_dir).then(|| self.names.change(from_dir.id()));
         let renamed = rustix::fs::renameat_with(&from_dir, from_name, &to_dir, to_name, flags)
             .map_err(doing("renaming"));
+        // Two names of one file are both left as they are.
+        let is_gone = || matches!(Stat::at(&from_dir, from_name), Err(StoreError::NotFound));
+        if renamed.is_ok() && same_dir && is_gone() {
+            change.done(&to_dir, |names| names.rename(from_name, to_name));
+        }
         self.root.forget(from.as_str());
         self.root.forget(to.as_str());
         renamed
@@ -148,7 +156,7 @@ impl ShareDir {
     pub fn remove_file(&self, path: &SharePath, expect: FileId) -> Result<(), StoreError> {
         let (dir, name) = self.old_place(path)?;
         let stat = expected(&dir, name, expect)?;
-        unlink_file(&dir, name, &stat)
+        self.unlink_file(&dir, name, &stat)
     }
 
     /// Removes the name of a file that was looked up at `place`, in the directory in which it was
@@ -156,7 +164,7 @@ impl ShareDir {
     /// [`ShareDir::remove_file`].
     pub fn remove_found(&self, found: &FoundFile, place: &FoundPlace) -> Result<(), StoreError> {
         match found.path.split() {
-            Some((_, name)) if place.is_recent() => unlink_file(&place.dir, name, &found.stat),
+            Some((_, name)) if place.is_recent() => self.unlink_file(&place.dir, name, &found.stat),
             _ => self.remove_file(&found.path, found.stat.id),
         }
     }
@@ -172,10 +180,11 @@ impl ShareDir {
             return Err(StoreError::NotEmpty);
         }
         begin_change()?;
+        let change = self.names.change(dir.id());
         let removed = rustix::fs::unlinkat(&dir, name, AtFlags::REMOVEDIR)
             .map_err(doing("removing a directory"));
         self.root.forget(path.as_str());
-        removed
+        removed.map(|()| change.done(&dir, |names| names.remove(name)))
     }
 
     /// Parent and name of an entry that is there; the root itself cannot be moved or removed.
@@ -213,24 +222,27 @@ impl ShareDir {
             }
             Err(TryLockError::WouldBlock) => lock.lock().unwrap_or_else(PoisonError::into_inner),
         };
-        let taken = self.names.ask((dir, id), NamesInDoubt::Spellings(name), |names| {
+        let taken = self.names.ask((dir, id), |names| {
             names.spellings(name).any(|spelling| spelling != name && Some(spelling) != itself)
         })?;
         if taken {
             return Err(StoreError::AlreadyExists);
         }
-        Ok(Some(SpellingClaim { dir: id, _naming: naming }))
+        Ok(Some(SpellingClaim { _naming: naming }))
     }
-}
 
-/// Removes the name of a file that was looked at.
-fn unlink_file(dir: &Dir, name: &str, stat: &Stat) -> Result<(), StoreError> {
-    if stat.kind == FileKind::Directory {
-        return Err(StoreError::IsADirectory);
+    /// Removes the name of a file that was looked at.
+    fn unlink_file(&self, dir: &Dir, name: &str, stat: &Stat) -> Result<(), StoreError> {
+        if stat.kind == FileKind::Directory {
+            return Err(StoreError::IsADirectory);
+        }
+        check_may_free(stat.freed())?;
+        begin_change()?;
+        let change = self.names.change(dir.id());
+        rustix::fs::unlinkat(dir, name, AtFlags::empty()).map_err(doing("removing a file"))?;
+        change.done(dir, |names| names.remove(name));
+        Ok(())
     }
-    check_may_free(stat.freed())?;
-    begin_change()?;
-    rustix::fs::unlinkat(dir, name, AtFlags::empty()).map_err(doing("removing a file"))
 }
 
 /// Takes an entry back that was made just now and cannot be looked at. The lock of names is held,

@@ -14,7 +14,6 @@ use std::time::Instant;
 use rustix::fs::OFlags;
 
 use super::beneath::{Dir, Root};
-use super::dir_watch::NamesInDoubt;
 use super::kept_dirs::BELIEVED_FOR;
 use super::listing::{self, ListedName};
 use super::name_cache::NameCache;
@@ -301,9 +300,8 @@ impl ShareDir {
             Err(StoreError::NotFound) => {}
             Err(error) => return Err(error),
         }
-        let known = self.names.ask((dir, dir.id()), NamesInDoubt::Spellings(name), |names| {
-            names.spelling(name).map(str::to_owned)
-        })?;
+        let known =
+            self.names.ask((dir, dir.id()), |names| names.spelling(name).map(str::to_owned))?;
         let Some(known) = known else { return Ok(None) };
         let stat = Stat::at(dir, &known)?;
         Ok(Some((known.into(), stat)))
