@@ -348,7 +348,7 @@ impl Holds {
     #[track_caller]
     pub fn close(&mut self, handle: u64) {
         let answer = self.0.ask(&ControlRequest::Release { handle }).unwrap();
-        assert_eq!(answer, ControlAnswer::Done {});
+        assert_eq!(answer, ControlAnswer::Holding { open: true });
     }
 
     fn ask(&mut self, name: &str, access: &str, share: &str, on_close: bool) -> Result<u64, i32> {

@@ -2,8 +2,6 @@
 
 use std::fs;
 
-use latchfs::client;
-
 use crate::common::calls::Call;
 use crate::common::http::Got;
 use crate::common::meeting::{Meeting, Subject, errno};
@@ -84,8 +82,8 @@ fn b065_a_directory_with_entries_is_not_marked() {
     let Some(at) = Meeting::start() else { return };
     let directory = at.directory("b065");
     at.file("b065/file");
-    let opened = fs::File::open(directory.path()).unwrap();
-    assert_eq!(errno(client::set_delete(&opened, true)), libc::ENOTEMPTY);
+    directory.delete_on_close("rwd").ok().unwrap().close();
+    look(&directory).is(200);
     assert_eq!(errno(fs::remove_dir(directory.path())), libc::ENOTEMPTY);
     look(&directory).is(200);
 }
