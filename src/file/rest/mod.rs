@@ -19,7 +19,7 @@
 //!   from_url     Put Range From URL, and copies from other servers
 //!   source       the file that a request names as its source
 //!   handles      listing handles, and closing them by force
-//!   headers      property headers, read and written
+//!   headers      property headers, read and written; rest_path: the path of a request
 //!   error        status and code of each refusal
 //!   coverage     the rows of docs/coverage.md that no code knows
 //! ```
@@ -46,6 +46,7 @@ mod policies;
 mod provisioned;
 mod ranges;
 mod rename;
+mod rest_path;
 mod service;
 mod share;
 mod source;
@@ -53,7 +54,8 @@ mod source;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use crate::file::rules::{Denial, SharePath, rest_path};
+use self::rest_path::rest_path;
+use crate::file::rules::{Denial, SharePath};
 use crate::file::service::shares::{ShareRef, SnapshotName};
 use crate::file::service::{Asking, FileError, FileService, Share};
 use crate::http::auth::{AuthError, GrantedBy, Permission};

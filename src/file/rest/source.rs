@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use hyper::{StatusCode, Uri};
 
+use super::rest_path::rest_path;
 use super::{FileCall, operations, snapshot_of};
-use crate::file::rules::{SharePath, rest_path};
+use crate::file::rules::SharePath;
 use crate::file::service::shares::SnapshotName;
 use crate::http::auth::{AuthError, AuthTarget, GrantedBy, Permission, RequestView, ResourceLevel};
 use crate::http::frame::refusal::Refusal;

@@ -36,7 +36,7 @@ mod testing;
 pub use access::Rights;
 pub use attributes::Attributes;
 pub use denial::Denial;
-pub use name::{FileNameError, fold, rest_path, same_name};
+pub use name::{FileNameError, fold, same_name};
 pub use operation::{Check, Demands, FileOperation, LeaseDemand, RangeDemand};
 pub use path::{PathError, SharePath};
 

@@ -28,7 +28,7 @@ use crate::http::xml::Element;
 use crate::queue::rest::read_text;
 use crate::rules::Timestamp;
 use crate::rules::policy::StoredPolicy;
-use crate::table::rules::json::{MetadataLevel, Scope, read_entity, read_table_name};
+use crate::table::rest::json::{MetadataLevel, Scope, read_entity, read_table_name};
 use crate::table::rules::{EntityFields, Filter, Properties, Select, Ticks, ValueRef};
 
 const SERVICES: [&Service; 4] = [

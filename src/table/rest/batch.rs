@@ -9,6 +9,8 @@ use hyper::{Method, StatusCode};
 use super::entities::{insertion, letters_of_update, update};
 use super::error::{refusal_of_form, within};
 use super::headers::{Prefer, condition, json_type, level, verb};
+use super::json::{MetadataLevel, Scope};
+use super::locator::{Locator, write_entity};
 use super::{TableCall, option_in, table_name};
 use crate::http::auth::Permission;
 use crate::http::frame::refusal::Refusal;
@@ -19,8 +21,6 @@ use crate::http::multipart::{
 };
 use crate::http::reply::Reply;
 use crate::sync::random::new_guid;
-use crate::table::rules::json::{MetadataLevel, Scope};
-use crate::table::rules::locator::{Locator, write_entity};
 use crate::table::rules::transaction::OPERATIONS_MAX;
 use crate::table::rules::{
     EntityChange, EntityFields as _, How, Properties, Select, TableDenial, TableName,

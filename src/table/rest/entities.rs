@@ -8,12 +8,12 @@ use hyper::StatusCode;
 
 use super::error::refusal_of_form;
 use super::headers::{Prefer, condition, json, reply};
+use super::json::{EntityBody, read_entity};
+use super::locator::write_entity;
 use super::{TableCall, option};
 use crate::http::auth::Permission;
 use crate::http::frame::refusal::{ObjectName, Refusal};
 use crate::http::frame::service::Answer;
-use crate::table::rules::json::{EntityBody, read_entity};
-use crate::table::rules::locator::write_entity;
 use crate::table::rules::{
     EntityChange, EntityFields as _, EntityKey, How, IfMatch, Properties, Select, TableDenial,
     TableName, etag,

@@ -5,11 +5,11 @@
 
 use hyper::{Method, StatusCode};
 
+use super::json::MetadataLevel;
 use crate::http::frame::refusal::Refusal;
 use crate::http::frame::routing::Verb;
 use crate::http::reply::Reply;
 use crate::table::rules::IfMatch;
-use crate::table::rules::json::MetadataLevel;
 
 /// The content type of JSON at a level.
 pub(super) fn json_type(level: MetadataLevel) -> String {

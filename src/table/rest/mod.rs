@@ -7,6 +7,8 @@
 //!   tables       create, list, get, delete; policies: their access policies
 //!   entities     insert, get, update, merge, delete; query: pages of them
 //!   batch        entity group transactions
+//!   json         entities as JSON at three levels of metadata
+//!   locator      tables and entities in URLs; token: where a page ends
 //! ```
 //!
 //! Each operation reads its headers, calls the engine once, and spells the answer.
@@ -15,23 +17,26 @@ mod batch;
 mod entities;
 mod error;
 mod headers;
+pub mod json;
+mod locator;
 pub mod operations;
 mod policies;
 mod query;
 mod tables;
+mod token;
 
 use std::ops::Deref;
 
 use hyper::StatusCode;
 use percent_encoding::percent_decode_str;
 
+use self::json::{MetadataLevel, Scope};
+use self::locator::Locator;
 use crate::http::auth::{GrantedBy, Permission, SasScope, TableScope};
 use crate::http::frame::call::Call;
 use crate::http::frame::opening::not_open;
 use crate::http::frame::refusal::Refusal;
 use crate::http::request::Request;
-use crate::table::rules::json::{MetadataLevel, Scope};
-use crate::table::rules::locator::Locator;
 use crate::table::rules::range::Edge;
 use crate::table::rules::{EntityKey, Position, Range, TableDenial, TableName};
 use crate::table::service::{TableError, TableService};

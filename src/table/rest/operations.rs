@@ -7,6 +7,7 @@
 use hyper::{Method, StatusCode};
 
 use super::error::refusal;
+use super::locator::Locator;
 use super::{TableCall, headers, locator};
 use crate::http::auth::Permission::{Add, Create, Delete, List, Read, Update, Write};
 use crate::http::auth::{ResourceLevel, TABLE_SIGNATURES};
@@ -22,7 +23,6 @@ use crate::rules::policy::StoredPolicy;
 use crate::rules::service::ServiceKind;
 use crate::server::Account;
 use crate::table::rules::TableName;
-use crate::table::rules::locator::Locator;
 
 pub static SERVICE_TABLE: Service = Service {
     kind: ServiceKind::Table,

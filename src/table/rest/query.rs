@@ -9,11 +9,12 @@ use hyper::StatusCode;
 
 use super::error::refusal_of_form;
 use super::headers::json;
+use super::json::write::EntityListWriter;
+use super::token;
 use super::{TableCall, option};
 use crate::http::frame::refusal::Refusal;
 use crate::http::frame::service::Answer;
-use crate::table::rules::json::write::EntityListWriter;
-use crate::table::rules::{EntityKey, Filter, Select, TableDenial, TableName, Top, token};
+use crate::table::rules::{EntityKey, Filter, Select, TableDenial, TableName, Top};
 use crate::table::service::{EntityQuery, EntityRef, EntitySink};
 
 /// Bytes after which a page ends.

@@ -3,11 +3,12 @@
 use hyper::StatusCode;
 
 use super::headers::{Prefer, json, reply};
+use super::json::read_table_name;
+use super::token;
 use super::{TableCall, option, table_name};
 use crate::http::frame::refusal::Refusal;
 use crate::http::frame::service::Answer;
-use crate::table::rules::json::read_table_name;
-use crate::table::rules::{Filter, Top, token};
+use crate::table::rules::{Filter, Top};
 use crate::table::service::TableQuery;
 
 use super::error::refusal_of_form;

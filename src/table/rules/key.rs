@@ -1,7 +1,7 @@
 //! `PartitionKey` and `RowKey`: which values are legal.
 //!
 //! Decides the limits of a key and the order of entities: by partition key, then by row key, both
-//! by their UTF-8 bytes. The spelling of keys in URLs is decided in [`super::locator`].
+//! by their UTF-8 bytes. The spelling of keys in URLs is decided in `table/rest`.
 
 use super::denial::TableDenial;
 use super::value::utf16_units;

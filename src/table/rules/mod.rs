@@ -1,14 +1,13 @@
-//! The rules of the Table service: names, keys, values, JSON, filters, conditions, transactions.
+//! The rules of the Table service: names, keys, values, filters, conditions, transactions.
 //!
 //! Pure: no I/O, no clock. `table/service` asks and carries out; `table/rest` spells the answers.
 //!
 //! ```text
-//!   name, key        legal table names and keys; locator: how a URL spells an entity
+//!   name, key        legal table names and keys
 //!   datetime, value  Edm types and their values; number: Double as text
 //!   entity           properties of an entity, merging, limits
-//!   json             entities as JSON at three levels of metadata
 //!   filter           $filter: parsing, evaluation, the key ranges it can match
-//!   range            intervals of keys; token: where a page ends
+//!   range            intervals of keys
 //!   query            $select and $top
 //!   etag             ETags and If-Match
 //!   change           what a write does to an entity; transaction: several at once
@@ -22,15 +21,12 @@ pub mod denial;
 pub mod entity;
 pub mod etag;
 pub mod filter;
-pub mod json;
 pub mod key;
-pub mod locator;
 pub mod name;
 pub mod number;
 pub mod policy;
 pub mod query;
 pub mod range;
-pub mod token;
 pub mod transaction;
 pub mod value;
 

@@ -2,7 +2,7 @@
 //!
 //! Decides which values compare with each other (numbers of all types by value, other types only
 //! with their own) and the size of a single value. The JSON form of a value is decided in
-//! [`super::json`].
+//! `table/rest`.
 
 use std::cmp::Ordering;
 

@@ -1,16 +1,13 @@
 //! Names: which two are the same, and which are legal over REST.
 //!
 //! Decides case folding and the limits of share, directory and file names; how a request's path
-//! becomes a [`super::SharePath`] is in [`rest_path`].
+//! becomes a [`super::SharePath`] is decided in `file/rest`.
 //! The mount is lenient: it takes any such path, as a POSIX program expects.
 
 use std::borrow::Cow;
 
-mod rest_path;
 #[cfg(test)]
 mod tests;
-
-pub use rest_path::rest_path;
 
 /// Longest component, in UTF-16 units.
 pub const COMPONENT_UNITS_MAX: usize = 255;
@@ -150,7 +147,7 @@ pub fn is_share_name(name: &str) -> bool {
 }
 
 /// Length as the service counts it: UTF-16 units.
-fn units(text: &str) -> usize {
+pub fn units(text: &str) -> usize {
     text.chars().map(char::len_utf16).sum()
 }
 

@@ -6,7 +6,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::denial::TableDenial;
+use crate::table::rules::denial::TableDenial;
 
 /// Bytes of the longest token that is read: a key of 512 units has at most 1,536 bytes.
 const TOKEN_MAX: usize = 4_096;

@@ -9,9 +9,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::TYPE_SUFFIX;
+use crate::table::rest::locator::write_entity as write_locator;
 use crate::table::rules::entity::EntityFields;
 use crate::table::rules::key::{PARTITION_KEY, ROW_KEY, TIMESTAMP};
-use crate::table::rules::locator::write_entity as write_locator;
 use crate::table::rules::query::Select;
 use crate::table::rules::value::{EdmType, ValueRef};
 use crate::table::rules::{etag, number};
@@ -327,9 +327,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::table::rest::json::read_entity;
     use crate::table::rules::datetime::Ticks;
     use crate::table::rules::entity::Properties;
-    use crate::table::rules::json::read_entity;
     use crate::table::rules::value::Value;
 
     struct Entity(Properties, &'static str, &'static str);

@@ -2,12 +2,12 @@
 //! `name(PartitionKey='p',RowKey='r')`.
 //!
 //! Decides how a path after the account is read and how keys are written into URLs. Names and keys
-//! are checked in [`super::name`] and [`super::key`].
+//! are checked in `name` and `key` of the rules.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-use super::denial::TableDenial;
-use super::key::{EntityKey, PARTITION_KEY, ROW_KEY};
+use crate::table::rules::denial::TableDenial;
+use crate::table::rules::key::{EntityKey, PARTITION_KEY, ROW_KEY};
 
 /// The resource that a path names.
 #[derive(Clone, PartialEq, Eq, Debug)]

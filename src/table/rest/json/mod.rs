@@ -1,7 +1,7 @@
 //! Entities and tables as JSON: reading what clients send, writing what they ask for.
 //!
 //! Decides inference and conversion of types ([`read`]) and the members at each level of metadata
-//! ([`mod@write`]). Limits are checked in [`super::entity`].
+//! ([`mod@write`]). Limits are checked in [`crate::table::rules::entity`].
 
 pub mod read;
 pub mod write;
