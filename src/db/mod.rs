@@ -9,6 +9,7 @@
 //!                                  files still have their names; wal: when
 //!   hold              held         the writer stands still: all rows are replaced
 //!   copy              copy         all rows of one moment, in another file
+//!                     service      what the services with rows share
 //!   version           version      whether rows that were read before still hold
 //! ```
 //!
@@ -28,6 +29,7 @@ mod held;
 mod job;
 mod place;
 mod readers;
+pub(crate) mod service;
 mod stats;
 pub(crate) mod sweeper;
 #[cfg(test)]
@@ -64,8 +66,10 @@ pub use self::copy::Copy;
 pub use self::error::DbError;
 pub use self::held::HeldWriter;
 pub use self::job::Purpose;
-pub(crate) use self::job::{again, once};
+pub(crate) use self::job::once;
 pub(crate) use self::place::check_place;
+pub(crate) use self::service::{DbService, ServiceMemory};
+pub use self::service::{RowStore, Store, Tables};
 pub use self::stats::Stats;
 pub use self::version::Version;
 
@@ -223,17 +227,13 @@ impl Database {
         run_read(&self.readers.take()?, f)
     }
 
-    /// As [`Database::read`], for callers on an event loop: gives `f` back instead of waiting.
-    pub fn try_read<T, E, F>(&self, f: F) -> Result<Result<T, E>, F>
-    where
-        E: From<DbError>,
-        F: FnOnce(&Connection) -> Result<T, E>,
-    {
+    /// As [`Database::read`], for callers on an event loop: `None` if no connection is free.
+    pub fn try_read<T, E: From<DbError>>(
+        &self,
+        f: impl FnOnce(&Connection) -> Result<T, E>,
+    ) -> Option<Result<T, E>> {
         let _naming = Naming::file(&self.file);
-        match self.readers.try_take() {
-            Some(lent) => Ok(run_read(&lent, f)),
-            None => Err(f),
-        }
+        self.readers.try_take().map(|lent| run_read(&lent, f))
     }
 
     /// Runs a change up to its first write, in a read transaction: `Ok` if it got that far, or to

@@ -8,6 +8,7 @@ use super::error::BlobError;
 use super::{BlobResult, BlobService, Content, WrittenBlob};
 use crate::blob::rules::append::{AppendConditions, Appendable};
 use crate::blob::rules::{BlobOperation, BlobState};
+use crate::db::DbService as _;
 use crate::rules::Context;
 
 /// The answer of Append Block.

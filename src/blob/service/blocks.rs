@@ -12,6 +12,7 @@ use super::{BlobError, BlobResult, BlobService, Content, NewBlob, WrittenBlob};
 use crate::blob::rules::blocks::{BlockId, COMMITTED_MAX, ListedBlock, check_new_block};
 use crate::blob::rules::{BlobDenial, BlobOperation, BlobState, BlobType, Encryption};
 use crate::blob::store::{BlobTx, BlockChoice, BlockList, ContainerId, STAGE_ABOVE, StateKey};
+use crate::db::DbService as _;
 use crate::db::blocking::on_blocking_thread;
 use crate::db::{Purpose, once};
 use crate::rules::{Context, Etag};

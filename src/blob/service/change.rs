@@ -24,14 +24,14 @@ use crate::rules::{Context, Etag, Timestamp, Writer};
 pub(super) type BlobRow = crate::blob::store::StateRow<BlobState>;
 
 /// A look at one committed state of the database.
-pub(super) struct BlobView<'a> {
+pub(crate) struct BlobView<'a> {
     pub tx: &'a BlobTx<'a>,
     pub memory: &'a BlobMemory,
     pub now: Timestamp,
 }
 
 /// A change under way, in the writer's transaction.
-pub(super) struct BlobChange<'a> {
+pub(crate) struct BlobChange<'a> {
     look: BlobView<'a>,
     pub tx: &'a WriteTx<'a>,
     cx: &'a Context,
@@ -40,7 +40,7 @@ pub(super) struct BlobChange<'a> {
 
 /// The container and state that a name leads to.
 #[derive(Debug)]
-pub(super) struct ResolvedBlob {
+pub(crate) struct ResolvedBlob {
     pub container: ContainerId,
     /// The encryption scope of the container, and whether it denies every other.
     pub scope: (Option<String>, bool),
@@ -52,7 +52,7 @@ pub(super) struct ResolvedBlob {
 
 /// How a state that is replaced is set aside.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum SetAside {
+pub(crate) enum SetAside {
     /// It makes room at once.
     Moved,
     /// It stays until the new one takes its place, which is made of its parts.

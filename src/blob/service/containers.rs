@@ -8,6 +8,7 @@ use super::lease::{LeaseAction, LeaseAnswer};
 use super::{BlobError, BlobResult, BlobService};
 use crate::blob::rules::{BlobDenial, BlobMetadata, BlobOperation, ContainerState, PublicAccess};
 use crate::blob::store::{BlobTx, ContainerRow, Retained};
+use crate::db::{DbService as _, Store as _};
 use crate::disk::non_blocking::check_may_wait;
 use crate::rules::conditions::Conditions;
 use crate::rules::lease::ContainerLease;
@@ -98,8 +99,8 @@ impl BlobService {
     pub fn container_now(&self, name: &str) -> Option<ContainerState> {
         let find = |tx: &BlobTx<'_>| Ok::<_, BlobError>(tx.container::<ContainerState>(name)?);
         let row = match self.store.try_read(find) {
-            Ok(row) => row,
-            Err(find) => {
+            Some(row) => row,
+            None => {
                 check_may_wait().ok()?;
                 self.store.read(find)
             }

@@ -16,6 +16,7 @@ use crate::blob::rules::{
     BlobDenial, BlobMetadata, BlobOperation, BlobState, BlobType, ContentProperties,
 };
 use crate::blob::store::{StateId, StateKey};
+use crate::db::DbService as _;
 use crate::rules::Context;
 use crate::rules::conditions::copy::source_failure;
 use crate::rules::conditions::{Conditions, Subject};

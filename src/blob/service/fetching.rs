@@ -13,6 +13,7 @@ use super::{BlobError, BlobResult, BlobService, Content};
 use crate::blob::rules::copy::{CopyRecord, HeldCopy, check_abort};
 use crate::blob::rules::{BlobDenial, BlobOperation, BlobState, BlobType};
 use crate::blob::store::{BlobStore, BlobTx, HeldBlobs, StateKey, WriteTx};
+use crate::db::DbService as _;
 use crate::db::{DbError, Purpose};
 use crate::rules::copy_status::CopyStatus;
 use crate::rules::{Context, Timestamp};

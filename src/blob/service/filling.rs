@@ -8,6 +8,7 @@ use super::change::BlobView;
 use super::{BlobError, BlobResult, BlobService};
 use crate::blob::rules::{BlobOperation, BlobState, ContainerState};
 use crate::blob::store::{BlobStore, BlobTx, ContainerId, ListBlobs, WriteTx};
+use crate::db::DbService as _;
 use crate::db::Purpose;
 use crate::rules::Context;
 

@@ -8,6 +8,7 @@ use super::{BlobError, BlobResult, BlobService};
 use crate::blob::rules::tags::query::TagQuery;
 use crate::blob::rules::{BlobDenial, BlobOperation};
 use crate::blob::store::StateKey;
+use crate::db::DbService as _;
 use crate::rules::conditions::Conditions;
 use crate::rules::lease::{LeaseDenial, LeaseId, LeaseKind, TimedLease};
 use crate::rules::{Context, Etag, Timestamp, Writer};

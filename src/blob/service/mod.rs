@@ -49,8 +49,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::oneshot;
-
 pub use access::{AccessConditions, BlobAt, Selector};
 pub use append::Appended;
 pub use blocks::BlockLists;
@@ -80,9 +78,8 @@ use self::change::{BlobChange, BlobView};
 use self::retention::Settings;
 use crate::blob::store::{BlobStore, WriteTx};
 use crate::clock::{Present, TimeSource};
-use crate::db::blocking::on_blocking_thread;
 use crate::db::sweeper::Sweeper;
-use crate::db::{Purpose, again};
+use crate::db::{DbService, ServiceMemory};
 use crate::journal::recent::Recent;
 use crate::rules::Context;
 
@@ -112,9 +109,8 @@ pub struct BlobService {
     cache: BlobCache,
 }
 
-/// The state that requests under way share. It does not hold the store: a request may outlive its
-/// caller on the writer's thread, which must not be the one that closes the database.
-struct BlobMemory {
+/// The state that requests under way share.
+pub(crate) struct BlobMemory {
     options: BlobOptions,
     settings: Settings,
     history: Recent<ChangedBlob>,
@@ -159,104 +155,51 @@ impl BlobService {
         &self.memory.options
     }
 
-    /// Makes a change. Answers after its commit; a caller that goes away does not undo it.
-    async fn change<T: Send + 'static>(
-        &self,
-        cx: &Context,
-        change: impl FnOnce(&BlobChange<'_>) -> BlobResult<T> + Clone + Send + 'static,
-    ) -> BlobResult<T> {
-        self.change_for(Purpose::Store, cx, change).await
-    }
-
-    /// As [`BlobService::change`], for a change that deletes: it is made on a full disk too.
-    async fn delete<T: Send + 'static>(
-        &self,
-        cx: &Context,
-        change: impl FnOnce(&BlobChange<'_>) -> BlobResult<T> + Clone + Send + 'static,
-    ) -> BlobResult<T> {
-        self.change_for(Purpose::Delete, cx, change).await
-    }
-
-    async fn change_for<T: Send + 'static>(
-        &self,
-        purpose: Purpose,
-        cx: &Context,
-        change: impl FnOnce(&BlobChange<'_>) -> BlobResult<T> + Clone + Send + 'static,
-    ) -> BlobResult<T> {
-        let cx = self.stopped(cx, &change).await?;
-        self.carry_out(purpose, cx, again(purpose, change)).await
-    }
-
-    /// Makes a change that has no stop ahead. `next` gives the change, again for a deletion.
-    async fn carry_out<T, C>(
-        &self,
-        purpose: Purpose,
-        cx: Context,
-        mut next: impl FnMut() -> C + Send + 'static,
-    ) -> BlobResult<T>
-    where
-        T: Send + 'static,
-        C: FnOnce(&BlobChange<'_>) -> BlobResult<T>,
-    {
-        let memory = Arc::clone(&self.memory);
-        let write = move |tx: &WriteTx<'_>| {
-            let under_way = BlobChange::new(tx, &memory, &cx);
-            let answer = next()(&under_way)?;
-            Ok((answer, under_way.changes()))
-        };
-        let (send, answer) = oneshot::channel();
-        let memory = Arc::clone(&self.memory);
-        let done = move |outcome| drop(send.send(memory.committed(outcome)));
-        self.store.submit(purpose, write, done);
-        answer.await.unwrap_or(Err(DbError::Closed.into()))
-    }
-
-    /// Makes the stop that a change has ahead: checks the change in a read transaction, and keeps
-    /// it at its gate if the check holds. Returns the circumstances under which it goes on.
-    async fn stopped<T, F>(&self, cx: &Context, change: &F) -> BlobResult<Context>
-    where
-        T: Send + 'static,
-        F: FnOnce(&BlobChange<'_>) -> BlobResult<T> + Clone + Send + 'static,
-    {
-        let Some(stop) = cx.due_stop() else { return Ok(cx.clone()) };
-        let (store, memory) = (Arc::clone(&self.store), Arc::clone(&self.memory));
-        let (change, asked) = (change.clone(), cx.clone());
-        let check = move || store.rehearse(|tx| change(&BlobChange::new(tx, &memory, &asked)));
-        on_blocking_thread(check).await?;
-        Ok(Context { now: stop.pass().await, ..cx.clone() })
-    }
-
-    /// Reads a bounded number of rows: at once if a connection is free, else on another thread.
+    /// Looks at a bounded number of rows of one committed state.
     async fn look<T: Send + 'static>(
         &self,
         cx: &Context,
         look: impl Fn(&BlobView<'_>) -> BlobResult<T> + Send + 'static,
     ) -> BlobResult<T> {
-        let (memory, now) = (&self.memory, cx.now);
-        match self.store.try_read(|tx| look(&BlobView { tx, memory, now })) {
-            Ok(answer) => answer,
-            Err(_) => self.look_elsewhere(cx, look).await,
-        }
+        let (memory, now) = (Arc::clone(&self.memory), cx.now);
+        self.look_at(move |tx| look(&BlobView { tx, memory: &memory, now })).await
     }
 
-    /// Reads on a thread that may block.
+    /// As [`BlobService::look`], on a thread that may block.
     async fn look_elsewhere<T: Send + 'static>(
         &self,
         cx: &Context,
         look: impl FnOnce(&BlobView<'_>) -> BlobResult<T> + Send + 'static,
     ) -> BlobResult<T> {
-        let (store, memory) = (Arc::clone(&self.store), Arc::clone(&self.memory));
-        let now = cx.now;
-        let read = move || store.read(|tx| look(&BlobView { tx, memory: &memory, now }));
-        on_blocking_thread(read).await
+        let (memory, now) = (Arc::clone(&self.memory), cx.now);
+        self.look_elsewhere_at(move |tx| look(&BlobView { tx, memory: &memory, now })).await
     }
 }
 
-impl BlobMemory {
-    fn committed<T>(&self, outcome: BlobResult<(T, Vec<ChangedBlob>)>) -> BlobResult<T> {
-        let (answer, changes) = outcome?;
+impl DbService for BlobService {
+    type Memory = BlobMemory;
+
+    fn parts(&self) -> (&Arc<BlobStore>, &Arc<BlobMemory>) {
+        (&self.store, &self.memory)
+    }
+}
+
+impl ServiceMemory for BlobMemory {
+    type Store = BlobStore;
+    type Error = BlobError;
+    type Change<'a> = BlobChange<'a>;
+    type Effects = Vec<ChangedBlob>;
+
+    fn begin<'a>(&'a self, tx: &'a WriteTx<'_>, cx: &'a Context, _: bool) -> BlobChange<'a> {
+        BlobChange::new(tx, self, cx)
+    }
+
+    fn finish(&self, change: BlobChange<'_>) -> BlobResult<Vec<ChangedBlob>> {
+        Ok(change.changes())
+    }
+
+    fn committed(&self, changes: Vec<ChangedBlob>) {
         self.history.add(changes);
-        Ok(answer)
     }
 }
 

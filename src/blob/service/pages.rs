@@ -15,6 +15,7 @@ use crate::blob::rules::pages::{
 };
 use crate::blob::rules::{BlobDenial, BlobOperation, BlobState, ContentProperties};
 use crate::blob::store::{StateId, StateKey};
+use crate::db::DbService as _;
 use crate::rules::{Context, Timestamp};
 
 /// A Put Page: its range and what is done to it.

@@ -15,6 +15,7 @@ use crate::blob::rules::{
 };
 use crate::blob::store as blob;
 use crate::blob::store::{ContainerId, ContentPlan, INLINE_MAX, StateKey};
+use crate::db::DbService as _;
 use crate::rules::{Context, Etag, Timestamp};
 
 /// The arguments of a request that creates a blob, without its content.

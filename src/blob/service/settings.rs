@@ -9,6 +9,7 @@ use crate::blob::rules::immutability::ImmutabilityPolicy;
 use crate::blob::rules::tags::Tags;
 use crate::blob::rules::tier::{Tier, TierChange};
 use crate::blob::rules::{BlobMetadata, BlobOperation, BlobState, ContentProperties};
+use crate::db::DbService as _;
 use crate::rules::{Context, Timestamp};
 
 impl BlobService {

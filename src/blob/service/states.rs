@@ -10,6 +10,7 @@ use crate::blob::rules::deletion::{DeleteBlobSnapshots, DeletionTarget, Removal,
 use crate::blob::rules::tier::TierConditions;
 use crate::blob::rules::{BlobDenial, BlobMetadata, BlobOperation, BlobState};
 use crate::blob::store::{StateKey, StateKind};
+use crate::db::DbService as _;
 use crate::rules::{Context, Timestamp};
 
 /// The arguments of Delete Blob.

@@ -79,7 +79,7 @@ use self::janitor::{Chore, Chores, Janitor};
 use self::places::Places;
 use self::reclaim::Reclaim;
 use self::shared::{Counters, FilesToUnlink, Replacing, Shared};
-use crate::db::{Database, DbError, Purpose, Stats, SyncMode, Tuning, Version};
+use crate::db::{Database, DbError, Purpose, Stats, Store, SyncMode, Tuning, Version};
 
 pub use self::blocks::{BlockChoice, BlockList, STAGE_ABOVE};
 pub use self::content::{BodyRole, Content, ContentError, ContentPlan, ContentWriter, INLINE_MAX};
@@ -184,38 +184,6 @@ impl BlobStore {
         self.database.read(|conn| f(&BlobTx::new(conn, &self.shared, &stay, era)))
     }
 
-    /// As [`BlobStore::read`], for event loops: gives `f` back instead of waiting.
-    pub fn try_read<T, E, F>(&self, f: F) -> Result<Result<T, E>, F>
-    where
-        E: From<DbError>,
-        F: FnOnce(&BlobTx<'_>) -> Result<T, E>,
-    {
-        let (stay, era) = (self.shared.epochs.enter(), self.era());
-        let mut f = Some(f);
-        let ran = self.database.try_read(|conn| {
-            let f = f.take().expect("a closure runs once");
-            f(&BlobTx::new(conn, &self.shared, &stay, era))
-        });
-        match ran {
-            Ok(outcome) => Ok(outcome),
-            Err(_) => Err(f.expect("the database did not run the closure")),
-        }
-    }
-
-    /// Runs a change up to its first write. See [`Database::rehearse`].
-    pub fn rehearse<T, E: From<DbError>>(
-        &self,
-        f: impl FnOnce(&WriteTx<'_>) -> Result<T, E>,
-    ) -> Result<(), E> {
-        let (stay, era) = (self.shared.epochs.enter(), self.era());
-        self.database.rehearse(|conn| {
-            let tx = WriteTx::rehearsal(BlobTx::new(conn, &self.shared, &stay, era));
-            let outcome = f(&tx);
-            tx.into_effects().rolled_back();
-            outcome
-        })
-    }
-
     /// Runs `f` in a write transaction and waits for the commit. See [`Database::write`].
     pub fn write<T, E, F>(&self, f: F) -> Result<T, E>
     where
@@ -238,28 +206,6 @@ impl BlobStore {
         let written =
             self.database.write_for(purpose, move |conn| run_write(conn, &shared, &mut f));
         self.settled(written)
-    }
-
-    /// Queues `f` for the writer thread. See [`Database::submit`].
-    pub fn submit<T, E, F, D>(&self, purpose: Purpose, mut f: F, done: D)
-    where
-        T: Send + 'static,
-        E: From<DbError> + Send + 'static,
-        F: FnMut(&WriteTx<'_>) -> Result<T, E> + Send + 'static,
-        D: FnOnce(Result<T, E>) + Send + 'static,
-    {
-        let shared = Arc::clone(&self.shared);
-        let after = Arc::clone(&self.shared);
-        self.database.submit_for(
-            purpose,
-            move |conn| run_write(conn, &shared, &mut f),
-            move |written: Result<(T, Effects), E>| {
-                done(written.map(|(value, effects)| {
-                    effects.committed(&after);
-                    value
-                }));
-            },
-        );
     }
 
     fn settled<T, E>(&self, written: Result<(T, Effects), E>) -> Result<T, E> {
@@ -304,6 +250,58 @@ impl BlobStore {
             reclaimed: load(&self.shared.counters.reclaimed),
             swept: load(&self.shared.counters.swept),
         }
+    }
+}
+
+impl Store for BlobStore {
+    type Read<'a> = BlobTx<'a>;
+    type Write<'a> = WriteTx<'a>;
+
+    fn read<T, E: From<DbError>>(
+        &self,
+        f: impl FnOnce(&BlobTx<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        Self::read(self, f)
+    }
+
+    fn try_read<T, E: From<DbError>>(
+        &self,
+        f: impl FnOnce(&BlobTx<'_>) -> Result<T, E>,
+    ) -> Option<Result<T, E>> {
+        let (stay, era) = (self.shared.epochs.enter(), self.era());
+        self.database.try_read(|conn| f(&BlobTx::new(conn, &self.shared, &stay, era)))
+    }
+
+    fn rehearse<T, E: From<DbError>>(
+        &self,
+        f: impl FnOnce(&WriteTx<'_>) -> Result<T, E>,
+    ) -> Result<(), E> {
+        let (stay, era) = (self.shared.epochs.enter(), self.era());
+        self.database.rehearse(|conn| {
+            let tx = WriteTx::rehearsal(BlobTx::new(conn, &self.shared, &stay, era));
+            let outcome = f(&tx);
+            tx.into_effects().rolled_back();
+            outcome
+        })
+    }
+
+    fn submit<T: Send + 'static, E: From<DbError> + Send + 'static>(
+        &self,
+        purpose: Purpose,
+        mut f: impl FnMut(&WriteTx<'_>) -> Result<T, E> + Send + 'static,
+        done: impl FnOnce(Result<T, E>) + Send + 'static,
+    ) {
+        let (shared, after) = (Arc::clone(&self.shared), Arc::clone(&self.shared));
+        self.database.submit_for(
+            purpose,
+            move |conn| run_write(conn, &shared, &mut f),
+            move |written: Result<(T, Effects), E>| {
+                done(written.map(|(value, effects)| {
+                    effects.committed(&after);
+                    value
+                }));
+            },
+        );
     }
 }
 

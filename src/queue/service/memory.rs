@@ -30,7 +30,7 @@ const POISON: &str = "nothing panics while the memory of queues is held";
 const STEP: i64 = 10_000_000;
 
 #[derive(Default)]
-pub(super) struct QueueMemory {
+pub(crate) struct QueueMemory {
     last: Mutex<Moments>,
     /// The ceiling of changes that is committed.
     ceiling: AtomicI64,
@@ -54,7 +54,7 @@ struct LastSeq {
 
 /// The moments of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Moments {
+pub(crate) struct Moments {
     /// The time, from which timeouts count. It stands while a clock that was set back catches up.
     pub now: Tick,
     /// The moment of the change: later than that of any change before, also if the time stands.
@@ -63,7 +63,7 @@ pub(super) struct Moments {
 
 /// What a request ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum EndedObject {
+pub(crate) enum EndedObject {
     Message(MessageId),
     /// All messages of a queue up to this number.
     Messages(String, i64),

@@ -9,6 +9,7 @@ use super::error::{QueueError, QueueResult};
 use super::memory::EndedObject;
 use super::{Context, QueueChange, QueueService};
 use crate::db::DbError;
+use crate::db::DbService as _;
 use crate::queue::rules::{
     Absence, Message, MessageId, PutTimes, QueueDenial, check_queue_name, check_text,
 };
@@ -49,13 +50,13 @@ impl QueueService {
         check_text(&new.text)?;
         let random = random::bytes();
         let queue = queue.to_owned();
-        self.change(context, "Put Message", move |change| {
+        self.change(context, move |change| {
             let name = queue;
             let queue = change.queue(&name)?;
             let id = MessageId::new(change.next_seq()?, random);
-            let message = Message::put(id, new.times, change.now, change.by.at);
+            let message = Message::put(id, new.times, change.now, change.at);
             change.rows.insert_message(queue, &message, &new.text)?;
-            change.changed(&name, Some(message.id));
+            change.changed(&name, Some(message.id), &change.by("Put Message").writer);
             Ok(message)
         })
         .await
@@ -81,7 +82,7 @@ impl QueueService {
         for _ in 0..SWEEPS_MAX {
             let name = queue.to_owned();
             let get = move |change: &QueueChange<'_>| change.get(&name, most, visibility);
-            let got = self.change(context, "Get Messages", get).await;
+            let got = self.change(context, get).await;
             let (taken, cut) = match got {
                 // On a full disk a Get that finds nothing is no error.
                 Err(QueueError::Store(DbError::Full { .. }))
@@ -144,11 +145,12 @@ impl QueueService {
         check_queue_name(queue)?;
         text.as_deref().map_or(Ok(()), check_text)?;
         let (queue, id, receipt) = (queue.to_owned(), id.to_owned(), receipt.to_owned());
-        self.change(context, "Update Message", move |change| {
+        self.change(context, move |change| {
             let (_, message) = change.message(&queue, &id)?;
-            let message = message.updated(&receipt, visibility, change.now, change.by.clone())?;
+            let by = change.by("Update Message");
+            let message = message.updated(&receipt, visibility, change.now, by.clone())?;
             change.rows.change_message(&message)?;
-            change.changed(&queue, Some(message.id));
+            change.changed(&queue, Some(message.id), &by.writer);
             if let Some(text) = text {
                 change.rows.set_text(message.id, &text)?;
             }
@@ -166,13 +168,14 @@ impl QueueService {
     ) -> QueueResult<()> {
         check_queue_name(queue)?;
         let (queue, id, receipt) = (queue.to_owned(), id.to_owned(), receipt.to_owned());
-        self.change(context, "Delete Message", move |change| {
+        self.delete(context, move |change| {
             let name = queue;
             let (queue, message) = change.message(&name, &id)?;
             message.check(&receipt, change.now)?;
             change.rows.remove_messages(queue, slice::from_ref(&message))?;
-            change.memory.note(EndedObject::Message(message.id), change.by.writer.clone());
-            change.changed(&name, Some(message.id));
+            let by = change.by("Delete Message").writer;
+            change.changed(&name, Some(message.id), &by);
+            change.memory.note(EndedObject::Message(message.id), by);
             Ok(())
         })
         .await
@@ -182,14 +185,15 @@ impl QueueService {
     pub async fn clear_messages(&self, context: &Context, queue: &str) -> QueueResult<()> {
         check_queue_name(queue)?;
         let name = queue.to_owned();
-        self.change(context, "Clear Messages", move |change| {
+        self.delete(context, move |change| {
             let queue = change.queue(&name)?;
             if change.rows.has_messages(queue)? {
                 change.rows.clear_queue(&name, queue)?;
                 change.dropped.set(true);
                 let last = change.memory.last_seq(change.rows)?;
-                change.changed(&name, None);
-                change.memory.note(EndedObject::Messages(name, last), change.by.writer.clone());
+                let by = change.by("Clear Messages").writer;
+                change.changed(&name, None, &by);
+                change.memory.note(EndedObject::Messages(name, last), by);
             }
             Ok(())
         })
@@ -203,10 +207,11 @@ impl QueueChange<'_> {
         let queue = self.queue(name)?;
         let head = self.rows.head(queue, self.now, count(most), EXPIRED_MAX)?;
         self.rows.remove_messages(queue, &head.expired)?;
+        let by = self.by("Get Messages");
         let taken = head.visible.into_iter().map(|message| {
-            let message = message.got(visibility, self.now, self.by.clone());
+            let message = message.got(visibility, self.now, by.clone());
             self.rows.change_message(&message)?;
-            self.changed(name, Some(message.id));
+            self.changed(name, Some(message.id), &by.writer);
             let text = self.rows.text(message.id)?;
             Ok(Shown { message, text })
         });

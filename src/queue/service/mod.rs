@@ -27,8 +27,6 @@ use std::cell::{Cell, RefCell};
 use std::path::Path;
 use std::sync::Arc;
 
-use tokio::sync::oneshot;
-
 // What arguments and answers are made of, as front ends see it.
 pub use crate::db::DbError;
 pub use error::{QueueError, QueueResult};
@@ -38,9 +36,8 @@ pub use why::{ChangedMessage, MessageExplanation, QueueExplanation, Visibility};
 
 use self::memory::{Moments, QueueMemory};
 use crate::clock::TimeSource;
-use crate::db::blocking::on_blocking_thread;
 use crate::db::sweeper::Sweeper;
-use crate::db::{Purpose, SyncMode, again};
+use crate::db::{DbService, ServiceMemory, Store as _, SyncMode};
 use crate::queue::rules::{ChangedBy, MessageId, Tick};
 use crate::queue::store::{QueueId, QueueRows, QueueStore};
 use crate::rules::{Context, Timestamp, Writer};
@@ -54,11 +51,13 @@ pub struct QueueService {
 }
 
 /// A change under way, in the writer's transaction.
-struct QueueChange<'a> {
+pub(crate) struct QueueChange<'a> {
     rows: &'a QueueRows<'a>,
     memory: &'a QueueMemory,
+    cx: &'a Context,
     now: Tick,
-    by: ChangedBy,
+    /// The moment of the change.
+    at: Tick,
     changes: RefCell<Vec<ChangedMessage>>,
     /// The change dropped rows that the sweeper is to remove.
     dropped: Cell<bool>,
@@ -77,7 +76,7 @@ impl QueueService {
     /// Opens the database at `path`, made if missing, and starts the sweeper.
     pub fn open(path: &Path, sync: SyncMode, clock: Arc<dyn TimeSource>) -> QueueResult<Self> {
         let store = Arc::new(QueueStore::open(path, sync)?);
-        let ceiling = store.read_waiting::<_, QueueError>(|rows| Ok(rows.change_ceiling()?))?;
+        let ceiling = store.read::<_, QueueError>(|rows| Ok(rows.change_ceiling()?))?;
         let memory = Arc::new(QueueMemory::above(ceiling));
         let sweeper = sweeper::start(Arc::clone(&store), Arc::clone(&memory), clock)?;
         Ok(Self { _sweeper: sweeper, store, memory })
@@ -88,102 +87,71 @@ impl QueueService {
         self.store.database().check_place()
     }
 
-    /// Makes a change, as `operation`. Answers after its commit.
-    async fn change<T: Send + 'static>(
-        &self,
-        context: &Context,
-        operation: &str,
-        change: impl FnOnce(&QueueChange<'_>) -> QueueResult<T> + Clone + Send + 'static,
-    ) -> QueueResult<T> {
-        let memory = Arc::clone(&self.memory);
-        let by = context.writer(operation);
-        let now = match context.due_stop() {
-            Some(stop) => {
-                self.check(context.now, by.clone(), change.clone()).await?;
-                stop.pass().await
-            }
-            None => context.now,
-        };
-        let (send, answer) = oneshot::channel();
-        let purpose = purpose_of(operation);
-        let mut next = again(purpose, change);
-        let write = move |rows: &QueueRows<'_>| {
-            let Moments { now, change: at } = memory.moments_of_change(now);
-            let under_way = QueueChange::new(rows, &memory, now, ChangedBy::new(by.clone(), at));
-            let answer = next()(&under_way)?;
-            let ceiling = memory.save_ceiling(rows, at)?;
-            Ok((answer, under_way.changes.into_inner(), under_way.dropped.get(), ceiling))
-        };
-        let memory = Arc::clone(&self.memory);
-        let committed = move |(answer, changes, dropped, ceiling)| {
-            if let Some(ceiling) = ceiling {
-                memory.ceiling_is_saved(ceiling);
-            }
-            memory.changes.add(changes);
-            if dropped {
-                memory.bell.ring();
-            }
-            answer
-        };
-        // A client that went away does not undo its request.
-        self.store.submit(purpose, write, |done: QueueResult<_>| {
-            drop(send.send(done.map(committed)));
-        });
-        answer.await.unwrap_or(Err(DbError::Closed.into()))
-    }
-
-    /// Runs a change up to its first write, in a read transaction.
-    async fn check<T: Send + 'static>(
-        &self,
-        now: Timestamp,
-        by: Writer,
-        change: impl FnOnce(&QueueChange<'_>) -> QueueResult<T> + Send + 'static,
-    ) -> QueueResult<()> {
-        let (store, memory) = (Arc::clone(&self.store), Arc::clone(&self.memory));
-        let check = move || {
-            store.rehearse(|rows| {
-                let now = memory.moment_of_look(now);
-                let under_way = QueueChange::new(rows, &memory, now, ChangedBy::new(by, now));
-                change(&QueueChange { rehearsal: true, ..under_way })
-            })
-        };
-        on_blocking_thread(check).await
-    }
-
-    /// Looks at one committed state: at once if a connection is free, else on a thread that may
-    /// block. Never on the writer's thread: a look must not wait for writes, nor be refused with
-    /// them on a full disk.
+    /// Looks at one committed state.
     async fn look<T: Send + 'static>(
         &self,
         now: Timestamp,
-        look: impl FnOnce(&QueueView<'_>) -> QueueResult<T> + Send + 'static,
+        look: impl Fn(&QueueView<'_>) -> QueueResult<T> + Send + 'static,
     ) -> QueueResult<T> {
         let memory = Arc::clone(&self.memory);
         let read = move |rows: &QueueRows<'_>| {
             let now = memory.moment_of_look(now);
             look(&QueueView { rows, memory: &memory, now })
         };
-        let read = match self.store.try_read(read) {
-            Ok(answer) => return answer,
-            Err(read) => read,
+        self.look_at(read).await
+    }
+}
+
+impl DbService for QueueService {
+    type Memory = QueueMemory;
+
+    fn parts(&self) -> (&Arc<QueueStore>, &Arc<QueueMemory>) {
+        (&self.store, &self.memory)
+    }
+}
+
+impl ServiceMemory for QueueMemory {
+    type Store = QueueStore;
+    type Error = QueueError;
+    type Change<'a> = QueueChange<'a>;
+    type Effects = (Vec<ChangedMessage>, bool, Option<Tick>);
+
+    fn begin<'a>(
+        &'a self,
+        rows: &'a QueueRows<'_>,
+        cx: &'a Context,
+        rehearsal: bool,
+    ) -> QueueChange<'a> {
+        let Moments { now, change: at } = if rehearsal {
+            let now = self.moment_of_look(cx.now);
+            Moments { now, change: now }
+        } else {
+            self.moments_of_change(cx.now)
         };
-        let store = Arc::clone(&self.store);
-        on_blocking_thread(move || store.read_waiting(read)).await
-    }
-}
-
-/// A request that removes something is carried out on a full disk too.
-fn purpose_of(operation: &str) -> Purpose {
-    match operation {
-        "Delete Message" | "Clear Messages" | "Delete Queue" => Purpose::Delete,
-        _ => Purpose::Store,
-    }
-}
-
-impl<'a> QueueChange<'a> {
-    fn new(rows: &'a QueueRows<'a>, memory: &'a QueueMemory, now: Tick, by: ChangedBy) -> Self {
         let (changes, dropped) = (RefCell::default(), Cell::default());
-        Self { rows, memory, now, by, changes, dropped, rehearsal: false }
+        QueueChange { rows, memory: self, cx, now, at, changes, dropped, rehearsal }
+    }
+
+    fn finish(&self, change: QueueChange<'_>) -> QueueResult<Self::Effects> {
+        let ceiling = self.save_ceiling(change.rows, change.at)?;
+        Ok((change.changes.into_inner(), change.dropped.get(), ceiling))
+    }
+
+    fn committed(&self, (changes, dropped, ceiling): Self::Effects) {
+        if let Some(ceiling) = ceiling {
+            self.ceiling_is_saved(ceiling);
+        }
+        self.changes.add(changes);
+        if dropped {
+            self.bell.ring();
+        }
+    }
+}
+
+impl QueueChange<'_> {
+    /// The request that makes the change, as `operation`, and its moment.
+    fn by(&self, operation: &str) -> ChangedBy {
+        ChangedBy::new(self.cx.writer(operation), self.at)
     }
 
     /// The queue of that name, or the refusal.
@@ -202,8 +170,8 @@ impl<'a> QueueChange<'a> {
     }
 
     /// Has the history keep a change of a message, or of a queue as a whole, once it is committed.
-    fn changed(&self, queue: &str, id: Option<MessageId>) {
-        let change = ChangedMessage { queue: queue.to_owned(), id, by: self.by.writer.clone() };
+    fn changed(&self, queue: &str, id: Option<MessageId>, by: &Writer) {
+        let change = ChangedMessage { queue: queue.to_owned(), id, by: by.clone() };
         self.changes.borrow_mut().push(change);
     }
 }
@@ -221,7 +189,7 @@ impl Drop for QueueService {
     /// requests whose clients went away may still wait for it.
     fn drop(&mut self) {
         let memory = Arc::clone(&self.memory);
-        let lowered = self.store.write_waiting(move |rows| {
+        let lowered = self.store.delete(move |rows| {
             memory.ceiling_at_the_end().map_or(Ok(()), |last| rows.set_change_ceiling(last))
         });
         if let Err(error) = lowered {

@@ -6,6 +6,7 @@
 use super::error::QueueResult;
 use super::memory::EndedObject;
 use super::{Context, QueueService};
+use crate::db::{DbService as _, Store as _};
 use crate::queue::rules::parameters::LIST_MAX;
 use crate::queue::rules::{QueueDenial, Tick, check_queue_name};
 use crate::queue::store::QueueRow;
@@ -62,12 +63,12 @@ impl QueueService {
         check_queue_name(name)?;
         check_metadata(metadata.iter())?;
         let name = name.to_owned();
-        self.change(context, "Create Queue", move |change| {
+        self.change(context, move |change| {
             if let Some(queue) = change.rows.queue(&name)? {
                 return already_there(&queue, &metadata);
             }
             change.rows.insert_queue(&name, change.now, &metadata)?;
-            change.changed(&name, None);
+            change.changed(&name, None, &change.by("Create Queue").writer);
             Ok(Created::New)
         })
         .await
@@ -77,12 +78,13 @@ impl QueueService {
     pub async fn delete_queue(&self, context: &Context, name: &str) -> QueueResult<()> {
         check_queue_name(name)?;
         let name = name.to_owned();
-        self.change(context, "Delete Queue", move |change| {
+        self.delete(context, move |change| {
             let queue = change.queue(&name)?;
             change.rows.delete_queue(&name, queue)?;
             change.dropped.set(true);
-            change.changed(&name, None);
-            change.memory.note(EndedObject::Queue(name), change.by.writer.clone());
+            let by = change.by("Delete Queue").writer;
+            change.changed(&name, None, &by);
+            change.memory.note(EndedObject::Queue(name), by);
             Ok(())
         })
         .await
@@ -110,9 +112,9 @@ impl QueueService {
         check_queue_name(name)?;
         check_metadata(metadata.iter())?;
         let name = name.to_owned();
-        self.change(context, "Set Queue Metadata", move |change| {
+        self.change(context, move |change| {
             change.queue(&name)?;
-            change.changed(&name, None);
+            change.changed(&name, None, &change.by("Set Queue Metadata").writer);
             Ok(change.rows.set_metadata(&name, &metadata)?)
         })
         .await
@@ -131,7 +133,7 @@ impl QueueService {
 
     /// The stored access policy of that ID, for the check of a signature. May wait.
     pub fn policy(&self, name: &str, id: &str) -> Option<StoredPolicy> {
-        let queue = self.store.read_waiting(|rows| rows.queue(name)).ok()??;
+        let queue = self.store.read(|rows| rows.queue(name)).ok()??;
         let found = queue.policies.into_iter().find(|policy| policy.id == id)?;
         found.timed(parse_short_iso).ok()
     }
@@ -146,9 +148,9 @@ impl QueueService {
         check_queue_name(name)?;
         check_sent_policies(&policies, parse_short_iso).map_err(QueueDenial::from)?;
         let name = name.to_owned();
-        self.change(context, "Set Queue ACL", move |change| {
+        self.change(context, move |change| {
             change.queue(&name)?;
-            change.changed(&name, None);
+            change.changed(&name, None, &change.by("Set Queue ACL").writer);
             Ok(change.rows.set_policies(&name, &policies)?)
         })
         .await

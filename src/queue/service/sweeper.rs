@@ -9,6 +9,7 @@ use super::error::QueueResult;
 use super::memory::QueueMemory;
 use crate::clock::TimeSource;
 use crate::db::DbError;
+use crate::db::Store as _;
 use crate::db::sweeper::{Sweeper, sleep_until};
 use crate::queue::rules::Tick;
 use crate::queue::store::{QueueRows, QueueStore};
@@ -36,11 +37,11 @@ fn sweep_once(
 ) -> QueueResult<Duration> {
     let now = memory.moment_of_look(clock.now());
     let look = |rows: &QueueRows<'_>| Ok::<_, DbError>((rows.has_gone()?, rows.next_expiry()?));
-    let (gone, expiry) = store.read_waiting(look)?;
+    let (gone, expiry) = store.read(look)?;
     let expired = expiry.is_some_and(|expiry| expiry <= now);
     if gone || expired {
         let (memory, clock) = (Arc::clone(memory), Arc::clone(clock));
-        store.write_waiting(move |rows: &QueueRows<'_>| {
+        store.delete(move |rows: &QueueRows<'_>| {
             // The clock may have been set back, with other messages, before the writer gets here.
             let now = memory.moment_of_look(clock.now());
             let swept = rows.sweep_expired(now, BATCH)?;

@@ -5,6 +5,7 @@
 use super::QueueService;
 use super::error::QueueResult;
 use super::memory::QueueMemory;
+use crate::db::Store as _;
 use crate::queue::rules::{Absence, Message, MessageId, QueueDenial, Tick, check_queue_name};
 use crate::queue::store::QueueRows;
 use crate::rules::{Timestamp, Writer};
@@ -63,7 +64,7 @@ impl QueueService {
     pub fn why(&self, now: Timestamp, queue: &str, id: &str) -> QueueResult<MessageExplanation> {
         check_queue_name(queue)?;
         let now = self.memory.moment_of_look(now);
-        self.store.read_waiting(|rows| standing(rows, &self.memory, now, (queue, id)))
+        self.store.read(|rows| standing(rows, &self.memory, now, (queue, id)))
     }
 
     /// The state of a queue, with at most `most` of its hidden messages. A queue that is not there
@@ -78,7 +79,7 @@ impl QueueService {
         let now = self.memory.moment_of_look(now);
         let is_own = |change: &ChangedMessage| change.queue == queue && change.id.is_none();
         let last_change = self.changes(is_own).into_iter().next();
-        self.store.read_waiting(|rows| {
+        self.store.read(|rows| {
             let found = rows.queue_id(queue)?.ok_or_else(|| self.memory.no_queue(queue, now))?;
             let (hidden, more) = rows.hidden(Some(queue), now, most)?;
             Ok(QueueExplanation {
@@ -99,7 +100,7 @@ impl QueueService {
         most: usize,
     ) -> QueueResult<(Hidden, usize, Tick)> {
         let now = self.memory.moment_of_look(now);
-        self.store.read_waiting(|rows| {
+        self.store.read(|rows| {
             if let Some(queue) = queue {
                 check_queue_name(queue)?;
                 rows.queue_id(queue)?.ok_or_else(|| self.memory.no_queue(queue, now))?;

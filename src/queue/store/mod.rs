@@ -16,15 +16,13 @@ mod schema;
 #[cfg(test)]
 mod tests;
 
-use std::path::Path;
-
 pub use messages::QueueHead;
 pub use queues::QueueRow;
 
 use rusqlite::Connection;
 
-use crate::db::counted::{HeldRows, SavedRows, StoredCount, ceiling, set_ceiling};
-use crate::db::{Database, DbError, Purpose, SyncMode};
+use crate::db::counted::{StoredCount, ceiling, set_ceiling};
+use crate::db::{DbError, RowStore, Schema, Tables};
 use crate::queue::rules::Tick;
 
 /// The last change, which makes a receipt.
@@ -48,82 +46,19 @@ pub struct QueueId(i64);
 /// The rows of one transaction.
 pub struct QueueRows<'a>(&'a Connection);
 
+/// The tables of an account's queues.
+pub enum QueueTables {}
+
 /// The database of an account's queues.
-pub struct QueueStore(Database);
+pub type QueueStore = RowStore<QueueTables>;
 
-impl QueueStore {
-    /// Opens the database at `path`, made if missing.
-    pub fn open(path: &Path, sync: SyncMode) -> Result<Self, DbError> {
-        Database::open(path, &schema::SCHEMA, sync).map(Self)
-    }
+impl Tables for QueueTables {
+    const SCHEMA: Schema = schema::SCHEMA;
+    type Count = Tick;
+    type Rows<'a> = QueueRows<'a>;
 
-    /// Reads in one transaction, for event loops: gives `read` back instead of waiting.
-    pub fn try_read<T, E, F>(&self, read: F) -> Result<Result<T, E>, F>
-    where
-        E: From<DbError>,
-        F: FnOnce(&QueueRows<'_>) -> Result<T, E>,
-    {
-        let mut read = Some(read);
-        let ran = self.0.try_read(|connection| {
-            let read = read.take().expect("a closure runs once");
-            read(&QueueRows(connection))
-        });
-        match ran {
-            Ok(outcome) => Ok(outcome),
-            Err(_) => Err(read.expect("the database did not run the closure")),
-        }
-    }
-
-    /// Changes rows in one transaction of the writer's thread, which calls `done` once, after the
-    /// commit; it must not block.
-    pub fn submit<T, E, F, D>(&self, purpose: Purpose, mut write: F, done: D)
-    where
-        T: Send + 'static,
-        E: From<DbError> + Send + 'static,
-        F: FnMut(&QueueRows<'_>) -> Result<T, E> + Send + 'static,
-        D: FnOnce(Result<T, E>) + Send + 'static,
-    {
-        self.0.submit_for(purpose, move |connection| write(&QueueRows(connection)), done);
-    }
-
-    /// Reads in one transaction. Waits for a connection; not for event loops.
-    pub fn read_waiting<T, E: From<DbError>>(
-        &self,
-        read: impl FnOnce(&QueueRows<'_>) -> Result<T, E>,
-    ) -> Result<T, E> {
-        self.0.read(|connection| read(&QueueRows(connection)))
-    }
-
-    /// Runs a change up to its first write. See [`Database::rehearse`].
-    pub fn rehearse<T, E: From<DbError>>(
-        &self,
-        write: impl FnOnce(&QueueRows<'_>) -> Result<T, E>,
-    ) -> Result<(), E> {
-        self.0.rehearse(|connection| write(&QueueRows(connection)))
-    }
-
-    /// Removes rows in one transaction, on a full disk too. Waits for the commit.
-    pub fn write_waiting<T, E, F>(&self, mut write: F) -> Result<T, E>
-    where
-        T: Send + 'static,
-        E: From<DbError> + Send + 'static,
-        F: FnMut(&QueueRows<'_>) -> Result<T, E> + Send + 'static,
-    {
-        self.0.write_for(Purpose::Delete, move |connection| write(&QueueRows(connection)))
-    }
-
-    /// Holds the writer: requests that write wait until the value is dropped.
-    pub fn hold(&self) -> HeldRows<'_, Tick> {
-        HeldRows::new(&self.0)
-    }
-
-    /// Prepares to save all queues in `folder`.
-    pub fn save(&self, folder: &Path) -> Result<SavedRows<Tick>, DbError> {
-        SavedRows::new(&self.0, folder)
-    }
-
-    pub fn database(&self) -> &Database {
-        &self.0
+    fn rows(connection: &Connection) -> QueueRows<'_> {
+        QueueRows(connection)
     }
 }
 

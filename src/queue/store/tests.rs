@@ -3,6 +3,7 @@
 use tempfile::TempDir;
 
 use super::*;
+use crate::db::SyncMode;
 use crate::queue::rules::{Message, MessageId, PutTimes, Tick, TimeToLive};
 use crate::rules::Metadata;
 
@@ -22,7 +23,7 @@ impl World {
         &self,
         change: impl FnMut(&QueueRows<'_>) -> Result<T, DbError> + Send + 'static,
     ) -> T {
-        self.store.write_waiting(change).unwrap()
+        self.store.delete(change).unwrap()
     }
 
     fn queue(&self, name: &'static str) -> QueueId {

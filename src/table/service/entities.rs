@@ -6,7 +6,8 @@
 use std::sync::Arc;
 
 use super::history::ChangedEntity;
-use super::{Purpose, Recorded, TableChange, TableResult, TableService, table_of};
+use super::{TableChange, TableResult, TableService, table_of};
+use crate::db::{DbService as _, Purpose};
 use crate::rules::context::Context;
 use crate::table::rules::{
     self as rules, Effect, EntityFields, EntityKey, How, Properties, TableDenial, TableName, Ticks,
@@ -50,7 +51,7 @@ impl TableService {
         key: &EntityKey,
     ) -> TableResult<Arc<StoredEntity>> {
         let (name, key) = (table.clone(), key.clone());
-        self.look(move |tx| {
+        self.look_at(move |tx| {
             let entity = tx.entity(table_of(tx, &name)?, &key)?;
             Ok(Arc::new(entity.ok_or(TableDenial::ResourceNotFound)?))
         })
@@ -73,8 +74,7 @@ impl TableService {
         self.change_for(purpose, context, move |change| {
             let id = table_of(change.tx, &name)?;
             let ticks = change.tick();
-            let (answer, changed) = change.write(id, &name, write, ticks, "")?;
-            Ok(Recorded::with(answer, changed))
+            change.write(id, &name, write, ticks, "")
         })
         .await
     }
@@ -90,7 +90,7 @@ impl TableChange<'_> {
         write: Write,
         ticks: Ticks,
         within: &str,
-    ) -> TableResult<(WrittenEntity, ChangedEntity)> {
+    ) -> TableResult<WrittenEntity> {
         let Write { change, key, properties } = write;
         let (stored, there) = self.stored(table, &change, &key)?;
         let effect = change.decide(there).map_err(|denial| self.told(denial, table, &key))?;
@@ -124,7 +124,8 @@ impl TableChange<'_> {
         let ticks = entity.as_ref().map(|_| ticks);
         let inserted = entity.filter(|_| matches!(change, rules::EntityChange::Insert));
         let changed = ChangedEntity { table: name.to_string(), key: Some(key.clone()), ticks, by };
-        Ok((WrittenEntity { key, ticks, inserted }, changed))
+        self.changes.borrow_mut().push(changed);
+        Ok(WrittenEntity { key, ticks, inserted })
     }
 
     /// The entity that a write needs, and when it was written; none if there is none. An insertion

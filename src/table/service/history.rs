@@ -4,6 +4,7 @@
 //! only, as many as [`crate::journal::HISTORY_MAX`].
 
 use super::{TableError, TableResult, TableService, table_of};
+use crate::db::Store as _;
 use crate::rules::Writer;
 use crate::table::rules::{EntityFields, EntityKey, TableName, Ticks};
 

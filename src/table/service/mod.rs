@@ -29,10 +29,9 @@ mod tests;
 mod ticker;
 mod transaction;
 
+use std::cell::{Cell, RefCell};
 use std::path::Path;
 use std::sync::Arc;
-
-use tokio::sync::oneshot;
 
 pub use entities::{Write, WrittenEntity};
 pub use error::{TableError, TableResult};
@@ -42,13 +41,12 @@ pub use tables::{TablePage, TableQuery};
 
 // What answers are made of, as front ends see it.
 pub use crate::db::{DbError, SyncMode};
-use crate::db::{Purpose, again};
 pub use crate::table::store::{EntityRef, StoredEntity};
 
 use self::ticker::Ticker;
 use crate::clock::Present;
-use crate::db::blocking::on_blocking_thread;
 use crate::db::sweeper::Sweeper;
+use crate::db::{DbService, ServiceMemory, Store as _};
 use crate::journal::recent::Recent;
 use crate::rules::context::Context;
 use crate::rules::{Timestamp, Writer};
@@ -64,9 +62,8 @@ pub struct TableService {
     memory: Arc<TableMemory>,
 }
 
-/// The state that requests under way share. It does not hold the store: a request may outlive its
-/// caller on the writer's thread, which must not be the one that closes the database.
-struct TableMemory {
+/// The state that requests under way share.
+pub(crate) struct TableMemory {
     ticker: Ticker,
     history: Recent<ChangedEntity>,
     present: Present,
@@ -74,19 +71,15 @@ struct TableMemory {
     bell: Arc<Bell>,
 }
 
-/// The answer of a request, and its entries in the history.
-struct Recorded<T> {
-    answer: T,
-    changes: Vec<ChangedEntity>,
-    /// The sweeper has something to remove.
-    dropped: bool,
-}
-
 /// A change under way, in the writer's transaction.
-struct TableChange<'a> {
+pub(crate) struct TableChange<'a> {
     tx: &'a TableTx<'a>,
     memory: &'a TableMemory,
     context: &'a Context,
+    now: Timestamp,
+    changes: RefCell<Vec<ChangedEntity>>,
+    /// The change left rows that the sweeper is to remove.
+    dropped: Cell<bool>,
     /// The transaction only reads: the change is checked, and nothing is written.
     rehearsal: bool,
 }
@@ -108,95 +101,46 @@ impl TableService {
     pub(crate) fn check_place(&self) -> Result<(), DbError> {
         self.store.database().check_place()
     }
+}
 
-    /// Makes a change. Answers after its commit; a caller that goes away does not undo it.
-    async fn change<T: Send + 'static>(
-        &self,
-        context: &Context,
-        change: impl FnOnce(&TableChange<'_>) -> TableResult<Recorded<T>> + Clone + Send + 'static,
-    ) -> TableResult<T> {
-        self.change_for(Purpose::Store, context, change).await
-    }
+impl DbService for TableService {
+    type Memory = TableMemory;
 
-    /// As [`TableService::change`], for a purpose: a change that removes something may use the
-    /// space that is kept for that.
-    async fn change_for<T: Send + 'static>(
-        &self,
-        purpose: Purpose,
-        context: &Context,
-        change: impl FnOnce(&TableChange<'_>) -> TableResult<Recorded<T>> + Clone + Send + 'static,
-    ) -> TableResult<T> {
-        let now = match context.due_stop() {
-            Some(stop) => {
-                self.check(context, change.clone()).await?;
-                stop.pass().await
-            }
-            None => context.now,
-        };
-        let (memory, mut context) = (Arc::clone(&self.memory), Context { now, ..context.clone() });
-        let mut next = again(purpose, change);
-        let write = move |tx: &TableTx<'_>| {
-            context.now = memory.present.of(context.now);
-            let (memory, context) = (&*memory, &context);
-            let done = next()(&TableChange { tx, memory, context, rehearsal: false })?;
-            Ok((done, memory.ticker.save(tx)?))
-        };
-        let (send, answer) = oneshot::channel();
-        let memory = Arc::clone(&self.memory);
-        self.store
-            .submit(purpose, write, move |outcome| drop(send.send(memory.committed(outcome))));
-        answer.await.unwrap_or(Err(DbError::Closed.into()))
-    }
-
-    /// Checks a change in a read transaction.
-    async fn check<T: Send + 'static>(
-        &self,
-        context: &Context,
-        change: impl FnOnce(&TableChange<'_>) -> TableResult<Recorded<T>> + Send + 'static,
-    ) -> TableResult<()> {
-        let (store, memory) = (Arc::clone(&self.store), Arc::clone(&self.memory));
-        let context = context.clone();
-        let check = move || {
-            store.rehearse(|tx| {
-                let (memory, context) = (&*memory, &context);
-                change(&TableChange { tx, memory, context, rehearsal: true })
-            })
-        };
-        on_blocking_thread(check).await
-    }
-
-    /// Reads a bounded number of rows: at once if a connection is free, else on another thread.
-    async fn look<T: Send + 'static>(
-        &self,
-        look: impl Fn(&TableTx<'_>) -> TableResult<T> + Send + 'static,
-    ) -> TableResult<T> {
-        match self.store.try_read(&look) {
-            Some(answer) => answer,
-            None => self.elsewhere(look).await,
-        }
-    }
-
-    /// Reads on a thread that may block.
-    async fn elsewhere<T: Send + 'static>(
-        &self,
-        look: impl FnOnce(&TableTx<'_>) -> TableResult<T> + Send + 'static,
-    ) -> TableResult<T> {
-        let store = Arc::clone(&self.store);
-        on_blocking_thread(move || store.read(look)).await
+    fn parts(&self) -> (&Arc<TableStore>, &Arc<TableMemory>) {
+        (&self.store, &self.memory)
     }
 }
 
-impl TableMemory {
-    fn committed<T>(&self, outcome: TableResult<(Recorded<T>, Option<Ticks>)>) -> TableResult<T> {
-        let (Recorded { answer, changes, dropped }, saved) = outcome?;
-        if let Some(saved) = saved {
-            self.ticker.saved(saved);
+impl ServiceMemory for TableMemory {
+    type Store = TableStore;
+    type Error = TableError;
+    type Change<'a> = TableChange<'a>;
+    type Effects = (Vec<ChangedEntity>, bool, Option<Ticks>);
+
+    fn begin<'a>(
+        &'a self,
+        tx: &'a TableTx<'_>,
+        context: &'a Context,
+        rehearsal: bool,
+    ) -> TableChange<'a> {
+        let now = if rehearsal { context.now } else { self.present.of(context.now) };
+        let (changes, dropped) = (RefCell::default(), Cell::default());
+        TableChange { tx, memory: self, context, now, changes, dropped, rehearsal }
+    }
+
+    fn finish(&self, change: TableChange<'_>) -> TableResult<Self::Effects> {
+        let ceiling = self.ticker.save(change.tx)?;
+        Ok((change.changes.into_inner(), change.dropped.get(), ceiling))
+    }
+
+    fn committed(&self, (changes, dropped, ceiling): Self::Effects) {
+        if let Some(ceiling) = ceiling {
+            self.ticker.saved(ceiling);
         }
         self.history.add(changes);
         if dropped {
             self.bell.ring();
         }
-        Ok(answer)
     }
 }
 
@@ -205,24 +149,12 @@ impl Drop for TableService {
     /// is: requests whose clients went away may still wait for it, and take timestamps.
     fn drop(&mut self) {
         let memory = Arc::clone(&self.memory);
-        let lowered = self
-            .store
-            .write(move |tx| memory.ticker.last().map_or(Ok(()), |last| tx.set_tick_ceiling(last)));
+        let lowered = self.store.delete(move |tx| {
+            memory.ticker.last().map_or(Ok(()), |last| tx.set_tick_ceiling(last))
+        });
         if let Err(error) = lowered {
             log::warn!("the last timestamp of the tables was not saved: {error}");
         }
-    }
-}
-
-impl<T> Recorded<T> {
-    /// An answer of a request that the history does not keep.
-    fn quietly(answer: T) -> Self {
-        Self { answer, changes: Vec::new(), dropped: false }
-    }
-
-    /// An answer of a request that made this change.
-    fn with(answer: T, change: ChangedEntity) -> Self {
-        Self { answer, changes: vec![change], dropped: false }
     }
 }
 
@@ -230,19 +162,18 @@ impl TableChange<'_> {
     /// A timestamp later than all before.
     fn tick(&self) -> Ticks {
         if self.rehearsal {
-            return Ticks::of(self.context.now);
+            return Ticks::of(self.now);
         }
-        self.memory.ticker.next(self.context.now)
+        self.memory.ticker.next(self.now)
     }
 
-    /// The entry in the history for a change of a table as a whole.
-    fn of_table(&self, name: &TableName, operation: &str) -> ChangedEntity {
-        let by = self.writer(operation, self.context.now);
-        ChangedEntity { table: name.to_string(), key: None, ticks: None, by }
+    /// Has the history keep a change of a table as a whole, once it is committed.
+    fn changed_table(&self, name: &TableName, operation: &str) {
+        let by = self.writer(operation, self.now);
+        let change = ChangedEntity { table: name.to_string(), key: None, ticks: None, by };
+        self.changes.borrow_mut().push(change);
     }
-}
 
-impl TableChange<'_> {
     /// The writer that an object changed by this request keeps.
     fn writer(&self, operation: &str, when: Timestamp) -> Writer {
         Writer { when, ..self.context.writer(operation) }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::{TableResult, TableService, table_of};
+use crate::db::{DbService as _, Store as _};
 use crate::table::rules::range::clipped;
 use crate::table::rules::{EntityFields, EntityKey, Filter, Position, Range, TableName, Top};
 use crate::table::store::{EntityRef, Scanned, TableTx};
@@ -105,7 +106,7 @@ impl TableService {
         loop {
             let slice = Arc::clone(&query);
             let (ended, after) = self
-                .elsewhere(move |tx| {
+                .look_elsewhere_at(move |tx| {
                     let mut progress = progress;
                     let ended = progress.read_slice(tx, &slice, SLICE)?;
                     Ok((ended, progress))

@@ -1,6 +1,7 @@
 //! Stored access policies of tables. They have no condition: the last writer wins (S78).
 
-use super::{Recorded, TableResult, TableService, table_of};
+use super::{TableResult, TableService, table_of};
+use crate::db::{DbService as _, Store as _};
 use crate::disk::non_blocking::check_may_wait;
 use crate::rules::context::Context;
 use crate::rules::policy::{SentPolicy, StoredPolicy};
@@ -10,7 +11,7 @@ use crate::table::rules::{TableDenial, TableName};
 impl TableService {
     pub async fn policies(&self, table: &TableName) -> TableResult<Vec<SentPolicy>> {
         let name = table.clone();
-        self.look(move |tx| Ok(tx.policies(&name)?.ok_or(TableDenial::TableNotFound)?)).await
+        self.look_at(move |tx| Ok(tx.policies(&name)?.ok_or(TableDenial::TableNotFound)?)).await
     }
 
     /// The stored access policy of that ID, for a caller that is about to authorise a request.
@@ -39,7 +40,8 @@ impl TableService {
             if !change.tx.set_policies(&name, &policies)? {
                 return Err(TableDenial::TableNotFound.into());
             }
-            Ok(Recorded::with((), change.of_table(&name, "Set Table ACL")))
+            change.changed_table(&name, "Set Table ACL");
+            Ok(())
         })
         .await
     }

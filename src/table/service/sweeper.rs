@@ -20,7 +20,7 @@ const IDLE: Duration = Duration::from_hours(24);
 /// Starts the sweeper of a Table service. It looks when `bell` rings.
 pub(super) fn start(store: Arc<TableStore>, bell: Arc<Bell>) -> TableResult<Sweeper> {
     let step = move || {
-        let is_left = store.write(|tx| tx.sweep_deleted(SLICE))?;
+        let is_left = store.delete(|tx| tx.sweep_deleted(SLICE))?;
         Ok::<_, DbError>(if is_left { Duration::ZERO } else { IDLE })
     };
     Ok(Sweeper::start(ServiceKind::Table, bell, step)?)

@@ -2,7 +2,8 @@
 //!
 //! Decides that a deleted table's name is free at once. What it held goes later, by the sweeper.
 
-use super::{Purpose, Recorded, TableResult, TableService};
+use super::{TableResult, TableService};
+use crate::db::DbService as _;
 use crate::rules::context::Context;
 use crate::table::rules::query::PAGE_MAX;
 use crate::table::rules::{Filter, TableDenial, TableName, Top, ValueRef};
@@ -45,7 +46,8 @@ impl TableService {
             if change.tx.table_id(&name)?.is_some() || !change.tx.create_table(&name)? {
                 return Err(TableDenial::TableAlreadyExists.into());
             }
-            Ok(Recorded::with((), change.of_table(&name, "Create Table")))
+            change.changed_table(&name, "Create Table");
+            Ok(())
         })
         .await
     }
@@ -53,12 +55,13 @@ impl TableService {
     /// Delete Table. Answers at once, however many entities there are.
     pub async fn delete_table(&self, context: &Context, name: &TableName) -> TableResult<()> {
         let name = name.clone();
-        self.change_for(Purpose::Delete, context, move |change| {
+        self.delete(context, move |change| {
             if !change.tx.delete_table(&name)? {
                 return Err(TableDenial::ResourceNotFound.into());
             }
-            let done = Recorded::with((), change.of_table(&name, "Delete Table"));
-            Ok(Recorded { dropped: true, ..done })
+            change.changed_table(&name, "Delete Table");
+            change.dropped.set(true);
+            Ok(())
         })
         .await
     }
@@ -66,12 +69,13 @@ impl TableService {
     /// The name of a table as it was created.
     pub async fn table(&self, name: &TableName) -> TableResult<String> {
         let name = name.clone();
-        self.look(move |tx| Ok(tx.table(&name)?.ok_or(TableDenial::ResourceNotFound)?.name)).await
+        self.look_at(move |tx| Ok(tx.table(&name)?.ok_or(TableDenial::ResourceNotFound)?.name))
+            .await
     }
 
     /// A page of tables.
     pub async fn list_tables(&self, query: TableQuery) -> TableResult<TablePage> {
-        self.elsewhere(move |tx| {
+        self.look_elsewhere_at(move |tx| {
             let mut page = TablePage::default();
             let mut looked = 0;
             let from = query.from.unwrap_or_default().to_ascii_lowercase();

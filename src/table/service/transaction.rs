@@ -4,7 +4,8 @@
 //! the fault of the first operation that fails is told.
 
 use super::entities::Write;
-use super::{Recorded, TableResult, TableService, WrittenEntity, table_of};
+use super::{TableResult, TableService, WrittenEntity, table_of};
+use crate::db::DbService as _;
 use crate::rules::context::Context;
 use crate::table::rules::{TableName, transaction};
 
@@ -26,14 +27,11 @@ impl TableService {
         self.change(context, move |change| {
             let table = table_of(change.tx, &name).map_err(|error| error.at(0))?;
             let ticks = change.tick();
-            let mut done = Recorded::quietly(Vec::with_capacity(writes.len()));
-            for (index, (_, write)) in writes.into_iter().enumerate() {
+            let writes = writes.into_iter().enumerate().map(|(index, (_, write))| {
                 let one = change.write(table, &name, write, ticks, " in a transaction");
-                let (answer, changed) = one.map_err(|error| error.at(index))?;
-                done.answer.push(answer);
-                done.changes.push(changed);
-            }
-            Ok(done)
+                one.map_err(|error| error.at(index))
+            });
+            writes.collect()
         })
         .await
     }

@@ -17,12 +17,10 @@ mod tables;
 mod tests;
 mod writer;
 
-use std::path::Path;
-
 use rusqlite::Connection;
 
-use crate::db::counted::{HeldRows, SavedRows, StoredCount, ceiling, set_ceiling};
-use crate::db::{Database, DbError, Purpose, Schema, SyncMode};
+use crate::db::counted::{StoredCount, ceiling, set_ceiling};
+use crate::db::{DbError, RowStore, Schema, Tables};
 use crate::table::rules::Ticks;
 
 pub use entities::{EntityRef, Scanned, StoredEntity};
@@ -67,77 +65,22 @@ impl StoredCount for Ticks {
     }
 }
 
-/// The database of one account's Table service.
-pub struct TableStore(Database);
-
 /// A read or write transaction.
 pub struct TableTx<'a>(&'a Connection);
 
-impl TableStore {
-    /// Opens the database file, or makes it.
-    pub fn open(file: &Path, sync: SyncMode) -> Result<Self, DbError> {
-        Database::open(file, &SCHEMA, sync).map(Self)
-    }
+/// The tables of one account's Table service.
+pub enum TableTables {}
 
-    /// Reads one committed state. Waits for a connection; not for an event loop.
-    pub fn read<T, E: From<DbError>>(
-        &self,
-        read: impl FnOnce(&TableTx<'_>) -> Result<T, E>,
-    ) -> Result<T, E> {
-        self.0.read(|connection| read(&TableTx(connection)))
-    }
+/// The database of one account's Table service.
+pub type TableStore = RowStore<TableTables>;
 
-    /// Reads one committed state without waiting; none if no connection is free.
-    pub fn try_read<T, E: From<DbError>>(
-        &self,
-        read: impl FnOnce(&TableTx<'_>) -> Result<T, E>,
-    ) -> Option<Result<T, E>> {
-        self.0.try_read(|connection| read(&TableTx(connection))).ok()
-    }
+impl Tables for TableTables {
+    const SCHEMA: Schema = SCHEMA;
+    type Count = Ticks;
+    type Rows<'a> = TableTx<'a>;
 
-    /// Runs a change up to its first write. See [`Database::rehearse`].
-    pub fn rehearse<T, E: From<DbError>>(
-        &self,
-        write: impl FnOnce(&TableTx<'_>) -> Result<T, E>,
-    ) -> Result<(), E> {
-        self.0.rehearse(|connection| write(&TableTx(connection)))
-    }
-
-    /// Writes and commits what frees space or takes none, on a full disk too. Waits for its turn;
-    /// not for an event loop.
-    pub fn write<T, E, F>(&self, mut write: F) -> Result<T, E>
-    where
-        T: Send + 'static,
-        E: From<DbError> + Send + 'static,
-        F: FnMut(&TableTx<'_>) -> Result<T, E> + Send + 'static,
-    {
-        self.0.write_for(Purpose::Delete, move |connection| write(&TableTx(connection)))
-    }
-
-    /// Queues a write; `done` is called once, after the commit, and must not block.
-    pub fn submit<T, E, F, D>(&self, purpose: Purpose, mut write: F, done: D)
-    where
-        T: Send + 'static,
-        E: From<DbError> + Send + 'static,
-        F: FnMut(&TableTx<'_>) -> Result<T, E> + Send + 'static,
-        D: FnOnce(Result<T, E>) + Send + 'static,
-    {
-        self.0.submit_for(purpose, move |connection| write(&TableTx(connection)), done);
-    }
-
-    /// Holds the writer: requests that write wait until the value is dropped.
-    pub fn hold(&self) -> HeldRows<'_, Ticks> {
-        HeldRows::new(&self.0)
-    }
-
-    /// Prepares to save all tables in `folder`.
-    pub fn save(&self, folder: &Path) -> Result<SavedRows<Ticks>, DbError> {
-        SavedRows::new(&self.0, folder)
-    }
-
-    /// The database itself, for checkpoints and figures.
-    pub fn database(&self) -> &Database {
-        &self.0
+    fn rows(connection: &Connection) -> TableTx<'_> {
+        TableTx(connection)
     }
 }
 

@@ -3,6 +3,7 @@
 use tempfile::TempDir;
 
 use super::*;
+use crate::db::{Store as _, SyncMode};
 use crate::rules::Writer;
 use crate::rules::policy::SentPolicy;
 use crate::table::rules::range::Edge;
@@ -24,7 +25,7 @@ fn write<T: Send + 'static>(
     store: &TableStore,
     write: impl FnMut(&TableTx<'_>) -> Result<T, DbError> + Send + 'static,
 ) -> T {
-    store.write(write).unwrap()
+    store.delete(write).unwrap()
 }
 
 fn read<T>(store: &TableStore, read: impl FnOnce(&TableTx<'_>) -> Result<T, DbError>) -> T {

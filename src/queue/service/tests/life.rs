@@ -302,8 +302,8 @@ fn a_look_does_not_wait_for_the_writer_when_all_open_connections_are_in_use() {
     std::thread::scope(|scope| {
         let held = service.store.database().hold();
         // One is open because of the sweeper; with two lent none is idle.
-        let looked = service.store.read_waiting(|_| {
-            service.store.read_waiting(|_| {
+        let looked = service.store.read(|_| {
+            service.store.read(|_| {
                 scope.spawn(|| {
                     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
                     let peek = service.peek_messages(&context, "queue", 1);

@@ -115,7 +115,7 @@ impl World {
         loop {
             self.service().memory.bell.ring();
             let now = self.service().memory.moment_of_look(self.clock.now());
-            let left = self.service().store.read_waiting(|rows| {
+            let left = self.service().store.read(|rows| {
                 let expired = rows.next_expiry()?.is_some_and(|expiry| expiry <= now);
                 Ok::<_, DbError>(expired || rows.has_gone()?)
             });

@@ -1,6 +1,7 @@
 //! Tables: made, listed, deleted; settings; restarts.
 
 use super::*;
+use crate::db::Purpose;
 use crate::rules::policy::{PolicyFault, SentPolicy};
 
 fn tables(fixture: &Fixture, query: TableQuery) -> TablePage {
@@ -53,7 +54,7 @@ fn a_deleted_table_is_gone_at_once_and_swept_later_t44() {
     assert_eq!(fixture.found("tab", "true"), [""; 0]);
     fixture.restart();
     let deadline = std::time::Instant::now() + Duration::from_mins(1);
-    while fixture.service().store.write(|tx| tx.sweep_deleted(0)).unwrap() {
+    while fixture.service().store.delete(|tx| tx.sweep_deleted(0)).unwrap() {
         assert!(std::time::Instant::now() < deadline, "the sweeper does not end");
         std::thread::yield_now();
     }
@@ -107,7 +108,7 @@ fn a_table_is_swept_although_its_client_went_away() {
     let deadline = std::time::Instant::now() + Duration::from_secs(20);
     let gone = |tx: &TableTx<'_>| Ok::<_, DbError>(tx.table(&name("tab"))?.is_none());
     while !fixture.service().store.read(gone).unwrap()
-        || fixture.service().store.write(|tx| tx.sweep_deleted(0)).unwrap()
+        || fixture.service().store.delete(|tx| tx.sweep_deleted(0)).unwrap()
     {
         assert!(std::time::Instant::now() < deadline, "the sweeper was not woken");
         std::thread::yield_now();
