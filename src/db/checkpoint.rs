@@ -60,14 +60,15 @@ impl Checkpointer {
             // A defect in a hook must not end this thread.
             let result =
                 run_caught(|_| self.in_place().and_then(|()| self.round(&round)), &self.connection);
-            if !round.restart {
-                self.writer.renew_ballast();
-            }
             match &result {
                 Ok(()) => _ = self.counters.checkpoints.fetch_add(1, Ordering::Relaxed),
                 // Told once, and looked at again after the next interval.
                 Err(DbError::Gone { .. }) => {}
                 Err(error) => log::warn!("checkpoint of {}: {error}", self.file.display()),
+            }
+            // A deletion waits for the room that a restart makes.
+            if result.is_ok() && !round.restart {
+                self.writer.renew_ballast();
             }
             self.wal.finished(&round, result);
         }

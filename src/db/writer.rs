@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::ThreadId;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
@@ -36,8 +36,12 @@ pub(super) struct Writer {
     versions: Versions,
     /// The files have lost their names: writes are refused with this error.
     gone: Mutex<Option<DbError>>,
+    /// When the log was last told that the disk is full.
+    told_full: Mutex<Option<Instant>>,
 }
 
+/// The log is told of a full disk once in this time.
+const FULL_TOLD_EVERY: Duration = Duration::from_mins(10);
 /// Attempts to make room for one deletion.
 const ATTEMPTS_MAX: u32 = 3;
 /// How long deletions wait for a checkpoint that lets the WAL begin again.
@@ -83,6 +87,7 @@ impl Writer {
             counters,
             versions: Versions::default(),
             gone: Mutex::default(),
+            told_full: Mutex::default(),
         }
     }
 
@@ -180,6 +185,7 @@ impl Writer {
         let (mut most, mut attempts) = (GROUP_MAX, 0);
         while !jobs.is_empty() {
             if jobs.iter().any(|job| is_store(&**job)) && !self.ballast.covers(self.wal.bytes()) {
+                self.tell_full(&full);
                 // A checkpoint lets the WAL begin again, which then needs less.
                 self.wal.ask(false);
                 refuse(&mut jobs, &full, is_store);
@@ -189,9 +195,12 @@ impl Writer {
             let (ran, failed) = self.run_group(&mut jobs[..count]);
             self.counters.group(ran);
             if let Some(error) = failed {
+                let is_full = matches!(error, DbError::Full { .. });
+                if is_full {
+                    self.tell_full(&full);
+                }
                 let deletions = jobs[..ran].iter().filter(|job| !is_store(&***job)).count();
-                if matches!(error, DbError::Full { .. }) && deletions > 0 && attempts < ATTEMPTS_MAX
-                {
+                if is_full && deletions > 0 && attempts < ATTEMPTS_MAX {
                     refuse(&mut jobs, &full, is_store);
                     // A smaller group needs less.
                     (most, attempts) = match deletions {
@@ -222,6 +231,14 @@ impl Writer {
         drop(conn);
         self.wal.committed();
         done
+    }
+
+    fn tell_full(&self, full: &DbError) {
+        let mut told = self.told_full.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.is_none_or(|at| at.elapsed() > FULL_TOLD_EVERY) {
+            log::warn!("{full}: requests that store something are refused until there is room");
+            *told = Some(Instant::now());
+        }
     }
 
     /// Makes room for deletions on a full disk: gives the ballast back, and has the WAL begin again
