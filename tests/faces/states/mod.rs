@@ -2,5 +2,6 @@
 
 mod fixture;
 mod full;
+mod older;
 mod reset;
 mod restore;
