@@ -102,6 +102,8 @@ pub struct Content {
     md5: Option<[u8; 16]>,
     crc64: u64,
     pub(super) bytes: Bytes,
+    /// The bytes are on the disk, and the name of their file.
+    pub(super) synced: bool,
     claim: Option<Arc<PartClaim>>,
 }
 
@@ -198,7 +200,7 @@ impl ContentWriter {
             Target::Memory(memory) => memory.is_empty() || self.part_of.is_none(),
             Target::File(place) => place.file.try_written(),
         };
-        written.then(|| Ok(self.content()))
+        written.then(|| Ok(self.content(false)))
     }
 
     /// Ends the body. With [`SyncMode::Always`](crate::db::SyncMode), and while a checkpoint
@@ -217,14 +219,15 @@ impl ContentWriter {
             }
             self.target = target;
         }
-        if let Target::File(place) = &self.target {
-            place.file.written()?;
-        }
-        Ok(self.content())
+        let synced = match &self.target {
+            Target::Memory(_) => false,
+            Target::File(place) => place.file.written()?,
+        };
+        Ok(self.content(synced))
     }
 
     /// What was received, with nothing left to do for it.
-    fn content(&mut self) -> Content {
+    fn content(&mut self, synced: bool) -> Content {
         let bytes = match std::mem::replace(&mut self.target, Target::Memory(Vec::new())) {
             Target::Memory(memory) => Bytes::Inline(memory),
             Target::File(place) => Bytes::InFile(place.file, place.offset),
@@ -234,6 +237,7 @@ impl ContentWriter {
             md5: self.md5.take().map(|md5| md5.finalize().into()),
             crc64: self.crc64.sum64(),
             bytes,
+            synced,
             claim: self.claim.take(),
         }
     }
@@ -317,7 +321,8 @@ impl Content {
 
 impl Default for Content {
     fn default() -> Self {
-        Self { length: 0, md5: None, crc64: 0, bytes: Bytes::Inline(Vec::new()), claim: None }
+        let bytes = Bytes::Inline(Vec::new());
+        Self { length: 0, md5: None, crc64: 0, bytes, synced: false, claim: None }
     }
 }
 

@@ -19,9 +19,6 @@ use crate::disk::folder::make_all;
 use crate::disk::synced;
 use crate::sync::front_end::assert_may_block;
 
-/// With more files than this to sync, the file system is synced as a whole.
-const SYNC_EACH_MAX: usize = 32;
-
 pub(super) struct Files {
     folder: PathBuf,
     /// The folder itself, to sync the names in it.
@@ -214,11 +211,6 @@ impl Files {
     }
 
     fn sync_these(&self, ids: &HashSet<ContentId>) -> Result<(), DbError> {
-        if ids.len() > SYNC_EACH_MAX {
-            assert_may_block("a flush of all files");
-            let synced = rustix::fs::syncfs(&self.handle);
-            return synced.map_err(|errno| DbError::from_errno("sync", &self.folder, errno));
-        }
         for id in ids {
             let path = self.path(*id);
             let synced = match File::open(&path) {
@@ -232,7 +224,7 @@ impl Files {
         self.sync_names()
     }
 
-    fn sync_names(&self) -> Result<(), DbError> {
+    pub(super) fn sync_names(&self) -> Result<(), DbError> {
         let synced = synced::names(&self.handle, &self.folder);
         synced.map_err(|error| DbError::from_io("sync", &self.folder, &error))
     }
@@ -240,11 +232,11 @@ impl Files {
 
 impl OpenFile {
     /// Bytes were written that a commit may refer to soon. With [`SyncMode::Always`] and while a
-    /// checkpoint is under way they are on the disk when this returns, else before the next
+    /// checkpoint is under way they are on the disk when this returns (true), else before the next
     /// checkpoint.
-    pub(super) fn written(&self) -> Result<(), DbError> {
+    pub(super) fn written(&self) -> Result<bool, DbError> {
         if self.try_written() {
-            return Ok(());
+            return Ok(false);
         }
         let path = self.files.path(self.id);
         let synced = synced::data(&self.file, &path);
@@ -253,7 +245,7 @@ impl OpenFile {
             self.files.sync_names()?;
             self.name_synced.store(true, Ordering::Release);
         }
-        Ok(())
+        Ok(true)
     }
 
     /// As [`OpenFile::written`], for event loops: false if they have to be synced now.

@@ -24,6 +24,7 @@
 //!   epochs      when no reader can need an unlinked file any more
 //!   references  which content files are in use
 //!   remove      removes states, uploads and their content
+//!   unsynced    the order of syncs, and content that a power cut has taken
 //!   reclaim     syncs content before a checkpoint, and unlinks unused files after it
 //!   janitor     the thread that removes rows and files in the background
 //!   effects     work that a transaction leaves until its outcome is known
@@ -64,6 +65,7 @@ mod tags;
 mod tests;
 mod tx;
 mod types;
+mod unsynced;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -79,6 +81,7 @@ use self::janitor::{Chore, Chores, Janitor};
 use self::places::Places;
 use self::reclaim::Reclaim;
 use self::shared::{Counters, FilesToUnlink, Replacing, Shared};
+use self::types::ContentId;
 use crate::db::{Database, DbError, Purpose, Stats, Store, SyncMode, Tuning, Version};
 
 pub use self::blocks::{BlockChoice, BlockList, STAGE_ABOVE};
@@ -123,12 +126,20 @@ impl BlobStore {
 
     /// As [`BlobStore::open`], with sizes and times of the caller's.
     pub fn open_with(folder: &Path, sync: SyncMode, tuning: Tuning) -> Result<Self, DbError> {
+        unsynced::cut_lost(folder)?;
         let file = folder.join("blob.db");
         let database = Arc::new(Database::open_with(&file, &schema::SCHEMA, sync, tuning)?);
+        if !database.read(|conn| Ok::<_, DbError>(conn.table_exists(None, "unsynced")?))? {
+            database.write_for(Purpose::Delete, |conn| {
+                conn.execute_batch(schema::UNSYNCED).map_err(DbError::from)
+            })?;
+        }
         let known = database.read(StoreStart::read)?;
         let chores = Arc::new(Chores::default());
         let files = Files::open(folder.join("blobs"), sync, known.file, Arc::clone(&chores))?;
         let files = Arc::new(files);
+        let unsynced = !known.unsynced.is_empty();
+        files.add_dirty(known.unsynced);
         let shared = Arc::new(Shared {
             places: Places::new(Arc::clone(&files)),
             files,
@@ -142,13 +153,14 @@ impl BlobStore {
             ceiling: AtomicI64::new(types::signed(known.counter)),
             era: AtomicU64::new(0),
             replacing: Replacing::default(),
+            synced: AtomicI64::new(0),
         });
         database.set_checkpoint_hooks(Box::new(Reclaim::new(Arc::clone(&shared))));
         for chore in known.left_over {
             shared.chores.add(chore);
         }
         shared.chores.add(Chore::Sweep);
-        if known.unused {
+        if known.unused || unsynced {
             database.request_checkpoint();
         }
         let janitor = Janitor { database: Arc::downgrade(&database), shared: Arc::clone(&shared) };
@@ -331,6 +343,8 @@ struct StoreStart {
     counter: u64,
     unused: bool,
     left_over: Vec<Chore>,
+    /// Files that the last process has not synced.
+    unsynced: Vec<ContentId>,
 }
 
 impl StoreStart {
@@ -344,12 +358,14 @@ impl StoreStart {
                      (SELECT coalesce(max(owner), 0) FROM uses),
                      (SELECT coalesce(max(id), 0) FROM upload),
                      (SELECT coalesce(max(upload), 0) FROM block),
+                     (SELECT coalesce(max(id), 0) FROM unsynced),
                      (SELECT coalesce(max(id), 0) FROM doomed WHERE kind = 0))",
             )?,
             file: types::unsigned(number("SELECT coalesce(max(id), 0) FROM file")?)?,
             counter: types::unsigned(settings::ceiling(conn)?)?,
             unused: !references::unused(conn, 1)?.is_empty(),
             left_over: remove::left_over(conn)?,
+            unsynced: unsynced::files(conn)?,
         })
     }
 }
@@ -360,9 +376,16 @@ impl Drop for BlobStore {
         if let Some(Err(_)) = self.janitor.take().map(JoinHandle::join) {
             log::error!("the janitor of {} panicked", self.database.path().display());
         }
+        // The next start reads all content that is noted: so none is left after a clean end.
+        if self.database.read(unsynced::last).is_ok_and(|last| last > 0)
+            && let Err(error) = self.database.checkpoint()
+        {
+            log::warn!("closing {}: {error}", self.database.path().display());
+        }
         let shared = Arc::clone(&self.shared);
         // Read by the writer: a change that still waits for it gets its counter before.
         let kept = self.database.write_for(Purpose::Delete, move |conn| {
+            unsynced::forget_synced(conn, &shared)?;
             let last = shared.last_counter.load(Ordering::Relaxed);
             settings::set_ceiling(conn, types::signed(last))
         });

@@ -1,6 +1,6 @@
-//! Content and checkpoints: new content is synced before a checkpoint makes its rows durable, also
-//! the rows that are committed while it runs; files without a reference are unlinked after a
-//! checkpoint has made that durable.
+//! The work of a checkpoint: syncs new content before its rows become durable, also the rows that
+//! are committed while it runs, and unlinks files without a reference once that is durable. The
+//! order, and its reason, is in [`super::unsynced`].
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rusqlite::Connection;
 
 use super::janitor::Chore;
-use super::references;
 use super::shared::Shared;
 use super::types::ContentId;
+use super::{references, unsynced};
 use crate::db::{CheckpointHooks, DbError};
 
 /// Files that one checkpoint releases; more wait for the next.
@@ -59,10 +59,14 @@ impl Reclaim {
 impl CheckpointHooks for Reclaim {
     fn before_checkpoint(&self, conn: &Connection) -> Result<(), DbError> {
         let era = self.shared.era.load(Ordering::Acquire);
+        let noted = unsynced::last(conn)?;
         let files = self.unused(conn)?;
         // Readers from now on see the database without references to these files.
         let epoch = self.shared.epochs.advance();
         let synced = self.shared.files.sync_all(&files);
+        if synced.is_ok() {
+            self.shared.synced.store(noted, Ordering::Release);
+        }
         let released = Released { epoch, era, files };
         *self.released.lock().unwrap_or_else(PoisonError::into_inner) = Some(released);
         synced

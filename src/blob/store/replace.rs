@@ -20,8 +20,9 @@ use super::types::{ContentId, unsigned};
 use super::{BlobStore, DbError, StoreStart, WriteTx, run_write, settings};
 use crate::db::HeldWriter;
 
-/// Tables whose rows stay: the counter behind `ETag`s, and which content files there are.
-const KEPT: [&str; 2] = ["meta", "file"];
+/// Tables whose rows stay: the counter behind `ETag`s, which content files there are, and which of
+/// them are not synced.
+const KEPT: [&str; 3] = ["meta", "file", "unsynced"];
 
 /// The blob store with its writer held: requests that write wait until the value is dropped.
 pub struct HeldBlobs<'a> {
@@ -91,7 +92,8 @@ impl HeldBlobs<'_> {
     }
 
     /// Gives the content files of a saved state their names again. Those of a restore that fails
-    /// are removed by the janitor, since no row refers to them.
+    /// are removed by the janitor, since no row refers to them. Their names are synced before a row
+    /// refers to them; their bytes were synced when the state was saved, or here, if copied.
     fn link_content(&self, folder: &Path) -> Result<(), DbError> {
         let saved = self.held.run(|conn| {
             let mut select = conn.prepare("SELECT id FROM saved.file WHERE refs > 0")?;
@@ -99,12 +101,12 @@ impl HeldBlobs<'_> {
             ids.map(|id| Ok(ContentId(unsigned(id?)?))).collect::<Result<Vec<_>, DbError>>()
         })?;
         let content = content_folder(folder);
+        let mut made = false;
         for id in &saved {
-            link_or_copy(&content.join(id.to_string()), &self.shared.files.path(*id))?;
+            made |= link_or_copy(&content.join(id.to_string()), &self.shared.files.path(*id))?;
             self.shared.chores.add(Chore::Check(*id));
         }
-        self.shared.files.add_dirty(saved);
-        Ok(())
+        if made { self.shared.files.sync_names() } else { Ok(()) }
     }
 
     /// Has the commit need little more of the disk.

@@ -14,6 +14,7 @@ use super::epochs::Stay;
 use super::types::{ContentId, signed, unsigned};
 use super::{BlobStore, DbError};
 use crate::db::Copy;
+use crate::disk::synced;
 
 /// Blobs that are being saved.
 pub struct SavedBlobs<'a> {
@@ -73,15 +74,15 @@ impl SavedBlobs<'_> {
 /// Gives a content file a second name, or copies it where that cannot be. A file that is there
 /// already has the same bytes: numbers are given once, and content is never changed where a row
 /// points. It is another file where links became copies, as `cp -r` makes them. Only one that is
-/// shorter, a copy that was cut off, is replaced.
-pub(super) fn link_or_copy(from: &Path, to: &Path) -> Result<(), DbError> {
+/// shorter, a copy that was cut off, is replaced. A copy is synced. False: nothing was made.
+pub(super) fn link_or_copy(from: &Path, to: &Path) -> Result<bool, DbError> {
     let failed = |error: std::io::Error| DbError::from_io("link", to, &error);
     let length = |path: &Path| fs::metadata(path).map(|found| found.len()).map_err(failed);
     match fs::hard_link(from, to) {
-        Ok(()) => Ok(()),
+        Ok(()) => Ok(true),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
             if length(to)? >= length(from)? {
-                return Ok(());
+                return Ok(false);
             }
             fs::remove_file(to).map_err(failed)?;
             link_or_copy(from, to)
@@ -92,7 +93,8 @@ pub(super) fn link_or_copy(from: &Path, to: &Path) -> Result<(), DbError> {
             let mut target = target.write(true).create_new(true).mode(0o600).open(to);
             let target = target.as_mut().map_err(|error| DbError::from_io("create", to, error))?;
             std::io::copy(&mut source, target).map_err(failed)?;
-            Ok(())
+            synced::data(target, to).map_err(failed)?;
+            Ok(true)
         }
         Err(error) if error.kind() == ErrorKind::NotFound && !from.exists() => {
             Err(DbError::Damaged { file: from.to_owned(), why: "it is missing".to_owned() })

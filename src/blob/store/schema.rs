@@ -2,10 +2,25 @@
 
 use crate::db::Schema;
 
+/// The table of [`super::unsynced`], which a database of 0.2 gets when it is opened.
+macro_rules! unsynced {
+    () => {
+        "
+-- Content that may not be on the disk. place: its file and offset, 8 bytes each. crc: CRC-64/NVME.
+CREATE TABLE IF NOT EXISTS unsynced (
+    id INTEGER PRIMARY KEY, place BLOB NOT NULL, length INTEGER NOT NULL, crc INTEGER NOT NULL
+);
+"
+    };
+}
+
+pub(super) const UNSYNCED: &str = unsynced!();
+
 /// Names are BLOBs, so that order, prefix and marker compare the same bytes: those of UTF-8.
 pub(super) const SCHEMA: Schema = Schema {
     version: 1,
-    statements: "
+    statements: concat!(
+        "
 -- Numbers of the store itself: 'counter' is at least the highest counter given out.
 CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE setting (name TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID;
@@ -97,4 +112,6 @@ CREATE TABLE doomed (
     kind INTEGER NOT NULL, id INTEGER NOT NULL, PRIMARY KEY (kind, id)
 ) WITHOUT ROWID;
 ",
+        unsynced!()
+    ),
 };

@@ -32,6 +32,9 @@ pub(super) struct Shared {
     /// How often all rows were replaced. Raised while the writer is held.
     pub(super) era: AtomicU64,
     pub(super) replacing: Replacing,
+    /// The last row of `unsynced` whose content a checkpoint has synced, until it is forgotten; 0
+    /// if there is none.
+    pub(super) synced: AtomicI64,
 }
 
 /// Held while all rows are replaced, and while a content file is looked up and unlinked: a file

@@ -11,9 +11,9 @@ use super::content::{Bytes, Content};
 use super::effects::Effects;
 use super::epochs::Stay;
 use super::extent::Extent;
-use super::references;
 use super::shared::Shared;
 use super::types::ContentId;
+use super::{references, unsynced};
 use crate::db::DbError;
 
 /// A transaction that sees one committed state of all blobs.
@@ -58,7 +58,7 @@ impl<'a> WriteTx<'a> {
 
     /// Gives `owner` bytes that are in a file. The file stays open until the outcome is known.
     pub(super) fn refer(&self, owner: i64, content: Content) -> Result<Option<InFile>, DbError> {
-        let length = content.length();
+        let (length, crc, synced) = (content.length(), content.crc64(), content.synced);
         let (bytes, claim) = content.into_parts();
         match bytes {
             Bytes::Inline(bytes) if bytes.is_empty() => Ok(None),
@@ -70,6 +70,9 @@ impl<'a> WriteTx<'a> {
             }
             Bytes::InFile(file, offset) => {
                 references::add(self.conn, owner, file.id)?;
+                if !synced {
+                    unsynced::note(self.conn, self.shared, (file.id, offset), length, crc)?;
+                }
                 if let Some(claim) = claim {
                     claim.mark_used();
                 }

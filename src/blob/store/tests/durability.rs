@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use super::{Home, bytes, put, whole};
-use crate::blob::store::{BodyRole, ContentPlan};
+use super::{Home, bytes, content_of, put, row, whole};
+use crate::blob::store::{BodyRole, ContentPlan, unsynced};
 use crate::disk::synced::watch;
 
 const MIB: usize = 1 << 20;
@@ -50,6 +50,73 @@ fn content_is_synced_before_the_log_also_if_it_comes_while_a_checkpoint_syncs() 
         writer.write(&bytes(3, 2 * MIB)).unwrap();
         assert!(writer.try_finish().is_some());
     }
+}
+
+/// What is on the disk while the store is open, as a machine that dies can leave it.
+fn copy_of(home: &Home) -> Home {
+    let copy = Home::new();
+    std::fs::create_dir(copy.dir.path().join("blobs")).unwrap();
+    let content = home.files().into_iter().map(|name| format!("blobs/{name}"));
+    for name in ["blob.db", "blob.db-wal"].map(str::to_owned).into_iter().chain(content) {
+        std::fs::copy(home.dir.path().join(&name), copy.dir.path().join(&name)).unwrap();
+    }
+    copy
+}
+
+#[test]
+fn a_write_whose_content_was_lost_is_undone_with_those_after_it() {
+    for size in [100_000, 2 * MIB] {
+        let home = Home::new();
+        let (store, container) = home.with_container();
+        put(&store, container, "blob", &bytes(1, size));
+        store.database.checkpoint().unwrap();
+        let synced = home.files();
+        put(&store, container, "before", b"short");
+        // The segment of the first is not used any more, so that each write has a file.
+        store.shared.places.close_segment();
+        put(&store, container, "blob", &bytes(2, size));
+        put(&store, container, "after", b"short");
+        let lost: Vec<_> = home.files().difference(&synced).cloned().collect();
+        assert_eq!(lost.len(), 1);
+        let lose: [fn(PathBuf); 4] = [
+            |_| (),
+            |file| std::fs::remove_file(file).unwrap(),
+            |file| std::fs::File::create(file).unwrap().set_len(0).unwrap(),
+            |file| std::fs::File::create(file).unwrap().set_len(4 << 20).unwrap(),
+        ];
+        for (number, lose) in lose.into_iter().enumerate() {
+            let copy = copy_of(&home);
+            lose(copy.dir.path().join("blobs").join(&lost[0]));
+            let store = copy.open();
+            let has = |name| row(&store, container, name).map(|found| content_of(&store, found.id));
+            let seed = if number == 0 { 2 } else { 1 };
+            assert_eq!(has("blob").unwrap(), bytes(seed, size), "{size}, {number}");
+            assert_eq!(has("before").as_deref(), Some(&b"short"[..]), "{size}, {number}");
+            assert_eq!(has("after").is_some(), number == 0, "{size}, {number}");
+            drop(store);
+            // What a clean end leaves is not looked at again.
+            let left = copy.open().database.read(unsynced::last).unwrap();
+            assert_eq!(left, 0, "{size}, {number}");
+        }
+    }
+}
+
+#[test]
+fn content_that_a_killed_process_has_not_synced_is_synced_before_the_next_checkpoint() {
+    let home = Home::new();
+    let (store, container) = home.with_container();
+    put(&store, container, "blob", &bytes(1, 100_000));
+    let killed = copy_of(&home);
+    let synced = Arc::new(Mutex::new(Vec::new()));
+    let order = Arc::clone(&synced);
+    watch::below(killed.dir.path(), move |path| order.lock().unwrap().push(path.to_owned()));
+    let next = killed.open();
+    next.database.checkpoint().unwrap();
+    let synced = std::mem::take(&mut *synced.lock().unwrap());
+    let folder = killed.dir.path().join("blobs");
+    let file = folder.join(home.files().first().unwrap());
+    let log = killed.dir.path().join("blob.db-wal");
+    assert_eq!(synced[..3], [file, folder, log]);
 }
 
 #[test]

@@ -1,12 +1,15 @@
 //! All rows replaced at once: what readers, chores and block lists of before meet.
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{Home, body, bytes, put, read_all};
 use crate::blob::rules::blocks::BlockSearch;
 use crate::blob::store::janitor::Chore;
 use crate::blob::store::{BlobStore, BlockChoice, BodyRole, ContainerId, StateId};
 use crate::db::DbError;
+use crate::disk::synced::watch;
 use crate::rules::Timestamp;
 
 fn save(store: &BlobStore, folder: &Path) {
@@ -58,6 +61,25 @@ fn content_of_a_saved_state_comes_back_after_it_was_removed_and_while_it_is_bein
             assert!(read(&store, *id) == *sent, "round {round}");
         }
     }
+}
+
+#[test]
+fn names_of_restored_content_are_synced_before_a_row_refers_to_it() {
+    let home = Home::new();
+    let store = home.open();
+    put(&store, container(&store), "segment", &bytes(1, 50_000));
+    let folder = tempfile::tempdir_in(home.dir.path()).unwrap();
+    save(&store, folder.path());
+    reset(&store);
+    store.settle().unwrap();
+    assert!(home.files().is_empty());
+    let synced = Arc::new(AtomicBool::new(false));
+    let (told, content) = (Arc::clone(&synced), home.dir.path().join("blobs"));
+    watch::below(&content.clone(), move |path| told.store(path == content, Ordering::Relaxed));
+    let held = store.hold();
+    held.restore(folder.path()).unwrap();
+    assert!(synced.load(Ordering::Relaxed), "before the commit");
+    held.commit().unwrap();
 }
 
 #[test]
