@@ -177,7 +177,7 @@ fn base64(n: usize) -> String {
 }
 
 /// Content that nothing refers to is gone once an opened store has settled.
-fn no_orphans(folder: &Path) {
+pub fn no_orphans(folder: &Path) {
     let account = folder.join(ACCOUNT);
     let store = BlobStore::open(&account, SyncMode::Normal).unwrap();
     store.settle().unwrap();

@@ -9,6 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::thread;
 
+use latchfs::db::SyncMode;
 use latchfs::disk::DataRoot;
 use latchfs::http::auth::Admission;
 use latchfs::http::frame::Service;
@@ -20,6 +21,8 @@ use crate::common::served::wait_for;
 
 /// Names the folder that the process is to serve.
 const SERVE: &str = "LATCHFS_TEST_SERVE";
+/// Says that each write is synced.
+const ALWAYS: &str = "LATCHFS_TEST_ALWAYS";
 
 /// A server under way. It is killed when dropped.
 pub struct Killed {
@@ -33,7 +36,8 @@ pub fn serve_if_told(service: &'static Service) {
     let Some(folder) = env::var_os(SERVE) else { return };
     let folder = Path::new(&folder);
     let root = DataRoot::open(folder).unwrap();
-    let options = AccountOptions::default();
+    let mut options = AccountOptions::default();
+    options.file.share.sync_always = env::var_os(ALWAYS).is_some();
     let accounts = Accounts::open(&root, ACCOUNT, [""; 0], &options).unwrap();
     let options = RestOptions::new(Admission::Everyone);
     let server = RestServer::start(Arc::new(accounts), service, options).unwrap();
@@ -48,14 +52,18 @@ impl Killed {
     /// Starts a server on a folder; `test` is the full name of the test that calls
     /// [`serve_if_told`].
     pub fn start(test: &str, folder: &Path) -> Self {
+        Self::start_with(test, folder, SyncMode::Normal)
+    }
+
+    pub fn start_with(test: &str, folder: &Path, sync: SyncMode) -> Self {
         let file = folder.join("address");
         drop(fs::remove_file(&file));
-        let child = Command::new(env::current_exe().unwrap())
-            .args(["--exact", test])
-            .env(SERVE, folder)
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap();
+        let mut command = Command::new(env::current_exe().unwrap());
+        command.args(["--exact", test, "--include-ignored"]).env(SERVE, folder);
+        if sync == SyncMode::Always {
+            command.env(ALWAYS, "1");
+        }
+        let child = command.stdout(Stdio::null()).spawn().unwrap();
         let addr = wait_for("the address", || fs::read_to_string(&file).ok()?.parse().ok());
         Self { child, addr }
     }

@@ -11,12 +11,16 @@
 //!   blobs    blobs, blocks, snapshots and leases of the Blob service
 //!   queues   messages of the Queue service
 //!   tables   transactions of the Table service
+//!   disk     a disk that loses what was not synced
+//!   power    blobs over power cuts
 //!   holders  opens, locks and pending deletions of the dead server, and leases that outlive it
 //! ```
 mod blobs;
+mod disk;
 mod holders;
 mod killed;
 mod mounted;
+mod power;
 mod queues;
 use crate::common::random;
 mod rest;
