@@ -129,7 +129,10 @@ impl EventRow {
             }
             Event::Request(answered) => made.request(row.system, answered, programs),
             Event::Gated(at) => made.at_gate("gated", at),
-            Event::Released(at) => made.at_gate("released", at),
+            Event::Released(at) => {
+                made.at_gate("released", at);
+                made.add(&json!({ "timed_out": at.timed_out }));
+            }
             Event::Abandoned(at) => made.at_gate("abandoned", at),
             Event::Fault { fault, visitor } => {
                 made.visit("fault", visitor);
@@ -250,10 +253,13 @@ impl EventRow {
     fn visit(&mut self, event: &str, visitor: &Visitor) {
         self.is(event, visitor.service);
         self.object = object_of(visitor.service, &visitor.path);
+        // As in the row of a request: its ID is a field of its own.
+        let id = visitor.client_request.as_ref().map(|id| format!(", request {id}"));
+        let client = id.and_then(|id| visitor.client.strip_suffix(&id)).unwrap_or(&visitor.client);
         self.add(&json!({
             "operation": visitor.operation,
             "path": visitor.path,
-            "client": visitor.client,
+            "client": client,
             "client_request": visitor.client_request,
             "user_agent": visitor.user_agent.as_deref(),
         }));

@@ -223,6 +223,8 @@ pub struct AtGate {
     /// The number of the request among those that waited.
     pub request: u64,
     pub visitor: Visitor,
+    /// The request went on because the gate's time limit ended.
+    pub timed_out: bool,
 }
 
 /// A change of the clock, a gate, a fault or the state of the server.

@@ -35,9 +35,11 @@ pub const PAGES_MAX: usize = 4;
 /// How many pages wait for a follower that does not read.
 const PAGES_AHEAD: usize = 2;
 
-/// How long a follower that has read everything waits before it looks again: events that come close
-/// together are sent together, and adding one wakes no thread meanwhile.
-const PAUSE: Duration = Duration::from_millis(20);
+/// How many pages a follower is sent at once in a [`WINDOW`]. When more events come, they are sent
+/// together at its end, and adding one wakes no thread meanwhile.
+const PAGES_AT_ONCE: u32 = 16;
+
+const WINDOW: Duration = Duration::from_millis(20);
 
 /// How often a follower to whom nothing happens is sent a comment: a client that is gone is
 /// noticed then.
@@ -169,6 +171,7 @@ impl Reader {
 async fn send_all(reader: Reader, sender: mpsc::Sender<Bytes>, _place: OwnedSemaphorePermit) {
     let mut reader = reader;
     let mut text = String::from("retry: 1000\n\n");
+    let mut pace = Pace { since: Instant::now(), pages: 0 };
     loop {
         let (last, newest) = match reader.page().await {
             Ok((next, Made { page, permit })) => {
@@ -185,8 +188,9 @@ async fn send_all(reader: Reader, sender: mpsc::Sender<Bytes>, _place: OwnedSema
         if last < newest {
             continue;
         }
+        let pause = pace.after_page(Instant::now());
         let next = async {
-            sleep(PAUSE).await;
+            sleep(pause).await;
             if timeout(SIGN_OF_LIFE, reader.journal.wait_past(last)).await.is_err() {
                 text.push_str(": nothing new\n\n");
             }
@@ -195,6 +199,24 @@ async fn send_all(reader: Reader, sender: mpsc::Sender<Bytes>, _place: OwnedSema
             () = next => {}
             () = sender.closed() => return,
         }
+    }
+}
+
+/// How many pages were sent since the beginning of a window.
+struct Pace {
+    since: Instant,
+    pages: u32,
+}
+
+impl Pace {
+    /// The pause before the page that follows one that was sent now.
+    fn after_page(&mut self, now: Instant) -> Duration {
+        let left = WINDOW.saturating_sub(now.saturating_duration_since(self.since));
+        if left.is_zero() {
+            *self = Self { since: now, pages: 0 };
+        }
+        self.pages += 1;
+        if self.pages < PAGES_AT_ONCE { Duration::ZERO } else { left }
     }
 }
 
@@ -276,6 +298,22 @@ mod tests {
         drop(receiver);
         follower.await.unwrap();
         assert_eq!(places.available_permits(), 1, "the place is free again");
+    }
+
+    #[test]
+    fn events_are_sent_at_once_until_they_come_too_fast() {
+        let start = Instant::now();
+        let mut pace = Pace { since: start, pages: 0 };
+        // A client that answers each event: a page in two milliseconds.
+        for step in 0..1_000 {
+            assert_eq!(pace.after_page(start + step * WINDOW / 10), Duration::ZERO, "{step}");
+        }
+        let start = start + 1_000 * WINDOW;
+        let pauses = [(); 20].map(|()| pace.after_page(start));
+        let at_once = pauses.iter().take_while(|pause| pause.is_zero()).count();
+        assert_eq!(at_once, PAGES_AT_ONCE as usize - 1);
+        assert_eq!(pauses[at_once], WINDOW);
+        assert_eq!(pace.after_page(start + WINDOW), Duration::ZERO);
     }
 
     #[tokio::test]

@@ -316,9 +316,10 @@ impl Gates {
         let (release, released) = oneshot::channel();
         let (visitor, since) = (visitor(), Instant::now());
         if self.journal.records_all() {
-            let told = AtGate { gate, point, request: id, visitor: visitor.clone() };
-            // Under the lock: no release is told before its stop.
             let account = Arc::clone(&visitor.account);
+            let visitor = visitor.clone();
+            let told = AtGate { gate, point, request: id, visitor, timed_out: false };
+            // Under the lock: no release is told before its stop.
             self.journal.push(Some(account), Event::Gated(told.clone()));
             state.told.insert(id, told);
         }
@@ -333,11 +334,12 @@ impl Gates {
         // after its limit: any other end of the wait is that of a client that went away.
         let left = state.waiting.iter().position(|one| one.id == id);
         let left = left.map(|index| state.waiting.remove(index));
-        let is_abandoned = left.is_some_and(|one| one.since.elapsed() < one.limit);
+        let timed_out = left.as_ref().is_some_and(|one| one.since.elapsed() >= one.limit);
+        let is_abandoned = left.is_some() && !timed_out;
         let told = state.told.remove(&id);
         self.moved.notify_all();
         drop(state);
-        if let Some(told) = told {
+        if let Some(told) = told.map(|told| AtGate { timed_out, ..told }) {
             let account = Arc::clone(&told.visitor.account);
             let event = if is_abandoned { Event::Abandoned } else { Event::Released };
             self.journal.push(Some(account), event(told));
@@ -422,7 +424,10 @@ mod tests {
         let [stopped, went] = kept.as_slice() else { panic!("{kept:?}") };
         let Event::Gated(at) = &*stopped.event else { panic!("{stopped:?}") };
         assert_eq!((at.gate, at.request, &*at.visitor.path), (id, 1, "Rows"));
-        assert!(matches!(&*went.event, Event::Released(at) if at.request == 1), "{went:?}");
+        assert!(
+            matches!(&*went.event, Event::Released(at) if at.request == 1 && at.timed_out),
+            "{went:?}"
+        );
         assert_eq!(went.account.as_deref(), Some("a"));
         gates.remove(Some(id));
         // A client that goes away does not go on.

@@ -15,6 +15,7 @@ use super::state::State;
 use crate::bench::Controls;
 use crate::bench::controls::{FaultAction, Point, Stopped, Visitor};
 use crate::file::rules::SharePath;
+use crate::journal::Event;
 use crate::journal::programs::process_and_program;
 use crate::rules::pattern::PatternSubject;
 use crate::rules::service::ServiceKind;
@@ -127,6 +128,11 @@ fn befall(
     let possible =
         |action: &FaultAction| matches!(action, FaultAction::Answer { .. } | FaultAction::Delay(_));
     let met = of.controls.faults.meet_of(&seen(of, call, place), possible);
+    if let Some(fault) = &met {
+        let visitor = visitor(of, call, place, caller);
+        let event = Event::Fault { fault: fault.id, visitor };
+        of.controls.journal.push(Some(Arc::clone(&of.account)), event);
+    }
     match met.map(|fault| fault.action) {
         Some(FaultAction::Answer { status, code }) => go_on(state, Err(errno(status, code))),
         Some(FaultAction::Delay(time)) => {
@@ -162,16 +168,18 @@ fn stop(
     place: &str,
     caller: Requester,
 ) -> Option<Stopped> {
-    of.controls.stop(point, &seen(of, call, place), || {
-        let client = match process_and_program(caller.pid) {
-            (pid, Some(program)) => format!("{program} (pid {pid})"),
-            (pid, None) => format!("pid {pid}"),
-        };
-        let (operation, path) = (call.name().to_owned(), place.to_owned());
-        let (service, account) = (ServiceKind::File, Arc::clone(&of.account));
-        let (client_request, user_agent) = (None, None);
-        Visitor { service, account, operation, path, client, client_request, user_agent }
-    })
+    of.controls.stop(point, &seen(of, call, place), || visitor(of, call, place, caller))
+}
+
+fn visitor(of: &MountControls, call: MountCall, place: &str, caller: Requester) -> Visitor {
+    let client = match process_and_program(caller.pid) {
+        (pid, Some(program)) => format!("{program} (pid {pid})"),
+        (pid, None) => format!("pid {pid}"),
+    };
+    let (operation, path) = (call.name().to_owned(), place.to_owned());
+    let (service, account) = (ServiceKind::File, Arc::clone(&of.account));
+    let (client_request, user_agent) = (None, None);
+    Visitor { service, account, operation, path, client, client_request, user_agent }
 }
 
 /// The share and the path in it, as gates and faults name them.

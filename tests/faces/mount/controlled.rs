@@ -12,6 +12,7 @@ use latchfs::bench::controls::{FaultAction, Frequency, NewFault, NewGate, Point}
 use latchfs::file::mount::{MountControls, MountOptions};
 use latchfs::file::rules::{Access, ShareMode};
 use latchfs::file::service::{Asking, ForceClosed, WhichHandles};
+use latchfs::journal::{Event, Reads};
 
 use crate::common::bench::{Gate, LIMIT, pattern, until};
 use crate::mount::fixture::{Fixture, errno, open, open_errno, share_path, somebody};
@@ -252,4 +253,27 @@ fn a_creation_that_waits_holds_up_no_forced_close_in_its_directory() {
     assert_eq!(closed, ForceClosed { closed: 1, failed: 0 });
     assert_eq!(errno(held.write_at(b"after", 0)), libc::EIO);
     program.kill();
+}
+
+#[test]
+fn the_journal_has_the_faults_that_calls_meet_and_gates_whose_limit_ended() {
+    let Some((at, controls)) = start(|_| {}) else { return };
+    controls.journal.record_all();
+    let path = at.make("a", "hello");
+    fault(&controls, "Mount Open", "a", answer("EIO"));
+    assert_eq!(open_errno(&path, Access::R), libc::EIO);
+    let pattern = pattern("Mount Open", Some("test/a"));
+    let limit = Duration::from_millis(5);
+    let gate = NewGate { pattern, point: Point::Received, times: Some(1), limit };
+    controls.gates.add(gate).unwrap();
+    assert_eq!(open_errno(&path, Access::R), 0);
+    let rows = || controls.journal.after(0, 9, Reads::All).rows;
+    until("the end of the wait", || rows().len() == 3);
+    let rows = rows();
+    let [met, stopped, went] = rows.as_slice() else { panic!("{rows:?}") };
+    let Event::Fault { fault: 1, visitor } = &*met.event else { panic!("{met:?}") };
+    assert_eq!((&*visitor.operation, &*visitor.path), ("Mount Open", "test/a"));
+    assert!(visitor.client.contains(&format!("pid {}", std::process::id())), "{visitor:?}");
+    assert!(matches!(&*stopped.event, Event::Gated(at) if !at.timed_out), "{stopped:?}");
+    assert!(matches!(&*went.event, Event::Released(at) if at.timed_out), "{went:?}");
 }
