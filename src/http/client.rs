@@ -78,7 +78,8 @@ impl HttpClient {
         for (name, value) in headers {
             request = request.header(*name, value);
         }
-        let response = self.runtime.block_on(request.send());
+        // Inside the runtime: a time limit starts its timer when the request is sent.
+        let response = self.runtime.block_on(async { request.send().await });
         let response = response.map_err(|error| io::Error::other(cause(&error)))?;
         Ok(Got { runtime: Arc::clone(&self.runtime), response })
     }
