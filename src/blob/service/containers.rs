@@ -98,12 +98,11 @@ impl BlobService {
     /// point read; in non-blocking mode it gives up instead of waiting for a connection.
     pub fn container_now(&self, name: &str) -> Option<ContainerState> {
         let find = |tx: &BlobTx<'_>| Ok::<_, BlobError>(tx.container::<ContainerState>(name)?);
-        let row = match self.store.try_read(find) {
-            Some(row) => row,
-            None => {
-                check_may_wait().ok()?;
-                self.store.read(find)
-            }
+        let row = if let Some(row) = self.store.try_read(find) {
+            row
+        } else {
+            check_may_wait().ok()?;
+            self.store.read(find)
         };
         row.ok()?.map(|row| row.record)
     }
