@@ -25,8 +25,11 @@ const SWEEP_BATCH: usize = 256;
 /// First and longest pause before a chore that failed is tried again.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_mins(1));
 
+/// How often it is looked whether the readers of released files have ended.
+const READERS: Duration = Duration::from_millis(100);
+
 /// A thing to do.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) enum Chore {
     /// A file is no longer written: remove it if nothing ever referred to it.
     Check(ContentId),
@@ -34,9 +37,9 @@ pub(super) enum Chore {
     Drop(i64),
     /// Remove the blobs of a deleted container.
     DropContainer(ContainerId),
-    /// Unlink files that a checkpoint has released and no reader needs. `era` is
+    /// Unlink files that a checkpoint has released, when their readers have ended. `era` is
     /// [`Shared::era`] before they were found.
-    Unlink { era: u64, files: Vec<ContentId> },
+    Unlink { readers: Vec<Weak<()>>, era: u64, files: Vec<ContentId> },
     /// Close the file of a blob's parts, cutting what was not used.
     Close(ForgottenParts),
     /// Ask for a checkpoint: content waits for one.
@@ -54,6 +57,8 @@ pub(super) struct Chores {
 #[derive(Default)]
 struct State {
     queue: VecDeque<Chore>,
+    /// Unlinks whose readers had not ended.
+    waiting: Vec<Chore>,
     /// Chores that failed, and when each is tried again.
     failed: Vec<(Instant, Attempt)>,
     busy: bool,
@@ -70,7 +75,11 @@ struct Attempt {
 impl Chores {
     pub(super) fn add(&self, chore: Chore) {
         let mut state = self.lock();
-        state.queue.push_back(chore);
+        if chore.is_due() {
+            state.queue.push_back(chore);
+        } else {
+            state.waiting.push(chore);
+        }
         drop(state);
         self.changed.notify_all();
     }
@@ -81,20 +90,15 @@ impl Chores {
         self.changed.notify_all();
     }
 
-    #[cfg(test)]
-    pub(super) fn contains(&self, chore: &Chore) -> bool {
-        self.lock().queue.contains(chore)
-    }
-
     /// Adds a chore that failed, for later.
     fn add_failed(&self, attempt: Attempt) {
         self.lock().failed.push((Instant::now() + attempt.pause, attempt));
     }
 
-    /// Waits until there is nothing to do, but for chores that failed.
+    /// Waits until there is nothing to do, but for chores that failed or wait for readers.
     pub(super) fn wait_until_idle(&self) {
         let mut state = self.lock();
-        while !state.closing && (state.busy || !state.queue.is_empty()) {
+        while !state.closing && (state.busy || state.has_due()) {
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
@@ -108,7 +112,11 @@ impl Chores {
                 state.busy = true;
                 return Some(attempt);
             }
-            let due = state.failed.iter().map(|(due, _)| *due).min();
+            let mut due = state.failed.iter().map(|(due, _)| *due).min();
+            if !state.waiting.is_empty() {
+                let next = Instant::now() + READERS;
+                due = Some(due.map_or(next, |due| due.min(next)));
+            }
             state = match due {
                 None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
                 Some(due) => {
@@ -131,8 +139,26 @@ impl State {
         if let Some(index) = self.failed.iter().position(|(due, _)| *due <= now) {
             return Some(self.failed.swap_remove(index).1);
         }
-        let chore = self.queue.pop_front()?;
+        let ended = self.waiting.iter().position(Chore::is_due);
+        let chore = match ended {
+            Some(index) => self.waiting.swap_remove(index),
+            None => self.queue.pop_front()?,
+        };
         Some(Attempt { chore, pause: Duration::ZERO })
+    }
+
+    fn has_due(&self) -> bool {
+        !self.queue.is_empty() || self.waiting.iter().any(Chore::is_due)
+    }
+}
+
+impl Chore {
+    /// False while readers may need what it removes.
+    fn is_due(&self) -> bool {
+        match self {
+            Self::Unlink { readers, .. } => readers.iter().all(|it| it.strong_count() == 0),
+            _ => true,
+        }
     }
 }
 
@@ -182,9 +208,11 @@ impl Janitor {
             Chore::DropContainer(container) => self.in_slices(database, move |conn, effects| {
                 drop_container_slice(conn, effects, container)
             }),
-            Chore::Unlink { era, ref files } => self.unlink(database, era, files),
-            // The file is closed when the chore is dropped.
-            Chore::Close(_) => Ok(()),
+            Chore::Unlink { era, ref files, .. } => self.unlink(database, era, files),
+            Chore::Close(ref parts) => {
+                parts.close();
+                Ok(())
+            }
             Chore::Checkpoint => {
                 database.request_checkpoint();
                 Ok(())

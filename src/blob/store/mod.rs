@@ -21,7 +21,6 @@
 //!   extent      an extent, and how extents are packed into a row
 //!   extents     the extents of a state
 //!   reader      reads the bytes of one committed state
-//!   epochs      when no reader can need an unlinked file any more
 //!   references  which content files are in use
 //!   remove      removes states, uploads and their content
 //!   unsynced    the order of syncs, and content that a power cut has taken
@@ -41,7 +40,6 @@ mod change;
 mod containers;
 mod content;
 mod effects;
-mod epochs;
 mod extent;
 mod extents;
 mod files;
@@ -75,11 +73,10 @@ use std::thread::JoinHandle;
 use rusqlite::Connection;
 
 use self::effects::Effects;
-use self::epochs::Epochs;
 use self::files::Files;
 use self::janitor::{Chore, Chores, Janitor};
 use self::places::Places;
-use self::reclaim::Reclaim;
+use self::reclaim::{Readers, Reclaim};
 use self::shared::{Counters, FilesToUnlink, Replacing, Shared};
 use self::types::ContentId;
 use crate::db::{Database, DbError, Purpose, Stats, Store, SyncMode, Tuning, Version};
@@ -143,7 +140,7 @@ impl BlobStore {
         let shared = Arc::new(Shared {
             places: Places::new(Arc::clone(&files)),
             files,
-            epochs: Arc::new(Epochs::new(Arc::clone(&chores))),
+            readers: Readers::default(),
             chores,
             unlinking: FilesToUnlink::default(),
             counters: Counters::default(),
@@ -192,8 +189,8 @@ impl BlobStore {
         &self,
         f: impl FnOnce(&BlobTx<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
-        let (stay, era) = (self.shared.epochs.enter(), self.era());
-        self.database.read(|conn| f(&BlobTx::new(conn, &self.shared, &stay, era)))
+        let (token, era) = (self.shared.readers.enter(), self.era());
+        self.database.read(|conn| f(&BlobTx::new(conn, &self.shared, &token, era)))
     }
 
     /// Runs `f` in a write transaction and waits for the commit. See [`Database::write`].
@@ -280,17 +277,17 @@ impl Store for BlobStore {
         &self,
         f: impl FnOnce(&BlobTx<'_>) -> Result<T, E>,
     ) -> Option<Result<T, E>> {
-        let (stay, era) = (self.shared.epochs.enter(), self.era());
-        self.database.try_read(|conn| f(&BlobTx::new(conn, &self.shared, &stay, era)))
+        let (token, era) = (self.shared.readers.enter(), self.era());
+        self.database.try_read(|conn| f(&BlobTx::new(conn, &self.shared, &token, era)))
     }
 
     fn rehearse<T, E: From<DbError>>(
         &self,
         f: impl FnOnce(&WriteTx<'_>) -> Result<T, E>,
     ) -> Result<(), E> {
-        let (stay, era) = (self.shared.epochs.enter(), self.era());
+        let (token, era) = (self.shared.readers.enter(), self.era());
         self.database.rehearse(|conn| {
-            let tx = WriteTx::rehearsal(BlobTx::new(conn, &self.shared, &stay, era));
+            let tx = WriteTx::rehearsal(BlobTx::new(conn, &self.shared, &token, era));
             let outcome = f(&tx);
             tx.into_effects().rolled_back();
             outcome
@@ -322,9 +319,9 @@ fn run_write<T, E: From<DbError>>(
     shared: &Shared,
     f: impl FnOnce(&WriteTx<'_>) -> Result<T, E>,
 ) -> Result<(T, Effects), E> {
-    let stay = shared.epochs.enter();
+    let token = shared.readers.enter();
     let era = shared.era.load(Ordering::Acquire);
-    let tx = WriteTx::new(BlobTx::new(conn, shared, &stay, era));
+    let tx = WriteTx::new(BlobTx::new(conn, shared, &token, era));
     let outcome = f(&tx);
     let effects = tx.into_effects();
     match outcome {

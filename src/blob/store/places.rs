@@ -73,13 +73,13 @@ type PartsOfBlob = Arc<Mutex<Parts>>;
 /// The place of a blob's parts that is not used any more. Dropping it may wait for the disk.
 pub(super) struct ForgottenParts(PartsOfBlob);
 
-impl PartialEq for ForgottenParts {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+impl ForgottenParts {
+    /// Closes the file and cuts what was not used.
+    pub(super) fn close(&self) {
+        let space = lock(&self.0).space.take();
+        drop(space);
     }
 }
-
-impl Eq for ForgottenParts {}
 
 impl std::fmt::Debug for ForgottenParts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -10,10 +10,10 @@ use std::sync::Arc;
 
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 
-use super::epochs::Stay;
 use super::extent::Extent;
 use super::extents::PackedRow;
 use super::files::Files;
+use super::reclaim::ReaderToken;
 use super::types::ContentId;
 use crate::db::DbError;
 
@@ -33,7 +33,7 @@ pub struct ContentReader {
     open: HashMap<ContentId, File>,
     files: Arc<Files>,
     /// Kept while not all files are open: no file that it needs is unlinked before it ends.
-    stay: Option<Stay>,
+    token: Option<ReaderToken>,
 }
 
 /// What is at an offset.
@@ -60,18 +60,18 @@ impl ContentReader {
             unpacked: None,
             open: HashMap::new(),
             files,
-            stay: None,
+            token: None,
         }
     }
 
     /// A state whose bytes are in files. Opens the first; the others are opened when they are
-    /// reached, and `stay` keeps them from being unlinked.
+    /// reached, and `token` keeps them from being unlinked.
     pub(super) fn open(
         length: u64,
         loaded: Range<u64>,
         rows: Vec<PackedRow>,
         files: Arc<Files>,
-        stay: &Stay,
+        token: &ReaderToken,
     ) -> Result<Self, DbError> {
         let mut reader = Self::new(length, loaded, rows, files);
         for index in 0..reader.rows.len() {
@@ -82,7 +82,7 @@ impl ContentReader {
                     continue;
                 }
                 if reader.open.len() >= FILES_MAX {
-                    reader.stay = Some(stay.again());
+                    reader.token = Some(Arc::clone(token));
                     return Ok(reader);
                 }
                 let file = reader.files.read(extent.file)?;

@@ -1,9 +1,9 @@
 //! The work of a checkpoint: syncs new content before its rows become durable, also the rows that
-//! are committed while it runs, and unlinks files without a reference once that is durable. The
-//! order, and its reason, is in [`super::unsynced`].
+//! are committed while it runs, and unlinks files without a reference once that is durable and no
+//! reader can need them. The order, and its reason, is in [`super::unsynced`].
 
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use rusqlite::Connection;
 
@@ -21,10 +21,39 @@ pub(super) struct Reclaim {
     released: Mutex<Option<Released>>,
 }
 
+/// Readers that began between two checkpoints share one `Arc`, from before they look into the
+/// database until they have opened what they found.
+pub(super) type ReaderToken = Arc<()>;
+
+#[derive(Default)]
+pub(super) struct Readers(Mutex<Generations>);
+
+#[derive(Default)]
+struct Generations {
+    now: ReaderToken,
+    older: Vec<Weak<()>>,
+}
+
+impl Readers {
+    pub(super) fn enter(&self) -> ReaderToken {
+        Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner).now)
+    }
+
+    /// The readers of this moment. Those that enter from now on see all that was committed before.
+    fn advance(&self) -> Vec<Weak<()>> {
+        let mut generations = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = std::mem::take(&mut generations.now);
+        generations.older.push(Arc::downgrade(&before));
+        drop(before);
+        generations.older.retain(|readers| readers.strong_count() > 0);
+        generations.older.clone()
+    }
+}
+
 /// Files that the checkpoint under way releases.
 struct Released {
-    /// The last epoch of readers that can have seen a reference to the files.
-    epoch: u64,
+    /// Readers that can have seen a reference to the files.
+    readers: Vec<Weak<()>>,
     /// [`Shared::era`] before the files were found.
     era: u64,
     files: Vec<ContentId>,
@@ -62,22 +91,22 @@ impl CheckpointHooks for Reclaim {
         let noted = unsynced::last(conn)?;
         let files = self.unused(conn)?;
         // Readers from now on see the database without references to these files.
-        let epoch = self.shared.epochs.advance();
+        let readers = self.shared.readers.advance();
         let synced = self.shared.files.sync_all(&files);
         if synced.is_ok() {
             self.shared.synced.store(noted, Ordering::Release);
         }
-        let released = Released { epoch, era, files };
+        let released = Released { readers, era, files };
         *self.released.lock().unwrap_or_else(PoisonError::into_inner) = Some(released);
         synced
     }
 
     fn log_synced(&self) {
         let released = self.released.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(Released { epoch, era, mut files }) = released {
+        if let Some(Released { readers, era, mut files }) = released {
             files.retain(|file| self.shared.unlinking.add(*file));
             if !files.is_empty() {
-                self.shared.epochs.when_over(epoch, Chore::Unlink { era, files });
+                self.shared.chores.add(Chore::Unlink { readers, era, files });
             }
         }
     }

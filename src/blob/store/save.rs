@@ -10,7 +10,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-use super::epochs::Stay;
+use super::reclaim::ReaderToken;
 use super::types::{ContentId, signed, unsigned};
 use super::{BlobStore, DbError};
 use crate::db::Copy;
@@ -22,7 +22,7 @@ pub struct SavedBlobs<'a> {
     copy: Copy,
     folder: PathBuf,
     /// Content that the rows refer to is not removed before it has its second name.
-    stay: Option<Stay>,
+    token: Option<ReaderToken>,
     /// The last counter that was given out.
     counter: u64,
 }
@@ -36,21 +36,21 @@ impl BlobStore {
     /// Prepares to save all blobs in `folder`.
     pub fn save(&self, folder: &Path) -> Result<SavedBlobs<'_>, DbError> {
         let copy = self.database.copy(&folder.join("blob.db"))?;
-        Ok(SavedBlobs { store: self, copy, folder: folder.to_owned(), stay: None, counter: 0 })
+        Ok(SavedBlobs { store: self, copy, folder: folder.to_owned(), token: None, counter: 0 })
     }
 }
 
 impl SavedBlobs<'_> {
     /// The blobs of this moment are saved.
     pub fn begin(&mut self) -> Result<(), DbError> {
-        self.stay = Some(self.store.shared.epochs.enter());
+        self.token = Some(self.store.shared.readers.enter());
         self.counter = self.store.shared.last_counter.load(Ordering::Acquire);
         self.copy.begin()
     }
 
     /// Saves them. Takes as long as there are rows.
     pub fn finish(self) -> Result<(), DbError> {
-        let Self { store, copy, folder, stay, counter } = self;
+        let Self { store, copy, folder, token, counter } = self;
         let used = copy.finish(|conn| {
             conn.execute("DELETE FROM copy.file WHERE refs = 0", [])?;
             // Not the ceiling, which lies ahead: else each save and restore would add to it.
@@ -66,7 +66,7 @@ impl SavedBlobs<'_> {
         for id in used {
             link_or_copy(&store.shared.files.path(id), &content.join(id.to_string()))?;
         }
-        drop(stay);
+        drop(token);
         Ok(())
     }
 }

@@ -4,10 +4,10 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::epochs::Epochs;
 use super::files::Files;
 use super::janitor::{Chore, Chores};
 use super::places::Places;
+use super::reclaim::Readers;
 use super::types::ContentId;
 
 /// With more bytes than this to be unlinked, a checkpoint does not wait for its time.
@@ -16,7 +16,7 @@ const GARBAGE_MAX: u64 = 256 << 20;
 pub(super) struct Shared {
     pub(super) files: Arc<Files>,
     pub(super) places: Places,
-    pub(super) epochs: Arc<Epochs>,
+    pub(super) readers: Readers,
     pub(super) chores: Arc<Chores>,
     pub(super) unlinking: FilesToUnlink,
     pub(super) counters: Counters,

@@ -207,7 +207,7 @@ impl BlobTx<'_> {
             return Ok(None);
         }
         let files = Arc::clone(&self.shared.files);
-        ContentReader::open(length, range, rows, files, self.stay).map(Some)
+        ContentReader::open(length, range, rows, files, self.token).map(Some)
     }
 
     fn reader_of(
@@ -224,7 +224,7 @@ impl BlobTx<'_> {
             None => {
                 let range = range.start..range.end.min(length);
                 let rows = extents::rows_of(self.conn, id, &range)?;
-                ContentReader::open(length, range, rows, files, self.stay)
+                ContentReader::open(length, range, rows, files, self.token)
             }
         }
     }

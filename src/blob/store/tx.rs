@@ -9,8 +9,8 @@ use rusqlite::Connection;
 
 use super::content::{Bytes, Content};
 use super::effects::Effects;
-use super::epochs::Stay;
 use super::extent::Extent;
+use super::reclaim::ReaderToken;
 use super::shared::Shared;
 use super::types::ContentId;
 use super::{references, unsynced};
@@ -20,7 +20,7 @@ use crate::db::DbError;
 pub struct BlobTx<'a> {
     pub(super) conn: &'a Connection,
     pub(super) shared: &'a Shared,
-    pub(super) stay: &'a Stay,
+    pub(super) token: &'a ReaderToken,
     /// [`Shared::era`] before the transaction began.
     pub(super) era: u64,
 }
@@ -34,8 +34,13 @@ pub struct WriteTx<'a> {
 }
 
 impl<'a> BlobTx<'a> {
-    pub(super) fn new(conn: &'a Connection, shared: &'a Shared, stay: &'a Stay, era: u64) -> Self {
-        Self { conn, shared, stay, era }
+    pub(super) fn new(
+        conn: &'a Connection,
+        shared: &'a Shared,
+        token: &'a ReaderToken,
+        era: u64,
+    ) -> Self {
+        Self { conn, shared, token, era }
     }
 }
 

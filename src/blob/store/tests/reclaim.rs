@@ -114,7 +114,7 @@ fn settling_removes_what_a_reader_kept_that_has_ended() {
     let (store, c) = home.with_container();
     for _ in 0..10 {
         let id = put(&store, c, "blob", &bytes(1, LARGE));
-        let reader = store.shared.epochs.enter();
+        let reader = store.shared.readers.enter();
         store.write(move |tx| tx.remove(id)).unwrap();
         store.settle().unwrap();
         assert_eq!(home.files().len(), 1, "the reader may need it");
@@ -133,14 +133,14 @@ fn a_file_that_a_restored_state_had_and_dropped_is_released_anew() {
     let mut saved = store.save(folder.path()).unwrap();
     saved.begin().unwrap();
     saved.finish().unwrap();
-    let early = store.shared.epochs.enter();
+    let early = store.shared.readers.enter();
     store.write(move |tx| tx.remove(id)).unwrap();
     store.settle().unwrap();
     let held = store.hold();
     held.restore(folder.path()).unwrap();
     held.commit().unwrap();
     drop(held);
-    let late = store.shared.epochs.enter();
+    let late = store.shared.readers.enter();
     let held = store.hold();
     held.empty().unwrap();
     held.commit().unwrap();
