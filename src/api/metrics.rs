@@ -83,14 +83,12 @@ fn buckets() -> Histogram {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::file::service::{FileOptions, FileService};
     use crate::server::Account;
 
     #[test]
     fn answers_are_counted_by_operation_and_status_and_timed_by_operation() {
         let folder = tempfile::tempdir().unwrap();
-        let engine = FileService::open(folder.path(), FileOptions::default()).unwrap();
-        let account = Account::with_file("account", engine).unwrap();
+        let account = Account::in_folder(folder.path(), "account");
         let metrics = Metrics::new(Arc::new(Accounts::new(account, [])));
         metrics.answered("FileCreate", 201, Duration::from_micros(300));
         metrics.answered("FileCreate", 201, Duration::from_micros(700));

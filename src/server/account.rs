@@ -10,6 +10,7 @@ use std::sync::{Arc, OnceLock};
 use super::service_properties::{PropertyParts, ServiceProperties};
 use crate::bench::Controls;
 use crate::blob::service::{BlobOptions, BlobResult, BlobService, Retention};
+use crate::clock::{SystemClock, TimeSource};
 use crate::db::first_use::FirstUse;
 use crate::db::{DbError, SyncMode};
 use crate::disk::{DataRoot, StateDir};
@@ -24,17 +25,30 @@ use crate::table::service::{TableResult, TableService};
 const RETENTION: &str = "retention";
 
 /// How the services of an account behave.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct AccountOptions {
+    /// The clock of the server.
+    pub clock: Arc<dyn TimeSource>,
+    /// The journal of the server.
+    pub journal: Arc<Journal>,
     /// The File service.
     pub file: FileOptions,
     /// The Blob service.
     pub blob: BlobOptions,
 }
 
+impl Default for AccountOptions {
+    fn default() -> Self {
+        let (file, blob) = (FileOptions::default(), BlobOptions::default());
+        Self { clock: Arc::new(SystemClock), journal: Arc::default(), file, blob }
+    }
+}
+
 /// A storage account.
 pub struct Account {
     name: Arc<str>,
+    clock: Arc<dyn TimeSource>,
+    journal: AccountJournal,
     file: Arc<FileService>,
     blob: FirstUse<Arc<BlobService>>,
     blob_options: BlobOptions,
@@ -51,7 +65,9 @@ impl Account {
         options: &AccountOptions,
     ) -> Result<Self, FileServiceError> {
         let (files, state) = (root.files_path(name), root.state_path(name));
-        let file = FileService::open_at(&files, &state, options.file.clone())?;
+        let (clock, journal) = (Arc::clone(&options.clock), Arc::clone(&options.journal));
+        let journal = AccountJournal::new(journal, name);
+        let file = FileService::open_at(&files, &state, options.file.clone(), clock, journal)?;
         let mut account = Self::with(name, file, Some(&root.account_path(name)))?;
         account.blob_options = options.blob.clone();
         Ok(account)
@@ -81,8 +97,9 @@ impl Account {
         let blob = FirstUse::at(folder.map(Path::to_owned), sync);
         let queue = FirstUse::at(folder.map(|folder| folder.join("queue.db")), sync);
         let table = FirstUse::at(folder.map(|folder| folder.join("table.db")), sync);
+        let (clock, journal) = (Arc::clone(file.clock()), file.journal().clone());
         let (name, file, blob_options) = (name.into(), Arc::new(file), BlobOptions::default());
-        Ok(Self { name, file, blob, blob_options, queue, table, properties })
+        Ok(Self { name, clock, journal, file, blob, blob_options, queue, table, properties })
     }
 
     /// Its name.
@@ -92,7 +109,12 @@ impl Account {
 
     /// The journal of the server, for rows of this account.
     pub fn journal(&self) -> &AccountJournal {
-        &self.file.options().journal
+        &self.journal
+    }
+
+    /// The clock of the server.
+    pub fn clock(&self) -> &Arc<dyn TimeSource> {
+        &self.clock
     }
 
     /// The File service.
@@ -102,7 +124,7 @@ impl Account {
 
     /// The Blob service, opened if it is not open yet. May wait.
     pub fn blob(&self) -> BlobResult<Arc<BlobService>> {
-        let clock = Arc::clone(&self.file.options().clock);
+        let clock = Arc::clone(self.clock());
         let open = |folder: &Path, sync| {
             let options = BlobOptions { retention: self.retention(), ..self.blob_options.clone() };
             BlobService::open(folder, sync, options, clock).map(Arc::new)
@@ -167,7 +189,7 @@ impl Account {
 
     /// The Queue service, opened if it is not open yet. May wait.
     pub fn queue(&self) -> QueueResult<&QueueService> {
-        let clock = Arc::clone(&self.file.options().clock);
+        let clock = Arc::clone(self.clock());
         self.queue.get(|path, sync| QueueService::open(path, sync, clock))
     }
 

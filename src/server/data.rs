@@ -15,7 +15,7 @@ use super::memory::Memory;
 use super::mount_points::MountPoint;
 use super::options::{Data, FillProgress, Seed, SeedInto, ServerOptions};
 use crate::bench::{Controls, States};
-use crate::clock::{SystemClock, TimeSource};
+use crate::clock::{SystemClock, TestClock, TimeSource};
 use crate::disk::{DataRoot, StoreError};
 use crate::file::rules::name::is_share_name;
 use crate::file::service::shares::{ListOptions, NewShare};
@@ -139,12 +139,12 @@ fn is_missing(error: &std::io::Error) -> bool {
     error.kind() == std::io::ErrorKind::NotFound
 }
 
-fn account_options(options: &ServerOptions, controls: &Controls, name: &str) -> AccountOptions {
-    let journal = AccountJournal::new(Arc::clone(&controls.journal), name);
-    let clock = Arc::clone(&controls.clock);
+fn account_options(options: &ServerOptions, controls: &Controls) -> AccountOptions {
+    let clock: Arc<dyn TimeSource> = Arc::<TestClock>::clone(&controls.clock);
+    let journal = Arc::clone(&controls.journal);
     let share = ShareOptions { spelled: spelling(options.listen.error_names), ..options.share };
-    let file = FileOptions { share, clock, journal, ..FileOptions::default() };
-    AccountOptions { file, blob: options.blob.clone() }
+    let file = FileOptions { share, ..FileOptions::default() };
+    AccountOptions { clock, journal, file, blob: options.blob.clone() }
 }
 
 /// The clock, gates, faults and journal of a server.
@@ -167,8 +167,9 @@ fn open_existing(
     };
     refuse_served(source)?;
     let controls = controls(options);
-    let file = account_options(options, &controls, first.name()).file;
-    let engine = FileService::serve_directory(name, source, state, file)?;
+    let AccountOptions { clock, journal, file, .. } = account_options(options, &controls);
+    let journal = AccountJournal::new(journal, first.name());
+    let engine = FileService::serve_directory(name, source, state, file, clock, journal)?;
     let folder = engine.folder();
     let account = Account::with_file(first.name(), engine)?;
     Ok(OpenedData {
@@ -247,8 +248,8 @@ fn open_accounts(
 ) -> Result<Arc<Accounts>, StartError> {
     let controls = controls(options);
     let names = options.listen.credentials.iter().map(Credential::name);
-    let open = |name| Account::open(root, name, &account_options(options, &controls, name));
-    let opened: Result<Vec<_>, _> = names.map(open).collect();
+    let opening = account_options(options, &controls);
+    let opened: Result<Vec<_>, _> = names.map(|name| Account::open(root, name, &opening)).collect();
     let mut opened = opened.map_err(|error| with_cure(error, path))?;
     let first = opened.remove(0);
     Ok(Arc::new(Accounts::new(first, opened).with_controls(controls)))
@@ -389,7 +390,7 @@ fn fill_containers(
         let service = account.blob().map_err(|error| {
             StartError::Options(format!("--seed blob:{container}: opening the blobs: {error}"))
         })?;
-        let clock = &account.file().options().clock;
+        let clock = account.clock();
         let filled =
             container_seed::fill(&service, &**clock, container, &seed.directory, progress)?;
         notes.extend(filled);

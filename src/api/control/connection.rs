@@ -199,8 +199,7 @@ impl ControlConnection {
             ControlRequest::Events { share_name, path, after, wait_ms } => {
                 let filter = self.filter(share_name.as_deref(), path.as_deref())?;
                 let patience = Duration::from_millis(wait_ms);
-                let journal = self.account.journal().journal();
-                let page = events::page(journal, self.account.name(), &filter, after, patience);
+                let page = events::page(self.account.journal(), &filter, after, patience);
                 Ok(ControlAnswer::Events(page))
             }
             ControlRequest::Locks { share_name, path } => {

@@ -14,7 +14,7 @@ use crate::journal::json::{EventPage, EventRow};
 use crate::journal::programs::{Programs, resolved};
 use crate::journal::ring::PAGE_MAX;
 use crate::journal::row::ServerChange;
-use crate::journal::{Event, Journal, Page, Reads, Row};
+use crate::journal::{AccountJournal, Event, Journal, Page, Reads, Row};
 use crate::rules::service::ServiceKind;
 
 /// The longest that one request waits for an event: a follower asks again.
@@ -166,19 +166,13 @@ fn is_within(path: &str, of: &SharePath) -> bool {
 }
 
 /// The events of an account after `seq`, waiting for the first one for at most `patience`.
-pub fn page(
-    journal: &Journal,
-    account: &str,
-    filter: &EventFilter,
-    seq: u64,
-    patience: Duration,
-) -> EventPage {
+pub fn page(of: &AccountJournal, filter: &EventFilter, seq: u64, patience: Duration) -> EventPage {
     let end = Instant::now() + patience.min(FOLLOW_WAIT_MAX);
-    let mut seq = seq;
+    let (journal, mut seq) = (of.journal(), seq);
     loop {
         let Page { mut rows, lost, last, newest } = listed(journal, seq);
         rows.retain(|row| {
-            row.account.as_deref() == Some(account) && filter.lets_through(&row.event)
+            row.account.as_ref() == Some(of.account()) && filter.lets_through(&row.event)
         });
         if rows.is_empty() && lost == 0 && Instant::now() < end {
             seq = last;

@@ -270,7 +270,7 @@ impl ControlConnection {
     }
 
     pub(super) fn now(&self) -> Timestamp {
-        self.account.file().options().clock.now()
+        self.account.clock().now()
     }
 
     fn blob_row(&self, change: &blob::ChangedBlob) -> ChangeRow {

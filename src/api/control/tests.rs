@@ -13,10 +13,11 @@ use super::wire::read_answer;
 use super::*;
 use crate::api::ApiServer;
 use crate::bench::controls::Point;
+use crate::clock::SystemClock;
 use crate::file::rules::create::OpenRequest;
 use crate::file::rules::{Access, Rule, ShareMode, SharePath};
 use crate::file::service::{FileOptions, FileService, Share};
-use crate::journal::{Event, FileEvent, Happening};
+use crate::journal::{AccountJournal, Event, FileEvent, Happening};
 use crate::rules::service::ServiceKind;
 use crate::rules::{Context, HandleId, Owner};
 use crate::server::{Account, Accounts};
@@ -76,8 +77,10 @@ impl Setup {
         fs::create_dir(&root).unwrap();
         fs::write(root.join("a.txt"), "hello").unwrap();
         let state = folder.path().join("state");
+        let (clock, journal) = (Arc::new(SystemClock), AccountJournal::default());
+        let options = FileOptions::default();
         let engine =
-            FileService::serve_directory("docs", &root, Some(&state), FileOptions::default());
+            FileService::serve_directory("docs", &root, Some(&state), options, clock, journal);
         let engine = engine.unwrap();
         let share = engine.share("docs").unwrap();
         let account = Account::with_file("devstoreaccount1", engine).unwrap();

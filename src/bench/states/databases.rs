@@ -11,7 +11,6 @@ use super::StateError;
 use crate::bench::saved::steps::step;
 use crate::blob::service::BlobService;
 use crate::blob::store::{HeldBlobs, SavedBlobs};
-use crate::clock::TimeSource;
 use crate::db::DbError;
 use crate::db::counted::{HeldRows, SavedRows};
 use crate::queue::rules::Tick;
@@ -131,7 +130,7 @@ impl HeldDatabases<'_> {
     /// the clock are those of the new data by now.
     pub(super) fn replaced(&self) {
         let Databases { account, blob, queue, table } = self.databases;
-        let clock: &Arc<dyn TimeSource> = &account.file().options().clock;
+        let clock = account.clock();
         if let Some(service) = blob {
             service.replaced(clock, account.retention());
         }

@@ -53,8 +53,8 @@ impl Bench {
     fn open_with(folder: &Path, accounts: &[&str]) -> Result<Self, StateError> {
         let root = DataRoot::open(folder).unwrap();
         let controls = Arc::new(Controls::default());
-        let mut options = AccountOptions::default();
-        options.file.clock = Arc::clone(&controls.clock) as Arc<dyn crate::clock::TimeSource>;
+        let clock = Arc::clone(&controls.clock);
+        let options = AccountOptions { clock, ..AccountOptions::default() };
         let opened = accounts.iter().map(|name| Account::open(&root, name, &options).unwrap());
         let mut opened: Vec<_> = opened.collect();
         let accounts = Accounts::new(opened.remove(0), opened).with_controls(controls);

@@ -124,7 +124,7 @@ fn object(request: &Request) -> String {
 /// A stored access policy of a container, as it authorises now.
 fn policy(account: &Account, container: &str, id: &str) -> Option<StoredPolicy> {
     let state = account.blob().ok()?.container_now(container)?;
-    let now = account.file().options().clock.now();
+    let now = account.clock().now();
     let (_, policies) = state.in_force(now);
     policies.iter().find(|policy| policy.id == id).cloned()
 }
@@ -154,7 +154,7 @@ pub(super) fn is_public(account: &Account, container: &str, operation: &Operatio
     let is = |list: &[&'static Operation]| list.iter().any(|one| std::ptr::eq(*one, operation));
     let state = account.blob().ok().and_then(|service| service.container_now(container));
     let Some(state) = state else { return false };
-    let (access, _) = state.in_force(account.file().options().clock.now());
+    let (access, _) = state.in_force(account.clock().now());
     match access {
         PublicAccess::Private => false,
         PublicAccess::Blob => is(&of_blob),

@@ -3,12 +3,15 @@
 //! [`crate::http::frame::coverage`].
 
 use std::path::Path;
+use std::sync::Arc;
 
 use super::operations::{SERVICE_TABLE, TABLE};
+use crate::clock::SystemClock;
 use crate::file::service::shares::NewShare;
 use crate::file::service::{FileOptions, FileService};
 use crate::http::auth::ResourceLevel;
 use crate::http::frame::coverage::Coverage;
+use crate::journal::AccountJournal;
 use crate::server::Account;
 
 /// The version of the service that first had an operation; what no page names is as old as the
@@ -103,7 +106,8 @@ fn paths(level: ResourceLevel) -> (&'static str, &'static str) {
 }
 
 fn account(folder: &Path, name: &str) -> Account {
-    let service = FileService::open(folder, FileOptions::default()).unwrap();
+    let (clock, journal) = (Arc::new(SystemClock), AccountJournal::default());
+    let service = FileService::open(folder, FileOptions::default(), clock, journal).unwrap();
     Account::with_file(name, service).unwrap()
 }
 

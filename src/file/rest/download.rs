@@ -156,8 +156,10 @@ mod tests {
     use hyper::body::Body as _;
 
     use super::*;
+    use crate::clock::SystemClock;
     use crate::file::service::shares::NewShare;
     use crate::file::service::{Asking, FileOptions, FileService, IO_MAX};
+    use crate::journal::AccountJournal;
     use crate::rules::{Client, Owner};
 
     /// Longer than what is read as a whole.
@@ -166,7 +168,13 @@ mod tests {
     /// The download of a file of several pieces, all zeros, and the file itself.
     fn download(length: u64) -> (FileDownload, File, tempfile::TempDir) {
         let folder = tempfile::tempdir().unwrap();
-        let engine = FileService::open(folder.path(), FileOptions::default()).unwrap();
+        let engine = FileService::open(
+            folder.path(),
+            FileOptions::default(),
+            Arc::new(SystemClock),
+            AccountJournal::default(),
+        )
+        .unwrap();
         engine.create_share("docs", NewShare::default()).unwrap();
         let file = File::create(folder.path().join("docs/f")).unwrap();
         file.set_len(length).unwrap();

@@ -50,7 +50,7 @@ impl Site {
         Self {
             service,
             account_names: accounts.names(),
-            clock: Arc::clone(&accounts.first().file().options().clock),
+            clock: Arc::clone(accounts.first().clock()),
             accounts,
             fetcher: Fetcher::new(
                 options.copy_sources,

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use latchfs::clock::{ManualClock, SystemClock, TimeSource};
 use latchfs::disk::DataRoot;
-use latchfs::file::service::FileOptions;
 use latchfs::http::auth::Admission;
 use latchfs::http::server::{RestOptions, RestServer};
 use latchfs::server::{AccountOptions, Accounts};
@@ -217,8 +216,7 @@ impl Both {
         let folder = tempfile::tempdir().unwrap();
         let root = DataRoot::open(folder.path()).unwrap();
         let clock = Arc::new(ManualClock::new(SystemClock.now()));
-        let file = FileOptions { clock: clock.clone(), ..FileOptions::default() };
-        let options = AccountOptions { file, ..AccountOptions::default() };
+        let options = AccountOptions { clock: clock.clone(), ..AccountOptions::default() };
         let accounts = Accounts::open(&root, ACCOUNT, [""; 0], &options).unwrap();
         let accounts = Arc::new(accounts);
         let start = |service| {

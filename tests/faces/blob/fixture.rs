@@ -6,7 +6,6 @@ use std::time::Duration;
 use latchfs::blob::service::{BlobOptions, BlobService};
 use latchfs::clock::{ManualClock, SystemClock, TimeSource};
 use latchfs::disk::DataRoot;
-use latchfs::file::service::FileOptions;
 use latchfs::http::auth::Admission;
 use latchfs::http::fetch::CopySources;
 use latchfs::http::server::{RestOptions, RestServer};
@@ -85,8 +84,8 @@ impl Blobs {
     fn start(&mut self) {
         let root = DataRoot::open(self.folder.path()).unwrap();
         let clock: Arc<dyn TimeSource> = self.clock.clone();
-        let file = FileOptions { clock, ..FileOptions::default() };
-        let options = AccountOptions { file, blob: self.options.clone() };
+        let blob = self.options.clone();
+        let options = AccountOptions { clock, blob, ..AccountOptions::default() };
         let accounts = Accounts::open(&root, ACCOUNT, ["second"], &options).unwrap();
         let options = RestOptions {
             listen: "127.0.0.1:0".parse().unwrap(),

@@ -11,6 +11,7 @@ use latchfs::file::service::shares::NewShare;
 use latchfs::file::service::{FileOptions, FileService, Share};
 use latchfs::http::auth::Admission;
 use latchfs::http::server::{RestOptions, RestServer};
+use latchfs::journal::AccountJournal;
 use latchfs::rules::Timestamp;
 use latchfs::server::{Account, Accounts};
 
@@ -45,8 +46,8 @@ impl Inside {
         std::fs::create_dir(&mnt).unwrap();
         let clock = Arc::new(ManualClock::new(NOW));
         let turned: Arc<ManualClock> = Arc::clone(&clock);
-        let options = FileOptions { clock: turned, ..FileOptions::default() };
-        let engine = FileService::open(&data, options).unwrap();
+        let (options, journal) = (FileOptions::default(), AccountJournal::default());
+        let engine = FileService::open(&data, options, turned, journal).unwrap();
         let accounts = Accounts::new(Account::with_file(ACCOUNT, engine).unwrap(), []);
         let engine = Arc::clone(accounts.first().file());
         engine.create_share("share", NewShare::default()).unwrap();

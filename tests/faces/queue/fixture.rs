@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use latchfs::clock::{ManualClock, TimeSource};
 use latchfs::disk::DataRoot;
-use latchfs::file::service::FileOptions;
 use latchfs::http::auth::{Admission, Authorizer, Credential, Credentials};
 use latchfs::http::server::{RestOptions, RestServer};
 use latchfs::rules::Timestamp;
@@ -80,8 +79,7 @@ impl Fixture {
         self.root = None;
         let root = DataRoot::open(self.folder.path()).unwrap();
         let clock: Arc<dyn TimeSource> = Arc::<ManualClock>::clone(&self.clock);
-        let file = FileOptions { clock, ..FileOptions::default() };
-        let options = AccountOptions { file, ..AccountOptions::default() };
+        let options = AccountOptions { clock, ..AccountOptions::default() };
         let accounts = Arc::new(Accounts::open(&root, ACCOUNT, [""; 0], &options).unwrap());
         let admission = if self.signed {
             let accounts = Credentials::new([Credential::development()]).unwrap();

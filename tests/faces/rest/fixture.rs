@@ -1,9 +1,11 @@
 //! A server in this process, and what tests ask of it.
 
 use std::ops::Deref;
+use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use latchfs::clock::SystemClock;
 use latchfs::file::rules::create::OpenRequest;
 use latchfs::file::rules::{Access, ShareMode, SharePath};
 use latchfs::file::service::shares::NewShare;
@@ -12,6 +14,7 @@ use latchfs::http::auth::{AccountSas, Admission, Authorizer, Credential, Credent
 use latchfs::http::frame::ErrorNames;
 use latchfs::http::limits::Limits;
 use latchfs::http::server::{RestOptions, RestServer};
+use latchfs::journal::AccountJournal;
 use latchfs::rules::{Client, Context, Owner, Timestamp};
 use latchfs::server::{Account, Accounts};
 
@@ -25,6 +28,11 @@ pub struct Fixture {
     pub engine: Arc<FileService>,
     rest: Rest,
     folder: tempfile::TempDir,
+}
+
+fn open(folder: &Path) -> FileService {
+    let (clock, journal) = (Arc::new(SystemClock), AccountJournal::default());
+    FileService::open(folder, FileOptions::default(), clock, journal).unwrap()
 }
 
 impl Fixture {
@@ -43,7 +51,7 @@ impl Fixture {
     /// With options as `choose` leaves them.
     pub fn with(choose: impl FnOnce(&mut RestOptions)) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let engine = FileService::open(folder.path(), FileOptions::default()).unwrap();
+        let engine = open(folder.path());
         engine.create_share("docs", NewShare::default()).unwrap();
         Self::on(folder, engine, choose)
     }
@@ -64,7 +72,7 @@ impl Fixture {
     pub fn restart(self) -> Self {
         let Self { server, engine, folder, .. } = self;
         drop((server, engine));
-        let engine = FileService::open(folder.path(), FileOptions::default()).unwrap();
+        let engine = open(folder.path());
         Self::on(folder, engine, |_| {})
     }
 

@@ -46,7 +46,7 @@ fn conflicts_of_both_faces_are_counted_by_rule() {
     let fixture = Fixture::new();
     fixture.upload("a", b"abc");
     let count = |wanted: Rule| {
-        let journal = &fixture.engine.options().journal;
+        let journal = fixture.engine.journal();
         journal.journal().refused(journal.account(), ServiceKind::File, wanted.name())
     };
     let _held = fixture.open("a", "r", "r");

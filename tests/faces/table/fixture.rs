@@ -7,7 +7,6 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use latchfs::clock::ManualClock;
 use latchfs::disk::DataRoot;
-use latchfs::file::service::FileOptions;
 use latchfs::http::auth::{
     AccountSas, Admission, Authorizer, Credential, Credentials, DEVELOPMENT_KEY,
 };
@@ -114,8 +113,7 @@ impl Tables {
         let folder = tempfile::tempdir().unwrap();
         let root = DataRoot::open(folder.path()).unwrap();
         let clock = Arc::new(ManualClock::new(now()));
-        let file = FileOptions { clock: clock.clone(), ..FileOptions::default() };
-        let options = AccountOptions { file, ..AccountOptions::default() };
+        let options = AccountOptions { clock: clock.clone(), ..AccountOptions::default() };
         let accounts = Accounts::open(&root, ACCOUNT, ["second"], &options).unwrap();
         let options = RestOptions::new(admission);
         let server = RestServer::start(

@@ -304,7 +304,10 @@ fn one_directory_served_as_it_is_is_neither_made_nor_deleted() {
     let (dir, state) = (setup.folder.path().join("mine"), setup.folder.path().join("state"));
     fs::create_dir(&dir).unwrap();
     fs::write(dir.join("file"), "x").unwrap();
-    let serve = || FileService::serve_directory("docs", &dir, Some(&state), setup.options());
+    let serve = || {
+        let (clock, journal) = (setup.clock.clone(), setup.events.clone());
+        FileService::serve_directory("docs", &dir, Some(&state), setup.options(), clock, journal)
+    };
     let engine = serve().unwrap();
     assert!(engine.share("docs").unwrap().lookup(&path("file")).is_ok());
     let changes = ShareChanges { quota_gib: Some(3), ..ShareChanges::default() };

@@ -52,12 +52,12 @@ impl Setup {
     }
 
     fn options(&self) -> FileOptions {
-        FileOptions {
-            clock: Arc::clone(&self.clock) as _,
-            journal: self.events.clone(),
-            retention_days: self.retention_days,
-            ..FileOptions::default()
-        }
+        FileOptions { retention_days: self.retention_days, ..FileOptions::default() }
+    }
+
+    fn try_open(&self) -> FileServiceResult<FileService> {
+        let (clock, events) = (self.clock.clone(), self.events.clone());
+        FileService::open(&self.data(), self.options(), clock, events)
     }
 
     /// Waits while a program that another test starts has the last engine's lock for a moment, as
@@ -65,7 +65,7 @@ impl Setup {
     fn open(&self) -> FileService {
         let end = Instant::now() + Duration::from_secs(20);
         loop {
-            match FileService::open(&self.data(), self.options()) {
+            match self.try_open() {
                 Err(FileServiceError::Root(RootError::Served(_))) if Instant::now() < end => {
                     std::thread::sleep(Duration::from_millis(2));
                 }

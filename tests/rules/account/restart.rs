@@ -58,9 +58,9 @@ fn change_much(engine: &FileService) {
 #[test]
 fn what_was_acknowledged_survives_the_kill_of_the_server() {
     let clock = Arc::new(ManualClock::new(START));
-    let options = FileOptions { clock, ..FileOptions::default() };
     if let Some(data) = std::env::var_os(PLAY) {
-        change_much(&FileService::open(Path::new(&data), options).unwrap());
+        let (options, journal) = (FileOptions::default(), AccountJournal::default());
+        change_much(&FileService::open(Path::new(&data), options, clock, journal).unwrap());
         // No destructor runs.
         std::process::abort();
     }
@@ -147,7 +147,7 @@ fn damaged_properties_do_not_keep_a_share_from_its_owner() {
 fn one_server_at_a_time_serves_a_root() {
     let setup = Setup::new();
     let engine = setup.open();
-    assert!(FileService::open(&setup.data(), setup.options()).is_err());
+    assert!(setup.try_open().is_err());
     drop(engine);
     setup.open();
 }
@@ -158,7 +158,7 @@ fn a_share_somebody_holds_beyond_its_server_is_not_opened_twice() {
     let engine = with_share(&setup);
     let share = engine.share("docs").unwrap();
     drop(engine);
-    assert!(FileService::open(&setup.data(), setup.options()).is_err());
+    assert!(setup.try_open().is_err());
     drop(share);
     assert!(setup.open().share("docs").is_ok());
 }

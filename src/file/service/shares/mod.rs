@@ -65,7 +65,7 @@ pub use crate::file::store::share::{CloneProgress, Control, ETag, Metadata, Reco
 pub use super::share::DraftPermission;
 
 use super::share::{Share, ShareOptions};
-use crate::clock::{SystemClock, TimeSource};
+use crate::clock::TimeSource;
 use crate::file::rules::Denial;
 use crate::file::rules::name::check_share_name;
 use crate::file::store::root::{ShareRoot, SingleShare};
@@ -84,9 +84,6 @@ pub const RETENTION_DAYS_DEFAULT: u32 = 7;
 pub struct FileOptions {
     /// How each share behaves.
     pub share: ShareOptions,
-    /// The clock: leases, times, retention.
-    pub clock: Arc<dyn TimeSource>,
-    pub journal: AccountJournal,
     /// Days a deleted share can be restored; none: it is gone at once.
     pub retention_days: Option<u32>,
     /// How old a count of a share's bytes may be.
@@ -97,8 +94,6 @@ impl Default for FileOptions {
     fn default() -> Self {
         Self {
             share: ShareOptions::default(),
-            clock: Arc::new(SystemClock),
-            journal: AccountJournal::default(),
             retention_days: Some(RETENTION_DAYS_DEFAULT),
             usage_refresh: Duration::from_mins(1),
         }
@@ -149,6 +144,8 @@ pub struct FileService {
     /// Shares that are not served since a file of their state is damaged, with a note on each.
     left_out: BTreeMap<String, String>,
     options: FileOptions,
+    clock: Arc<dyn TimeSource>,
+    journal: AccountJournal,
     home: Home,
 }
 
@@ -193,21 +190,37 @@ fn ticks_of(moment: Timestamp) -> u64 {
 
 impl FileService {
     /// Opens the shares in `data`, made if missing, with their state in a hidden folder there.
-    pub fn open(data: &Path, options: FileOptions) -> FileServiceResult<Self> {
-        Self::with_root(ShareRoot::open(data)?, options)
+    pub fn open(
+        data: &Path,
+        options: FileOptions,
+        clock: Arc<dyn TimeSource>,
+        journal: AccountJournal,
+    ) -> FileServiceResult<Self> {
+        Self::with_root(ShareRoot::open(data)?, options, clock, journal)
     }
 
     /// Opens the shares in `files` with their state in `state`.
-    pub fn open_at(files: &Path, state: &Path, options: FileOptions) -> FileServiceResult<Self> {
-        Self::with_root(ShareRoot::open_at(files, state)?, options)
+    pub fn open_at(
+        files: &Path,
+        state: &Path,
+        options: FileOptions,
+        clock: Arc<dyn TimeSource>,
+        journal: AccountJournal,
+    ) -> FileServiceResult<Self> {
+        Self::with_root(ShareRoot::open_at(files, state)?, options, clock, journal)
     }
 
     /// Finishes what a killed predecessor left half done, purges deleted shares past their time,
     /// and opens all others.
-    fn with_root(root: ShareRoot, options: FileOptions) -> FileServiceResult<Self> {
+    fn with_root(
+        root: ShareRoot,
+        options: FileOptions,
+        clock: Arc<dyn TimeSource>,
+        journal: AccountJournal,
+    ) -> FileServiceResult<Self> {
         let folder = root.folder().to_owned();
         let epoch_floor = root.epoch_floor()?;
-        let mut service = Self::at(Home::Root(root), options);
+        let mut service = Self::at(Home::Root(root), options, clock, journal);
         service.epoch_floor.store(epoch_floor.into(), Ordering::Relaxed);
         service.load_deleted(&folder)?;
         service.purge_expired()?;
@@ -240,18 +253,27 @@ impl FileService {
         dir: &Path,
         state: Option<&Path>,
         options: FileOptions,
+        clock: Arc<dyn TimeSource>,
+        journal: AccountJournal,
     ) -> FileServiceResult<Self> {
         check_share_name(name).map_err(ShareDenial::InvalidResourceName)?;
         // A missing directory is no missing share: the caller named a path.
         let single = SingleShare::open(dir, state).map_err(FileServiceError::Root)?;
-        let engine = Self::at(Home::Single(single), options);
+        let engine = Self::at(Home::Single(single), options, clock, journal);
         let served = engine.open_served(name, None)?;
         engine.set_slot(name.into(), ShareSlot::Served(Arc::new(served)));
         Ok(engine)
     }
 
-    fn at(home: Home, options: FileOptions) -> Self {
+    fn at(
+        home: Home,
+        options: FileOptions,
+        clock: Arc<dyn TimeSource>,
+        journal: AccountJournal,
+    ) -> Self {
         Self {
+            clock,
+            journal,
             shares: RwLock::default(),
             deleted: Mutex::default(),
             deleted_lately: Mutex::default(),
@@ -272,6 +294,16 @@ impl FileService {
             Home::Root(root) => root.services_path(),
             Home::Single(single) => single.services_path(),
         }
+    }
+
+    /// The clock of the server: leases, times, retention.
+    pub fn clock(&self) -> &Arc<dyn TimeSource> {
+        &self.clock
+    }
+
+    /// The journal of the server, for rows of this account.
+    pub fn journal(&self) -> &AccountJournal {
+        &self.journal
     }
 
     /// What the journal keeps of a refusal.
@@ -325,7 +357,7 @@ impl FileService {
     }
 
     fn now(&self) -> Timestamp {
-        self.options.clock.now()
+        self.clock.now()
     }
 
     /// The properties of a share that is made now.

@@ -139,8 +139,8 @@ impl FileService {
             &path,
             state,
             options.share,
-            Arc::clone(&options.clock),
-            options.journal.clone(),
+            Arc::clone(&self.clock),
+            self.journal.clone(),
         )
         .map_err(|source| FileServiceError::Share { what: format!("opening {name}"), source })?;
         self.serve(Arc::new(share), fresh)
