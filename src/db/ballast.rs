@@ -1,8 +1,8 @@
 //! Space for deletions on a full disk: a file beside the database that is given back when a
 //! deletion finds no space.
 //!
-//! The ballast is larger than the WAL, so that a checkpoint has room for all pages of the WAL in the
-//! database file, and deletions have [`AHEAD`] bytes more. Requests that store something are
+//! The ballast is larger than the WAL, so that a checkpoint has room for all pages of the WAL in
+//! the database file, and deletions have [`AHEAD`] bytes more. Requests that store something are
 //! refused while the ballast is smaller. [`super::writer`] decides when it is given back.
 
 use std::fs::{File, OpenOptions};
@@ -25,7 +25,8 @@ pub(super) struct Ballast {
 }
 
 impl Ballast {
-    /// That of a database whose WAL has so many bytes. On a full disk an earlier one may be smaller.
+    /// That of a database whose WAL has so many bytes. On a full disk an earlier one may be
+    /// smaller.
     pub(super) fn open(path: PathBuf, wal: u64) -> Self {
         let bytes = AtomicU64::new(std::fs::metadata(&path).map_or(0, |found| found.len()));
         let ballast = Self { path, bytes };

@@ -20,8 +20,8 @@ pub enum Purpose {
 pub(super) trait Job: Send {
     /// What the request is for.
     fn purpose(&self) -> Purpose;
-    /// Runs the closure: once, but for a deletion, which may run again after its changes were rolled
-    /// back. False: its changes have to be rolled back.
+    /// Runs the closure: once, but for a deletion, which may run again after its changes were
+    /// rolled back. False: its changes have to be rolled back.
     fn run(&mut self, conn: &Connection) -> bool;
     /// Turns a success into an error: the changes were lost. An error of the closure stays.
     fn fail(&mut self, error: DbError);

@@ -1,7 +1,8 @@
 //! Content that may not be on the disk yet, and the order in which things get there. Decides that
 //! no row outlives its bytes when the machine dies.
 //!
-//! A checkpoint, and with [`SyncMode::Always`](crate::db::SyncMode) each write, syncs in this order:
+//! A checkpoint, and with [`SyncMode::Always`](crate::db::SyncMode) each write, syncs in this
+//! order:
 //!
 //! 1. content: the bytes of new content files;
 //! 2. folder: the names of those files;
@@ -12,10 +13,10 @@
 //!
 //! Between checkpoints the kernel writes back pages and names as it likes: a row of the WAL can be
 //! on the disk before its content. So the commit that first refers to content which is not synced
-//! adds a row to the table `unsynced`, with the checksum of the bytes. A start finds such rows after
-//! the death of the process or of the machine. If the bytes are there, as they are after the death
-//! of the process, the next checkpoint syncs them. If not, the WAL is cut before the commit that
-//! refers to them. That commit came after the last checkpoint, since a checkpoint covers only
+//! adds a row to the table `unsynced`, with the checksum of the bytes. A start finds such rows
+//! after the death of the process or of the machine. If the bytes are there, as they are after the
+//! death of the process, the next checkpoint syncs them. If not, the WAL is cut before the commit
+//! that refers to them. That commit came after the last checkpoint, since a checkpoint covers only
 //! commits whose content is synced: so the cut leaves all that was durable before.
 
 use std::fs::{File, OpenOptions};
