@@ -92,7 +92,7 @@ pub(super) fn create_copy(path: &Path, schema: &Schema) -> Result<(), DbError> {
 }
 
 /// Makes an empty file that only its owner may read, if there is none: `SQLite` would make one that
-/// others may read, and the log gets the mode of the file.
+/// others may read, and the WAL gets the mode of the file.
 fn create_private(path: &Path) {
     // What is wrong with the place, SQLite says when it opens the file.
     let _ = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);

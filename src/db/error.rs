@@ -180,7 +180,7 @@ impl From<rusqlite::Error> for DbError {
         };
         let found = match failure.code {
             ErrorCode::DiskFull => Self::Full { file },
-            // The shared index of the log could not grow: SQLite does not say why, and space is
+            // The shared index of the WAL could not grow: SQLite does not say why, and space is
             // the only reason met in practice.
             _ if failure.extended_code == ffi::SQLITE_IOERR_SHMSIZE => Self::Full { file },
             // Nor does it say why a file could not be written.

@@ -113,7 +113,7 @@ impl<'a> HeldWriter<'a> {
         })
     }
 
-    /// Writes the rows of the transaction to the log, so that there is little left that its commit
+    /// Writes the rows of the transaction to the WAL, so that there is little left that its commit
     /// could fail at: a full disk is met here.
     pub fn flush(&self) -> Result<(), DbError> {
         self.run(|conn| Ok(conn.cache_flush()?))

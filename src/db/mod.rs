@@ -129,7 +129,7 @@ impl Default for Tuning {
 }
 
 /// An open database. Share it by `Arc`; dropping the last one answers all that waits, empties the
-/// log and closes the file.
+/// WAL and closes the file.
 pub struct Database {
     file: Arc<Path>,
     schema: Schema,
@@ -372,7 +372,7 @@ impl Drop for Database {
         let mut all_ended = true;
         for thread in self.threads.drain(..) {
             // The last owner can be a callback on one of these threads, which cannot wait for
-            // itself. SQLite then empties the log when the last connection is closed.
+            // itself. SQLite then empties the WAL when the last connection is closed.
             if thread.thread().id() == std::thread::current().id() {
                 all_ended = false;
                 std::mem::forget(Arc::clone(&self.locked_file));
