@@ -17,6 +17,14 @@ fn spelling(cache: &NameCache, dir: &Path, name: &str) -> Option<String> {
     cache.ask((&dir, id), |names| names.spelling(name).map(str::to_owned)).unwrap()
 }
 
+/// Until a reading of the directory can be believed.
+fn wait_until_settled(dir: &File) {
+    let changed = Stat::of(dir).unwrap().changed;
+    while now().since(changed) <= CHANGE_TIME_STEP {
+        std::thread::yield_now();
+    }
+}
+
 /// A directory and its cache.
 struct Home {
     temp: tempfile::TempDir,
@@ -42,21 +50,19 @@ impl Home {
     }
 
     /// Knows a name that is not on disk: who reads the directory again no longer knows it.
-    fn plant(&self) {
+    fn plant(&self) -> Instant {
         self.spelling("");
         let directory = self.cache.directory(self.id);
         let mut seen = directory.seen.lock().unwrap();
         seen.names.0.insert(NameKey::new("planted"), (FileKind::File, 1));
         // As if it had been read long after its last change, and just now.
         seen.as_of = seen.as_of.map(|(as_of, _)| (as_of, true));
-        seen.read = Some(Instant::now());
+        *seen.read.insert(Instant::now())
     }
 
-    /// True if the directory was not read again. A slow machine may have to.
-    fn holds(&self) -> bool {
-        let directory = self.cache.directory(self.id);
-        let lately = directory.seen.lock().unwrap().is_read_lately();
-        self.spelling("planted").is_some() || !lately
+    /// True if the directory was not read again since then. On a slow machine it may be.
+    fn holds(&self, planted: Instant) -> bool {
+        self.spelling("planted").is_some() || planted.elapsed() >= TRUSTED_FOR
     }
 
     fn create(&self, name: &str) {
@@ -85,20 +91,22 @@ fn a_name_made_or_removed_elsewhere_is_seen_by_who_asks_for_it_in_any_spelling()
 fn changes_of_our_own_are_known_at_once_and_do_not_have_the_directory_read_again() {
     let home = Home::new();
     fs::write(home.path("Old"), "").unwrap();
-    home.plant();
+    let planted = home.plant();
     home.create("Own");
     assert_eq!(home.spelling("own").as_deref(), Some("Own"));
-    assert!(home.holds());
+    assert!(home.holds(planted));
+    let planted = home.plant();
     let change = home.cache.change(home.id);
     fs::rename(home.path("Own"), home.path("Moved")).unwrap();
     change.done(&home.dir, |names| names.rename("Own", "Moved"));
     assert_eq!((home.spelling("own"), home.spelling("moved")), (None, Some("Moved".to_owned())));
-    assert!(home.holds());
+    assert!(home.holds(planted));
+    let planted = home.plant();
     let change = home.cache.change(home.id);
     fs::remove_file(home.path("Moved")).unwrap();
     change.done(&home.dir, |names| names.remove("Moved"));
     assert_eq!(home.spelling("moved"), None);
-    assert!(home.holds());
+    assert!(home.holds(planted));
     // What others make moves the change time: the directory is read.
     fs::write(home.path("Other"), "").unwrap();
     assert_eq!(home.spelling("other").as_deref(), Some("Other"));
@@ -139,9 +147,9 @@ fn changes_of_our_own_that_overlap_have_the_directory_read_again() {
         }
         assert_eq!(home.spelling("planted"), None);
         assert_eq!(home.spelling("comes").as_deref(), Some("Comes"));
-        home.plant();
+        let planted = home.plant();
         home.create("Alone");
-        assert!(home.holds(), "later changes are not affected");
+        assert!(home.holds(planted), "later changes are not affected");
     }
 }
 
@@ -183,9 +191,7 @@ fn a_directory_that_changed_just_before_it_was_read_is_not_settled() {
     let changed = Stat::of(&dir).unwrap().changed;
     let in_time = now().since(changed) <= CHANGE_TIME_STEP;
     assert!(!fresh || !in_time, "read within the step, and believed");
-    while now().since(changed) <= CHANGE_TIME_STEP {
-        std::thread::yield_now();
-    }
+    wait_until_settled(&dir);
     assert!(settled());
 }
 
@@ -265,6 +271,7 @@ fn a_large_directory_is_not_read_in_non_blocking_mode_and_is_used_once_it_was() 
     let id = Stat::of(&dir).unwrap().id;
     let ask = || cache.ask((&dir, id), |names| names.0.len());
     assert_eq!(front_end::without_waiting(ask).map(Result::unwrap), None);
+    wait_until_settled(&dir);
     assert_eq!(ask().unwrap(), made);
     assert_eq!(front_end::without_waiting(ask).map(Result::unwrap), Some(made));
     // While another thread reads it, nobody waits for that one either.
